@@ -1,0 +1,34 @@
+"""How every command-line program of Encore ends: one line for a user's mistake, a traceback for ours."""
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from encore.errors import EncoreError
+
+
+def run(main: Callable[[], int | None]) -> NoReturn:
+    """Run a program's ``main`` and exit; an EncoreError prints ``error: …`` and exits with 1."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # logs grow while the job runs
+    try:
+        code = main() or 0
+    except EncoreError as error:
+        print(f"error: {error}", file=sys.stderr)
+        code = 1
+    except KeyboardInterrupt:
+        print("error: interrupted; the same command goes on from here", file=sys.stderr)
+        code = 130
+    sys.exit(code)
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """The type of ``--spec``: a JSON object."""
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise EncoreError(f"--spec is not JSON ({error})") from error
+    if not isinstance(value, dict):
+        raise EncoreError("--spec must be a JSON object")
+    return value

@@ -1,0 +1,81 @@
+"""The typed configuration: what a run, a backbone, a step and a table may say.
+
+These are the models; reading files and explaining mistakes is ``catalogue.py``. Nothing here imports torch, since the
+workflow is parsed twice for every SLURM job.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Positive = Annotated[int, Field(gt=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Strict(BaseModel):
+    """Unknown keys are errors, values never change after validation."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Backbone(Strict):
+    """What a lineage starts from: a checkpoint, or a shape to initialise. An entry of ``backbones.yaml``."""
+
+    start: Literal["checkpoint", "random", "lsa"] = Field(description="where the weights come from")
+    checkpoint: str | None = Field(None, description="Hugging Face id or folder, for `start: checkpoint`")
+    collection: str | None = Field(None, description="the texts that a new vocabulary (and LSA) is computed from")
+    vocabulary: Positive | None = Field(None, description="WordPiece entries of a new vocabulary")
+    layers: Positive = 12
+    hidden: Positive = 768
+    heads: Positive = 12
+    intermediate: Positive = 3072
+    max_length: Positive = 512
+    dropout: Share = 0.1
+    pooling: Literal["cls", "mean", "content"] = Field("cls", description="[CLS], the mean of all tokens, or of non-special tokens")
+    similarity: Literal["dot", "cosine"] = "dot"
+    head: Positive | None = Field(None, description="dimension of a linear head on the pooled vector; none without")
+    source: str = Field(description="where these values come from")
+
+
+class Step(Strict):
+    """What every training step says, whatever it learns."""
+
+    collection: str = Field(description="the texts and judgments that the step learns from")
+    epochs: float | None = Field(None, gt=0, description="passes over the examples; the papers' own unit")
+    steps_per_epoch: Positive | None = Field(None, description="a scale's size of an epoch; without it, the data's")
+    steps: Positive | None = Field(None, description="optimiser steps, where the paper counts in steps")
+    batch: Positive = Field(description="examples in one optimiser step, over all devices")
+    learning_rate: float = Field(gt=0)
+    warmup: float = Field(0.1, ge=0, description="share of the steps when below 1, steps otherwise")
+    schedule: Literal["linear", "cosine", "constant"] = Field("linear", description="after the warm-up; cosine ends at 10 %")
+    weight_decay: float = Field(0.0, ge=0)
+    clip: float = Field(1.0, gt=0, description="largest norm of the gradient")
+    length: Positive = Field(description="tokens of a passage or text, special tokens included")
+    query_length: Positive = Field(64, description="tokens of a query, special tokens included")
+    source: str = Field(description="where these values come from")
+
+
+class PretrainStep(Step):
+    """Pre-training on text without judgments. Each objective extends this with its own fields."""
+
+    kind: Literal["pretrain"]
+    objective: str
+
+
+class FinetuneStep(Step):
+    """Fine-tuning on judged queries."""
+
+    kind: Literal["finetune"]
+    loss: Literal["contrastive"] = "contrastive"
+    temperature: float = Field(1.0, gt=0, description="scores are divided by it")
+    queries: Positive | None = Field(None, description="size of the sample of training queries; all of them without")
+    sample: int = Field(0, ge=0, description="which sample of that size")
+    negatives: Literal["bm25", "mined"] = Field(description="from BM25, or from the parent lineage's own run")
+    depth: Positive = Field(200, description="ranks that negatives are taken from")
+    keep: Positive = Field(30, description="negatives kept for each query")
+    per_query: Positive = Field(7, description="negatives beside each positive in a batch")
+    exclude_judged: bool = Field(True, description="a judged document is never a negative")
+    start: Literal["parent", "pretrained"] = Field("parent", description="whose weights: the parent's, or its last pre-trained ancestor's")
+    validate_every: Positive | None = Field(None, description="steps between validations; the best model is kept. Without: the last one")
+    validation_queries: Positive = 400
+    validation_pool: Positive = Field(2000, description="passages ranked at a validation, beside the queries' own")

@@ -1,0 +1,105 @@
+"""Bytes on disk: canonical JSON, digests, deterministic gzip, and writing that is never half done."""
+
+import gzip
+import hashlib
+import io
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from encore.errors import EncoreError
+
+DIGEST_LENGTH = 8
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted keys and no blanks: equal values give equal text, whatever their order was."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def digest(value: Any) -> str:
+    """The 8 hexadecimal digits that end a folder name: sha256 of the canonical JSON."""
+    return hashlib.sha256(canonical(value).encode()).hexdigest()[:DIGEST_LENGTH]
+
+
+def sha256(path: Path) -> str:
+    """Digest of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary name beside ``path`` and rename it at the end; after an error nothing is left."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        temporary.replace(path)
+    except OSError as error:
+        raise EncoreError(f"cannot write {path}: {error.strerror or error}; make room or make the folder writable, then repeat") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    with replacing(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def write_text(path: Path, text: str) -> None:
+    write_bytes(path, text.encode())
+
+
+def write_json(path: Path, value: Any) -> None:
+    write_text(path, json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+@contextmanager
+def open_text_writer(path: Path) -> Iterator[IO[str]]:
+    """A text file that appears whole; ``.gz`` names are compressed with no time and no name inside, so equal text gives equal bytes."""
+    with replacing(path) as temporary, temporary.open("wb") as raw:
+        if path.suffix == ".gz":
+            with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6) as packed:
+                with _text(packed) as file:
+                    yield file
+        else:
+            with _text(raw) as file:
+                yield file
+
+
+@contextmanager
+def _text(binary: Any) -> Iterator[IO[str]]:
+    file = io.TextIOWrapper(binary, encoding="utf-8", newline="\n")
+    try:
+        yield file
+    finally:
+        file.flush()
+        file.detach()
+
+
+def open_text(path: Path) -> IO[str]:
+    """Open a plain or gzipped UTF-8 text for reading."""
+    if not path.is_file():
+        raise EncoreError(f"{path} is missing; run the command that makes it again")
+    return gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
+
+
+def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    with open_text_writer(path) as file:
+        for row in rows:
+            file.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
+
+
+def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
+    """Rows of a JSON-lines file; a broken line is refused with its number."""
+    with open_text(path) as file:
+        number = 0
+        try:
+            for number, line in enumerate(file, 1):
+                yield json.loads(line)
+        except (ValueError, EOFError, OSError) as error:
+            raise EncoreError(f"{path}, line {number}: not readable as JSON lines ({error}); replace the file") from error
