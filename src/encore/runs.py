@@ -1,0 +1,181 @@
+"""TREC runs, once for every stage: six columns, gzip, an ir_metadata header, and one rule for ties.
+
+The header is YAML between ``# ir_metadata.start`` and ``# ir_metadata.end`` (ir-metadata.org, schema 0.1). It stands
+in the comment field of the gzip header (RFC 1952, FCOMMENT) and not in the text, because trec_eval, pytrec_eval and
+``ir_measures`` take each line of the text for a result. ``head run.trec.gz`` shows it: that field is not compressed.
+It holds no time, host or version, so that equal results are equal bytes.
+"""
+
+import gzip
+import struct
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from numpy.typing import ArrayLike, NDArray
+
+from encore.errors import EncoreError
+from encore.storage import replacing
+
+START, END = "# ir_metadata.start", "# ir_metadata.end"
+_FCOMMENT = 0x10
+_GZIP = struct.pack(
+    "<3BBI2B", 0x1F, 0x8B, 8, _FCOMMENT, 0, 0, 255
+)  # deflate, a comment follows, no time, unknown system
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """One query's answer: document ids and float32 scores of equal length, best first."""
+
+    documents: list[str]
+    scores: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+
+Run = dict[str, Ranking]  # by query id; queries without an answer are absent
+
+
+def rank(documents: Sequence[str], scores: ArrayLike, depth: int | None = None) -> Ranking:
+    """Order documents by descending float32 score, equal scores by descending document id as trec_eval does, and cut.
+
+    Ids compare by code point, which is the order of their UTF-8 bytes.
+
+    Raises:
+        EncoreError: a score is not a finite number or a document occurs twice.
+    """
+    rounded = np.asarray(scores, dtype=np.float32) + np.float32(
+        0
+    )  # adding zero turns -0.0, which prints differently, into 0.0
+    if not np.isfinite(rounded).all():
+        where = documents[int(np.flatnonzero(~np.isfinite(rounded))[0])]
+        raise EncoreError(f"the score of document {where} is not a finite number; the model that gave it has diverged")
+    if len(set(documents)) < len(documents):
+        raise EncoreError("a document occurs twice in one ranking; remove the duplicate from the index or the run")
+    pairs = sorted(zip(rounded.tolist(), documents, strict=True), reverse=True)[:depth]
+    values = np.array([score for score, _ in pairs], dtype=np.float32)
+    return Ranking([document for _, document in pairs], values)
+
+
+def describe(tag: str, *, collection: str, split: str, retrieval: list[dict[str, Any]]) -> dict[str, Any]:
+    """The ir_metadata of our own runs; ``retrieval`` lists the stages with ``name``, ``method`` and parameters."""
+    return {
+        "schema-version": 0.1,
+        "tag": tag,
+        "platform": {"software": {"libraries": {"python": ["encore-ir"]}}},
+        "research goal": {"task": "ad hoc retrieval"},
+        "implementation": {"source": {"lang": ["python"], "repository": "encore"}},
+        "method": {"automatic": True, "score ties": "descending document id", "retrieval": retrieval},
+        "data": {"test collection": {"name": collection, "topics": split}},
+    }
+
+
+def write_run(path: Path, run: Mapping[str, Ranking], header: Mapping[str, Any]) -> None:
+    """Write a run as gzipped TREC lines, queries in the mapping's order; ``header["tag"]`` is the last column.
+
+    Rankings are put into the order of ``rank``; equal runs and headers give equal bytes.
+
+    Raises:
+        EncoreError: an id or the tag is empty or has blanks, a query id starts like a comment, or ``rank`` refuses.
+    """
+    tag = _checked(str(header["tag"]), "tag")
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        file.write(_GZIP + _comment(header) + b"\0")
+        packer, checksum, length = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS), 0, 0
+        for query, ranking in run.items():
+            block = "".join(
+                _lines(query, _ranked(f"{path}, query {query}", ranking.documents, ranking.scores), tag)
+            ).encode()
+            checksum, length = zlib.crc32(block, checksum), length + len(block)
+            file.write(packer.compress(block))
+        file.write(packer.flush() + struct.pack("<2I", checksum, length & 0xFFFFFFFF))
+
+
+def read_run(path: Path) -> Run:
+    """Read a TREC run, gzipped or not, ours or another program's, into the order of ``rank``.
+
+    Comment lines (``# …``) are read past, as other programs write their ir_metadata so.
+
+    Raises:
+        EncoreError: the file is missing or damaged, or a line is not six columns with a score.
+    """
+    found: dict[str, tuple[list[str], list[str]]] = {}
+    for number, line in _numbered(path):
+        columns = line.split()
+        if len(columns) != 6:
+            if not columns or columns[0].startswith("#"):
+                continue
+            raise EncoreError(
+                f"{path}, line {number}: {len(columns)} columns instead of TREC's six; write the run again"
+            )
+        documents, scores = found.setdefault(columns[0], ([], []))
+        documents.append(columns[2])
+        scores.append(columns[4])
+    return {query: _ranked(f"{path}, query {query}", *columns) for query, columns in found.items()}
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """The ir_metadata of a run that ``write_run`` wrote."""
+    with path.open("rb") as file:
+        start = file.read(len(_GZIP))
+        text = file.read(1 << 16).partition(b"\0")[0].decode("latin-1") if start == _GZIP else ""
+    lines = text.splitlines()
+    if not lines or lines[0] != START or END not in lines:
+        raise EncoreError(f"{path} has no ir_metadata header; write the run again with encore")
+    header: dict[str, Any] = yaml.safe_load("\n".join(line.removeprefix("# ") for line in lines[1 : lines.index(END)]))
+    return header
+
+
+def _comment(header: Mapping[str, Any]) -> bytes:
+    """The header as comment lines; YAML escapes all but ASCII, since RFC 1952 knows no UTF-8 here."""
+    text = yaml.safe_dump(dict(header), sort_keys=False, allow_unicode=False, width=1000)
+    return "\n".join([START, *(f"# {line}" for line in text.splitlines()), END, ""]).encode("ascii")
+
+
+def _lines(query: str, ranking: Ranking, tag: str) -> Iterator[str]:
+    if _checked(query, "query id").startswith("#"):
+        raise EncoreError(f"query id {query!r} starts like a comment; rename the query in the collection")
+    for document in ranking.documents:
+        _checked(document, "document id")
+    texts = ranking.scores.astype(str).tolist()  # NumPy prints the shortest text that reads back equal
+    for place, (document, score) in enumerate(zip(ranking.documents, texts, strict=True), 1):
+        yield f"{query} Q0 {document} {place} {score} {tag}\n"
+
+
+def _checked(name: str, kind: str) -> str:
+    if name.split() != [name]:
+        raise EncoreError(
+            f"{kind} {name!r} is empty or has blanks, which TREC's columns cannot hold; rename it in the collection"
+        )
+    return name
+
+
+def _numbered(path: Path) -> Iterable[tuple[int, str]]:
+    """A run's lines with their numbers; damage becomes one clear line."""
+    if not path.is_file():
+        raise EncoreError(f"run {path} is missing; run the command that makes it again")
+    try:
+        with path.open("rb") as raw:
+            packed = raw.read(2) == _GZIP[:2]
+        with gzip.open(path, "rt", encoding="utf-8") if packed else path.open(encoding="utf-8") as file:
+            yield from enumerate(file, 1)
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
+        raise EncoreError(
+            f"run {path} is damaged ({error}); delete it and run the command that makes it again"
+        ) from error
+
+
+def _ranked(place: str, documents: Sequence[str], scores: Iterable[str | float]) -> Ranking:
+    """``rank``, whose complaints here say in which file and query."""
+    try:
+        return rank(documents, np.array([float(score) for score in scores], dtype=np.float32))
+    except ValueError as error:
+        raise EncoreError(f"{place}: a score is not a number ({error}); write the run again") from error
+    except EncoreError as error:
+        raise EncoreError(f"{place}: {error}") from error
