@@ -1,0 +1,112 @@
+"""Negatives for fine-tuning: passages that a run ranks high for a training query and that nobody judged.
+
+BM25's negatives and a model's own mined ones are made the same way, from a TREC run over the training queries: the
+first ``depth`` ranks, judged documents taken out, ``keep`` of the rest drawn (COSTA: 200, 30; BoW: 200, 128).
+TCT-ColBERT's code leaves the positives in, hence ``exclude_judged``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from encore.errors import EncoreError
+from encore.storage import open_text, open_text_writer, write_json
+
+HEADER = "query-id\tcorpus-id\trank"
+Ranking = Mapping[str, Sequence[str]]
+Judgments = Mapping[str, Mapping[str, int]]
+Negatives = dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What mining did: counts over queries and (query, document) pairs."""
+
+    queries: int
+    without: int  # queries left with no negative at all
+    kept: int
+    judged: int  # candidates dropped because they are judged for the query
+    compared: int = 0  # queries that another file of negatives has too
+    jaccard: float | None = None  # over those: mean of |both| / |either|
+    shared: float | None = None  # over those: mean of |both| / |own|
+
+
+def mine(
+    ranking: Ranking, judgments: Judgments, *, depth: int, keep: int, exclude_judged: bool = True, seed: int = 0
+) -> tuple[Negatives, Statistics]:
+    """Draw at most ``keep`` negatives for each ranked query.
+
+    A draw is the ``keep`` smallest digests of (seed, query, document): a query's draw does not depend on other queries,
+    and a candidate that comes or goes replaces one negative instead of all.
+
+    Args:
+        ranking: documents of each query, best first.
+        judgments: grades of each query's judged documents.
+
+    Returns:
+        For each query its negatives with their rank (1 is the best), in rank order; and counts.
+
+    Raises:
+        EncoreError: a ranked query has no judgments (the run is of another split or collection).
+    """
+    negatives: Negatives = {}
+    judged = 0
+    for query in sorted(ranking):
+        if query not in judgments:
+            raise EncoreError(
+                f"query {query} of the run has no judgments in this split; mine from a run over the training queries"
+            )
+        top = {document: rank for rank, document in enumerate(ranking[query][:depth], 1)}
+        free = [document for document in top if document not in judgments[query]] if exclude_judged else list(top)
+        judged += len(top) - len(free)
+        drawn = sorted(free, key=lambda document: _digest(seed, query, document))[:keep]
+        negatives[query] = {document: top[document] for document in sorted(drawn, key=top.__getitem__)}
+    kept = sum(map(len, negatives.values()))
+    without = sum(not drawn for drawn in negatives.values())
+    return negatives, Statistics(queries=len(negatives), without=without, kept=kept, judged=judged)
+
+
+def _digest(seed: int, query: str, document: str) -> bytes:
+    return sha256(f"{seed}:{query}:{document}".encode()).digest()
+
+
+def overlap(own: Negatives, other: Negatives) -> tuple[int, float | None, float | None]:
+    """How alike two sets are: queries compared, mean Jaccard index, mean share of one's own that both have."""
+    pairs = [(set(own[query]), set(other[query])) for query in sorted(own) if own[query] and other.get(query)]
+    if not pairs:
+        return 0, None, None
+    jaccard = sum(len(a & b) / len(a | b) for a, b in pairs) / len(pairs)
+    shared = sum(len(a & b) / len(a) for a, b in pairs) / len(pairs)
+    return len(pairs), round(jaccard, 6), round(shared, 6)
+
+
+def write(folder: Path, negatives: Negatives, statistics: Statistics) -> None:
+    """Write ``negatives.tsv.gz`` and ``statistics.json``; equal input gives equal bytes."""
+    with open_text_writer(folder / "negatives.tsv.gz") as file:
+        file.write(HEADER + "\n")
+        for query, drawn in negatives.items():
+            file.writelines(f"{query}\t{document}\t{rank}\n" for document, rank in drawn.items())
+    write_json(folder / "statistics.json", asdict(statistics))
+
+
+def read(folder: Path) -> Negatives:
+    """The negatives of each query that has some.
+
+    Raises:
+        EncoreError: the file is missing, cut short, or not such a file; with the line.
+    """
+    path = folder / "negatives.tsv.gz"
+    negatives: Negatives = {}
+    number = 1
+    try:
+        with open_text(path) as file:
+            if file.readline().rstrip("\n") != HEADER:
+                raise ValueError("not a file of negatives")
+            for line in file:
+                number += 1
+                query, document, rank = line.rstrip("\n").split("\t")
+                negatives.setdefault(query, {})[document] = int(rank)
+    except (ValueError, EOFError, OSError) as error:
+        raise EncoreError(f"{path}, line {number}: {error}; mine the negatives again") from error
+    return negatives

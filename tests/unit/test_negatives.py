@@ -1,0 +1,104 @@
+"""Negatives: what is drawn, what never is, and that a draw stays put."""
+
+import gzip
+
+import pytest
+
+from encore.errors import EncoreError
+from encore.finetuning import negatives as module
+from encore.finetuning.negatives import Statistics, mine, overlap
+
+RANKING = {"q2": [f"d{i}" for i in range(100)], "q1": ["d5", "d6", "d7"]}
+JUDGMENTS = {"q1": {"d6": 3, "d7": 0}, "q2": {"d3": 3, "d8": 1, "d99": 2}, "q3": {"d1": 3}}
+
+
+def test_judged_documents_are_never_drawn_whatever_their_grade():
+    negatives, statistics = mine(RANKING, JUDGMENTS, depth=10, keep=100)
+    assert negatives["q1"] == {"d5": 1}
+    assert negatives["q2"] == {f"d{i}": i + 1 for i in range(10) if i not in (3, 8)}
+    assert statistics == Statistics(queries=2, without=0, kept=9, judged=4)
+
+
+def test_judged_documents_stay_when_a_recipe_says_so():
+    negatives, statistics = mine(RANKING, JUDGMENTS, depth=10, keep=100, exclude_judged=False)
+    assert list(negatives["q1"]) == ["d5", "d6", "d7"]
+    assert statistics.judged == 0
+    assert statistics.kept == 13
+
+
+def test_judged_documents_take_no_place_of_those_below_the_depth():
+    negatives, _ = mine({"q2": RANKING["q2"]}, JUDGMENTS, depth=9, keep=100)
+    assert max(negatives["q2"].values()) == 8
+    assert len(negatives["q2"]) == 7
+
+
+def test_a_draw_is_stable_and_in_rank_order():
+    drawn = mine(RANKING, JUDGMENTS, depth=100, keep=5, seed=0)[0]["q2"]
+    assert list(drawn.values()) == sorted(drawn.values())
+    assert all(RANKING["q2"][rank - 1] == document for document, rank in drawn.items())
+    alone = mine({"q2": RANKING["q2"]}, JUDGMENTS, depth=100, keep=5, seed=0)[0]["q2"]
+    assert drawn == alone, "a draw depends on other queries"
+    assert drawn != mine(RANKING, JUDGMENTS, depth=100, keep=5, seed=1)[0]["q2"]
+    gone = next(iter(drawn))
+    fewer = {"q2": [document for document in RANKING["q2"] if document != gone]}
+    assert len(drawn.keys() & mine(fewer, JUDGMENTS, depth=100, keep=5)[0]["q2"].keys()) == 4, "one gone, one replaced"
+
+
+def test_every_candidate_is_drawn_equally_often():
+    counts = dict.fromkeys(RANKING["q2"], 0)
+    for seed in range(400):
+        for document in mine({"q2": RANKING["q2"]}, {"q2": {}}, depth=100, keep=10, seed=seed)[0]["q2"]:
+            counts[document] += 1
+    assert sum(counts.values()) == 4000
+    assert 15 <= min(counts.values()) <= max(counts.values()) <= 70  # mean 40, standard deviation 6
+
+
+def test_queries_left_with_nothing_are_counted():
+    negatives, statistics = mine({"q1": ["d6"]}, JUDGMENTS, depth=10, keep=3)
+    assert negatives == {"q1": {}}
+    assert statistics.without == 1
+
+
+def test_a_run_of_another_split_is_refused():
+    with pytest.raises(EncoreError, match="q9 of the run has no judgments"):
+        mine({"q9": ["d1"]}, JUDGMENTS, depth=10, keep=3)
+
+
+def test_overlap_by_hand():
+    own = {"a": {"x": 1, "y": 2}, "b": {"x": 1}, "c": {"x": 1}, "d": {}}
+    other = {"a": {"y": 9, "z": 1, "w": 2}, "b": {"x": 4}, "d": {"x": 1}}
+    assert overlap(own, other) == (2, pytest.approx((1 / 4 + 1) / 2), pytest.approx((1 / 2 + 1) / 2))
+    assert overlap(own, {}) == (0, None, None)
+
+
+def test_files_read_back_and_have_equal_bytes(tmp_path):
+    negatives, statistics = mine(RANKING, JUDGMENTS, depth=100, keep=5)
+    for name in ("one", "two"):
+        module.write(tmp_path / name, negatives, statistics)
+    assert module.read(tmp_path / "one") == negatives
+    for file in ("negatives.tsv.gz", "statistics.json"):
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"query-id\tcorpus-id\trank\nq1\td1\t1\nq1\td2\n", "line 3"),
+        (b"query-id\tcorpus-id\trank\nq1\td1\tfirst\n", "line 2"),
+        (b"something else\n", "not a file of negatives"),
+    ],
+)
+def test_a_damaged_file_is_one_clear_line(tmp_path, content, words):
+    (tmp_path / "negatives.tsv.gz").write_bytes(gzip.compress(content))
+    with pytest.raises(EncoreError, match=words) as caught:
+        module.read(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_or_cut_file_is_one_clear_line(tmp_path):
+    with pytest.raises(EncoreError, match="is missing"):
+        module.read(tmp_path)
+    whole = gzip.compress(b"query-id\tcorpus-id\trank\n" + b"q1\td1\t1\n" * 1000)
+    (tmp_path / "negatives.tsv.gz").write_bytes(whole[:-20])
+    with pytest.raises(EncoreError, match="mine the negatives again"):
+        module.read(tmp_path)
