@@ -1,0 +1,52 @@
+"""Splitting text into sentences by rule: deterministic, no model, no data to download.
+
+A sentence ends at ``.``, ``!`` or ``?`` (with closing quotes or brackets) before white space and a capital letter, a
+digit or an opening mark, unless the word before the full stop is an abbreviation, an initial or a list number.
+"""
+
+import re
+
+_BOUNDARY = re.compile(r"""(?<=[.!?])[)\]"'’”]*\s+(?=[("'\[‘“`*]*[^\W_a-z]|[("'\[‘“`*]+\w)""")
+_PARAGRAPH = re.compile(r"\n\s*\n")
+_LAST_WORD = re.compile(r"(\S+)\.$")
+_ABBREVIATION = re.compile(
+    r"""adm|al|approx|appl|apr|aug|ave|bros|ca|capt|cf|chap|co|col|comp|corp|dec|dept|div|dr|e\.g|ed|eds|eg|eqs?|esp|est
+    |et|etc|ex|feb|figs?|fri|gen|gov|hon|i\.e|ie|inc|incl|jan|jr|jul|jun|lat|lt|ltd|maj|mar|max|mon|mr|mrs|ms|mts?|nat
+    |nos|nov|oct|op|pg|ph\.d|pp|prof|pt|rd|refs?|rep|resp|rev|sat|sec|sect|sen|sep|sept|sgt|sr|st|sun|supp|tab|tel|thu
+    |trans|tue|u\.k|u\.s|univ|v|viz|vols?|vs|wed""",
+    re.VERBOSE,
+)
+# These end sentences as often as not, so they hold a sentence together only before a number ("No. 7").
+_BEFORE_NUMBERS = frozenset({"no", "nr", "p", "art"})
+
+
+def split(text: str) -> list[str]:
+    """The sentences of ``text`` in order, each on one line with single blanks; none is empty.
+
+    Joined with blanks they give the text back, up to white space. A blank line always ends a sentence.
+    """
+    paragraphs = (" ".join(paragraph.split()) for paragraph in _PARAGRAPH.split(text))
+    return [sentence for paragraph in paragraphs for sentence in _split_paragraph(paragraph)]
+
+
+def _split_paragraph(paragraph: str) -> list[str]:
+    sentences, start = [], 0
+    for boundary in _BOUNDARY.finditer(paragraph):
+        if not _is_abbreviated(paragraph[start : boundary.start()], paragraph[boundary.end()]):
+            sentences.append(paragraph[start : boundary.end()].strip())
+            start = boundary.end()
+    rest = paragraph[start:].strip()
+    return [*sentences, rest] if rest else sentences
+
+
+def _is_abbreviated(before: str, following: str) -> bool:
+    """Whether the full stop that ends ``before`` belongs to its last word; ``following`` is the next character."""
+    found = _LAST_WORD.search(before)
+    if found is None:
+        return False
+    word = found.group(1).lstrip("([\"'‘“`*").lower()
+    if word in _BEFORE_NUMBERS:
+        return following.isdigit()
+    initial = len(word) == 1 and word.isalpha() and word != "i" and found.group(1)[-1].isupper()
+    list_number = before == found.group(0) and word.isdigit()
+    return _ABBREVIATION.fullmatch(word) is not None or initial or list_number

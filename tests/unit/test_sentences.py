@@ -1,0 +1,42 @@
+"""The sentence splitter: known texts, and nothing lost."""
+
+import pytest
+
+from encore.sentences import split
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("  \n ", []),
+        ("One sentence without an end", ["One sentence without an end"]),
+        ("It rains. We stay! Do we? Yes.", ["It rains.", "We stay!", "Do we?", "Yes."]),
+        (
+            "See Fig. 3 and e.g. Smith et al. 2010 there. Next.",
+            ["See Fig. 3 and e.g. Smith et al. 2010 there.", "Next."],
+        ),
+        ("Dr. J. R. Hill wrote it. Then he left.", ["Dr. J. R. Hill wrote it.", "Then he left."]),
+        (
+            "The value is 3.14 here. Use numpy.sort or a.b to sort.",
+            ["The value is 3.14 here.", "Use numpy.sort or a.b to sort."],
+        ),
+        ('He said "stop." Then (quietly.) He left.', ['He said "stop."', "Then (quietly.)", "He left."]),
+        ("wrapped\nline one. Second\nline.", ["wrapped line one.", "Second line."]),
+        ("a heading\n\nthen text", ["a heading", "then text"]),
+        ("1. Open the file. 2. Read it.", ["1. Open the file.", "2. Read it."]),
+        (
+            "The answer is no. The rest follows. See no. 7 there.",
+            ["The answer is no.", "The rest follows.", "See no. 7 there."],
+        ),
+        ("It ends... and goes on. Éclair is next.", ["It ends... and goes on.", "Éclair is next."]),
+        ("Version 2. 3 files are read.", ["Version 2.", "3 files are read."]),
+    ],
+)
+def test_known_texts(text: str, expected: list[str]) -> None:
+    assert split(text) == expected
+
+
+def test_nothing_is_lost() -> None:
+    text = "A b. C d! (E f?) 'G.' h i. J. K. L m\tn.  O.\n\nP q… R [s]. T"
+    assert " ".join(split(text)) == " ".join(text.split())
