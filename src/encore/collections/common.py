@@ -1,0 +1,201 @@
+"""The common form of a collection: passages, queries, graded judgments and, where there are any, linked articles.
+
+The folder has BEIR's layout (``corpus.jsonl.gz``, ``queries.jsonl.gz``, ``qrels/<split>.tsv``) and ``articles.jsonl.gz``
+beside it: ``{"_id", "title", "sections": [{"title", "sentences"}], "links": [{"section", "to", "anchor", "origin"}]}``,
+where section ``section`` of the article links to section ``anchor`` of article ``to``.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from encore.errors import EncoreError
+from encore.storage import open_text, open_text_writer, read_jsonl, write_json, write_jsonl
+
+QRELS_HEADER = "query-id\tcorpus-id\tscore"
+Row = dict[str, Any]
+
+
+class Judgment(NamedTuple):
+    """One line of a qrels file; ``line`` is its place in the source, for messages."""
+
+    query: str
+    document: str
+    grade: int
+    line: int = 0
+
+
+class Collection:
+    """A finished collection folder, opened for reading."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def corpus(self) -> Iterator[dict[str, str]]:
+        """Rows ``{"_id", "title", "text"}`` in file order, which is the order of every array made from them."""
+        return read_jsonl(self.folder / "corpus.jsonl.gz")
+
+    def queries(self) -> dict[str, str]:
+        """Text by query id, in file order."""
+        return {row["_id"]: row["text"] for row in self._queries()}
+
+    def clusters(self) -> dict[str, str]:
+        """The unit that a query's errors are clustered by; a query without one is its own cluster."""
+        return {row["_id"]: row.get("metadata", {}).get("cluster", row["_id"]) for row in self._queries()}
+
+    def splits(self) -> list[str]:
+        """Names of the splits that have judgments."""
+        return sorted(path.stem for path in (self.folder / "qrels").glob("*.tsv"))
+
+    def qrels(self, split: str) -> dict[str, dict[str, int]]:
+        """Grades by document and query of one split, in file order.
+
+        Raises:
+            EncoreError: the collection has no such split.
+        """
+        path = self.folder / "qrels" / f"{split}.tsv"
+        if not path.is_file():
+            raise EncoreError(f"{self.folder} has no split {split!r}; it has {', '.join(self.splits()) or 'none'}")
+        judged: dict[str, dict[str, int]] = {}
+        with open_text(path) as file:
+            next(file, None)  # the header
+            for line in file:
+                query, document, grade = line.rstrip("\n").split("\t")
+                judged.setdefault(query, {})[document] = int(grade)
+        return judged
+
+    def has_articles(self) -> bool:
+        return (self.folder / "articles.jsonl.gz").is_file()
+
+    def articles(self) -> Iterator[Row]:
+        """Articles in file order; none when the collection has passages only."""
+        return read_jsonl(self.folder / "articles.jsonl.gz") if self.has_articles() else iter(())
+
+    def _queries(self) -> Iterator[Row]:
+        return read_jsonl(self.folder / "queries.jsonl.gz")
+
+
+def topics(collection: Collection, split: str, queries: int | None = None, sample: int = 0) -> list[str]:
+    """Ids of the queries judged in a split, in file order; with ``queries``, a sample of at most that many.
+
+    The sample is the ids whose sha256 of ``"<sample>:<id>"`` is smallest, so that a larger sample contains a smaller one
+    and a query's luck does not depend on the other queries.
+    """
+    judged = list(collection.qrels(split))
+    if queries is None or queries >= len(judged):
+        return judged
+    chosen = set(smallest(judged, queries, str(sample)))
+    return [query for query in judged if query in chosen]
+
+
+def smallest(ids: Iterable[str], count: int, salt: str) -> list[str]:
+    """The ``count`` ids whose sha256 of ``"<salt>:<id>"`` comes first."""
+    return sorted(ids, key=lambda name: hashlib.sha256(f"{salt}:{name}".encode()).hexdigest())[:count]
+
+
+def write_collection(
+    folder: Path,
+    corpus: Iterable[Row],
+    queries: Iterable[Row],
+    qrels: Mapping[str, Iterable[Judgment]],
+    articles: Iterable[Row] = (),
+    *,
+    places: Mapping[str, str] | None = None,
+    statistics: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Write a collection in the common form and return its counts (also in ``statistics.json``).
+
+    Rows are streamed and read in the order of the arguments. ``places`` says what messages call the source of
+    ``corpus``, ``queries`` and of each split; ``statistics`` adds to the counts.
+
+    Raises:
+        EncoreError: an id is repeated, empty or holds white space, a row has no text, judgments contradict each other
+            or name a query or document that does not exist, or there are no documents at all.
+    """
+    names = dict(places or {})
+    documents: set[str] = set()
+    known: set[str] = set()
+    write_jsonl(folder / "corpus.jsonl.gz", _checked(corpus, documents, names.get("corpus", "corpus")))
+    write_jsonl(folder / "queries.jsonl.gz", _checked(queries, known, names.get("queries", "queries")))
+    if not documents:
+        raise EncoreError(f"{names.get('corpus', 'corpus')} holds no document; name another source")
+    counts: dict[str, Any] = {"passages": len(documents), "queries": len(known), "splits": {}}
+    for split, judgments in qrels.items():
+        judged = _judged(judgments, known, documents, names.get(split, f"qrels of {split}"))
+        _write_qrels(folder / "qrels" / f"{split}.tsv", judged)
+        counts["splits"][split] = {"queries": len(judged), "judgments": sum(map(len, judged.values()))}
+    counts |= _write_articles(folder / "articles.jsonl.gz", articles) | dict(statistics or {})
+    write_json(folder / "statistics.json", counts)
+    return counts
+
+
+def _checked(rows: Iterable[Row], seen: set[str], place: str) -> Iterator[Row]:
+    """Pass documents or queries through, refusing bad ones; their ids go to ``seen``."""
+    for line, row in enumerate(rows, 1):
+        name = row["_id"]
+        if not name or name.split() != [name]:
+            raise EncoreError(
+                f"{place}, line {line}: id {name!r} is empty or holds white space, which a TREC run cannot say; rename it"
+            )
+        if name in seen:
+            raise EncoreError(f"{place}, line {line}: id {name!r} occurs twice; remove one of the rows")
+        if not (row["text"].strip() or row.get("title", "").strip()):
+            raise EncoreError(
+                f"{place}, line {line}: {name!r} has no text; give it one or remove the row and its judgments"
+            )
+        seen.add(name)
+        yield row
+
+
+def _judged(
+    judgments: Iterable[Judgment], queries: set[str], documents: set[str], place: str
+) -> dict[str, dict[str, int]]:
+    judged: dict[str, dict[str, int]] = {}
+    for query, document, grade, line in judgments:
+        where = f"{place}, line {line}" if line else place
+        if query not in queries:
+            raise EncoreError(
+                f"{where}: query {query!r} is not among the queries; add it there or remove this judgment"
+            )
+        if document not in documents:
+            raise EncoreError(
+                f"{where}: document {document!r} is not in the corpus; add it there or remove this judgment"
+            )
+        if judged.setdefault(query, {}).setdefault(document, grade) != grade:
+            raise EncoreError(
+                f"{where}: {query!r} and {document!r} are judged twice, with other grades; keep one of them"
+            )
+    return judged
+
+
+def _write_qrels(path: Path, judged: dict[str, dict[str, int]]) -> None:
+    with open_text_writer(path) as file:
+        file.write(QRELS_HEADER + "\n")
+        for query, grades in judged.items():
+            file.writelines(f"{query}\t{document}\t{grade}\n" for document, grade in grades.items())
+
+
+def _write_articles(path: Path, articles: Iterable[Row]) -> dict[str, int]:
+    """Write the articles after checking that links point to sections; no file when there are none."""
+    rows = list(articles)
+    path.unlink(missing_ok=True)
+    if not rows:
+        return {}
+    sections = {row["_id"]: len(row["sections"]) for row in rows}
+    if len(sections) != len(rows):
+        raise EncoreError("articles: an id occurs twice; give each article one row")
+    for row in rows:
+        for link in row["links"]:
+            if not (0 <= link["section"] < sections[row["_id"]] and 0 <= link["anchor"] < sections.get(link["to"], 0)):
+                raise EncoreError(
+                    f"article {row['_id']!r} has a link to a section that does not exist: {link}; remove it"
+                )
+    write_jsonl(path, rows)
+    return {
+        "articles": len(rows),
+        "sections": sum(sections.values()),
+        "sentences": sum(len(section["sentences"]) for row in rows for section in row["sections"]),
+        "links": sum(len(row["links"]) for row in rows),
+        "links_between_articles": sum(link["to"] != row["_id"] for row in rows for link in row["links"]),
+    }

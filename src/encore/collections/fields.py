@@ -1,0 +1,28 @@
+"""What the configuration says about every collection, whatever its source: its splits and their roles."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from encore.config import Strict
+
+Role = Literal["train", "valid", "test", "graded"]
+
+
+class Split(Strict):
+    """One set of judgments, and what is measured on it."""
+
+    role: Role = Field(description="train; valid chooses; test and graded are reported")
+    topics: str | None = Field(None, description="the split whose queries (and runs) it shares; its own without")
+    file: str | None = Field(None, description="judgments in the source's folder; `qrels/<split>.tsv` without")
+    measures: dict[str, str] = Field({}, description="printed name: measure as ir-measures writes it")
+
+
+class CollectionFields(Strict):
+    """Fields that every kind of collection has."""
+
+    splits: dict[str, Split] = Field(description="the splits that are used, by name")
+
+    def resolve(self) -> dict[str, Any]:
+        """All that decides the collection's content: the spec that its digest is taken of. Measures are no part of it."""
+        raise NotImplementedError
