@@ -1,4 +1,4 @@
-"""What an objective is: how a batch is made from token sequences or articles, and what the loss of a batch is.
+"""What an objective is: a training task made from tokens or articles, and the modules trained beside the encoder.
 
 Objectives are imported while the workflow is parsed (their fields are part of the configuration), so their files import
 torch inside ``heads`` and ``loss`` only.
@@ -6,27 +6,31 @@ torch inside ``heads`` and ``loss`` only.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
-
-import numpy as np
+from abc import abstractmethod
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from encore.config import PretrainStep
+from encore.training.task import Arrays, Task
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import nn
 
     from encore.modeling.encoder import Encoder
     from encore.tokens import TokenStore
 
+__all__ = ["Arrays", "Objective"]
+
 F = TypeVar("F", bound=PretrainStep)
-Arrays = dict[str, np.ndarray]
 
 
-class Objective(ABC, Generic[F]):
+class Objective(Task, Generic[F]):
     """One pre-training objective on one token store.
 
-    Subclasses set ``Fields`` (their configuration) and ``impl`` (bumped when the numbers that they make change).
+    Subclasses set ``Fields`` (their configuration) and ``impl`` (bumped when the numbers that they make change), and
+    implement ``heads`` and the methods of ``Task``; their file names the class ``OBJECTIVE``.
+
+    Raises:
+        EncoreError: the store lacks what the objective needs (sections, links), or holds no usable text.
     """
 
     Fields: ClassVar[type[PretrainStep]]
@@ -37,29 +41,5 @@ class Objective(ABC, Generic[F]):
         self.store = store
 
     @abstractmethod
-    def __len__(self) -> int:
-        """Examples in one epoch.
-
-        Raises:
-            EncoreError: the store lacks what the objective needs (sections, links), or holds no usable text.
-        """
-
-    @abstractmethod
-    def example(self, index: int, rng: np.random.Generator) -> Any:
-        """One example; all chance comes from ``rng``, which depends on (seed, epoch, index) alone."""
-
-    @abstractmethod
-    def collate(self, examples: list[Any]) -> Arrays:
-        """Pad examples into the arrays of a batch."""
-
-    @abstractmethod
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
         """The modules that the objective trains beside the encoder; saved in ``heads.safetensors``."""
-
-    @abstractmethod
-    def loss(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Scalar terms by name; ``"loss"`` is the one that is minimised, the others are logged."""
-
-    @abstractmethod
-    def operations(self, encoder: Encoder, batch: Arrays) -> float:
-        """Floating-point operations of one training step on this batch (forward and backward), heads included."""

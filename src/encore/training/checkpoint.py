@@ -1,0 +1,51 @@
+"""Where an interrupted training goes on: a folder of numbered checkpoints, the newest and the one before it."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from encore.errors import EncoreError
+from encore.storage import replacing
+
+KEPT = 2
+
+
+def save(folder: Path, run: str, step: int, content: dict[str, Any]) -> None:
+    """Write the checkpoint of ``step`` whole or not at all, then drop all but the newest two.
+
+    Args:
+        run: what is being trained, in short; ``load`` refuses another run's checkpoints.
+        content: tensors, numbers, strings, and lists and dictionaries of these.
+    """
+    with replacing(folder / f"step-{step:09d}.pt") as path:
+        torch.save({"run": run, "step": step, **content}, path)
+    for old in _newest_first(folder)[KEPT:]:
+        old.unlink(missing_ok=True)
+
+
+def load(folder: Path, run: str) -> dict[str, Any] | None:
+    """The newest checkpoint that can be read, or None where there is none.
+
+    Raises:
+        EncoreError: the checkpoints are of another run.
+    """
+    for path in _newest_first(folder):
+        try:
+            content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+        except (OSError, EOFError, RuntimeError, pickle.UnpicklingError):
+            print(f"{path} cannot be read; trying the checkpoint before it", flush=True)
+            continue
+        if content["run"] != run:
+            raise EncoreError(
+                f"{path} is of another training (data, step or seed differ); remove {folder}, then repeat"
+            )
+        return content
+    return None
+
+
+def _newest_first(folder: Path) -> list[Path]:
+    return sorted(folder.glob("step-*.pt"), reverse=True)

@@ -1,0 +1,35 @@
+"""What a training runs on, and how exactly: threads, determinism, precision."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch.utils import deterministic
+
+from encore.errors import EncoreError
+
+PRECISIONS = ("fp32", "bf16")
+
+
+def prepare(numerics: dict[str, Any]) -> torch.device:
+    """Set torch up as ``numerics`` says (``precision``, ``threads``) and give the device: a GPU where there is one.
+
+    On a CPU with a fixed number of threads, equal runs then end with equal bytes.
+    """
+    if numerics.get("precision", "fp32") not in PRECISIONS:
+        raise EncoreError(f"precision {numerics['precision']!r} is unknown; use one of {', '.join(PRECISIONS)}")
+    torch.set_num_threads(int(numerics.get("threads", 1)))
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    torch.use_deterministic_algorithms(device.type == "cpu")
+    # It costs time, and nothing here reads unwritten memory.
+    deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    return device
+
+
+def precision(numerics: dict[str, Any], device: torch.device) -> AbstractContextManager[Any]:
+    """The context of a forward pass."""
+    if numerics.get("precision", "fp32") == "bf16":
+        return torch.autocast(device.type, torch.bfloat16)
+    return nullcontext()

@@ -1,0 +1,50 @@
+"""Lines that say how far a training is, and the curve of its losses."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from encore.storage import write_text
+
+ROWS = 100  # points of a curve, about
+SECONDS = 10.0  # between two lines
+
+
+class Point(NamedTuple):
+    """The terms of the loss at a step, counted from 1."""
+
+    step: int
+    terms: dict[str, float]
+
+
+def write_curve(path: Path, points: list[Point]) -> None:
+    """A table ``step, loss, other terms``, the same bytes for the same run."""
+    names = list(points[0].terms) if points else []
+    rows = [["step", *names], *([str(step), *(f"{terms[name]:.6g}" for name in names)] for step, terms in points)]
+    write_text(path, "".join("\t".join(row) + "\n" for row in rows))
+
+
+class Progress:
+    """Prints step, loss terms, rate and time left now and then."""
+
+    def __init__(self, start: int, total: int) -> None:
+        self.start, self.total = start, total
+        self.began = self.printed = time.monotonic()
+        self.examples = 0
+
+    def step(self, step: int, terms: dict[str, float], examples: int) -> None:
+        """Note that ``step`` is done."""
+        self.examples += examples
+        now = time.monotonic()
+        if now - self.printed < SECONDS and step != self.total:
+            return
+        self.printed = now
+        seconds = max(now - self.began, 1e-9)
+        left = seconds / (step - self.start) * (self.total - step)
+        losses = " ".join(f"{name} {value:.4f}" for name, value in terms.items())
+        print(
+            f"step {step}/{self.total}  {losses}  {self.examples / seconds:.0f} examples/s  {left:.0f} s left",
+            flush=True,
+        )

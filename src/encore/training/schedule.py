@@ -1,0 +1,43 @@
+"""How long a step trains, and with which learning rate at each moment."""
+
+import math
+from typing import Literal
+
+from encore.config import Step
+from encore.errors import EncoreError
+
+
+def total_steps(step: Step, examples: int) -> int:
+    """Optimiser steps: the step's own number, or its epochs of the scale's size, or of the data's.
+
+    An epoch is a pass over the examples, its last batch filled up.
+
+    Raises:
+        EncoreError: the step says neither ``steps`` nor ``epochs``.
+    """
+    if step.steps is not None:
+        return step.steps
+    if step.epochs is None:
+        raise EncoreError("the training step says neither `steps` nor `epochs`; add one to its entry in steps.yaml")
+    per_epoch = step.steps_per_epoch or math.ceil(examples / step.batch)
+    return max(1, math.ceil(step.epochs * per_epoch))
+
+
+def rate(step: Step, done: int, total: int) -> float:
+    """Learning rate after ``done`` of ``total`` steps: linear warm-up, then the step's schedule."""
+    warmup = math.ceil(step.warmup * total) if step.warmup < 1 else min(int(step.warmup), total)
+    if done < warmup:
+        return step.learning_rate * (done + 1) / warmup
+    left = 1 - (done - warmup) / max(1, total - warmup)
+    return step.learning_rate * _share(step.schedule, left)
+
+
+def _share(schedule: Literal["linear", "cosine", "constant"], left: float) -> float:
+    """Share of the peak with ``left`` of the way (1 to 0) to go."""
+    match schedule:
+        case "linear":
+            return left
+        case "cosine":
+            return 0.1 + 0.9 * 0.5 * (1 - math.cos(math.pi * left))
+        case "constant":
+            return 1.0
