@@ -7,9 +7,9 @@ TCT-ColBERT's code leaves the positives in, hence ``exclude_judged``.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from hashlib import sha256
 from pathlib import Path
 
+from encore.collections.common import smallest
 from encore.errors import EncoreError
 from encore.storage import open_text, open_text_writer, write_json
 
@@ -60,15 +60,11 @@ def mine(
         top = {document: rank for rank, document in enumerate(ranking[query][:depth], 1)}
         free = [document for document in top if document not in judgments[query]] if exclude_judged else list(top)
         judged += len(top) - len(free)
-        drawn = sorted(free, key=lambda document: _digest(seed, query, document))[:keep]
+        drawn = smallest(free, keep, f"{seed}:{query}")
         negatives[query] = {document: top[document] for document in sorted(drawn, key=top.__getitem__)}
     kept = sum(map(len, negatives.values()))
     without = sum(not drawn for drawn in negatives.values())
     return negatives, Statistics(queries=len(negatives), without=without, kept=kept, judged=judged)
-
-
-def _digest(seed: int, query: str, document: str) -> bytes:
-    return sha256(f"{seed}:{query}:{document}".encode()).digest()
 
 
 def overlap(own: Negatives, other: Negatives) -> tuple[int, float | None, float | None]:

@@ -1,0 +1,106 @@
+"""Exact search: the inner product of every query with every passage, whatever the number of shards.
+
+Scores are FAISS's. Its products are taken in blocks of 1,024 passages, shards hold whole blocks (``encode.BLOCK``),
+and queries go in fixed batches, so a score has the same bytes in every division of a collection. FAISS keeps arbitrary
+members of a tie at its last rank; ``search`` asks for more until the tie at ``depth`` is complete, then orders it by
+document id.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import faiss
+import numpy as np
+
+from encore.errors import EncoreError
+from encore.runs import Ranking, Run
+
+QUERIES = 2048  # in one product; a constant, since FAISS's rounding depends on it
+SPARE = 32  # ranks below ``depth`` that are asked for at once, for ties
+MOST = 64  # how many times ``depth`` a complete tie may be worth; a collapsed model ties everything
+MEND = "encode the collection again with this model"
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A part of a collection: its vectors, and the document of each."""
+
+    index: faiss.Index
+    documents: list[str]
+
+
+def open_shard(folder: Path) -> Shard:
+    """Open what ``encode.write_shard`` wrote.
+
+    Raises:
+        EncoreError: a file is missing or not an index, or vectors and documents differ in number.
+    """
+    try:
+        index = faiss.read_index(str(folder / "index"))
+        documents = (folder / "docid").read_text(encoding="utf-8").split("\n")[:-1]
+    except (RuntimeError, OSError, UnicodeDecodeError) as error:
+        raise EncoreError(f"shard {folder} is not readable ({str(error).splitlines()[-1][:120]}); {MEND}") from error
+    if index.ntotal != len(documents):
+        raise EncoreError(f"shard {folder} has {index.ntotal} vectors for {len(documents)} documents; {MEND}")
+    return Shard(index, documents)
+
+
+def open_shards(folders: Sequence[Path], collection: Sequence[str], dimension: int) -> list[Shard]:
+    """Open the shards that together hold a collection, and check that they do.
+
+    Raises:
+        EncoreError: a shard is damaged or of another dimension; a document is missing, there twice, or unknown.
+    """
+    shards = [open_shard(folder) for folder in folders]
+    for folder, shard in zip(folders, shards, strict=True):
+        if shard.index.d != dimension:
+            raise EncoreError(f"shard {folder} has {shard.index.d} dimensions, queries have {dimension}; {MEND}")
+    documents = [document for shard in shards for document in shard.documents]
+    if len(documents) != len(collection) or set(documents) != set(collection):
+        text = f"{len(shards)} shards hold {len(documents)} documents, the collection has {len(collection)}"
+        raise EncoreError(f"{text}, or others: a shard is missing, given twice, or of another collection; {MEND}")
+    return shards
+
+
+def search(shards: Sequence[Shard], names: Sequence[str], vectors: np.ndarray, depth: int) -> Run:
+    """The ``depth`` best documents of each query, by score, then by descending document id.
+
+    Args:
+        names: query ids.
+        vectors: float32 [queries, dimension], in the order of ``names``.
+    """
+    documents = [document for shard in shards for document in shard.documents]
+    place = np.empty(len(documents), dtype=np.int64)  # where a row's document stands among all ids in ascending order
+    place[sorted(range(len(documents)), key=documents.__getitem__)] = np.arange(len(documents))
+    run: Run = {}
+    for start in range(0, len(names), QUERIES):
+        scores, rows = _best(shards, np.ascontiguousarray(vectors[start : start + QUERIES]), place, depth)
+        for name, found, its in zip(names[start:], rows.tolist(), scores, strict=False):
+            run[name] = Ranking([documents[row] for row in found], its)
+    return run
+
+
+def _best(shards: Sequence[Shard], batch: np.ndarray, place: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and global rows, [queries, depth] each, of one batch of queries."""
+    wanted = depth + SPARE
+    while True:
+        found = list(_hits(shards, batch, wanted))
+        scores = np.concatenate([each for each, _ in found], axis=1) + np.float32(0)  # -0.0 becomes 0.0
+        rows = np.concatenate([each for _, each in found], axis=1)
+        order = np.lexsort((-place[rows], -scores), axis=1)[:, :depth]
+        kept = np.take_along_axis(scores, order, axis=1)
+        cut = [each[:, -1] == kept[:, -1] for each, _ in found if each.shape[1] == wanted]
+        if not np.any(cut) or wanted > MOST * depth:
+            return kept, np.take_along_axis(rows, order, axis=1)
+        wanted *= 4
+
+
+def _hits(shards: Sequence[Shard], batch: np.ndarray, wanted: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Each shard's best scores and their global rows, best first."""
+    first = 0
+    for shard in shards:
+        if shard.documents:
+            scores, rows = shard.index.search(batch, min(wanted, len(shard.documents)))
+            yield scores, rows + first
+        first += len(shard.documents)

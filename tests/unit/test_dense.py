@@ -1,0 +1,129 @@
+"""Exact search: against a NumPy ranking, in any division into shards, ties at the cut included."""
+
+from itertools import pairwise
+
+import faiss
+import numpy as np
+import pytest
+
+from encore.errors import EncoreError
+from encore.retrieval.dense import SPARE, Shard, open_shard, open_shards, search
+
+DIMENSION = 64
+
+
+def shard(vectors, documents):
+    index = faiss.IndexFlatIP(DIMENSION)
+    index.add(np.ascontiguousarray(vectors, dtype=np.float32))
+    return Shard(index, list(documents))
+
+
+def divided(vectors, documents, cuts):
+    bounds = [0, *cuts, len(documents)]
+    return [shard(vectors[a:b], documents[a:b]) for a, b in pairwise(bounds)]
+
+
+def by_hand(vectors, documents, query, depth):
+    """The ranking by definition: float64 products, then score and id, both descending."""
+    scores = vectors.astype(np.float64) @ query.astype(np.float64)
+    return [name for _, name in sorted(zip(scores.tolist(), documents, strict=True), reverse=True)][:depth]
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(5)
+    documents = [f"d{number}" for number in rng.permutation(2500)]
+    return (
+        rng.standard_normal((2500, DIMENSION)).astype(np.float32),
+        documents,
+        rng.standard_normal((40, DIMENSION)).astype(np.float32),
+    )
+
+
+def test_ranking_is_the_one_by_definition(data):
+    vectors, documents, queries = data
+    names = [f"q{i}" for i in range(40)]
+    run = search([shard(vectors, documents)], names, queries, 20)
+    assert list(run) == names
+    for name, query in zip(names, queries, strict=True):
+        assert run[name].documents == by_hand(vectors, documents, query, 20)
+        assert run[name].scores.dtype == np.float32
+        assert np.allclose(run[name].scores, np.sort(vectors @ query)[::-1][:20], atol=1e-5)
+
+
+@pytest.mark.parametrize("depth", [10, 300])
+@pytest.mark.parametrize("cuts", [[1024], [2048], [1024, 2048], [0, 1024]])
+def test_shards_change_no_byte(data, cuts, depth):
+    vectors, documents, queries = data
+    queries = np.tile(queries, (52, 1))  # enough for FAISS to multiply matrices, and more than a batch
+    names = [str(i) for i in range(len(queries))]
+    whole = search([shard(vectors, documents)], names, queries, depth)
+    parts = search(divided(vectors, documents, cuts), names, queries, depth)
+    for name in names:
+        assert parts[name].documents == whole[name].documents
+        assert parts[name].scores.tobytes() == whole[name].scores.tobytes()
+
+
+@pytest.mark.parametrize("cuts", [[], [100], [3, 700]])
+def test_a_tie_at_the_cut_is_complete(cuts):
+    """300 equal vectors, many more than the spare ranks: the highest ids must be kept, whichever FAISS meets first."""
+    vectors = np.zeros((900, DIMENSION), dtype=np.float32)
+    vectors[:5, 0], vectors[5:305, 0] = 2.0, 1.0
+    documents = [f"d{number:03d}" for number in range(900)]
+    assert SPARE < 290
+    run = search(divided(vectors, documents, cuts), ["q"], np.eye(DIMENSION, dtype=np.float32)[:1], 10)
+    assert run["q"].documents == ["d004", "d003", "d002", "d001", "d000", "d304", "d303", "d302", "d301", "d300"]
+    assert run["q"].scores.tolist() == [2.0] * 5 + [1.0] * 5
+
+
+def test_zeros_of_both_signs_tie():
+    vectors = np.zeros((3, DIMENSION), dtype=np.float32)
+    vectors[1, 0], vectors[2, 0] = 1e-30, -1e-30
+    query = np.full((1, DIMENSION), 1e-30, dtype=np.float32)
+    run = search([shard(vectors, ["b", "c", "a"])], ["q"], query, 3)
+    assert run["q"].documents == ["c", "b", "a"]
+    assert not np.signbit(run["q"].scores).any()
+
+
+def test_a_collection_smaller_than_the_depth_is_ranked_whole(data):
+    vectors, documents, queries = data
+    run = search(divided(vectors[:30], documents[:30], [7]), ["q"], queries[:1], 1000)
+    assert sorted(run["q"].documents) == sorted(documents[:30])
+
+
+def folder_of(path, vectors, documents):
+    path.mkdir()
+    faiss.write_index(shard(vectors, documents).index, str(path / "index"))
+    (path / "docid").write_text("".join(f"{name}\n" for name in documents))
+    return path
+
+
+def test_shards_must_hold_the_collection(data, tmp_path):
+    vectors, documents, _ = data
+    one = folder_of(tmp_path / "one", vectors[:50], documents[:50])
+    two = folder_of(tmp_path / "two", vectors[50:90], documents[50:90])
+    assert [len(each.documents) for each in open_shards([two, one], documents[:90], DIMENSION)] == [40, 50]
+    for folders in ([one], [one, one], [one, two, two]):
+        with pytest.raises(EncoreError, match=r"a shard is missing, given twice"):
+            open_shards(folders, documents[:90], DIMENSION)
+    with pytest.raises(EncoreError, match="64 dimensions, queries have 8"):
+        open_shards([one, two], documents[:90], 8)
+
+
+def test_a_damaged_shard_is_one_clear_line(data, tmp_path):
+    vectors, documents, _ = data
+    folder = folder_of(tmp_path / "one", vectors[:50], documents[:50])
+    index = (folder / "index").read_bytes()
+    for content in (index[: len(index) // 2], b"", b"not an index at all"):
+        (folder / "index").write_bytes(content)
+        with pytest.raises(EncoreError, match="not readable") as caught:
+            open_shard(folder)
+        assert "\n" not in str(caught.value)
+        assert str(folder) in str(caught.value)
+    (folder / "index").write_bytes(index)
+    (folder / "docid").write_text("d1\nd2\n")
+    with pytest.raises(EncoreError, match="50 vectors for 2 documents"):
+        open_shard(folder)
+    (folder / "docid").unlink()
+    with pytest.raises(EncoreError, match="not readable"):
+        open_shard(folder)
