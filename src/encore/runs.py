@@ -84,7 +84,7 @@ def write_run(path: Path, run: Mapping[str, Ranking], header: Mapping[str, Any])
     Raises:
         EncoreError: an id or the tag is empty or has blanks, a query id starts like a comment, or ``rank`` refuses.
     """
-    tag = _checked(str(header["tag"]), "tag")
+    tag = checked_column(str(header["tag"]), "tag")
     with replacing(path) as temporary, temporary.open("wb") as file:
         file.write(_GZIP + _comment(header) + b"\0")
         packer, checksum, length = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS), 0, 0
@@ -132,6 +132,15 @@ def read_header(path: Path) -> dict[str, Any]:
     return header
 
 
+def checked_column(name: str, kind: str) -> str:
+    """An id or tag that a column of a run can hold; ``kind`` says in the message what it is."""
+    if name.split() != [name]:
+        raise EncoreError(
+            f"{kind} {name!r} is empty or has blanks, which TREC's columns cannot hold; rename it in the collection"
+        )
+    return name
+
+
 def _comment(header: Mapping[str, Any]) -> bytes:
     """The header as comment lines; YAML escapes all but ASCII, since RFC 1952 knows no UTF-8 here."""
     text = yaml.safe_dump(dict(header), sort_keys=False, allow_unicode=False, width=1000)
@@ -139,21 +148,13 @@ def _comment(header: Mapping[str, Any]) -> bytes:
 
 
 def _lines(query: str, ranking: Ranking, tag: str) -> Iterator[str]:
-    if _checked(query, "query id").startswith("#"):
+    if checked_column(query, "query id").startswith("#"):
         raise EncoreError(f"query id {query!r} starts like a comment; rename the query in the collection")
     for document in ranking.documents:
-        _checked(document, "document id")
+        checked_column(document, "document id")
     texts = ranking.scores.astype(str).tolist()  # NumPy prints the shortest text that reads back equal
     for place, (document, score) in enumerate(zip(ranking.documents, texts, strict=True), 1):
         yield f"{query} Q0 {document} {place} {score} {tag}\n"
-
-
-def _checked(name: str, kind: str) -> str:
-    if name.split() != [name]:
-        raise EncoreError(
-            f"{kind} {name!r} is empty or has blanks, which TREC's columns cannot hold; rename it in the collection"
-        )
-    return name
 
 
 def _numbered(path: Path) -> Iterable[tuple[int, str]]:
@@ -171,10 +172,10 @@ def _numbered(path: Path) -> Iterable[tuple[int, str]]:
         ) from error
 
 
-def _ranked(place: str, documents: Sequence[str], scores: Iterable[str | float]) -> Ranking:
+def _ranked(place: str, documents: Sequence[str], scores: ArrayLike) -> Ranking:
     """``rank``, whose complaints here say in which file and query."""
     try:
-        return rank(documents, np.array([float(score) for score in scores], dtype=np.float32))
+        return rank(documents, np.asarray(scores).astype(np.float64))
     except ValueError as error:
         raise EncoreError(f"{place}: a score is not a number ({error}); write the run again") from error
     except EncoreError as error:

