@@ -15,5 +15,5 @@ packages=$("$python" -m pip --disable-pip-version-check freeze --all --exclude p
 } >"$here/cpu.txt"
 {
     echo "# cpu.txt with FAISS for GPUs instead of its CPU build; made by envs/lock.sh."
-    echo "$packages" | sed "s/^faiss-cpu==.*/$faiss_gpu/"
+    sed "/^#/d; s/^faiss-cpu==.*/$faiss_gpu/" "$here/cpu.txt"
 } >"$here/gpu.txt"
