@@ -1,0 +1,101 @@
+"""The measures a table may ask for, and their values from ir-measures.
+
+An expression is ir-measures' own spelling: ``RR@10``, ``R(rel=3)@100``, ``nDCG@10``, ``AP``. Documents of at least
+grade ``rel`` (1 unless told) count as relevant; nDCG takes the grade itself as gain, as trec_eval does, and knows no
+threshold. A judged query always counts. It gets 0 when the run has no answer to it (``trec_eval -c``, MS MARCO's
+script), and also when none of its documents reaches the threshold: trec_eval's recall, precision and reciprocal rank
+of nothing are 0.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from encore.errors import EncoreError
+from encore.runs import Run
+
+Grades = Mapping[str, Mapping[str, int]]  # query id -> document id -> grade
+NAMES = ("RR", "R", "nDCG", "AP", "P", "Success")
+NEEDS_CUTOFF = frozenset({"R", "P", "Success"})
+ALIASES = {"MRR": "RR", "Recall": "R", "NDCG": "nDCG", "MAP": "AP", "Precision": "P"}
+
+_EXPRESSION = re.compile(r"(?P<name>[A-Za-z]+)(?:\(rel=(?P<rel>[1-9]\d*)\))?(?:@(?P<cutoff>[1-9]\d*))?")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure, the lowest grade that counts as relevant, and the number of ranks looked at (None: all)."""
+
+    name: str
+    rel: int = 1
+    cutoff: int | None = None
+
+    def __str__(self) -> str:
+        threshold = f"(rel={self.rel})" if self.rel != 1 else ""
+        return f"{self.name}{threshold}" + (f"@{self.cutoff}" if self.cutoff else "")
+
+
+def check(expression: str) -> Measure:
+    """Read an expression.
+
+    Raises:
+        EncoreError: both evaluators do not know it, or it has another, shorter or usual, spelling.
+    """
+    match = _EXPRESSION.fullmatch(expression)
+    if not match or ALIASES.get(match["name"], match["name"]) not in NAMES:
+        raise EncoreError(f"measure {expression!r} is unknown; write one of {', '.join(NAMES)}, as in R(rel=2)@100")
+    measure = Measure(ALIASES.get(match["name"], match["name"]), int(match["rel"] or 1), _integer(match["cutoff"]))
+    if measure.name in NEEDS_CUTOFF and measure.cutoff is None:
+        raise EncoreError(f"measure {expression!r} needs a number of ranks, as in {measure}@10")
+    if measure.name == "nDCG" and measure.rel != 1:
+        raise EncoreError(f"measure {expression!r}: nDCG takes the grades as gains and has no threshold; leave rel out")
+    if str(measure) != expression:
+        raise EncoreError(f"measure {expression!r} is spelt {str(measure)!r} here")
+    return measure
+
+
+def values(measures: Iterable[Measure], grades: Grades, run: Run) -> dict[Measure, dict[str, float]]:
+    """Each measure's value for each judged query, computed by ir-measures.
+
+    Only the order of a ranking is handed on, not its scores: ir-measures' providers break ties in different ways, and
+    the order (``runs.rank``) is settled. A measure at k is given k documents, which is all that it may look at.
+    """
+    found: dict[Measure, dict[str, float]] = {}
+    by_cutoff: dict[int | None, list[Measure]] = {}
+    for measure in measures:
+        by_cutoff.setdefault(measure.cutoff, []).append(measure)
+    judged = {query: dict(documents) for query, documents in grades.items()}
+    for cutoff, group in by_cutoff.items():
+        ordered = {query: _descending(run[query].documents[:cutoff]) for query in judged if query in run}
+        found.update(_by_ir_measures(group, judged, ordered))
+    return found
+
+
+def _by_ir_measures(
+    measures: list[Measure], judged: dict[str, dict[str, int]], ordered: dict[str, dict[str, float]]
+) -> dict[Measure, dict[str, float]]:
+    import ir_measures  # here, so that a plan can be checked without it
+
+    theirs = {_theirs(measure): measure for measure in measures}
+    found: dict[Measure, dict[str, float]] = {measure: {} for measure in measures}
+    for metric in ir_measures.iter_calc(list(theirs), judged, ordered):
+        found[theirs[metric.measure]][metric.query_id] = float(metric.value)
+    return found
+
+
+def _theirs(measure: Measure):  # type: ignore[no-untyped-def]  # ir-measures' own object; its package has no types
+    import ir_measures
+
+    parameters = {} if measure.rel == 1 else {"rel": measure.rel}
+    if measure.cutoff is not None:
+        parameters["cutoff"] = measure.cutoff
+    return getattr(ir_measures, measure.name)(**parameters)
+
+
+def _descending(documents: list[str]) -> dict[str, float]:
+    """Scores without ties that keep the order."""
+    return dict(zip(documents, map(float, range(len(documents), 0, -1)), strict=True))
+
+
+def _integer(text: str | None) -> int | None:
+    return int(text) if text else None

@@ -1,0 +1,94 @@
+"""Scores on disk: one parquet row per split, measure and judged query. Tables and tests read only these."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from encore.errors import EncoreError
+from encore.storage import replacing
+
+FILE = "scores.parquet"
+Floats = NDArray[np.float64]
+
+_SCHEMA = pa.schema(
+    [
+        ("query", pa.string()),
+        ("cluster", pa.string()),
+        ("split", pa.string()),
+        ("measure", pa.string()),
+        ("value", pa.float64()),
+        ("low", pa.float64()),
+        ("high", pa.float64()),
+        ("answered", pa.bool_()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One measure on one split: a value for each judged query, all arrays [queries].
+
+    ``low`` and ``high`` are the ends over all orders of tied scores; ``answered`` says whether the run had the query;
+    ``clusters`` are the units whose queries may err together.
+    """
+
+    queries: list[str]
+    clusters: list[str]
+    values: Floats
+    low: Floats
+    high: Floats
+    answered: NDArray[np.bool_]
+
+
+Scores = dict[tuple[str, str], Scored]  # by split and measure's short name
+
+
+def write(folder: Path, scores: Scores) -> None:
+    """Write a folder's scores; equal scores give equal bytes."""
+    tables = [_table(split, measure, scored) for (split, measure), scored in sorted(scores.items())]
+    with replacing(folder / FILE) as temporary:
+        pq.write_table(pa.concat_tables(tables), temporary, compression="zstd")
+
+
+def read(folder: Path) -> Scores:
+    """Read a folder's scores.
+
+    Raises:
+        EncoreError: the file is missing or is not a table of scores.
+    """
+    path = folder / FILE
+    try:
+        table = pq.read_table(path, schema=_SCHEMA)
+    except FileNotFoundError as error:
+        raise EncoreError(f"{path} is missing; run the command that makes it again") from error
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise EncoreError(f"{path} is not readable as scores ({reason}); delete it and evaluate again") from error
+    split, measure = (np.array(table[name].to_pylist(), dtype=object) for name in ("split", "measure"))
+    pairs = dict.fromkeys(zip(split.tolist(), measure.tolist(), strict=True))
+    return {pair: _scored(table, (split == pair[0]) & (measure == pair[1])) for pair in pairs}
+
+
+def _table(split: str, measure: str, scored: Scored) -> pa.Table:
+    count = len(scored.queries)
+    columns = [
+        scored.queries,
+        scored.clusters,
+        [split] * count,
+        [measure] * count,
+        scored.values,
+        scored.low,
+        scored.high,
+        scored.answered,
+    ]
+    return pa.table(dict(zip(_SCHEMA.names, columns, strict=True)), schema=_SCHEMA)
+
+
+def _scored(table: pa.Table, mask: NDArray[np.bool_]) -> Scored:
+    chosen = table.filter(pa.array(mask))
+    value, low, high, answered = (chosen[name].to_numpy() for name in ("value", "low", "high", "answered"))
+    return Scored(chosen["query"].to_pylist(), chosen["cluster"].to_pylist(), value, low, high, answered)

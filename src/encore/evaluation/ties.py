@@ -1,0 +1,38 @@
+"""How far a value could move if documents of equal score stood in another order.
+
+Documents of one score share a block of ranks. Whatever the measure here, moving a better document up never lowers it,
+so its highest value has every block sorted by descending grade, and its lowest by ascending grade (McSherry & Najork,
+ECIR 2008, compute the mean over orders; a table needs the two ends). Ties with documents that the run cut off are
+unknown and not counted.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encore.evaluation.second import Integers, Standing, arranged, retrieved
+from encore.runs import Ranking
+
+
+def has_ties(scores: NDArray[np.float32]) -> bool:
+    """Whether any two scores of a ranking, in its own order, are equal."""
+    return bool((scores[1:] == scores[:-1]).any())
+
+
+def extremes(ranking: Ranking, grades: dict[str, int]) -> tuple[Standing, Standing]:
+    """The worst and the best standing of a query's positive documents over all orders of tied scores."""
+    found = retrieved(ranking, grades)
+    scores = ranking.scores[list(found)]
+    gained = np.array(list(found.values()), dtype=np.int64)
+    rivals = (scores[:, None] == scores[None, :]) & _before(gained)  # the column's document goes first
+    above = (ranking.scores[None, :] > scores[:, None]).sum(axis=1)
+    last = (ranking.scores[None, :] >= scores[:, None]).sum(axis=1)
+    best = 1 + above + rivals.sum(axis=1)
+    worst = last - rivals.sum(axis=1)
+    return arranged(worst, gained, grades), arranged(best, gained, grades)
+
+
+def _before(gained: Integers) -> NDArray[np.bool_]:
+    """[found, found]: the column's grade is higher than the row's, or equal and it comes first; never both ways."""
+    place = np.arange(len(gained))
+    equal = (gained[None, :] == gained[:, None]) & (place[None, :] < place[:, None])
+    return (gained[None, :] > gained[:, None]) | equal

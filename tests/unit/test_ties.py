@@ -1,0 +1,43 @@
+"""The interval over tied scores, against every order of the ties, one by one."""
+
+from collections.abc import Iterator
+from itertools import groupby, permutations, product
+
+import numpy as np
+import pytest
+
+from encore.evaluation import measures, second, ties
+from encore.runs import Ranking, rank
+
+EXPRESSIONS = ["RR@3", "R@2", "nDCG", "nDCG@3", "AP", "AP(rel=2)@4", "P@3", "Success(rel=2)@2", "RR(rel=3)@10"]
+
+
+def orders(ranking: Ranking) -> Iterator[Ranking]:
+    """Every order of the ranking that its scores allow, with scores that leave no tie."""
+    by_score = groupby(range(len(ranking)), key=lambda place: float(ranking.scores[place]))
+    for blocks in product(*(permutations(list(block)) for _, block in by_score)):
+        documents = [ranking.documents[place] for block in blocks for place in block]
+        yield rank(documents, np.arange(len(documents), 0, -1))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_extremes_are_those_of_all_orders(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    ranking = rank(list("abcdefg"), generator.integers(0, 3, 7))
+    grades = dict(zip("abcdz", generator.integers(0, 4, 5).tolist(), strict=True))
+    worst, best = ties.extremes(ranking, grades)
+    everywhere = [second.standing(order, grades) for order in orders(ranking)]
+    assert ties.has_ties(ranking.scores)
+    assert len(everywhere) > 1
+    for measure in map(measures.check, EXPRESSIONS):
+        found = [second.value(measure, place) for place in everywhere]
+        assert second.value(measure, worst) == pytest.approx(min(found), abs=1e-12), measure
+        assert second.value(measure, best) == pytest.approx(max(found), abs=1e-12), measure
+
+
+def test_the_usual_order_lies_between_and_without_ties_all_three_are_one() -> None:
+    ranking = rank(list("abc"), [3, 2, 1])
+    assert not ties.has_ties(ranking.scores)
+    worst, best = ties.extremes(ranking, {"b": 1, "c": 2})
+    usual = second.standing(ranking, {"b": 1, "c": 2})
+    assert worst.ranks.tolist() == usual.ranks.tolist() == best.ranks.tolist() == [2, 3]
