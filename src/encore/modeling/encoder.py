@@ -1,0 +1,202 @@
+"""A compact BERT whose parameters are named as Hugging Face's ``BertModel`` names them, and the vector of a text.
+
+Architecture: Devlin et al. (2019), post-norm layers, exact GELU, learned positions. Attention runs through PyTorch's
+``scaled_dot_product_attention``; a batch without padding carries no mask, which lets its fast kernels be used.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from encore.errors import EncoreError
+from encore.modeling.shape import Shape
+
+
+class Embeddings(nn.Module):
+    """Sum of word, position and segment embeddings, normalised."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.word_embeddings = nn.Embedding(shape.vocabulary, shape.hidden, padding_idx=shape.pad)
+        self.position_embeddings = nn.Embedding(shape.max_length, shape.hidden)
+        self.token_type_embeddings = nn.Embedding(shape.segments, shape.hidden)
+        self.LayerNorm = nn.LayerNorm(shape.hidden, eps=shape.epsilon)
+        self.dropout = nn.Dropout(shape.dropout)
+
+    def forward(self, ids: Tensor, segments: Tensor | None) -> Tensor:
+        """ids int64 [B, L] -> [B, L, H]; without ``segments`` all tokens are of segment 0."""
+        kinds = self.token_type_embeddings.weight[0] if segments is None else self.token_type_embeddings(segments)
+        total = self.word_embeddings(ids) + (self.position_embeddings.weight[: ids.shape[1]] + kinds)
+        normed: Tensor = self.dropout(self.LayerNorm(total))
+        return normed
+
+
+class SelfAttention(nn.Module):
+    """Queries, keys and values of all heads, and their attention."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.heads, self.rate = shape.heads, shape.dropout
+        self.query = nn.Linear(shape.hidden, shape.hidden)
+        self.key = nn.Linear(shape.hidden, shape.hidden)
+        self.value = nn.Linear(shape.hidden, shape.hidden)
+
+    def forward(self, hidden: Tensor, visible: Tensor | None) -> Tensor:
+        """hidden [B, L, H], visible bool, broadcast to [B, heads, L, L] -> [B, L, H]."""
+        query, key, value = (self._split(part(hidden)) for part in (self.query, self.key, self.value))
+        rate = self.rate if self.training else 0.0
+        mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=visible, dropout_p=rate)
+        return mixed.transpose(1, 2).flatten(2)
+
+    def _split(self, states: Tensor) -> Tensor:
+        return states.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+
+class Output(nn.Module):
+    """A linear map, added to what the sublayer was given, normalised."""
+
+    def __init__(self, width: int, shape: Shape) -> None:
+        super().__init__()
+        self.dense = nn.Linear(width, shape.hidden)
+        self.LayerNorm = nn.LayerNorm(shape.hidden, eps=shape.epsilon)
+        self.dropout = nn.Dropout(shape.dropout)
+
+    def forward(self, states: Tensor, residual: Tensor) -> Tensor:
+        normed: Tensor = self.LayerNorm(residual + self.dropout(self.dense(states)))
+        return normed
+
+
+class Attention(nn.Module):
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.self = SelfAttention(shape)
+        self.output = Output(shape.hidden, shape)
+
+    def forward(self, hidden: Tensor, visible: Tensor | None) -> Tensor:
+        attended: Tensor = self.output(self.self(hidden, visible), hidden)
+        return attended
+
+
+class Intermediate(nn.Module):
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.dense = nn.Linear(shape.hidden, shape.intermediate)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        return F.gelu(self.dense(hidden))
+
+
+class Layer(nn.Module):
+    """Attention, then the feed-forward network."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.attention = Attention(shape)
+        self.intermediate = Intermediate(shape)
+        self.output = Output(shape.intermediate, shape)
+
+    def forward(self, hidden: Tensor, visible: Tensor | None = None) -> Tensor:
+        """hidden [B, L, H], visible bool, broadcast to [B, heads, L, L] -> [B, L, H]."""
+        attended = self.attention(hidden, visible)
+        transformed: Tensor = self.output(self.intermediate(attended), attended)
+        return transformed
+
+
+class Stack(nn.Module):
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.layer = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
+
+    def forward(self, hidden: Tensor, visible: Tensor | None) -> Tensor:
+        for layer in self.layer:
+            hidden = layer(hidden, visible)
+        return hidden
+
+
+class Encoder(nn.Module):
+    """BERT without its pooler, and with the pooling, head and normalisation that make a text's vector.
+
+    All parameters but ``head.*`` have the names of Hugging Face's ``BertModel``.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.embeddings = Embeddings(shape)
+        self.encoder = Stack(shape)
+        self.head = nn.Linear(shape.hidden, shape.head) if shape.head else None
+
+    @property
+    def dimension(self) -> int:
+        """Numbers in a text's vector."""
+        return self.shape.dimension
+
+    @property
+    def word_embeddings(self) -> Tensor:
+        """[V, H], which prediction heads share."""
+        return self.embeddings.word_embeddings.weight
+
+    def forward(self, ids: Tensor, mask: Tensor | None, segments: Tensor | None = None) -> Tensor:
+        """Contextual states of all tokens.
+
+        Args:
+            ids: int64 [B, L].
+            mask: bool [B, L], true at real tokens, of which every row has one; None when all are real.
+            segments: int64 [B, L]; None when all tokens are of segment 0.
+
+        Returns:
+            [B, L, H]; states at padding mean nothing.
+
+        Raises:
+            EncoreError: the texts are longer than the encoder has positions.
+        """
+        if ids.shape[1] > self.shape.max_length:
+            raise EncoreError(
+                f"texts of {ids.shape[1]} tokens are too long for an encoder of {self.shape.max_length} positions; "
+                "lower the step's `length` or take a backbone with a larger `max_length`"
+            )
+        states: Tensor = self.encoder(self.embeddings(ids, segments), _visible(mask))
+        return states
+
+    def pool(self, hidden: Tensor, ids: Tensor, mask: Tensor | None) -> Tensor:
+        """Vectors [B, D] of texts from their states [B, L, H]: pooling, head, and length 1 if compared by cosine."""
+        pooled = self.pooled(hidden, ids, mask)
+        if self.head is not None:
+            pooled = self.head(pooled)
+        return F.normalize(pooled, dim=-1) if self.shape.similarity == "cosine" else pooled
+
+    def embed(self, ids: Tensor, mask: Tensor | None, segments: Tensor | None = None) -> Tensor:
+        """Vectors [B, D] of texts; arguments as in ``forward``."""
+        return self.pool(self(ids, mask, segments), ids, mask)
+
+    def pooled(self, hidden: Tensor, ids: Tensor, mask: Tensor | None) -> Tensor:
+        """The pooling alone, without head and normalisation: [B, H]."""
+        if self.shape.pooling == "cls":
+            return hidden[:, 0]
+        if self.shape.pooling == "content":
+            mask = content(ids, self.shape)
+        return hidden.mean(1) if mask is None else mean(hidden, mask)
+
+
+def content(ids: Tensor, shape: Shape) -> Tensor:
+    """bool, true at tokens that are neither [CLS], [SEP] nor padding."""
+    return (ids != shape.cls) & (ids != shape.sep) & (ids != shape.pad)
+
+
+def mean(hidden: Tensor, mask: Tensor) -> Tensor:
+    """Mean of the states [B, L, H] where ``mask`` [B, L] is true: [B, H]; zero where it nowhere is."""
+    weights = mask.to(hidden.dtype)
+    total = torch.einsum("blh,bl->bh", hidden, weights)
+    return total / weights.sum(1, keepdim=True).clamp(min=1)
+
+
+def _visible(mask: Tensor | None) -> Tensor | None:
+    """The keys that attention may use, [B, 1, 1, L]; None where that is all of them.
+
+    On an accelerator the answer to "is there padding?" would have to be waited for, so there the mask stays.
+    """
+    if mask is None or (mask.device.type == "cpu" and bool(mask.all())):
+        return None
+    return mask[:, None, None, :]

@@ -1,0 +1,174 @@
+"""Model folders: Hugging Face's files, which ``AutoModel`` and ``SentenceTransformer`` load, written without them.
+
+Beside those a folder holds ``encoder.json`` (the shape, and the lengths that the model was trained with) and, after
+pre-training, ``heads.safetensors``: the modules trained beside the encoder, BERT's vocabulary head under its usual name
+``cls.predictions``.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor, nn
+
+from encore import vocabulary
+from encore.errors import EncoreError
+from encore.modeling import sentence_transformer
+from encore.modeling.encoder import Encoder
+from encore.modeling.shape import Shape
+from encore.storage import replacing, write_json
+
+WEIGHTS, HEADS, SHAPE = "model.safetensors", "heads.safetensors", "encoder.json"
+OUR_NAME, USUAL_NAME = "mlm.", "cls.predictions."  # how the parameters of the vocabulary head begin
+
+
+def save(
+    encoder: Encoder,
+    heads: nn.ModuleDict | Mapping[str, Tensor],
+    folder: Path,
+    tokenizer_folder: Path,
+    length: int | None = None,
+    query_length: int | None = None,
+) -> None:
+    """Write a model folder; equal weights give equal bytes.
+
+    Args:
+        heads: modules trained beside the encoder, or their tensors by name.
+        tokenizer_folder: the tokenizer of the encoder's vocabulary, which is copied.
+        length: tokens of a passage that the model was trained with, special ones included, where
+            ``SentenceTransformer`` cuts; without it, as many as the encoder has positions.
+        query_length: the same of a query; ``SentenceTransformer`` knows one length only, so this is information.
+    """
+    shape, tensors = encoder.shape, encoder.state_dict()
+    head = {name: tensors.pop(f"head.{name}") for name in ("weight", "bias") if f"head.{name}" in tensors}
+    write_tensors(folder / WEIGHTS, tensors)
+    _save_heads(heads.state_dict() if isinstance(heads, nn.Module) else heads, folder / HEADS)
+    for name in vocabulary.FILES:
+        shutil.copyfile(tokenizer_folder / name, folder / name)
+    write_json(folder / "config.json", _config(shape))
+    length = length or shape.max_length
+    write_json(folder / SHAPE, {"shape": shape.to_json(), "length": length, "query_length": query_length})
+    sentence_transformer.write(folder, shape, length)
+    if head:
+        linear = {f"linear.{name}": tensor for name, tensor in head.items()}
+        write_tensors(folder / sentence_transformer.DENSE / WEIGHTS, linear)
+
+
+def load(folder: Path) -> Encoder:
+    """The encoder of a model folder, on the CPU, in training mode as new modules are.
+
+    Raises:
+        EncoreError: a file is missing or damaged, or the weights do not fit the shape.
+    """
+    shape = load_shape(folder)
+    tensors = read_tensors(folder / WEIGHTS)
+    if shape.head:
+        linear = read_tensors(folder / sentence_transformer.DENSE / WEIGHTS)
+        tensors |= {name.replace("linear.", "head."): tensor for name, tensor in linear.items()}
+    with torch.device("meta"):  # no time and no chance spent on weights that are replaced
+        encoder = Encoder(shape)
+    fill(encoder, tensors, folder)
+    return encoder
+
+
+def load_shape(folder: Path) -> Shape:
+    """The shape of a model folder's encoder."""
+    path = folder / SHAPE
+    if not path.is_file():
+        raise EncoreError(f"{path} is missing: {folder} is no model folder of ours; make the model again")
+    try:
+        return Shape(**json.loads(path.read_text())["shape"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise EncoreError(f"{path} is damaged ({error}); make the model again") from error
+
+
+def load_heads(folder: Path) -> dict[str, Tensor]:
+    """Tensors of the modules that were trained beside the encoder, by our names (``mlm.bias``); none without a file."""
+    path = folder / HEADS
+    tensors = read_tensors(path) if path.is_file() else {}
+    return {_renamed(name, USUAL_NAME, OUR_NAME): tensor for name, tensor in tensors.items()}
+
+
+def restore_heads(heads: nn.ModuleDict, folder: Path) -> list[str]:
+    """Set parameters of ``heads`` that ``folder`` holds under the same name and shape; returns their names."""
+    saved, own = load_heads(folder), heads.state_dict()
+    found = {name: saved[name] for name in own if name in saved and saved[name].shape == own[name].shape}
+    heads.load_state_dict(own | found)
+    return sorted(found)
+
+
+def fill(encoder: Encoder, tensors: dict[str, Tensor], source: Path) -> None:
+    """Give an encoder its weights.
+
+    Raises:
+        EncoreError: one is missing, unknown, or of another shape.
+    """
+    try:
+        encoder.load_state_dict(tensors, assign=True)
+    except RuntimeError as error:
+        reason = " ".join(str(error).split()[:40])
+        raise EncoreError(
+            f"the weights in {source} do not fit its shape ({reason} ...); make the model again"
+        ) from error
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Write safetensors with the metadata that Hugging Face asks for."""
+    packed = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    with replacing(path) as temporary:
+        safetensors.torch.save_file(packed, temporary, metadata={"format": "pt"})
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """Tensors by name.
+
+    Raises:
+        EncoreError: the file is missing or damaged.
+    """
+    if not path.is_file():
+        raise EncoreError(f"{path} is missing; make the model again")
+    try:
+        tensors: dict[str, Tensor] = safetensors.torch.load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise EncoreError(f"{path} is damaged ({error}); make the model again") from error
+    return tensors
+
+
+def _save_heads(tensors: Mapping[str, Tensor], path: Path) -> None:
+    path.unlink(missing_ok=True)
+    if tensors:
+        write_tensors(path, {_renamed(name, OUR_NAME, USUAL_NAME): tensor for name, tensor in tensors.items()})
+
+
+def _renamed(name: str, old: str, new: str) -> str:
+    return new + name.removeprefix(old) if name.startswith(old) else name
+
+
+def _config(shape: Shape) -> dict[str, Any]:
+    """Hugging Face's ``BertConfig`` of a shape."""
+    return {
+        "architectures": ["BertModel"],
+        "model_type": "bert",
+        "dtype": "float32",
+        "vocab_size": shape.vocabulary,
+        "num_hidden_layers": shape.layers,
+        "hidden_size": shape.hidden,
+        "num_attention_heads": shape.heads,
+        "intermediate_size": shape.intermediate,
+        "hidden_act": "gelu",
+        "hidden_dropout_prob": shape.dropout,
+        "attention_probs_dropout_prob": shape.dropout,
+        "max_position_embeddings": shape.max_length,
+        "type_vocab_size": shape.segments,
+        "layer_norm_eps": shape.epsilon,
+        "initializer_range": 0.02,
+        "pad_token_id": shape.pad,
+        "position_embedding_type": "absolute",
+    }

@@ -1,0 +1,226 @@
+"""The token store: all texts of a collection as WordPiece ids, in flat memory-mapped files, made once.
+
+Files of a store: for each of ``passages``, ``queries``, ``sentences`` and ``titles`` the ids (``<name>.ids.bin``,
+uint16, little-endian), where each text begins (``<name>.offsets.npy``) and, where texts have ids of their own, those
+(``<name>.names.txt``); ``sections.npy``, ``articles.npy``, ``links.npy``; and the tokenizer that made it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from encore import vocabulary
+from encore.bodies import articles
+from encore.collections.common import Collection, Row
+from encore.errors import EncoreError
+from encore.storage import replacing, write_text
+
+TYPE = np.dtype("<u2")
+TOGETHER = 4096  # texts handed to the tokenizer at once
+
+
+class Sequences:
+    """Token sequences of a store, without special tokens; opened, not read."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        """Open the sequences ``name``.
+
+        Raises:
+            EncoreError: a file is missing, or the ids were cut short.
+        """
+        self.folder, self.name = folder, name
+        self.offsets = _load(folder / f"{name}.offsets.npy")
+        self.ids = _ids(folder / f"{name}.ids.bin", int(self.offsets[-1]))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int) -> np.ndarray:
+        """The ids of one text, uint16, without special tokens; negative indices count from the end."""
+        index = range(len(self))[index]
+        return self.ids[self.offsets[index] : self.offsets[index + 1]]
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens of each text, int64."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The texts' own ids, in order.
+
+        Raises:
+            EncoreError: these texts have none.
+        """
+        path = self.folder / f"{self.name}.names.txt"
+        if not path.is_file():
+            raise EncoreError(f"{path} is missing: {self.name} have no ids of their own, or the store is incomplete")
+        return path.read_text(encoding="utf-8").splitlines()
+
+
+class TokenStore:
+    """A finished token store, opened for reading."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.tokenizer_folder = folder / "tokenizer"
+        tokenizer = vocabulary.load(self.tokenizer_folder)
+        self.special = vocabulary.special_tokens(tokenizer, self.tokenizer_folder)
+        self.pieces = vocabulary.pieces(tokenizer)
+        self.vocabulary = len(self.pieces)
+
+    @classmethod
+    def open(cls, folder: Path) -> TokenStore:
+        return cls(folder)
+
+    @cached_property
+    def passages(self) -> Sequences:
+        """One a corpus row: its title, if it has one, and its text."""
+        return Sequences(self.folder, "passages")
+
+    @cached_property
+    def queries(self) -> Sequences:
+        return Sequences(self.folder, "queries")
+
+    @cached_property
+    def sentences(self) -> Sequences:
+        """The sentences of all articles, in order."""
+        return Sequences(self.folder, "sentences")
+
+    @cached_property
+    def titles(self) -> Sequences:
+        """One an article."""
+        return Sequences(self.folder, "titles")
+
+    @cached_property
+    def sections(self) -> np.ndarray:
+        """int64 [sections + 1]: section s has the sentences from ``sections[s]`` to ``sections[s + 1]``."""
+        return _load(self.folder / "sections.npy")
+
+    @cached_property
+    def articles(self) -> np.ndarray:
+        """int64 [articles + 1]: article a has the sections from ``articles[a]`` to ``articles[a + 1]``."""
+        return _load(self.folder / "articles.npy")
+
+    @cached_property
+    def links(self) -> np.ndarray:
+        """int64 [links, 2]: sections that link, and the sections they link to."""
+        return _load(self.folder / "links.npy")
+
+    @cached_property
+    def continues(self) -> np.ndarray:
+        """bool [vocabulary]: whether a piece continues a word."""
+        return np.array([piece.startswith(vocabulary.CONTINUES) for piece in self.pieces])
+
+
+def write_store(collection: Collection, tokenizer_folder: Path, folder: Path) -> dict[str, int]:
+    """Tokenise a collection into ``folder`` and return its counts.
+
+    Raises:
+        EncoreError: a link leads to an article or a section that does not exist.
+    """
+    tokenizer = vocabulary.load(tokenizer_folder)
+    (folder / "tokenizer").mkdir(parents=True, exist_ok=True)
+    for name in vocabulary.FILES:
+        shutil.copyfile(tokenizer_folder / name, folder / "tokenizer" / name)
+    corpus = ((row["_id"], f"{row.get('title') or ''} {row['text']}".strip()) for row in collection.corpus())
+    counts = {
+        "passages": _write_named(folder, "passages", corpus, tokenizer),
+        "queries": _write_named(folder, "queries", collection.queries().items(), tokenizer),
+        "sentences": _write(folder, "sentences", _sentences(collection), tokenizer),
+        "titles": _write(folder, "titles", (row["title"] for row in articles(collection)), tokenizer),
+    }
+    return counts | _write_structure(folder, collection)
+
+
+def _write_named(folder: Path, name: str, texts: Iterable[tuple[str, str]], tokenizer: Tokenizer) -> int:
+    """Write the tokens of (id, text) pairs, and the ids."""
+    names: list[str] = []
+
+    def remembered() -> Iterator[str]:
+        for own, text in texts:
+            names.append(own)
+            yield text
+
+    tokens = _write(folder, name, remembered(), tokenizer)
+    write_text(folder / f"{name}.names.txt", "".join(f"{own}\n" for own in names))
+    return tokens
+
+
+def _write(folder: Path, name: str, texts: Iterable[str], tokenizer: Tokenizer) -> int:
+    """Write the tokens of texts and return how many they are."""
+    lengths: list[np.ndarray] = [np.zeros(1, dtype=np.int64)]
+    texts = iter(texts)
+    with replacing(folder / f"{name}.ids.bin") as temporary, temporary.open("wb") as file:
+        while part := list(islice(texts, TOGETHER)):
+            rows = [encoding.ids for encoding in tokenizer.encode_batch_fast(part, add_special_tokens=False)]
+            lengths.append(np.fromiter(map(len, rows), dtype=np.int64, count=len(rows)))
+            for row in rows:
+                file.write(np.array(row, dtype=TYPE).tobytes())
+    offsets = np.concatenate(lengths).cumsum()
+    _save(folder / f"{name}.offsets.npy", offsets)
+    return int(offsets[-1])
+
+
+def _sentences(collection: Collection) -> Iterator[str]:
+    for article in articles(collection):
+        for section in article["sections"]:
+            yield from section["sentences"]
+
+
+def _write_structure(folder: Path, collection: Collection) -> dict[str, int]:
+    """Write which sentences, sections and links belong together."""
+    sections, firsts, numbers, linking = [0], [0], {}, []
+    for article in articles(collection):
+        numbers[article["_id"]] = len(firsts) - 1
+        sections += [len(section["sentences"]) for section in article["sections"]]
+        firsts.append(len(sections) - 1)
+        linking += [(article["_id"], link) for link in article.get("links", [])]
+    found = [_link(source, link, numbers, firsts) for source, link in linking]
+    _save(folder / "sections.npy", np.array(sections, dtype=np.int64).cumsum())
+    _save(folder / "articles.npy", np.array(firsts, dtype=np.int64))
+    _save(folder / "links.npy", np.array(found, dtype=np.int64).reshape(-1, 2))
+    return {"sections": len(sections) - 1, "articles": len(numbers), "links": len(found)}
+
+
+def _link(source: str, link: Row, numbers: dict[str, int], firsts: list[int]) -> tuple[int, int]:
+    """A link as a pair of section numbers."""
+    linking = _section(source, link["section"], numbers, firsts)
+    return linking, _section(link["to"], link.get("anchor", 0), numbers, firsts)
+
+
+def _section(article: str, section: int, numbers: dict[str, int], firsts: list[int]) -> int:
+    number = numbers.get(article, -1)
+    if number < 0 or not 0 <= section < firsts[number + 1] - firsts[number]:
+        raise EncoreError(
+            f"a link names section {section} of article {article!r}, which does not exist; remove the link"
+        )
+    return firsts[number] + section
+
+
+def _save(path: Path, array: np.ndarray) -> None:
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        np.save(file, array)
+
+
+def _load(path: Path) -> np.ndarray:
+    if not path.is_file():
+        raise EncoreError(f"{path} is missing: the token store is incomplete; make it again")
+    array: np.ndarray = np.load(path)
+    return array
+
+
+def _ids(path: Path, expected: int) -> Any:
+    """The ids of all texts, memory-mapped; an empty file, which cannot be mapped, gives an empty array."""
+    size = path.stat().st_size if path.is_file() else -1
+    if size != expected * TYPE.itemsize:
+        raise EncoreError(f"{path} does not hold the {expected} tokens that its offsets tell of; make the store again")
+    return np.memmap(path, dtype=TYPE, mode="r") if size else np.empty(0, dtype=TYPE)
