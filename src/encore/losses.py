@@ -50,7 +50,9 @@ def sup_con(anchors: Tensor, candidates: Tensor, positive: Tensor, allowed: Tens
     Returns:
         A scalar; 0 if no anchor has a positive.
     """
-    scores = (anchors @ candidates.T / temperature).masked_fill(~allowed, float("-inf"))
+    scores = anchors @ candidates.T / temperature
+    # The least number and not -inf: an anchor with nothing allowed must not turn the gradients into NaN.
+    scores = scores.masked_fill(~allowed, torch.finfo(scores.dtype).min)
     log_share = scores - scores.logsumexp(dim=1, keepdim=True)
     count = positive.sum(dim=1)
     mean = log_share.masked_fill(~positive, 0.0).sum(dim=1) / count.clamp(min=1)

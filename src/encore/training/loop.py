@@ -93,7 +93,7 @@ def train(
         done.count(values, len(examples), task.operations(encoder, arrays), total)
         progress.step(done.steps, values, len(examples))
         if validate and (done.steps == total or (validate_every and done.steps % validate_every == 0)):
-            best = _validate(validate, model, done, best)
+            best = _validate(validate, encoder, model, done, best)
         if time.monotonic() - saved_at >= checkpoint_seconds:
             checkpoint.save(state, run, done.steps, _content(done, best, model, optimiser))
             saved_at = time.monotonic()
@@ -131,11 +131,11 @@ def _finite(terms: dict[str, Tensor], norm: Tensor, step: int) -> dict[str, floa
     raise EncoreError(f"training broke down at step {step} ({shown}); lower the learning rate or raise the temperature")
 
 
-def _validate(validate: Validate, model: nn.ModuleDict, done: Trained, best: Weights | None) -> Weights:
+def _validate(validate: Validate, encoder: Encoder, model: nn.Module, done: Trained, best: Weights | None) -> Weights:
     """Score the encoder and give the best weights so far."""
     model.eval()
     with torch.no_grad():
-        score = validate(model["encoder"], done.steps)
+        score = validate(encoder, done.steps)
     model.train()
     better = best is None or score > max(earlier for _, earlier in done.validations)
     done.validations.append((done.steps, score))

@@ -1,0 +1,45 @@
+"""Body first selection: a sentence of an article's first section finds a passage of its body (Chang et al. 2020)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from encore.errors import EncoreError
+from encore.objectives.pairs import Pair, PairFields, Pairs
+
+if TYPE_CHECKING:
+    from encore.tokens import TokenStore
+
+
+class BfsFields(PairFields):
+    objective: Literal["bfs"]
+
+
+class Bfs(Pairs[BfsFields]):
+    """Query: a random sentence of the article's first section. Document: a chunk of another section of that article.
+
+    An epoch takes each such chunk once. The first section is no document: the aim is to look beyond one paragraph.
+    """
+
+    Fields = BfsFields
+
+    def __init__(self, fields: BfsFields, store: TokenStore) -> None:
+        super().__init__(fields, store)
+        first = store.articles[:-1][self.article[self.chunks.section]]  # of each chunk's article
+        self.usable = np.flatnonzero(self.filled[first] & (first != self.chunks.section))
+        self.first = first
+        if len(self.usable) == 0:
+            raise EncoreError("objective bfs needs articles with a first section and others; this collection has none")
+
+    def __len__(self) -> int:
+        return len(self.usable)
+
+    def example(self, index: int, rng: np.random.Generator) -> Pair:
+        chunk = int(self.usable[index])
+        query = self.query(int(self.first[chunk]), rng)
+        return Pair(query, self.document(int(self.chunks.section[chunk]), self.chunks[chunk]))
+
+
+OBJECTIVE = Bfs

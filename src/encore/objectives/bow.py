@@ -1,0 +1,87 @@
+"""Bag-of-words prediction: a masked text's representation names the set of its pieces ("Drop your Decoder", SIGIR'24).
+
+The paper's Eq. 12 and the released code disagree on the head; the field ``reading`` runs either. Both give a softmax
+with a uniform soft target, not a sigmoid for each piece: so does the code, and the paper calls it a cross-entropy.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from pydantic import Field
+
+from encore.config import Share
+from encore.modeling import operations
+from encore.objectives.base import Arrays
+from encore.objectives.masked_texts import MaskedTexts, MaskingFields, Text
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from encore.modeling.encoder import Encoder
+
+
+class BowFields(MaskingFields):
+    objective: Literal["bow"]
+    mask_ratio: Share = Field(0.30, description="share of a text's tokens that are masked")
+    whole_word: bool = Field(True, description="words are masked whole")
+    reading: Literal["code", "paper"] = Field(
+        "code", description="head: the whole MLM head, or the embedding matrix (Eq. 12)"
+    )
+    bow_weight: float = Field(1.0, ge=0, description="of the bag-of-words loss beside MLM")
+    weight_schedule: Literal["constant", "cosine_01"] = Field(
+        "constant", description="as in the paper, or falling to 0.1"
+    )
+
+
+class Bow(MaskedTexts[BowFields]):
+    """``loss = L_MLM + w * CE(logits(h), T)`` with T uniform over the set of the unmasked text's pieces (Eq. 12, 13).
+
+    h is the pooled representation before any linear head or normalisation.
+    """
+
+    Fields = BowFields
+
+    def collate(self, examples: list[Text]) -> Arrays:
+        """As for MLM, and ``bag`` [B, K] int64: the distinct pieces of each unmasked text, padded with -1."""
+        bags = [np.setdiff1d(text.ids, self.store.special) for text in examples]
+        bag = np.full((len(bags), max(map(len, bags))), -1, dtype=np.int64)
+        for row, pieces in enumerate(bags):
+            bag[row, : len(pieces)] = pieces
+        return {**super().collate(examples), "bag": bag}
+
+    def loss(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        from encore import losses
+
+        hidden = encoder(batch["ids"], batch["mask"])
+        mlm = self.masked_lm(encoder, heads, hidden, batch)
+        logits = self._logits(encoder, heads, encoder.pooled(hidden, batch["ids"], batch["mask"]))
+        bow = losses.soft_cross_entropy(logits, losses.uniform_targets(batch["bag"], logits.shape[1]))
+        return {"loss": mlm + self.weight(float(batch["progress"])) * bow, "mlm": mlm, "bow": bow}
+
+    def weight(self, progress: float) -> float:
+        """The weight of the bag-of-words loss at a share of the training, in optimiser steps (the code miscounts)."""
+        if self.fields.weight_schedule == "constant":
+            return self.fields.bow_weight
+        return self.fields.bow_weight * (0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * progress)))
+
+    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+        return super().operations(encoder, batch) + operations.TRAINING * self._head(encoder, len(batch["ids"]))
+
+    def _logits(self, encoder: Encoder, heads: nn.ModuleDict, representation: Tensor) -> Tensor:
+        """[B, V]."""
+        if self.fields.reading == "code":
+            logits: Tensor = heads["mlm"](representation, encoder.word_embeddings)
+            return logits
+        return representation @ encoder.word_embeddings.T
+
+    def _head(self, encoder: Encoder, texts: int) -> float:
+        shape = encoder.shape
+        if self.fields.reading == "code":
+            return operations.mlm_head(shape, texts)
+        return operations.product(texts, shape.hidden, shape.vocabulary)
+
+
+OBJECTIVE = Bow

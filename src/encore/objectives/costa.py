@@ -1,0 +1,155 @@
+"""COSTA: a text's representation is drawn towards the spans of the text, at four granularities (SIGIR'22, section 3).
+
+The paper's equations are reconstructed; its pre-training code was never published.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from encore.config import Positive
+from encore.modeling import operations
+from encore.objectives.base import Arrays
+from encore.objectives.masked_texts import MaskedTexts, MaskingFields, Text
+from encore.objectives.masking import Masked, word_starts
+from encore.objectives.spans import BOUNDS, Granularity, beta_spans, word_spans
+from encore.objectives.stop_words import content_pieces
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from encore.modeling.encoder import Encoder
+    from encore.tokens import TokenStore
+
+
+class CostaFields(MaskingFields):
+    objective: Literal["costa"]
+    shortest: Positive = Field(64, description="pieces that a text must have to be used; 64 give each a paragraph")
+    spans: Positive = Field(5, description="spans of each granularity")
+    granularities: tuple[Granularity, ...] = Field(("word", "phrase", "sentence", "paragraph"), min_length=1)
+    projector: Literal["nonlinear", "linear", "none"] = Field("nonlinear", description="on whole texts only")
+    temperature: float = Field(0.1, gt=0, description="similarities are divided by it")
+    similarity: Literal["cosine", "dot"] = Field("cosine", description="of a whole text and a span")
+    gwc_weight: float = Field(0.1, ge=0, description="lambda, of the contrast beside MLM")
+
+
+class SpannedText(NamedTuple):
+    """An example: a text before and after masking, and its spans [K, 2] in pieces."""
+
+    ids: np.ndarray
+    masked: Masked
+    spans: np.ndarray
+
+
+class Costa(MaskedTexts[CostaFields]):
+    """``loss = L_MLM + lambda * L_GWC``; L_GWC is the group-wise contrast of Eq. 8, a mean over the whole texts.
+
+    An anchor is a whole text ``z_i = g(h_i)``; its positives are its own spans, each the mean of its last-layer states
+    (Eq. 7, no projector); its negatives are all other texts and their spans. One pass over the masked text gives all.
+    """
+
+    Fields = CostaFields
+
+    def __init__(self, fields: CostaFields, store: TokenStore) -> None:
+        super().__init__(fields, store)
+        self.content = content_pieces(store.pieces)
+
+    def example(self, index: int, rng: np.random.Generator) -> SpannedText:
+        text: Text = self.text(index, rng)
+        spans = [self._spans(granularity, text.ids, rng) for granularity in self.fields.granularities]
+        return SpannedText(text.ids, text.masked, np.concatenate(spans))
+
+    def collate(self, examples: list[SpannedText]) -> Arrays:
+        """As for MLM, and ``spans`` [B, K, 2] int64 in positions of ``ids``, ``drawn`` [B, K] bool (false: padding)."""
+        most = max(len(example.spans) for example in examples)
+        spans = np.zeros((len(examples), most, 2), dtype=np.int64)
+        drawn = np.zeros((len(examples), most), dtype=bool)
+        for row, example in enumerate(examples):
+            spans[row, : len(example.spans)] = example.spans + 1  # 1: [CLS]
+            drawn[row, : len(example.spans)] = True
+        return {**super().collate(examples), "spans": spans, "drawn": drawn}
+
+    def heads(self, encoder: Encoder) -> nn.ModuleDict:
+        heads = super().heads(encoder)
+        heads["projector"] = _projector(self.fields.projector, encoder.shape.hidden)
+        return heads
+
+    def loss(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        hidden = encoder(batch["ids"], batch["mask"])
+        mlm = self.masked_lm(encoder, heads, hidden, batch)
+        texts = heads["projector"](encoder.pooled(hidden, batch["ids"], batch["mask"]))
+        gwc = self._contrast(texts, span_means(hidden, batch["spans"]), batch["drawn"])
+        return {"loss": mlm + self.fields.gwc_weight * gwc, "mlm": mlm, "gwc": gwc}
+
+    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+        texts, spans = batch["drawn"].shape
+        width = encoder.shape.hidden
+        layers = {"nonlinear": 2, "linear": 1, "none": 0}[self.fields.projector]
+        projector = layers * operations.product(texts, width, width)
+        means = texts * operations.product(spans, batch["ids"].shape[1], width)
+        similarities = operations.product(texts, width, texts * (1 + spans))
+        return super().operations(encoder, batch) + operations.TRAINING * (projector + means + similarities)
+
+    def _spans(self, granularity: Granularity, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """[at most ``spans``, 2]."""
+        if granularity != "word":
+            return beta_spans(len(ids), *BOUNDS[granularity], self.fields.spans, rng)
+        starts = word_starts(ids, self.store.continues)
+        whole = np.diff(np.append(starts, len(ids))) > 1  # words of several pieces are no stop-words
+        return word_spans(starts, len(ids), whole | self.content[ids[starts]], self.fields.spans, rng)
+
+    def _contrast(self, texts: Tensor, spans: Tensor, drawn: Tensor) -> Tensor:
+        """Eq. 8 for whole texts [N, H] and their spans [N, K, H]."""
+        import torch
+        import torch.nn.functional as F
+
+        from encore import losses
+
+        candidates = torch.cat([texts, spans.flatten(0, 1)])
+        if self.fields.similarity == "cosine":
+            texts, candidates = F.normalize(texts, dim=-1), F.normalize(candidates, dim=-1)
+        positive, allowed = groups(drawn)
+        return losses.sup_con(texts, candidates, positive, allowed, self.fields.temperature)
+
+
+def span_means(hidden: Tensor, spans: Tensor) -> Tensor:
+    """Mean state of each span (Eq. 7): [B, L, H] and [B, K, 2] give [B, K, H]; 0 for an empty span."""
+    import torch
+
+    place = torch.arange(hidden.shape[1], device=hidden.device)
+    inside = (place >= spans[..., :1]) & (place < spans[..., 1:])
+    share = inside.to(hidden.dtype) / inside.sum(dim=-1, keepdim=True).clamp(min=1)
+    return share @ hidden
+
+
+def groups(drawn: Tensor) -> tuple[Tensor, Tensor]:
+    """P(i) and A(i) of Eq. 8 over N whole texts followed by their N * K spans, each [N, N + N * K] bool.
+
+    A text's positives are its own spans; it is contrasted with everything but itself. Padding belongs to nothing.
+    """
+    import torch
+
+    n, k = drawn.shape
+    own = torch.eye(n, dtype=torch.bool, device=drawn.device)
+    spans = drawn.flatten().expand(n, -1)
+    positive = torch.cat([torch.zeros_like(own), own.repeat_interleave(k, dim=1) & spans], dim=1)
+    return positive, torch.cat([~own, spans], dim=1)
+
+
+def _projector(kind: Literal["nonlinear", "linear", "none"], hidden: int) -> nn.Module:
+    """g of Eq. 5; GELU and the hidden size are ours, the paper says "non-linear"."""
+    from torch import nn
+
+    match kind:
+        case "nonlinear":
+            return nn.Sequential(nn.Linear(hidden, hidden), nn.GELU(), nn.Linear(hidden, hidden))
+        case "linear":
+            return nn.Linear(hidden, hidden)
+        case "none":
+            return nn.Identity()
+
+
+OBJECTIVE = Costa

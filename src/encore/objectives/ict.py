@@ -1,0 +1,48 @@
+"""Inverse cloze task: a sentence finds the rest of its passage (Lee et al. 2019; Chang et al. 2020, section 3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from pydantic import Field
+
+from encore.config import Share
+from encore.errors import EncoreError
+from encore.objectives.pairs import Pair, PairFields, Pairs
+
+if TYPE_CHECKING:
+    from encore.tokens import TokenStore
+
+
+class IctFields(PairFields):
+    objective: Literal["ict"]
+    keep_sentence: Share = Field(0.0, description="share of the documents that keep the query's sentence; ORQA has 0.1")
+
+
+class Ict(Pairs[IctFields]):
+    """Query: a random sentence of a chunk. Document: the other sentences, in their order."""
+
+    Fields = IctFields
+
+    def __init__(self, fields: IctFields, store: TokenStore) -> None:
+        super().__init__(fields, store)
+        self.usable = np.flatnonzero(self.chunks.sizes >= 2)
+        if len(self.usable) == 0:
+            raise EncoreError(
+                "objective ict needs texts of two or more sentences, and the collection has none; take other texts"
+            )
+
+    def __len__(self) -> int:
+        return len(self.usable)
+
+    def example(self, index: int, rng: np.random.Generator) -> Pair:
+        chunk = int(self.usable[index])
+        sentences = self.chunks.parts(chunk)
+        drawn = int(rng.integers(len(sentences)))
+        kept = rng.random() < self.fields.keep_sentence
+        rest = sentences if kept else sentences[:drawn] + sentences[drawn + 1 :]
+        return Pair(sentences[drawn], self.document(int(self.chunks.section[chunk]), np.concatenate(rest)))
+
+
+OBJECTIVE = Ict

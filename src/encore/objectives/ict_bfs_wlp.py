@@ -1,0 +1,40 @@
+"""The three tasks of the two-tower paper together, each a third of the pairs (Chang et al. 2020, section 3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from encore.objectives.bfs import Bfs
+from encore.objectives.ict import Ict, IctFields
+from encore.objectives.pairs import Pair, Pairs
+from encore.objectives.wlp import Wlp
+
+if TYPE_CHECKING:
+    from encore.tokens import TokenStore
+
+
+class MixtureFields(IctFields):
+    objective: Literal["ict_bfs_wlp"]  # type: ignore[assignment]
+
+
+class Mixture(Pairs[MixtureFields]):
+    """The task is drawn first, uniformly, then one of its pairs: tasks do not count by how many pairs they have."""
+
+    Fields = MixtureFields
+
+    def __init__(self, fields: MixtureFields, store: TokenStore) -> None:
+        super().__init__(fields, store)
+        self.tasks: list[Pairs] = [task(fields, store) for task in (Ict, Bfs, Wlp)]  # type: ignore[arg-type]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.tasks))
+
+    def example(self, index: int, rng: np.random.Generator) -> Pair:
+        task = self.tasks[int(rng.integers(len(self.tasks)))]
+        pair: Pair = task.example(int(rng.integers(len(task))), rng)
+        return pair
+
+
+OBJECTIVE = Mixture

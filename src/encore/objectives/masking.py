@@ -1,0 +1,70 @@
+"""Masking of pieces for masked language modelling, by piece or by whole word (Devlin et al. 2019)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+MASKED, REPLACED = 0.8, 0.1  # of the chosen pieces; the rest stay as they are
+
+
+class Masked(NamedTuple):
+    """A text after masking: its pieces [n], the chosen positions [m] in ascending order, and what stood there [m]."""
+
+    ids: np.ndarray
+    positions: np.ndarray
+    labels: np.ndarray
+
+
+def word_starts(ids: np.ndarray, continues: np.ndarray) -> np.ndarray:
+    """First positions of the words of a text; a text that begins inside a word begins with a (cut) word.
+
+    Args:
+        ids: [n] pieces.
+        continues: [vocabulary] bool, whether a piece continues the word before it.
+    """
+    return np.flatnonzero(~(continues[ids] & (np.arange(len(ids)) > 0)))
+
+
+def choose_pieces(n: int, count: int, rng: np.random.Generator) -> np.ndarray:
+    """``count`` of ``n`` positions, all sets alike."""
+    return np.sort(rng.choice(n, size=min(count, n), replace=False))
+
+
+def choose_words(starts: np.ndarray, n: int, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Whole words in random order until ``count`` pieces are chosen; a word that would overshoot is passed over.
+
+    A text whose words are all longer than ``count`` gives its shortest word, so that something is always masked.
+    """
+    lengths = np.diff(np.append(starts, n))
+    chosen: list[int] = []
+    for word in rng.permutation(len(starts)):
+        if len(chosen) + lengths[word] <= count:
+            chosen.extend(range(starts[word], starts[word] + lengths[word]))
+    if not chosen and n:
+        word = int(np.argmin(lengths))
+        chosen.extend(range(starts[word], starts[word] + lengths[word]))
+    return np.sort(np.array(chosen, dtype=np.int64))
+
+
+def count_to_mask(n: int, ratio: float) -> int:
+    """Pieces to mask in a text of ``n`` pieces, at least one; the ratio counts [CLS] and [SEP] in, as BERT's does."""
+    return max(1, round(ratio * (n + 2)))
+
+
+def corrupt(ids: np.ndarray, positions: np.ndarray, vocabulary: int, mask: int, rng: np.random.Generator) -> Masked:
+    """Put [MASK] at 80 % of the chosen positions, a piece drawn from the whole vocabulary at 10 %, and leave 10 %.
+
+    Args:
+        ids: [n] pieces without special tokens, which can therefore never be chosen.
+        positions: [m] chosen positions.
+        vocabulary: pieces to draw from.
+        mask: id of [MASK].
+    """
+    fate = rng.random(len(positions))
+    drawn = rng.integers(vocabulary, size=len(positions))
+    labels = ids[positions].astype(np.int64)
+    changed = ids.astype(np.int64)
+    changed[positions] = np.where(fate < MASKED, mask, np.where(fate < MASKED + REPLACED, drawn, labels))
+    return Masked(changed, positions, labels)

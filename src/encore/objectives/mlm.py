@@ -1,0 +1,29 @@
+"""Masked language modelling (Devlin et al. 2019), the further pre-training of the two-tower and BoW papers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from encore.objectives.masked_texts import MaskedTexts, MaskingFields
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from encore.modeling.encoder import Encoder
+
+
+class MlmFields(MaskingFields):
+    objective: Literal["mlm"]
+
+
+class Mlm(MaskedTexts[MlmFields]):
+    """``loss = -mean log p(masked piece | masked text)``; 15 % of the tokens, 80/10/10."""
+
+    Fields = MlmFields
+
+    def loss(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        hidden = encoder(batch["ids"], batch["mask"])
+        return {"loss": self.masked_lm(encoder, heads, hidden, batch)}
+
+
+OBJECTIVE = Mlm

@@ -1,0 +1,112 @@
+"""What ICT, BFS and WLP share: pairs of a sentence and a document, contrasted within the batch (Chang et al. 2020)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+
+import numpy as np
+from pydantic import Field
+
+from encore.config import PretrainStep
+from encore.modeling import operations, texts
+from encore.objectives.base import Arrays, Objective
+from encore.objectives.chunks import document_chunks, title_rooms
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from encore.modeling.encoder import Encoder
+    from encore.tokens import TokenStore
+
+
+class PairFields(PretrainStep):
+    """Fields of every two-tower objective."""
+
+    temperature: float = Field(1.0, gt=0, description="scores are divided by it")
+    towers: Literal["tied"] = Field("tied", description="one encoder for queries and documents")
+    titles: bool = Field(True, description="documents read `title [SEP] passage` where articles have titles")
+
+
+class Pair(NamedTuple):
+    """An example: the pieces of a query and of its document."""
+
+    query: np.ndarray
+    document: np.ndarray
+
+
+F = TypeVar("F", bound=PairFields)
+
+
+class Pairs(Objective[F]):
+    """Base of the two-tower objectives; a subclass says which pairs there are (``__len__``, ``example``).
+
+    ``loss = -mean log( exp(q.d / t) / sum over the batch's documents )``; copies of a document are not its negatives.
+    The correction of a sampled softmax (log Q) is left out: documents are nearly unique, so it cancels.
+    """
+
+    def __init__(self, fields: F, store: TokenStore) -> None:
+        super().__init__(fields, store)
+        self.chunks = document_chunks(store, fields.length, fields.titles)
+        self.article = np.repeat(np.arange(len(store.articles) - 1), np.diff(store.articles))  # of each section
+        self._full = np.asarray(store.sentences.lengths) > 0
+        self.filled = np.isin(np.arange(len(self.article)), self.chunks.section)  # sections that have a chunk
+        self._title_rooms = title_rooms(store, fields.length)
+
+    def query(self, section: int, rng: np.random.Generator) -> np.ndarray:
+        """A sentence of a section, drawn from those with a piece."""
+        sentences = np.arange(*self.store.sections[section : section + 2])
+        return self.store.sentences[int(rng.choice(sentences[self._full[sentences]]))]
+
+    def document(self, section: int, passage: np.ndarray) -> np.ndarray:
+        """The input of the document tower: ``title [SEP] passage``, or the passage alone."""
+        article = int(self.article[section])
+        room = int(self._title_rooms[article]) - 1
+        if not self.fields.titles or room < 0:
+            return passage
+        return np.concatenate([self.store.titles[article][:room], [self.store.special.sep], passage])
+
+    def size(self, example: Any) -> int:
+        return len(example.document)
+
+    def collate(self, examples: list[Any]) -> Arrays:
+        """The pairs.
+
+        Returns:
+            ``query_ids``, ``query_mask`` [B, Lq]; ``document_ids``, ``document_mask`` [B, L]; ``same`` [B, B] bool,
+            which documents are equal.
+        """
+        special = self.store.special
+        query_ids, query_mask = texts.pad([pair.query for pair in examples], self.fields.query_length, special)
+        document_ids, document_mask = texts.pad([pair.document for pair in examples], self.fields.length, special)
+        _, kind = np.unique(document_ids, axis=0, return_inverse=True)
+        return {
+            "query_ids": query_ids,
+            "query_mask": query_mask,
+            "document_ids": document_ids,
+            "document_mask": document_mask,
+            "same": kind[:, None] == kind[None, :],
+        }
+
+    def heads(self, encoder: Encoder) -> nn.ModuleDict:
+        """None: the linear head of the paper is the encoder's own."""
+        from torch import nn
+
+        return nn.ModuleDict()
+
+    def loss(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        import torch
+
+        from encore import losses
+
+        queries = encoder.embed(batch["query_ids"], batch["query_mask"])
+        documents = encoder.embed(batch["document_ids"], batch["document_mask"])
+        own = torch.arange(len(queries), device=queries.device)
+        loss = losses.info_nce(queries, documents, own, self.fields.temperature, batch["same"])
+        first = ((queries @ documents.T).detach().argmax(dim=1) == own).float().mean()
+        return {"loss": loss, "accuracy": first}
+
+    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+        """Three forward passes' worth: the queries, the documents, their scores."""
+        towers = sum(operations.forward(encoder.shape, *batch[f"{tower}_ids"].shape) for tower in ("query", "document"))
+        pairs = len(batch["same"])
+        return operations.TRAINING * (towers + operations.product(pairs, encoder.dimension, pairs))

@@ -1,0 +1,154 @@
+"""The losses against NumPy oracles written from the formulas, and the properties that the papers rely on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import oracles
+import pytest
+import torch
+
+from encore import losses
+
+CASES = [
+    "info_nce",
+    "info_nce with ignored passages",
+    "sup_con",
+    "masked_lm",
+    "masked_lm in parts",
+    "soft_cross_entropy",
+]
+
+
+def inputs(case: str) -> tuple[str, list[np.ndarray], list[Any]]:
+    """The loss of a case, its differentiable inputs and its other arguments."""
+    rng = np.random.default_rng(CASES.index(case))
+    queries, passages = rng.normal(size=(5, 6)), rng.normal(size=(9, 6))
+    positive = np.array([0, 2, 4, 6, 2])
+    if case.startswith("info_nce"):
+        ignored = rng.random((5, 9)) < 0.3
+        return "info_nce", [queries, passages], [positive, 0.7, *([ignored] if "ignored" in case else [])]
+    if case == "sup_con":
+        allowed = rng.random((5, 9)) < 0.8
+        chosen = allowed & (rng.random((5, 9)) < 0.4)
+        chosen[3] = False  # an anchor without positives
+        return "sup_con", [queries, passages], [chosen, allowed, 0.7]
+    if case.startswith("masked_lm"):
+        return "masked_lm", [rng.normal(size=(5, 11))], [np.array([3, 0, 10, 3, 7]), *([12] if "parts" in case else [])]
+    targets = rng.random((5, 11)) * (rng.random((5, 11)) < 0.5) + 1e-3
+    return "soft_cross_entropy", [rng.normal(size=(5, 11))], [targets / targets.sum(axis=1, keepdims=True)]
+
+
+def agrees(loss: Callable[..., torch.Tensor], case: str) -> bool:
+    """Whether a loss and its gradients are the oracle's, to 1e-5 relative."""
+    name, points, others = inputs(case)
+    oracle = getattr(oracles, name)
+    tensors = [torch.tensor(point, requires_grad=True) for point in points]
+    value = loss(*tensors, *(torch.tensor(other) if isinstance(other, np.ndarray) else other for other in others))
+    value.backward()
+    if not np.isclose(value.item(), oracle(*points, *others), rtol=1e-5, atol=0):
+        return False
+    for place, tensor in enumerate(tensors):
+        expected = oracles.gradient(lambda x, p=place: oracle(*points[:p], x, *points[p + 1 :], *others), points[place])
+        if not np.allclose(tensor.grad.numpy(), expected, rtol=1e-5, atol=1e-8):
+            return False
+    return True
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_loss_and_gradients_are_those_of_the_formula(case: str) -> None:
+    assert agrees(getattr(losses, inputs(case)[0]), case)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_wrong_sign_is_noticed(case: str) -> None:
+    loss = getattr(losses, inputs(case)[0])
+    assert not agrees(lambda *arguments: -loss(*arguments), case)
+    assert not agrees(lambda first, *rest: loss(-first, *rest), case)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.startswith(("info_nce", "sup_con"))])
+def test_a_wrong_temperature_is_noticed(case: str) -> None:
+    loss = getattr(losses, inputs(case)[0])
+    assert not agrees(lambda first, *rest: loss(first * 1.01, *rest), case)
+
+
+@pytest.mark.parametrize("case", ["info_nce with ignored passages", "sup_con", "masked_lm", "masked_lm in parts"])
+def test_a_wrong_mask_is_noticed(case: str) -> None:
+    planted = {
+        "info_nce with ignored passages": lambda q, p, own, t, ignored: losses.info_nce(q, p, own, t, ~ignored),
+        "sup_con": lambda a, c, own, allowed, t: losses.sup_con(a, c, own, allowed | True, t),
+        "masked_lm": lambda logits, targets: losses.masked_lm(logits[:-1], targets[:-1]),
+        "masked_lm in parts": lambda logits, targets, count: losses.masked_lm(logits, targets),
+    }
+    assert not agrees(planted[case], case)
+
+
+def test_info_nce_keeps_the_own_positive_even_if_it_is_to_be_ignored() -> None:
+    queries, passages = torch.randn(3, 4), torch.randn(3, 4)
+    own = torch.arange(3)
+    everything = torch.ones(3, 3, dtype=torch.bool)
+    assert losses.info_nce(queries, passages, own, 1.0, everything).item() == pytest.approx(0, abs=1e-6)
+
+
+def test_contrasts_do_not_depend_on_the_order_of_the_batch() -> None:
+    torch.manual_seed(0)
+    queries, passages = torch.randn(6, 4, dtype=torch.float64), torch.randn(6, 4, dtype=torch.float64)
+    order = torch.randperm(6)
+    plain = losses.info_nce(queries, passages, torch.arange(6), 0.5)
+    assert losses.info_nce(queries[order], passages[order], torch.arange(6), 0.5).item() == pytest.approx(plain.item())
+    assert losses.info_nce(queries, passages[order], torch.argsort(order), 0.5).item() == pytest.approx(plain.item())
+
+
+def test_a_batch_of_one_has_no_contrast_and_no_gradient() -> None:
+    query = torch.randn(1, 4, requires_grad=True)
+    loss = losses.info_nce(query, torch.randn(1, 4), torch.tensor([0]), 1.0)
+    loss.backward()
+    assert loss.item() == pytest.approx(0, abs=1e-6)
+    assert query.grad.abs().max() == 0
+
+
+def test_no_gradient_reaches_what_is_left_out() -> None:
+    queries, passages = torch.randn(2, 4), torch.randn(3, 4, requires_grad=True)
+    ignored = torch.tensor([[False, False, True], [False, False, True]])
+    losses.info_nce(queries, passages, torch.tensor([0, 1]), 1.0, ignored).backward()
+    assert passages.grad[2].abs().max() == 0
+    assert passages.grad[:2].abs().min() > 0
+
+    candidates = torch.randn(3, 4, requires_grad=True)
+    allowed = ~ignored
+    losses.sup_con(queries, candidates, torch.tensor([[True, False, False]] * 2), allowed, 1.0).backward()
+    assert candidates.grad[2].abs().max() == 0
+
+
+def test_nothing_masked_and_no_positive_cost_nothing() -> None:
+    logits = torch.randn(0, 7, requires_grad=True)
+    loss = losses.masked_lm(logits, torch.zeros(0, dtype=torch.int64))
+    loss.backward()
+    assert loss.item() == 0
+    none, everything = torch.zeros(2, 3, dtype=torch.bool), torch.ones(2, 3, dtype=torch.bool)
+    anchors = torch.randn(2, 4, requires_grad=True)
+    loss = losses.sup_con(anchors, torch.randn(3, 4), none, everything, 1.0)
+    loss.backward()
+    assert loss.item() == 0
+    losses.sup_con(anchors, torch.randn(3, 4), none, none, 1.0).backward()
+    assert torch.isfinite(anchors.grad).all()
+
+
+def test_masked_lm_of_parts_adds_up_to_that_of_the_whole_batch() -> None:
+    logits, targets = torch.randn(10, 7, dtype=torch.float64), torch.randint(7, (10,))
+    parts = [losses.masked_lm(logits[part], targets[part], count=10) for part in (slice(0, 3), slice(3, 10))]
+    assert sum(parts).item() == pytest.approx(losses.masked_lm(logits, targets).item())
+
+
+def test_uniform_targets_share_a_row_equally() -> None:
+    targets = losses.uniform_targets(torch.tensor([[2, 0, 4], [3, -1, -1], [-1, -1, -1]]), 5)
+    assert targets.numpy() == pytest.approx(np.array([[1 / 3, 0, 1 / 3, 0, 1 / 3], [0, 0, 0, 1, 0], [0, 0, 0, 0, 0]]))
+
+
+def test_bag_of_words_cannot_fall_below_the_entropy_of_its_targets() -> None:
+    targets = losses.uniform_targets(torch.tensor([[2, 0, 4, 6]]), 9)
+    best = torch.where(targets > 0, 0.0, -1e4)
+    assert losses.soft_cross_entropy(best, targets).item() == pytest.approx(np.log(4), rel=1e-5)
