@@ -1,0 +1,97 @@
+"""How good a model is while it is trained: RR@10 of queries of the validation role over a small pool of passages.
+
+The pool holds the queries' own positives and a sample of the collection, so values are higher than over the whole
+collection and only comparable with each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from encore.collections.common import Collection, smallest, topics
+from encore.config import FinetuneStep
+from encore.errors import EncoreError
+from encore.finetuning.positives import highest
+from encore.modeling import vectors
+from encore.storage import write_text
+from encore.tokens import TokenStore
+
+if TYPE_CHECKING:
+    from encore.modeling.encoder import Encoder
+
+CUT = 10
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What is ranked, in rows of the token store; ``passages`` by ascending document id."""
+
+    queries: np.ndarray  # [Q]
+    passages: np.ndarray  # [P]
+    positive: np.ndarray  # [Q, P] bool, passages of a query's highest grade
+
+
+class Validation:
+    """Scores an encoder by RR@10 over a pool; the hook of the training loop."""
+
+    def __init__(self, step: FinetuneStep, pool: Pool, store: TokenStore) -> None:
+        self.step = step
+        self.pool = pool
+        self.store = store
+
+    def __call__(self, encoder: Encoder, step: int) -> float:
+        passages = vectors.embed(encoder, self.store.passages, self.pool.passages, self.step.length)
+        queries = vectors.embed(encoder, self.store.queries, self.pool.queries, self.step.query_length)
+        return mean_reciprocal_rank(queries @ passages.T, self.pool.positive)
+
+
+def validation_pool(step: FinetuneStep, collection: Collection, store: TokenStore) -> Pool:
+    """The step's sample of validation queries, their positives, and a sample of the other passages.
+
+    The sample is the passages with the smallest digest of their id: it hardly moves when the collection grows a little.
+
+    Raises:
+        EncoreError: the validation role judges nothing relevant, or names what the token store does not have.
+    """
+    judgments = collection.qrels("valid")
+    names = topics(collection, "valid", queries=step.validation_queries)
+    positives = {name: found for name in names if (found := highest(judgments[name]))}
+    if not positives:
+        raise EncoreError(f"no query of {collection.folder} has a relevant passage in the split `valid`; judge some")
+    rows = {name: row for row, name in enumerate(store.passages.names)}
+    needed = set().union(*positives.values())
+    sample = smallest(rows.keys() - needed, step.validation_pool, "pool")
+    documents = sorted(needed.union(sample))
+    query_rows = {name: row for row, name in enumerate(store.queries.names)}
+    try:
+        return Pool(
+            queries=np.array([query_rows[name] for name in positives]),
+            passages=np.array([rows[document] for document in documents]),
+            positive=np.array([[document in best for document in documents] for best in positives.values()]),
+        )
+    except KeyError as error:
+        raise EncoreError(f"{error} is judged, but not in the token store; make the tokens again") from error
+
+
+def mean_reciprocal_rank(scores: np.ndarray, positive: np.ndarray) -> float:
+    """Mean over queries of 1 / rank of the first positive, 0 below rank 10.
+
+    Args:
+        scores: [Q, P]; of equal scores the later column is the higher, as descending document ids are.
+        positive: [Q, P] bool.
+    """
+    columns = scores.shape[1]
+    order = columns - 1 - np.argsort(-scores[:, ::-1], axis=1, kind="stable")
+    found = np.take_along_axis(positive, order, axis=1)[:, :CUT]
+    ranks = found.argmax(axis=1) + 1
+    return float(np.where(found.any(axis=1), 1 / ranks, 0.0).mean())
+
+
+def write_record(path: Path, validations: Sequence[tuple[int, float]]) -> None:
+    """Write every value with its step, in order."""
+    write_text(path, "step\trr@10\n" + "".join(f"{step}\t{value:.6f}\n" for step, value in validations))

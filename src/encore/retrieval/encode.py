@@ -1,0 +1,88 @@
+"""Vectors of a collection in shards, each a FAISS index with its document ids, laid out as Pyserini reads them.
+
+A collection is cut into blocks of 1,024 passages in file order; a shard is some consecutive whole blocks, and batches
+never reach over a block. So the vectors are the same bytes for any number of shards.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import faiss
+import numpy as np
+
+from encore.errors import EncoreError
+from encore.modeling import vectors
+from encore.modeling.encoder import Encoder
+from encore.storage import replacing, write_text
+from encore.tokens import Sequences
+
+SECONDS = 10.0  # between two lines of progress
+BLOCK = 1024  # passages; also FAISS's own block in products, see dense.py
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the shards of a collection, as in ``000-of-003``."""
+
+    number: int
+    count: int
+
+    @classmethod
+    def parse(cls, name: str) -> Part:
+        """Read ``<number>-of-<count>``, both of three digits or more, numbers from 0.
+
+        Raises:
+            EncoreError: it is not such a name.
+        """
+        match = re.fullmatch(r"(\d{3,})-of-(\d{3,})", name)
+        if match is None or int(match[1]) >= int(match[2]):
+            raise EncoreError(f"shard {name!r} is not a name like 000-of-001, 000-of-003 or 002-of-003; use one")
+        return cls(int(match[1]), int(match[2]))
+
+    def rows(self, passages: int) -> range:
+        """The rows of a collection of so many passages that are in this shard: whole blocks, as even as they can be."""
+        blocks = -(-passages // BLOCK)
+        first, last = (blocks * number // self.count for number in (self.number, self.number + 1))
+        return range(first * BLOCK, min(last * BLOCK, passages))
+
+
+def encode(encoder: Encoder, passages: Sequences, part: Part, length: int) -> np.ndarray:
+    """Vectors of a shard, float32 [passages, dimension]; prints the rate now and then."""
+    rows = np.array(part.rows(len(passages)), dtype=np.int64)
+    progress = Progress(len(rows))
+    found = [np.empty((0, encoder.dimension), dtype=np.float32)]
+    for start in range(0, len(rows), BLOCK):
+        found.append(vectors.embed(encoder, passages, rows[start : start + BLOCK], length))
+        progress.show(start + len(found[-1]))
+    return np.concatenate(found)
+
+
+def write_shard(folder: Path, documents: Sequence[str], found: np.ndarray) -> None:
+    """Write ``index`` (FAISS, exact inner product) and ``docid`` (one id a line, in the index's order)."""
+    index = faiss.IndexFlatIP(found.shape[1])
+    index.add(found)
+    with replacing(folder / "index") as temporary:
+        faiss.write_index(index, str(temporary))
+    write_text(folder / "docid", "".join(f"{document}\n" for document in documents))
+
+
+class Progress:
+    """Prints how many passages are done, the rate and the time left, at most every 10 seconds and at the end."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.began = self.printed = time.monotonic()
+
+    def show(self, done: int) -> None:
+        now = time.monotonic()
+        if now - self.printed < SECONDS and done < self.total:
+            return
+        self.printed = now
+        rate = done / max(now - self.began, 1e-9)
+        left = (self.total - done) / rate
+        print(f"{done}/{self.total} passages  {rate:.0f} passages/s  {left:.0f} s left", flush=True)

@@ -1,0 +1,118 @@
+"""Encoding: the same bytes for any number of shards, the same vectors as one text at a time."""
+
+import faiss
+import numpy as np
+import pytest
+import torch
+
+from encore.errors import EncoreError
+from encore.modeling import vectors
+from encore.modeling.encoder import Encoder
+from encore.modeling.shape import Shape
+from encore.retrieval.dense import open_shards, search
+from encore.retrieval.encode import BLOCK, Part, encode, write_shard
+from encore.tokens import Sequences
+
+PASSAGES, LENGTH = 2 * BLOCK + 60, 10
+
+
+@pytest.fixture(scope="module")
+def passages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tokens")
+    rng = np.random.default_rng(2)
+    lengths = rng.integers(1, 14, PASSAGES)
+    rng.integers(5, 60, lengths.sum()).astype("<u2").tofile(folder / "passages.ids.bin")
+    np.save(folder / "passages.offsets.npy", np.concatenate([[0], lengths.cumsum()]))
+    (folder / "passages.names.txt").write_text("".join(f"d{i}\n" for i in rng.permutation(PASSAGES)))
+    return Sequences(folder, "passages")
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    torch.set_num_threads(1)  # equal bytes are promised for one thread
+    torch.manual_seed(4)
+    return Encoder(Shape(60, layers=1, hidden=16, heads=2, intermediate=32, max_length=16, pooling="mean")).eval()
+
+
+@pytest.fixture(scope="module")
+def whole(encoder, passages):
+    return encode(encoder, passages, Part(0, 1), LENGTH)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_vectors_are_the_same_bytes_for_any_number_of_shards(encoder, passages, whole, count):
+    assert whole.shape == (PASSAGES, 16)
+    shards = [encode(encoder, passages, Part(number, count), LENGTH) for number in range(count)]
+    assert np.concatenate(shards).tobytes() == whole.tobytes()
+
+
+def test_vectors_are_those_of_single_texts(encoder, passages, whole):
+    for row in (0, 1, BLOCK, PASSAGES - 1):
+        ids = torch.tensor([[2, *passages[row][: LENGTH - 2].tolist(), 3]])
+        with torch.no_grad():
+            alone = encoder.embed(ids, torch.ones_like(ids, dtype=torch.bool)).numpy()[0]
+        assert np.allclose(whole[row], alone, atol=1e-5)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+@pytest.mark.parametrize("passages", [0, 1, BLOCK, BLOCK + 1, 10 * BLOCK + 5])
+def test_shards_are_whole_blocks_and_all_of_the_collection(passages, count):
+    parts = [Part(number, count).rows(passages) for number in range(count)]
+    assert [row for part in parts for row in part] == list(range(passages))
+    assert all(part.start % BLOCK == 0 for part in parts if part)
+    blocks = [-(-len(part) // BLOCK) for part in parts]
+    assert max(blocks) - min(blocks) <= 1
+
+
+def test_shards_have_names():
+    assert Part.parse("002-of-016") == Part(2, 16)
+    for name in ("3-of-4", "001-of-001", "000-of-000", "000-of-001x", ""):
+        with pytest.raises(EncoreError, match=r"is not a name like 000-of-001"):
+            Part.parse(name)
+
+
+def test_the_ranking_is_the_same_bytes_for_any_number_of_shards(passages, whole, tmp_path):
+    queries = np.random.default_rng(0).standard_normal((30, 16)).astype(np.float32)
+    names = [f"q{i}" for i in range(30)]
+    runs = []
+    for count in (1, 2, 3):
+        folders = []
+        for rows in (Part(number, count).rows(PASSAGES) for number in range(count)):
+            folders.append(tmp_path / f"{rows.start}-of-{count}")
+            write_shard(folders[-1], passages.names[rows.start : rows.stop], whole[rows.start : rows.stop])
+        runs.append(search(open_shards(folders[::-1], passages.names, 16), names, queries, 50))
+    for run in runs[1:]:
+        for name in names:
+            assert run[name].documents == runs[0][name].documents
+            assert run[name].scores.tobytes() == runs[0][name].scores.tobytes()
+
+
+def test_a_shard_is_an_index_and_its_documents(tmp_path):
+    found = np.arange(12, dtype=np.float32).reshape(3, 4)
+    for name in ("one", "two"):
+        write_shard(tmp_path / name, ["c", "a", "b"], found)
+    index = faiss.read_index(str(tmp_path / "one" / "index"))
+    assert (index.ntotal, index.d, index.metric_type) == (3, 4, faiss.METRIC_INNER_PRODUCT)
+    assert np.array_equal(index.reconstruct_n(0, 3), found)
+    assert (tmp_path / "one" / "docid").read_text() == "c\na\nb\n"
+    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == ["docid", "index"]
+    assert (tmp_path / "one" / "index").read_bytes() == (tmp_path / "two" / "index").read_bytes()
+
+
+def test_a_shard_may_be_empty(encoder, passages, tmp_path):
+    found = encode(encoder, passages, Part(0, 5), LENGTH)  # three blocks for five shards
+    assert found.shape == (0, 16)
+    write_shard(tmp_path, [], found)
+    assert open_shards([tmp_path], [], 16)[0].documents == []
+
+
+def test_a_diverged_model_is_one_clear_line(passages):
+    broken = Encoder(Shape(vocabulary=60, layers=1, hidden=16, heads=2, intermediate=32, max_length=16)).eval()
+    torch.nn.init.constant_(broken.embeddings.LayerNorm.bias, float("nan"))
+    with pytest.raises(EncoreError, match="not finite"):
+        vectors.embed(broken, passages, np.arange(10), LENGTH)
+
+
+def test_progress_tells_rate_and_end(encoder, passages, capsys):
+    encode(encoder, passages, Part(2, 3), LENGTH)
+    assert capsys.readouterr().out.startswith("60/60 passages  ")

@@ -1,0 +1,287 @@
+"""The fine-tuning task and its validation, on a small store and an encoder whose vectors are looked up."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from encore.collections.common import Collection, Judgment, write_collection
+from encore.config import FinetuneStep
+from encore.errors import EncoreError
+from encore.finetuning.contrastive import PARTS, Contrastive, training_queries
+from encore.finetuning.positives import highest
+from encore.finetuning.validation import Validation, mean_reciprocal_rank, validation_pool, write_record
+
+VOCABULARY, PASSAGES, QUERIES = 50, 30, 12
+
+
+class Texts(list):
+    """What a task needs of the token store's sequences."""
+
+    def __init__(self, texts, names):
+        super().__init__(np.array(text, dtype=np.uint16) for text in texts)
+        self.names = names
+        self.lengths = np.array([len(text) for text in texts])
+
+
+class Lookup(torch.nn.Module):
+    """An encoder by definition simple: the mean of a table's rows over a text's tokens."""
+
+    def __init__(self, dimension=8):
+        super().__init__()
+        self.table = torch.nn.Embedding(VOCABULARY, dimension, dtype=torch.float64)
+        self.shape = SimpleNamespace(pad=0, cls=1, sep=2, hidden=dimension, head=None)
+        self.dimension = dimension
+
+    def embed(self, ids, mask):
+        weights = mask.double()[..., None]
+        return (self.table(ids) * weights).sum(1) / weights.sum(1)
+
+
+def step(**changes):
+    values = {
+        "kind": "finetune", "collection": "c", "steps": 1, "batch": 4, "learning_rate": 1e-3, "length": 12,
+        "query_length": 6, "negatives": "bm25", "per_query": 2, "temperature": 0.5, "source": "test",
+    }  # fmt: skip
+    return FinetuneStep.model_validate(values | changes)
+
+
+@pytest.fixture(scope="module")
+def store():
+    rng = np.random.default_rng(3)
+    passages = [rng.integers(5, VOCABULARY, rng.integers(1, 20)) for _ in range(PASSAGES)]
+    queries = [rng.integers(5, VOCABULARY, rng.integers(1, 9)) for _ in range(QUERIES)]
+    return SimpleNamespace(
+        passages=Texts(passages, [f"d{i:02d}" for i in range(PASSAGES)]),
+        queries=Texts(queries, [f"q{i}" for i in range(QUERIES)]),
+        special=SimpleNamespace(pad=0, cls=1, sep=2),
+    )
+
+
+@pytest.fixture(scope="module")
+def collection(tmp_path_factory):
+    """Query i has passage i (grade 3); q0 also d01 and d02 (grade 1), q1 another of grade 3, q4 one of grade 0."""
+    folder = tmp_path_factory.mktemp("collection")
+    graded = [(f"q{i}", f"d{i:02d}", 3) for i in range(8)]
+    graded += [("q0", "d01", 1), ("q0", "d02", 1), ("q1", "d20", 3), ("q4", "d21", 0)]
+    valid = [(f"q{i}", f"d{i:02d}", 2) for i in range(8, 12)] + [("q8", "d25", 1)]
+    write_collection(
+        folder,
+        [{"_id": f"d{i:02d}", "title": "", "text": "a passage"} for i in range(PASSAGES)],
+        [{"_id": f"q{i}", "text": "a query"} for i in range(QUERIES)],
+        {"train": [Judgment(*row) for row in graded], "valid": [Judgment(*row) for row in valid]},
+    )
+    return Collection(folder)
+
+
+NEGATIVES = {f"q{i}": {f"d{i + 10:02d}": 1, f"d{i + 12:02d}": 4, f"d{i + 14:02d}": 9} for i in range(7)}
+
+
+@pytest.fixture
+def task(store, collection):
+    return Contrastive(step(), training_queries(step(), collection, store, NEGATIVES), store)
+
+
+def batch_of(task, indices, seed=0):
+    examples = [task.example(index, np.random.default_rng([seed, index])) for index in indices]
+    return examples, {name: torch.from_numpy(array) for name, array in task.collate(examples).items()}
+
+
+def vectors(task, encoder, rows, texts, length):
+    """Float64 vectors of texts one by one, so without any padding."""
+    table = encoder.table.weight.detach().numpy()
+    return np.stack([table[[1, *texts[row][: length - 2].tolist(), 2]].mean(axis=0) for row in rows])
+
+
+def loss_by_definition(task, encoder, examples):
+    """Mean of -log softmax over the batch's passages without the other answers of the query, in float64."""
+    passages = [passage for example in examples for passage in example.passages]
+    place = np.cumsum([0, *(len(example.passages) for example in examples)])
+    found = vectors(task, encoder, passages, task.store.passages, task.step.length)
+    queries = vectors(
+        task, encoder, [example.query.row for example in examples], task.store.queries, task.step.query_length
+    )
+    terms = []
+    for number, example in enumerate(examples):
+        scores = found @ queries[number] / task.step.temperature
+        own = place[number]
+        kept = [i for i, passage in enumerate(passages) if i == own or passage not in example.query.relevant]
+        terms.append(np.log(np.exp(scores[kept]).sum()) - scores[own])
+    return np.mean(terms)
+
+
+def test_highest_grade_is_the_answer():
+    assert highest({"a": 1, "b": 3, "c": 3}) == {"b", "c"}
+    assert highest({"a": 0}) == highest({}) == set()
+
+
+def test_an_example_is_a_positive_and_unjudged_negatives(task):
+    for index, query in enumerate(task.queries):
+        for seed in range(30):
+            first, *rest = task.example(index, np.random.default_rng(seed)).passages
+            assert first in query.positives
+            assert len(rest) == 2
+            assert not set(rest) & query.judged
+            if query.negatives:
+                assert set(rest) <= set(query.negatives)
+                assert len(set(rest)) == 2
+
+
+def test_every_answer_and_every_negative_gets_its_turn(task):
+    drawn = [task.example(1, np.random.default_rng(seed)).passages for seed in range(60)]
+    assert {passages[0] for passages in drawn} == {1, 20}
+    assert {passage for passages in drawn for passage in passages[1:]} == {11, 13, 15}
+
+
+def test_queries_without_negatives_get_any_unjudged_passages(task):
+    assert task.queries[7].negatives == ()
+    drawn = {passage for seed in range(200) for passage in task.example(7, np.random.default_rng(seed)).passages[1:]}
+    assert drawn == set(range(PASSAGES)) - {7}
+
+
+def test_a_sample_of_queries_is_taken_when_the_step_says_so(store, collection):
+    few = training_queries(step(queries=3), collection, store, NEGATIVES)
+    other = training_queries(step(queries=3, sample=1), collection, store, NEGATIVES)
+    assert len(few) == len(other) == 3
+    assert few != other
+
+
+def test_targets_and_ignored_passages(task):
+    examples, batch = batch_of(task, [0, 1, 2, 3])
+    passages = sorted((p for e in examples for p in e.passages), key=lambda p: task.store.passages.lengths[p])
+    lengths = task.store.passages.lengths[passages].tolist()
+    assert lengths == sorted(lengths)
+    own = [example.passages[0] for example in examples]
+    rows = rows_of(task, batch)
+    assert [rows[place] for place in batch["positive"].tolist()] == own
+    for line, example in zip(batch["ignored"].tolist(), examples, strict=True):
+        assert [rows[i] for i, left_out in enumerate(line) if left_out] == [
+            p for p in rows if p in example.query.relevant
+        ]
+    assert set(examples[0].query.relevant) == {0, 1, 2}
+
+
+def rows_of(task, batch):
+    """The passages of a batch, read back from its tokens."""
+    known = {tuple(text[: task.step.length - 2].tolist()): row for row, text in enumerate(task.store.passages)}
+    rows = []
+    for part in range(PARTS):
+        ids, mask = batch[f"passage_ids_{part}"], batch[f"passage_mask_{part}"]
+        rows += [known[tuple(line[kept][1:-1].tolist())] for line, kept in zip(ids, mask, strict=True)]
+    return rows
+
+
+@pytest.mark.parametrize("temperature", [0.05, 1.0])
+def test_loss_is_the_one_by_definition(store, collection, temperature):
+    wanted = step(temperature=temperature)
+    task = Contrastive(wanted, training_queries(wanted, collection, store, NEGATIVES), store)
+    torch.manual_seed(1)
+    encoder = Lookup()
+    for indices in ([0, 1, 2, 3], [0, 2], [7, 6, 5, 4, 3, 2, 1, 0]):
+        examples, batch = batch_of(task, indices)
+        loss = task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item()
+        assert loss == pytest.approx(loss_by_definition(task, encoder, examples), abs=1e-12)
+
+
+def test_the_definition_notices_an_unmasked_answer(task):
+    """The check above can fail: with nothing ignored, q0 sees d01 and d02 as negatives."""
+    encoder = Lookup()
+    examples, batch = batch_of(task, [0, 1, 2, 3])
+    batch["ignored"][:] = False
+    loss = task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item()
+    assert abs(loss - loss_by_definition(task, encoder, examples)) > 1e-3
+
+
+def test_gradients_are_the_numeric_ones(task):
+    encoder = Lookup()
+    examples, batch = batch_of(task, [0, 2])
+    task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].backward()
+    delta, analytic = 1e-6, encoder.table.weight.grad.clone()
+    for token in (1, int(task.store.passages[examples[0].passages[0]][0]), int(task.store.queries[0][0])):
+        numeric = []
+        for sign in (1, -1):
+            with torch.no_grad():
+                encoder.table.weight[token, 0] += sign * delta
+                numeric.append(task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item())
+                encoder.table.weight[token, 0] -= sign * delta
+        assert (numeric[0] - numeric[1]) / (2 * delta) == pytest.approx(analytic[token, 0].item(), abs=1e-7)
+
+
+def test_the_order_of_a_batch_does_not_matter(task):
+    encoder = Lookup()
+    losses = [
+        task.loss(encoder, torch.nn.ModuleDict(), batch_of(task, order)[1])["loss"].item()
+        for order in ([0, 1, 2, 5], [5, 2, 0, 1])
+    ]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-12)
+
+
+def test_two_queries_of_one_passage_do_not_fight(store, tmp_path):
+    rows = [("q0", "d05", 1), ("q1", "d05", 1)]
+    write_collection(
+        tmp_path,
+        [{"_id": name, "title": "", "text": "a passage"} for name in store.passages.names],
+        [{"_id": name, "text": "a query"} for name in store.queries.names],
+        {"train": [Judgment(*row) for row in rows]},
+    )
+    queries = training_queries(step(), Collection(tmp_path), store, {"q0": {"d06": 1}, "q1": {"d06": 1}})
+    task = Contrastive(step(per_query=1), queries, store)
+    _, batch = batch_of(task, [0, 1])
+    assert batch["ignored"].sum(1).tolist() == [2, 2]
+    assert len(set(batch["positive"].tolist())) == 2, "each query keeps its own copy"
+
+
+def test_what_is_missing_in_the_store_is_named(store, collection):
+    with pytest.raises(EncoreError, match=r"'dXX'.*not in the token store"):
+        training_queries(step(), collection, store, {"q0": {"dXX": 1}})
+
+
+def test_reciprocal_rank_by_hand():
+    scores = np.array([[0.1, 0.9, 0.5], [0.3, 0.3, 0.3], [0.5, 0.5, 0.9]])
+    positive = np.array([[0, 0, 1], [1, 0, 0], [1, 0, 0]], dtype=bool)
+    assert mean_reciprocal_rank(scores, positive) == pytest.approx((1 / 2 + 1 / 3 + 1 / 3) / 3), (
+        "ties go to later columns"
+    )
+    eleven = np.arange(11.0)[None, ::-1]
+    assert mean_reciprocal_rank(eleven, np.eye(11, dtype=bool)[[9]]) == pytest.approx(1 / 10)
+    assert mean_reciprocal_rank(eleven, np.eye(11, dtype=bool)[[10]]) == 0
+    two = np.array([[False, True, False, True]])
+    assert mean_reciprocal_rank(np.array([[4.0, 1.0, 3.0, 2.0]]), two) == pytest.approx(1 / 3), (
+        "the first positive counts"
+    )
+
+
+def test_pool_holds_the_answers_and_a_stable_sample(store, collection):
+    wanted = step(validation_pool=5)
+    pool = validation_pool(wanted, collection, store)
+    assert pool.queries.tolist() == [8, 9, 10, 11]
+    assert len(pool.passages) == 9
+    assert {8, 9, 10, 11} <= set(pool.passages.tolist())
+    assert pool.passages.tolist() == sorted(pool.passages.tolist())
+    assert pool.positive.sum(1).tolist() == [1, 1, 1, 1], "the passage of the lower grade is no answer"
+    assert pool.passages[pool.positive.argmax(1)].tolist() == [8, 9, 10, 11]
+    larger = validation_pool(step(validation_pool=8), collection, store)
+    assert set(pool.passages.tolist()) <= set(larger.passages.tolist())
+    assert len(validation_pool(step(validation_queries=2), collection, store).queries) == 2
+
+
+def test_validation_ranks_the_pool(store, collection):
+    """Against a ranking by definition; trained on nothing, so the value is low but not 0 by construction."""
+    pool = validation_pool(step(), collection, store)
+    encoder = Lookup().float().requires_grad_(False)
+    wanted = step()
+    value = Validation(wanted, pool, store)(encoder, 10)
+    task = SimpleNamespace(store=store)
+    queries = vectors(task, encoder, pool.queries, store.queries, wanted.query_length)
+    passages = vectors(task, encoder, pool.passages, store.passages, wanted.length)
+    expected = []
+    for scores, positive in zip(queries @ passages.T, pool.positive, strict=True):
+        rank = 1 + (scores > scores[positive].max()).sum()
+        expected.append(1 / rank if rank <= 10 else 0)
+    assert value == pytest.approx(np.mean(expected))
+
+
+def test_validations_are_recorded_in_order(tmp_path):
+    write_record(tmp_path / "validation.tsv", [(10, 0.25), (20, 1 / 3)])
+    assert (tmp_path / "validation.tsv").read_text() == "step\trr@10\n10\t0.250000\n20\t0.333333\n"
