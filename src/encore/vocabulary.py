@@ -121,10 +121,11 @@ def special_tokens(tokenizer: Tokenizer, folder: Path) -> SpecialTokens:
     Raises:
         EncoreError: the vocabulary lacks one.
     """
+    numbers: dict[str, int] = tokenizer.get_vocab()
     for token in SPECIAL:
-        if tokenizer.token_to_id(token) is None:
+        if token not in numbers:
             raise EncoreError(f"{folder}: the vocabulary lacks {token}; take a BERT tokenizer")
-    return SpecialTokens(*(int(tokenizer.token_to_id(token)) for token in SPECIAL))
+    return SpecialTokens(*(numbers[token] for token in SPECIAL))
 
 
 def check_size(size: int) -> None:

@@ -1,0 +1,218 @@
+"""The encoder against Hugging Face's BertModel, and against a plain NumPy one; pooling, heads, and padding."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from small_models import random_batch, random_encoder
+
+from encore.errors import EncoreError
+from encore.modeling import heads, texts
+from encore.modeling.encoder import Encoder
+from encore.modeling.heads import MlmHead
+from encore.modeling.shape import Shape
+
+LENGTHS = [9, 4, 12, 2]
+
+
+def bert_of(encoder: Encoder) -> torch.nn.Module:
+    """Hugging Face's model with the same weights."""
+    from transformers import BertConfig, BertModel
+
+    shape = encoder.shape
+    config = BertConfig(
+        vocab_size=shape.vocabulary,
+        hidden_size=shape.hidden,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        intermediate_size=shape.intermediate,
+        max_position_embeddings=shape.max_length,
+    )
+    bert = BertModel(config, add_pooling_layer=False).eval()
+    bert.load_state_dict(encoder.state_dict())
+    return bert
+
+
+def test_parameters_have_the_names_of_bert() -> None:
+    encoder = random_encoder()
+    assert set(encoder.state_dict()) == set(bert_of(encoder).state_dict())
+
+
+@pytest.mark.parametrize("lengths", [LENGTHS, [7, 7, 7]])
+def test_states_equal_those_of_bert(lengths: list[int]) -> None:
+    encoder = random_encoder().eval()
+    ids, mask = random_batch(encoder.shape, lengths)
+    with torch.inference_mode():
+        own = encoder(ids, mask)
+        theirs = bert_of(encoder)(ids, attention_mask=mask.long()).last_hidden_state
+    torch.testing.assert_close(own[mask], theirs[mask], atol=1e-5, rtol=0)
+    assert own[mask].std() > 0.1  # the comparison sees something
+
+
+def test_segments_equal_those_of_bert() -> None:
+    encoder = random_encoder().eval()
+    ids, mask = random_batch(encoder.shape, LENGTHS)
+    segments = (torch.arange(ids.shape[1]) > 2).long().expand_as(ids)
+    with torch.inference_mode():
+        own = encoder(ids, mask, segments)
+        theirs = bert_of(encoder)(ids, attention_mask=mask.long(), token_type_ids=segments).last_hidden_state
+    torch.testing.assert_close(own[mask], theirs[mask], atol=1e-5, rtol=0)
+    assert (own - encoder(ids, mask)).abs().max() > 0.01
+
+
+def numpy_states(weights: dict[str, np.ndarray], ids: np.ndarray, layers: int, attention_heads: int) -> np.ndarray:
+    """BERT's equations for one text [L] in float64; independent of torch and of our code."""
+
+    def linear(name: str, states: np.ndarray) -> np.ndarray:
+        return states @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
+
+    def norm(name: str, states: np.ndarray) -> np.ndarray:
+        centred = states - states.mean(-1, keepdims=True)
+        scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-12)
+        return scaled * weights[f"{name}.LayerNorm.weight"] + weights[f"{name}.LayerNorm.bias"]
+
+    words, positions, kinds = (weights[f"embeddings.{n}_embeddings.weight"] for n in ("word", "position", "token_type"))
+    states = norm("embeddings", words[ids] + positions[: len(ids)] + kinds[0])
+    for layer in (f"encoder.layer.{number}" for number in range(layers)):
+        parts = [linear(f"{layer}.attention.self.{part}", states) for part in ("query", "key", "value")]
+        query, key, value = (np.stack(np.split(part, attention_heads, axis=1)) for part in parts)
+        scores = query @ key.transpose(0, 2, 1) / math.sqrt(query.shape[-1])
+        shares = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+        mixed = np.concatenate(list(shares @ value), axis=1)
+        states = norm(f"{layer}.attention.output", states + linear(f"{layer}.attention.output.dense", mixed))
+        inner = linear(f"{layer}.intermediate.dense", states)
+        inner = inner * 0.5 * (1 + np.vectorize(math.erf)(inner / math.sqrt(2)))
+        states = norm(f"{layer}.output", states + linear(f"{layer}.output.dense", inner))
+    return states
+
+
+def test_states_equal_the_equations() -> None:
+    encoder = random_encoder().eval()
+    ids, mask = random_batch(encoder.shape, LENGTHS)
+    weights = {name: tensor.double().numpy() for name, tensor in encoder.state_dict().items()}
+    with torch.inference_mode():
+        own = encoder(ids, mask).numpy()
+    for row, length in enumerate(LENGTHS):
+        expected = numpy_states(weights, ids[row, :length].numpy(), layers=2, attention_heads=4)
+        np.testing.assert_allclose(own[row, :length], expected, atol=1e-5)
+    wrong = weights | {"encoder.layer.1.output.LayerNorm.bias": weights["encoder.layer.1.output.LayerNorm.bias"] + 0.01}
+    assert np.abs(numpy_states(wrong, ids[0, :9].numpy(), 2, 4) - own[0, :9]).max() > 1e-3
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean", "content"])
+@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+@pytest.mark.parametrize("head", [None, 5])
+def test_vectors(pooling: str, similarity: str, head: int | None) -> None:
+    encoder = random_encoder(pooling=pooling, similarity=similarity, head=head).eval()
+    ids, mask = random_batch(encoder.shape, [9, 4, 12])
+    with torch.inference_mode():
+        states, own = encoder(ids, mask).double().numpy(), encoder.embed(ids, mask).numpy()
+    assert own.shape == (3, encoder.dimension)
+    for row, length in enumerate([9, 4, 12]):
+        chosen = {"cls": slice(0, 1), "mean": slice(0, length), "content": slice(1, length - 1)}[pooling]
+        vector = states[row, chosen].mean(0)
+        if encoder.head is not None:
+            vector = encoder.head.weight.detach().double().numpy() @ vector + encoder.head.bias.detach().numpy()
+        if similarity == "cosine":
+            vector = vector / np.linalg.norm(vector)
+        np.testing.assert_allclose(own[row], vector, atol=1e-5)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean", "content"])
+def test_vectors_do_not_depend_on_padding(pooling: str) -> None:
+    encoder = random_encoder(pooling=pooling).eval()
+    ids, mask = random_batch(encoder.shape, [5, 12])
+    with torch.inference_mode():
+        together = encoder.embed(ids, mask)[0]
+        alone = encoder.embed(ids[:1, :5], mask[:1, :5])[0]
+        unmasked = encoder.embed(ids[:1, :5], None)[0]
+    torch.testing.assert_close(together, alone, atol=1e-6, rtol=0)
+    torch.testing.assert_close(alone, unmasked, atol=1e-6, rtol=0)
+
+
+def test_an_empty_text_has_a_finite_vector() -> None:
+    encoder = random_encoder(pooling="content", similarity="cosine").eval()
+    ids, mask = random_batch(encoder.shape, [2, 5])
+    assert torch.isfinite(encoder.embed(ids, mask)).all()
+
+
+def test_no_mask_reaches_attention_when_nothing_is_padded(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    attention = torch.nn.functional.scaled_dot_product_attention
+
+    def watched(*args: torch.Tensor, attn_mask: torch.Tensor | None, dropout_p: float) -> torch.Tensor:
+        seen.append(attn_mask)
+        return attention(*args, attn_mask=attn_mask, dropout_p=dropout_p)
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", watched)
+    encoder = random_encoder(layers=1).eval()
+    encoder(*random_batch(encoder.shape, [6, 6]))
+    encoder(*random_batch(encoder.shape, [6, 3]))
+    assert [mask is None for mask in seen] == [True, False]
+
+
+def test_without_dropout_training_and_evaluation_agree() -> None:
+    encoder = random_encoder()
+    batch = random_batch(encoder.shape, LENGTHS)
+    assert torch.equal(encoder.train()(*batch), encoder.eval()(*batch))
+
+
+def test_with_dropout_training_is_random() -> None:
+    encoder = random_encoder(dropout=0.1)
+    batch = random_batch(encoder.shape, LENGTHS)
+    assert not torch.equal(encoder.train()(*batch), encoder(*batch))
+    assert torch.equal(encoder.eval()(*batch), encoder(*batch))
+
+
+def test_texts_longer_than_the_positions_are_refused() -> None:
+    encoder = random_encoder()
+    with pytest.raises(EncoreError, match=r"21 tokens.*20 positions"):
+        encoder(*random_batch(encoder.shape, [21]))
+
+
+def test_a_width_that_heads_do_not_divide_is_refused() -> None:
+    with pytest.raises(EncoreError, match="width 16 cannot have 3"):
+        Shape(vocabulary=10, hidden=16, heads=3)
+
+
+def test_mlm_head_equals_that_of_bert() -> None:
+    from transformers import BertConfig
+    from transformers.models.bert.modeling_bert import BertLMPredictionHead
+
+    encoder = random_encoder()
+    head = MlmHead(encoder.shape)
+    for parameter in head.parameters():
+        torch.nn.init.normal_(parameter)
+    theirs = BertLMPredictionHead(BertConfig(vocab_size=96, hidden_size=16))
+    theirs.load_state_dict(head.state_dict() | {"decoder.weight": encoder.word_embeddings, "decoder.bias": head.bias})
+    hidden = torch.randn(3, 7, 16)
+    positions = torch.tensor([0, 8, 20])
+    own = head(heads.at(hidden, positions), encoder.word_embeddings)
+    torch.testing.assert_close(own, theirs(hidden).flatten(0, 1)[positions], atol=1e-5, rtol=1e-5)
+
+
+def test_initial_weights_are_berts() -> None:
+    encoder = Encoder(Shape(vocabulary=500, layers=1, hidden=64, heads=2, intermediate=64, head=64))
+    torch.manual_seed(3)
+    heads.initialise(encoder)
+    again = Encoder(encoder.shape)
+    torch.manual_seed(3)
+    heads.initialise(again)
+    for name, tensor in encoder.state_dict().items():
+        assert torch.equal(tensor, again.state_dict()[name])
+        if name.endswith("LayerNorm.weight"):
+            assert (tensor == 1).all()
+        elif name.endswith("bias"):
+            assert (tensor == 0).all()
+        else:
+            assert tensor.std().item() == pytest.approx(0.02, rel=0.2), name
+    assert (encoder.word_embeddings[0] == 0).all()
+
+
+def test_padded_texts() -> None:
+    shape = Shape(vocabulary=50, hidden=4, heads=1)
+    ids, mask = texts.pad([np.array([7, 8, 9], dtype=np.uint16), np.array([], dtype=np.uint16)], 4, shape)
+    assert ids.tolist() == [[2, 7, 8, 3], [2, 3, 0, 0]]
+    assert mask.tolist() == [[True] * 4, [True, True, False, False]]
+    assert (ids.dtype, mask.dtype) == (np.int64, np.bool_)
