@@ -1,12 +1,12 @@
 """The common form of a collection: passages, queries, graded judgments and, where there are any, linked articles.
 
-The folder has BEIR's layout (``corpus.jsonl.gz``, ``queries.jsonl.gz``, ``qrels/<split>.tsv``) and ``articles.jsonl.gz``
-beside it: ``{"_id", "title", "sections": [{"title", "sentences"}], "links": [{"section", "to", "anchor", "origin"}]}``,
-where section ``section`` of the article links to section ``anchor`` of article ``to``.
+The folder has BEIR's layout (``corpus.jsonl.gz``, ``queries.jsonl.gz``, ``qrels/<split>.tsv``) and beside it
+``articles.jsonl.gz``: ``{"_id", "title", "sections": [{"title", "sentences"}], "links": [{"section", "to", "anchor",
+"origin"}]}``, where section ``section`` of the article links to section ``anchor`` of article ``to``.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,12 +18,30 @@ Row = dict[str, Any]
 
 
 class Judgment(NamedTuple):
-    """One line of a qrels file; ``line`` is its place in the source, for messages."""
+    """One line of a qrels file; ``place`` says where it was read, for messages."""
 
     query: str
     document: str
     grade: int
-    line: int = 0
+    place: str = ""
+
+
+class Located:
+    """Rows of a file, numbered from 1, which remember where the row was that they gave last."""
+
+    def __init__(self, path: Path, rows: Iterable[tuple[int, Row]]) -> None:
+        self._path = path
+        self._rows = rows
+        self._line = 0
+
+    @property
+    def place(self) -> str:
+        return f"{self._path}, line {self._line}"
+
+    def __iter__(self) -> Iterator[Row]:
+        for line, row in self._rows:
+            self._line = line
+            yield row
 
 
 class Collection:
@@ -79,8 +97,8 @@ class Collection:
 def topics(collection: Collection, split: str, queries: int | None = None, sample: int = 0) -> list[str]:
     """Ids of the queries judged in a split, in file order; with ``queries``, a sample of at most that many.
 
-    The sample is the ids whose sha256 of ``"<sample>:<id>"`` is smallest, so that a larger sample contains a smaller one
-    and a query's luck does not depend on the other queries.
+    The sample is the ids whose sha256 of ``"<sample>:<id>"`` is smallest, so that a larger sample contains a smaller
+    one and a query's luck does not depend on the other queries.
     """
     judged = list(collection.qrels(split))
     if queries is None or queries >= len(judged):
@@ -100,29 +118,26 @@ def write_collection(
     queries: Iterable[Row],
     qrels: Mapping[str, Iterable[Judgment]],
     articles: Iterable[Row] = (),
-    *,
-    places: Mapping[str, str] | None = None,
     statistics: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Write a collection in the common form and return its counts (also in ``statistics.json``).
 
-    Rows are streamed and read in the order of the arguments. ``places`` says what messages call the source of
-    ``corpus``, ``queries`` and of each split; ``statistics`` adds to the counts.
+    Rows are streamed, and read in the order of the arguments. ``statistics`` adds to the counts. Judgments stand in the
+    order of their queries' first mention.
 
     Raises:
         EncoreError: an id is repeated, empty or holds white space, a row has no text, judgments contradict each other
             or name a query or document that does not exist, or there are no documents at all.
     """
-    names = dict(places or {})
     documents: set[str] = set()
     known: set[str] = set()
-    write_jsonl(folder / "corpus.jsonl.gz", _checked(corpus, documents, names.get("corpus", "corpus")))
-    write_jsonl(folder / "queries.jsonl.gz", _checked(queries, known, names.get("queries", "queries")))
+    write_jsonl(folder / "corpus.jsonl.gz", _checked(corpus, documents, "corpus"))
+    write_jsonl(folder / "queries.jsonl.gz", _checked(queries, known, "queries"))
     if not documents:
-        raise EncoreError(f"{names.get('corpus', 'corpus')} holds no document; name another source")
+        raise EncoreError("the corpus holds no document; name another source")
     counts: dict[str, Any] = {"passages": len(documents), "queries": len(known), "splits": {}}
     for split, judgments in qrels.items():
-        judged = _judged(judgments, known, documents, names.get(split, f"qrels of {split}"))
+        judged = _judged(judgments, known, documents)
         _write_qrels(folder / "qrels" / f"{split}.tsv", judged)
         counts["splits"][split] = {"queries": len(judged), "judgments": sum(map(len, judged.values()))}
     counts |= _write_articles(folder / "articles.jsonl.gz", articles) | dict(statistics or {})
@@ -130,41 +145,40 @@ def write_collection(
     return counts
 
 
-def _checked(rows: Iterable[Row], seen: set[str], place: str) -> Iterator[Row]:
+def _checked(rows: Iterable[Row], seen: set[str], what: str) -> Iterator[Row]:
     """Pass documents or queries through, refusing bad ones; their ids go to ``seen``."""
-    for line, row in enumerate(rows, 1):
-        name = row["_id"]
-        if not name or name.split() != [name]:
-            raise EncoreError(
-                f"{place}, line {line}: id {name!r} is empty or holds white space, which a TREC run cannot say; rename it"
-            )
-        if name in seen:
-            raise EncoreError(f"{place}, line {line}: id {name!r} occurs twice; remove one of the rows")
-        if not (row["text"].strip() or row.get("title", "").strip()):
-            raise EncoreError(
-                f"{place}, line {line}: {name!r} has no text; give it one or remove the row and its judgments"
-            )
-        seen.add(name)
+    for number, row in enumerate(rows, 1):
+        reason = _fault(row, seen)
+        if reason:
+            raise EncoreError(f"{rows.place if isinstance(rows, Located) else f'{what}, row {number}'}: {reason}")
+        seen.add(row["_id"])
         yield row
 
 
+def _fault(row: Row, seen: set[str]) -> str | None:
+    name = row["_id"]
+    if not name or name.split() != [name]:
+        return f"id {name!r} is empty or holds white space, which no TREC run can say; rename it"
+    if name in seen:
+        return f"id {name!r} occurs twice; remove one of the rows"
+    if not (row["text"].strip() or row.get("title", "").strip()):
+        return f"{name!r} has no text; give it one, or remove the row and its judgments"
+    return None
+
+
 def _judged(
-    judgments: Iterable[Judgment], queries: set[str], documents: set[str], place: str
+    judgments: Iterable[Judgment], queries: Container[str], documents: Container[str]
 ) -> dict[str, dict[str, int]]:
     judged: dict[str, dict[str, int]] = {}
-    for query, document, grade, line in judgments:
-        where = f"{place}, line {line}" if line else place
+    for query, document, grade, place in judgments:
+        where = f"{place}: " if place else ""
         if query not in queries:
-            raise EncoreError(
-                f"{where}: query {query!r} is not among the queries; add it there or remove this judgment"
-            )
+            raise EncoreError(f"{where}query {query!r} is not among the queries; add it there or remove the judgment")
         if document not in documents:
-            raise EncoreError(
-                f"{where}: document {document!r} is not in the corpus; add it there or remove this judgment"
-            )
+            raise EncoreError(f"{where}document {document!r} is not in the corpus; add it there or remove the judgment")
         if judged.setdefault(query, {}).setdefault(document, grade) != grade:
             raise EncoreError(
-                f"{where}: {query!r} and {document!r} are judged twice, with other grades; keep one of them"
+                f"{where}{query!r} and {document!r} are judged twice, with other grades; keep one of them"
             )
     return judged
 

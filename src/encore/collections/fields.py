@@ -24,5 +24,5 @@ class CollectionFields(Strict):
     splits: dict[str, Split] = Field(description="the splits that are used, by name")
 
     def resolve(self) -> dict[str, Any]:
-        """All that decides the collection's content: the spec that its digest is taken of. Measures are no part of it."""
+        """All that decides the collection's content: the spec that its digest is taken of. Measures do not."""
         raise NotImplementedError

@@ -1,0 +1,206 @@
+"""A folder in BEIR's layout: ``corpus.jsonl``, ``queries.jsonl`` (``.gz`` or not) and ``qrels/<split>.tsv``.
+
+Anybody's data can come this way, so every row is checked, and a bad one is named with its file and line.
+"""
+
+import gzip
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from encore.collections.common import QRELS_HEADER, Judgment, Located, Row, smallest, write_collection
+from encore.collections.fields import CollectionFields
+from encore.config import Positive
+from encore.errors import EncoreError
+from encore.storage import sha256
+
+HASHED_WHOLE = 64 * 2**20
+_SAMPLED = 2**20
+
+
+class BeirFields(CollectionFields):
+    """An entry of the catalogue with ``kind: beir``."""
+
+    kind: Literal["beir"]
+    path: str = Field(description="the folder; relative to the repository's root")
+    valid_queries: Positive | None = Field(
+        None,
+        description="training queries held out, by hash of their id, as the split of role valid; it then has no file",
+    )
+    empty_documents: Literal["refuse", "drop"] = Field(
+        "refuse", description="`drop` leaves them and their judgments out"
+    )
+
+    @model_validator(mode="after")
+    def _know_where_validation_comes_from(self) -> "BeirFields":
+        valid = [split for split in self.splits.values() if split.role == "valid"]
+        if self.valid_queries and (any(split.file for split in valid) or len(valid) != 1 or not self._named("train")):
+            raise ValueError(
+                "valid_queries holds out training queries: it needs one split of role valid, without a file, and one "
+                "of role train"
+            )
+        return self
+
+    def _named(self, role: str) -> str | None:
+        return next((name for name, split in self.splits.items() if split.role == role), None)
+
+    def resolve(self) -> dict[str, Any]:
+        """The content's identity: digests of the files that are read, whatever the folder is called.
+
+        Up to 64 MiB together the files are hashed whole; above, each counts by its size and its first and last
+        MiB, since this runs whenever the workflow is parsed.
+
+        Raises:
+            EncoreError: a file is missing.
+        """
+        held_out = self._named("valid") if self.valid_queries else None
+        files = {name: split.file or f"qrels/{name}.tsv" for name, split in self.splits.items() if name != held_out}
+        holding = {"source": self._named("train"), "split": held_out, "queries": self.valid_queries}
+        return {
+            "kind": self.kind,
+            "files": files,
+            "held_out": holding if held_out else None,
+            "empty_documents": self.empty_documents,
+            "content": _digests(_paths(Path(self.path), files)),
+        }
+
+
+def build(spec: dict[str, Any], folder: Path, source: Path) -> dict[str, Any]:
+    """Write the collection that ``spec``, a resolved ``BeirFields``, describes; returns its counts.
+
+    Raises:
+        EncoreError: the source is not the planned one; or, with file and line, a row is no JSON or no UTF-8, has no
+            text, repeats an id, or judges what does not exist.
+    """
+    paths = _paths(source, spec["files"])
+    if _digests(paths) != spec["content"]:
+        raise EncoreError(f"{source} is not what was planned with: its files have changed since; run snakemake again")
+    qrels = {split: list(_judgments(paths[_qrels(split)])) for split in spec["files"]}
+    if spec["held_out"]:
+        qrels |= _held_out(qrels, **spec["held_out"])
+    empty: set[str] = set()
+    corpus = (
+        _without_empty(_rows(paths["corpus"]), empty) if spec["empty_documents"] == "drop" else _rows(paths["corpus"])
+    )
+    return write_collection(
+        folder,
+        Located(paths["corpus"], corpus),
+        Located(paths["queries"], _rows(paths["queries"])),
+        {split: (each for each in judgments if each.document not in empty) for split, judgments in qrels.items()},
+    )
+
+
+def _paths(folder: Path, files: dict[str, str]) -> dict[str, Path]:
+    named = {_qrels(split): _existing(folder / file) for split, file in files.items()}
+    return {"corpus": _data_file(folder, "corpus"), "queries": _data_file(folder, "queries"), **named}
+
+
+def _qrels(split: str) -> str:
+    return f"qrels of {split}"
+
+
+def _data_file(folder: Path, name: str) -> Path:
+    packed = folder / f"{name}.jsonl.gz"
+    return packed if packed.is_file() else _existing(folder / f"{name}.jsonl")
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        raise EncoreError(
+            f"{path} is missing; a collection of kind beir needs it, so name the right folder or split file"
+        )
+    return path
+
+
+def _digests(paths: dict[str, Path]) -> dict[str, str]:
+    whole = sum(path.stat().st_size for path in paths.values()) <= HASHED_WHOLE
+    return {name: sha256(path) if whole else _sampled_digest(path) for name, path in paths.items()}
+
+
+def _sampled_digest(path: Path) -> str:
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        ends = file.read(_SAMPLED)
+        file.seek(max(0, size - _SAMPLED))
+        ends += file.read()
+    return f"{size}:{hashlib.sha256(ends).hexdigest()}"
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines of a plain or gzipped text, without their ends (also ``CR LF``)."""
+    number = 0
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                yield number, line.decode("utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise EncoreError(
+            f"{path}, line {number + 1}: not UTF-8 ({error.reason}); convert the file, e.g. with iconv"
+        ) from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise EncoreError(f"{path}, after line {number}: cannot be read ({error}); replace the file") from error
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Row]]:
+    """Documents or queries: ``_id``, ``text``, a ``title`` where there is one, and a query's ``metadata.cluster``."""
+    for number, line in _lines(path):
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise EncoreError(f"{path}, line {number}: not JSON ({error}); mend or remove the line") from error
+        if not isinstance(row, dict) or not all(isinstance(row.get(key, ""), str) for key in ("_id", "title", "text")):
+            raise EncoreError(
+                f'{path}, line {number}: needs an object with "_id" and "text" as strings; put ids in quotes'
+            )
+        if "_id" not in row or "text" not in row:
+            raise EncoreError(f'{path}, line {number}: "_id" or "text" is missing; add it')
+        yield number, _common(row)
+
+
+def _common(row: Row) -> Row:
+    metadata = row.get("metadata")
+    cluster = metadata.get("cluster") if isinstance(metadata, dict) else None
+    kept = {"_id": row["_id"], "title": row.get("title", ""), "text": row["text"]}
+    return {**kept, "metadata": {"cluster": cluster}} if isinstance(cluster, str) else kept
+
+
+def _without_empty(rows: Iterable[tuple[int, Row]], empty: set[str]) -> Iterator[tuple[int, Row]]:
+    """The rows that say something; ids of the others go to ``empty``."""
+    for number, row in rows:
+        if row["text"].strip() or row["title"].strip():
+            yield number, row
+        else:
+            empty.add(row["_id"])
+
+
+def _judgments(path: Path) -> Iterator[Judgment]:
+    for number, line in _lines(path):
+        place = f"{path}, line {number}"
+        if number == 1:
+            if line != QRELS_HEADER:
+                raise EncoreError(f"{place}: the header must be query-id, corpus-id and score, parted by tabs; add it")
+            continue
+        fields = line.split("\t")
+        if len(fields) != 3:
+            raise EncoreError(f"{place}: {len(fields)} fields, 3 parted by tabs are expected; mend or remove the line")
+        if not re.fullmatch(r"-?\d+", fields[2]):
+            raise EncoreError(f"{place}: grade {fields[2]!r} is no whole number; give one, such as 1")
+        yield Judgment(fields[0], fields[1], int(fields[2]), place)
+
+
+def _held_out(qrels: dict[str, list[Judgment]], source: str, split: str, queries: int) -> dict[str, list[Judgment]]:
+    """Training judgments parted into those that stay and those of the ``queries`` held out for validation."""
+    asked = dict.fromkeys(judgment.query for judgment in qrels[source])
+    if queries >= len(asked):
+        raise EncoreError(f"valid_queries is {queries}, but {source} has {len(asked)} queries; hold out fewer")
+    held_out = set(smallest(asked, queries, "valid"))
+    return {
+        source: [judgment for judgment in qrels[source] if judgment.query not in held_out],
+        split: [judgment for judgment in qrels[source] if judgment.query in held_out],
+    }

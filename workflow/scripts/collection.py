@@ -1,0 +1,32 @@
+"""Bring a source of texts and judgments into the common form of a collection."""
+
+import argparse
+from pathlib import Path
+
+from encore import collections
+from encore.cli_support import json_object, run
+from encore.provenance.manifest import record
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--spec", type=json_object, required=True, help="what the collection's fields resolve to, as JSON"
+    )
+    parser.add_argument("--source", type=Path, help="kind beir: the folder that its files lie in")
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--processes", type=int, default=1, help="kind pydocs: readers of source files")
+    arguments = parser.parse_args()
+
+    spec = arguments.spec
+    kind = spec.get("kind")
+    with record(arguments.output, stage=f"collection.{kind}", spec=spec, inputs=[]) as facts:
+        facts["results"] = collections.build(
+            kind, spec, arguments.output, source=arguments.source, processes=arguments.processes
+        )
+    for name, count in facts["results"].items():
+        print(f"{name}: {count}")
+
+
+if __name__ == "__main__":
+    run(main)
