@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import torch
 
 from encore.errors import EncoreError
-from encore.modeling import texts
+from encore.modeling import folder, texts
 from encore.modeling.encoder import Encoder
-from encore.tokens import Sequences
+from encore.tokens import Sequences, TokenStore
 
 BATCH = {"cpu": 16, "cuda": 256}  # texts in one forward pass, constants since rounding depends on them; 16 fit a cache
+
+
+def load(model: Path, store: TokenStore) -> Encoder:
+    """Open a model for the texts of a token store.
+
+    Raises:
+        EncoreError: the store's ids are those of another vocabulary, or the model folder is damaged.
+    """
+    encoder = folder.load(model)
+    if encoder.shape.vocabulary != store.vocabulary:
+        text = f"{store.folder} has ids of {store.vocabulary} pieces, {model} knows {encoder.shape.vocabulary}"
+        raise EncoreError(f"{text}; make the tokens again with the model's tokenizer")
+    return encoder
 
 
 @torch.inference_mode()

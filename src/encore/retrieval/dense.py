@@ -9,17 +9,50 @@ document id.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import faiss
 import numpy as np
 
+from encore.collections.common import Collection, topics
 from encore.errors import EncoreError
-from encore.runs import Ranking, Run
+from encore.modeling import vectors
+from encore.runs import Ranking, Run, describe, write_run
+from encore.tokens import TokenStore
+from encore.training import machine
 
 QUERIES = 2048  # in one product; a constant, since FAISS's rounding depends on it
 SPARE = 32  # ranks below ``depth`` that are asked for at once, for ties
 MOST = 64  # how many times ``depth`` a complete tie may be worth; a collapsed model ties everything
 MEND = "encode the collection again with this model"
+
+
+def answer(
+    spec: dict[str, Any], model: Path, tokens: Path, collection: Path, indexes: Sequence[Path], output: Path
+) -> dict[str, Any]:
+    """Answer the queries of a split with a model, write ``run.trec.gz``, and return its counts.
+
+    Args:
+        spec: ``split``, ``queries`` and ``sample`` of it, ``depth``, ``query_length`` in tokens, ``numerics``, and
+            ``system``, the name of the run.
+        indexes: the folders of all shards of the collection.
+    """
+    store, numerics, split, depth = TokenStore.open(tokens), spec["numerics"], spec["split"], spec["depth"]
+    device = machine.prepare(numerics)
+    faiss.omp_set_num_threads(numerics["threads"])
+    encoder = vectors.load(model, store).to(device).eval()
+    shards = open_shards(indexes, store.passages.names, encoder.dimension)
+    names = topics(Collection(collection), split, queries=spec["queries"], sample=spec["sample"])
+    places = {name: row for row, name in enumerate(store.queries.names)}
+    with machine.precision(numerics, device):
+        rows = np.array([places[name] for name in names])
+        queries = vectors.embed(encoder, store.queries, rows, spec["query_length"])
+    run = search(shards, names, queries, depth)
+    method = {"name": "exact search", "method": "dense", "similarity": encoder.shape.similarity, "depth": depth}
+    header = describe(spec["system"], collection=collection.name, split=split, retrieval=[method])
+    write_run(output / "run.trec.gz", run, header)
+    print(f"{len(names)} queries answered from {len(store.passages)} passages", flush=True)
+    return {"queries": len(names), "passages": len(store.passages)}
 
 
 @dataclass(frozen=True)

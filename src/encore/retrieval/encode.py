@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import faiss
 import numpy as np
@@ -19,7 +20,8 @@ from encore.errors import EncoreError
 from encore.modeling import vectors
 from encore.modeling.encoder import Encoder
 from encore.storage import replacing, write_text
-from encore.tokens import Sequences
+from encore.tokens import Sequences, TokenStore
+from encore.training import machine
 
 SECONDS = 10.0  # between two lines of progress
 BLOCK = 1024  # passages; also FAISS's own block in products, see dense.py
@@ -60,6 +62,22 @@ def encode(encoder: Encoder, passages: Sequences, part: Part, length: int) -> np
         found.append(vectors.embed(encoder, passages, rows[start : start + BLOCK], length))
         progress.show(start + len(found[-1]))
     return np.concatenate(found)
+
+
+def make_shard(spec: dict[str, Any], model: Path, tokens: Path, name: str, output: Path) -> dict[str, Any]:
+    """Encode the shard ``name`` of a token store with a model, write it, and return its counts.
+
+    Args:
+        spec: ``length`` of a passage in tokens, and ``numerics``.
+    """
+    part, store, numerics = Part.parse(name), TokenStore.open(tokens), spec["numerics"]
+    device = machine.prepare(numerics)
+    encoder = vectors.load(model, store).to(device).eval()
+    with machine.precision(numerics, device):
+        found = encode(encoder, store.passages, part, spec["length"])
+    rows = part.rows(len(store.passages))
+    write_shard(output, store.passages.names[rows.start : rows.stop], found)
+    return {"shard": name, "passages": len(rows), "dimension": encoder.dimension}
 
 
 def write_shard(folder: Path, documents: Sequence[str], found: np.ndarray) -> None:

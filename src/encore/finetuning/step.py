@@ -1,0 +1,61 @@
+"""One fine-tuning step: a parent model, judged queries and their negatives in, a model folder out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from torch import nn
+
+from encore.collections.common import Collection
+from encore.config import FinetuneStep
+from encore.errors import EncoreError
+from encore.finetuning import negatives
+from encore.finetuning.contrastive import Contrastive, training_queries
+from encore.finetuning.validation import Validation, validation_pool, write_record
+from encore.modeling import folder, vectors
+from encore.tokens import TokenStore
+from encore.training.loop import Trained, train
+from encore.training.progress import write_curve
+
+
+def finetune(
+    spec: dict[str, Any], tokens: Path, collection: Path, weights: Path, mined: Path, output: Path, state: Path
+) -> Trained:
+    """Train the model in ``weights`` on the training role of ``collection`` and write the model folder ``output``.
+
+    With ``validate_every`` the weights are those of the best validation, and all values are in ``validation.tsv``.
+    Heads of pre-training are handed on untouched.
+
+    Args:
+        spec: ``step`` (a fine-tuning step), ``seed``, ``numerics``.
+        mined: the folder of negatives.
+        state: the folder of checkpoints of this training.
+
+    Raises:
+        EncoreError: a wrong field, judgments or negatives that do not fit the token store, a vocabulary of another
+            model, a loss that is not finite.
+    """
+    step = _fields(spec["step"])
+    store, judged = TokenStore.open(tokens), Collection(collection)
+    encoder = vectors.load(weights, store)
+    task = Contrastive(step, training_queries(step, judged, store, negatives.read(mined)), store)
+    print(f"{len(task)} training queries", flush=True)
+    validate = Validation(step, validation_pool(step, judged, store), store) if step.validate_every else None
+    numerics = spec["numerics"]
+    done = train(task, encoder, nn.ModuleDict(), step, spec["seed"], state, numerics, validate, step.validate_every)
+    heads = folder.load_heads(weights)
+    folder.save(encoder, heads, output, store.tokenizer_folder, step.length, step.query_length)
+    write_curve(output / "losses.tsv", done.losses)
+    if done.validations:
+        write_record(output / "validation.tsv", done.validations)
+    return done
+
+
+def _fields(step: dict[str, Any]) -> FinetuneStep:
+    try:
+        return FinetuneStep.model_validate(step)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise EncoreError(f"fine-tuning step, field {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
