@@ -133,10 +133,10 @@ def write_store(collection: Collection, tokenizer_folder: Path, folder: Path) ->
         shutil.copyfile(tokenizer_folder / name, folder / "tokenizer" / name)
     corpus = ((row["_id"], f"{row.get('title') or ''} {row['text']}".strip()) for row in collection.corpus())
     counts = {
-        "passages": _write_named(folder, "passages", corpus, tokenizer),
-        "queries": _write_named(folder, "queries", collection.queries().items(), tokenizer),
-        "sentences": _write(folder, "sentences", _sentences(collection), tokenizer),
-        "titles": _write(folder, "titles", (row["title"] for row in articles(collection)), tokenizer),
+        "tokens_in_passages": _write_named(folder, "passages", corpus, tokenizer),
+        "tokens_in_queries": _write_named(folder, "queries", collection.queries().items(), tokenizer),
+        "tokens_in_sentences": _write(folder, "sentences", _sentences(collection), tokenizer),
+        "tokens_in_titles": _write(folder, "titles", (row["title"] for row in articles(collection)), tokenizer),
     }
     return counts | _write_structure(folder, collection)
 

@@ -1,0 +1,96 @@
+"""What a lineage starts from: random weights, embeddings that have seen a corpus, or a checkpoint.
+
+Beside the encoder a start may give tensors of the masked-language-model head (``mlm.*``), saved in the model folder's
+``heads.safetensors``, from which pre-training goes on: a checkpoint's own head, and after LSA the bias that predicts
+each piece as often as the corpus has it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from encore import checkpoints, vocabulary
+from encore.config import Backbone
+from encore.errors import EncoreError
+from encore.modeling import bert, folder, lsa
+from encore.modeling.encoder import Encoder
+from encore.modeling.heads import STANDARD_DEVIATION, initialise
+from encore.modeling.shape import Shape
+from encore.tokens import TokenStore
+
+POWER = 0.5  # of the singular values in an embedding
+Started = tuple[Encoder, dict[str, Tensor]]
+
+
+def start(backbone: Backbone, seed: int, tokenizer_folder: Path, tokens: Path | None = None) -> Started:
+    """The encoder of a backbone, and the tensors of its vocabulary head.
+
+    Args:
+        seed: of random weights and of the randomised decomposition.
+        tokenizer_folder: whose vocabulary it reads.
+        tokens: token store of the texts for ``start: lsa``.
+
+    Raises:
+        EncoreError: the backbone asks for something that is missing.
+    """
+    if backbone.start == "checkpoint":
+        return from_checkpoint(backbone, seed, tokenizer_folder)
+    encoder = random(_shape(backbone, tokenizer_folder), seed)
+    if backbone.start == "random":
+        return encoder, {}
+    if tokens is None:
+        raise EncoreError("a backbone with `start: lsa` needs texts; give --tokens")
+    return encoder, with_lsa(encoder, TokenStore.open(tokens), seed)
+
+
+def random(shape: Shape, seed: int) -> Encoder:
+    """BERT's initial weights: normal, standard deviation 0.02."""
+    torch.manual_seed(seed)
+    return initialise(Encoder(shape))
+
+
+def with_lsa(encoder: Encoder, store: TokenStore, seed: int) -> dict[str, Tensor]:
+    """Replace an encoder's word embeddings, and give the bias of a vocabulary head.
+
+    The embeddings are scaled to BERT's standard deviation as a whole, so that frequent directions stay longer. Pieces
+    that no text has keep their random embedding.
+    """
+    if store.vocabulary != encoder.shape.vocabulary:
+        raise EncoreError(
+            f"{store.folder} has another vocabulary than the backbone; make its tokens with the same tokenizer"
+        )
+    found = lsa.embeddings(store, encoder.shape.hidden, POWER, seed)
+    known = np.flatnonzero(np.abs(found).max(axis=1) > 0)
+    scaled = found[known] * (STANDARD_DEVIATION / found[known].std())
+    with torch.no_grad():
+        encoder.word_embeddings[torch.from_numpy(known)] = torch.from_numpy(scaled).float()
+    return {"mlm.bias": torch.from_numpy(lsa.log_unigram(lsa.counts(store))).float()}
+
+
+def from_checkpoint(backbone: Backbone, seed: int, tokenizer_folder: Path) -> Started:
+    """A checkpoint's weights, with a random head if the backbone has one."""
+    source = checkpoints.locate(backbone.checkpoint or "")
+    config = bert.check(source, backbone)
+    shape = _shape(backbone, tokenizer_folder)
+    if config["vocab_size"] < shape.vocabulary:
+        raise EncoreError(
+            f"{source} has {config['vocab_size']} word embeddings for a tokenizer of {shape.vocabulary} pieces; "
+            "make the tokenizer from the same checkpoint"
+        )
+    # Some checkpoints have more embeddings than pieces, to a round number.
+    shape = replace(shape, vocabulary=config["vocab_size"], segments=config.get("type_vocab_size", 2))
+    encoder = random(replace(shape, epsilon=config.get("layer_norm_eps", shape.epsilon)), seed)
+    own, head = bert.weights(source)
+    linear = {name: tensor for name, tensor in encoder.state_dict().items() if name.startswith("head.")}
+    folder.fill(encoder, own | linear, source)
+    return encoder, head
+
+
+def _shape(backbone: Backbone, tokenizer_folder: Path) -> Shape:
+    tokenizer = vocabulary.load(tokenizer_folder)
+    return Shape.of(backbone, tokenizer.get_vocab_size(), vocabulary.special_tokens(tokenizer, tokenizer_folder))

@@ -1,0 +1,32 @@
+"""Make the model that a lineage starts from: random, with embeddings of a corpus, or a checkpoint's."""
+
+import argparse
+from pathlib import Path
+
+import torch
+
+from encore.cli_support import json_object, run
+from encore.config import Backbone
+from encore.modeling import folder
+from encore.modeling.start import start
+from encore.provenance.manifest import record
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spec", required=True, type=json_object, help="backbone, seed, numerics")
+    parser.add_argument("--tokenizer", required=True, type=Path)
+    parser.add_argument("--tokens", type=Path, help="token store of the corpus, for `start: lsa`")
+    parser.add_argument("--output", required=True, type=Path)
+    args = parser.parse_args()
+    backbone = Backbone.model_validate(args.spec["backbone"])
+    torch.set_num_threads(int(args.spec.get("numerics", {}).get("threads", 1)))
+    inputs = [args.tokenizer, args.tokens] if args.tokens else [args.tokenizer]
+    with record(args.output, stage="start", spec=args.spec, inputs=inputs) as facts:
+        encoder, heads = start(backbone, args.spec["seed"], args.tokenizer, args.tokens)
+        folder.save(encoder, heads, args.output, args.tokenizer)
+        facts["results"] = {"parameters": sum(parameter.numel() for parameter in encoder.parameters())}
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,35 @@
+"""Train a WordPiece tokenizer on a collection's bodies and training queries, or take a checkpoint's own."""
+
+import argparse
+from pathlib import Path
+
+from encore import checkpoints, vocabulary
+from encore.bodies import vocabulary_texts
+from encore.cli_support import json_object, run
+from encore.collections.common import Collection
+from encore.errors import EncoreError
+from encore.provenance.manifest import record
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spec", required=True, type=json_object, help="vocabulary (a size), or checkpoint")
+    parser.add_argument("--collection", type=Path, help="folder of the texts to train on")
+    parser.add_argument("--output", required=True, type=Path)
+    args = parser.parse_args()
+    checkpoint = args.spec.get("checkpoint")
+    if checkpoint is None and args.collection is None:
+        raise EncoreError("a new vocabulary is trained on texts; give --collection")
+    inputs = [] if checkpoint else [args.collection]
+    with record(args.output, stage="tokenizer", spec=args.spec, inputs=inputs) as facts:
+        if checkpoint:
+            tokenizer = vocabulary.load(checkpoints.locate(checkpoint))
+        else:
+            texts = vocabulary_texts(Collection(args.collection))
+            tokenizer = vocabulary.build(vocabulary.train(texts, args.spec["vocabulary"]))
+        vocabulary.save(tokenizer, args.output)
+        facts["results"] = {"pieces": tokenizer.get_vocab_size()}
+
+
+if __name__ == "__main__":
+    run(main)
