@@ -71,14 +71,16 @@ def store(
 
 
 def random_store(articles: int = 16, seed: int = 0) -> Store:
-    """Articles of four sections of two to four sentences of five to thirty pieces, each article linked to the next."""
+    """Articles of four sections of two to four sentences of five to thirty pieces, each article linked to the next.
+
+    Every section has six pieces of its own choice, so that a text says what is missing from it.
+    """
     rng = np.random.default_rng(seed)
-    texts = [
-        [
-            [rng.integers(5, len(PIECES), size=rng.integers(5, 30)).tolist() for _ in range(rng.integers(2, 5))]
-            for _ in range(4)
-        ]
-        for _ in range(articles)
-    ]
+
+    def section() -> list[list[int]]:
+        topic = rng.integers(5, len(PIECES), size=6)
+        return [rng.choice(topic, size=rng.integers(5, 30)).tolist() for _ in range(rng.integers(2, 5))]
+
     links = [(4 * article + 1, 4 * ((article + 1) % articles)) for article in range(articles)]
+    texts = [[section() for _ in range(4)] for _ in range(articles)]
     return store(texts, links, titles=[[10 + article] for article in range(articles)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,7 @@ def load(folder: Path, run: str) -> dict[str, Any] | None:
     for path in _newest_first(folder):
         try:
             content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-        except (OSError, EOFError, RuntimeError, pickle.UnpicklingError):
+        except Exception:  # a damaged file can raise anything
             print(f"{path} cannot be read; trying the checkpoint before it", flush=True)
             continue
         if content["run"] != run:

@@ -124,7 +124,7 @@ def _finite(terms: dict[str, Tensor], norm: Tensor, step: int) -> dict[str, floa
     Raises:
         EncoreError: the loss or its gradient is infinite or not a number; the checkpoints stay as they were.
     """
-    values = {name: float(value) for name, value in terms.items()}
+    values = {name: float(value.detach()) for name, value in terms.items()}
     if math.isfinite(values["loss"]) and math.isfinite(float(norm)):
         return values
     shown = ", ".join(f"{name} {value:g}" for name, value in {**values, "gradient norm": float(norm)}.items())

@@ -1,0 +1,142 @@
+"""Objectives on masked texts: MLM and bag-of-words prediction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import oracles
+import pytest
+import small_store
+import torch
+from small_objective import STEP, batch_of, encoder, heads_of, make
+from torch import nn
+
+from encore.errors import EncoreError
+from encore.modeling.encoder import Encoder
+from encore.objectives.chunks import Chunks
+from encore.training.randomness import generator
+
+
+def test_chunks_pack_sentences_and_never_cross_a_section() -> None:
+    store = small_store.store([[[[5] * 4, [6] * 4, [7] * 3], [[8] * 2]], [[[9] * 20, [10] * 5]], [[]]])
+    chunks = Chunks(store.sentences, store.sections, np.full(4, 10))
+    assert [chunks[i].tolist() for i in range(len(chunks))] == [
+        [5] * 4 + [6] * 4,
+        [7] * 3,
+        [8] * 2,
+        [9] * 10,
+        [10] * 5,
+    ]
+    assert chunks.section.tolist() == [0, 0, 1, 2, 2]
+    assert [list(chunks.of_section(section)) for section in range(4)] == [[0, 1], [2], [3, 4], []]
+    assert chunks.sizes.tolist() == [2, 1, 1, 1, 1]
+    assert chunks.lengths.tolist() == [8, 3, 2, 10, 5]
+
+
+def test_without_articles_texts_are_passages() -> None:
+    objective = make("mlm", small_store.store([], passages=[[5] * 6, [6] * 60]))
+    assert len(objective) == 2
+    assert len(objective.example(1, generator(0)).ids) == STEP["length"] - 2
+
+
+def test_a_collection_without_long_enough_texts_is_refused() -> None:
+    with pytest.raises(EncoreError, match="no text of 64 or more pieces; lower `shortest`"):
+        make("costa", small_store.store([[[[5] * 20]]]), shortest=64)
+
+
+@pytest.mark.parametrize("name", ["mlm", "bow", "costa"])
+def test_only_pieces_of_the_text_are_masked_and_labelled(name: str) -> None:
+    objective = make(name)
+    examples = [objective.example(index, generator(0, index)) for index in range(8)]
+    arrays = objective.collate(examples)
+    flat, mask = arrays["ids"].ravel(), arrays["mask"].ravel()
+    original = flat.copy()
+    original[arrays["masked"]] = arrays["labels"]
+    rows = original.reshape(arrays["ids"].shape)
+    for row, example in zip(rows, examples, strict=True):
+        n = len(example.ids)
+        assert row.tolist() == [2, *example.ids.tolist(), 3, *[0] * (len(row) - n - 2)]
+    assert mask[arrays["masked"]].all()
+    assert arrays["ids"].shape[1] == max(len(example.ids) for example in examples) + 2  # no more padding than needed
+
+
+def test_mlm_loss_is_the_cross_entropy_at_masked_positions() -> None:
+    objective, model = make("mlm"), encoder()
+    heads = heads_of(objective, model)
+    _, batch = batch_of(objective)
+    with torch.no_grad():
+        logits = heads["mlm"](model(batch["ids"], batch["mask"]).flatten(0, 1), model.word_embeddings).double().numpy()
+    expected = oracles.masked_lm(logits[batch["masked"]], batch["labels"].numpy())
+    assert objective.loss(model, heads, batch)["loss"].item() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["mlm", "bow", "costa"])
+def test_padding_changes_no_loss(name: str) -> None:
+    objective, model = make(name), encoder()
+    heads = heads_of(objective, model)
+    by_size = sorted((objective.example(index, generator(0, index)) for index in range(8)), key=objective.size)
+    short, long = by_size[0], by_size[-1]
+    assert objective.size(long) > objective.size(short)
+    alone = [objective.collate([one]) for one in (short, long)]
+    counts = [len(arrays["labels"]) for arrays in alone]
+    losses = [mlm_loss(objective, model, heads, arrays) for arrays in (*alone, objective.collate([short, long]))]
+    assert losses[2] == pytest.approx(np.average(losses[:2], weights=counts), rel=1e-4)
+
+
+def mlm_loss(objective: Any, model: Encoder, heads: nn.ModuleDict, arrays: dict[str, np.ndarray]) -> float:
+    batch = {name: torch.from_numpy(array) for name, array in arrays.items()} | {"progress": torch.tensor(0.0)}
+    terms = objective.loss(model, heads, batch)
+    return terms.get("mlm", terms["loss"]).item()
+
+
+def test_whole_word_masking_masks_whole_words() -> None:
+    objective = make("mlm", whole_word=True, mask_ratio=0.3)
+    for index in range(len(objective)):
+        text = objective.example(index, generator(0, index))
+        starts = ~objective.store.continues[text.ids]
+        starts[0] = True
+        word = np.cumsum(starts)
+        chosen = set(text.masked.positions.tolist())
+        assert chosen == {i for i in range(len(word)) if word[i] in {word[j] for j in chosen}}
+
+
+@pytest.mark.parametrize("reading", ["code", "paper"])
+def test_bow_loss_is_that_of_its_reading(reading: str) -> None:
+    objective, model = make("bow", reading=reading, bow_weight=0.7), encoder(pooling="mean")
+    heads = heads_of(objective, model)
+    arrays, batch = batch_of(objective)
+    with torch.no_grad():
+        pooled = model.pooled(model(batch["ids"], batch["mask"]), batch["ids"], batch["mask"])
+        full = heads["mlm"](pooled, model.word_embeddings)
+        logits = (full if reading == "code" else pooled @ model.word_embeddings.T).double().numpy()
+    targets = np.zeros(logits.shape)
+    for row in range(8):
+        pieces = {int(piece) for piece in objective.example(row, generator(0, "example", 0, row)).ids} - set(range(5))
+        targets[row, sorted(pieces)] = 1 / len(pieces)
+        assert pieces == set(arrays["bag"][row].tolist()) - {-1}
+    terms = objective.loss(model, heads, batch)
+    assert terms["bow"].item() == pytest.approx(oracles.soft_cross_entropy(logits, targets), rel=1e-5)
+    assert terms["loss"].item() == pytest.approx(terms["mlm"].item() + 0.7 * terms["bow"].item(), rel=1e-5)
+
+
+def test_the_bag_holds_no_special_tokens_and_the_text_before_masking() -> None:
+    objective = make("bow", small_store.store([[[[20, 20, 1, 21]]]]), mask_ratio=1.0)
+    arrays = objective.collate([objective.example(0, generator(0))])
+    assert arrays["bag"].tolist() == [[20, 21]]
+
+
+def test_the_bow_weight_is_constant_or_falls_to_a_tenth() -> None:
+    assert [make("bow").weight(progress) for progress in (0, 0.5, 1)] == [1, 1, 1]
+    falling = make("bow", weight_schedule="cosine_01", bow_weight=2.0)
+    assert [falling.weight(progress) for progress in (0, 0.5, 1)] == pytest.approx([2, 1.1, 0.2])
+
+
+def test_bow_reads_the_text_through_the_representation_alone() -> None:
+    objective, model = make("bow", bow_weight=1.0), encoder()
+    heads = heads_of(objective, model)
+    _, batch = batch_of(objective)
+    hidden = model(batch["ids"], batch["mask"]).detach().requires_grad_()
+    objective._logits(model, heads, model.pooled(hidden, batch["ids"], batch["mask"])).sum().backward()
+    assert hidden.grad[:, 0].abs().sum() > 0
+    assert hidden.grad[:, 1:].abs().sum() == 0

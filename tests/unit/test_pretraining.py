@@ -1,0 +1,139 @@
+"""The program that pre-trains: what it writes, what it goes on from, and what it says about bad input."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from encore import tokens, vocabulary
+from encore.collections.common import Collection, write_collection
+from encore.errors import EncoreError
+from encore.modeling import folder
+from encore.modeling.encoder import Encoder
+from encore.modeling.heads import initialise
+from encore.modeling.shape import Shape
+from encore.pretraining import pretrain
+from encore.provenance import manifest
+
+STEP = {
+    "kind": "pretrain",
+    "collection": "made-up",
+    "batch": 8,
+    "learning_rate": 1e-3,
+    "length": 48,
+    "query_length": 24,
+    "source": "a test",
+}
+NUMERICS = {"precision": "fp32", "threads": 1}
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> tuple[Path, Path]:
+    """A token store and a start, made by the library from a small collection."""
+    words = [f"word{i}" for i in range(30)]
+    rng = np.random.default_rng(0)
+
+    def sentence() -> str:
+        return " ".join(rng.choice(words, size=8)) + "."
+
+    articles = [
+        {
+            "_id": f"a{i}",
+            "title": f"title{i}",
+            "sections": [{"title": "", "sentences": [sentence() for _ in range(3)]} for _ in range(3)],
+            "links": [],
+        }
+        for i in range(12)
+    ]
+    corpus = [{"_id": f"d{i}", "title": "", "text": sentence()} for i in range(5)]
+    made, store, start = tmp_path / "collection", tmp_path / "tokens", tmp_path / "start"
+    write_collection(made, corpus, [{"_id": "q0", "text": "word1 word2"}], {"train": [("q0", "d0", 1, "")]}, articles)
+    collection = Collection(made)
+    pieces = vocabulary.train([row["text"] for row in corpus], 120)
+    vocabulary.save(vocabulary.build(pieces), tmp_path / "tokenizer")
+    with manifest.record(store, stage="tokens", spec={}, inputs=[]):
+        tokens.write_store(collection, tmp_path / "tokenizer", store)
+    torch.manual_seed(0)
+    model = initialise(
+        Encoder(Shape(vocabulary=len(pieces), layers=1, hidden=16, heads=2, intermediate=32, max_length=64))
+    )
+    with manifest.record(start, stage="start", spec={}, inputs=[]):
+        folder.save(model, {"mlm.bias": torch.arange(len(pieces)).float()}, start, tmp_path / "tokenizer")
+    return store, start
+
+
+def spec(**fields: Any) -> dict[str, Any]:
+    return {"step": {**STEP, "steps": 5, **fields}, "seed": 0, "numerics": NUMERICS}
+
+
+def program(store: Path, start: Path, output: Path, **fields: Any) -> subprocess.CompletedProcess[str]:
+    script = Path(__file__).parents[2] / "workflow/scripts/pretrain.py"
+    options = {"--spec": json.dumps(spec(**fields)), "--tokens": store, "--weights": start, "--output": output}
+    options["--state"] = output.with_name("state")
+    command = [sys.executable, str(script), *(str(part) for option in options.items() for part in option)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_program_writes_a_model_its_curve_and_its_manifest(inputs: tuple[Path, Path], tmp_path: Path) -> None:
+    done = program(*inputs, tmp_path / "one", objective="bow")
+    assert done.returncode == 0, done.stderr
+    assert "step 5/5" in done.stdout
+    made = json.loads((tmp_path / "one/manifest.json").read_text())
+    assert made["results"]["steps"] == 5
+    assert made["results"]["examples"] == 40
+    assert made["results"]["operations"] > 0
+    assert set(made["outputs"]) >= {"losses.tsv", "model.safetensors", "heads.safetensors", "encoder.json"}
+    assert json.loads((tmp_path / "one/run.json").read_text())["losses"].keys() == {"loss", "mlm", "bow"}
+    assert len((tmp_path / "one/losses.tsv").read_text().splitlines()) == 6
+    assert not (tmp_path / "state").exists()
+
+    with manifest.record(tmp_path / "two", stage="pretrain", spec=spec(objective="bow"), inputs=[]):
+        pretrain(spec(objective="bow"), *inputs, tmp_path / "two", tmp_path / "state")
+    assert manifest.read(tmp_path / "two")["outputs"] == made["outputs"]  # another process, the same bytes
+
+
+def test_heads_go_on_from_the_parents_and_unused_ones_are_handed_on(inputs: tuple[Path, Path], tmp_path: Path) -> None:
+    parent = folder.load_heads(inputs[1])["mlm.bias"]
+    pretrain(spec(objective="mlm"), *inputs, tmp_path / "mlm", tmp_path / "state")
+    learned = folder.load_heads(tmp_path / "mlm")["mlm.bias"]
+    assert torch.allclose(learned, parent, atol=0.1)
+    assert not torch.equal(learned, parent)
+    pretrain(spec(objective="ict"), *inputs, tmp_path / "ict", tmp_path / "state")
+    assert torch.equal(folder.load_heads(tmp_path / "ict")["mlm.bias"], parent)
+    assert folder.load(tmp_path / "ict").shape == folder.load(inputs[1]).shape
+
+
+def test_the_program_says_in_one_line_what_is_wrong(inputs: tuple[Path, Path], tmp_path: Path) -> None:
+    done = program(*inputs, tmp_path / "bad", objective="wlp")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: objective wlp needs links")
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "bad/manifest.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"objective": "itc"}, "objective 'itc' is unknown; did you mean ict?"),
+        ({"objective": "ict", "tau": 1}, "step 'ict', field 'tau': extra inputs are not permitted"),
+        ({"objective": "mlm", "length": 500}, "texts have up to 500 tokens, the encoder reads 64"),
+    ],
+)
+def test_bad_steps_are_refused(inputs: tuple[Path, Path], tmp_path: Path, fields: Any, message: str) -> None:
+    with pytest.raises(EncoreError, match=re.escape(message)):
+        pretrain(spec(**fields), *inputs, tmp_path / "bad", tmp_path / "state")
+
+
+def test_tokens_of_another_vocabulary_are_refused(inputs: tuple[Path, Path], tmp_path: Path) -> None:
+    other = initialise(Encoder(Shape(vocabulary=50, layers=1, hidden=16, heads=2, intermediate=32, max_length=64)))
+    folder.save(other, {}, tmp_path / "other", tmp_path / "tokenizer")
+    with pytest.raises(EncoreError, match="pieces, the model has 50; make the tokens again"):
+        pretrain(spec(objective="mlm"), inputs[0], tmp_path / "other", tmp_path / "bad", tmp_path / "state")

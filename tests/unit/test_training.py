@@ -1,0 +1,317 @@
+"""The loop: it learns, resumes to the same bytes, keeps the best weights, and stops when the loss breaks down."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import small_store
+import torch
+from safetensors.torch import load_file
+from torch import nn
+
+from encore import objectives
+from encore.config import Step
+from encore.errors import EncoreError
+from encore.modeling.encoder import Encoder
+from encore.modeling.heads import initialise
+from encore.modeling.shape import Shape
+from encore.training import checkpoint, loop, machine
+from encore.training.loop import Trained, train
+from encore.training.progress import Point, write_curve
+from encore.training.schedule import rate, total_steps
+from encore.training.task import Task
+
+NUMERICS = {"precision": "fp32", "threads": 1}
+STEP = {
+    "kind": "pretrain",
+    "collection": "made-up",
+    "steps": 30,
+    "batch": 8,
+    "learning_rate": 1e-3,
+    "length": 48,
+    "query_length": 24,
+    "weight_decay": 0.01,
+    "source": "a test",
+}
+
+
+def encoder(dropout: float = 0.1, **fields: Any) -> Encoder:
+    torch.manual_seed(0)
+    shape = {"layers": 1, "hidden": 32, "heads": 2, "intermediate": 64, "max_length": 64, **fields}
+    return initialise(Encoder(Shape(vocabulary=len(small_store.PIECES), dropout=dropout, **shape)))
+
+
+def run(state: Path, name: str = "ict", articles: int = 16, model: Encoder | None = None, **fields: Any) -> Any:
+    """Train an objective; gives the record and all weights."""
+    arguments = {key: fields.pop(key) for key in ("validate", "validate_every", "checkpoint_seconds") if key in fields}
+    step = objectives.fields({**STEP, "objective": name, **fields})
+    task = objectives.load(name)(step, small_store.random_store(articles))
+    model = model or encoder()
+    torch.manual_seed(1)
+    heads = task.heads(model)
+    trained = train(task, model, heads, step, 0, state, NUMERICS, **arguments)
+    return trained, nn.ModuleDict({"encoder": model, "heads": heads}).state_dict()
+
+
+def equal(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+# Learning
+
+
+@pytest.mark.parametrize("name", ["mlm", "ict", "bfs", "wlp", "ict_bfs_wlp", "bow", "costa"])
+def test_the_loss_falls_on_sixty_four_texts(name: str, tmp_path: Path) -> None:
+    fields = {"shortest": 8} if name in ("mlm", "bow", "costa") else {}
+    trained, _ = run(
+        tmp_path, name, steps=60, batch=16, learning_rate=5e-3, schedule="constant", model=encoder(0.0), **fields
+    )
+    first, last = (
+        np.mean([point.terms["loss"] for point in part]) for part in (trained.losses[:5], trained.losses[-5:])
+    )
+    assert last < 0.93 * first
+
+
+def test_equal_runs_end_with_equal_bytes_and_other_seeds_do_not(tmp_path: Path) -> None:
+    (first, weights), (second, again) = (
+        run(tmp_path / "a", "costa", shortest=8),
+        run(tmp_path / "b", "costa", shortest=8),
+    )
+    assert equal(weights, again)
+    assert first == second
+    assert not equal(weights, run(tmp_path / "c", "costa", shortest=8, temperature=0.2)[1])
+
+
+def test_the_record_counts_steps_examples_and_operations(tmp_path: Path) -> None:
+    trained, _ = run(tmp_path, steps=7)
+    assert (trained.steps, trained.examples) == (7, 56)
+    assert [point.step for point in trained.losses] == list(range(1, 8))
+    step = objectives.fields({**STEP, "objective": "ict"})
+    task, model = objectives.load("ict")(step, small_store.random_store()), encoder()
+    made = itertools.islice(loop.batches(task, 8, 0), 7)
+    assert trained.operations == pytest.approx(sum(task.operations(model, task.collate(batch)) for batch in made))
+
+
+def test_matrices_decay_and_vectors_do_not() -> None:
+    model = encoder()
+    decayed, free = loop._optimiser(model, step_of(weight_decay=0.01)).param_groups
+    assert (decayed["weight_decay"], free["weight_decay"]) == (0.01, 0)
+    vectors = {name for name, _ in model.named_parameters() if name.endswith("bias") or "LayerNorm" in name}
+    named = {id(parameter): name for name, parameter in model.named_parameters()}
+    assert {named[id(parameter)] for parameter in free["params"]} == vectors
+    assert {named[id(parameter)] for parameter in decayed["params"]} == set(named.values()) - vectors
+
+
+# Schedule
+
+
+def step_of(**fields: Any) -> Step:
+    return Step(**{**{key: value for key, value in STEP.items() if key != "kind"}, **fields})
+
+
+def test_steps_come_from_steps_or_from_epochs_of_the_scale_or_of_the_data() -> None:
+    assert total_steps(step_of(steps=17), 100) == 17
+    assert total_steps(step_of(steps=None, epochs=3), 100) == 39
+    assert total_steps(step_of(steps=None, epochs=1.5, steps_per_epoch=10), 100) == 15
+    with pytest.raises(EncoreError, match="neither `steps` nor `epochs`"):
+        total_steps(step_of(steps=None), 100)
+
+
+def test_learning_rates_of_the_schedules() -> None:
+    linear = [rate(step_of(learning_rate=1.0, warmup=0.2), done, 10) for done in range(10)]
+    assert linear == pytest.approx([0.5, 1, 1, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8])
+    cosine = [rate(step_of(learning_rate=1.0, warmup=0, schedule="cosine"), done, 4) for done in range(5)]
+    assert cosine[0] == 1
+    assert cosine[2] == pytest.approx(0.55)
+    assert cosine[4] == pytest.approx(0.1)
+    assert rate(step_of(learning_rate=1.0, warmup=4, schedule="constant"), 1, 100) == 0.5
+    assert rate(step_of(learning_rate=1.0, warmup=4, schedule="constant"), 50, 100) == 1
+
+
+# Resuming
+
+
+class InterruptionError(Exception):
+    """An interruption."""
+
+
+@pytest.mark.parametrize("name", ["mlm", "ict_bfs_wlp", "costa"])
+def test_an_interrupted_training_ends_with_the_same_bytes(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = {"shortest": 8} if name in ("mlm", "costa") else {}
+    whole, weights = run(tmp_path / "whole", name, **fields)
+    original, calls = checkpoint.save, itertools.count(1)
+
+    def save(*arguments: Any) -> None:
+        original(*arguments)
+        if next(calls) in (3, 20):
+            raise InterruptionError
+
+    monkeypatch.setattr(checkpoint, "save", save)
+    for _ in range(2):
+        with pytest.raises(InterruptionError):
+            run(tmp_path / "cut", name, checkpoint_seconds=0, **fields)
+    resumed, again = run(tmp_path / "cut", name, checkpoint_seconds=0, **fields)
+    assert equal(weights, again)
+    assert resumed == whole
+
+
+CHILD = """
+import sys
+sys.path.insert(0, {tests!r})
+from pathlib import Path
+from test_training import run
+from safetensors.torch import save_file
+save_file(run(Path({state!r}), "mlm", shortest=8, steps=100, checkpoint_seconds=0)[1], {output!r})
+"""
+
+
+def child(state: Path, output: Path) -> subprocess.Popen[bytes]:
+    code = CHILD.format(tests=str(Path(__file__).parent), state=str(state), output=str(output))
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL)
+
+
+def test_a_killed_process_is_gone_on_with_to_the_same_bytes(tmp_path: Path) -> None:
+    cut = child(tmp_path / "state", tmp_path / "cut")
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "state").glob("step-*1?.pt")) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    cut.send_signal(signal.SIGKILL)
+    cut.wait()
+    assert cut.returncode == -signal.SIGKILL, "it was to be killed on its way"
+    assert not (tmp_path / "cut").exists()
+    assert child(tmp_path / "state", tmp_path / "cut").wait() == 0
+    _, whole = run(tmp_path / "whole", "mlm", shortest=8, steps=100)
+    assert equal(load_file(tmp_path / "cut"), whole)
+
+
+def test_two_checkpoints_are_kept_and_a_damaged_one_gives_way_to_the_one_before(tmp_path: Path) -> None:
+    for step in (1, 2, 3):
+        checkpoint.save(tmp_path, "run", step, {"value": torch.tensor(step)})
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["step-000000002.pt", "step-000000003.pt"]
+    assert checkpoint.load(tmp_path, "run")["step"] == 3
+    (tmp_path / "step-000000003.pt").write_bytes(b"half")
+    assert checkpoint.load(tmp_path, "run")["step"] == 2
+    (tmp_path / "step-000000002.pt").write_bytes(b"")
+    assert checkpoint.load(tmp_path, "run") is None
+
+
+def test_checkpoints_of_another_training_are_refused(tmp_path: Path) -> None:
+    run(tmp_path, steps=3, checkpoint_seconds=0)
+    with pytest.raises(EncoreError, match="is of another training"):
+        run(tmp_path, steps=4, checkpoint_seconds=0)
+
+
+# Validation
+
+
+def test_the_best_weights_are_kept_the_earliest_among_equals(tmp_path: Path) -> None:
+    scores = {4: 0.1, 8: 0.7, 12: 0.7, 16: 0.3, 18: 0.2}
+    seen = {}
+
+    def validate(model: Encoder, step: int) -> float:
+        assert not model.training
+        assert not torch.is_grad_enabled()
+        seen[step] = {name: value.clone() for name, value in model.state_dict().items()}
+        return scores[step]
+
+    model = encoder()
+    trained, _ = run(tmp_path, steps=18, validate=validate, validate_every=4, model=model)
+    assert trained.validations == list(scores.items())
+    assert trained.best_step == 8
+    assert equal(model.state_dict(), seen[8])
+    assert not equal(model.state_dict(), seen[18])
+
+
+def test_validation_does_not_change_what_is_learned(tmp_path: Path) -> None:
+    def validate(model: Encoder, step: int) -> float:
+        torch.rand(step)  # a careless validation
+        return float(step)
+
+    assert equal(run(tmp_path / "a")[1], run(tmp_path / "b", validate=validate, validate_every=3)[1])
+
+
+def test_the_best_weights_survive_an_interruption(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def validate(model: Encoder, step: int) -> float:
+        return -abs(step - 6)
+
+    options: dict[str, Any] = {"steps": 18, "validate": validate, "validate_every": 3}
+    whole, weights = run(tmp_path / "whole", **options)
+    original = checkpoint.save
+
+    def save(folder: Path, name: str, step: int, content: Any) -> None:
+        original(folder, name, step, content)
+        if step == 13:
+            raise InterruptionError
+
+    monkeypatch.setattr(checkpoint, "save", save)
+    with pytest.raises(InterruptionError):
+        run(tmp_path / "cut", checkpoint_seconds=0, **options)
+    resumed, again = run(tmp_path / "cut", checkpoint_seconds=0, **options)
+    assert whole.best_step == resumed.best_step == 6
+    assert resumed == whole
+    assert equal(weights, again)
+
+
+# Breaking down
+
+
+class Explodes(Task):
+    """A task whose loss becomes infinite at some step."""
+
+    def __len__(self) -> int:
+        return 8
+
+    def example(self, index: int, rng: np.random.Generator) -> int:
+        return index
+
+    def collate(self, examples: list[int]) -> dict[str, np.ndarray]:
+        return {"ids": np.full((1, 4), 5)}
+
+    def loss(self, encoder: Encoder, heads: nn.ModuleDict, batch: Any) -> dict[str, torch.Tensor]:
+        value = encoder(batch["ids"], None).square().mean()
+        return {"loss": value / (0.0 if batch["progress"] >= 0.5 else 1.0), "part": value}
+
+    def operations(self, encoder: Encoder, batch: Any) -> float:
+        return 1.0
+
+
+def test_a_loss_that_is_not_finite_stops_the_training_and_keeps_the_last_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(EncoreError, match=r"broke down at step 6 \(loss inf, part [0-9.]+, gradient norm (inf|nan)\)"):
+        train(Explodes(), encoder(), nn.ModuleDict(), step_of(steps=10), 0, tmp_path, NUMERICS, checkpoint_seconds=0)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["step-000000004.pt", "step-000000005.pt"]
+
+
+def test_an_unknown_precision_is_refused() -> None:
+    with pytest.raises(EncoreError, match="precision 'fp8' is unknown; use one of fp32, bf16"):
+        machine.prepare({"precision": "fp8", "threads": 1})
+
+
+# Records
+
+
+def test_the_curve_is_a_table_of_its_terms(tmp_path: Path) -> None:
+    write_curve(
+        tmp_path / "losses.tsv", [Point(1, {"loss": 1.5, "mlm": 0.1234567}), Point(9, {"loss": 1e-9, "mlm": 2})]
+    )
+    assert (tmp_path / "losses.tsv").read_text() == "step\tloss\tmlm\n1\t1.5\t0.123457\n9\t1e-09\t2\n"
+
+
+def test_a_curve_has_about_a_hundred_points() -> None:
+    trained = Trained()
+    for _ in range(1234):
+        trained.count({"loss": 0.0}, 1, 1.0, 1234)
+    assert 90 <= len(trained.losses) <= 102
+    assert trained.losses[0].step == 1
+    assert trained.losses[-1].step == 1234
+    assert math.isclose(trained.operations, 1234)
