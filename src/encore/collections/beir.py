@@ -97,8 +97,8 @@ def build(spec: dict[str, Any], folder: Path, source: Path) -> dict[str, Any]:
 
 
 def _paths(folder: Path, files: dict[str, str]) -> dict[str, Path]:
-    named = {_qrels(split): _existing(folder / file) for split, file in files.items()}
-    return {"corpus": _data_file(folder, "corpus"), "queries": _data_file(folder, "queries"), **named}
+    paths = {"corpus": _data_file(folder, "corpus"), "queries": _data_file(folder, "queries")}
+    return paths | {_qrels(split): _existing(folder / file) for split, file in files.items()}
 
 
 def _qrels(split: str) -> str:
@@ -141,7 +141,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
                 yield number, line.decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise EncoreError(
-            f"{path}, line {number + 1}: not UTF-8 ({error.reason}); convert the file, e.g. with iconv"
+            f"{path}, line {number}: not UTF-8 ({error.reason}); convert the file, e.g. with iconv"
         ) from error
     except (OSError, EOFError, zlib.error) as error:
         raise EncoreError(f"{path}, after line {number}: cannot be read ({error}); replace the file") from error

@@ -18,7 +18,7 @@ _DROPPED = re.compile(
 _SEE_ALSO = re.compile(r"(?i)see ?also")
 _ITEM_SECTION = re.compile(
     "(?i)(other |keyword )?(parameters|params|arguments|args|kwargs|options|fields|attributes|properties|methods)"
-    "|returns?|return value|yields?|receives|raises?|warns|warnings"
+    "|returns?|return value|yields?|receives|raises?|warns"
 )
 _COLON_HEADING = re.compile(
     r"(?i)(args|arguments|keyword arguments|keyword args|parameters|returns|yields|raises|attributes|examples?|"
@@ -31,8 +31,11 @@ _FIELD = re.compile(r"\s*:(?P<kind>\w+)(?:\s+(?P<name>[\w*, .]+))?:(?:\s+(?P<tex
 _LABEL = re.compile(r"\s*[*\w.()]+(?:\s*:|\s+--?)\s+\S")
 _NOT_PROSE = re.compile(
     rf"(?i){markup.CUT}|\\[a-z]{{2,}}|^#|^\W*(see also|(new|added|changed|deprecated|removed) (in|since)|versionadded"
-    r"|versionchanged|read more in the|for (an?|more|some|usage) examples?|see for|todo|xxx|fixme|copyright|written by|no warranty|see\b.{0,40}$)\b"
+    r"|versionchanged|read more in the|for (an?|more|some|usage) examples?|see for|todo|xxx|fixme|copyright"
+    r"|written by|no warranty|see\b.{0,40}$)\b"
 )
+
+Section = tuple[str, list[str]]  # heading and lines
 
 
 class Docstring(NamedTuple):
@@ -48,23 +51,12 @@ def parse(docstring: str) -> Docstring:
     """Take a docstring apart; everything that is not prose is left out."""
     lines, see_also = prose_lines(inspect.cleandoc(docstring))
     sections = _sections(lines)
-    texts, listed = [], [name for line in see_also for name in markup.names(line)]
-    if len(sections) > 1 and _is_title(*sections[:2]):
-        texts.append(sections[1][0])
-    for heading, content in sections:
-        if _SEE_ALSO.match(heading):
-            base = dedent_of(content)
-            listed += [
-                name for line in content if len(line) - len(line.lstrip()) == base for name in markup.names(line)
-            ]
-        elif not _DROPPED.match(heading):
-            texts += _items(content) if _ITEM_SECTION.fullmatch(heading) else _running(content)
-    summary, texts = _summary(texts)
+    listed = [name for content in (see_also, *_see_also(sections)) for name in _listed(content)]
+    summary, texts = _summary(_texts(sections))
+    words = (_ended(markup.plain(text)) for text in texts)
     return Docstring(
         markup.plain(summary),
-        tuple(
-            sentence for text in texts for sentence in sentences.split(_ended(markup.plain(text))) if is_prose(sentence)
-        ),
+        tuple(sentence for text in words for sentence in sentences.split(text) if is_prose(sentence)),
         tuple(dict.fromkeys(listed)),
         tuple(dict.fromkeys(name for text in (summary, *texts) for name in markup.references(text))),
     )
@@ -80,9 +72,9 @@ def is_prose(sentence: str) -> bool:
     return " " in sentence and not _NOT_PROSE.search(sentence) and sum(map(str.isalpha, sentence)) >= 3
 
 
-def _sections(lines: list[str]) -> list[tuple[str, list[str]]]:
+def _sections(lines: list[str]) -> list[Section]:
     """Headings with their lines; what comes before the first heading has an empty one."""
-    sections: list[tuple[str, list[str]]] = [("", [])]
+    sections: list[Section] = [("", [])]
     number = 0
     while number < len(lines):
         text = lines[number].strip()
@@ -99,7 +91,26 @@ def _sections(lines: list[str]) -> list[tuple[str, list[str]]]:
     return sections
 
 
-def _is_title(before: tuple[str, list[str]], first: tuple[str, list[str]]) -> bool:
+def _see_also(sections: list[Section]) -> list[list[str]]:
+    return [content for heading, content in sections if _SEE_ALSO.match(heading)]
+
+
+def _listed(content: list[str]) -> list[str]:
+    """Names in a See Also section; what is indented deeper describes them."""
+    base = dedent_of(content)
+    return [name for line in content if len(line) - len(line.lstrip()) == base for name in markup.names(line)]
+
+
+def _texts(sections: list[Section]) -> list[str]:
+    """The paragraphs of all sections that are kept, each on one line."""
+    texts = [sections[1][0]] if len(sections) > 1 and _is_title(*sections[:2]) else []
+    for heading, content in sections:
+        if not _DROPPED.match(heading):
+            texts += _items(content) if _ITEM_SECTION.fullmatch(heading) else _running(content)
+    return texts
+
+
+def _is_title(before: Section, first: Section) -> bool:
     """Whether a docstring opens with a heading that names no section: many modules say so what they are about."""
     heading = first[0]
     known = _DROPPED.match(heading) or _ITEM_SECTION.fullmatch(heading) or re.match("(?i)notes?$", heading)

@@ -1,0 +1,165 @@
+"""Anybody's BEIR folder: read whatever its line ends and packing are, refused with file and line when it is damaged."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from encore import collections
+from encore.collections.beir import BeirFields
+from encore.collections.common import Collection
+from encore.errors import EncoreError
+
+CORPUS = ['{"_id": "d1", "title": "Lift", "text": "of a wing"}', '{"_id": "d2", "text": "drag"}']
+QUERIES = ['{"_id": "q1", "text": "lift", "metadata": {"n": 1}}', '{"_id": "q2", "text": "drag of wings"}']
+HEADER = "query-id\tcorpus-id\tscore"
+SPLITS = {"train": {"role": "train"}, "test": {"role": "test", "measures": {"RR@10": "RR@10"}}}
+
+
+def write(folder: Path, corpus=CORPUS, queries=QUERIES, train=("q1\td1\t1",), test=("q2\td2\t2",), end="\n") -> Path:
+    (folder / "qrels").mkdir(parents=True, exist_ok=True)
+    files = {"corpus.jsonl": corpus, "queries.jsonl": queries, "qrels/train.tsv": (HEADER, *train)}
+    for name, lines in {**files, "qrels/test.tsv": (HEADER, *test)}.items():
+        (folder / name).write_bytes("".join(line + end for line in lines).encode())
+    return folder
+
+
+def fields(folder: Path, **others) -> BeirFields:
+    return BeirFields.model_validate({"kind": "beir", "path": str(folder), "splits": SPLITS, **others})
+
+
+def build(folder: Path, output: Path, **others) -> Collection:
+    collections.build("beir", fields(folder, **others).resolve(), output, source=folder)
+    return Collection(output)
+
+
+def refusal(folder: Path, output: Path) -> str:
+    with pytest.raises(EncoreError) as caught:
+        build(folder, output)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_folder_becomes_the_common_form(tmp_path, end):
+    collection = build(write(tmp_path / "in", end=end), tmp_path / "out")
+    assert list(collection.corpus()) == [
+        {"_id": "d1", "title": "Lift", "text": "of a wing"},
+        {"_id": "d2", "title": "", "text": "drag"},
+    ]
+    assert collection.queries() == {"q1": "lift", "q2": "drag of wings"}
+    assert collection.qrels("train") == {"q1": {"d1": 1}}
+    assert collection.qrels("test") == {"q2": {"d2": 2}}
+    assert not collection.has_articles()
+
+
+def test_packed_files_are_read(tmp_path):
+    folder = write(tmp_path / "in")
+    for name in ("corpus", "queries"):
+        plain = folder / f"{name}.jsonl"
+        plain.with_suffix(".jsonl.gz").write_bytes(gzip.compress(plain.read_bytes()))
+        plain.unlink()
+    assert len(list(build(folder, tmp_path / "out").corpus())) == 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"corpus": [*CORPUS, CORPUS[0]]}, "corpus.jsonl, line 3: id 'd1' occurs twice"),
+        ({"corpus": [CORPUS[0], '{"_id": "d2", "text": " "}']}, "corpus.jsonl, line 2: 'd2' has no text"),
+        ({"corpus": [CORPUS[0], '{"_id": "d2", ']}, "corpus.jsonl, line 2: not JSON"),
+        (
+            {"corpus": [CORPUS[0], '{"_id": 2, "text": "x"}']},
+            'line 2: needs an object with "_id" and "text" as strings',
+        ),
+        ({"corpus": [CORPUS[0], '{"_id": "d2"}']}, 'line 2: "_id" or "text" is missing'),
+        ({"queries": [QUERIES[0], '{"_id": "q 2", "text": "x"}']}, "queries.jsonl, line 2: id 'q 2' is empty or holds"),
+        ({"test": ["q2\td2\t1", "q9\td1\t1"]}, "test.tsv, line 3: query 'q9' is not among the queries"),
+        ({"test": ["q2\td9\t1"]}, "test.tsv, line 2: document 'd9' is not in the corpus"),
+        ({"test": ["q2\td2\t0.5"]}, "test.tsv, line 2: grade '0.5' is no whole number"),
+        ({"test": ["q2 0 d2 1"]}, "test.tsv, line 2: 1 fields, 3 parted by tabs are expected"),
+        ({"test": ["q2\td2\t1", "q2\td2\t2"]}, "test.tsv, line 3: 'q2' and 'd2' are judged twice"),
+    ],
+)
+def test_bad_rows_are_named(tmp_path, changed, said):
+    assert said in refusal(write(tmp_path / "in", **changed), tmp_path / "out")
+
+
+def test_other_encodings_are_named(tmp_path):
+    folder = write(tmp_path / "in")
+    (folder / "corpus.jsonl").write_bytes(CORPUS[0].encode() + b'\n{"_id": "d2", "text": "caf\xe9"}\n')
+    assert "corpus.jsonl, line 2: not UTF-8" in refusal(folder, tmp_path / "out")
+
+
+def test_a_cut_archive_is_named(tmp_path):
+    folder = write(tmp_path / "in")
+    (folder / "corpus.jsonl.gz").write_bytes(gzip.compress((folder / "corpus.jsonl").read_bytes())[:-12])
+    assert "corpus.jsonl.gz, after line" in refusal(folder, tmp_path / "out")
+
+
+def test_a_missing_header_is_named(tmp_path):
+    folder = write(tmp_path / "in")
+    (folder / "qrels/test.tsv").write_text("q2\td2\t1\n")
+    assert "test.tsv, line 1: the header must be" in refusal(folder, tmp_path / "out")
+
+
+def test_missing_files_are_named(tmp_path):
+    with pytest.raises(EncoreError, match=r"corpus\.jsonl is missing"):
+        fields(tmp_path).resolve()
+
+
+def test_empty_documents_can_be_dropped_with_their_judgments(tmp_path):
+    folder = write(tmp_path / "in", corpus=[*CORPUS, '{"_id": "d3", "text": ""}'], test=["q2\td2\t2", "q2\td3\t1"])
+    collection = build(folder, tmp_path / "out", empty_documents="drop")
+    assert [row["_id"] for row in collection.corpus()] == ["d1", "d2"]
+    assert collection.qrels("test") == {"q2": {"d2": 2}}
+
+
+def many_queries(folder: Path) -> Path:
+    queries = [json.dumps({"_id": f"q{number}", "text": "words"}) for number in range(30)]
+    return write(folder, queries=queries, train=[f"q{number}\td1\t1" for number in range(30)])
+
+
+def test_validation_is_held_out_of_training_by_hash(tmp_path):
+    splits = {**SPLITS, "dev": {"role": "valid"}}
+    collection = build(many_queries(tmp_path / "in"), tmp_path / "out", splits=splits, valid_queries=10)
+    train, valid = set(collection.qrels("train")), set(collection.qrels("dev"))
+    assert (len(train), len(valid), train & valid) == (20, 10, set())
+    assert valid != {f"q{number}" for number in range(10)}
+
+    again = build(tmp_path / "in", tmp_path / "more", splits=splits, valid_queries=11)
+    assert valid < set(again.qrels("dev"))  # one more query moves; none comes back
+
+
+def test_holding_out_needs_a_split_of_its_own(tmp_path):
+    with pytest.raises(ValidationError, match="needs one split of role valid, without a file"):
+        fields(tmp_path, valid_queries=10)
+
+
+def test_identity_is_the_content_not_the_place(tmp_path):
+    spec = fields(write(tmp_path / "a")).resolve()
+    assert spec == fields(write(tmp_path / "b")).resolve()
+    assert str(tmp_path) not in json.dumps(spec)
+    measured = {**SPLITS, "test": {"role": "test", "measures": {"R@100": "R@100"}}}
+    assert spec == fields(tmp_path / "a", splits=measured).resolve()
+    assert spec != fields(write(tmp_path / "c", test=["q2\td2\t1"])).resolve()
+
+
+def test_large_sources_are_identified_by_size_and_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr("encore.collections.beir.HASHED_WHOLE", 0)
+    content = fields(write(tmp_path / "a")).resolve()["content"]
+    assert content["corpus"].startswith(f"{(tmp_path / 'a/corpus.jsonl').stat().st_size}:")
+    assert (
+        content
+        != fields(write(tmp_path / "b", corpus=[CORPUS[0], CORPUS[1].replace("drag", "grad")])).resolve()["content"]
+    )
+
+
+def test_a_source_changed_after_planning_is_refused(tmp_path):
+    spec = fields(write(tmp_path / "in")).resolve()
+    write(tmp_path / "in", test=["q1\td1\t1"])
+    with pytest.raises(EncoreError, match="changed since; run snakemake again"):
+        collections.build("beir", spec, tmp_path / "out", source=tmp_path / "in")

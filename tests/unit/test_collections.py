@@ -1,0 +1,132 @@
+"""The common form: what is written is what is read, and bad material is refused with its place."""
+
+import gzip
+import json
+import subprocess
+import sys
+
+import pytest
+
+from encore import collections
+from encore.collections.common import Collection, Judgment, smallest, topics, write_collection
+from encore.errors import EncoreError
+
+CORPUS = [{"_id": "d1", "title": "", "text": "Sorts an array."}, {"_id": "d2", "title": "T", "text": "Adds numbers."}]
+QUERIES = [
+    {"_id": "q2", "text": "sorting", "metadata": {"cluster": "m"}},
+    {"_id": "q1", "text": "sum of numbers"},
+]
+QRELS = {"test": [Judgment("q2", "d1", 3), Judgment("q1", "d2", 3), Judgment("q2", "d2", 1)]}
+ARTICLES = [
+    {
+        "_id": "m",
+        "title": "m",
+        "sections": [{"title": "a", "sentences": ["One.", "Two."]}, {"title": "b", "sentences": ["Three."]}],
+        "links": [{"section": 0, "to": "m", "anchor": 1, "origin": "see-also"}],
+    }
+]
+
+
+def refusal(*material) -> str:
+    with pytest.raises(EncoreError) as caught:
+        write_collection(*material)
+    return str(caught.value)
+
+
+def test_reads_what_was_written(tmp_path):
+    counts = write_collection(tmp_path, CORPUS, QUERIES, QRELS, ARTICLES)
+
+    collection = Collection(tmp_path)
+    assert list(collection.corpus()) == CORPUS
+    assert collection.queries() == {"q2": "sorting", "q1": "sum of numbers"}
+    assert collection.clusters() == {"q2": "m", "q1": "q1"}
+    assert collection.qrels("test") == {"q2": {"d1": 3, "d2": 1}, "q1": {"d2": 3}}
+    assert list(collection.articles()) == ARTICLES
+    assert collection.splits() == ["test"]
+    assert counts["splits"] == {"test": {"queries": 2, "judgments": 3}}
+    assert (counts["sentences"], counts["links"], counts["links_between_articles"]) == (3, 1, 0)
+    assert json.loads((tmp_path / "statistics.json").read_text()) == counts
+
+
+def test_layout_is_beirs(tmp_path):
+    write_collection(tmp_path, CORPUS, QUERIES, QRELS)
+    lines = (tmp_path / "qrels" / "test.tsv").read_text().splitlines()
+    assert lines == ["query-id\tcorpus-id\tscore", "q2\td1\t3", "q2\td2\t1", "q1\td2\t3"]
+    with gzip.open(tmp_path / "corpus.jsonl.gz", "rt") as file:
+        assert json.loads(next(file)) == CORPUS[0]
+
+
+def test_articles_of_an_earlier_run_do_not_stay(tmp_path):
+    write_collection(tmp_path, CORPUS, QUERIES, QRELS, ARTICLES)
+    write_collection(tmp_path, CORPUS, QUERIES, QRELS)
+    assert not Collection(tmp_path).has_articles()
+    assert list(Collection(tmp_path).articles()) == []
+
+
+def test_unknown_split_names_those_that_exist(tmp_path):
+    write_collection(tmp_path, CORPUS, QUERIES, QRELS)
+    with pytest.raises(EncoreError, match="no split 'dev'; it has test"):
+        Collection(tmp_path).qrels("dev")
+
+
+@pytest.mark.parametrize(
+    ("corpus", "said"),
+    [
+        ([CORPUS[0], CORPUS[0]], "corpus, row 2: id 'd1' occurs twice"),
+        ([{"_id": "d 1", "title": "", "text": "x"}], "corpus, row 1: id 'd 1' is empty or holds white space"),
+        ([{"_id": "", "title": "", "text": "x"}], "is empty or holds white space"),
+        ([{"_id": "d1", "title": " ", "text": "\n"}], "'d1' has no text"),
+        ([], "holds no document"),
+    ],
+)
+def test_bad_documents_are_refused(tmp_path, corpus, said):
+    assert said in refusal(tmp_path, corpus, [], {})
+
+
+@pytest.mark.parametrize(
+    ("judgments", "said"),
+    [
+        ([Judgment("q9", "d1", 1, "qrels, line 2")], "qrels, line 2: query 'q9' is not among the queries"),
+        ([Judgment("q1", "d9", 1)], "document 'd9' is not in the corpus"),
+        ([Judgment("q1", "d1", 1), Judgment("q1", "d1", 2)], "judged twice"),
+    ],
+)
+def test_bad_judgments_are_refused(tmp_path, judgments, said):
+    assert said in refusal(tmp_path, CORPUS, QUERIES, {"test": judgments})
+
+
+def test_links_must_point_to_sections(tmp_path):
+    lost = [{**ARTICLES[0], "links": [{"section": 0, "to": "m", "anchor": 2, "origin": "see-also"}]}]
+    assert "section that does not exist" in refusal(tmp_path, CORPUS, QUERIES, QRELS, lost)
+
+
+def test_topics_are_in_file_order_and_samples_are_nested(tmp_path):
+    names = [f"q{number}" for number in range(40)]
+    queries = [{"_id": name, "text": "words"} for name in names]
+    write_collection(tmp_path, CORPUS, queries, {"train": [Judgment(name, "d1", 1) for name in names[::-1]]})
+    collection = Collection(tmp_path)
+
+    assert topics(collection, "train") == names[::-1]
+    small, large = topics(collection, "train", 5), topics(collection, "train", 20)
+    assert len(small) == 5
+    assert set(small) < set(large)
+    assert [name for name in names[::-1] if name in small] == small
+    assert topics(collection, "train", 5, sample=1) != small
+    assert topics(collection, "train", 100) == names[::-1]
+
+
+def test_the_sample_is_chosen_by_sha256_of_the_id():
+    """By ``sha256sum``: 0:a is 9df3c5fa…, 0:b is e02192fd…, 0:c is be086d93…."""
+    assert smallest("abc", 2, "0") == ["a", "c"]
+
+
+def test_importing_collections_is_light():
+    """The plan imports them whenever the workflow is parsed."""
+    heavy = {"torch", "transformers", "pandas", "scipy", "sklearn", "matplotlib"}
+    program = f"import sys, encore.collections; print(sorted({heavy} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_unknown_kind(tmp_path):
+    with pytest.raises(EncoreError, match="unknown kind of collection 'squad'; choose one of pydocs, beir"):
+        collections.build("squad", {}, tmp_path)
