@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -163,3 +165,29 @@ def test_a_source_changed_after_planning_is_refused(tmp_path):
     write(tmp_path / "in", test=["q1\td1\t1"])
     with pytest.raises(EncoreError, match="changed since; run snakemake again"):
         collections.build("beir", spec, tmp_path / "out", source=tmp_path / "in")
+
+
+def script(spec: dict, folder: Path, output: Path) -> subprocess.CompletedProcess:
+    program = Path(__file__).parents[2] / "workflow/scripts/collection.py"
+    command = [sys.executable, program, "--spec", json.dumps(spec), "--source", folder, "--output", output]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_the_script_writes_the_manifest_last(tmp_path):
+    folder = write(tmp_path / "in")
+    spec = {**fields(folder).resolve(), "impl": 1}
+    done = script(spec, folder, tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    manifest = json.loads((tmp_path / "out/manifest.json").read_text())
+    assert (manifest["stage"], manifest["spec"]) == ("collection.beir", spec)
+    assert manifest["results"]["passages"] == 2
+    assert str(tmp_path) not in json.dumps(manifest)
+
+
+def test_the_script_says_one_line_and_leaves_no_manifest(tmp_path):
+    folder = write(tmp_path / "in", test=["q9\td1\t1"])
+    done = script(fields(folder).resolve(), folder, tmp_path / "out")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "out/manifest.json").exists()

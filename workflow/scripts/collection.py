@@ -21,10 +21,9 @@ def main() -> None:
     spec = arguments.spec
     kind = spec.get("kind")
     with record(arguments.output, stage=f"collection.{kind}", spec=spec, inputs=[]) as facts:
-        facts["results"] = collections.build(
-            kind, spec, arguments.output, source=arguments.source, processes=arguments.processes
-        )
-    for name, count in facts["results"].items():
+        counts = collections.build(kind, spec, arguments.output, source=arguments.source, processes=arguments.processes)
+        facts["results"] = counts
+    for name, count in counts.items():
         print(f"{name}: {count}")
 
 

@@ -162,7 +162,7 @@ def _fault(row: Row, seen: set[str]) -> str | None:
     if name in seen:
         return f"id {name!r} occurs twice; remove one of the rows"
     if not (row["text"].strip() or row.get("title", "").strip()):
-        return f"{name!r} has no text; give it one, or remove the row and its judgments"
+        return f"{name!r} has no text; give it one, remove the row, or set `empty_documents: drop`"
     return None
 
 
