@@ -232,6 +232,7 @@ def test_see_also_text_is_in_no_body(name):
         ("the `User Guide <https://x.org>`_ at https://y.org/z says", "the User Guide at says"),
         ("``axis`` of *a* or **b**, `*args`", "axis of a or b, *args"),
         ("%(name)s of {klass} in {'a', 'b'}", "of in {'a', 'b'}"),
+        ("see `~.Axes.plot` and `.plot`", "see plot and plot"),
         ("coef_ and `parsers.py`", "coef_ and parsers.py"),
         (":math:`n` rows [2]_ of $k$", "n rows of k"),
         ("costs $O(n^2)$", f"costs {markup.CUT}"),

@@ -4,7 +4,7 @@ import re
 
 CUT = "\N{OBJECT REPLACEMENT CHARACTER}"  # stands where a formula or a page's label was: the sentence has a hole
 _FILE_NAME = re.compile(r".*\.(?:py[cdi]?|txt|csv|json|cfg|ini|toml|html?|xml|gz|zip|pth|so|dll|exe|[ch])")
-_TARGET = r"[~!.]?[A-Za-z_][\w.]*"
+_TARGET = r"[~!]?\.?[A-Za-z_][\w.]*"
 _ROLE = re.compile(r":(?:\w+:)?(?P<role>[\w-]+):`(?P<body>[^`]*)`")
 _TITLED = re.compile(r"(?P<title>.*?)\s*<(?P<target>[^>]*)>", re.DOTALL)
 _LITERAL = re.compile(r"``(.+?)``", re.DOTALL)
