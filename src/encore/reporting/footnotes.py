@@ -1,0 +1,88 @@
+"""What a reader must know below a table: the marks, the data that was run, the seeds, and what it does not show."""
+
+import math
+from collections.abc import Iterator
+
+from encore.evaluation.significance import SIGNIFICANT
+from encore.reporting.cells import Cell, Grid, symbols
+from encore.reporting.layout import Column
+from encore.reporting.verdicts import ENOUGH_SEEDS, OPEN
+
+STAND_IN = "Real text, but not the papers’ data: this shows machinery and statistics, it does not confirm a paper."
+
+
+def footnotes(grid: Grid) -> list[str]:
+    """The notes of a table, most needed first; those of the plan come last."""
+    notes = [STAND_IN] if grid.layout.stand_in else []
+    return [*notes, *_marks(grid), *_data(grid), *_seeds(grid), *_ties(grid), *grid.layout.notes]
+
+
+def seeds_run(grid: Grid) -> list[int]:
+    """Every seed of the table, in order."""
+    return sorted({seed.seed for row in grid.layout.rows for seed in row.seeds if seed.seed is not None})
+
+
+def _marks(grid: Grid) -> Iterator[str]:
+    layout, cells = grid.layout, grid.cells.values()
+    yield "Bold: the best of a column within its setting." + (
+        " In parentheses: the paper's number." if any(cell.reported is not None for cell in cells) else ""
+    )
+    if not any(cell.comparisons for cell in cells):
+        return
+    labels = {row.id: row.label for row in layout.rows}
+    above = ", ".join(f"{mark} {labels.get(name, name)}" for name, mark in symbols(layout).items())
+    primary = " and ".join(column.label for column in layout.columns if column.primary)
+    yield (
+        f"Significantly above (after − below): {above}. Two-sided cluster-robust test, Holm-corrected at "
+        f"{SIGNIFICANT * 100:g} % over objectives and comparators of one setting, on {primary} only; "
+        "other measures are secondary."
+    )
+    if any(cell.verdict == OPEN for cell in cells):
+        yield "(needs x): the smallest gain over both none and control that could have been shown, at 80 % power."
+
+
+def _data(grid: Grid) -> Iterator[str]:
+    """One note for each split that was run: collection with digest, queries judged, queries answered."""
+    splits: dict[tuple[str, str], list[Column]] = {}
+    for column in grid.layout.columns:
+        splits.setdefault((column.dataset, column.split), []).append(column)
+    for (dataset, split), columns in splits.items():
+        cells = [cell for cell in grid.cells.values() if cell.column in columns and cell.judged is not None]
+        if cells:
+            name = grid.layout.dataset_labels.get(dataset, dataset)
+            measures = ", ".join(column.label for column in columns)
+            yield f"{measures}: {name}, split {split} of {columns[0].collection or dataset}; {_counts(cells)}."
+
+
+def _counts(cells: list[Cell]) -> str:
+    judged = cells[0].judged
+    short = {cell.row.label: cell.answered for cell in cells if cell.answered != judged}
+    answered = ", ".join(f"{label} answered {count:,}" for label, count in short.items() if count is not None)
+    return f"{judged:,} queries judged" + (f" ({answered})" if answered else ", all answered by every row")
+
+
+def _seeds(grid: Grid) -> Iterator[str]:
+    seeds = seeds_run(grid)
+    if not seeds:
+        return
+    listed = ", ".join(map(str, seeds))
+    if len(seeds) == 1:
+        yield f"One seed ({listed}): differences and markers are about these checkpoints, not about the objectives."
+    else:
+        yield f"{len(seeds)} seeds ({listed}): mean ± standard deviation over seeds."
+    if len(seeds) < ENOUGH_SEEDS:
+        yield f"A verdict about an objective needs {ENOUGH_SEEDS} seeds."
+
+
+def _ties(grid: Grid) -> Iterator[str]:
+    widths = [high - low for cell in grid.cells.values() if cell.ties for low, high in [cell.ties]]
+    if widths:
+        yield f"Tied scores: no order of them moves any value here by more than {_up(max(widths))}."
+
+
+def _up(width: float) -> str:
+    """A width rounded up to one digit, so that the sentence stays true."""
+    if width == 0:
+        return "0"
+    unit = 10.0 ** math.floor(math.log10(width))
+    return f"{math.ceil(width / unit) * unit:.1g}"

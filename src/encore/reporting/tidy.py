@@ -1,0 +1,78 @@
+"""The table as data: one line a cell, every number with the digits that read back equal."""
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from encore.reporting.cells import Cell, Grid
+from encore.reporting.comparisons import Comparison
+from encore.storage import write_text
+
+DIGITS = 12  # beyond them, processors disagree about the last bits of logarithms and sums
+
+
+def number(value: float | None) -> str:
+    """The shortest text of a number at 12 significant digits; nothing for a missing one."""
+    return "" if value is None else repr(float(f"{value:.{DIGITS}g}"))
+
+
+def write(path: Path, grid: Grid) -> None:
+    """Write a table's cells, rows before columns in the table's order."""
+    lines = [_line(grid, grid.cell(row, column)) for row in grid.layout.rows for column in grid.layout.columns]
+    write_rows(path, list(lines[0]) if lines else [], [list(line.values()) for line in lines])
+
+
+def write_rows(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    write_text(path, text.getvalue())
+
+
+def _line(grid: Grid, cell: Cell) -> dict[str, str]:
+    layout, row, column = grid.layout, cell.row, cell.column
+    low, high = cell.ties or (None, None)
+    to_control = cell.comparisons.get(cell.control or "")
+    interval = to_control.difference.interval() if to_control else (None, None)
+    return {
+        "paper": layout.paper,
+        "table": layout.name,
+        "row": row.id,
+        "label": row.label,
+        "setting": row.setting,
+        "system": row.system,
+        "dataset": column.dataset,
+        "split": column.split,
+        "measure": column.measure,
+        "reported": number(cell.reported),
+        "reproduced": number(cell.reproduced),
+        "sd": number(cell.sd),
+        "seeds": _count(cell.seeds),
+        "tie_low": number(low),
+        "tie_high": number(high),
+        **_each(layout.comparators(), cell, "delta", lambda one: one.difference.mean),
+        "interval_low": number(interval[0]),
+        "interval_high": number(interval[1]),
+        **_each(layout.comparators(), cell, "p", lambda one: one.difference.p),
+        **_each(layout.comparators(), cell, "p_holm", lambda one: one.p_holm),
+        **_each(layout.comparators(), cell, "p_ttest_one_seed", lambda one: one.p_one_seed),
+        **_each(layout.comparators(), cell, "p_randomisation", lambda one: one.p_randomised),
+        "markers": cell.markers,
+        "detectable": number(cell.detectable),
+        "queries_judged": _count(cell.judged),
+        "queries_answered": _count(cell.answered),
+        "verdict": cell.verdict,
+        "collection": column.collection,
+    }
+
+
+def _each(others: list[str], cell: Cell, prefix: str, value: Callable[[Comparison], float | None]) -> dict[str, str]:
+    """A column for each comparator; empty where the row was not compared with it."""
+    against = {name: cell.comparisons.get(name) for name in others}
+    return {f"{prefix}_{name}": number(value(one) if one else None) for name, one in against.items()}
+
+
+def _count(value: int | None) -> str:
+    return "" if value is None else str(value)
