@@ -24,6 +24,7 @@ FIELDS = {
 }
 # Weights that we do not use: the pooler, the next-sentence head, and the decoder that repeats the word embeddings.
 UNUSED = ("pooler.", "cls.seq_relationship.", "cls.predictions.decoder.", "embeddings.position_ids")
+PER_PIECE = {"embeddings.word_embeddings.weight", "cls.predictions.bias"}
 
 
 def check(folder: Path, backbone: Backbone) -> dict[str, Any]:
@@ -48,11 +49,16 @@ def check(folder: Path, backbone: Backbone) -> dict[str, Any]:
     return config
 
 
-def weights(folder: Path) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """A checkpoint's tensors for the encoder and, by our names, for the vocabulary head (none without one)."""
+def weights(folder: Path, vocabulary: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """A checkpoint's tensors for the encoder and, by our names, for the vocabulary head (none without one).
+
+    Some checkpoints have more embeddings than pieces, up to a round number; only those of the ``vocabulary`` are kept.
+    """
     tensors = {_modern(name): tensor for name, tensor in _stored(folder).items()}
     used = {name: tensor.float() for name, tensor in tensors.items() if not name.startswith(UNUSED)}
-    head = {name: tensor for name, tensor in used.items() if name.startswith("cls.")}
+    for name in PER_PIECE & used.keys():
+        used[name] = used[name][:vocabulary]
+    head = {name: tensor for name, tensor in used.items() if name.startswith(USUAL_NAME)}
     encoder = {name: tensor for name, tensor in used.items() if name not in head}
     return encoder, {OUR_NAME + name.removeprefix(USUAL_NAME): tensor for name, tensor in head.items()}
 

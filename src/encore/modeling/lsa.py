@@ -69,7 +69,7 @@ def right_singular(matrix: sparse.csr_matrix, rank: int, seed: int) -> tuple[np.
 
 
 def embeddings(store: TokenStore, dimensions: int, power: float, seed: int) -> np.ndarray:
-    """V S^power, float64 [vocabulary, dimensions]; pieces that no text has are 0."""
+    """V S^power, float64 [vocabulary, dimensions]; rows of pieces that no text has mean nothing."""
     values, vectors = right_singular(tf_idf(counts(store)), dimensions, seed)
     scaled: np.ndarray = vectors * values**power
     return scaled

@@ -65,7 +65,7 @@ def with_lsa(encoder: Encoder, store: TokenStore, seed: int) -> dict[str, Tensor
             f"{store.folder} has another vocabulary than the backbone; make its tokens with the same tokenizer"
         )
     found = lsa.embeddings(store, encoder.shape.hidden, POWER, seed)
-    known = np.flatnonzero(np.abs(found).max(axis=1) > 0)
+    known = np.unique(store.sentences.ids).astype(np.int64)
     scaled = found[known] * (STANDARD_DEVIATION / found[known].std())
     with torch.no_grad():
         encoder.word_embeddings[torch.from_numpy(known)] = torch.from_numpy(scaled).float()
@@ -82,10 +82,9 @@ def from_checkpoint(backbone: Backbone, seed: int, tokenizer_folder: Path) -> St
             f"{source} has {config['vocab_size']} word embeddings for a tokenizer of {shape.vocabulary} pieces; "
             "make the tokenizer from the same checkpoint"
         )
-    # Some checkpoints have more embeddings than pieces, to a round number.
-    shape = replace(shape, vocabulary=config["vocab_size"], segments=config.get("type_vocab_size", 2))
-    encoder = random(replace(shape, epsilon=config.get("layer_norm_eps", shape.epsilon)), seed)
-    own, head = bert.weights(source)
+    shape = replace(shape, segments=config.get("type_vocab_size", 2), epsilon=config.get("layer_norm_eps", 1e-12))
+    encoder = random(shape, seed)
+    own, head = bert.weights(source, shape.vocabulary)
     linear = {name: tensor for name, tensor in encoder.state_dict().items() if name.startswith("head.")}
     folder.fill(encoder, own | linear, source)
     return encoder, head

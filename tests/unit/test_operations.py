@@ -1,0 +1,54 @@
+"""Counted operations: by hand, and as torch's own counter sees them."""
+
+import pytest
+import torch
+from small_models import random_batch, random_encoder
+from torch.utils.flop_counter import FlopCounterMode
+
+from encore.modeling import heads, operations
+from encore.modeling.encoder import Encoder
+from encore.modeling.heads import MlmHead
+from encore.modeling.shape import Shape
+
+
+def counted(encoder: Encoder, lengths: list[int], backward: bool = False) -> int:
+    ids, mask = random_batch(encoder.shape, lengths)
+    with FlopCounterMode(display=False) as counter, torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        vectors = encoder.embed(ids, mask)
+        if backward:
+            vectors.sum().backward()
+    return counter.get_total_flops()
+
+
+def test_bert_base_by_hand() -> None:
+    shape = Shape(vocabulary=30522)
+    # 12 layers of 7,077,888 weights, two operations each a token; 4 * 768 * 128 a token for scores and mixing.
+    expected = 128 * 12 * (2 * 7_077_888 + 4 * 768 * 128)
+    assert operations.forward(shape, 1, 128) == expected
+    assert operations.mlm_head(shape, 20) == 20 * 2 * (768 * 768 + 768 * 30522)
+
+
+@pytest.mark.parametrize("head", [None, 5])
+def test_the_encoder_is_counted_as_torch_does(head: int | None) -> None:
+    encoder = random_encoder(head=head)
+    assert counted(encoder, [12, 12, 12]) == operations.forward(encoder.shape, 3, 12)
+
+
+def test_padding_is_counted() -> None:
+    encoder = random_encoder()
+    assert counted(encoder, [12, 3]) == counted(encoder, [12, 12]) == operations.forward(encoder.shape, 2, 12)
+
+
+def test_training_is_three_forward_passes() -> None:
+    encoder = random_encoder()
+    trained = counted(encoder, [12, 12], backward=True)
+    assert trained == operations.TRAINING * operations.forward(encoder.shape, 2, 12)
+
+
+def test_the_vocabulary_head_is_counted_as_torch_does() -> None:
+    encoder = random_encoder()
+    head = MlmHead(encoder.shape)
+    hidden = torch.randn(2, 9, encoder.shape.hidden)
+    with FlopCounterMode(display=False) as counter:
+        head(heads.at(hidden, torch.tensor([1, 4, 17])), encoder.word_embeddings)
+    assert counter.get_total_flops() == operations.mlm_head(encoder.shape, 3)

@@ -1,0 +1,211 @@
+"""Starts: reproducible, LSA equal to a dense decomposition, checkpoints of several kinds, refusals."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+from small_models import tokenizer_folder
+
+from encore import vocabulary
+from encore.collections.common import Collection, Judgment, write_collection
+from encore.config import Backbone
+from encore.errors import EncoreError
+from encore.modeling import folder, lsa
+from encore.modeling.start import start
+from encore.storage import sha256
+from encore.tokens import TokenStore, write_store
+
+WORDS = ["stack", "calls", "list", "sorting", "time", "memory", "holds", "takes", "some", "end", "of", "the"]
+SMALL = {"layers": 2, "hidden": 8, "heads": 2, "intermediate": 16, "max_length": 20, "dropout": 0.0, "source": "test"}
+
+
+def backbone(kind: str, **changes: Any) -> Backbone:
+    return Backbone.model_validate({"start": kind, **SMALL, **changes})
+
+
+@pytest.fixture(scope="module")
+def tokens(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of 60 passages that each speak of one of two topics."""
+    place = tmp_path_factory.mktemp("start")
+    rng = np.random.default_rng(0)
+    halves = [WORDS[:6], WORDS[6:]]
+    corpus = [
+        {"_id": f"p{row}", "title": "", "text": " ".join(rng.choice(halves[row % 2], 8)).capitalize() + "."}
+        for row in range(60)
+    ]
+    write_collection(place / "collection", corpus, [{"_id": "q", "text": "list"}], {"train": [Judgment("q", "p0", 1)]})
+    tokenizer_folder(place / "tokenizer")
+    write_store(Collection(place / "collection"), place / "tokenizer", place / "tokens")
+    return place / "tokens"
+
+
+def numpy_tf_idf(store: TokenStore) -> np.ndarray:
+    rows = [np.concatenate([store.sentences[s] for s in range(*store.sections[i : i + 2])]) for i in range(60)]
+    counts = np.array([np.bincount(row, minlength=store.vocabulary) for row in rows], dtype=float)
+    idf = np.log(len(counts) / np.maximum((counts > 0).sum(axis=0), 1))
+    weighted = np.where(counts > 0, 1 + np.log(np.maximum(counts, 1)), 0) * idf
+    return weighted / np.linalg.norm(weighted, axis=1, keepdims=True)
+
+
+def test_tf_idf_is_that_of_the_formula(tokens: Path) -> None:
+    store = TokenStore.open(tokens)
+    np.testing.assert_allclose(lsa.tf_idf(lsa.counts(store)).toarray(), numpy_tf_idf(store), atol=1e-12)
+
+
+def test_embeddings_are_those_of_a_dense_decomposition(tokens: Path) -> None:
+    store = TokenStore.open(tokens)
+    _, values, right = np.linalg.svd(numpy_tf_idf(store), full_matrices=False)
+    own = lsa.embeddings(store, 4, power=0.5, seed=0)
+    expected = right[:4].T * values[:4] ** 0.5
+    np.testing.assert_allclose(own @ own.T, expected @ expected.T, atol=1e-6)
+    np.testing.assert_allclose(np.abs(own), np.abs(expected), atol=1e-6)
+    assert (own[np.abs(own).argmax(axis=0), range(4)] > 0).all()
+
+
+def test_the_randomised_decomposition_finds_a_falling_spectrum() -> None:
+    rng = np.random.default_rng(1)
+    left, right = (np.linalg.qr(rng.standard_normal((size, 50)))[0] for size in (200, 120))
+    spectrum = 0.8 ** np.arange(50)
+    matrix = sparse.csr_matrix(left * spectrum @ right.T)
+    values, vectors = lsa.right_singular(matrix, 10, seed=0)
+    np.testing.assert_allclose(values, spectrum[:10], rtol=1e-8)
+    np.testing.assert_allclose(np.abs((vectors * right[:, :10]).sum(axis=0)), 1.0, atol=1e-8)
+
+
+def test_lsa_puts_words_of_a_topic_together(tokens: Path) -> None:
+    encoder, heads = start(backbone("lsa"), 0, tokens / "tokenizer", tokens)
+    store = TokenStore.open(tokens)
+    found = torch.nn.functional.normalize(encoder.word_embeddings.detach(), dim=1)
+    first, second = (
+        [number for number, piece in enumerate(store.pieces) if piece in half] for half in (WORDS[:6], WORDS[6:])
+    )
+    assert min(len(first), len(second)) >= 3
+    within = (found[first] @ found[first].T).mean() + (found[second] @ found[second].T).mean()
+    assert within / 2 > (found[first] @ found[second].T).mean() + 0.2
+    assert heads["mlm.bias"].exp().sum().item() == pytest.approx(1.0, abs=1e-5)
+    totals = np.bincount(store.sentences.ids, minlength=store.vocabulary) + 1
+    np.testing.assert_allclose(heads["mlm.bias"], np.log(totals / totals.sum()), atol=1e-5)
+
+
+def test_pieces_that_no_text_has_stay_random(tokens: Path) -> None:
+    encoder, _ = start(backbone("lsa"), 0, tokens / "tokenizer", tokens)
+    chance, _ = start(backbone("random"), 0, tokens / "tokenizer")
+    mask = TokenStore.open(tokens).special.mask
+    assert torch.equal(encoder.word_embeddings[mask], chance.word_embeddings[mask])
+    assert not torch.equal(encoder.word_embeddings, chance.word_embeddings)
+    name = "encoder.layer.0.output.dense.weight"
+    assert torch.equal(encoder.state_dict()[name], chance.state_dict()[name])
+
+
+@pytest.mark.parametrize("kind", ["random", "lsa"])
+def test_a_start_is_a_function_of_its_seed(kind: str, tokens: Path) -> None:
+    made = [start(backbone(kind), seed, tokens / "tokenizer", tokens)[0].state_dict() for seed in (0, 0, 1)]
+    assert all(torch.equal(made[0][name], made[1][name]) for name in made[0])
+    assert not torch.equal(
+        made[0]["encoder.layer.0.output.dense.weight"], made[2]["encoder.layer.0.output.dense.weight"]
+    )
+
+
+def test_the_program_writes_what_another_process_does(tokens: Path, tmp_path: Path) -> None:
+    program = Path(__file__).parents[2] / "workflow" / "scripts" / "start.py"
+    described = backbone("lsa")
+    spec = json.dumps({"backbone": described.model_dump(), "seed": 3, "numerics": {"threads": 1}})
+    vocabulary.save(vocabulary.load(tokens / "tokenizer"), tmp_path / "tokenizer")
+    for artifact in (tokens, tmp_path / "tokenizer"):
+        (artifact / "manifest.json").write_text('{"outputs": {}}')
+    flags = ["--spec", spec, "--tokenizer", str(tmp_path / "tokenizer"), "--tokens", str(tokens)]
+    subprocess.run([sys.executable, str(program), *flags, "--output", str(tmp_path / "theirs")], check=True)
+    folder.save(*start(described, 3, tmp_path / "tokenizer", tokens), tmp_path / "ours", tmp_path / "tokenizer")
+    names = sorted(path.relative_to(tmp_path / "ours") for path in (tmp_path / "ours").rglob("*") if path.is_file())
+    assert len(names) > 6
+    assert [sha256(tmp_path / "theirs" / name) for name in names] == [
+        sha256(tmp_path / "ours" / name) for name in names
+    ]
+    recorded = json.loads((tmp_path / "theirs" / "manifest.json").read_text())
+    pieces = len(vocabulary.pieces(vocabulary.load(tmp_path / "tokenizer")))
+    assert recorded["results"] == {"parameters": 8 * (pieces + 20 + 2 + 2) + 2 * 600}
+
+
+def checkpoint(place: Path, binary: bool) -> torch.nn.Module:
+    """A BERT with its pre-training heads as Hugging Face saves it, or as in 2018."""
+    from transformers import BertConfig, BertForPreTraining
+
+    config = BertConfig(
+        vocab_size=104,  # more than the tokenizer has
+        hidden_size=8,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=20,
+    )
+    torch.manual_seed(0)
+    bert = BertForPreTraining(config).eval()
+    bert.cls.predictions.bias.data.normal_()
+    bert.save_pretrained(place)
+    if binary:
+        (place / "model.safetensors").unlink()
+        old = {
+            name.replace("LayerNorm.weight", "LayerNorm.gamma"): tensor for name, tensor in bert.state_dict().items()
+        }
+        old = {name.replace("LayerNorm.bias", "LayerNorm.beta"): tensor for name, tensor in old.items()}
+        torch.save(old, place / "pytorch_model.bin")
+    return bert
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_a_checkpoint_gives_its_weights_and_its_head(binary: bool, tmp_path: Path) -> None:
+    from encore.modeling.heads import MlmHead
+
+    bert = checkpoint(tmp_path / "bert", binary)
+    tokenizer = tokenizer_folder(tmp_path / "tokenizer")
+    described = backbone("checkpoint", checkpoint=str(tmp_path / "bert"), head=4)
+    encoder, tensors = start(described, 0, tokenizer)
+    ids = torch.tensor([[2, 8, 9, 3]])
+    expected = bert(ids)
+    states = encoder.eval()(ids, None)
+    head = MlmHead(encoder.shape)
+    head.load_state_dict({name.removeprefix("mlm."): tensor for name, tensor in tensors.items()})
+    logits = head(states[0], encoder.word_embeddings)
+    assert encoder.shape.vocabulary == logits.shape[1] == len(vocabulary.pieces(vocabulary.load(tokenizer)))
+    torch.testing.assert_close(logits, expected.prediction_logits[0, :, : logits.shape[1]], atol=1e-5, rtol=1e-5)
+    assert encoder.dimension == 4
+    assert encoder.head is not None
+    assert encoder.head.weight.std() > 0
+
+
+def test_refusals(tokens: Path, tmp_path: Path) -> None:
+    with pytest.raises(EncoreError, match="give --tokens"):
+        start(backbone("lsa"), 0, tokens / "tokenizer")
+    with pytest.raises(EncoreError, match=r"60 texts.*cannot give embeddings of 64"):
+        start(backbone("lsa", hidden=64), 0, tokens / "tokenizer", tokens)
+    vocabulary.save(vocabulary.build(vocabulary.train(["abc"], 20)), tmp_path / "other")
+    with pytest.raises(EncoreError, match="another vocabulary"):
+        start(backbone("lsa"), 0, tmp_path / "other", tokens)
+    checkpoint(tmp_path / "bert", binary=False)
+    wide = backbone("checkpoint", checkpoint=str(tmp_path / "bert"), hidden=16)
+    with pytest.raises(EncoreError, match="write hidden: 8"):
+        start(wide, 0, tokens / "tokenizer")
+    config = tmp_path / "bert" / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"model_type": "roberta"}))
+    with pytest.raises(EncoreError, match="describes a roberta"):
+        start(backbone("checkpoint", checkpoint=str(tmp_path / "bert")), 0, tokens / "tokenizer")
+
+
+def test_a_checkpoint_that_the_hub_does_not_give_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub
+
+    from encore import checkpoints
+
+    def offline(*_: Any, **__: Any) -> str:
+        raise OSError("no network\nhere")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
+    with pytest.raises(EncoreError, match=r"'bert-base-uncased' is no folder.*no network here") as caught:
+        checkpoints.locate("bert-base-uncased")
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,113 @@
+"""Vocabularies: the same bytes in every process, known pieces, refusals."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer, models
+
+from encore import vocabulary
+from encore.errors import EncoreError
+
+# Many pairs occur equally often, so that any chance in breaking ties shows.
+TEXTS = [f"{a}{b}{c} {c}{a}{b} {b}{b}{a}" for a in "abcdefgh" for b in "ijklmnop" for c in "qrstuvwx"]
+PROGRAM = "import sys, test_vocabulary as t, encore.vocabulary as v; print(v.train({texts}, 400))"
+
+
+def trained_elsewhere(texts: str, seed: int) -> str:
+    """What a new process with another salt for its hashes trains."""
+    environment = os.environ | {"PYTHONHASHSEED": str(seed), "PYTHONPATH": os.pathsep.join(sys.path)}
+    program = [sys.executable, "-c", PROGRAM.format(texts=texts)]
+    return subprocess.run(program, capture_output=True, text=True, check=True, env=environment).stdout
+
+
+def test_every_process_trains_the_same_pieces() -> None:
+    first, second, third = (trained_elsewhere("t.TEXTS", seed) for seed in (1, 2, 3))
+    assert first == second == third
+    assert first.count(",") == 399
+
+
+def test_the_order_of_the_texts_does_not_matter() -> None:
+    assert vocabulary.train(TEXTS, 400) == vocabulary.train(TEXTS[::-1], 400)
+
+
+def merges_by_hand(words: Counter[str], size: int) -> list[str]:
+    """WordPiece training, slowly: join the most frequent pair, on ties the first by number."""
+    split = {word: [word[0], *(f"##{character}" for character in word[1:])] for word in words}
+    pieces = list(vocabulary.SPECIAL) + sorted(set("".join(words)))
+    pieces += [f"##{character}" for character in sorted(set("".join(words)))]
+    while len(pieces) < size:
+        pairs: Counter[tuple[int, int]] = Counter()
+        for word, count in words.items():
+            for left, right in zip(split[word], split[word][1:], strict=False):
+                pairs[pieces.index(left), pieces.index(right)] += count
+        best = min(pairs, key=lambda pair: (-pairs[pair], pair))
+        left, right = pieces[best[0]], pieces[best[1]]
+        pieces.append(left + right.removeprefix("##"))
+        for word, parts in split.items():
+            joined: list[str] = []
+            for part in parts:
+                if joined and (joined[-1], part) == (left, right):
+                    joined[-1] = pieces[-1]
+                else:
+                    joined.append(part)
+            split[word] = joined
+    return pieces
+
+
+def test_pieces_are_those_of_the_algorithm() -> None:
+    text = "low low low low low lower lower newest newest newest newest newest newest widest widest widest"
+    assert vocabulary.train([text], 34) == merges_by_hand(Counter(text.split()), 34)
+
+
+def test_special_tokens_come_first_and_rare_characters_last() -> None:
+    pieces = vocabulary.train(["b. a-A é"], 16)
+    assert pieces[:5] == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    assert pieces[5:] == ["-", ".", "a", "b", "e", "##a", "##b", "##e"]  # punctuation never continues a word
+
+
+def test_only_the_most_frequent_characters_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vocabulary, "CHARACTERS", 2)
+    assert vocabulary.train(["aab bac d"], 9) == [*vocabulary.SPECIAL, "a", "b", "##a", "##b"]
+
+
+def test_a_saved_tokenizer_reads_back(tmp_path: Path) -> None:
+    pieces = vocabulary.train(["A list of calls, and a list"], 60)
+    vocabulary.save(vocabulary.build(pieces), tmp_path)
+    tokenizer = vocabulary.load(tmp_path)
+    assert (tmp_path / "vocab.txt").read_text().splitlines() == pieces == vocabulary.pieces(tokenizer)
+    assert tokenizer.encode("The LIST, óf").tokens == ["[CLS]", "[UNK]", "list", ",", "of", "[SEP]"]
+    assert vocabulary.special_tokens(tokenizer, tmp_path) == (0, 1, 2, 3, 4)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(vocabulary.FILES)
+
+
+def test_a_checkpoints_tokenizer_is_kept_without_cutting(tmp_path: Path) -> None:
+    own = vocabulary.build(vocabulary.train(["many calls of a list"], 60))
+    own.enable_truncation(4)
+    own.enable_padding(length=9)
+    vocabulary.save(own, tmp_path)
+    assert len(vocabulary.load(tmp_path).encode("many calls of a list", add_special_tokens=False).ids) > 4
+    assert json.loads((tmp_path / "tokenizer_config.json").read_text())["do_lower_case"] is True
+
+
+def test_refusals(tmp_path: Path) -> None:
+    with pytest.raises(EncoreError, match=r"65536 is too large.*at most 65535"):
+        vocabulary.train([], 65_536)
+    vocabulary.check_size(65_535)
+    with pytest.raises(EncoreError, match=r"a vocabulary of 8 cannot hold the 11"):
+        vocabulary.train(["abc"], 8)
+    with pytest.raises(EncoreError, match=r"tokenizer\.json is missing"):
+        vocabulary.load(tmp_path)
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(EncoreError, match="is no tokenizer"):
+        vocabulary.load(tmp_path)
+    (tmp_path / "tokenizer.json").write_text(Tokenizer(models.BPE()).to_str())
+    with pytest.raises(EncoreError, match="not a WordPiece tokenizer"):
+        vocabulary.load(tmp_path)
+    (tmp_path / "tokenizer.json").write_text(Tokenizer(models.WordPiece({"[UNK]": 0}, unk_token="[UNK]")).to_str())
+    with pytest.raises(EncoreError, match=r"lacks \[PAD\]"):
+        vocabulary.special_tokens(vocabulary.load(tmp_path), tmp_path)
