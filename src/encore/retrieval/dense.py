@@ -91,8 +91,10 @@ def open_shards(folders: Sequence[Path], collection: Sequence[str], dimension: i
             raise EncoreError(f"shard {folder} has {shard.index.d} dimensions, queries have {dimension}; {MEND}")
     documents = [document for shard in shards for document in shard.documents]
     if len(documents) != len(collection) or set(documents) != set(collection):
-        text = f"{len(shards)} shards hold {len(documents)} documents, the collection has {len(collection)}"
-        raise EncoreError(f"{text}, or others: a shard is missing, given twice, or of another collection; {MEND}")
+        raise EncoreError(
+            f"{len(shards)} shards hold {len(documents)} documents and not the {len(collection)} of the collection "
+            "once each: a shard is missing, given twice, or of another collection; give all shards of this one"
+        )
     return shards
 
 

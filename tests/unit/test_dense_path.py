@@ -1,0 +1,203 @@
+"""From judged queries to a run: negatives, fine-tuning, encoding and search, by the programs of the workflow."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from encore import vocabulary
+from encore.collections.common import Collection, Judgment, write_collection
+from encore.errors import EncoreError
+from encore.finetuning.step import finetune
+from encore.modeling import folder, vectors
+from encore.modeling.encoder import Encoder
+from encore.modeling.shape import Shape
+from encore.provenance.manifest import record
+from encore.retrieval.dense import answer
+from encore.retrieval.encode import make_shard
+from encore.runs import Ranking, describe, read_run, write_run
+from encore.tokens import TokenStore, write_store
+
+SCRIPTS = Path(__file__).parents[2] / "workflow" / "scripts"
+NUMERICS = {"precision": "fp32", "threads": 1}
+STEP = {
+    "kind": "finetune", "collection": "c", "steps": 12, "batch": 8, "learning_rate": 2e-3, "length": 16,
+    "query_length": 8, "negatives": "bm25", "per_query": 1, "temperature": 0.1, "validate_every": 4, "source": "test",
+}  # fmt: skip
+ANIMALS, PLACES = (
+    ["cat", "dog", "owl", "fox", "bee", "ant", "cow", "hen"],
+    ["barn", "lake", "hill", "wood", "road", "roof", "cave", "den"],
+)
+
+
+def made(path, stage):
+    return record(path, stage=stage, spec={}, inputs=[])
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """64 passages, one about each animal in each place, and a query for each of them; a random model with heads."""
+    home = tmp_path_factory.mktemp("home")
+    pairs = [(animal, place) for animal in ANIMALS for place in PLACES]
+    roles = {"train": range(40), "valid": range(40, 52), "test": range(52, 64)}
+    with made(home / "collection", "collection.beir"):
+        write_collection(
+            home / "collection",
+            [
+                {"_id": f"d{i}", "title": "", "text": f"the {a} sleeps in the {p} tonight"}
+                for i, (a, p) in enumerate(pairs)
+            ],
+            [{"_id": f"q{i}", "text": f"{p} {a}"} for i, (a, p) in enumerate(pairs)],
+            {role: [Judgment(f"q{i}", f"d{i}", 1) for i in rows] for role, rows in roles.items()},
+        )
+    texts = [f"the {a} sleeps in the {p} tonight" for a, p in pairs]
+    vocabulary.save(vocabulary.build(vocabulary.train(texts, 90)), home / "tokenizer")
+    with made(home / "tokens", "tokens"):
+        write_store(Collection(home / "collection"), home / "tokenizer", home / "tokens")
+    store = TokenStore.open(home / "tokens")
+    torch.manual_seed(0)
+    shape = Shape(store.vocabulary, 1, 16, 2, 32, 16, 0.0, "mean", "cosine", None, *special(store))
+    with made(home / "start", "start"):
+        folder.save(Encoder(shape), {"mlm.bias": torch.arange(3.0)}, home / "start", store.tokenizer_folder)
+    with made(home / "run", "lucene_search"):
+        run = {f"q{i}": ranking_of(i) for i in roles["train"]}
+        write_run(home / "run" / "run.trec.gz", run, describe("fake", collection="c", split="train", retrieval=[]))
+    return home
+
+
+def special(store):
+    return store.special.pad, store.special.cls, store.special.sep
+
+
+def ranking_of(query):
+    documents = [f"d{i}" for i in np.random.default_rng(query).permutation(64)[:20]]
+    return Ranking(documents, np.linspace(9, 1, 20, dtype=np.float32))
+
+
+def program(home, name, spec, *flags):
+    command = [sys.executable, str(SCRIPTS / f"{name}.py"), "--spec", json.dumps(spec), *flags]
+    return subprocess.run(command, cwd=home, capture_output=True, text=True, check=False)
+
+
+def succeed(*arguments):
+    process = program(*arguments)
+    assert process.returncode == 0, process.stderr
+    return process.stdout
+
+
+@pytest.fixture(scope="module")
+def negatives(home):
+    spec = {"split": "train", "depth": 20, "keep": 5, "exclude_judged": True, "seed": 0}
+    succeed(home, "negatives", spec, "--run", "run", "--collection", "collection", "--output", "negatives")
+    return home / "negatives"
+
+
+@pytest.fixture(scope="module")
+def model(home, negatives):
+    spec = {"step": STEP, "seed": 0, "numerics": NUMERICS}
+    flags = "--tokens tokens --collection collection --weights start --negatives negatives --output model --state state"
+    assert "40 training queries" in succeed(home, "finetune", spec, *flags.split())
+    return home / "model"
+
+
+def tuned(home, output, **changes):
+    places = [home / name for name in ("tokens", "collection", "start", "negatives")]
+    step = {name: value for name, value in {**STEP, **changes}.items() if value is not None}
+    return finetune({"step": step, "seed": 0, "numerics": NUMERICS}, *places, output, output.parent / "state")
+
+
+def test_negatives_report_their_overlap(home, negatives):
+    spec = {"split": "train", "depth": 20, "keep": 5, "exclude_judged": True, "seed": 0}
+    flags = "--run run --collection collection --other negatives --output again"
+    succeed(home, "negatives", spec, *flags.split())
+    results = json.loads((home / "again" / "manifest.json").read_text())["results"]
+    assert (results["compared"], results["jaccard"], results["shared"]) == (40, 1.0, 1.0)
+
+
+def test_a_program_and_the_library_make_the_same_bytes(home, model, tmp_path):
+    done = tuned(home, tmp_path / "model")
+    for name in ("model.safetensors", "validation.tsv", "losses.tsv", "heads.safetensors"):
+        assert (tmp_path / "model" / name).read_bytes() == (model / name).read_bytes(), name
+    results = json.loads((model / "manifest.json").read_text())["results"]
+    expected = {"steps": 12, "examples": 96, "operations": done.operations, "best_step": done.best_step}
+    assert results == expected
+    assert not (home / "state").exists()
+
+
+def test_heads_of_pre_training_are_handed_on(model):
+    assert folder.load_heads(model)["mlm.bias"].tolist() == [0.0, 1.0, 2.0]
+
+
+def test_the_best_validation_gives_the_weights(home, model, tmp_path):
+    rows = [line.split("\t") for line in (model / "validation.tsv").read_text().splitlines()]
+    assert rows[0] == ["step", "rr@10"]
+    assert [row[0] for row in rows[1:]] == ["4", "8", "12"]
+    values = [float(row[1]) for row in rows[1:]]
+    best = json.loads((model / "manifest.json").read_text())["results"]["best_step"]
+    assert best == 4 * (1 + values.index(max(values)))
+    done = tuned(home, tmp_path / "last", validate_every=None)
+    assert done.validations == []
+    assert not (tmp_path / "last" / "validation.tsv").exists()
+
+
+SEARCH = {
+    "split": "test",
+    "queries": 5,
+    "sample": 0,
+    "depth": 7,
+    "query_length": 8,
+    "system": "ours",
+    "numerics": NUMERICS,
+}
+ENCODE = {"length": 16, "numerics": NUMERICS}
+
+
+@pytest.fixture(scope="module")
+def index(home, model):
+    said = succeed(home, "encode", ENCODE, "--model", "model", "--tokens", "tokens", "--output", "index")
+    assert "64/64 passages" in said
+    return home / "index"
+
+
+def test_a_run_has_the_queries_of_its_split_in_any_number_of_shards(home, model, index):
+    flags = ("--model", "model", "--tokens", "tokens", "--collection", "collection", "--indexes", "index")
+    assert "5 queries answered" in succeed(home, "search", SEARCH, *flags, "--output", "answer")
+    run = read_run(home / "answer" / "run.trec.gz")
+    assert len(run) == 5
+    assert set(run) <= {f"q{i}" for i in range(52, 64)}
+    assert {len(ranking) for ranking in run.values()} == {7}
+
+    shards = [home / "shards" / name for name in ("000-of-002", "001-of-002")]
+    for shard in shards:
+        make_shard(ENCODE, model, home / "tokens", shard.name, shard)
+    answer(SEARCH, model, home / "tokens", home / "collection", shards[::-1], home / "again")
+    assert (home / "again" / "run.trec.gz").read_bytes() == (home / "answer" / "run.trec.gz").read_bytes()
+
+
+def test_a_corrupted_shard_is_one_clear_line(home, model, index):
+    shutil.copytree(index, home / "broken")
+    whole = (index / "index").read_bytes()
+    (home / "broken" / "index").write_bytes(whole[:-8])
+    flags = ("--model", "model", "--tokens", "tokens", "--collection", "collection", "--indexes", "broken")
+    process = program(home, "search", SEARCH, *flags, "--output", "never")
+    assert process.returncode == 1
+    assert process.stderr.startswith(f"error: broken/index has {len(whole) - 8} bytes")
+    assert process.stderr.count("\n") == 1
+    assert not (home / "never").exists() or not list((home / "never").iterdir())
+
+
+def test_tokens_of_another_vocabulary_are_refused(home, tmp_path):
+    store = TokenStore.open(home / "tokens")
+    folder.save(Encoder(Shape(50, 1, 16, 2, 32, 16)), {}, tmp_path / "other", store.tokenizer_folder)
+    with pytest.raises(EncoreError, match=r"ids of 90 pieces, .* knows 50"):
+        vectors.load(tmp_path / "other", store)
+
+
+def test_a_wrong_field_is_named(home, tmp_path):
+    with pytest.raises(EncoreError, match="field temprature: Extra inputs"):
+        tuned(home, tmp_path / "model", temprature=1)
