@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from encore.tokens import TokenStore
 
 
+PARTS = 4  # of the queries of a batch: batches are made of documents of like length, whose queries are not
+
+
 class PairFields(PretrainStep):
     """Fields of every two-tower objective."""
 
@@ -69,23 +72,21 @@ class Pairs(Objective[F]):
         return len(example.document)
 
     def collate(self, examples: list[Any]) -> Arrays:
-        """The pairs.
+        """The pairs, from short to long queries; these come in parts, each padded to its own longest.
 
         Returns:
-            ``query_ids``, ``query_mask`` [B, Lq]; ``document_ids``, ``document_mask`` [B, L]; ``same`` [B, B] bool,
-            which documents are equal.
+            ``query_ids_<i>``, ``query_mask_<i>`` for each part of the B queries; ``document_ids``, ``document_mask``
+            [B, L]; ``same`` [B, B] bool, which documents are equal.
         """
         special = self.store.special
-        query_ids, query_mask = texts.pad([pair.query for pair in examples], self.fields.query_length, special)
-        document_ids, document_mask = texts.pad([pair.document for pair in examples], self.fields.length, special)
-        _, kind = np.unique(document_ids, axis=0, return_inverse=True)
-        return {
-            "query_ids": query_ids,
-            "query_mask": query_mask,
-            "document_ids": document_ids,
-            "document_mask": document_mask,
-            "same": kind[:, None] == kind[None, :],
-        }
+        pairs = sorted(examples, key=lambda pair: len(pair.query))
+        ids, mask = texts.pad([pair.document for pair in pairs], self.fields.length, special)
+        _, kind = np.unique(ids, axis=0, return_inverse=True)
+        batch = {"document_ids": ids, "document_mask": mask, "same": kind[:, None] == kind[None, :]}
+        for number, part in enumerate(np.array_split(np.arange(len(pairs)), min(PARTS, len(pairs)))):
+            padded = texts.pad([pairs[place].query for place in part], self.fields.query_length, special)
+            batch[f"query_ids_{number}"], batch[f"query_mask_{number}"] = padded
+        return batch
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
         """None: the linear head of the paper is the encoder's own."""
@@ -98,7 +99,8 @@ class Pairs(Objective[F]):
 
         from encore import losses
 
-        queries = encoder.embed(batch["query_ids"], batch["query_mask"])
+        parts = range(sum(name.startswith("query_ids_") for name in batch))
+        queries = torch.cat([encoder.embed(batch[f"query_ids_{i}"], batch[f"query_mask_{i}"]) for i in parts])
         documents = encoder.embed(batch["document_ids"], batch["document_mask"])
         own = torch.arange(len(queries), device=queries.device)
         loss = losses.info_nce(queries, documents, own, self.fields.temperature, batch["same"])
@@ -107,6 +109,7 @@ class Pairs(Objective[F]):
 
     def operations(self, encoder: Encoder, batch: Arrays) -> float:
         """Three forward passes' worth: the queries, the documents, their scores."""
-        towers = sum(operations.forward(encoder.shape, *batch[f"{tower}_ids"].shape) for tower in ("query", "document"))
+        inputs = [array.shape for name, array in batch.items() if "_ids" in name]
         pairs = len(batch["same"])
-        return operations.TRAINING * (towers + operations.product(pairs, encoder.dimension, pairs))
+        forward = sum(operations.forward(encoder.shape, *shape) for shape in inputs)
+        return operations.TRAINING * (forward + operations.product(pairs, encoder.dimension, pairs))
