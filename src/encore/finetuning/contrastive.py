@@ -87,7 +87,7 @@ class Contrastive(Task):
         batch = {"positive": positive, "ignored": _ignored(examples, passages)}
         rows = [example.query.row for example in examples]
         batch["query_ids"], batch["query_mask"] = self._pad(self.store.queries, rows, self.step.query_length)
-        for number, part in enumerate(np.array_split(passages, PARTS)):
+        for number, part in enumerate(np.array_split(passages, min(PARTS, len(passages)))):
             padded = self._pad(self.store.passages, part, self.step.length)
             batch[f"passage_ids_{number}"], batch[f"passage_mask_{number}"] = padded
         return batch
