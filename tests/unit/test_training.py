@@ -27,7 +27,6 @@ from encore.modeling.shape import Shape
 from encore.training import checkpoint, loop, machine
 from encore.training.loop import Trained, train
 from encore.training.progress import Point, write_curve
-from encore.training.schedule import rate, total_steps
 from encore.training.task import Task
 
 NUMERICS = {"precision": "fp32", "threads": 1}
@@ -64,6 +63,10 @@ def run(state: Path, name: str = "ict", articles: int = 16, model: Encoder | Non
 
 def equal(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
     return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def step_of(**fields: Any) -> Step:
+    return Step(**{**{key: value for key, value in STEP.items() if key != "kind"}, **fields})
 
 
 # Learning
@@ -109,32 +112,6 @@ def test_matrices_decay_and_vectors_do_not() -> None:
     named = {id(parameter): name for name, parameter in model.named_parameters()}
     assert {named[id(parameter)] for parameter in free["params"]} == vectors
     assert {named[id(parameter)] for parameter in decayed["params"]} == set(named.values()) - vectors
-
-
-# Schedule
-
-
-def step_of(**fields: Any) -> Step:
-    return Step(**{**{key: value for key, value in STEP.items() if key != "kind"}, **fields})
-
-
-def test_steps_come_from_steps_or_from_epochs_of_the_scale_or_of_the_data() -> None:
-    assert total_steps(step_of(steps=17), 100) == 17
-    assert total_steps(step_of(steps=None, epochs=3), 100) == 39
-    assert total_steps(step_of(steps=None, epochs=1.5, steps_per_epoch=10), 100) == 15
-    with pytest.raises(EncoreError, match="neither `steps` nor `epochs`"):
-        total_steps(step_of(steps=None), 100)
-
-
-def test_learning_rates_of_the_schedules() -> None:
-    linear = [rate(step_of(learning_rate=1.0, warmup=0.2), done, 10) for done in range(10)]
-    assert linear == pytest.approx([0.5, 1, 1, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8])
-    cosine = [rate(step_of(learning_rate=1.0, warmup=0, schedule="cosine"), done, 4) for done in range(5)]
-    assert cosine[0] == 1
-    assert cosine[2] == pytest.approx(0.55)
-    assert cosine[4] == pytest.approx(0.1)
-    assert rate(step_of(learning_rate=1.0, warmup=4, schedule="constant"), 1, 100) == 0.5
-    assert rate(step_of(learning_rate=1.0, warmup=4, schedule="constant"), 50, 100) == 1
 
 
 # Resuming

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from encore.errors import EncoreError
-from encore.storage import replacing
+from encore.storage import write_bytes
 
 KEPT = 2
 
@@ -20,8 +21,9 @@ def save(folder: Path, run: str, step: int, content: dict[str, Any]) -> None:
         run: what is being trained, in short; ``load`` refuses another run's checkpoints.
         content: tensors, numbers, strings, and lists and dictionaries of these.
     """
-    with replacing(folder / f"step-{step:09d}.pt") as path:
-        torch.save({"run": run, "step": step, **content}, path)
+    packed = io.BytesIO()  # a full disk then shows as what it is, not as an error of torch's
+    torch.save({"run": run, "step": step, **content}, packed)
+    write_bytes(folder / f"step-{step:09d}.pt", packed.getvalue())
     for old in _newest_first(folder)[KEPT:]:
         old.unlink(missing_ok=True)
 
