@@ -61,11 +61,17 @@ def test_tf_idf_is_that_of_the_formula(tokens: Path) -> None:
 def test_embeddings_are_those_of_a_dense_decomposition(tokens: Path) -> None:
     store = TokenStore.open(tokens)
     _, values, right = np.linalg.svd(numpy_tf_idf(store), full_matrices=False)
-    own = lsa.embeddings(store, 4, power=0.5, seed=0)
-    expected = right[:4].T * values[:4] ** 0.5
+    known, own = lsa.embeddings(store, 4, power=0.5, seed=0)
+    expected = (right[:4].T * values[:4] ** 0.5)[known]
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     np.testing.assert_allclose(own @ own.T, expected @ expected.T, atol=1e-6)
     np.testing.assert_allclose(np.abs(own), np.abs(expected), atol=1e-6)
-    assert (own[np.abs(own).argmax(axis=0), range(4)] > 0).all()
+    assert known.tolist() == sorted(set(store.sentences.ids.tolist()) - in_every_text(store))
+
+
+def in_every_text(store: TokenStore) -> set[int]:
+    """Pieces whose weight is log 1; here the full stop."""
+    return set(np.flatnonzero(lsa.counts(store).toarray().all(axis=0)).tolist())
 
 
 def test_the_randomised_decomposition_finds_a_falling_spectrum() -> None:
@@ -76,6 +82,7 @@ def test_the_randomised_decomposition_finds_a_falling_spectrum() -> None:
     values, vectors = lsa.right_singular(matrix, 10, seed=0)
     np.testing.assert_allclose(values, spectrum[:10], rtol=1e-8)
     np.testing.assert_allclose(np.abs((vectors * right[:, :10]).sum(axis=0)), 1.0, atol=1e-8)
+    assert (vectors[np.abs(vectors).argmax(axis=0), range(10)] > 0).all()
 
 
 def test_lsa_puts_words_of_a_topic_together(tokens: Path) -> None:
@@ -98,6 +105,8 @@ def test_pieces_that_no_text_has_stay_random(tokens: Path) -> None:
     chance, _ = start(backbone("random"), 0, tokens / "tokenizer")
     mask = TokenStore.open(tokens).special.mask
     assert torch.equal(encoder.word_embeddings[mask], chance.word_embeddings[mask])
+    lengths = torch.linalg.norm(encoder.word_embeddings, dim=1)
+    assert ((lengths - 1).abs() < 1e-6).sum() == len(lsa.embeddings(TokenStore.open(tokens), 8, 0.5, 0)[0])
     assert not torch.equal(encoder.word_embeddings, chance.word_embeddings)
     name = "encoder.layer.0.output.dense.weight"
     assert torch.equal(encoder.state_dict()[name], chance.state_dict()[name])

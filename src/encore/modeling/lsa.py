@@ -1,8 +1,8 @@
 """Word embeddings from latent semantic analysis: a start that knows which words occur together.
 
 X is the tf-idf matrix of texts by pieces (Deerwester et al., 1990), X = U S V^T its truncated singular value
-decomposition, and a piece's embedding its row of V S^a. The decomposition is the randomised one of Halko, Martinsson
-and Tropp (2011, Algorithms 4.4 and 5.1).
+decomposition, and a piece's embedding its row of V S^a, made one unit long: without that, frequent words drown the
+others. The decomposition is the randomised one of Halko, Martinsson and Tropp (2011, Algorithms 4.4 and 5.1).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from encore.errors import EncoreError
 from encore.tokens import TokenStore
 
 OVERSAMPLING = 16
+NOTHING = 1e-9  # lengths below are rounding
 POWERS = 4  # products with X^T X that sharpen the spectrum
 
 
@@ -68,11 +69,17 @@ def right_singular(matrix: sparse.csr_matrix, rank: int, seed: int) -> tuple[np.
     return values[:rank].numpy(), vectors * signs
 
 
-def embeddings(store: TokenStore, dimensions: int, power: float, seed: int) -> np.ndarray:
-    """V S^power, float64 [vocabulary, dimensions]; rows of pieces that no text has mean nothing."""
+def embeddings(store: TokenStore, dimensions: int, power: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of V S^power scaled to length 1, for the pieces that have one.
+
+    Returns:
+        int64 [known], the pieces that occur, though not in every text; float64 [known, dimensions].
+    """
     values, vectors = right_singular(tf_idf(counts(store)), dimensions, seed)
-    scaled: np.ndarray = vectors * values**power
-    return scaled
+    rows = vectors * values**power
+    lengths = np.linalg.norm(rows, axis=1)
+    known = np.flatnonzero(lengths > NOTHING)
+    return known, rows[known] / lengths[known, None]
 
 
 def log_unigram(frequencies: sparse.csr_matrix) -> np.ndarray:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,7 +18,7 @@ from encore.config import Backbone
 from encore.errors import EncoreError
 from encore.modeling import bert, folder, lsa
 from encore.modeling.encoder import Encoder
-from encore.modeling.heads import STANDARD_DEVIATION, initialise
+from encore.modeling.heads import initialise
 from encore.modeling.shape import Shape
 from encore.tokens import TokenStore
 
@@ -57,18 +56,16 @@ def random(shape: Shape, seed: int) -> Encoder:
 def with_lsa(encoder: Encoder, store: TokenStore, seed: int) -> dict[str, Tensor]:
     """Replace an encoder's word embeddings, and give the bias of a vocabulary head.
 
-    The embeddings are scaled to BERT's standard deviation as a whole, so that frequent directions stay longer. Pieces
-    that no text has keep their random embedding.
+    The embeddings are about one unit long, as a trained BERT's are; at BERT's initial 0.02 the random embeddings of
+    positions, which are added, hide them. Pieces without one (those that no text has) keep their random embedding.
     """
     if store.vocabulary != encoder.shape.vocabulary:
         raise EncoreError(
             f"{store.folder} has another vocabulary than the backbone; make its tokens with the same tokenizer"
         )
-    found = lsa.embeddings(store, encoder.shape.hidden, POWER, seed)
-    known = np.unique(store.sentences.ids).astype(np.int64)
-    scaled = found[known] * (STANDARD_DEVIATION / found[known].std())
+    known, rows = lsa.embeddings(store, encoder.shape.hidden, POWER, seed)
     with torch.no_grad():
-        encoder.word_embeddings[torch.from_numpy(known)] = torch.from_numpy(scaled).float()
+        encoder.word_embeddings[torch.from_numpy(known)] = torch.from_numpy(rows).float()
     return {"mlm.bias": torch.from_numpy(lsa.log_unigram(lsa.counts(store))).float()}
 
 
