@@ -1,5 +1,8 @@
 """The token store: what it holds of a small collection, with articles and without; damage refused."""
 
+import io
+import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +14,8 @@ import pytest
 from encore import bodies, vocabulary
 from encore.collections.common import Collection, Judgment, write_collection
 from encore.errors import EncoreError
-from encore.storage import sha256
+from encore.provenance import manifest
+from encore.storage import sha256, write_jsonl
 from encore.tokens import TokenStore, write_store
 
 CORPUS = [
@@ -117,8 +121,6 @@ def test_many_texts_are_written_in_parts(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("link", [{"to": "c", "anchor": 0}, {"to": "b", "anchor": 2}, {"to": "b", "anchor": -1}])
 def test_a_link_to_nowhere_is_refused(tmp_path: Path, link: dict[str, Any]) -> None:
-    from encore.storage import write_jsonl
-
     write_collection(tmp_path / "collection", CORPUS, QUERIES, QRELS, ARTICLES)
     broken = [ARTICLES[0] | {"links": [{"section": 0, "origin": "reference"} | link]}, ARTICLES[1]]
     write_jsonl(tmp_path / "collection" / "articles.jsonl.gz", broken)
@@ -146,3 +148,32 @@ def test_tokens_are_read_without_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_the_programs_make_a_store_from_a_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with manifest.record(tmp_path / "collection", stage="collection.beir", spec={}, inputs=[]):
+        write_collection(tmp_path / "collection", CORPUS, QUERIES, QRELS, ARTICLES)
+    collection, tokenizer = str(tmp_path / "collection"), str(tmp_path / "tokenizer")
+    trained = ["--spec", '{"vocabulary": 60}', "--collection", collection, "--output", tokenizer]
+    adopted = ["--spec", json.dumps({"checkpoint": tokenizer}), "--output", str(tmp_path / "adopted")]
+    stored = ["--spec", "{}", "--collection", collection, "--tokenizer", tokenizer, "--output", str(tmp_path / "store")]
+    for name, flags in (("tokenizer", trained), ("tokenizer", adopted), ("tokens", stored)):
+        assert ran(name, flags, monkeypatch) == 0
+    assert [manifest.read(tmp_path / name)["results"] for name in ("tokenizer", "adopted")] == [{"pieces": 60}] * 2
+    for name in vocabulary.FILES:
+        assert sha256(tmp_path / "tokenizer" / name) == sha256(tmp_path / "adopted" / name)
+    counts = manifest.read(tmp_path / "store")["results"]
+    assert (counts["sections"], counts["articles"], counts["links"]) == (4, 2, 2)
+    assert counts["tokens_in_passages"] == len(TokenStore.open(tmp_path / "store").passages.ids)
+    assert ran("tokenizer", ["--spec", "{}", "--output", tokenizer], monkeypatch) == 1
+
+
+def ran(name: str, flags: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
+    """The exit status of one of the programs."""
+    program = Path(__file__).parents[2] / "workflow" / "scripts" / f"{name}.py"
+    monkeypatch.setattr(sys, "argv", [str(program), *flags])
+    for stream in ("stdout", "stderr"):  # what pytest puts in their place cannot be reconfigured
+        monkeypatch.setattr(sys, stream, io.TextIOWrapper(io.BytesIO()))
+    with pytest.raises(SystemExit) as exit_:
+        runpy.run_path(str(program), run_name="__main__")
+    return int(exit_.value.code or 0)
