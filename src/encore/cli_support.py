@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn
 
 from encore.errors import EncoreError
@@ -32,3 +33,9 @@ def json_object(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise EncoreError("--spec must be a JSON object")
     return value
+
+
+def artifact(text: str) -> Path:
+    """The type of flags that name an artifact: its folder, or the manifest in it."""
+    path = Path(text)
+    return path.parent if path.name == "manifest.json" else path

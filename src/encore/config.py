@@ -4,9 +4,9 @@ These are the models; reading files and explaining mistakes is ``catalogue.py``.
 workflow is parsed twice for every SLURM job.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Positive = Annotated[int, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -31,10 +31,12 @@ class Backbone(Strict):
     intermediate: Positive = 3072
     max_length: Positive = 512
     dropout: Share = 0.1
-    pooling: Literal["cls", "mean", "content"] = Field("cls", description="[CLS], the mean of all tokens, or of non-special tokens")
+    pooling: Literal["cls", "mean", "content"] = Field(
+        "cls", description="[CLS], the mean of all tokens, or of non-special tokens"
+    )
     similarity: Literal["dot", "cosine"] = "dot"
     head: Positive | None = Field(None, description="dimension of a linear head on the pooled vector; none without")
-    source: str = Field(description="where these values come from")
+    source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
 
 
 class Step(Strict):
@@ -47,12 +49,14 @@ class Step(Strict):
     batch: Positive = Field(description="examples in one optimiser step, over all devices")
     learning_rate: float = Field(gt=0)
     warmup: float = Field(0.1, ge=0, description="share of the steps when below 1, steps otherwise")
-    schedule: Literal["linear", "cosine", "constant"] = Field("linear", description="after the warm-up; cosine ends at 10 %")
+    schedule: Literal["linear", "cosine", "constant"] = Field(
+        "linear", description="after the warm-up; cosine ends at 10 %"
+    )
     weight_decay: float = Field(0.0, ge=0)
     clip: float = Field(1.0, gt=0, description="largest norm of the gradient")
     length: Positive = Field(description="tokens of a passage or text, special tokens included")
     query_length: Positive = Field(64, description="tokens of a query, special tokens included")
-    source: str = Field(description="where these values come from")
+    source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
 
 
 class PretrainStep(Step):
@@ -75,7 +79,113 @@ class FinetuneStep(Step):
     keep: Positive = Field(30, description="negatives kept for each query")
     per_query: Positive = Field(7, description="negatives beside each positive in a batch")
     exclude_judged: bool = Field(True, description="a judged document is never a negative")
-    start: Literal["parent", "pretrained"] = Field("parent", description="whose weights: the parent's, or its last pre-trained ancestor's")
-    validate_every: Positive | None = Field(None, description="steps between validations; the best model is kept. Without: the last one")
+    start: Literal["parent", "pretrained"] = Field(
+        "parent", description="whose weights: the parent's, or its last pre-trained ancestor's"
+    )
+    validate_every: Positive | None = Field(
+        None, description="steps between validations; the best model is kept. Without: the last one"
+    )
     validation_queries: Positive = 400
     validation_pool: Positive = Field(2000, description="passages ranked at a validation, beside the queries' own")
+
+
+class System(Strict):
+    """What answers queries without being a lineage. An entry of ``systems.yaml``."""
+
+    kind: Literal["bm25"]
+    k1: float = Field(0.9, ge=0)
+    b: Share = 0.4
+    source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
+
+
+class Row(Strict):
+    """A row of a table: a system under a setting. Its id is unique in its setting."""
+
+    id: str
+    label: str
+    setting: str = ""
+    system: str = Field(description="an entry of systems.yaml, or a lineage")
+    role: Literal["baseline", "none", "control", "objective"] = "baseline"
+
+
+class Column(Strict):
+    """A column of a table: a measure, by its printed name, on a split of a dataset."""
+
+    id: str
+    label: str
+    dataset: str
+    split: str
+    measure: str
+    primary: bool = False
+
+
+class Significance(Strict):
+    """Which rows of the same setting a row is compared with."""
+
+    comparators: list[str]
+    family: Literal["holm"] = "holm"
+
+
+class Table(Strict):
+    """A grid of systems by measures. An entry of ``papers/<paper>/tables.yaml``."""
+
+    title: str
+    rows: list[Row]
+    columns: list[Column]
+    significance: Significance | None = None
+    notes: list[str] = []
+
+    @model_validator(mode="after")
+    def _name_each_row_once(self) -> "Table":
+        seen: set[tuple[str, str]] = set()
+        for row in self.rows:
+            if (row.setting, row.id) in seen:
+                raise ValueError(f"row {row.id!r} stands twice under {row.setting!r}")
+            seen.add((row.setting, row.id))
+        return self
+
+
+class Numerics(Strict):
+    """Arithmetic that can change a result: part of every model's identity."""
+
+    precision: Literal["fp32", "bf16"] = "fp32"
+    threads: Positive = Field(1, description="of a process on CPU; one gives equal bytes everywhere")
+
+
+class Scale(Strict):
+    """How the papers' experiments are brought to this run's size; empty at the papers' own."""
+
+    backbones: dict[str, str] = Field({}, description="which backbone stands for the papers' one")
+    datasets: dict[str, str] = Field({}, description="which dataset stands for the papers' one")
+    pretrain: dict[str, Any] = Field({}, description="fields of every pre-training step")
+    finetune: dict[str, Any] = Field({}, description="fields of every fine-tuning step")
+    steps: dict[str, dict[str, Any]] = Field({}, description="fields of one step, after those of its kind")
+
+
+class Execution(Strict):
+    """How a run is carried out; never part of a name or a digest."""
+
+    shards: Positive = Field(1, description="parts that a collection is encoded in")
+    java_memory_mb: Positive = Field(1024, description="heap of Lucene's Java process")
+
+
+class RunConfig(Strict):
+    """One run: complete in one file, never merged with another."""
+
+    schema_version: Literal[1]
+    title: str
+    seeds: list[int] = Field(min_length=1)
+    tables: dict[str, list[str] | Literal["all"]] = Field(description="tables to build, and which of their rows by id")
+    stand_in: bool = Field(description="the data stand in for the papers' own; verdicts say so")
+    depth: Positive = Field(1000, description="ranks of a reported run")
+    scale: Scale = Scale()
+    datasets: dict[str, dict[str, Any]] = Field({}, description="datasets of your own, as in datasets.yaml")
+    lineages: list[str] = Field([], description="models to train and evaluate beside those of the tables")
+    numerics: Numerics = Numerics()
+    execution: Execution = Execution()
+
+    @model_validator(mode="after")
+    def _name_each_seed_once(self) -> "RunConfig":
+        if len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0:
+            raise ValueError("seeds must be different and not negative")
+        return self

@@ -40,7 +40,9 @@ def replacing(path: Path) -> Iterator[Path]:
         yield temporary
         temporary.replace(path)
     except OSError as error:
-        raise EncoreError(f"cannot write {path}: {error.strerror or error}; make room or make the folder writable, then repeat") from error
+        raise EncoreError(
+            f"cannot write {path}: {error.strerror or error}; make room or make the folder writable, then repeat"
+        ) from error
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -102,4 +104,6 @@ def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
             for number, line in enumerate(file, 1):
                 yield json.loads(line)
         except (ValueError, EOFError, OSError) as error:
-            raise EncoreError(f"{path}, line {number}: not readable as JSON lines ({error}); replace the file") from error
+            raise EncoreError(
+                f"{path}, line {number}: not readable as JSON lines ({error}); replace the file"
+            ) from error

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from encore import collections
-from encore.cli_support import json_object, run
+from encore.cli_support import artifact, json_object, run
 from encore.provenance.manifest import record
 
 
@@ -13,8 +13,8 @@ def main() -> None:
     parser.add_argument(
         "--spec", type=json_object, required=True, help="what the collection's fields resolve to, as JSON"
     )
-    parser.add_argument("--source", type=Path, help="kind beir: the folder that its files lie in")
-    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--source", type=Path, nargs="?", help="kind beir: the folder that its files lie in")
+    parser.add_argument("--output", type=artifact, required=True)
     parser.add_argument("--processes", type=int, default=1, help="kind pydocs: readers of source files")
     arguments = parser.parse_args()
 

@@ -1,19 +1,18 @@
 """Encode one shard of a collection's passages into a FAISS index."""
 
 import argparse
-from pathlib import Path
 
-from encore.cli_support import json_object, run
+from encore.cli_support import artifact, json_object, run
 from encore.provenance.manifest import record
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spec", required=True, type=json_object, help="length and numerics, as JSON")
-    parser.add_argument("--model", required=True, type=Path)
-    parser.add_argument("--tokens", required=True, type=Path, help="token store of the collection")
+    parser.add_argument("--model", required=True, type=artifact)
+    parser.add_argument("--tokens", required=True, type=artifact, help="token store of the collection")
     parser.add_argument("--shard", default="000-of-001", help="which shard of how many: 000-of-001")
-    parser.add_argument("--output", required=True, type=Path)
+    parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
 
     with record(args.output, stage="encode", spec=args.spec, inputs=[args.model, args.tokens]) as facts:

@@ -1,9 +1,8 @@
 """Score a run, query by query, with two evaluators that must agree."""
 
 import argparse
-from pathlib import Path
 
-from encore.cli_support import json_object, run
+from encore.cli_support import artifact, json_object, run
 from encore.collections.common import Collection
 from encore.evaluation import judging, scores
 from encore.provenance.manifest import record
@@ -13,9 +12,9 @@ from encore.runs import read_run
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spec", required=True, type=json_object, help="splits, each with its measures by short name")
-    parser.add_argument("--run", required=True, type=Path, help="folder of the run")
-    parser.add_argument("--collection", required=True, type=Path)
-    parser.add_argument("--output", required=True, type=Path)
+    parser.add_argument("--run", required=True, type=artifact, help="folder of the run")
+    parser.add_argument("--collection", required=True, type=artifact)
+    parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
     with record(args.output, stage="evaluate", spec=args.spec, inputs=[args.run, args.collection]) as facts:
         found = judging.judge(read_run(args.run / "run.trec.gz"), Collection(args.collection), args.spec)

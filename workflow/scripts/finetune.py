@@ -4,18 +4,18 @@ import argparse
 import shutil
 from pathlib import Path
 
-from encore.cli_support import json_object, run
+from encore.cli_support import artifact, json_object, run
 from encore.provenance.manifest import record
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spec", required=True, type=json_object, help="step, seed and numerics, as JSON")
-    parser.add_argument("--tokens", required=True, type=Path, help="token store of the step's collection")
-    parser.add_argument("--collection", required=True, type=Path, help="its queries and judgments")
-    parser.add_argument("--weights", required=True, type=Path, help="model to go on from")
-    parser.add_argument("--negatives", required=True, type=Path)
-    parser.add_argument("--output", required=True, type=Path, help="folder of the new model")
+    parser.add_argument("--tokens", required=True, type=artifact, help="token store of the step's collection")
+    parser.add_argument("--collection", required=True, type=artifact, help="its queries and judgments")
+    parser.add_argument("--weights", required=True, type=artifact, help="model to go on from")
+    parser.add_argument("--negatives", required=True, type=artifact)
+    parser.add_argument("--output", required=True, type=artifact, help="folder of the new model")
     parser.add_argument("--state", required=True, type=Path, help="checkpoints, removed when the model is written")
     args = parser.parse_args()
 

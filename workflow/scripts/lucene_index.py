@@ -2,9 +2,8 @@
 
 import argparse
 import time
-from pathlib import Path
 
-from encore.cli_support import json_object, run
+from encore.cli_support import artifact, json_object, run
 from encore.collections.common import Collection
 from encore.provenance.manifest import record
 from encore.retrieval.lucene import build_index
@@ -13,9 +12,9 @@ from encore.retrieval.lucene import build_index
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spec", required=True, type=json_object, help="the collection's name")
-    parser.add_argument("--collection", required=True, type=Path)
+    parser.add_argument("--collection", required=True, type=artifact)
     parser.add_argument("--memory-mb", type=int, default=1024, help="Java's heap")
-    parser.add_argument("--output", required=True, type=Path)
+    parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
     started = time.time()
     with record(args.output, stage="lucene_index", spec=args.spec, inputs=[args.collection]) as facts:

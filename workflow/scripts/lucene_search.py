@@ -2,9 +2,8 @@
 
 import argparse
 import time
-from pathlib import Path
 
-from encore.cli_support import json_object, run
+from encore.cli_support import artifact, json_object, run
 from encore.collections.common import Collection, topics
 from encore.provenance.manifest import record
 from encore.retrieval.lucene import Bm25, search
@@ -14,11 +13,11 @@ from encore.runs import describe, write_run
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spec", required=True, type=json_object, help="k1, b, depth, split, queries, sample, system")
-    parser.add_argument("--index", required=True, type=Path)
-    parser.add_argument("--collection", required=True, type=Path)
+    parser.add_argument("--index", required=True, type=artifact)
+    parser.add_argument("--collection", required=True, type=artifact)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--memory-mb", type=int, default=1024, help="Java's heap")
-    parser.add_argument("--output", required=True, type=Path)
+    parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
     spec, started = args.spec, time.time()
     with record(args.output, stage="lucene_search", spec=spec, inputs=[args.index, args.collection]) as facts:

@@ -2,9 +2,8 @@
 
 import argparse
 from dataclasses import asdict, replace
-from pathlib import Path
 
-from encore.cli_support import json_object, run
+from encore.cli_support import artifact, json_object, run
 from encore.collections.common import Collection
 from encore.finetuning import negatives
 from encore.provenance.manifest import record
@@ -14,10 +13,10 @@ from encore.runs import read_run
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spec", required=True, type=json_object, help="split, depth, keep, exclude_judged, seed")
-    parser.add_argument("--run", required=True, type=Path, help="folder of the run over the split's queries")
-    parser.add_argument("--collection", required=True, type=Path)
-    parser.add_argument("--other", type=Path, help="folder of other negatives, to report the overlap with")
-    parser.add_argument("--output", required=True, type=Path)
+    parser.add_argument("--run", required=True, type=artifact, help="folder of the run over the split's queries")
+    parser.add_argument("--collection", required=True, type=artifact)
+    parser.add_argument("--other", type=artifact, help="folder of other negatives, to report the overlap with")
+    parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
     recipe = {name: args.spec[name] for name in ("depth", "keep", "exclude_judged", "seed")}
     inputs = [args.run, args.collection, *([args.other] if args.other else [])]

@@ -11,9 +11,11 @@ from encore.provenance import manifest
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spec", type=cli_support.json_object, required=True, help="step, seed and numerics, as JSON")
-    parser.add_argument("--tokens", type=Path, required=True, help="token store of the step's collection")
-    parser.add_argument("--weights", type=Path, required=True, help="model to go on from")
-    parser.add_argument("--output", type=Path, required=True, help="folder of the new model")
+    parser.add_argument(
+        "--tokens", type=cli_support.artifact, required=True, help="token store of the step's collection"
+    )
+    parser.add_argument("--weights", type=cli_support.artifact, required=True, help="model to go on from")
+    parser.add_argument("--output", type=cli_support.artifact, required=True, help="folder of the new model")
     parser.add_argument("--state", type=Path, required=True, help="checkpoints, removed when the model is written")
     arguments = parser.parse_args()
 

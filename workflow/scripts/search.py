@@ -1,9 +1,8 @@
 """Encode the queries of a split and search all shards of a collection exactly."""
 
 import argparse
-from pathlib import Path
 
-from encore.cli_support import json_object, run
+from encore.cli_support import artifact, json_object, run
 from encore.provenance.manifest import record
 
 SPEC = "split, queries, sample, depth, query_length, numerics and system, as JSON"
@@ -12,11 +11,11 @@ SPEC = "split, queries, sample, depth, query_length, numerics and system, as JSO
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spec", required=True, type=json_object, help=SPEC)
-    parser.add_argument("--model", required=True, type=Path)
-    parser.add_argument("--tokens", required=True, type=Path, help="token store of the collection")
-    parser.add_argument("--collection", required=True, type=Path)
-    parser.add_argument("--indexes", required=True, type=Path, nargs="+", help="its shards, in any order")
-    parser.add_argument("--output", required=True, type=Path)
+    parser.add_argument("--model", required=True, type=artifact)
+    parser.add_argument("--tokens", required=True, type=artifact, help="token store of the collection")
+    parser.add_argument("--collection", required=True, type=artifact)
+    parser.add_argument("--indexes", required=True, type=artifact, nargs="+", help="its shards, in any order")
+    parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
 
     inputs = [args.model, args.tokens, args.collection, *args.indexes]

@@ -1,11 +1,10 @@
 """Make the model that a lineage starts from: random, with embeddings of a corpus, or a checkpoint's."""
 
 import argparse
-from pathlib import Path
 
 import torch
 
-from encore.cli_support import json_object, run
+from encore.cli_support import artifact, json_object, run
 from encore.config import Backbone
 from encore.modeling import folder
 from encore.modeling.start import start
@@ -15,9 +14,9 @@ from encore.provenance.manifest import record
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spec", required=True, type=json_object, help="backbone, seed, numerics")
-    parser.add_argument("--tokenizer", required=True, type=Path)
-    parser.add_argument("--tokens", type=Path, help="token store of the corpus, for `start: lsa`")
-    parser.add_argument("--output", required=True, type=Path)
+    parser.add_argument("--tokenizer", required=True, type=artifact)
+    parser.add_argument("--tokens", type=artifact, nargs="?", help="token store of the corpus, for `start: lsa`")
+    parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
     backbone = Backbone.model_validate(args.spec["backbone"])
     torch.set_num_threads(int(args.spec.get("numerics", {}).get("threads", 1)))

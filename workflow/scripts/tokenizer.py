@@ -1,11 +1,10 @@
 """Train a WordPiece tokenizer on a collection's bodies and training queries, or take a checkpoint's own."""
 
 import argparse
-from pathlib import Path
 
 from encore import checkpoints, vocabulary
 from encore.bodies import vocabulary_texts
-from encore.cli_support import json_object, run
+from encore.cli_support import artifact, json_object, run
 from encore.collections.common import Collection
 from encore.errors import EncoreError
 from encore.provenance.manifest import record
@@ -14,8 +13,8 @@ from encore.provenance.manifest import record
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spec", required=True, type=json_object, help="vocabulary (a size), or checkpoint")
-    parser.add_argument("--collection", type=Path, help="folder of the texts to train on")
-    parser.add_argument("--output", required=True, type=Path)
+    parser.add_argument("--collection", type=artifact, nargs="?", help="folder of the texts to train on")
+    parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
     checkpoint = args.spec.get("checkpoint")
     if checkpoint is None and args.collection is None:

@@ -1,9 +1,8 @@
 """Tokenise a collection into a token store."""
 
 import argparse
-from pathlib import Path
 
-from encore.cli_support import json_object, run
+from encore.cli_support import artifact, json_object, run
 from encore.collections.common import Collection
 from encore.provenance.manifest import record
 from encore.tokens import write_store
@@ -12,9 +11,9 @@ from encore.tokens import write_store
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spec", required=True, type=json_object)
-    parser.add_argument("--collection", required=True, type=Path)
-    parser.add_argument("--tokenizer", required=True, type=Path)
-    parser.add_argument("--output", required=True, type=Path)
+    parser.add_argument("--collection", required=True, type=artifact)
+    parser.add_argument("--tokenizer", required=True, type=artifact)
+    parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
     with record(args.output, stage="tokens", spec=args.spec, inputs=[args.collection, args.tokenizer]) as facts:
         counts = facts["results"] = write_store(Collection(args.collection), args.tokenizer, args.output)

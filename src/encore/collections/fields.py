@@ -23,6 +23,10 @@ class CollectionFields(Strict):
 
     splits: dict[str, Split] = Field(description="the splits that are used, by name")
 
+    absent: dict[str, str] = Field(
+        {}, description="splits that tables may name and this collection cannot have, with the reason"
+    )
+
     def resolve(self) -> dict[str, Any]:
         """All that decides the collection's content: the spec that its digest is taken of. Measures do not."""
         raise NotImplementedError

@@ -41,7 +41,10 @@ def record(output: Path, *, stage: str, spec: dict[str, Any], inputs: Sequence[P
     facts: dict[str, Any] = {}
     yield facts
     results = facts.pop("results", {})
-    write_json(output / "run.json", {"stage": stage, **_surroundings(stage), "seconds": round(time.time() - started, 2), **facts})
+    write_json(
+        output / "run.json",
+        {"stage": stage, **_surroundings(stage), "seconds": round(time.time() - started, 2), **facts},
+    )
     write_json(
         output / MANIFEST,
         {
@@ -63,7 +66,9 @@ def read(folder: Path) -> dict[str, Any]:
     """An artifact's manifest."""
     path = folder / MANIFEST
     if not path.is_file():
-        raise EncoreError(f"{path} is missing: the artifact was not finished or was removed; run snakemake for it again")
+        raise EncoreError(
+            f"{path} is missing: the artifact was not finished or was removed; run snakemake for it again"
+        )
     try:
         manifest: dict[str, Any] = json.loads(path.read_text())
     except ValueError as error:
@@ -116,7 +121,9 @@ def _surroundings(stage: str) -> dict[str, Any]:
 def _commit() -> str | None:
     """The commit that ran, with ``+`` for uncommitted changes; None outside a git checkout."""
     try:
-        commit = subprocess.run(["git", "describe", "--always", "--dirty=+", "--abbrev=12"], capture_output=True, text=True, check=True)
+        commit = subprocess.run(
+            ["git", "describe", "--always", "--dirty=+", "--abbrev=12"], capture_output=True, text=True, check=True
+        )
     except (OSError, subprocess.CalledProcessError):
         return None
     return commit.stdout.strip()

@@ -47,12 +47,12 @@ class Measured:
 
 
 def measure(row: Row, column: Column) -> Measured | None:
-    """Read a cell's scores; None for a row that was not run.
+    """Read a cell's scores; None for a row that was not run, or a column that the collection cannot have.
 
     Raises:
         EncoreError: scores lack the measure, or two seeds were judged on different queries.
     """
-    if not row.seeds:
+    if not row.seeds or not column.collection:
         return None
     scored = [_one(Path(seed.scores), column) for seed in row.seeds]
     for seed, one in zip(row.seeds, scored, strict=True):

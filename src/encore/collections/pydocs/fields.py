@@ -33,7 +33,7 @@ class PydocsFields(CollectionFields):
             EncoreError: a package is not installed.
         """
         return {
-            **self.model_dump(exclude={"packages", "splits"}),
+            **self.model_dump(exclude={"packages", "splits", "absent"}),
             "python": sources.python_version(),
             "packages": {name: sources.version(name) for name in sorted(set(self.packages))},
         }

@@ -1,0 +1,37 @@
+"""Encore: from raw text to every table. This file is the table of contents."""
+
+import sys
+from pathlib import Path
+
+from snakemake.utils import min_version
+
+min_version("9.20")
+
+# The library is importable here and in every job, installed or not, and jobs use the Python that runs Snakemake.
+sys.path.insert(0, str(Path(workflow.basedir) / "src"))
+shell.prefix(f"export PATH={Path(sys.executable).parent}:$PATH PYTHONPATH={Path(workflow.basedir) / 'src'}; ")
+
+
+# A run's configuration is complete: one given with --configfile replaces the default, it is never merged.
+if not workflow.configfiles:
+
+    configfile: "config/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/corpus.smk"
+include: "workflow/rules/pretrain.smk"
+include: "workflow/rules/finetune.smk"
+include: "workflow/rules/index.smk"
+include: "workflow/rules/retrieve.smk"
+include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/tables.smk"
+include: "workflow/rules/audit.smk"
+
+
+rule all:
+    """Everything that the configuration declares."""
+    default_target: True
+    input:
+        everything(),
+    localrule: True

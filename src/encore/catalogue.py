@@ -1,0 +1,141 @@
+"""What can be named (backbones, steps, datasets, systems, tables), read from ``config/`` and checked whole.
+
+Every mistake is said in one line with its file, its place and the nearest right name.
+"""
+
+import difflib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from encore.config import Backbone, RunConfig, Step, System, Table
+from encore.errors import EncoreError
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Every entry that a run can name. Steps stay plain until a scale and a lineage's overrides are applied."""
+
+    backbones: dict[str, Backbone]
+    steps: dict[str, dict[str, Any]]
+    datasets: dict[str, Any]
+    systems: dict[str, System]
+    tables: dict[str, Table]
+    read_step: Callable[[dict[str, Any]], Step]
+    read_dataset: Callable[[dict[str, Any]], Any]
+
+
+def read_run(path: Path, given: dict[str, Any] | None = None) -> RunConfig:
+    """A run's configuration, from its file or from what Snakemake has already read of it."""
+    return checked(RunConfig, given if given is not None else read_yaml(path), str(path))
+
+
+def read_catalogue(
+    folder: Path, read_step: Callable[[dict[str, Any]], Step], read_dataset: Callable[[dict[str, Any]], Any]
+) -> Catalogue:
+    """Read ``config/``.
+
+    Args:
+        read_step: checks a step's fields; knows the objectives, which this layer does not.
+        read_dataset: checks a dataset's fields; knows the kinds of collections.
+
+    Raises:
+        EncoreError: a file is missing or wrong; one line with file, place and mend.
+    """
+    backbones = _entries(folder / "backbones.yaml", lambda value, place: checked(Backbone, value, place))
+    steps = _entries(folder / "steps.yaml", lambda value, place: value)
+    for name, step in steps.items():
+        explained(read_step, step, f"{folder}/steps.yaml: {name}")
+    datasets = _entries(folder / "datasets.yaml", lambda value, place: explained(read_dataset, value, place))
+    systems = _entries(folder / "systems.yaml", lambda value, place: checked(System, value, place))
+    tables: dict[str, Table] = {}
+    for path in sorted((folder / "papers").glob("*/tables.yaml")):
+        tables |= {
+            _table_name(path.parent.name, name): table
+            for name, table in _entries(path, lambda value, place: checked(Table, value, place)).items()
+        }
+    return Catalogue(backbones, steps, datasets, systems, tables, read_step, read_dataset)
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """A YAML mapping; broken YAML is refused with its line."""
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise EncoreError(f"{path} is missing; restore it from the repository") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise EncoreError(f"{path} is not YAML: {' '.join(str(error).split())[:200]}") from error
+    if not isinstance(content, dict):
+        raise EncoreError(f"{path} must hold a mapping of names")
+    return content
+
+
+def checked(model: type[M], value: Any, place: str) -> M:
+    """Validate a mapping; the first mistake in one line."""
+    return explained(model.model_validate, value, place)
+
+
+T = TypeVar("T")
+
+
+def explained(read: Callable[[Any], T], value: Any, place: str) -> T:
+    """Call ``read`` and turn its complaint into one line that starts with the place."""
+    try:
+        return read(value)
+    except ValidationError as error:
+        raise EncoreError(f"{place}{_first(error)}") from error
+    except EncoreError as error:
+        raise EncoreError(f"{place}: {error}") from error
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """``; did you mean …?`` for a wrong name, or the list of the known ones when none is near."""
+    names = sorted(map(str, known))
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(near)}?" if near else f"; known are {', '.join(names) or 'none'}"
+
+
+def _entries(path: Path, read: Callable[[Any, str], T]) -> dict[str, T]:
+    return {str(name): read(value, f"{path}: {name}") for name, value in read_yaml(path).items()}
+
+
+def _table_name(paper: str, name: str) -> str:
+    """Our own tables drop the folder: ``table1``; a paper's keep it: ``costa/table1``."""
+    return name if paper == "encore" else f"{paper}/{name}"
+
+
+def _first(error: ValidationError) -> str:
+    """The first mistake of a validation: where, what, and for a wrong key the nearest right one."""
+    mistake = error.errors()[0]
+    place = "".join(f".{part}" for part in mistake["loc"] if not str(part).startswith("function-"))
+    if mistake["type"] == "extra_forbidden":
+        known = _fields_beside(error, mistake["loc"])
+        return f"{place}: unknown key{nearest(str(mistake['loc'][-1]), known) if known else '; remove it'}"
+    if mistake["type"] == "missing":
+        return f"{place}: is required; add it"
+    return f"{place}: {mistake['msg'][:1].lower()}{mistake['msg'][1:]} (found {str(mistake['input'])[:60]!r})"
+
+
+def _fields_beside(error: ValidationError, loc: tuple[int | str, ...]) -> list[str]:
+    """Names of the fields that could stand where an unknown key stands."""
+    model = _models().get(error.title)
+    for part in loc[:-1]:
+        annotation = model.model_fields[part].annotation if model and part in model.model_fields else None
+        model = annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
+    return list(model.model_fields) if model else []
+
+
+def _models() -> dict[str, type[BaseModel]]:
+    found: dict[str, type[BaseModel]] = {}
+    waiting: list[type[BaseModel]] = [BaseModel]
+    while waiting:
+        for child in waiting.pop().__subclasses__():
+            found[child.__name__] = child
+            waiting.append(child)
+    return found

@@ -1,0 +1,419 @@
+"""The plan: every artifact that a configuration makes, with its spec, its folder and what it is made from.
+
+A folder's name ends with the digest of its spec, and a spec names the folders it is made from: so a name stands for
+everything upstream of it. Order of resolution: catalogue, then scale, then the lineage's own overrides.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from encore import lineage as naming
+from encore.catalogue import Catalogue, explained, nearest
+from encore.config import Backbone, FinetuneStep, PretrainStep, RunConfig, Step, System
+from encore.errors import EncoreError
+from encore.lineage import Lineage, StepName
+from encore.storage import digest
+
+LONGEST_NAME = 100
+Spec = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A folder of results: the stage that makes it, with which spec, from which other folders (by role)."""
+
+    stage: str
+    folder: str
+    spec: Spec
+    inputs: dict[str, "Artifact"] = field(default_factory=dict)
+    source: str | None = None  # a folder of the user's that is read, never part of the identity
+
+    @property
+    def name(self) -> str:
+        """The last part of the folder: what specs of other artifacts call it."""
+        return self.folder.rsplit("/", 1)[-1]
+
+    @property
+    def manifest(self) -> str:
+        return f"{self.folder}/manifest.json"
+
+    def ancestors(self) -> Iterator["Artifact"]:
+        """This artifact after all that it is made from; one that is reached twice comes twice."""
+        for parent in self.inputs.values():
+            yield from parent.ancestors()
+        yield self
+
+
+class Plan:
+    """What one run configuration makes of the catalogue."""
+
+    def __init__(self, config: RunConfig, catalogue: Catalogue, impl: Callable[[str], int]) -> None:
+        self.config = config
+        self.catalogue = catalogue
+        self._impl = impl
+        self._made: dict[str, Artifact] = {}
+        self._models: dict[tuple[str, int], Artifact] = {}
+        self._steps: dict[StepName, Step] = {}
+        self._collections: dict[str, Artifact] = {}
+        self._datasets = _with_own_datasets(config, catalogue)
+        self._check_scale()
+
+    # Texts
+
+    def dataset_name(self, name: str) -> str:
+        """The dataset that stands for ``name`` at this scale."""
+        standing = self.config.scale.datasets.get(name, name)
+        if standing not in self._datasets:
+            raise EncoreError(
+                f"dataset {standing!r} is not in datasets.yaml nor in the run's `datasets:`{nearest(standing, self._datasets)}"
+            )
+        return standing
+
+    def dataset(self, name: str) -> Any:
+        """The fields of the dataset that stands for ``name``."""
+        return self._datasets[self.dataset_name(name)]
+
+    def collection(self, dataset: str) -> Artifact:
+        """A dataset in the common form."""
+        name, fields = self.dataset_name(dataset), self.dataset(dataset)
+        if name not in self._collections:
+            stage = f"collection.{fields.kind}"
+            spec = {"impl": self._impl(stage), **fields.resolve()}
+            self._collections[name] = self._make(stage, f"collections/{name}", spec, {}, getattr(fields, "path", None))
+        return self._collections[name]
+
+    def tokenizer(self, backbone: Backbone) -> Artifact:
+        """The vocabulary that a backbone reads: a checkpoint's own, or one trained on its texts."""
+        impl = self._impl("tokenizer")
+        if backbone.checkpoint is not None:
+            return self._make(
+                "tokenizer", "tokenizers/checkpoint", {"impl": impl, "checkpoint": backbone.checkpoint}, {}
+            )
+        texts = self.collection(_required(backbone.collection, "collection", "a backbone without a checkpoint"))
+        size = _required(backbone.vocabulary, "vocabulary", "a backbone without a checkpoint")
+        spec = {"impl": impl, "vocabulary": size, "collection": texts.name}
+        return self._make("tokenizer", f"tokenizers/wordpiece-{size}", spec, {"collection": texts})
+
+    def tokens(self, dataset: str, backbone: Backbone) -> Artifact:
+        """A dataset's texts as token ids of a backbone's vocabulary."""
+        inputs = {"collection": self.collection(dataset), "tokenizer": self.tokenizer(backbone)}
+        spec = {"impl": self._impl("tokens"), **_names(inputs)}
+        return self._make("tokens", f"tokens/{self.dataset_name(dataset)}", spec, inputs)
+
+    # Models
+
+    def lineage(self, text: str) -> Lineage:
+        """Read a lineage, with the backbone that stands for the named one, and check every name in it.
+
+        Raises:
+            EncoreError: bad spelling, an unknown backbone, step or field, or an override that changes nothing.
+        """
+        read = naming.parse(text)
+        lineage = Lineage(self.config.scale.backbones.get(read.backbone, read.backbone), read.steps)
+        if lineage.backbone not in self.catalogue.backbones:
+            known = self.catalogue.backbones
+            raise EncoreError(
+                f"lineage {text!r}: unknown backbone {lineage.backbone!r}{nearest(lineage.backbone, known)}"
+            )
+        for step in lineage.steps:
+            explained(self.step, step, f"lineage {text!r}")
+        return lineage
+
+    def step(self, named: StepName) -> Step:
+        """The fields of a step: catalogue, then scale, then the name's overrides."""
+        if named not in self._steps:
+            self._steps[named] = self._read_step(named)
+        return self._steps[named]
+
+    def _read_step(self, named: StepName) -> Step:
+        scaled = self._scaled(named.name)
+        known = self.catalogue.read_step(scaled)
+        for key, value in named.values().items():
+            fields = type(known).model_fields
+            if key not in fields:
+                raise EncoreError(f"step {named.name!r} has no field {key!r}{nearest(key, fields)}")
+            if isinstance(getattr(known, key), list | tuple | dict):
+                raise EncoreError(f"step {named.name!r}: {key!r} is a list; give it an entry of its own in steps.yaml")
+            if getattr(known, key) == value:
+                raise EncoreError(
+                    f"step {named.name!r}: {key}={naming.spelled(value)} is its value already; leave it out"
+                )
+        step = self.catalogue.read_step({**scaled, **named.values()})
+        return step.model_copy(update={"collection": self.dataset_name(step.collection)})
+
+    def model(self, lineage: Lineage, seed: int) -> Artifact:
+        """The model that a lineage ends with, under one seed."""
+        key = (str(lineage), seed)
+        if key not in self._models:
+            self._models[key] = self._step_model(lineage, seed) if lineage.steps else self._start_model(lineage, seed)
+        return self._models[key]
+
+    def _start_model(self, lineage: Lineage, seed: int) -> Artifact:
+        backbone = self.catalogue.backbones[lineage.backbone]
+        inputs = {"tokenizer": self.tokenizer(backbone)}
+        if backbone.start == "lsa":
+            inputs["tokens"] = self.tokens(_required(backbone.collection, "collection", "an LSA start"), backbone)
+        fields = backbone.model_dump(mode="json", exclude_defaults=True)
+        spec = {"impl": self._impl("start"), "backbone": fields, **self._chance(seed), **_names(inputs)}
+        return self._make("start", _model_folder(lineage, seed), spec, inputs)
+
+    def _step_model(self, lineage: Lineage, seed: int) -> Artifact:
+        step = self.step(lineage.steps[-1])
+        backbone = self.catalogue.backbones[lineage.backbone]
+        inputs = {
+            "tokens": self.tokens(step.collection, backbone),
+            "weights": self.model(self._weights(lineage, step), seed),
+        }
+        impl: Any = self._impl(step.kind)  # type: ignore[attr-defined]
+        if isinstance(step, PretrainStep):
+            impl = [impl, self._impl(f"pretrain.{step.objective}")]
+        if isinstance(step, FinetuneStep):
+            inputs["collection"] = self.collection(step.collection)
+            inputs["negatives"] = self.negatives(lineage.parent, step, seed)
+        fields = step.model_dump(mode="json", exclude_defaults=True)
+        spec = {"impl": impl, "step": fields, **self._chance(seed), **_names(inputs)}
+        return self._make(str(fields["kind"]), _model_folder(lineage, seed), spec, inputs)
+
+    def _weights(self, lineage: Lineage, step: Step) -> Lineage:
+        """Whose weights the last step goes on from: the parent's, or the last pre-trained ancestor's."""
+        parent = lineage.parent
+        if isinstance(step, FinetuneStep) and step.start == "pretrained":
+            while parent.steps and isinstance(self.step(parent.steps[-1]), FinetuneStep):
+                parent = parent.parent
+        return parent
+
+    # Runs
+
+    def negatives(self, parent: Lineage, step: FinetuneStep, seed: int) -> Artifact:
+        """Negatives for a fine-tuning step, from BM25 or from its parent's own run over the training queries."""
+        sample = {"queries": step.queries, "sample": step.sample}
+        if step.negatives == "bm25":
+            run = self.bm25_run("bm25", step.collection, "train", depth=step.depth, **sample)
+        else:
+            run = self.dense_run(parent, seed, step.collection, "train", depth=step.depth, **sample)
+        inputs = {"run": run, "collection": self.collection(step.collection)}
+        recipe = {"depth": step.depth, "keep": step.keep, "exclude_judged": step.exclude_judged, "seed": seed}
+        spec = {"impl": self._impl("negatives"), "split": "train", **recipe, **_names(inputs)}
+        system, topics = run.folder.split("/")[-2:]
+        return self._make("negatives", f"negatives/{system}/{topics.rsplit('-', 1)[0]}", spec, inputs)
+
+    def bm25_run(
+        self, system: str, dataset: str, split: str, *, depth: int, queries: int | None = None, sample: int = 0
+    ) -> Artifact:
+        """A BM25 run over the queries of a split."""
+        fields = self.system(system)
+        collection = self.collection(dataset)
+        index_spec = {"impl": self._impl("lucene_index"), "collection": collection.name}
+        index_folder = f"indexes/lucene/{self.dataset_name(dataset)}"
+        index = self._make("lucene_index", index_folder, index_spec, {"collection": collection})
+        impl = self._impl("lucene_search")
+        model = {"k1": fields.k1, "b": fields.b}
+        name = f"{system}-{digest([impl, model])}"
+        topics = {"split": split, "queries": queries, "sample": sample, "depth": depth}
+        inputs = {"index": index, "collection": collection}
+        spec = {"impl": impl, **model, **topics, "system": name, **_names(inputs)}
+        return self._make(
+            "lucene_search", f"runs/{name}/{_topics_name(self.dataset_name(dataset), split, queries)}", spec, inputs
+        )
+
+    def dense_run(
+        self,
+        lineage: Lineage,
+        seed: int,
+        dataset: str,
+        split: str,
+        *,
+        depth: int,
+        queries: int | None = None,
+        sample: int = 0,
+    ) -> Artifact:
+        """A lineage's run over the queries of a split."""
+        model, shards = self.model(lineage, seed), self.shards(lineage, seed, dataset)
+        backbone = self.catalogue.backbones[lineage.backbone]
+        inputs = {"model": model, "tokens": self.tokens(dataset, backbone), "collection": self.collection(dataset)}
+        named = _names(inputs)
+        inputs |= {f"shard{number}": shard for number, shard in enumerate(shards)}
+        topics = {
+            "split": split,
+            "queries": queries,
+            "sample": sample,
+            "depth": depth,
+            "query_length": self._lengths(lineage)[1],
+        }
+        spec = {"impl": self._impl("search"), **topics, "numerics": self._numerics(), "system": model.name, **named}
+        spec["index"] = shards[0].folder.split("/")[-2]
+        return self._make(
+            "search", f"runs/{model.name}/{_topics_name(self.dataset_name(dataset), split, queries)}", spec, inputs
+        )
+
+    def shards(self, lineage: Lineage, seed: int, dataset: str) -> list[Artifact]:
+        """A dataset's vectors; the number of shards is execution, so it is in their names but in no digest."""
+        model, backbone = self.model(lineage, seed), self.catalogue.backbones[lineage.backbone]
+        inputs = {"model": model, "tokens": self.tokens(dataset, backbone)}
+        spec = {
+            "impl": self._impl("encode"),
+            "length": self._lengths(lineage)[0],
+            "numerics": self._numerics(),
+            **_names(inputs),
+        }
+        folder = f"results/indexes/{model.name}/{self.dataset_name(dataset)}-{digest(spec)}"
+        count = self.config.execution.shards
+        return [self._keep(Artifact("encode", f"{folder}/{n:03d}-of-{count:03d}", spec, inputs)) for n in range(count)]
+
+    def scores(self, system: str, seed: int | None, dataset: str, split: str) -> Artifact:
+        """The measures of a system's run, for every split that shares the run's queries.
+
+        ``seed`` is None for a system without chance in it.
+        """
+        splits = self.dataset(dataset).splits
+        topics = splits[split].topics or split
+        if seed is None:
+            run = self.bm25_run(system, dataset, topics, depth=self.config.depth)
+        else:
+            run = self.dense_run(self.lineage(system), seed, dataset, topics, depth=self.config.depth)
+        measures = {
+            name: kept.measures for name, kept in splits.items() if (kept.topics or name) == topics and kept.measures
+        }
+        inputs = {"run": run, "collection": self.collection(dataset)}
+        spec = {"impl": self._impl("evaluate"), "splits": measures, **_names(inputs)}
+        folder = f"scores/{run.folder.split('/')[-2]}/{self.dataset_name(dataset)}.{topics}"
+        return self._make("evaluate", folder, spec, inputs)
+
+    def system(self, name: str) -> System:
+        """An entry of systems.yaml."""
+        if name not in self.catalogue.systems:
+            raise EncoreError(f"system {name!r} is not in systems.yaml{nearest(name, self.catalogue.systems)}")
+        return self.catalogue.systems[name]
+
+    # Finding
+
+    def models_after(self, kind: str) -> str:
+        """A regular expression of the folders of models whose last step is of a kind."""
+        last = _alternatives(name for name, step in self.catalogue.steps.items() if step["kind"] == kind)
+        return rf"[a-z0-9_.=~+-]*\+{last}(?:~[a-z0-9_.=~-]*)?-s\d+-[0-9a-f]{{8}}"
+
+    def systems(self, kind: str) -> str:
+        """A regular expression of the folders of systems that are no lineages, of a kind."""
+        names = _alternatives(name for name, system in self.catalogue.systems.items() if system.kind == kind)
+        return rf"{names}-[0-9a-f]{{8}}"
+
+    def artifacts(self) -> dict[str, Artifact]:
+        """Every artifact that has been asked for, by folder; made from come before made of."""
+        return self._made
+
+    def find(self, folder: str) -> Artifact:
+        """The artifact in a folder, declared or named by a lineage.
+
+        Raises:
+            EncoreError: no configuration of this run makes it; says what is near.
+        """
+        if folder not in self._made:
+            self._explore(folder)
+        if folder not in self._made:
+            raise EncoreError(f"{folder} is nothing that this configuration makes{nearest(folder, self._made)}")
+        return self._made[folder]
+
+    def _explore(self, folder: str) -> None:
+        """Make the plan of a lineage that only the folder's name knows, and of all that follows from it."""
+        system = folder.split("/")[2] if folder.count("/") >= 2 else ""
+        text, _, rest = system.rpartition("-s")
+        seed = rest.split("-")[0]
+        if not text or not seed.isdigit():
+            return
+        lineage = self.lineage(text)
+        model = self.model(lineage, int(seed))
+        if model.name != system:
+            raise EncoreError(f"{system} was made by another configuration; under this one the lineage is {model.name}")
+        for name in self.catalogue.steps:
+            step = self.step(StepName(name))
+            if isinstance(step, FinetuneStep) and step.negatives == "mined":
+                self.negatives(lineage, step, int(seed))
+        for dataset in {*self.config.scale.datasets.values(), *self.config.datasets}:
+            for split, fields in self._datasets[dataset].splits.items():
+                if fields.measures:
+                    self.scores(text, int(seed), dataset, split)
+
+    # Parts
+
+    def _make(
+        self, stage: str, stem: str, spec: Spec, inputs: dict[str, Artifact], source: str | None = None
+    ) -> Artifact:
+        return self._keep(Artifact(stage, f"results/{stem}-{digest(spec)}", spec, inputs, source))
+
+    def _keep(self, artifact: Artifact) -> Artifact:
+        if len(artifact.name) > LONGEST_NAME:
+            raise EncoreError(
+                f"the folder name {artifact.name!r} has {len(artifact.name)} characters, {LONGEST_NAME} are allowed; "
+                "give the step an entry of its own in steps.yaml instead of overrides"
+            )
+        return self._made.setdefault(artifact.folder, artifact)
+
+    def _lengths(self, lineage: Lineage) -> tuple[int, int]:
+        """Tokens of a passage and of a query: those that the last step trained with, or all that the backbone reads."""
+        if not lineage.steps:
+            longest = self.catalogue.backbones[lineage.backbone].max_length
+            return longest, longest
+        step = self.step(lineage.steps[-1])
+        return step.length, step.query_length
+
+    def _scaled(self, name: str) -> dict[str, Any]:
+        if name not in self.catalogue.steps:
+            raise EncoreError(f"unknown step {name!r}{nearest(name, self.catalogue.steps)}")
+        entry, scale = self.catalogue.steps[name], self.config.scale
+        return {**entry, **getattr(scale, entry["kind"]), **scale.steps.get(name, {})}
+
+    def _check_scale(self) -> None:
+        """Refuse a scale that names nothing, and steps that it makes invalid, before anything is asked of the plan."""
+        scale = self.config.scale
+        for section, known in (("steps", self.catalogue.steps), ("backbones", None), ("datasets", None)):
+            for name, value in getattr(scale, section).items():
+                allowed = (
+                    known
+                    if known is not None
+                    else {"backbones": self.catalogue.backbones, "datasets": self._datasets}[section]
+                )
+                wanted = name if known is not None else value
+                if wanted not in allowed:
+                    raise EncoreError(f"scale.{section}: unknown name {wanted!r}{nearest(wanted, allowed)}")
+        for name, step in self.catalogue.steps.items():
+            explained(self.catalogue.read_step, self._scaled(name), f"scale of {step['kind']} step {name!r}")
+
+    def _numerics(self) -> dict[str, Any]:
+        return self.config.numerics.model_dump()
+
+    def _chance(self, seed: int) -> Spec:
+        return {"seed": seed, "numerics": self._numerics()}
+
+
+def _with_own_datasets(config: RunConfig, catalogue: Catalogue) -> dict[str, Any]:
+    for name in config.datasets:
+        if name in catalogue.datasets:
+            raise EncoreError(f"datasets.{name}: the catalogue has a dataset of that name; choose another")
+    own = {
+        name: explained(catalogue.read_dataset, value, f"datasets.{name}") for name, value in config.datasets.items()
+    }
+    return {**catalogue.datasets, **own}
+
+
+def _alternatives(names: Iterable[str]) -> str:
+    return "(?:" + "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True)) + ")"
+
+
+def _model_folder(lineage: Lineage, seed: int) -> str:
+    return f"models/{lineage}-s{seed}"
+
+
+def _topics_name(dataset: str, split: str, queries: int | None) -> str:
+    return f"{dataset}.{split}" + (f".{queries}" if queries else "")
+
+
+def _names(inputs: dict[str, Artifact]) -> Spec:
+    return {role: artifact.name for role, artifact in inputs.items()}
+
+
+def _required(value: Any, field_name: str, owner: str) -> Any:
+    if value is None:
+        raise EncoreError(f"{owner} needs the field {field_name!r}; add it in backbones.yaml")
+    return value

@@ -1,0 +1,55 @@
+"""Where the parts meet: the plan of a run configuration, with the objectives, datasets and stages that this version has."""
+
+from pathlib import Path
+from typing import Any
+
+from encore import collections, objectives
+from encore.catalogue import nearest, read_catalogue, read_run
+from encore.config import FinetuneStep, Step
+from encore.errors import EncoreError
+from encore.plan import Plan
+from encore.provenance import implementation
+
+CATALOGUE = Path("config")
+DEFAULT_RUN = CATALOGUE / "config.yaml"
+
+
+def load_plan(run: Path = DEFAULT_RUN, given: dict[str, Any] | None = None) -> Plan:
+    """Read a run's configuration and the catalogue, and plan what they make.
+
+    Args:
+        run: the run's file, relative to the repository's root.
+        given: its content where it was read already.
+
+    Raises:
+        EncoreError: anything in the configuration is wrong; one line with file, place and mend.
+    """
+    config = read_run(run, given)
+    return Plan(config, read_catalogue(CATALOGUE, read_step, read_dataset), impl)
+
+
+def read_step(step: dict[str, Any]) -> Step:
+    """Check a step's fields by its kind and objective."""
+    match step.get("kind"):
+        case "pretrain":
+            return objectives.fields(step)
+        case "finetune":
+            return FinetuneStep.model_validate(step)
+        case kind:
+            raise EncoreError(f"kind {kind!r} is neither 'pretrain' nor 'finetune'")
+
+
+def read_dataset(fields: dict[str, Any]) -> collections.CollectionFields:
+    """Check a dataset's fields by its kind."""
+    kind = fields.get("kind")
+    if kind not in collections.KINDS:
+        raise EncoreError(f"unknown kind of dataset {kind!r}{nearest(str(kind), collections.KINDS)}")
+    return collections.KINDS[kind].model_validate(fields)
+
+
+def impl(stage: str) -> int:
+    """The declared version of a stage; ``pretrain.<objective>`` is the objective's own."""
+    kind, _, objective = stage.partition(".")
+    if kind == "pretrain" and objective:
+        return objectives.load(objective).impl
+    return implementation.impl(stage)

@@ -1,0 +1,124 @@
+"""A table's slice of the plan: which systems' scores stand in which cell. Written to ``results/plan/<table>.json``."""
+
+from pathlib import Path
+from typing import Any
+
+from encore.catalogue import explained, nearest
+from encore.config import Column, Row, Table
+from encore.errors import EncoreError
+from encore.plan import Artifact, Plan
+from encore.storage import canonical, write_text
+
+PLANS = Path("results/plan")
+
+
+def table_plan(plan: Plan, name: str) -> dict[str, Any]:
+    """Rows with the folders of their scores, columns with their collections, and the design of the tests.
+
+    Raises:
+        EncoreError: the table, a row, a lineage, a dataset, a split or a measure is unknown.
+    """
+    table = _table(plan, name)
+    rows = _chosen(plan, name, table)
+    columns = [explained(lambda column: _column(plan, column), column, f"table {name!r}") for column in table.columns]
+    return {
+        "name": name.rsplit("/", 1)[-1],
+        "paper": name.split("/")[0] if "/" in name else "encore",
+        "title": table.title,
+        "rows": [explained(lambda row: _row(plan, table, row), row, f"table {name!r}, row {row.id!r}") for row in rows],
+        "columns": columns,
+        "dataset_labels": {column["dataset"]: plan.dataset_name(column["dataset"]) for column in columns},
+        "significance": table.significance.model_dump() if table.significance else None,
+        "notes": [*table.notes, *_absences(plan, table)],
+        "stand_in": plan.config.stand_in,
+    }
+
+
+def table_scores(plan: Plan, name: str) -> list[Artifact]:
+    """Every folder of scores that a table reads, once, in the order of its rows."""
+    folders = [seed["scores"] for row in table_plan(plan, name)["rows"] for seed in row["seeds"]]
+    return [plan.find(folder) for folder in dict.fromkeys(folders)]
+
+
+def plan_file(name: str) -> Path:
+    """Where a table's slice of the plan lies."""
+    return PLANS / f"{name}.json"
+
+
+def write_plans(plan: Plan) -> None:
+    """Write the plans of all declared tables; a file whose bytes would be the same is not touched."""
+    for name in plan.config.tables:
+        path, text = plan_file(name), canonical(table_plan(plan, name)) + "\n"
+        if not path.is_file() or path.read_text() != text:
+            write_text(path, text)
+
+
+def _table(plan: Plan, name: str) -> Table:
+    if name not in plan.catalogue.tables:
+        raise EncoreError(f"tables.{name}: no such table in config/papers{nearest(name, plan.catalogue.tables)}")
+    return plan.catalogue.tables[name]
+
+
+def _chosen(plan: Plan, name: str, table: Table) -> list[Row]:
+    """The rows that the run builds, in the table's order: all, or those listed by ``id`` or by ``setting: id``."""
+    wanted = plan.config.tables.get(name, "all")
+    if wanted == "all":
+        return table.rows
+    known = {key for row in table.rows for key in _keys(row)}
+    for row in wanted:
+        if row not in known:
+            raise EncoreError(f"tables.{name}: no row {row!r}{nearest(row, known)}")
+    return [row for row in table.rows if _keys(row) & set(wanted)]
+
+
+def _keys(row: Row) -> set[str]:
+    return {row.id, f"{row.setting}: {row.id}"}
+
+
+def _row(plan: Plan, table: Table, row: Row) -> dict[str, Any]:
+    """A row with its scores under every seed; a system without chance in it has one entry, whose seed is null."""
+    reads = dict.fromkeys(_read(plan, column) for column in table.columns if _present(plan, column))
+    if len(reads) > 1:
+        raise EncoreError("its columns need several runs of one system; give each dataset a table of its own")
+    ((dataset, topics),) = reads
+    seeds = [None] if row.system in plan.catalogue.systems else plan.config.seeds
+    scores = [{"seed": seed, "scores": plan.scores(row.system, seed, dataset, topics).folder} for seed in seeds]
+    system = row.system if row.system in plan.catalogue.systems else str(plan.lineage(row.system))
+    return {
+        "id": row.id,
+        "label": row.label,
+        "setting": row.setting,
+        "system": system,
+        "role": row.role,
+        "seeds": scores,
+    }
+
+
+def _column(plan: Plan, column: Column) -> dict[str, Any]:
+    """A column with its collection; without one where the collection says that it cannot have the split."""
+    fields, dataset = plan.dataset(column.dataset), plan.dataset_name(column.dataset)
+    if column.split in fields.absent:
+        return {**column.model_dump(), "collection": ""}
+    if column.split not in fields.splits:
+        near = nearest(column.split, fields.splits)
+        raise EncoreError(f"column {column.id!r}: dataset {dataset!r} has no split {column.split!r}{near}")
+    measures = fields.splits[column.split].measures
+    if column.measure not in measures:
+        near = nearest(column.measure, measures)
+        raise EncoreError(f"column {column.id!r}: {column.measure!r} is not measured on split {column.split!r}{near}")
+    return {**column.model_dump(), "collection": plan.collection(column.dataset).name}
+
+
+def _absences(plan: Plan, table: Table) -> list[str]:
+    """Why columns are empty, one sentence a column."""
+    reasons = {column.label: plan.dataset(column.dataset).absent.get(column.split) for column in table.columns}
+    return [f"{label} is not testable here: {reason}." for label, reason in reasons.items() if reason]
+
+
+def _present(plan: Plan, column: Column) -> bool:
+    return column.split not in plan.dataset(column.dataset).absent
+
+
+def _read(plan: Plan, column: Column) -> tuple[str, str]:
+    """The dataset and the queries that a column's run answers."""
+    return plan.dataset_name(column.dataset), plan.dataset(column.dataset).splits[column.split].topics or column.split

@@ -1,0 +1,78 @@
+"""What a user may ask Snakemake for: the targets that a configuration declares, and a word about any other."""
+
+from pathlib import PurePosixPath
+
+from encore.catalogue import nearest
+from encore.errors import EncoreError
+from encore.plan import Plan
+from encore.tables import table_scores
+
+FORMATS = {
+    "tables": (".csv", ".md", ".tex", ".html", ".manifest.json"),
+    "figures": (".png", ".svg", ".csv", ".manifest.json"),
+}
+
+
+def everything_declared(plan: Plan) -> list[str]:
+    """Every table and figure of the configuration, and the scores of its further lineages."""
+    tables = [f"results/tables/{name}.csv" for name in plan.config.tables]
+    figures = [f"results/figures/{name}.png" for name in plan.config.tables]
+    return tables + figures + [artifact for name in plan.config.lineages for artifact in lineage_targets(plan, name)]
+
+
+def lineage_targets(plan: Plan, name: str) -> list[str]:
+    """The scores of a lineage on every dataset of the run, for every seed."""
+    datasets = dict.fromkeys(plan.dataset_name(name) for name in [*plan.config.scale.datasets, *plan.config.datasets])
+    found = []
+    for seed in plan.config.seeds:
+        for dataset in datasets:
+            splits = plan.dataset(dataset).splits
+            reported = dict.fromkeys(
+                split.topics or key
+                for key, split in splits.items()
+                if split.measures and split.role in ("test", "graded")
+            )
+            found += [plan.scores(name, seed, dataset, topics).manifest for topics in reported]
+    return found
+
+
+def check_target(plan: Plan, target: str, rules: set[str]) -> None:
+    """Refuse a target that nothing makes.
+
+    Raises:
+        EncoreError: it is no rule, no declared table or figure, and no artifact of this configuration.
+    """
+    path = PurePosixPath(target)
+    match path.parts:
+        case ("results", "tables" | "figures" as kind, *_):
+            _check_product(plan, target, kind)
+        case ("results", _, *rest) if rest:
+            _check_artifact(plan, path)
+        case _:
+            raise EncoreError(
+                f"target {target!r} is no rule and no file of results/{nearest(target, [*rules, *everything_declared(plan)])}"
+            )
+
+
+def _check_product(plan: Plan, target: str, kind: str) -> None:
+    name = target.removeprefix(f"results/{kind}/")
+    stem = next((name.removesuffix(ending) for ending in FORMATS[kind] if name.endswith(ending)), None)
+    if stem is None:
+        raise EncoreError(f"target {target!r}: {kind} are written as {', '.join(FORMATS[kind])}")
+    if stem not in plan.catalogue.tables:
+        raise EncoreError(f"target {target!r}: there is no table {stem!r}{nearest(stem, plan.catalogue.tables)}")
+    if stem not in plan.config.tables:
+        raise EncoreError(
+            f"target {target!r}: this run does not declare table {stem!r}; add it under `tables:` of its configuration"
+        )
+    table_scores(plan, stem)
+
+
+def _check_artifact(plan: Plan, path: PurePosixPath) -> None:
+    if path.parts[1] in ("plan", "logs", "benchmarks", "state"):
+        raise EncoreError(f"target {str(path)!r} is made on the way to others and cannot be asked for")
+    for name in plan.config.lineages:
+        lineage_targets(plan, name)
+    for name in plan.config.tables:
+        table_scores(plan, name)
+    plan.find(str(path.parent))

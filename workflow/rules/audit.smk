@@ -1,0 +1,17 @@
+"""Questions that make no file; each calls the program of the same name."""
+
+
+rule audit:
+    """Recompute every digest behind the declared tables and figures, and name what does not fit."""
+    log:
+        "results/logs/audit.log",
+    conda:
+        "../../envs/environment.yaml"
+    localrule: True
+    params:
+        run=RUN_FILE,
+    shell:
+        "python -m encore.cli audit --config {params.run:q} 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
+
+
+refuse_unknown_targets(rule.name for rule in workflow.rules)

@@ -1,0 +1,112 @@
+"""The plan derived from the configuration, and the few functions of wildcards that rules need. No torch here."""
+
+import shutil
+
+from encore.errors import EncoreError
+from encore.project import load_plan
+from encore.storage import canonical
+from encore.tables import table_plan, table_scores, write_plans
+from encore.targets import check_target, everything_declared
+
+
+def refuse(error):
+    """Stop with one line instead of a traceback."""
+    sys.tracebacklimit = 0
+    sys.exit(f"error: {error}")
+
+
+RUN_FILE = Path(workflow.configfiles[-1])
+try:
+    PLAN = load_plan(RUN_FILE, config)
+    write_plans(PLAN)
+except EncoreError as error:
+    refuse(error)
+
+
+def refuse_unknown_targets(rules):
+    """Say in one line what is wrong with a target, before Snakemake looks for a rule that makes it."""
+    rules = set(rules)
+    try:
+        for target in getattr(workflow.dag_settings, "targets", None) or []:
+            if target not in rules:
+                check_target(PLAN, target, rules)
+    except EncoreError as error:
+        refuse(error)
+
+
+NAME = r"[a-z0-9_.=~+-]+-[0-9a-f]{8}"
+
+
+wildcard_constraints:
+    collection=NAME,
+    tokenizer=NAME,
+    tokens=NAME,
+    start=r"[a-z0-9_.-]+-s\d+-[0-9a-f]{8}",
+    pretrained=PLAN.models_after("pretrain"),
+    finetuned=PLAN.models_after("finetune"),
+    model=r"[a-z0-9_.=~+-]+-s\d+-[0-9a-f]{8}",
+    bm25=PLAN.systems("bm25"),
+    system=NAME,
+    index=NAME,
+    shard=r"\d{3}-of-\d{3}",
+    topics=NAME,
+    evaluation=NAME,
+    table=r"[a-z0-9_/-]+",
+
+
+def spec_of(folder):
+    """The one param of a rule: the canonical JSON of its slice of the plan, from wildcards alone."""
+
+    def spec(wildcards):
+        return canonical(PLAN.find(folder.format(**wildcards)).spec)
+
+    return spec
+
+
+def made_from(folder, role, file="manifest.json"):
+    """A file of what an artifact is made from under a role; nothing where it has no such role."""
+
+    def path(wildcards):
+        inputs = PLAN.find(folder.format(**wildcards)).inputs
+        return f"{inputs[role].folder}/{file}" if role in inputs else []
+
+    return path
+
+
+def shards_of(folder, file="manifest.json"):
+    """A file of every shard that a run searches."""
+
+    def paths(wildcards):
+        inputs = PLAN.find(folder.format(**wildcards)).inputs
+        return [f"{artifact.folder}/{file}" for role, artifact in inputs.items() if role.startswith("shard")]
+
+    return paths
+
+
+def scores_of_table(wildcards):
+    """The manifests of all scores that a table reads."""
+    return [artifact.manifest for artifact in table_scores(PLAN, wildcards.table)]
+
+
+def table_spec(wildcards):
+    """A table's slice of the plan; it also lies in results/plan, which survives the loss of Snakemake's records."""
+    return canonical(table_plan(PLAN, wildcards.table))
+
+
+def escalate(amount):
+    """A resource that grows with each attempt: once, twice, three times the amount."""
+
+    def resource(wildcards, attempt):
+        return amount * attempt
+
+    return resource
+
+
+def everything():
+    """All targets of the configuration."""
+    return everything_declared(PLAN)
+
+
+onstart:
+    if "slurm" in str(workflow.executor_plugin) and shutil.which("sbatch") is None:
+        refuse("--profile slurm needs SLURM's sbatch, which is not on this machine; run on a login node, or use --profile local")

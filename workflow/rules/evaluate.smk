@@ -1,0 +1,31 @@
+"""Scores: every measure of every judged query of a run."""
+
+
+rule evaluate:
+    """Measure a run with ir-measures and, to the same values, with a second evaluator."""
+    input:
+        run=made_from("results/scores/{system}/{evaluation}", "run"),
+        ranking=ancient(made_from("results/scores/{system}/{evaluation}", "run", "run.trec.gz")),
+        collection=made_from("results/scores/{system}/{evaluation}", "collection"),
+    output:
+        scores="results/scores/{system}/{evaluation}/scores.parquet",
+        manifest="results/scores/{system}/{evaluation}/manifest.json",
+    log:
+        "results/logs/evaluate/{system}/{evaluation}.log",
+    benchmark:
+        "results/benchmarks/evaluate/{system}/{evaluation}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=escalate(3_000),
+        runtime=escalate(30),
+    params:
+        spec=spec_of("results/scores/{system}/{evaluation}"),
+    shell:
+        "python workflow/scripts/evaluate.py"
+        " --spec {params.spec:q}"
+        " --run {input.run:q}"
+        " --collection {input.collection:q}"
+        " --output {output.manifest:q}"
+        " > {log:q} 2>&1"

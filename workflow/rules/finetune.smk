@@ -1,0 +1,64 @@
+"""Models after judged queries: negatives drawn from a run, and fine-tuning steps."""
+
+
+rule negatives:
+    """Draw negatives for training queries from a run, never a judged document."""
+    input:
+        run=made_from("results/negatives/{system}/{topics}", "run"),
+        collection=made_from("results/negatives/{system}/{topics}", "collection"),
+    output:
+        manifest="results/negatives/{system}/{topics}/manifest.json",
+    log:
+        "results/logs/negatives/{system}/{topics}.log",
+    benchmark:
+        "results/benchmarks/negatives/{system}/{topics}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=escalate(2_000),
+        runtime=escalate(30),
+    params:
+        spec=spec_of("results/negatives/{system}/{topics}"),
+    shell:
+        "python workflow/scripts/negatives.py"
+        " --spec {params.spec:q}"
+        " --run {input.run:q}"
+        " --collection {input.collection:q}"
+        " --output {output.manifest:q}"
+        " > {log:q} 2>&1"
+
+
+rule finetune:
+    """Train on judged queries with negatives, from the weights that the step goes on from."""
+    input:
+        tokens=made_from("results/models/{finetuned}", "tokens"),
+        collection=made_from("results/models/{finetuned}", "collection"),
+        negatives=made_from("results/models/{finetuned}", "negatives"),
+        weights=made_from("results/models/{finetuned}", "weights"),
+        model=ancient(made_from("results/models/{finetuned}", "weights", "model.safetensors")),
+    output:
+        model="results/models/{finetuned}/model.safetensors",
+        manifest="results/models/{finetuned}/manifest.json",
+    log:
+        "results/logs/finetune/{finetuned}.log",
+    benchmark:
+        "results/benchmarks/finetune/{finetuned}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=escalate(8_000),
+        runtime=escalate(8 * 60),
+    params:
+        spec=spec_of("results/models/{finetuned}"),
+    shell:
+        "python workflow/scripts/finetune.py"
+        " --spec {params.spec:q}"
+        " --tokens {input.tokens:q}"
+        " --collection {input.collection:q}"
+        " --weights {input.weights:q}"
+        " --negatives {input.negatives:q}"
+        " --state results/state/{wildcards.finetuned:q}"
+        " --output {output.manifest:q}"
+        " > {log:q} 2>&1"

@@ -1,0 +1,61 @@
+"""Models before any judged query: a backbone's start, and pre-training steps."""
+
+
+rule start:
+    """Make the model that a lineage starts from: random weights, LSA embeddings, or a checkpoint."""
+    input:
+        tokenizer=made_from("results/models/{start}", "tokenizer"),
+        tokens=made_from("results/models/{start}", "tokens"),
+    output:
+        model="results/models/{start}/model.safetensors",
+        manifest="results/models/{start}/manifest.json",
+    log:
+        "results/logs/start/{start}.log",
+    benchmark:
+        "results/benchmarks/start/{start}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=escalate(4_000),
+        runtime=escalate(30),
+    params:
+        spec=spec_of("results/models/{start}"),
+    shell:
+        "python workflow/scripts/start.py"
+        " --spec {params.spec:q}"
+        " --tokenizer {input.tokenizer:q}"
+        " --tokens {input.tokens:q}"
+        " --output {output.manifest:q}"
+        " > {log:q} 2>&1"
+
+
+rule pretrain:
+    """Train one objective on text alone, from the parent lineage's weights."""
+    input:
+        tokens=made_from("results/models/{pretrained}", "tokens"),
+        weights=made_from("results/models/{pretrained}", "weights"),
+        model=ancient(made_from("results/models/{pretrained}", "weights", "model.safetensors")),
+    output:
+        model="results/models/{pretrained}/model.safetensors",
+        manifest="results/models/{pretrained}/manifest.json",
+    log:
+        "results/logs/pretrain/{pretrained}.log",
+    benchmark:
+        "results/benchmarks/pretrain/{pretrained}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=escalate(8_000),
+        runtime=escalate(24 * 60),
+    params:
+        spec=spec_of("results/models/{pretrained}"),
+    shell:
+        "python workflow/scripts/pretrain.py"
+        " --spec {params.spec:q}"
+        " --tokens {input.tokens:q}"
+        " --weights {input.weights:q}"
+        " --state results/state/{wildcards.pretrained:q}"
+        " --output {output.manifest:q}"
+        " > {log:q} 2>&1"

@@ -1,0 +1,66 @@
+"""Runs: the ranked passages of every query of a split."""
+
+
+rule lucene_search:
+    """Rank passages with BM25."""
+    input:
+        index=made_from("results/runs/{bm25}/{topics}", "index"),
+        collection=made_from("results/runs/{bm25}/{topics}", "collection"),
+    output:
+        run="results/runs/{bm25}/{topics}/run.trec.gz",
+        manifest="results/runs/{bm25}/{topics}/manifest.json",
+    log:
+        "results/logs/lucene_search/{bm25}/{topics}.log",
+    benchmark:
+        "results/benchmarks/lucene_search/{bm25}/{topics}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 2
+    resources:
+        mem_mb=escalate(PLAN.config.execution.java_memory_mb + 2_000),
+        runtime=escalate(60),
+    params:
+        spec=spec_of("results/runs/{bm25}/{topics}"),
+    shell:
+        "python workflow/scripts/lucene_search.py"
+        " --spec {params.spec:q}"
+        " --index {input.index:q}"
+        " --collection {input.collection:q}"
+        " --threads {threads}"
+        " --output {output.manifest:q}"
+        " > {log:q} 2>&1"
+
+
+rule search:
+    """Rank passages by the inner product with the query's vector, exactly, over all shards."""
+    input:
+        model=made_from("results/runs/{model}/{topics}", "model"),
+        weights=ancient(made_from("results/runs/{model}/{topics}", "model", "model.safetensors")),
+        tokens=made_from("results/runs/{model}/{topics}", "tokens"),
+        collection=made_from("results/runs/{model}/{topics}", "collection"),
+        shards=shards_of("results/runs/{model}/{topics}"),
+        vectors=ancient(shards_of("results/runs/{model}/{topics}", "index")),
+    output:
+        run="results/runs/{model}/{topics}/run.trec.gz",
+        manifest="results/runs/{model}/{topics}/manifest.json",
+    log:
+        "results/logs/search/{model}/{topics}.log",
+    benchmark:
+        "results/benchmarks/search/{model}/{topics}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=escalate(4_000),
+        runtime=escalate(2 * 60),
+    params:
+        spec=spec_of("results/runs/{model}/{topics}"),
+    shell:
+        "python workflow/scripts/search.py"
+        " --spec {params.spec:q}"
+        " --model {input.model:q}"
+        " --tokens {input.tokens:q}"
+        " --collection {input.collection:q}"
+        " --indexes {input.shards:q}"
+        " --output {output.manifest:q}"
+        " > {log:q} 2>&1"

@@ -1,0 +1,72 @@
+"""Tables and figures, from scores and a table's slice of the plan (written when the workflow is parsed)."""
+
+
+rule table:
+    """Join scores, reported numbers and tests into a table, in four formats."""
+    input:
+        plan="results/plan/{table}.json",
+        scores=scores_of_table,
+    output:
+        csv=report(
+            "results/tables/{table}.csv",
+            category="Tables",
+            labels={"table": "{table}"},
+            caption="../report/table.rst",
+        ),
+        markdown="results/tables/{table}.md",
+        latex="results/tables/{table}.tex",
+        html="results/tables/{table}.html",
+        manifest="results/tables/{table}.manifest.json",
+    log:
+        "results/logs/table/{table}.log",
+    benchmark:
+        "results/benchmarks/table/{table}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=escalate(2_000),
+        runtime=escalate(30),
+    params:
+        spec=table_spec,
+    localrule: True
+    shell:
+        "python workflow/scripts/table.py"
+        " --plan {input.plan:q}"
+        " --output $(dirname {output.csv:q})"
+        " > {log:q} 2>&1"
+
+
+rule figure:
+    """Draw a table's differences to the control with their intervals."""
+    input:
+        plan="results/plan/{table}.json",
+        scores=scores_of_table,
+    output:
+        png=report(
+            "results/figures/{table}.png",
+            category="Figures",
+            labels={"figure": "{table}"},
+            caption="../report/figure.rst",
+        ),
+        svg="results/figures/{table}.svg",
+        csv="results/figures/{table}.csv",
+        manifest="results/figures/{table}.manifest.json",
+    log:
+        "results/logs/figure/{table}.log",
+    benchmark:
+        "results/benchmarks/figure/{table}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=escalate(2_000),
+        runtime=escalate(30),
+    params:
+        spec=table_spec,
+    localrule: True
+    shell:
+        "python workflow/scripts/figure.py"
+        " --plan {input.plan:q}"
+        " --output $(dirname {output.png:q})"
+        " > {log:q} 2>&1"
