@@ -1,6 +1,7 @@
-"""Names of experiments: ``bert-base+costa~temperature=0.05+marco-bm25`` is what happened to a model's weights, in order.
+"""Names of experiments: ``bert-base+costa~temperature=0.05+marco-bm25`` says what happened to a model's weights.
 
-A name has one spelling only, so that a folder can be found from it; this file knows the grammar, ``plan.py`` the members.
+A name has one spelling only, so that a folder can be found from it. This file knows the grammar, ``plan.py`` the
+members.
 """
 
 import re

@@ -5,9 +5,9 @@ everything upstream of it. Order of resolution: catalogue, then scale, then the 
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from encore import lineage as naming
 from encore.catalogue import Catalogue, explained, nearest
@@ -46,6 +46,18 @@ class Artifact:
         yield self
 
 
+class Topics(NamedTuple):
+    """Which queries of a dataset a run answers, and how deep."""
+
+    split: str
+    depth: int
+    queries: int | None = None
+    sample: int = 0
+
+    def __str__(self) -> str:
+        return self.split + (f".{self.queries}" if self.queries else "")
+
+
 class Plan:
     """What one run configuration makes of the catalogue."""
 
@@ -67,7 +79,7 @@ class Plan:
         standing = self.config.scale.datasets.get(name, name)
         if standing not in self._datasets:
             raise EncoreError(
-                f"dataset {standing!r} is not in datasets.yaml nor in the run's `datasets:`{nearest(standing, self._datasets)}"
+                f"unknown dataset {standing!r}; add it to the run's `datasets:`{nearest(standing, self._datasets)}"
             )
         return standing
 
@@ -188,20 +200,20 @@ class Plan:
 
     def negatives(self, parent: Lineage, step: FinetuneStep, seed: int) -> Artifact:
         """Negatives for a fine-tuning step, from BM25 or from its parent's own run over the training queries."""
-        sample = {"queries": step.queries, "sample": step.sample}
+        topics = Topics("train", step.depth, step.queries, step.sample)
         if step.negatives == "bm25":
-            run = self.bm25_run("bm25", step.collection, "train", depth=step.depth, **sample)
+            run = self.bm25_run("bm25", step.collection, topics)
         else:
-            run = self.dense_run(parent, seed, step.collection, "train", depth=step.depth, **sample)
+            run = self.dense_run(parent, seed, step.collection, topics)
         inputs = {"run": run, "collection": self.collection(step.collection)}
         recipe = {"depth": step.depth, "keep": step.keep, "exclude_judged": step.exclude_judged, "seed": seed}
-        spec = {"impl": self._impl("negatives"), "split": "train", **recipe, **_names(inputs)}
-        system, topics = run.folder.split("/")[-2:]
-        return self._make("negatives", f"negatives/{system}/{topics.rsplit('-', 1)[0]}", spec, inputs)
+        spec = {"impl": self._impl("negatives"), "split": topics.split, **recipe, **_names(inputs)}
+        system = run.folder.split("/")[-2]
+        return self._make(
+            "negatives", f"negatives/{system}/{self.dataset_name(step.collection)}.{topics}", spec, inputs
+        )
 
-    def bm25_run(
-        self, system: str, dataset: str, split: str, *, depth: int, queries: int | None = None, sample: int = 0
-    ) -> Artifact:
+    def bm25_run(self, system: str, dataset: str, topics: Topics) -> Artifact:
         """A BM25 run over the queries of a split."""
         fields = self.system(system)
         collection = self.collection(dataset)
@@ -211,42 +223,20 @@ class Plan:
         impl = self._impl("lucene_search")
         model = {"k1": fields.k1, "b": fields.b}
         name = f"{system}-{digest([impl, model])}"
-        topics = {"split": split, "queries": queries, "sample": sample, "depth": depth}
         inputs = {"index": index, "collection": collection}
-        spec = {"impl": impl, **model, **topics, "system": name, **_names(inputs)}
-        return self._make(
-            "lucene_search", f"runs/{name}/{_topics_name(self.dataset_name(dataset), split, queries)}", spec, inputs
-        )
+        spec = {"impl": impl, **model, **topics._asdict(), "system": name, **_names(inputs)}
+        return self._make("lucene_search", f"runs/{name}/{self.dataset_name(dataset)}.{topics}", spec, inputs)
 
-    def dense_run(
-        self,
-        lineage: Lineage,
-        seed: int,
-        dataset: str,
-        split: str,
-        *,
-        depth: int,
-        queries: int | None = None,
-        sample: int = 0,
-    ) -> Artifact:
+    def dense_run(self, lineage: Lineage, seed: int, dataset: str, topics: Topics) -> Artifact:
         """A lineage's run over the queries of a split."""
         model, shards = self.model(lineage, seed), self.shards(lineage, seed, dataset)
         backbone = self.catalogue.backbones[lineage.backbone]
         inputs = {"model": model, "tokens": self.tokens(dataset, backbone), "collection": self.collection(dataset)}
-        named = _names(inputs)
+        names = {**_names(inputs), "index": shards[0].folder.split("/")[-2], "system": model.name}
         inputs |= {f"shard{number}": shard for number, shard in enumerate(shards)}
-        topics = {
-            "split": split,
-            "queries": queries,
-            "sample": sample,
-            "depth": depth,
-            "query_length": self._lengths(lineage)[1],
-        }
-        spec = {"impl": self._impl("search"), **topics, "numerics": self._numerics(), "system": model.name, **named}
-        spec["index"] = shards[0].folder.split("/")[-2]
-        return self._make(
-            "search", f"runs/{model.name}/{_topics_name(self.dataset_name(dataset), split, queries)}", spec, inputs
-        )
+        how = {"query_length": self._lengths(lineage)[1], "numerics": self._numerics()}
+        spec = {"impl": self._impl("search"), **topics._asdict(), **how, **names}
+        return self._make("search", f"runs/{model.name}/{self.dataset_name(dataset)}.{topics}", spec, inputs)
 
     def shards(self, lineage: Lineage, seed: int, dataset: str) -> list[Artifact]:
         """A dataset's vectors; the number of shards is execution, so it is in their names but in no digest."""
@@ -270,9 +260,9 @@ class Plan:
         splits = self.dataset(dataset).splits
         topics = splits[split].topics or split
         if seed is None:
-            run = self.bm25_run(system, dataset, topics, depth=self.config.depth)
+            run = self.bm25_run(system, dataset, Topics(topics, self.config.depth))
         else:
-            run = self.dense_run(self.lineage(system), seed, dataset, topics, depth=self.config.depth)
+            run = self.dense_run(self.lineage(system), seed, dataset, Topics(topics, self.config.depth))
         measures = {
             name: kept.measures for name, kept in splits.items() if (kept.topics or name) == topics and kept.measures
         }
@@ -367,16 +357,15 @@ class Plan:
     def _check_scale(self) -> None:
         """Refuse a scale that names nothing, and steps that it makes invalid, before anything is asked of the plan."""
         scale = self.config.scale
-        for section, known in (("steps", self.catalogue.steps), ("backbones", None), ("datasets", None)):
-            for name, value in getattr(scale, section).items():
-                allowed = (
-                    known
-                    if known is not None
-                    else {"backbones": self.catalogue.backbones, "datasets": self._datasets}[section]
-                )
-                wanted = name if known is not None else value
-                if wanted not in allowed:
-                    raise EncoreError(f"scale.{section}: unknown name {wanted!r}{nearest(wanted, allowed)}")
+        named: list[tuple[str, Iterable[str], Mapping[str, Any]]] = [
+            ("steps", scale.steps, self.catalogue.steps),
+            ("backbones", scale.backbones.values(), self.catalogue.backbones),
+            ("datasets", scale.datasets.values(), self._datasets),
+        ]
+        for section, names, known in named:
+            for name in names:
+                if name not in known:
+                    raise EncoreError(f"scale.{section}: unknown name {name!r}{nearest(name, known)}")
         for name, step in self.catalogue.steps.items():
             explained(self.catalogue.read_step, self._scaled(name), f"scale of {step['kind']} step {name!r}")
 
@@ -403,10 +392,6 @@ def _alternatives(names: Iterable[str]) -> str:
 
 def _model_folder(lineage: Lineage, seed: int) -> str:
     return f"models/{lineage}-s{seed}"
-
-
-def _topics_name(dataset: str, split: str, queries: int | None) -> str:
-    return f"{dataset}.{split}" + (f".{queries}" if queries else "")
 
 
 def _names(inputs: dict[str, Artifact]) -> Spec:

@@ -1,4 +1,4 @@
-"""Where the parts meet: the plan of a run configuration, with the objectives, datasets and stages that this version has."""
+"""Where the parts meet: the plan of a configuration, with the objectives, datasets and stages of this version."""
 
 from pathlib import Path
 from typing import Any

@@ -62,12 +62,12 @@ def write_json(path: Path, value: Any) -> None:
 
 @contextmanager
 def open_text_writer(path: Path) -> Iterator[IO[str]]:
-    """A text file that appears whole; ``.gz`` names are compressed with no time and no name inside, so equal text gives equal bytes."""
+    """A text file that appears whole; ``.gz`` is compressed without time and name, so equal text gives equal bytes."""
     with replacing(path) as temporary, temporary.open("wb") as raw:
         if path.suffix == ".gz":
-            with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6) as packed:
-                with _text(packed) as file:
-                    yield file
+            packing = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6)
+            with packing as packed, _text(packed) as file:
+                yield file
         else:
             with _text(raw) as file:
                 yield file
@@ -99,10 +99,11 @@ def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:
 def read_jsonl(path: Path) -> Iterator[dict[str, Any]]:
     """Rows of a JSON-lines file; a broken line is refused with its number."""
     with open_text(path) as file:
-        number = 0
+        number = 1
         try:
-            for number, line in enumerate(file, 1):
+            for line in file:
                 yield json.loads(line)
+                number += 1
         except (ValueError, EOFError, OSError) as error:
             raise EncoreError(
                 f"{path}, line {number}: not readable as JSON lines ({error}); replace the file"

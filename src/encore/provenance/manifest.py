@@ -1,4 +1,4 @@
-"""What each artifact was made from: ``manifest.json`` (deterministic, the dependency edge) and ``run.json`` (informative).
+"""What each artifact was made from: ``manifest.json`` (deterministic, the dependency edge) and ``run.json`` (how).
 
 Folders are named relative to the working directory, so a copied results folder keeps its manifests.
 """
@@ -28,8 +28,8 @@ REPORTED_PACKAGES = ("numpy", "torch", "tokenizers", "faiss-cpu", "faiss-gpu", "
 def record(output: Path, *, stage: str, spec: dict[str, Any], inputs: Sequence[Path]) -> Iterator[dict[str, Any]]:
     """Verify the inputs, let the body fill ``output``, then write its ``run.json`` and, last, its ``manifest.json``.
 
-    ``inputs`` are folders of other artifacts. The dictionary given to the body takes facts for ``run.json`` (final loss,
-    rates); under the key ``"results"`` it takes deterministic ones for the manifest (counts, operations spent).
+    ``inputs`` are folders of other artifacts. The dictionary given to the body takes facts for ``run.json`` (final
+    loss, rates); under the key ``"results"`` it takes deterministic ones for the manifest (counts, operations spent).
 
     Raises:
         EncoreError: an input was altered, cut short or lost since it was made.
@@ -74,6 +74,12 @@ def read(folder: Path) -> dict[str, Any]:
     except ValueError as error:
         raise EncoreError(f"{path} is not JSON ({error}); run `encore audit --prune`, then snakemake again") from error
     return manifest
+
+
+def read_results(folder: str) -> dict[str, Any]:
+    """The deterministic facts of an artifact: counts, operations spent."""
+    results: dict[str, Any] = read(Path(folder))["results"]
+    return results
 
 
 def verify(folder: Path) -> None:

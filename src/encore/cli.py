@@ -1,0 +1,122 @@
+"""``encore``: what people ask about a run. What makes files is Snakemake's; see ``workflow/``."""
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from encore import budget, cli_support, project
+from encore.errors import EncoreError
+from encore.plan import Plan
+from encore.provenance import audit
+from encore.targets import lineage_targets
+
+
+def main() -> None:
+    """Parse the command line and answer."""
+    parser = argparse.ArgumentParser(prog="encore", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    path = _command(commands, "path", show_path, "print the folder and the targets of a lineage, declared or not")
+    path.add_argument("lineage", help="for example bert-base+costa~temperature=0.05+marco-bm25")
+    checking = _command(commands, "audit", show_audit, "recompute every digest behind the declared tables")
+    checking.add_argument("--prune", action="store_true", help="remove what is bad and all that was made from it")
+    table = _command(commands, "show", show_table, "print a table that was made, and where its files lie")
+    table.add_argument("table", nargs="?", default="table1")
+    spending = _command(commands, "budget", show_budget, "print the operations that each row of a table spent")
+    spending.add_argument("table", nargs="?", default="table1")
+    _command(commands, "schema", show_schema, "print the JSON schema of a run's configuration")
+    arguments = parser.parse_args()
+    cli_support.run(lambda: arguments.answer(arguments))
+
+
+def show_path(arguments: argparse.Namespace) -> int:
+    """The model's folder for every seed, then what Snakemake can be asked for."""
+    plan = _plan(arguments)
+    lineage = plan.lineage(arguments.lineage)
+    for seed in plan.config.seeds:
+        print(plan.model(lineage, seed).manifest)
+    for target in lineage_targets(plan, arguments.lineage) if lineage.steps else []:
+        print(target)
+    return 0
+
+
+def show_audit(arguments: argparse.Namespace) -> int:
+    """One line for each bad file, and a summary; 1 when anything is bad."""
+    plan = _plan(arguments)
+    report = audit.audit(plan)
+    for note in report.notes:
+        print(f"note: {note}")
+    for finding in report.findings:
+        print(f"bad: {finding}")
+    if arguments.prune:
+        for removed in audit.prune(plan, report):
+            print(f"removed {removed}")
+        print("pruned; run snakemake again to repair" if report.findings else "nothing to prune")
+        return 0
+    bad = len({finding.place for finding in report.findings})
+    print(f"audit: {report.verified} artifacts verified, {bad} bad" + ("; mend with --prune" if bad else ""))
+    return 1 if bad else 0
+
+
+def show_table(arguments: argparse.Namespace) -> int:
+    """The Markdown of a table, and where everything of it lies."""
+    from encore.reporting import markdown
+
+    _plan(arguments)
+    name = arguments.table
+    print(markdown.show(Path("results/tables"), name))
+    for label, path in (
+        ("CSV", f"results/tables/{name}.csv"),
+        ("Markdown, LaTeX, HTML", f"results/tables/{name}.md .tex .html"),
+        ("picture", f"results/figures/{name}.png"),
+    ):
+        print(f"{label:<22} {path}")
+    return 0
+
+
+def show_budget(arguments: argparse.Namespace) -> int:
+    """Operations by row; 1 when a comparison is not fair."""
+    rows = budget.spent(_plan(arguments), arguments.table)
+    print(budget.show(rows))
+    wrong = budget.complaints(rows)
+    for complaint in wrong:
+        print(f"unfair: {complaint}")
+    return 1 if wrong else 0
+
+
+def show_schema(arguments: argparse.Namespace) -> int:
+    """The schema that ``config/schema.json`` holds, for editors."""
+    from encore.config import RunConfig
+
+    print(json.dumps(RunConfig.model_json_schema(), indent=1, sort_keys=True))
+    return 0
+
+
+def _command(
+    commands: Any, name: str, answer: Callable[[argparse.Namespace], int], says: str
+) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = commands.add_parser(name, help=says, description=says)
+    command.add_argument("--config", type=Path, default=project.DEFAULT_RUN, help="the run's configuration")
+    command.set_defaults(answer=answer)
+    return command
+
+
+def _plan(arguments: argparse.Namespace) -> Plan:
+    """The plan with every declared table in it.
+
+    Raises:
+        EncoreError: this is not the root of the repository, or the configuration is wrong.
+    """
+    from encore.tables import table_plan
+
+    if not Path("Snakefile").is_file():
+        raise EncoreError("there is no Snakefile here; run encore from the root of the repository")
+    plan = project.load_plan(arguments.config)
+    for name in plan.config.tables:
+        table_plan(plan, name)
+    return plan
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""The audit: is each file behind a declared table what its manifest says, and made from what the plan says?
+
+Snakemake trusts what lies in ``results/``; this does not. It recomputes every digest, compares every manifest with the
+plan, and names the cells that a bad file stands behind.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from encore.errors import EncoreError
+from encore.plan import Artifact, Plan
+from encore.provenance import manifest
+from encore.provenance.implementation import code_digest
+from encore.tables import table_plan
+
+KINDS = ("tables", "figures")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong with one artifact or product, and the cells that it stands behind."""
+
+    place: str
+    reason: str
+    cells: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.reason + (f"; affects {', '.join(self.cells)}" if self.cells else "")
+
+
+@dataclass
+class Report:
+    """The outcome of an audit."""
+
+    findings: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    verified: int = 0
+
+
+def audit(plan: Plan) -> Report:
+    """Check all that stands behind the tables that exist; a table that was not made yet is a note."""
+    report = Report()
+    behind = _cells(plan)
+    made = [name for name in plan.config.tables if any(_product(kind, name).is_file() for kind in KINDS)]
+    report.notes += [f"table {name} is not made yet" for name in plan.config.tables if name not in made]
+    wanted = {folder for folder, cells in behind.items() if any(cell.split(":")[0] in made for cell in cells)}
+    for folder, artifact in plan.artifacts().items():
+        if folder in wanted:
+            _check(artifact, tuple(behind[folder]), report)
+    for name in made:
+        for kind in KINDS:
+            _check_product(plan, kind, name, report)
+    return report
+
+
+def prune(plan: Plan, report: Report) -> list[str]:
+    """Remove exactly what is bad and what was made from it, so that the ordinary command repairs; gives what went."""
+    bad = {finding.place for finding in report.findings}
+    for folder, artifact in plan.artifacts().items():
+        if any(parent.folder in bad for parent in artifact.inputs.values()):
+            bad.add(folder)
+    removed = sorted(folder for folder in bad if folder in plan.artifacts() and Path(folder).exists())
+    for folder in removed:
+        shutil.rmtree(folder)
+    behind = _cells(plan)
+    tables = {cell.split(":")[0] for folder in removed for cell in behind.get(folder, [])}
+    products = [_product(kind, name) for name in sorted(tables) for kind in KINDS]
+    products += [Path(place) for place in sorted(bad) if place.endswith(manifest.MANIFEST)]
+    for record in dict.fromkeys(products):
+        removed += _remove_product(record)
+    return removed
+
+
+def _check(artifact: Artifact, cells: tuple[str, ...], report: Report) -> None:
+    reasons = list(_problems(artifact))
+    report.findings += [Finding(artifact.folder, reason, cells) for reason in reasons]
+    report.verified += not reasons
+    run = Path(artifact.folder) / "run.json"
+    if not reasons and run.is_file() and json.loads(run.read_text()).get("code") != code_digest(artifact.stage):
+        report.notes.append(f"{artifact.folder} was made by code that has changed since; affects {', '.join(cells)}")
+
+
+def _problems(artifact: Artifact) -> Iterator[str]:
+    """Everything that is wrong with one artifact, in words."""
+    folder = Path(artifact.folder)
+    try:
+        record = manifest.read(folder)
+        yield from manifest.problems(folder)
+    except EncoreError as error:
+        yield str(error).split(";")[0]
+        return
+    except (KeyError, TypeError):
+        yield f"{artifact.manifest} is not a manifest"
+        return
+    if record["spec"] != _as_json(artifact.spec):
+        yield f"{artifact.manifest} has another spec than the plan"
+    yield from _changed_inputs(artifact.manifest, record, {parent.manifest for parent in artifact.inputs.values()})
+
+
+def _changed_inputs(place: str, record: dict[str, Any], expected: set[str]) -> Iterator[str]:
+    if set(record["inputs"]) != expected:
+        yield f"{place} was made from other folders than the plan says"
+    for name, digest in record["inputs"].items():
+        if Path(name).is_file() and manifest.describe(Path(name)) != digest:
+            yield f"{place}: its input {name} is not the one that it was made from"
+
+
+def _check_product(plan: Plan, kind: str, name: str, report: Report) -> None:
+    """A table or a figure: its files, its plan, and the scores that it was made from."""
+    place = _product(kind, name)
+    if not place.is_file():
+        return
+    reasons: list[str] = []
+    try:
+        record = json.loads(place.read_text())
+        if record["spec"] != _as_json(table_plan(plan, name)):
+            reasons.append(f"{place} has another plan than the configuration; run snakemake for it again")
+        reasons += _changed_inputs(str(place), record, set(record["inputs"]))
+        for file, digest in record["outputs"].items():
+            path = place.parent / file
+            if not path.is_file() or manifest.describe(path) != digest:
+                reasons.append(f"{path} {'was altered' if path.is_file() else 'is missing'}")
+    except (ValueError, KeyError, TypeError):
+        reasons.append(f"{place} is not a manifest")
+    report.findings += [Finding(str(place), reason, (f"{name}: every cell",)) for reason in reasons]
+    report.verified += not reasons
+
+
+def _cells(plan: Plan) -> dict[str, list[str]]:
+    """For each artifact's folder the rows that it stands behind, as ``table: label [setting]``."""
+    behind: dict[str, list[str]] = {}
+    for name in plan.config.tables:
+        for row in table_plan(plan, name)["rows"]:
+            cell = f"{name}: {row['label']}" + (f" [{row['setting']}]" if row["setting"] else "")
+            for scores in row["seeds"]:
+                for artifact in _distinct(plan.find(scores["scores"])):
+                    if cell not in behind.setdefault(artifact.folder, []):
+                        behind[artifact.folder].append(cell)
+    return behind
+
+
+def _distinct(artifact: Artifact) -> list[Artifact]:
+    """An artifact and all that it is made from, each once."""
+    found: dict[str, Artifact] = {}
+    waiting = [artifact]
+    while waiting:
+        now = waiting.pop()
+        if now.folder not in found:
+            found[now.folder] = now
+            waiting.extend(now.inputs.values())
+    return list(found.values())
+
+
+def _product(kind: str, name: str) -> Path:
+    return Path("results") / kind / f"{name}.{manifest.MANIFEST}"
+
+
+def _remove_product(record: Path) -> list[str]:
+    stem = record.name.removesuffix(manifest.MANIFEST)
+    files = [path for path in record.parent.glob(f"{stem}*") if path.is_file()]
+    for path in files:
+        path.unlink()
+    return sorted(map(str, files))
+
+
+def _as_json(value: Any) -> Any:
+    return json.loads(json.dumps(value))
