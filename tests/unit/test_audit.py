@@ -1,0 +1,177 @@
+"""The audit finds what Snakemake does not look at, and prunes exactly what descends from it."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from encore.errors import EncoreError
+from encore.plan import Artifact
+from encore.provenance import audit, manifest
+from encore.storage import write_text
+
+A = Artifact("tokens", "results/tokens/a-00000001", {"impl": 1})
+B = Artifact("start", "results/models/b-s0-00000002", {"impl": 1, "tokens": "a-00000001"}, {"tokens": A})
+C = Artifact("encode", "results/indexes/c-00000003", {"impl": 1}, {"model": B})
+OTHER = Artifact("start", "results/models/other-s0-00000004", {"impl": 1}, {"tokens": A})
+ROWS = [("BoW", C), ("MLM", OTHER)]
+
+
+class FakeConfig:
+    tables = {"table1": "all"}
+
+
+class FakePlan:
+    """Two rows over four artifacts."""
+
+    config = FakeConfig()
+
+    def artifacts(self):
+        return {artifact.folder: artifact for artifact in (A, B, C, OTHER)}
+
+    def find(self, folder):
+        return self.artifacts()[folder]
+
+
+def table_plan(plan, name):
+    return {
+        "rows": [{"label": label, "setting": "s", "seeds": [{"scores": artifact.folder}]} for label, artifact in ROWS]
+    }
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """A finished run of the fake plan, table included."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(audit, "table_plan", table_plan)
+    for artifact in (A, B, C, OTHER):
+        with manifest.record(
+            Path(artifact.folder),
+            stage=artifact.stage,
+            spec=artifact.spec,
+            inputs=[Path(i.folder) for i in artifact.inputs.values()],
+        ):
+            write_text(Path(artifact.folder) / "file", artifact.folder)
+    write_text(Path("results/tables/table1.csv"), "cells")
+    record = {
+        "spec": table_plan(None, "table1"),
+        "inputs": {a.manifest: manifest.describe(Path(a.manifest)) for _, a in ROWS},
+        "outputs": {"table1.csv": manifest.describe(Path("results/tables/table1.csv"))},
+    }
+    write_text(Path("results/tables/table1.manifest.json"), json.dumps(record))
+    return FakePlan()
+
+
+def tamper(path):
+    """Change a byte, keep size and time of modification."""
+    path, stat = Path(path), Path(path).stat()
+    data = bytearray(path.read_bytes())
+    data[0] ^= 1
+    path.write_bytes(data)
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+def test_a_finished_run_is_clean(results):
+    report = audit.audit(results)
+    assert not report.findings
+    assert report.verified == 5
+    assert not report.notes
+
+
+def test_a_tampered_file_is_named_with_the_cells_behind_it(results):
+    tamper(f"{B.folder}/file")
+    (finding,) = audit.audit(results).findings
+    assert finding.place == B.folder
+    assert f"{B.folder}/file was altered" in str(finding)
+    assert finding.cells == ("table1: BoW [s]",)
+
+
+def test_pruning_removes_the_bad_artifact_its_descendants_and_the_table_only(results):
+    tamper(f"{B.folder}/file")
+    removed = audit.prune(results, audit.audit(results))
+    assert set(removed) == {B.folder, C.folder, "results/tables/table1.csv", "results/tables/table1.manifest.json"}
+    assert Path(A.folder).is_dir()
+    assert Path(OTHER.folder).is_dir()
+    assert not Path("results/tables/table1.csv").exists()
+
+
+def test_pruning_a_clean_run_removes_nothing(results):
+    assert audit.prune(results, audit.audit(results)) == []
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (lambda: Path(B.folder, "file").unlink(), "is missing"),
+        (lambda: Path(B.folder, "file").write_text("short"), "bytes, its manifest says"),
+        (lambda: Path(B.manifest).unlink(), "is missing"),
+        (lambda: Path(B.manifest).write_text("{"), "is not JSON"),
+        (lambda: Path(B.manifest).write_text("{}"), "is not a manifest"),
+    ],
+)
+def test_every_kind_of_damage_is_said(results, damage, says):
+    damage()
+    found = [finding for finding in audit.audit(results).findings if finding.place == B.folder]
+    assert says in str(found[0])
+    assert "\n" not in str(found[0])
+
+
+def test_another_spec_than_the_plans_is_found(results):
+    record = json.loads(Path(OTHER.manifest).read_text())
+    Path(OTHER.manifest).write_text(json.dumps(record | {"spec": {"impl": 2}}))
+    reasons = [str(finding) for finding in audit.audit(results).findings]
+    assert any("another spec than the plan" in reason for reason in reasons)
+
+
+def test_an_input_that_was_made_anew_is_found(results):
+    record = json.loads(Path(A.manifest).read_text())
+    Path(A.manifest).write_text(json.dumps(record | {"results": {"pieces": 9}}))
+    places = {finding.place for finding in audit.audit(results).findings}
+    assert places == {B.folder, OTHER.folder}
+
+
+def test_a_changed_table_is_found_and_pruned(results):
+    tamper("results/tables/table1.csv")
+    report = audit.audit(results)
+    assert [finding.place for finding in report.findings] == ["results/tables/table1.manifest.json"]
+    assert "results/tables/table1.csv" in audit.prune(results, report)
+
+
+def test_changed_code_is_a_note_and_no_finding(results):
+    run = Path(B.folder) / "run.json"
+    run.write_text(json.dumps(json.loads(run.read_text()) | {"code": "another"}))
+    report = audit.audit(results)
+    assert not report.findings
+    assert any("code that has changed" in note and "BoW" in note for note in report.notes)
+
+
+def test_a_table_that_was_not_made_is_a_note(results):
+    for path in Path("results/tables").iterdir():
+        path.unlink()
+    report = audit.audit(results)
+    assert (report.findings, report.verified, report.notes) == ([], 0, ["table table1 is not made yet"])
+
+
+def test_a_job_refuses_a_tampered_input(results):
+    tamper(f"{A.folder}/file")
+    with (
+        pytest.raises(EncoreError, match="was altered"),
+        manifest.record(Path("out"), stage="start", spec={}, inputs=[Path(A.folder)]),
+    ):
+        pytest.fail("the body must not run")
+
+
+def test_a_failed_job_leaves_no_manifest(results):
+    with pytest.raises(ZeroDivisionError), manifest.record(Path(B.folder), stage="start", spec={}, inputs=[]):
+        _ = 1 / 0
+    assert not Path(B.manifest).exists()
+
+
+def test_a_manifest_holds_no_time_host_or_absolute_path(results):
+    text = Path(C.manifest).read_text()
+    assert str(Path.cwd()) not in text
+    assert os.uname().nodename not in json.loads(text)["inputs"]
+    with manifest.record(Path(C.folder), stage="encode", spec=C.spec, inputs=[Path(B.folder)]):
+        pass
+    assert Path(C.manifest).read_text() == text

@@ -1,0 +1,216 @@
+"""The plan: resolution order, identity of artifacts, and what a change renames."""
+
+import json
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+import yaml
+
+from encore import project
+from encore.catalogue import read_catalogue
+from encore.config import RunConfig
+from encore.errors import EncoreError
+from encore.plan import Plan
+from encore.tables import table_plan
+from encore.targets import check_target, everything_declared, lineage_targets
+
+ROOT = Path(__file__).parents[2]
+NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
+ICT = "bert-base+ict+marco-bm25+marco-hn"
+
+
+@pytest.fixture(autouse=True)
+def _at_the_root(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+@pytest.fixture(scope="module")
+def catalogue():
+    return read_catalogue(ROOT / "config", project.read_step, project.read_dataset)
+
+
+@pytest.fixture
+def make(catalogue):
+    """A plan of nano with changes: ``make({"seeds": [1]})`` or ``make(steps={"ict": {...}})``."""
+
+    def plan(changes=None, *, steps=None):
+        content = deepcopy(NANO) | (changes or {})
+        for name, fields in (steps or {}).items():
+            content["scale"]["steps"][name] = content["scale"]["steps"].get(name, {}) | fields
+        return Plan(RunConfig.model_validate(content), catalogue, project.impl)
+
+    return plan
+
+
+def folders(plan):
+    table_plan(plan, "table1")
+    return set(plan.artifacts())
+
+
+def test_the_order_of_resolution_is_catalogue_scale_name(make):
+    plan = make()
+    catalogue = plan.catalogue.read_step(plan.catalogue.steps["ict"])
+    scaled = plan.step(plan.lineage("bert-base+ict").steps[0])
+    named = plan.step(plan.lineage("bert-base+ict~temperature=0.5").steps[0])
+    assert (catalogue.temperature, scaled.temperature, named.temperature) == (1.0, 0.05, 0.5)
+    assert (catalogue.batch, scaled.batch) == (8192, 16)
+    assert named.batch == 16
+
+
+def test_a_folder_is_named_by_lineage_seed_and_digest(make):
+    plan = make()
+    artifact = plan.model(plan.lineage(ICT), 0)
+    assert artifact.folder.startswith("results/models/tiny+ict+marco-bm25+marco-hn-s0-")
+    assert plan.find(artifact.folder) is artifact
+
+
+def test_the_spec_names_everything_upstream(make):
+    plan = make()
+    model = plan.model(plan.lineage(ICT), 0)
+    assert set(model.inputs) == {"tokens", "weights", "collection", "negatives"}
+    assert all(model.spec[role] == artifact.name for role, artifact in model.inputs.items())
+
+
+def test_mined_negatives_come_from_the_parents_own_run(make):
+    plan = make()
+    model = plan.model(plan.lineage(ICT), 0)
+    assert model.inputs["negatives"].inputs["run"].inputs["model"] is model.inputs["weights"]
+
+
+def test_a_pretrained_start_takes_weights_behind_the_fine_tuning(make):
+    plan = make(steps={"marco-hn": {"start": "pretrained"}})
+    model = plan.model(plan.lineage(ICT), 0)
+    assert model.inputs["weights"] is plan.model(plan.lineage("bert-base+ict"), 0)
+    assert model.inputs["negatives"].inputs["run"].inputs["model"] is plan.model(
+        plan.lineage("bert-base+ict+marco-bm25"), 0
+    )
+
+
+def test_one_objectives_field_renames_exactly_its_descendants(make):
+    before, after = folders(make()), folders(make(steps={"ict": {"temperature": 0.1}}))
+    assert before ^ after
+    assert all("+ict" in folder for folder in before ^ after)
+    assert {folder for folder in before if "+ict" in folder}.isdisjoint(after)
+
+
+def test_the_recipe_renames_no_pretraining(make):
+    before, after = folders(make()), folders(make(steps={"marco-bm25": {"learning_rate": 0.002}}))
+    assert not [folder for folder in before - after if "marco" not in folder]
+
+
+def test_shards_are_in_no_digest(make):
+    one, two = make(), make({"execution": {"shards": 2}})
+    assert {f for f in folders(one) if "/indexes/" not in f} == {f for f in folders(two) if "/indexes/" not in f}
+
+
+def test_a_source_or_a_title_is_in_no_digest(make, catalogue):
+    assert folders(make()) == folders(make({"title": "another"}))
+    step = deepcopy(catalogue.steps)
+    step["ict"]["source"] = "said differently"
+    told = Plan(RunConfig.model_validate(NANO), type(catalogue)(**{**vars(catalogue), "steps": step}), project.impl)
+    assert folders(make()) == folders(told)
+
+
+def test_seeds_share_texts_but_no_models(make):
+    zero, one = folders(make()), folders(make({"seeds": [1]}))
+    assert not [f for f in zero & one if "/models/" in f]
+    assert [f for f in zero & one if "/collections/" in f]
+
+
+def test_the_plan_is_plain_json_and_the_same_every_time(make):
+    assert json.dumps(table_plan(make(), "table1")) == json.dumps(table_plan(make(), "table1"))
+
+
+@pytest.mark.parametrize(
+    ("lineage", "says"),
+    [
+        ("bert-base+cossta", "did you mean costa"),
+        ("bert-bse", "did you mean bert-base"),
+        ("bert-base+costa~temprature=0.2", "did you mean temperature"),
+        ("bert-base+costa~temperature=0.1", "its value already"),
+        ("bert-base+costa~granularities=word", "is a list"),
+        ("bert-base+ict~temperature=-1", "temperature"),
+    ],
+)
+def test_a_wrong_lineage_is_explained_in_one_line(make, lineage, says):
+    with pytest.raises(EncoreError, match=says) as refused:
+        make().lineage(lineage)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"tables": {"tabel1": "all"}}, "did you mean table1"),
+        ({"tables": {"table1": ["itc"]}}, "did you mean ict"),
+        ({"scale": NANO["scale"] | {"datasets": {"wikipedia": "pydoc"}}}, "did you mean pydocs"),
+        ({"scale": NANO["scale"] | {"steps": {"ict": {"temprature": 1}}}}, "temprature"),
+        ({"scale": NANO["scale"] | {"steps": {"itc": {}}}}, "did you mean"),
+        ({"datasets": {"pydocs": {"kind": "beir"}}}, "choose another"),
+    ],
+)
+def test_a_wrong_configuration_is_explained_in_one_line(make, changes, says):
+    with pytest.raises(EncoreError, match=says) as refused:
+        table_plan(make(changes), next(iter((NANO | changes)["tables"])))
+    assert "\n" not in str(refused.value)
+
+
+def test_an_old_or_mistaken_folder_is_told_the_name_of_this_configuration(make):
+    plan = make()
+    name = plan.model(plan.lineage("bert-base+ict"), 0).name
+    with pytest.raises(EncoreError, match=name.replace("+", r"\+")):
+        plan.find(f"results/models/{name[:-8]}00000000")
+
+
+def test_an_undeclared_lineage_is_found_from_its_folder_alone(make):
+    lineage = "bert-base+costa~temperature=0.05+marco-bm25"
+    targets = lineage_targets(make(), lineage)
+    assert len(targets) == 1
+    fresh = make()
+    check_target(fresh, targets[0], set())
+    run = fresh.find(str(Path(targets[0]).parent)).inputs["run"]
+    assert make().find(run.folder).spec == run.spec
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "results/tables/tabel1.csv",
+        "results/tables/table1.pdf",
+        "results/models/x/manifest.json",
+        "tabel1",
+        "results/plan/table1.json",
+    ],
+)
+def test_an_unknown_target_is_refused_in_one_line(make, target):
+    with pytest.raises(EncoreError) as refused:
+        check_target(make(), target, {"all", "audit"})
+    assert "\n" not in str(refused.value)
+
+
+def test_every_declared_target_is_a_target(make):
+    plan = make()
+    for target in everything_declared(plan):
+        check_target(plan, target, set())
+
+
+def test_names_fit_a_file_system(make):
+    plan = make()
+    with pytest.raises(EncoreError, match="100 are allowed"):
+        plan.model(plan.lineage("bert-base" + "+costa~learning_rate=0.00025~temperature=0.123456" * 3), 0)
+
+
+def test_every_entry_says_where_its_values_come_from(catalogue):
+    assert all(backbone.source for backbone in catalogue.backbones.values())
+    assert all(step.get("source") for step in catalogue.steps.values())
+    assert all(system.source for system in catalogue.systems.values())
+
+
+@pytest.mark.parametrize("name", ["config", "nano", "seeds"])
+def test_every_shipped_configuration_plans(name):
+    path = ROOT / f"config/{name}.yaml"
+    if not path.is_file():
+        pytest.fail(f"{path} is missing")
+    plan = project.load_plan(path)
+    assert everything_declared(plan)
