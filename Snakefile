@@ -35,3 +35,6 @@ rule all:
     input:
         everything(),
     localrule: True
+
+
+refuse_unknown_targets()

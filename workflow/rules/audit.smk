@@ -12,6 +12,3 @@ rule audit:
         run=RUN_FILE,
     shell:
         "python -m encore.cli audit --config {params.run:q} 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
-
-
-refuse_unknown_targets(rule.name for rule in workflow.rules)

@@ -23,11 +23,18 @@ except EncoreError as error:
     refuse(error)
 
 
-def refuse_unknown_targets(rules):
+def targets_asked_for():
+    """Targets of the command line, read again: Snakemake hands them over only after the rules are parsed."""
+    from snakemake.cli import get_argument_parser
+
+    return get_argument_parser().parse_known_args(sys.argv[1:])[0].targets if workflow.is_main_process else []
+
+
+def refuse_unknown_targets():
     """Say in one line what is wrong with a target, before Snakemake looks for a rule that makes it."""
-    rules = set(rules)
+    rules = {rule.name for rule in workflow.rules if not rule.has_wildcards()}
     try:
-        for target in getattr(workflow.dag_settings, "targets", None) or []:
+        for target in targets_asked_for() or []:
             if target not in rules:
                 check_target(PLAN, target, rules)
     except EncoreError as error:
