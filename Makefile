@@ -1,0 +1,56 @@
+# `make` alone lists what there is.
+SHELL := bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test format picture
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(CURDIR)/$(VENV)/bin
+READY := $(VENV)/.ready
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --root-user-action ignore
+NEEDS_311 := import ensurepip, sys; sys.exit(sys.version_info[:2] != (3, 11))
+
+# Tests and jobs share the cores; torch's own threads would only fight over them.
+export OMP_NUM_THREADS ?= 1
+export PATH := $(BIN):$(PATH)
+
+help: ## List these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s  %s\n", $$1, $$2}' Makefile
+
+demo: $(READY) ## Build table 1 of the embedded default from raw text, and show it (about 10 minutes on 2 cores)
+	@set -o pipefail; snakemake results/tables/table1.csv results/figures/table1.png --profile local 2>&1 \
+	    | python workflow/scripts/follow.py
+	@encore show table1
+
+test: $(READY) ## Everything that guards the code: formatters, linters, types, unit, workflow and end-to-end tests
+	ruff check .
+	ruff format --check .
+	mypy
+	snakefmt --check Snakefile workflow
+	snakemake --lint
+	pytest -n 2 --dist loadfile --ignore tests/slurm
+	pytest tests/slurm
+
+format: $(READY) ## Format the code and mend what linters can mend
+	ruff check --fix .
+	ruff format .
+	snakefmt Snakefile workflow
+
+picture: $(READY) ## Draw docs/dag.svg anew from the plan of the embedded default
+	python workflow/scripts/picture.py --output docs/dag.svg
+
+# The stamp is written last, so an interrupted installation starts again where pip left it.
+$(READY): envs/cpu.txt pyproject.toml
+	@rm -f $@
+	@$(PYTHON) -c '$(NEEDS_311)' 2>/dev/null || { echo "error: $(PYTHON) is not a Python 3.11 with venv; install it" \
+	    "(Debian: apt-get install python3.11-venv) or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(BIN)/python -c '$(NEEDS_311)' 2>/dev/null && $(BIN)/python -m pip --version >/dev/null 2>&1 \
+	    || $(PYTHON) -m venv --clear $(VENV)
+	@echo "[1/3] PyTorch into $(VENV)"
+	@$(PIP) "$$(grep '^torch==' envs/cpu.txt)"
+	@echo "[2/3] the $$(grep -c '==' envs/cpu.txt) packages of envs/cpu.txt"
+	@$(PIP) --requirement envs/cpu.txt
+	@echo "[3/3] Encore itself"
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
