@@ -73,7 +73,9 @@ def _models(scores: Artifact) -> list[Artifact]:
 
 
 def _sum(models: list[Artifact], stage: str) -> float:
-    return sum(manifest.read_results(model.folder)["operations"] for model in models if model.stage == stage)
+    return sum(
+        manifest.read_results(model.folder)["operations"] for model in models if model.stage.split(".")[0] == stage
+    )
 
 
 def _apart(value: float, dearest: float) -> bool:

@@ -178,15 +178,17 @@ class Plan:
             "tokens": self.tokens(step.collection, backbone),
             "weights": self.model(self._weights(lineage, step), seed),
         }
-        impl: Any = self._impl(step.kind)  # type: ignore[attr-defined]
+        stage = "finetune"
+        impl: Any = self._impl(stage)
         if isinstance(step, PretrainStep):
-            impl = [impl, self._impl(f"pretrain.{step.objective}")]
+            stage = f"pretrain.{step.objective}"
+            impl = [self._impl("pretrain"), self._impl(stage)]
         if isinstance(step, FinetuneStep):
             inputs["collection"] = self.collection(step.collection)
             inputs["negatives"] = self.negatives(lineage.parent, step, seed)
         fields = step.model_dump(mode="json", exclude_defaults=True)
         spec = {"impl": impl, "step": fields, **self._chance(seed), **_names(inputs)}
-        return self._make(str(fields["kind"]), _model_folder(lineage, seed), spec, inputs)
+        return self._make(stage, _model_folder(lineage, seed), spec, inputs)
 
     def _weights(self, lineage: Lineage, step: Step) -> Lineage:
         """Whose weights the last step goes on from: the parent's, or the last pre-trained ancestor's."""

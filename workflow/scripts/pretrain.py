@@ -20,7 +20,9 @@ def main() -> None:
     arguments = parser.parse_args()
 
     inputs = [arguments.tokens, arguments.weights]
-    with manifest.record(arguments.output, stage="pretrain", spec=arguments.spec, inputs=inputs) as facts:
+    with manifest.record(
+        arguments.output, stage=f"pretrain.{arguments.spec['step']['objective']}", spec=arguments.spec, inputs=inputs
+    ) as facts:
         from encore.pretraining import pretrain
 
         trained = pretrain(arguments.spec, arguments.tokens, arguments.weights, arguments.output, arguments.state)

@@ -33,10 +33,18 @@ def impl(stage: str) -> int:
 def code_digest(stage: str) -> str:
     """Digest of the syntax trees of a stage's sources, blind to comments, docstrings and layout."""
     total = hashlib.sha256()
-    for source in _stage(stage)["sources"]:
-        for path in sorted(PACKAGE.glob(source)):
-            total.update(ast.dump(_without_docstrings(ast.parse(path.read_text()))).encode())
+    for path in sources(stage):
+        total.update(ast.dump(_without_docstrings(ast.parse(path.read_text()))).encode())
     return total.hexdigest()[:16]
+
+
+def sources(stage: str) -> list[Path]:
+    """The files whose code makes a stage; ``pretrain.<objective>`` has the objective's own beside those of ``pretrain``."""
+    kind, _, objective = stage.partition(".")
+    patterns = list(_stage(stage if stage in stages() else kind)["sources"])
+    if kind == "pretrain" and objective:
+        patterns += _stage("pretrain")["objectives"].get(objective, [f"objectives/{objective}.py"])
+    return sorted({path for pattern in patterns for path in PACKAGE.glob(pattern)})
 
 
 def _stage(stage: str) -> dict[str, Any]:
