@@ -1,19 +1,19 @@
 """The plan: every artifact that a configuration makes, with its spec, its folder and what it is made from.
 
 A folder's name ends with the digest of its spec, and a spec names the folders it is made from: so a name stands for
-everything upstream of it. Order of resolution: catalogue, then scale, then the lineage's own overrides.
+everything upstream of it. What the names mean is in ``resolution.py``.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from encore import lineage as naming
-from encore.catalogue import Catalogue, explained, nearest
-from encore.config import Backbone, FinetuneStep, PretrainStep, RunConfig, Step, System
+from encore.catalogue import Catalogue, nearest
+from encore.config import Backbone, FinetuneStep, PretrainStep, RunConfig, Step
 from encore.errors import EncoreError
 from encore.lineage import Lineage, StepName
+from encore.resolution import Resolution
 from encore.storage import digest
 
 LONGEST_NAME = 100
@@ -58,34 +58,17 @@ class Topics(NamedTuple):
         return self.split + (f".{self.queries}" if self.queries else "")
 
 
-class Plan:
+class Plan(Resolution):
     """What one run configuration makes of the catalogue."""
 
     def __init__(self, config: RunConfig, catalogue: Catalogue, impl: Callable[[str], int]) -> None:
-        self.config = config
-        self.catalogue = catalogue
+        super().__init__(config, catalogue)
         self._impl = impl
         self._made: dict[str, Artifact] = {}
         self._models: dict[tuple[str, int], Artifact] = {}
-        self._steps: dict[StepName, Step] = {}
         self._collections: dict[str, Artifact] = {}
-        self._datasets = _with_own_datasets(config, catalogue)
-        self._check_scale()
 
     # Texts
-
-    def dataset_name(self, name: str) -> str:
-        """The dataset that stands for ``name`` at this scale."""
-        standing = self.config.scale.datasets.get(name, name)
-        if standing not in self._datasets:
-            raise EncoreError(
-                f"unknown dataset {standing!r}; add it to the run's `datasets:`{nearest(standing, self._datasets)}"
-            )
-        return standing
-
-    def dataset(self, name: str) -> Any:
-        """The fields of the dataset that stands for ``name``."""
-        return self._datasets[self.dataset_name(name)]
 
     def collection(self, dataset: str) -> Artifact:
         """A dataset in the common form."""
@@ -115,45 +98,6 @@ class Plan:
         return self._make("tokens", f"tokens/{self.dataset_name(dataset)}", spec, inputs)
 
     # Models
-
-    def lineage(self, text: str) -> Lineage:
-        """Read a lineage, with the backbone that stands for the named one, and check every name in it.
-
-        Raises:
-            EncoreError: bad spelling, an unknown backbone, step or field, or an override that changes nothing.
-        """
-        read = naming.parse(text)
-        lineage = Lineage(self.config.scale.backbones.get(read.backbone, read.backbone), read.steps)
-        if lineage.backbone not in self.catalogue.backbones:
-            known = self.catalogue.backbones
-            raise EncoreError(
-                f"lineage {text!r}: unknown backbone {lineage.backbone!r}{nearest(lineage.backbone, known)}"
-            )
-        for step in lineage.steps:
-            explained(self.step, step, f"lineage {text!r}")
-        return lineage
-
-    def step(self, named: StepName) -> Step:
-        """The fields of a step: catalogue, then scale, then the name's overrides."""
-        if named not in self._steps:
-            self._steps[named] = self._read_step(named)
-        return self._steps[named]
-
-    def _read_step(self, named: StepName) -> Step:
-        scaled = self._scaled(named.name)
-        known = self.catalogue.read_step(scaled)
-        for key, value in named.values().items():
-            fields = type(known).model_fields
-            if key not in fields:
-                raise EncoreError(f"step {named.name!r} has no field {key!r}{nearest(key, fields)}")
-            if isinstance(getattr(known, key), list | tuple | dict):
-                raise EncoreError(f"step {named.name!r}: {key!r} is a list; give it an entry of its own in steps.yaml")
-            if getattr(known, key) == value:
-                raise EncoreError(
-                    f"step {named.name!r}: {key}={naming.spelled(value)} is its value already; leave it out"
-                )
-        step = self.catalogue.read_step({**scaled, **named.values()})
-        return step.model_copy(update={"collection": self.dataset_name(step.collection)})
 
     def model(self, lineage: Lineage, seed: int) -> Artifact:
         """The model that a lineage ends with, under one seed."""
@@ -236,7 +180,7 @@ class Plan:
         inputs = {"model": model, "tokens": self.tokens(dataset, backbone), "collection": self.collection(dataset)}
         names = {**_names(inputs), "index": shards[0].folder.split("/")[-2], "system": model.name}
         inputs |= {f"shard{number}": shard for number, shard in enumerate(shards)}
-        how = {"query_length": self._lengths(lineage)[1], "numerics": self._numerics()}
+        how = {"query_length": self.lengths(lineage)[1], "numerics": self._numerics()}
         spec = {"impl": self._impl("search"), **topics._asdict(), **how, **names}
         return self._make("search", f"runs/{model.name}/{self.dataset_name(dataset)}.{topics}", spec, inputs)
 
@@ -246,7 +190,7 @@ class Plan:
         inputs = {"model": model, "tokens": self.tokens(dataset, backbone)}
         spec = {
             "impl": self._impl("encode"),
-            "length": self._lengths(lineage)[0],
+            "length": self.lengths(lineage)[0],
             "numerics": self._numerics(),
             **_names(inputs),
         }
@@ -272,12 +216,6 @@ class Plan:
         spec = {"impl": self._impl("evaluate"), "splits": measures, **_names(inputs)}
         folder = f"scores/{run.folder.split('/')[-2]}/{self.dataset_name(dataset)}.{topics}"
         return self._make("evaluate", folder, spec, inputs)
-
-    def system(self, name: str) -> System:
-        """An entry of systems.yaml."""
-        if name not in self.catalogue.systems:
-            raise EncoreError(f"system {name!r} is not in systems.yaml{nearest(name, self.catalogue.systems)}")
-        return self.catalogue.systems[name]
 
     # Finding
 
@@ -342,50 +280,11 @@ class Plan:
             )
         return self._made.setdefault(artifact.folder, artifact)
 
-    def _lengths(self, lineage: Lineage) -> tuple[int, int]:
-        """Tokens of a passage and of a query: those that the last step trained with, or all that the backbone reads."""
-        if not lineage.steps:
-            longest = self.catalogue.backbones[lineage.backbone].max_length
-            return longest, longest
-        step = self.step(lineage.steps[-1])
-        return step.length, step.query_length
-
-    def _scaled(self, name: str) -> dict[str, Any]:
-        if name not in self.catalogue.steps:
-            raise EncoreError(f"unknown step {name!r}{nearest(name, self.catalogue.steps)}")
-        entry, scale = self.catalogue.steps[name], self.config.scale
-        return {**entry, **getattr(scale, entry["kind"]), **scale.steps.get(name, {})}
-
-    def _check_scale(self) -> None:
-        """Refuse a scale that names nothing, and steps that it makes invalid, before anything is asked of the plan."""
-        scale = self.config.scale
-        named: list[tuple[str, Iterable[str], Mapping[str, Any]]] = [
-            ("steps", scale.steps, self.catalogue.steps),
-            ("backbones", scale.backbones.values(), self.catalogue.backbones),
-            ("datasets", scale.datasets.values(), self._datasets),
-        ]
-        for section, names, known in named:
-            for name in names:
-                if name not in known:
-                    raise EncoreError(f"scale.{section}: unknown name {name!r}{nearest(name, known)}")
-        for name, step in self.catalogue.steps.items():
-            explained(self.catalogue.read_step, self._scaled(name), f"scale of {step['kind']} step {name!r}")
-
     def _numerics(self) -> dict[str, Any]:
         return self.config.numerics.model_dump()
 
     def _chance(self, seed: int) -> Spec:
         return {"seed": seed, "numerics": self._numerics()}
-
-
-def _with_own_datasets(config: RunConfig, catalogue: Catalogue) -> dict[str, Any]:
-    for name in config.datasets:
-        if name in catalogue.datasets:
-            raise EncoreError(f"datasets.{name}: the catalogue has a dataset of that name; choose another")
-    own = {
-        name: explained(catalogue.read_dataset, value, f"datasets.{name}") for name, value in config.datasets.items()
-    }
-    return {**catalogue.datasets, **own}
 
 
 def _alternatives(names: Iterable[str]) -> str:

@@ -49,9 +49,8 @@ def check_target(plan: Plan, target: str, rules: set[str]) -> None:
         case ("results", _, *rest) if rest:
             _check_artifact(plan, path)
         case _:
-            raise EncoreError(
-                f"target {target!r} is no rule and no file of results/{nearest(target, [*rules, *everything_declared(plan)])}"
-            )
+            near = nearest(target, [*rules, *everything_declared(plan)])
+            raise EncoreError(f"target {target!r} is no rule and no file of results/{near}")
 
 
 def _check_product(plan: Plan, target: str, kind: str) -> None:

@@ -39,7 +39,7 @@ def code_digest(stage: str) -> str:
 
 
 def sources(stage: str) -> list[Path]:
-    """The files whose code makes a stage; ``pretrain.<objective>`` has the objective's own beside those of ``pretrain``."""
+    """The files whose code makes a stage; ``pretrain.<objective>`` has the objective's own as well."""
     kind, _, objective = stage.partition(".")
     patterns = list(_stage(stage if stage in stages() else kind)["sources"])
     if kind == "pretrain" and objective:
