@@ -1,0 +1,105 @@
+"""What is tried: for each row of a table, values of one field of one of its steps. An entry of ``config/tuning/``.
+
+A row tunes a step of its own; what another row tunes (the shared fine-tuning) it takes as chosen there, so rows come in
+rounds.
+"""
+
+from pathlib import Path
+
+from pydantic import Field, model_validator
+
+from encore import lineage as naming
+from encore.catalogue import checked, nearest, read_yaml
+from encore.config import Row, Strict
+from encore.errors import EncoreError
+from encore.plan import Plan
+
+
+class Tuned(Strict):
+    """The values that a row tries, in ascending order; of equally good ones the first is chosen."""
+
+    step: str
+    field: str = "learning_rate"
+    values: list[float] = Field(min_length=2)
+
+    @model_validator(mode="after")
+    def _name_each_value_once(self) -> "Tuned":
+        if self.values != sorted(set(self.values)):
+            raise ValueError("values must be different and in ascending order")
+        return self
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.step, self.field
+
+
+class Grid(Strict):
+    """The trials of every row of one setting of a table, and what they are compared by."""
+
+    table: str
+    setting: str = Field(description="rows of other settings go on from these and inherit what is chosen for them")
+    dataset: str
+    split: str = Field(description="of role `valid`; any other is refused")
+    measure: str
+    seed: int = Field(0, ge=0)
+    rows: dict[str, Tuned] = Field(min_length=1, description="by the row's id")
+
+    @model_validator(mode="after")
+    def _treat_rows_alike(self) -> "Grid":
+        if len({len(tuned.values) for tuned in self.rows.values()}) > 1:
+            raise ValueError("every row must have equally many values")
+        if len({tuned.key for tuned in self.rows.values()}) < len(self.rows):
+            raise ValueError("two rows choose the same field of the same step; give one of them a step of its own")
+        return self
+
+
+def read_grid(path: Path) -> Grid:
+    """A grid from its file.
+
+    Raises:
+        EncoreError: the file is missing or wrong; one line with file, place and mend.
+    """
+    return checked(Grid, read_yaml(path), str(path))
+
+
+def systems(grid: Grid, plan: Plan) -> dict[str, str]:
+    """The lineage of every row that has trials, in the table's order.
+
+    Raises:
+        EncoreError: the table is unknown, a row of the setting has no trials, or trials name no row or no step of it.
+    """
+    if grid.table not in plan.catalogue.tables:
+        raise EncoreError(f"table {grid.table!r} is unknown{nearest(grid.table, plan.catalogue.tables)}")
+    rows = {row.id: row for row in plan.catalogue.tables[grid.table].rows if _trained(row, grid, plan)}
+    for name in grid.rows.keys() ^ rows.keys():
+        reason = "has no trials; give it some" if name in rows else f"is no trained row of it{nearest(name, rows)}"
+        raise EncoreError(f"table {grid.table!r}, setting {grid.setting!r}: row {name!r} {reason}")
+    for name, row in rows.items():
+        steps = [step.name for step in naming.parse(row.system).steps]
+        if grid.rows[name].step not in steps:
+            raise EncoreError(f"row {name!r} takes no step {grid.rows[name].step!r}; its steps are {', '.join(steps)}")
+    return {name: row.system for name, row in rows.items()}
+
+
+def rounds(grid: Grid, lineages: dict[str, str]) -> list[list[str]]:
+    """Rows in the order of their trials: after those that choose for a step which they share.
+
+    Raises:
+        EncoreError: rows wait for each other.
+    """
+    steps = {row: {step.name for step in naming.parse(lineage).steps} for row, lineage in lineages.items()}
+    waiting, found = list(lineages), list[list[str]]()
+    while waiting:
+        open_steps = {grid.rows[row].step for row in waiting}
+        ready = [row for row in waiting if steps[row] & open_steps == {grid.rows[row].step}]
+        if not ready:
+            raise EncoreError(
+                f"rows {', '.join(waiting)} choose for each other's steps; let one choose for a step first"
+            )
+        found.append(ready)
+        waiting = [row for row in waiting if row not in ready]
+    return found
+
+
+def _trained(row: Row, grid: Grid, plan: Plan) -> bool:
+    return row.setting == grid.setting and row.system not in plan.catalogue.systems

@@ -1,0 +1,138 @@
+"""Make and score the trials of a grid, through the same artifacts as every reported number, but on the validation role.
+
+A trial is a lineage with an override. It starts from the papers' own values of what is tuned, whatever the run's
+configuration holds now, so its name and its folders stay the same after the chosen values are written there.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from encore import lineage as naming
+from encore.catalogue import nearest, read_yaml
+from encore.errors import EncoreError
+from encore.evaluation import scores
+from encore.lineage import Lineage, StepName
+from encore.plan import Artifact, Plan
+from encore.project import load_plan
+from encore.provenance.manifest import verify
+from encore.storage import write_text
+from encore.tuning.grid import Grid, Tuned, rounds, systems
+from encore.tuning.trials import Trial, choose
+
+RUNS = Path("results/tuning")
+Chosen = dict[tuple[str, str], float]  # by step and field
+Build = Callable[[Path, Sequence[str]], None]  # makes targets under a run's configuration
+
+
+def tune(run: Path, grid: Grid, build: Build) -> list[Trial]:
+    """Try every value of every row and choose each row's best.
+
+    Args:
+        run: the run's configuration, whose scale the trials are made at.
+        build: makes manifests, given the configuration to use. What exists already need not be made again.
+
+    Raises:
+        EncoreError: the grid does not fit the run, asks for judgments of another role than `valid`, or a score is
+            missing.
+    """
+    plan = load_plan(run)
+    lineages = systems(grid, plan)
+    chosen: Chosen = {}
+    trials: list[Trial] = []
+    order = rounds(grid, lineages)
+    for number, rows in enumerate(order, 1):
+        path = RUNS / f"round{number}.yaml"
+        _write_run(path, read_yaml(run), tried_from(plan, grid, chosen))
+        asked = _round(load_plan(path), grid, {row: lineages[row] for row in rows})
+        print(f"round {number} of {len(order)}: {len(asked)} trials of {', '.join(rows)}", flush=True)
+        build(path, [artifact.manifest for _, artifact in asked])
+        done = choose(replace(trial, score=_score(artifact, grid)) for trial, artifact in asked)
+        chosen |= {(trial.step, trial.field): trial.value for trial in done if trial.chosen}
+        trials += done
+    return trials
+
+
+def tried_from(plan: Plan, grid: Grid, chosen: Chosen) -> Chosen:
+    """What every tuned field is without an override: the chosen value, and before the choice the papers' own.
+
+    Raises:
+        EncoreError: a step has no such field of its own.
+    """
+    for tuned in grid.rows.values():
+        known = plan.catalogue.steps[tuned.step]
+        if tuned.field not in known:
+            raise EncoreError(
+                f"steps.yaml gives {tuned.step!r} no {tuned.field!r} to start from{nearest(tuned.field, known)}"
+            )
+    return {tuned.key: plan.catalogue.steps[tuned.step][tuned.field] for tuned in grid.rows.values()} | chosen
+
+
+def trial_lineage(plan: Plan, system: str, tuned: Tuned, value: float) -> Lineage:
+    """A row's lineage with the value as an override of its step; without one where the step has the value anyway."""
+    lineage = naming.parse(system)
+    steps = []
+    for step in lineage.steps:
+        if step.name == tuned.step and getattr(plan.step(step), tuned.field) != value:
+            overrides = {**dict(step.overrides), tuned.field: naming.spelled(value)}
+            step = StepName(step.name, tuple(sorted(overrides.items())))
+        steps.append(step)
+    return Lineage(lineage.backbone, tuple(steps))
+
+
+def validation_scores(plan: Plan, grid: Grid, lineage: str) -> Artifact:
+    """The scores that a trial is chosen by; the only ones that this package asks for.
+
+    Raises:
+        EncoreError: the split, or another that is scored or searched with it, is not of role `valid`, or has not the
+            measure.
+    """
+    splits = plan.dataset(grid.dataset).splits
+    if grid.split not in splits:
+        raise EncoreError(f"dataset {grid.dataset!r} has no split {grid.split!r}{nearest(grid.split, splits)}")
+    artifact = plan.scores(lineage, grid.seed, grid.dataset, grid.split)
+    judged = artifact.spec["splits"]
+    for split in sorted({grid.split, artifact.inputs["run"].spec["split"], *judged}):
+        if splits[split].role != "valid":
+            raise EncoreError(
+                f"split {split!r} has role {splits[split].role!r}; hyper-parameters are chosen on role 'valid' only"
+            )
+    if grid.measure not in judged[grid.split]:
+        near = nearest(grid.measure, judged[grid.split])
+        raise EncoreError(f"{grid.measure!r} is not measured on split {grid.split!r}{near}")
+    return artifact
+
+
+def _round(plan: Plan, grid: Grid, lineages: dict[str, str]) -> list[tuple[Trial, Artifact]]:
+    """The trials of some rows, still without scores, and the artifacts that hold these."""
+    return [(trial, validation_scores(plan, grid, trial.lineage)) for trial in _trials(plan, grid, lineages)]
+
+
+def _trials(plan: Plan, grid: Grid, lineages: dict[str, str]) -> Iterator[Trial]:
+    for row, system in lineages.items():
+        tuned = grid.rows[row]
+        for value in tuned.values:
+            lineage = str(trial_lineage(plan, system, tuned, value))
+            model = plan.model(plan.lineage(lineage), grid.seed).name.rsplit("-", 1)[-1]
+            tried = (row, tuned.step, tuned.field, value, lineage, model)
+            yield Trial(*tried, split=grid.split, measure=grid.measure, score=0.0)
+
+
+def _score(artifact: Artifact, grid: Grid) -> float:
+    """The measure's mean over the queries of the split."""
+    folder = Path(artifact.folder)
+    verify(folder)
+    return round(float(scores.read(folder)[grid.split, grid.measure].values.mean()), 6)
+
+
+def _write_run(path: Path, content: dict[str, Any], values: Chosen) -> None:
+    """Write a run's configuration with other values of steps and nothing declared: no table, no lineage."""
+    scale = dict(content.get("scale", {}))
+    steps = {name: dict(fields) for name, fields in scale.get("steps", {}).items()}
+    for (step, field), value in values.items():
+        steps.setdefault(step, {})[field] = value
+    trial = {**content, "tables": {}, "lineages": [], "scale": {**scale, "steps": steps}}
+    write_text(path, yaml.safe_dump(trial, sort_keys=False))

@@ -1,0 +1,44 @@
+"""Choose hyper-parameters on the validation role: build every trial of a grid, score it, record it.
+
+Trials are ordinary targets, so a repeated command goes on where it stopped. Options for Snakemake come after `--`.
+"""
+
+import argparse
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from encore.cli_support import run
+from encore.errors import EncoreError
+from encore.project import DEFAULT_RUN, load_plan
+from encore.tuning import search, trials
+from encore.tuning.grid import read_grid
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--config", type=Path, default=DEFAULT_RUN, help="the run to choose for")
+    parser.add_argument("--grid", type=Path, default=Path("config/tuning/default.yaml"), help="what to try")
+    parser.add_argument("--output", type=Path, default=Path("config/tuning/trials.csv"), help="record of the trials")
+    parser.add_argument("options", nargs="*", default=["--cores", "all"], help="for Snakemake (default: --cores all)")
+    args = parser.parse_args()
+
+    def build(configuration: Path, targets: Sequence[str]) -> None:
+        command = [sys.executable, "-m", "snakemake", *targets, "--configfile", str(configuration), *args.options]
+        if subprocess.run(command, check=False).returncode:
+            raise EncoreError("Snakemake did not make every trial (see above); the same command goes on from here")
+
+    done = search.tune(args.config, read_grid(args.grid), build)
+    trials.write(args.output, done)
+    for trial in done:
+        print(f"{trial.row:<12} {trial.score:.4f} {trial.lineage} {'<- chosen' if trial.chosen else ''}".rstrip())
+    counts = Counter(trial.row for trial in done)
+    print(f"{len(done)} trials, {min(counts.values())} for each of {len(counts)} rows: {args.output}")
+    for difference in trials.differences(load_plan(args.config), done):
+        print(f"{args.config}, {difference}")
+
+
+if __name__ == "__main__":
+    run(main)
