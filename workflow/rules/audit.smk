@@ -5,9 +5,9 @@ rule audit:
     """Recompute every digest behind the declared tables and figures, and name what does not fit."""
     log:
         "results/logs/audit.log",
+    localrule: True
     conda:
         "../../envs/environment.yaml"
-    localrule: True
     params:
         run=RUN_FILE,
     shell:

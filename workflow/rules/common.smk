@@ -1,6 +1,7 @@
 """The plan derived from the configuration, and the few functions of wildcards that rules need. No torch here."""
 
 import shutil
+import subprocess
 
 from encore.errors import EncoreError
 from encore.project import load_plan
@@ -114,6 +115,15 @@ def everything():
     return everything_declared(PLAN)
 
 
+def obstacle_to_slurm():
+    """Why nothing can be submitted from here; None where it can."""
+    if shutil.which("sbatch") is None:
+        return "--profile slurm needs SLURM's sbatch, which is not on this machine"
+    if subprocess.call(["scontrol", "ping"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) != 0:
+        return "--profile slurm: sbatch is here, but no SLURM answers `scontrol ping`"
+    return None
+
+
 onstart:
-    if "slurm" in str(workflow.executor_plugin) and shutil.which("sbatch") is None:
-        refuse("--profile slurm needs SLURM's sbatch, which is not on this machine; run on a login node, or use --profile local")
+    if "slurm" in str(workflow.executor_plugin) and (obstacle := obstacle_to_slurm()):
+        refuse(f"{obstacle}; use a login node of the cluster, or --profile local")

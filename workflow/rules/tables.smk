@@ -21,6 +21,7 @@ rule table:
         "results/logs/table/{table}.log",
     benchmark:
         "results/benchmarks/table/{table}.tsv"
+    localrule: True
     conda:
         "../../envs/environment.yaml"
     threads: 1
@@ -29,7 +30,6 @@ rule table:
         runtime=escalate(30),
     params:
         spec=table_spec,
-    localrule: True
     shell:
         "python workflow/scripts/table.py"
         " --plan {input.plan:q}"
@@ -56,6 +56,7 @@ rule figure:
         "results/logs/figure/{table}.log",
     benchmark:
         "results/benchmarks/figure/{table}.tsv"
+    localrule: True
     conda:
         "../../envs/environment.yaml"
     threads: 1
@@ -64,7 +65,6 @@ rule figure:
         runtime=escalate(30),
     params:
         spec=table_spec,
-    localrule: True
     shell:
         "python workflow/scripts/figure.py"
         " --plan {input.plan:q}"
