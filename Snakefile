@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from shlex import quote
 
 from snakemake.utils import min_version
 
@@ -9,7 +10,8 @@ min_version("9.20")
 
 # The library is importable here and in every job, installed or not, and jobs use the Python that runs Snakemake.
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
-shell.prefix(f"export PATH={Path(sys.executable).parent}:$PATH PYTHONPATH={Path(workflow.basedir) / 'src'}; ")
+bin, src = (quote(str(folder)) for folder in (Path(sys.executable).parent, Path(workflow.basedir) / "src"))
+shell.prefix(f"export PATH={bin}:$PATH PYTHONPATH={src}; ")
 
 
 # A run's configuration is complete: one given with --configfile replaces the default, it is never merged.
