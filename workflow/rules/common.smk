@@ -81,6 +81,15 @@ def made_from(folder, role, file="manifest.json"):
     return path
 
 
+def source_of(folder):
+    """The folder of the user's that a collection is read from; nothing for a kind that brings its own texts."""
+
+    def path(wildcards):
+        return PLAN.find(folder.format(**wildcards)).source or []
+
+    return path
+
+
 def shards_of(folder, file="manifest.json"):
     """A file of every shard that a run searches."""
 

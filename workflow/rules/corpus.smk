@@ -3,6 +3,8 @@
 
 rule collection:
     """Bring a dataset into the common form: corpus, queries, judgments, articles."""
+    input:
+        source=ancient(source_of("results/collections/{collection}")),
     output:
         manifest="results/collections/{collection}/manifest.json",
     log:
@@ -20,6 +22,7 @@ rule collection:
     shell:
         "python workflow/scripts/collection.py"
         " --spec {params.spec:q}"
+        " --source {input.source:q}"
         " --processes {threads}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
