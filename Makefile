@@ -8,7 +8,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 READY := $(VENV)/.ready
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --root-user-action ignore
+PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq --root-user-action ignore
 NEEDS_311 := import ensurepip, sys; sys.exit(sys.version_info[:2] != (3, 11))
 
 # Tests and jobs share the cores; torch's own threads would only fight over them.
