@@ -28,7 +28,7 @@ def table_plan(plan: Plan, name: str) -> dict[str, Any]:
         "rows": [explained(lambda row: _row(plan, table, row), row, f"table {name!r}, row {row.id!r}") for row in rows],
         "columns": columns,
         "dataset_labels": {column["dataset"]: plan.dataset_name(column["dataset"]) for column in columns},
-        "significance": table.significance.model_dump() if table.significance else None,
+        "significance": _design(table, rows),
         "notes": [*table.notes, *_absences(plan, table)],
         "stand_in": plan.config.stand_in,
     }
@@ -69,6 +69,15 @@ def _chosen(plan: Plan, name: str, table: Table) -> list[Row]:
         if row not in known:
             raise EncoreError(f"tables.{name}: no row {row!r}{nearest(row, known)}")
     return [row for row in table.rows if _keys(row) & set(wanted)]
+
+
+def _design(table: Table, rows: list[Row]) -> dict[str, Any] | None:
+    """The tests, against those comparators that the run builds."""
+    if table.significance is None:
+        return None
+    built = {row.id for row in rows}
+    design = table.significance.model_dump()
+    return design | {"comparators": [row for row in table.significance.comparators if row in built]}
 
 
 def _keys(row: Row) -> set[str]:
