@@ -35,7 +35,7 @@ rule all:
     """Everything that the configuration declares."""
     default_target: True
     input:
-        everything(),
+        TARGETS,
     localrule: True
 
 

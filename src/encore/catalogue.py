@@ -111,8 +111,11 @@ def _table_name(paper: str, name: str) -> str:
 
 
 def _first(error: ValidationError) -> str:
-    """The first mistake of a validation: where, what, and for a wrong key the nearest right one."""
-    mistake = error.errors()[0]
+    """One mistake of a validation: where, what, and for a wrong key the nearest right one.
+
+    A misspelt key comes first: that the right one is missing follows from it.
+    """
+    mistake = min(error.errors(), key=lambda mistake: mistake["type"] != "extra_forbidden")
     place = "".join(f".{part}" for part in mistake["loc"] if not str(part).startswith("function-"))
     if mistake["type"] == "extra_forbidden":
         known = _fields_beside(error, mistake["loc"])

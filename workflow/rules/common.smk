@@ -19,6 +19,7 @@ def refuse(error):
 RUN_FILE = Path(workflow.configfiles[-1])
 try:
     PLAN = load_plan(RUN_FILE, config)
+    TARGETS = everything_declared(PLAN)
     write_plans(PLAN)
 except EncoreError as error:
     refuse(error)
@@ -28,14 +29,16 @@ def targets_asked_for():
     """Targets of the command line, read again: Snakemake hands them over only after the rules are parsed."""
     from snakemake.cli import get_argument_parser
 
-    return get_argument_parser().parse_known_args(sys.argv[1:])[0].targets if workflow.is_main_process else []
+    if not workflow.is_main_process or "snakemake" not in sys.argv[0]:
+        return []  # a cluster's job, or a program that uses Snakemake as a library
+    return get_argument_parser().parse_known_args(sys.argv[1:])[0].targets or []
 
 
 def refuse_unknown_targets():
     """Say in one line what is wrong with a target, before Snakemake looks for a rule that makes it."""
     rules = {rule.name for rule in workflow.rules if not rule.has_wildcards()}
     try:
-        for target in targets_asked_for() or []:
+        for target in targets_asked_for():
             if target not in rules:
                 check_target(PLAN, target, rules)
     except EncoreError as error:
@@ -117,11 +120,6 @@ def escalate(amount):
         return amount * attempt
 
     return resource
-
-
-def everything():
-    """All targets of the configuration."""
-    return everything_declared(PLAN)
 
 
 def obstacle_to_slurm():

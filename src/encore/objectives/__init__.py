@@ -46,7 +46,9 @@ def fields(step: dict[str, Any]) -> PretrainStep:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "step"
-        raise EncoreError(f"step {step.get('objective')!r}, field {place!r}: {_lower(first['msg'])}") from error
+        near = difflib.get_close_matches(place, objective.Fields.model_fields, n=1)
+        hint = f"; did you mean {near[0]}?" if near and first["type"] == "extra_forbidden" else ""
+        raise EncoreError(f"step {step.get('objective')!r}, field {place!r}: {_lower(first['msg'])}{hint}") from error
 
 
 def _class(module: str) -> type[Objective[Any]] | None:
