@@ -1,0 +1,117 @@
+"""A wrong target, lineage or configuration: one line that says what, where and how to mend it, before any job."""
+
+import os
+from pathlib import Path
+
+import pytest
+from clones import Clone
+
+TARGETS = {
+    "tabel1": ("target 'tabel1' is no rule and no file of results/", "results/tables/table1.csv"),
+    "results/foo": ("target 'results/foo' is no rule and no file of results/",),
+    "results/tables/table7.csv": ("there is no table 'table7'; did you mean table1?",),
+    "results/tables/table1.doc": ("tables are written as .csv, .md, .tex, .html, .manifest.json",),
+    "results/models/tiny+itc+marco-bm25-s0-01234567/manifest.json": ("unknown step 'itc'; did you mean ict?",),
+    "results/models/tyni+ict-s0-01234567/manifest.json": ("unknown backbone 'tyni'; did you mean tiny",),
+    "results/models/tiny+ict~temprature=0.1-s0-01234567/manifest.json": ("'temprature'; did you mean temperature?",),
+    "results/models/tiny+ict~temperature=0.10-s0-01234567/manifest.json": ("spelled 'tiny+ict~temperature=0.1'",),
+    "results/models/tiny+ict~temperature=0.05-s0-01234567/manifest.json": ("its value already; leave it out",),
+    "results/models/tiny+ict-s0-01234567/manifest.json": ("was made by another configuration", "tiny+ict-s0-"),
+    "results/logs/audit.log": ("cannot be asked for",),
+}
+CONFIGURATIONS = {
+    "misspelt key": ("seeds: [0]", "seedz: [0]", ("nano.yaml", "seedz: unknown key; did you mean seeds?")),
+    "misspelt key inside": ("execution: {shards", "execution: {shrads", ("nano.yaml", "shrads", "shards")),
+    "wrong type": ("seeds: [0]", "seeds: [zero]", ("nano.yaml", "seeds.0", "'zero'")),
+    "no seed": ("seeds: [0]", "seeds: []", ("nano.yaml", "seeds")),
+    "unknown dataset": (
+        "msmarco-passage: pydocs-stdlib",
+        "msmarco-passage: pydocs-stdlb",
+        ("'pydocs-stdlb'; did you mean pydocs-stdlib",),
+    ),
+    "unknown backbone": ("bert-base: tiny,", "bert-base: tinny,", ("unknown name 'tinny'; did you mean tiny",)),
+    "unknown step": ("ict: {temperature", "itc: {temperature", ("scale.steps: unknown name 'itc'; did you mean ict?",)),
+    "unknown field": ("ict: {temperature", "ict: {temprature", ("'ict'", "temprature", "temperature")),
+    "unknown row": ("[bm25, none,", "[bm52, none,", ("tables.table1: no row 'bm52'; did you mean bm25?",)),
+    "unknown table": ("tables: {table1:", "tables: {tabel1:", ("tables.tabel1", "did you mean table1?")),
+}
+LINEAGES = {
+    "bert-base+itc+marco-bm25": ("unknown step 'itc'; did you mean ict?",),
+    "bert-base+ict~length=64~batch=8": ("must be spelled 'bert-base+ict~batch=8~length=64'",),
+    "bert-base+ict~temperature=0.05": ("its value already; leave it out",),
+    "bert-base+ICT": ("'ICT' is not `step` or `step~key=value`",),
+}
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    return Clone.fresh(tmp_path_factory.mktemp("pristine") / "a clone")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_wrong_target(pristine: Clone, target: str) -> None:
+    error = pristine.nano(target).error()
+    assert all(part in error for part in TARGETS[target]), error
+
+
+@pytest.mark.parametrize("mistake", CONFIGURATIONS)
+def test_a_wrong_configuration(clone: Clone, mistake: str) -> None:
+    old, new, parts = CONFIGURATIONS[mistake]
+    clone.replace("config/nano.yaml", old, new)
+    error = clone.nano("-n").error()
+    assert all(part in error for part in parts), error
+
+
+@pytest.mark.parametrize("lineage", LINEAGES)
+def test_a_wrong_lineage(clone: Clone, lineage: str) -> None:
+    """In the configuration, and on ``encore path``'s command line."""
+    asked = clone.encore("path", lineage, "--config", "config/nano.yaml").error()
+    with (clone.root / "config/nano.yaml").open("a") as file:
+        file.write(f"lineages: ['{lineage}']\n")
+    declared = clone.nano("-n").error()
+    for part in LINEAGES[lineage]:
+        assert part in asked
+        assert part in declared
+
+
+def test_the_catalogue_is_checked_with_file_and_place(clone: Clone) -> None:
+    clone.replace("config/systems.yaml", "k1: 0.9", "kl: 0.9")
+    assert "config/systems.yaml: bm25" in clone.nano("-n").error()
+
+
+def test_a_configuration_that_is_not_yaml(clone: Clone) -> None:
+    """Snakemake reads it before the workflow does, and says so in its own words."""
+    clone.replace("config/nano.yaml", "seeds: [0]", "seeds: [0")
+    done = clone.nano("-n")
+    assert done.code != 0
+    assert "Traceback" not in done.output
+    assert "Config file is not valid JSON or YAML" in done.output
+
+
+def without_slurm(folder: Path) -> str:
+    """A PATH that has everything of the machine but SLURM's client programs."""
+    folder.mkdir()
+    for source in map(Path, os.environ["PATH"].split(":")):
+        for program in source.iterdir() if source.is_dir() else []:
+            link = folder / program.name
+            if program.name not in ("sbatch", "scontrol", "squeue", "srun") and not link.is_symlink():
+                link.symlink_to(program)
+    return str(folder)
+
+
+def test_slurm_without_sbatch_is_refused_at_the_start(clone: Clone, tmp_path: Path) -> None:
+    path = without_slurm(tmp_path / "bin")
+    target = "results/tables/table1.csv"
+    done = clone.snakemake(target, "--profile", "slurm", env={"PATH": path})
+    assert "needs SLURM's sbatch, which is not on this machine; use a login node" in done.error()
+    assert "Execute" not in done.output, "a job was submitted"
+    assert clone.planned(target), "it must leave no lock behind"
+
+
+def test_slurm_that_does_not_answer_is_refused_at_the_start(clone: Clone, tmp_path: Path) -> None:
+    bin_folder = Path(without_slurm(tmp_path / "bin"))
+    for name, code in (("sbatch", 0), ("scontrol", 1)):
+        (bin_folder / name).write_text(f"#!/bin/sh\nexit {code}\n")
+        (bin_folder / name).chmod(0o755)
+    done = clone.snakemake("--profile", "slurm", env={"PATH": str(bin_folder)})
+    assert "no SLURM answers `scontrol ping`" in done.error()

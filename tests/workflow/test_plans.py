@@ -1,0 +1,105 @@
+"""What Snakemake plans in a fresh clone: by the commands that users type, for each configuration that is shipped."""
+
+import re
+import subprocess
+from collections import Counter
+
+import pytest
+import yaml
+from clones import REPOSITORY, Clone, exact_jobs, jobs
+
+TABLE1 = "results/tables/table1.csv"
+SHIPPED = {
+    "config": Counter(
+        {"collection": 1, "tokenizer": 1, "tokens": 1, "lucene_index": 1, "lucene_search": 2, "start": 2}
+        | {"pretrain": 7, "negatives": 11, "finetune": 20, "encode": 20, "search": 30, "evaluate": 21}
+        | {"table": 1, "figure": 1}
+    ),
+    "nano": Counter(
+        {"collection": 1, "tokenizer": 1, "tokens": 1, "lucene_index": 1, "lucene_search": 2, "start": 1}
+        | {"pretrain": 1, "negatives": 3, "finetune": 5, "encode": 5, "search": 7, "evaluate": 6}
+        | {"table": 1, "figure": 1}
+    ),
+}
+
+
+def by_rule(planned: set[str]) -> Counter[str]:
+    return Counter(job.split()[0] for job in planned)
+
+
+def job_statistics(output: str) -> Counter[str]:
+    """Snakemake's own counts, from its table."""
+    return Counter({rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", output, re.MULTILINE)})
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    """A clone in which nothing is ever built."""
+    return Clone.fresh(tmp_path_factory.mktemp("pristine") / "a clone")
+
+
+@pytest.mark.parametrize("profile", ["local", "slurm"])
+def test_the_command_that_users_type_plans_table_1(pristine: Clone, profile: str) -> None:
+    planned = jobs(pristine.snakemake(TABLE1, "--profile", profile, "-n").succeeded())
+    assert by_rule(planned) == SHIPPED["config"] - Counter(["figure"])
+    assert "table table1" in planned
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_jobs_of_a_shipped_configuration(pristine: Clone, name: str) -> None:
+    output = pristine.snakemake("--profile", "local", "--configfile", f"config/{name}.yaml", "-n").succeeded()
+    assert by_rule(exact_jobs(output)) == SHIPPED[name]
+    assert by_rule(exact_jobs(output)) + Counter(all=1) == job_statistics(output) - Counter(total=1000)
+
+
+def test_every_shipped_configuration_is_counted_here() -> None:
+    runs = {path.stem for path in (REPOSITORY / "config").glob("*.yaml") if "seeds" in yaml.safe_load(path.read_text())}
+    assert runs - {"seeds"} == set(SHIPPED)
+
+
+def test_seeds_multiply_what_chance_is_in(pristine: Clone) -> None:
+    """Five times everything of config.yaml that has a seed, one fewer start apart: its rows are config.yaml's."""
+    seeds = yaml.safe_load((pristine.root / "config/seeds.yaml").read_text())["seeds"]
+    output = pristine.snakemake("--profile", "local", "--configfile", "config/seeds.yaml", "-n").succeeded()
+    once = Counter({"collection", "tokenizer", "tokens", "lucene_index", "table", "figure"})
+    chance = Counter({rule: count for rule, count in SHIPPED["config"].items() if rule not in once})
+    without = Counter(lucene_search=2, evaluate=1)
+    expected = once + without + Counter({rule: count * len(seeds) for rule, count in (chance - without).items()})
+    assert by_rule(exact_jobs(output)) == expected
+
+
+def test_nano_is_small() -> None:
+    assert SHIPPED["nano"].total() + 1 <= 40
+
+
+def test_the_parser_sees_a_change(pristine: Clone) -> None:
+    """Were wildcards or rules overlooked, no test of a plan would mean anything."""
+    text = pristine.nano("-n", TABLE1).succeeded()
+    assert "pretrain tiny+ict-s0" in jobs(text)
+    assert "encode tiny+ict+marco-bm25-s0 pydocs-stdlib 000-of-001" in jobs(text)
+    changed = text.replace("wildcards: pretrained=tiny+ict-s0", "wildcards: pretrained=tiny+bow-s0")
+    assert jobs(changed) - jobs(text) == {"pretrain tiny+bow-s0"}
+    assert jobs(text.replace("rule table:", "rule graph:")) ^ jobs(text) == {"table table1", "graph table1"}
+    assert len(exact_jobs(text)) == len(jobs(text)), "digests only tell versions of one job apart"
+
+
+def test_a_target_on_the_way_is_planned_alone(pristine: Clone) -> None:
+    (folder,) = re.findall(r"results/tokens/[^/]+/manifest.json", pristine.nano("-n", TABLE1).succeeded())[:1]
+    assert by_rule(pristine.planned(folder)) == Counter(["collection", "tokenizer", "tokens"])
+
+
+def test_an_undeclared_lineage_is_a_target(pristine: Clone) -> None:
+    """``encore path`` prints what to ask for."""
+    lineage = "tiny+ict~temperature=0.1+marco-bm25"
+    model, scores = pristine.encore("path", lineage, "--config", "config/nano.yaml").succeeded().splitlines()
+    assert by_rule(pristine.planned(model))["finetune"] == 1
+    assert f"pretrain {lineage.removesuffix('+marco-bm25')}-s0" in pristine.planned(scores)
+
+
+def test_no_tracked_file_is_a_rule_s_output(pristine: Clone) -> None:
+    tracked = subprocess.run(["git", "ls-files", "results"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert tracked.stdout.split() == ["results/.gitignore"]
+
+
+def test_snakemake_s_linter_is_content(pristine: Clone) -> None:
+    assert "Congratulations" in pristine.snakemake("--lint").succeeded()

@@ -1,0 +1,84 @@
+"""What every rule must have, read from the rules as Snakemake understands them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from clones import REPOSITORY, Clone
+from snakemake.api import SnakemakeApi
+from snakemake.settings.types import ConfigSettings, OutputSettings, ResourceSettings
+
+ASKING = {"all", "audit"}
+PRODUCTS = {"table", "figure"}
+
+
+@pytest.fixture(scope="module")
+def workflow(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The workflow of the nano configuration as Snakemake has parsed it."""
+    clone = Clone.fresh(tmp_path_factory.mktemp("rules") / "clone")
+    with SnakemakeApi(OutputSettings()) as api:
+        return api.workflow(
+            ResourceSettings(cores=1),
+            ConfigSettings(configfiles=[clone.root / "config/nano.yaml"]),
+            snakefile=clone.root / "Snakefile",
+            workdir=clone.root,
+        )._workflow
+
+
+@pytest.fixture(scope="module")
+def rules(workflow: Any) -> dict[str, Any]:
+    return {rule.name: rule for rule in workflow.rules}
+
+
+def made_by(rules: dict[str, Any]) -> dict[str, Any]:
+    return {name: rule for name, rule in rules.items() if name not in ASKING}
+
+
+def test_there_are_rules(rules: dict[str, Any]) -> None:
+    assert {"collection", "pretrain", "finetune", "encode", "search", "evaluate", "table"} <= set(rules)
+
+
+def test_every_rule_has_a_docstring_and_a_log(rules: dict[str, Any]) -> None:
+    assert not [name for name, rule in rules.items() if not (rule.docstring or "").strip().endswith(".")]
+    assert not [name for name, rule in rules.items() if len(rule.log) != 1 and name != "all"]
+
+
+def test_every_rule_that_makes_something_has_one_spec_and_a_benchmark(rules: dict[str, Any]) -> None:
+    """One canonical text from wildcards alone: Snakemake compares params without their names."""
+    for name, rule in made_by(rules).items():
+        assert list(rule.params.keys()) == ["spec"], name
+        assert rule.params["spec"].__code__.co_varnames[: rule.params["spec"].__code__.co_argcount] == ("wildcards",)
+        assert rule.benchmark, name
+
+
+def test_every_rule_makes_a_manifest(rules: dict[str, Any]) -> None:
+    for name, rule in made_by(rules).items():
+        assert "manifest" in rule.output.keys(), name  # noqa: SIM118  # Snakemake's Namedlist is no mapping
+
+
+def test_logs_say_which_job_they_are_of(rules: dict[str, Any]) -> None:
+    for name, rule in made_by(rules).items():
+        (log,) = rule.log
+        assert str(log).startswith(f"results/logs/{name}/"), name
+
+
+def test_retries_are_the_profile_s(rules: dict[str, Any]) -> None:
+    """Those of a rule would also count inside a cluster's job, with the memory that was too small."""
+    assert not [name for name, rule in rules.items() if rule._restart_times]
+
+
+def test_memory_and_time_grow_with_attempts(rules: dict[str, Any]) -> None:
+    for name, rule in made_by(rules).items():
+        for resource in ("mem_mb", "runtime"):
+            amount = rule.resources[resource]._value
+            assert amount(None, attempt=2) == 2 * amount(None, attempt=1), (name, resource)
+
+
+def test_tables_and_questions_run_beside_snakemake(workflow: Any) -> None:
+    assert workflow._localrules >= ASKING | PRODUCTS
+
+
+def test_the_rules_are_shell_commands_of_the_repository_s_programs(rules: dict[str, Any]) -> None:
+    for name, rule in made_by(rules).items():
+        assert rule.shellcmd.startswith(f"python workflow/scripts/{name}.py"), name
+        assert Path(REPOSITORY, f"workflow/scripts/{name}.py").is_file()
