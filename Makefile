@@ -2,7 +2,7 @@
 SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test format picture
+.PHONY: help env demo test format picture
 
 PYTHON ?= python3.11
 VENV := .venv
@@ -17,6 +17,8 @@ export PATH := $(BIN):$(PATH)
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s  %s\n", $$1, $$2}' Makefile
+
+env: $(READY) ## Make .venv with the locked packages; the targets below do so by themselves
 
 demo: $(READY) ## Build table 1 of the embedded default from raw text, and show it (about 10 minutes on 2 cores)
 	@set -o pipefail; snakemake results/tables/table1.csv results/figures/table1.png --profile local 2>&1 \
