@@ -1,0 +1,60 @@
+"""What the pages say about files and numbers is so."""
+
+import copy
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from encore.collections import BeirFields
+from encore.project import DEFAULT_RUN, load_plan
+from encore.tables import table_scores
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "config").glob("*.md")])
+README = (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    links = re.findall(r"\]\(([^)#]+)\)", page.read_text())
+    assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+
+
+def test_the_pages_are_found():
+    assert {"README.md", "design.md", "protocol.md", "pydocs.md", "add-an-objective.md"} <= {
+        page.name for page in PAGES
+    }
+
+
+def test_the_example_of_an_own_collection_is_valid():
+    example = yaml.safe_load(re.search(r"```yaml\n(.*?)```", README, re.S)[1])
+    own = BeirFields.model_validate(example["datasets"]["own"])
+    assert {split.role for split in own.splits.values()} == {"train", "valid", "test"}
+    assert set(example["scale"]["datasets"].values()) == {"own"}
+
+
+def test_the_example_of_a_change_makes_as_many_jobs_as_it_says(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    run = yaml.safe_load(DEFAULT_RUN.read_text())
+    changed = copy.deepcopy(run)
+    changed["scale"]["steps"] |= yaml.safe_load(re.search(r"^    (ict: \{.*\})$", README, re.M)[1])
+    differing = {
+        key for key, value in changed["scale"]["steps"]["ict"].items() if run["scale"]["steps"]["ict"].get(key) != value
+    }
+    assert differing == {"temperature"}, "the README's line must be the configuration's but for the temperature"
+    before, after = (_folders(each) for each in (run, changed))
+    says = int(re.search(r"plans (\d+) jobs", README)[1])
+    assert says == len(after - before) + len(["table", "figure"])
+
+
+def _folders(run):
+    plan = load_plan(DEFAULT_RUN, run)
+    return {each.folder for scores in table_scores(plan, "table1") for each in scores.ancestors()}
+
+
+def test_no_page_promises_a_file_of_the_configuration_that_is_not_there():
+    named = {name for page in PAGES for name in re.findall(r"`(config/[\w./-]+\.(?:yaml|csv|json))`", page.read_text())}
+    assert len(named) > 5
+    assert sorted(name for name in named - {"config/own.yaml"} if not (ROOT / name).exists()) == []
