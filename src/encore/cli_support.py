@@ -1,5 +1,6 @@
 """How every command-line program of Encore ends: one line for a user's mistake, a traceback for ours."""
 
+import errno
 import json
 import sys
 from collections.abc import Callable
@@ -7,6 +8,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from encore.errors import EncoreError
+
+USERS_TO_MEND = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
 
 
 def run(main: Callable[[], int | None]) -> NoReturn:
@@ -17,6 +20,11 @@ def run(main: Callable[[], int | None]) -> NoReturn:
         code = main() or 0
     except EncoreError as error:
         print(f"error: {error}", file=sys.stderr)
+        code = 1
+    except OSError as error:
+        if error.errno not in USERS_TO_MEND:
+            raise
+        print(f"error: {error.filename or 'a file'}: {error.strerror}; mend that, then repeat", file=sys.stderr)
         code = 1
     except KeyboardInterrupt:
         print("error: interrupted; the same command goes on from here", file=sys.stderr)

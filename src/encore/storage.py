@@ -1,5 +1,6 @@
 """Bytes on disk: canonical JSON, digests, deterministic gzip, and writing that is never half done."""
 
+import errno
 import gzip
 import hashlib
 import io
@@ -39,9 +40,15 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.replace(path)
-    except OSError as error:
+    except EncoreError:
+        raise
+    except Exception as error:
+        full = os.strerror(errno.ENOSPC)  # safetensors and FAISS say so with exceptions of their own
+        if not isinstance(error, OSError) and full not in str(error):
+            raise
+        reason = (error.strerror or error) if isinstance(error, OSError) else full
         raise EncoreError(
-            f"cannot write {path}: {error.strerror or error}; make room or make the folder writable, then repeat"
+            f"cannot write {path}: {reason}; make room or make the folder writable, then repeat"
         ) from error
     finally:
         temporary.unlink(missing_ok=True)
