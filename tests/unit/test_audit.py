@@ -108,6 +108,8 @@ def test_pruning_a_clean_run_removes_nothing(results):
         (lambda: Path(B.manifest).unlink(), "is missing"),
         (lambda: Path(B.manifest).write_text("{"), "is not JSON"),
         (lambda: Path(B.manifest).write_text("{}"), "is not a manifest"),
+        (lambda: Path(B.manifest).write_text('{"outputs": {}}'), "is not a manifest"),
+        (lambda: Path(B.manifest).write_text("[]"), "is not a manifest"),
     ],
 )
 def test_every_kind_of_damage_is_said(results, damage, says):
@@ -136,6 +138,26 @@ def test_a_changed_table_is_found_and_pruned(results):
     report = audit.audit(results)
     assert [finding.place for finding in report.findings] == ["results/tables/table1.manifest.json"]
     assert "results/tables/table1.csv" in audit.prune(results, report)
+
+
+def test_a_table_without_its_manifest_is_found_and_pruned(results):
+    Path("results/tables/table1.manifest.json").unlink()
+    tamper("results/tables/table1.csv")
+    report = audit.audit(results)
+    assert ["is missing" in str(finding) for finding in report.findings] == [True]
+    assert audit.prune(results, report) == ["results/tables/table1.csv"]
+
+
+def test_a_lost_record_of_the_run_is_no_finding(results):
+    Path(B.folder, "run.json").write_text("{")
+    Path(C.folder, "run.json").unlink()
+    assert (audit.audit(results).findings, audit.audit(results).notes) == ([], [])
+
+
+def test_the_record_of_a_run_names_what_computed(results):
+    run = json.loads(Path(B.folder, "run.json").read_text())
+    assert run["device"]
+    assert {"code", "commit", "python", "packages", "seconds", "peak_memory_mb"} <= run.keys()
 
 
 def test_changed_code_is_a_note_and_no_finding(results):

@@ -45,7 +45,7 @@ def audit(plan: Plan) -> Report:
     """Check all that stands behind the tables that exist; a table that was not made yet is a note."""
     report = Report()
     behind = _cells(plan)
-    made = [name for name in plan.config.tables if any(_product(kind, name).is_file() for kind in KINDS)]
+    made = [name for name in plan.config.tables if any(_files(_product(kind, name)) for kind in KINDS)]
     report.notes += [f"table {name} is not made yet" for name in plan.config.tables if name not in made]
     wanted = {folder for folder, cells in behind.items() if any(cell.split(":")[0] in made for cell in cells)}
     for folder, artifact in plan.artifacts().items():
@@ -79,9 +79,17 @@ def _check(artifact: Artifact, cells: tuple[str, ...], report: Report) -> None:
     reasons = list(_problems(artifact))
     report.findings += [Finding(artifact.folder, reason, cells) for reason in reasons]
     report.verified += not reasons
-    run = Path(artifact.folder) / "run.json"
-    if not reasons and run.is_file() and json.loads(run.read_text()).get("code") != code_digest(artifact.stage):
+    if not reasons and _code_of(Path(artifact.folder)) not in (None, code_digest(artifact.stage)):
         report.notes.append(f"{artifact.folder} was made by code that has changed since; affects {', '.join(cells)}")
+
+
+def _code_of(folder: Path) -> str | None:
+    """The digest of the code that made an artifact; None where ``run.json``, which nothing depends on, is lost."""
+    try:
+        digest: str | None = json.loads((folder / "run.json").read_text()).get("code")
+    except (OSError, ValueError, AttributeError):
+        return None
+    return digest
 
 
 def _problems(artifact: Artifact) -> Iterator[str]:
@@ -93,7 +101,7 @@ def _problems(artifact: Artifact) -> Iterator[str]:
     except EncoreError as error:
         yield str(error).split(";")[0]
         return
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, AttributeError):
         yield f"{artifact.manifest} is not a manifest"
         return
     if record["spec"] != _as_json(artifact.spec):
@@ -112,7 +120,7 @@ def _changed_inputs(place: str, record: dict[str, Any], expected: set[str]) -> I
 def _check_product(plan: Plan, kind: str, name: str, report: Report) -> None:
     """A table or a figure: its files, its plan, and the scores that it was made from."""
     place = _product(kind, name)
-    if not place.is_file():
+    if not _files(place):
         return
     reasons: list[str] = []
     try:
@@ -124,6 +132,8 @@ def _check_product(plan: Plan, kind: str, name: str, report: Report) -> None:
             path = place.parent / file
             if not path.is_file() or manifest.describe(path) != digest:
                 reasons.append(f"{path} {'was altered' if path.is_file() else 'is missing'}")
+    except FileNotFoundError:
+        reasons.append(f"{place} is missing, so nothing says what its files were made from")
     except (ValueError, KeyError, TypeError):
         reasons.append(f"{place} is not a manifest")
     report.findings += [Finding(str(place), reason, (f"{name}: every cell",)) for reason in reasons]
@@ -159,9 +169,14 @@ def _product(kind: str, name: str) -> Path:
     return Path("results") / kind / f"{name}.{manifest.MANIFEST}"
 
 
-def _remove_product(record: Path) -> list[str]:
+def _files(record: Path) -> list[Path]:
+    """All that lies of a table or figure, its manifest included."""
     stem = record.name.removesuffix(manifest.MANIFEST)
-    files = [path for path in record.parent.glob(f"{stem}*") if path.is_file()]
+    return [path for path in record.parent.glob(f"{stem}*") if path.is_file()]
+
+
+def _remove_product(record: Path) -> list[str]:
+    files = _files(record)
     for path in files:
         path.unlink()
     return sorted(map(str, files))

@@ -21,7 +21,18 @@ from encore.provenance.implementation import code_digest
 from encore.storage import sha256, write_json
 
 MANIFEST = "manifest.json"
-REPORTED_PACKAGES = ("numpy", "torch", "tokenizers", "faiss-cpu", "faiss-gpu", "pyserini", "ir-measures", "snakemake")
+PARTS = ("spec", "results", "inputs", "outputs")
+REPORTED_PACKAGES = (
+    "numpy",
+    "scipy",
+    "torch",
+    "tokenizers",
+    "faiss-cpu",
+    "faiss-gpu-cu12",
+    "pyserini",
+    "ir-measures",
+    "snakemake",
+)
 
 
 @contextmanager
@@ -73,6 +84,8 @@ def read(folder: Path) -> dict[str, Any]:
         manifest: dict[str, Any] = json.loads(path.read_text())
     except ValueError as error:
         raise EncoreError(f"{path} is not JSON ({error}); run `encore audit --prune`, then snakemake again") from error
+    if not isinstance(manifest, dict) or not all(isinstance(manifest.get(key), dict) for key in PARTS):
+        raise EncoreError(f"{path} is not a manifest; run `encore audit --prune`, then snakemake again")
     return manifest
 
 
@@ -118,10 +131,17 @@ def _surroundings(stage: str) -> dict[str, Any]:
         "python": platform.python_version(),
         "packages": {name: version for name in REPORTED_PACKAGES if (version := _version(name))},
         "machine": platform.machine(),
+        "device": _device(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "slurm_job": os.environ.get("SLURM_JOB_ID"),
         "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
+
+
+def _device() -> str:
+    """What torch computed on; ``cpu`` for a stage that did not load it."""
+    torch = sys.modules.get("torch")
+    return str(torch.cuda.get_device_name()) if torch is not None and torch.cuda.is_available() else "cpu"
 
 
 def _commit() -> str | None:
