@@ -13,9 +13,9 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Strict(BaseModel):
-    """Unknown keys are errors, values never change after validation."""
+    """Unknown keys are errors, numbers are finite, values never change after validation."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Backbone(Strict):

@@ -1,6 +1,6 @@
 """What a name means under a run's configuration: catalogue, then scale, then the lineage's own overrides."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from encore import lineage as naming
@@ -70,6 +70,12 @@ class Resolution:
                     f"step {named.name!r}: {key}={naming.spelled(value)} is its value already; leave it out"
                 )
         step = self.catalogue.read_step({**scaled, **named.values()})
+        idle = named.values().keys() & {"epochs", "steps_per_epoch"}
+        if step.steps is not None and idle:
+            raise EncoreError(
+                f"step {named.name!r}: {min(idle)} changes nothing, since it trains for {step.steps} steps; "
+                "override `steps` instead"
+            )
         return step.model_copy(update={"collection": self.dataset_name(step.collection)})
 
     def lengths(self, lineage: Lineage) -> tuple[int, int]:
@@ -95,9 +101,10 @@ class Resolution:
     def _check_scale(self) -> None:
         """Refuse a scale that names nothing, and steps that it makes invalid, before anything is asked of the plan."""
         scale = self.config.scale
-        named: list[tuple[str, Iterable[str], Mapping[str, Any]]] = [
+        named: list[tuple[str, Iterable[str], Collection[str]]] = [
             ("steps", scale.steps, self.catalogue.steps),
-            ("backbones", scale.backbones.values(), self.catalogue.backbones),
+            ("backbones", [*scale.backbones, *scale.backbones.values()], self.catalogue.backbones),
+            ("datasets", scale.datasets, self._mentioned()),
             ("datasets", scale.datasets.values(), self._datasets),
         ]
         for section, names, known in named:
@@ -106,6 +113,14 @@ class Resolution:
                     raise EncoreError(f"scale.{section}: unknown name {name!r}{nearest(name, known)}")
         for name, step in self.catalogue.steps.items():
             explained(self.catalogue.read_step, self._scaled(name), f"scale of {step['kind']} step {name!r}")
+
+    def _mentioned(self) -> set[str]:
+        """Every dataset that something of the catalogue names: what a scale can have another one stand for."""
+        catalogue = self.catalogue
+        steps = {step["collection"] for step in catalogue.steps.values()}
+        backbones = {backbone.collection for backbone in catalogue.backbones.values() if backbone.collection}
+        columns = {column.dataset for table in catalogue.tables.values() for column in table.columns}
+        return {*catalogue.datasets, *steps, *backbones, *columns}
 
 
 def _with_own_datasets(config: RunConfig, catalogue: Catalogue) -> dict[str, Any]:

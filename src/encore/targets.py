@@ -1,5 +1,6 @@
 """What a user may ask Snakemake for: the targets that a configuration declares, and a word about any other."""
 
+import os
 from pathlib import PurePosixPath
 
 from encore.catalogue import nearest
@@ -42,10 +43,10 @@ def check_target(plan: Plan, target: str, rules: set[str]) -> None:
     Raises:
         EncoreError: it is no rule, no declared table or figure, and no artifact of this configuration.
     """
-    path = PurePosixPath(target)
+    path = PurePosixPath(os.path.relpath(target))  # as Snakemake reads it: ./results/… and absolute paths too
     match path.parts:
         case ("results", "tables" | "figures" as kind, *_):
-            _check_product(plan, target, kind)
+            _check_product(plan, str(path), kind)
         case ("results", _, *rest) if rest:
             _check_artifact(plan, path)
         case _:

@@ -131,6 +131,8 @@ def test_the_plan_is_plain_json_and_the_same_every_time(make):
         ("bert-base+costa~temperature=0.1", "its value already"),
         ("bert-base+costa~granularities=word", "is a list"),
         ("bert-base+ict~temperature=-1", "temperature"),
+        ("bert-base+ict~learning_rate=inf", "finite"),
+        ("bert-base+ict~epochs=3", "epochs changes nothing.*override `steps`"),
     ],
 )
 def test_a_wrong_lineage_is_explained_in_one_line(make, lineage, says):
@@ -147,6 +149,9 @@ def test_a_wrong_lineage_is_explained_in_one_line(make, lineage, says):
         ({"scale": NANO["scale"] | {"datasets": {"wikipedia": "pydoc"}}}, "did you mean pydocs"),
         ({"scale": NANO["scale"] | {"steps": {"ict": {"temprature": 1}}}}, "temprature"),
         ({"scale": NANO["scale"] | {"steps": {"itc": {}}}}, "did you mean"),
+        ({"scale": NANO["scale"] | {"backbones": {"bert-bse": "tiny"}}}, "did you mean bert-base"),
+        ({"scale": NANO["scale"] | {"datasets": {"wikipdia": "pydocs"}}}, "did you mean wikipedia"),
+        ({"scale": NANO["scale"] | {"steps": {"ict": {"learning_rate": float("inf")}}}}, "learning_rate.*finite"),
         ({"datasets": {"pydocs": {"kind": "beir"}}}, "choose another"),
     ],
 )
@@ -154,6 +159,11 @@ def test_a_wrong_configuration_is_explained_in_one_line(make, changes, says):
     with pytest.raises(EncoreError, match=says) as refused:
         table_plan(make(changes), next(iter((NANO | changes)["tables"])))
     assert "\n" not in str(refused.value)
+
+
+def test_a_target_may_be_spelled_as_snakemake_takes_it(make):
+    for target in ("./results/tables/table1.csv", str(ROOT / "results/tables/table1.csv")):
+        check_target(make(), target, set())
 
 
 def test_an_old_or_mistaken_folder_is_told_the_name_of_this_configuration(make):
