@@ -110,7 +110,8 @@ def _column(plan: Plan, column: Column) -> dict[str, Any]:
         return {**column.model_dump(), "collection": ""}
     if column.split not in fields.splits:
         near = nearest(column.split, fields.splits)
-        raise EncoreError(f"column {column.id!r}: dataset {dataset!r} has no split {column.split!r}{near}")
+        mend = f"; if it cannot have one, say why under its `absent:`{near}"
+        raise EncoreError(f"column {column.id!r}: dataset {dataset!r} has no split {column.split!r}{mend}")
     measures = fields.splits[column.split].measures
     if column.measure not in measures:
         near = nearest(column.measure, measures)
