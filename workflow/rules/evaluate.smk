@@ -14,6 +14,7 @@ rule evaluate:
         "results/logs/evaluate/{system}/{evaluation}.log",
     benchmark:
         "results/benchmarks/evaluate/{system}/{evaluation}.tsv"
+    localrule: True
     conda:
         "../../envs/environment.yaml"
     threads: 1

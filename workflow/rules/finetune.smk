@@ -12,6 +12,7 @@ rule negatives:
         "results/logs/negatives/{system}/{topics}.log",
     benchmark:
         "results/benchmarks/negatives/{system}/{topics}.tsv"
+    localrule: True
     conda:
         "../../envs/environment.yaml"
     threads: 1
