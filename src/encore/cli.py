@@ -65,13 +65,8 @@ def show_table(arguments: argparse.Namespace) -> int:
 
     _plan(arguments)
     name = arguments.table
-    print(markdown.show(Path("results/tables"), name))
-    for label, path in (
-        ("CSV", f"results/tables/{name}.csv"),
-        ("Markdown, LaTeX, HTML", f"results/tables/{name}.md .tex .html"),
-        ("picture", f"results/figures/{name}.png"),
-    ):
-        print(f"{label:<22} {path}")
+    print(markdown.show(Path("results/tables"), name), end="")
+    print("\n".join(f"results/figures/{name}.{ending}" for ending in ("png", "svg", "csv")))
     return 0
 
 

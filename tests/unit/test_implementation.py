@@ -18,8 +18,8 @@ def test_the_code_of_a_stage_is_the_recorded_one(stage):
     recorded = RECORDED.get(stage)
     now = implementation.code_digest(stage)
     assert recorded == now, (
-        f"the code of stage {stage} has changed. If its results can change, bump `impl` (stages.yaml, or the objective's "
-        f"class); in any case record the new digest in src/encore/digests.yaml: `{stage}: {now}`"
+        f"the code of stage {stage} has changed. If its results can change, bump `impl` (stages.yaml, or the "
+        f"objective's class); in any case record the new digest in src/encore/digests.yaml: `{stage}: {now}`"
     )
 
 
