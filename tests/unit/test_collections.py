@@ -63,6 +63,14 @@ def test_articles_of_an_earlier_run_do_not_stay(tmp_path):
     assert list(Collection(tmp_path).articles()) == []
 
 
+def test_a_training_query_stands_in_no_other_split(tmp_path):
+    train = {"train": [Judgment("q1", "d1", 1)]}
+    said = refusal(tmp_path, CORPUS, QUERIES, QRELS | train)
+    assert said.startswith("1 queries of split 'test' also train, such as 'q1'; remove")
+    apart = {"test": QRELS["test"][:1], "graded": QRELS["test"][:1]}
+    assert write_collection(tmp_path, CORPUS, QUERIES, apart | train)["splits"].keys() == {"train", "test", "graded"}
+
+
 def test_unknown_split_names_those_that_exist(tmp_path):
     write_collection(tmp_path, CORPUS, QUERIES, QRELS)
     with pytest.raises(EncoreError, match="no split 'dev'; it has test"):

@@ -127,7 +127,8 @@ def write_collection(
 
     Raises:
         EncoreError: an id is repeated, empty or holds white space, a row has no text, judgments contradict each other
-            or name a query or document that does not exist, or there are no documents at all.
+            or name a query or document that does not exist, a query of train stands in another split as well, or
+            there are no documents at all.
     """
     documents: set[str] = set()
     known: set[str] = set()
@@ -135,11 +136,14 @@ def write_collection(
     write_jsonl(folder / "queries.jsonl.gz", _checked(queries, known, "queries"))
     if not documents:
         raise EncoreError("the corpus holds no document; name another source")
+    asked: dict[str, Iterable[str]] = {}
     counts: dict[str, Any] = {"passages": len(documents), "queries": len(known), "splits": {}}
     for split, judgments in qrels.items():
         judged = _judged(judgments, known, documents)
         _write_qrels(folder / "qrels" / f"{split}.tsv", judged)
         counts["splits"][split] = {"queries": len(judged), "judgments": sum(map(len, judged.values()))}
+        asked[split] = judged.keys()
+    _refuse_shared(asked)
     counts |= _write_articles(folder / "articles.jsonl.gz", articles) | dict(statistics or {})
     write_json(folder / "statistics.json", counts)
     return counts
@@ -181,6 +185,17 @@ def _judged(
                 f"{where}{query!r} and {document!r} are judged twice, with other grades; keep one of them"
             )
     return judged
+
+
+def _refuse_shared(asked: Mapping[str, Iterable[str]]) -> None:
+    """No query that trains may stand in another split, or what it says would be no news there."""
+    training = set(asked.get("train", ()))
+    for split, queries in asked.items():
+        if split != "train" and (shared := training.intersection(queries)):
+            raise EncoreError(
+                f"{len(shared)} queries of split {split!r} also train, such as {min(shared)!r}; "
+                "remove them from one of the two"
+            )
 
 
 def _write_qrels(path: Path, judged: dict[str, dict[str, int]]) -> None:
