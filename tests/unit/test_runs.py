@@ -33,10 +33,10 @@ def path(tmp_path: Path) -> Path:
 def test_ties_go_to_the_higher_id_and_lines_are_written_in_that_order(path: Path) -> None:
     write_run(path, {"q1": ranking(["d9", "d1", "d10", "b"], [1, 2, 1, 1])}, HEADER)
     assert text_of(path).splitlines() == [
-        "q1 Q0 d1 1 2.0 bm25",
-        "q1 Q0 d9 2 1.0 bm25",
-        "q1 Q0 d10 3 1.0 bm25",
-        "q1 Q0 b 4 1.0 bm25",
+        "q1 Q0 d1 1 2 bm25",
+        "q1 Q0 d9 2 1 bm25",
+        "q1 Q0 d10 3 1 bm25",
+        "q1 Q0 b 4 1 bm25",
     ]
 
 
@@ -134,12 +134,40 @@ def test_reads_other_programs_runs(tmp_path: Path) -> None:
     assert run["q"].scores.dtype == np.float32
 
 
+@pytest.mark.parametrize("change", [lambda line: line.replace(" ", "\t"), lambda line: f"{line} ", lambda line: line])
+def test_any_blanks_and_any_order_of_queries_give_the_same_run(tmp_path: Path, change) -> None:
+    path, generator = tmp_path / "run.txt", np.random.default_rng(2)
+    lines = [f"q{n % 3} Q0 é#{n} 0 {score!r} t" for n, score in enumerate(generator.normal(size=90).tolist())]
+    path.write_text("\n".join(map(change, lines)))
+    run = read_run(path)
+    assert list(run) == ["q0", "q1", "q2"]
+    for place, found in enumerate(run.values()):
+        own = [line.split() for line in lines[place::3]]
+        expected = rank([columns[2] for columns in own], [float(columns[4]) for columns in own])
+        assert found.documents == expected.documents
+        assert found.scores.tobytes() == expected.scores.tobytes()
+
+
+def test_an_id_with_a_blank_that_is_no_space_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.txt"
+    path.write_text("q Q0 a 1 2.0 t\nq Q0 b\u00a0c 2 1.0 t\n")
+    with pytest.raises(EncoreError, match="line 2: 7 columns"):
+        read_run(path)
+
+
+def test_a_run_of_nothing_reads_as_nothing(path: Path) -> None:
+    write_run(path, {}, HEADER)
+    assert read_run(path) == {}
+    write_run(path, {"q": ranking([], [])}, HEADER)
+    assert read_run(path) == {}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("q Q0 a 1 1.0\n", "line 1: 5 columns"),
         ("q Q0 a 1 1.0 t\nq Q0 b c 2 0.5 t\n", "line 2: 7 columns"),
-        ("q Q0 a 1 high t\n", "query q: a score is not a number"),
+        ("q Q0 a 1 high t\n", "line 1: the score 'high' is not a number"),
         ("q Q0 a 1 nan t\n", "document a is not a finite"),
         ("q Q0 a 1 2 t\nq Q0 a 2 1 t\n", "twice"),
     ],
