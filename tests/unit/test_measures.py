@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import ir_measures
 import numpy as np
 import pytest
 
@@ -78,6 +79,20 @@ def test_both_evaluators_agree_on_random_rankings() -> None:
                 assert second.value(measure, place) == pytest.approx(first[measure][query], abs=1e-9), (measure, query)
                 seen += first[measure][query] > 0
     assert seen > 1000
+
+
+def test_only_the_head_of_a_ranking_that_counts_is_handed_on_and_no_value_changes() -> None:
+    """Against ir-measures itself, given the whole rankings."""
+    wanted = [measures.check(expression) for expression in EXPRESSIONS]
+    run, grades = random_world(0)
+    grades["3"] = {"not retrieved": 3}
+    whole = {query: dict(zip(found.documents, range(len(found), 0, -1), strict=True)) for query, found in run.items()}
+    handed = {query: measures._to_last(run[query].documents, grades[query]) for query in run}
+    assert sum(map(len, handed.values())) < sum(map(len, whole.values()))
+    assert handed["3"] == run["3"].documents[:1]
+    found = measures.values(wanted, grades, run)
+    for metric in ir_measures.iter_calc([ir_measures.parse_measure(str(each)) for each in wanted], grades, whole):
+        assert found[measures.check(str(metric.measure))][metric.query_id] == metric.value
 
 
 def test_ties_stand_by_descending_document_id_in_float32() -> None:
@@ -172,7 +187,7 @@ def test_damaged_scores_are_refused_in_one_line(tmp_path: Path) -> None:
 def test_the_program_writes_scores_and_a_manifest(collection: Collection, tmp_path: Path) -> None:
     for folder in (tmp_path / "run", collection.folder):
         folder.mkdir(exist_ok=True)
-        (folder / "manifest.json").write_text('{"outputs": {}}')
+        (folder / "manifest.json").write_text('{"spec": {}, "results": {}, "inputs": {}, "outputs": {}}')
     write_run(tmp_path / "run" / "run.trec.gz", {"q0": FIVE}, {"tag": "bm25"})
     command = [sys.executable, "workflow/scripts/evaluate.py", "--spec", json.dumps(SPEC), "--output", tmp_path / "out"]
     command += ["--run", tmp_path / "run", "--collection", collection.folder]

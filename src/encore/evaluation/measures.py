@@ -58,7 +58,8 @@ def values(measures: Iterable[Measure], grades: Grades, run: Run) -> dict[Measur
     """Each measure's value for each judged query, computed by ir-measures.
 
     Only the order of a ranking is handed on, not its scores: ir-measures' providers break ties in different ways, and
-    the order (``runs.rank``) is settled. A measure at k is given k documents, which is all that it may look at.
+    the order (``runs.rank``) is settled. A measure at k is given k documents, which is all that it may look at, and of
+    these the ones down to the last judged: what stands below changes none of these measures, and takes most time.
     """
     found: dict[Measure, dict[str, float]] = {}
     by_cutoff: dict[int | None, list[Measure]] = {}
@@ -66,7 +67,11 @@ def values(measures: Iterable[Measure], grades: Grades, run: Run) -> dict[Measur
         by_cutoff.setdefault(measure.cutoff, []).append(measure)
     judged = {query: dict(documents) for query, documents in grades.items()}
     for cutoff, group in by_cutoff.items():
-        ordered = {query: _descending(run[query].documents[:cutoff]) for query in judged if query in run}
+        ordered = {
+            query: _descending(_to_last(run[query].documents[:cutoff], documents))
+            for query, documents in judged.items()
+            if query in run
+        }
         found.update(_by_ir_measures(group, judged, ordered))
     return found
 
@@ -90,6 +95,12 @@ def _theirs(measure: Measure):  # type: ignore[no-untyped-def]  # ir-measures' o
     if measure.cutoff is not None:
         parameters["cutoff"] = measure.cutoff
     return getattr(ir_measures, measure.name)(**parameters)
+
+
+def _to_last(documents: list[str], judged: Mapping[str, int]) -> list[str]:
+    """The head of a ranking that ends with its last judged document; one document at least, as it is an answer."""
+    found = judged.keys() & documents
+    return documents[: max(map(documents.index, found), default=0) + 1]
 
 
 def _descending(documents: list[str]) -> dict[str, float]:

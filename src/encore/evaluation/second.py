@@ -38,8 +38,9 @@ def standing(ranking: Ranking | None, grades: dict[str, int]) -> Standing:
 
 def retrieved(ranking: Ranking, grades: dict[str, int]) -> dict[int, int]:
     """Place in the ranking's arrays -> grade, of the documents with a positive grade."""
-    positive = {document for document, grade in grades.items() if grade > 0}
-    return {place: grades[document] for place, document in enumerate(ranking.documents) if document in positive}
+    answered = set(ranking.documents)
+    found = [document for document, grade in grades.items() if grade > 0 and document in answered]
+    return {ranking.documents.index(document): grades[document] for document in found}
 
 
 def arranged(ranks: Integers, found: Integers, grades: dict[str, int]) -> Standing:
