@@ -1,5 +1,8 @@
 """Encoding: the same bytes for any number of shards, the same vectors as one text at a time."""
 
+import subprocess
+import sys
+
 import faiss
 import numpy as np
 import pytest
@@ -116,3 +119,15 @@ def test_a_diverged_model_is_one_clear_line(passages):
 def test_progress_tells_rate_and_end(encoder, passages, capsys):
     encode(encoder, passages, Part(2, 3), LENGTH)
     assert capsys.readouterr().out.startswith("60/60 passages  ")
+
+
+def test_preparing_and_opening_import_no_compiler():
+    """torch's takes over a second, in each of many short programs."""
+    code = (
+        "import sys, torch; from encore.modeling.encoder import Encoder; from encore.modeling.shape import Shape\n"
+        "from encore.training import machine; machine.prepare({})\n"
+        "with torch.device('meta'): Encoder(Shape(60, layers=1, hidden=16, heads=2, intermediate=32, max_length=16))\n"
+        "print(torch.are_deterministic_algorithms_enabled(), 'torch._dynamo' in sys.modules)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.split() == [str(not torch.cuda.is_available()), "False"]

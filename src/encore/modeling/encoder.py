@@ -19,9 +19,9 @@ class Embeddings(nn.Module):
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
-        self.word_embeddings = nn.Embedding(shape.vocabulary, shape.hidden, padding_idx=shape.pad)
-        self.position_embeddings = nn.Embedding(shape.max_length, shape.hidden)
-        self.token_type_embeddings = nn.Embedding(shape.segments, shape.hidden)
+        self.word_embeddings = _rows(shape.vocabulary, shape.hidden, padding=shape.pad)
+        self.position_embeddings = _rows(shape.max_length, shape.hidden)
+        self.token_type_embeddings = _rows(shape.segments, shape.hidden)
         self.LayerNorm = nn.LayerNorm(shape.hidden, eps=shape.epsilon)
         self.dropout = nn.Dropout(shape.dropout)
 
@@ -200,3 +200,9 @@ def _visible(mask: Tensor | None) -> Tensor | None:
     if mask is None or (mask.device.type == "cpu" and bool(mask.all())):
         return None
     return mask[:, None, None, :]
+
+
+def _rows(count: int, width: int, padding: int | None = None) -> nn.Embedding:
+    """An embedding of normal rows. ``nn.Embedding`` draws the same, but on the meta device it imports torch's compiler
+    for that, which takes longer than encoding a thousand texts."""
+    return nn.Embedding.from_pretrained(torch.randn(count, width), freeze=False, padding_idx=padding)

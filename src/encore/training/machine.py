@@ -22,7 +22,8 @@ def prepare(numerics: dict[str, Any]) -> torch.device:
         raise EncoreError(f"precision {numerics['precision']!r} is unknown; use one of {', '.join(PRECISIONS)}")
     torch.set_num_threads(int(numerics.get("threads", 1)))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    torch.use_deterministic_algorithms(device.type == "cpu")
+    # It does what `use_deterministic_algorithms` does, which first imports torch's compiler for over a second.
+    torch.set_deterministic_debug_mode("error" if device.type == "cpu" else "default")
     # It costs time, and nothing here reads unwritten memory.
     deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     return device
