@@ -108,11 +108,12 @@ def search(shards: Sequence[Shard], names: Sequence[str], vectors: np.ndarray, d
     documents = [document for shard in shards for document in shard.documents]
     place = np.empty(len(documents), dtype=np.int64)  # where a row's document stands among all ids in ascending order
     place[sorted(range(len(documents)), key=documents.__getitem__)] = np.arange(len(documents))
+    names_of = np.array(documents, dtype=object)
     run: Run = {}
     for start in range(0, len(names), QUERIES):
         scores, rows = _best(shards, np.ascontiguousarray(vectors[start : start + QUERIES]), place, depth)
-        for name, found, its in zip(names[start:], rows.tolist(), scores, strict=False):
-            run[name] = Ranking([documents[row] for row in found], its)
+        for name, found, its in zip(names[start:], names_of[rows].tolist(), scores, strict=False):
+            run[name] = Ranking(found, its)
     return run
 
 
@@ -123,12 +124,21 @@ def _best(shards: Sequence[Shard], batch: np.ndarray, place: np.ndarray, depth: 
         found = list(_hits(shards, batch, wanted))
         scores = np.concatenate([each for each, _ in found], axis=1) + np.float32(0)  # -0.0 becomes 0.0
         rows = np.concatenate([each for _, each in found], axis=1)
-        order = np.lexsort((-place[rows], -scores), axis=1)[:, :depth]
+        order = _order(scores, place[rows])[:, :depth]
         kept = np.take_along_axis(scores, order, axis=1)
         cut = [each[:, -1] == kept[:, -1] for each, _ in found if each.shape[1] == wanted]
         if not np.any(cut) or wanted > MOST * depth:
             return kept, np.take_along_axis(rows, order, axis=1)
         wanted *= 4
+
+
+def _order(scores: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """The order of hits [queries, hits] by score, then place, both descending. Few queries have ties to look into."""
+    order = np.argsort(-scores, axis=1, kind="stable")  # which costs little, as the hits of a shard are in order
+    ordered = np.take_along_axis(scores, order, axis=1)
+    tied = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+    order[tied] = np.lexsort((-places[tied], -scores[tied]), axis=1)
+    return order
 
 
 def _hits(shards: Sequence[Shard], batch: np.ndarray, wanted: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
