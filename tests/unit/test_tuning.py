@@ -1,0 +1,268 @@
+"""Choosing on the validation role: what is tried, what is never asked for, and that configurations hold the choice."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from encore.catalogue import checked
+from encore.collections.common import Collection, Judgment, write_collection
+from encore.config import RunConfig
+from encore.errors import EncoreError
+from encore.evaluation import judging, scores
+from encore.evaluation.scores import Scored
+from encore.lineage import StepName
+from encore.plan import Plan
+from encore.project import load_plan
+from encore.provenance import manifest
+from encore.runs import Ranking
+from encore.tuning import search, trials
+from encore.tuning.grid import Grid, read_grid, rounds, systems
+from encore.tuning.trials import Trial
+
+ROOT = Path(__file__).parents[2]
+GRID = Path("config/tuning/default.yaml")
+RECORD = Path("config/tuning/trials.csv")
+VALUES = [1e-3, 2e-3]
+
+
+@pytest.fixture(autouse=True)
+def _at_the_root(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+def grid(**changes):
+    names = {"random": "marco-scratch", "none": "marco-bm25", "control": "control"}
+    names |= {name: name for name in ("mlm", "ict", "bfs", "wlp", "ict-bfs-wlp", "bow", "costa")}
+    fields = {"table": "table1", "setting": "BM25 negatives", "dataset": "msmarco-passage", "split": "valid"}
+    rows = {row: {"step": step, "values": VALUES} for row, step in names.items()}
+    return checked(Grid, fields | {"measure": "RR@10", "rows": rows} | changes, "grid")
+
+
+# The choice that was made
+
+
+@pytest.mark.parametrize("run", ["config", "seeds"])
+def test_the_configuration_has_the_best_trial_of_every_row(run):
+    recorded = trials.read(RECORD)
+    assert trials.differences(load_plan(Path(f"config/{run}.yaml")), recorded) == []
+    assert recorded == trials.choose(recorded)
+
+
+def test_nano_has_the_chosen_recipe_and_objective():
+    """Its control fine-tunes at the recipe's rate: a change of the recipe must reach every model of the tests' run."""
+    shared = [trial for trial in trials.read(RECORD) if trial.row in ("none", "ict")]
+    assert trials.differences(load_plan(Path("config/nano.yaml")), shared) == []
+
+
+def test_every_trained_row_has_equally_many_trials():
+    counts = Counter(trial.row for trial in trials.read(RECORD))
+    table = load_plan().catalogue.tables["table1"]
+    assert counts.keys() == {row.id for row in table.rows if row.id != "bm25"}
+    assert set(counts.values()) == {3}
+
+
+def test_the_recorded_trials_are_those_of_the_grid_on_the_validation_split():
+    tried, recorded = read_grid(GRID), trials.read(RECORD)
+    wanted = {(row, *tuned.key, value) for row, tuned in tried.rows.items() for value in tuned.values}
+    assert {(trial.row, trial.step, trial.field, trial.value) for trial in recorded} == wanted
+    assert {(trial.split, trial.measure) for trial in recorded} == {("valid", "RR@10")}
+    assert load_plan().dataset(tried.dataset).splits["valid"].role == "valid"
+
+
+def test_five_seeds_are_the_default_but_for_seeds_and_title():
+    default, seeds = (yaml.safe_load(Path(f"config/{run}.yaml").read_text()) for run in ("config", "seeds"))
+    assert seeds.pop("seeds") == [0, 1, 2, 3, 4]
+    assert seeds.pop("title") != default.pop("title")
+    del default["seeds"]
+    assert seeds == default
+
+
+def test_a_value_that_is_not_the_best_trials_is_noticed():
+    recorded = trials.read(RECORD)
+    content = yaml.safe_load(Path("config/config.yaml").read_text())
+    content["scale"]["steps"]["ict"]["learning_rate"] = 0.123
+    (difference,) = trials.differences(load_plan(given=content), recorded)
+    assert "'ict': learning_rate is 0.123" in difference
+
+
+# What is tried
+
+
+def test_rows_that_share_a_recipe_come_after_the_row_that_chooses_it():
+    wanted = grid()
+    first, second = rounds(wanted, systems(wanted, load_plan()))
+    assert first == ["random", "none", "control"]
+    assert second == ["mlm", "ict", "bfs", "wlp", "ict-bfs-wlp", "bow", "costa"]
+
+
+def test_a_trial_is_an_override_of_the_rows_own_step():
+    plan, tuned = load_plan(), grid().rows["ict"]
+    lineage = search.trial_lineage(plan, "bert-base+ict+marco-bm25", tuned, 0.25)
+    assert str(lineage) == "bert-base+ict~learning_rate=0.25+marco-bm25"
+    now = plan.step(StepName("ict")).learning_rate
+    assert str(search.trial_lineage(plan, "bert-base+ict+marco-bm25", tuned, now)) == "bert-base+ict+marco-bm25"
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"none": [1e-3, 2e-3, 3e-3]}, "equally many values"),
+        ({"none": [2e-3, 1e-3]}, "ascending"),
+        ({"unknown": VALUES}, "is no trained row"),
+        ({"ict": None}, "row 'ict' has no trials"),
+    ],
+)
+def test_a_grid_that_does_not_treat_rows_alike_is_refused(changes, complaint):
+    rows = {row: tuned.model_dump() for row, tuned in grid().rows.items()}
+    for row, values in changes.items():
+        rows[row] = {**rows.get(row, {"step": "extra"}), "values": values}
+    rows = {row: tuned for row, tuned in rows.items() if tuned["values"]}
+    with pytest.raises(EncoreError, match=complaint):
+        systems(grid(rows=rows), load_plan())
+
+
+def test_two_rows_do_not_choose_one_value():
+    rows = {row: tuned.model_dump() for row, tuned in grid().rows.items()}
+    rows["random"]["step"] = "marco-bm25"
+    with pytest.raises(EncoreError, match="two rows choose the same field"):
+        grid(rows=rows)
+
+
+def test_the_best_is_chosen_and_of_equals_the_first():
+    tried = [trial(1e-3, 0.5), trial(2e-3, 0.5), trial(3e-3, 0.4), trial(1e-3, 0.1, "mlm")]
+    assert [done.chosen for done in trials.choose(tried)] == [True, False, False, True]
+
+
+def test_a_record_reads_back_and_is_sorted(tmp_path):
+    tried = trials.choose([trial(2e-3, 0.25), trial(3e-5, 0.125), trial(1e-3, 0.5, "bow")])
+    trials.write(tmp_path / "trials.csv", tried)
+    assert trials.read(tmp_path / "trials.csv") == [tried[2], tried[1], tried[0]]
+    (tmp_path / "trials.csv").write_text((tmp_path / "trials.csv").read_text().replace("yes", "perhaps"))
+    with pytest.raises(EncoreError, match="line 2: no trial"):
+        trials.read(tmp_path / "trials.csv")
+
+
+def trial(value, score, row="ict"):
+    return Trial(row, "ict", "learning_rate", value, "a+b", "12345678", "valid", "RR@10", score)
+
+
+# What is never asked for
+
+
+@pytest.mark.parametrize("split", ["test", "graded", "train"])
+def test_scores_of_another_role_are_refused(split):
+    with pytest.raises(EncoreError, match="hyper-parameters are chosen on role 'valid' only"):
+        search.validation_scores(load_plan(), grid(split=split), "bert-base+marco-bm25")
+
+
+def test_a_validation_split_that_is_searched_with_test_queries_is_refused():
+    """Splits that share topics are scored together, so the test split would be opened with such a one."""
+    plan = load_plan()
+    splits = plan.dataset("pydocs").splits
+    poisoned = {**splits, "valid": splits["valid"].model_copy(update={"topics": "test"})}
+    datasets = plan.catalogue.datasets | {"pydocs": plan.dataset("pydocs").model_copy(update={"splits": poisoned})}
+    catalogue = type(plan.catalogue)(**{**vars(plan.catalogue), "datasets": datasets})
+    with pytest.raises(EncoreError, match="split 'graded' has role 'graded'"):
+        search.validation_scores(Plan(plan.config, catalogue, plan._impl), grid(), "bert-base+marco-bm25")
+
+
+def test_no_trial_is_made_from_an_evaluation_or_a_run_of_test_queries():
+    plan, wanted = load_plan(), grid()
+    for lineage in systems(wanted, plan).values():
+        for made in search.validation_scores(plan, wanted, lineage).ancestors():
+            opened = {made.spec["split"]} if "split" in made.spec else set(made.spec.get("splits", {}))
+            assert opened <= {"train", "valid"} or made.stage.startswith("collection"), made.folder
+
+
+def test_a_trial_is_scored_where_test_judgments_are_gone(tmp_path):
+    collection = Collection(tmp_path)
+    documents = [{"_id": name, "title": "", "text": name} for name in ("a", "b")]
+    queries = [{"_id": name, "text": name} for name in ("v", "t")]
+    judged = {"valid": [Judgment("v", "b", 3)], "test": [Judgment("t", "a", 3)]}
+    write_collection(tmp_path, documents, queries, judged)
+    spec = search.validation_scores(load_plan(), grid(), "bert-base+marco-bm25").spec
+    ranking = {"v": Ranking(["a", "b"], np.array([2, 1], dtype=np.float32))}
+    before = judging.summary(judging.judge(ranking, collection, spec))
+    assert before == {"valid": {"judged": 1, "answered": 1, "RR@10": 0.5}}
+    (tmp_path / "qrels/test.tsv").write_text("poison")
+    assert judging.summary(judging.judge(ranking, collection, spec)) == before
+    (tmp_path / "qrels/test.tsv").unlink()
+    assert judging.summary(judging.judge(ranking, collection, spec)) == before
+    with pytest.raises(EncoreError, match="no split 'test'"):
+        judging.judge(ranking, collection, {"splits": {"test": spec["splits"]["valid"]}})
+
+
+# From the grid to the record, with a pretended Snakemake
+
+
+@pytest.fixture
+def workshop(tmp_path, monkeypatch):
+    """The configuration without collections or results, so that nothing but scores can be read."""
+    (tmp_path / "config").symlink_to(ROOT / "config")
+    monkeypatch.chdir(tmp_path)
+    asked = []
+
+    def build(run, targets):
+        plan = load_plan(run)
+        asked.append((plan, targets))
+        for target in targets:
+            artifact = plan.find(str(Path(target).parent))
+            pretend(artifact, quality(artifact))
+
+    return build, asked
+
+
+def quality(artifact):
+    """A score that is best at the larger value of `ict`, at the smaller one of other steps."""
+    return 0.75 if ("ict~" in artifact.folder) == ("=0.002" in artifact.folder) else 0.25
+
+
+def pretend(artifact, value):
+    with manifest.record(Path(artifact.folder), stage="evaluate", spec=artifact.spec, inputs=[]):
+        found = np.array([value, value])
+        scored = Scored(["q", "r"], ["q", "r"], found, found, found, np.array([True, True]))
+        scores.write(Path(artifact.folder), {("valid", "RR@10"): scored})
+
+
+def test_later_rounds_use_what_was_chosen_first(workshop):
+    build, asked = workshop
+    done = search.tune(Path("config/nano.yaml"), grid(), build)
+    assert Counter(trial.row for trial in done) == dict.fromkeys(grid().rows, len(VALUES))
+    chosen = {trial.row: trial.value for trial in done if trial.chosen}
+    assert chosen == dict.fromkeys(grid().rows, 1e-3) | {"ict": 2e-3}
+    (first, _), (second, targets) = asked
+    assert first.step(StepName("marco-bm25")).learning_rate == 5e-6, "starts from the papers' own value"
+    assert second.step(StepName("marco-bm25")).learning_rate == 1e-3
+    assert all("tiny+" in target and "+marco-bm25-s0" in target for target in targets)
+
+
+def test_trials_keep_their_names_after_the_choice_is_written(workshop):
+    build, _ = workshop
+    done = search.tune(Path("config/nano.yaml"), grid(), build)
+    content = yaml.safe_load(Path("config/nano.yaml").read_text())
+    content["scale"]["steps"].setdefault("marco-bm25", {})["learning_rate"] = 1e-3
+    content["scale"]["steps"]["ict"]["learning_rate"] = 2e-3
+    Path("written.yaml").write_text(yaml.safe_dump(content))
+    assert search.tune(Path("written.yaml"), grid(), build) == done
+
+
+def test_a_trial_declares_no_table(workshop):
+    build, asked = workshop
+    search.tune(Path("config/nano.yaml"), grid(), build)
+    run = checked(RunConfig, yaml.safe_load(Path("results/tuning/round2.yaml").read_text()), "round2")
+    assert (run.tables, run.lineages) == ({}, [])
+    assert len(asked) == 2
+
+
+def test_altered_scores_are_not_read(workshop):
+    build, _ = workshop
+
+    def spoil(run, targets):
+        build(run, targets)
+        Path(targets[0]).with_name("scores.parquet").write_bytes(b"better")
+
+    with pytest.raises(EncoreError, match=r"scores\.parquet has 6 bytes"):
+        search.tune(Path("config/nano.yaml"), grid(), spoil)
