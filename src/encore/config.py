@@ -105,6 +105,8 @@ class Row(Strict):
     label: str
     setting: str = ""
     system: str = Field(description="an entry of systems.yaml, or a lineage")
+    reported_label: str | None = Field(None, description="its label among the printed numbers, if another")
+    reported_setting: str | None = Field(None, description="its setting there, if another")
     role: Literal["baseline", "none", "control", "objective"] = "baseline"
 
 
@@ -116,6 +118,8 @@ class Column(Strict):
     dataset: str
     split: str
     measure: str
+    reported_dataset: str | None = Field(None, description="the dataset's name among the printed numbers, if another")
+    reported_metric: str | None = Field(None, description="the measure's name there, if another")
     primary: bool = False
 
 
@@ -130,6 +134,7 @@ class Table(Strict):
     """A grid of systems by measures. An entry of ``papers/<paper>/tables.yaml``."""
 
     title: str
+    reported: str | None = Field(None, description="the paper's printed numbers, a file of its folder in config/papers")
     rows: list[Row]
     columns: list[Column]
     significance: Significance | None = None

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import platform
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,7 +37,7 @@ def sha256(path: Path) -> str:
 def replacing(path: Path) -> Iterator[Path]:
     """Give a temporary name beside ``path`` and rename it at the end; after an error nothing is left."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.tmp")
     try:
         yield temporary
         temporary.replace(path)

@@ -7,9 +7,11 @@ from encore.catalogue import explained, nearest
 from encore.config import Column, Row, Table
 from encore.errors import EncoreError
 from encore.plan import Artifact, Plan
-from encore.storage import canonical, write_text
+from encore.storage import canonical, sha256, write_text
 
 PLANS = Path("results/plan")
+PAPERS = Path("config/papers")
+OWN = "encore"  # the folder of our own tables, whose targets drop it
 
 
 def table_plan(plan: Plan, name: str) -> dict[str, Any]:
@@ -23,12 +25,13 @@ def table_plan(plan: Plan, name: str) -> dict[str, Any]:
     columns = [explained(lambda column: _column(plan, column), column, f"table {name!r}") for column in table.columns]
     return {
         "name": name.rsplit("/", 1)[-1],
-        "paper": name.split("/")[0] if "/" in name else "encore",
+        "paper": name.split("/")[0] if "/" in name else OWN,
         "title": table.title,
         "rows": [explained(lambda row: _row(plan, table, row), row, f"table {name!r}, row {row.id!r}") for row in rows],
         "columns": columns,
         "dataset_labels": {column["dataset"]: plan.dataset_name(column["dataset"]) for column in columns},
         "significance": _design(table, rows),
+        **_reported(name, table),
         "notes": [*table.notes, *_absences(plan, table)],
         "stand_in": plan.config.stand_in,
     }
@@ -80,6 +83,16 @@ def _design(table: Table, rows: list[Row]) -> dict[str, Any] | None:
     return design | {"comparators": [row for row in table.significance.comparators if row in built]}
 
 
+def _reported(name: str, table: Table) -> dict[str, Any]:
+    """The file of the paper's printed numbers, and its digest, so that a corrected number makes the table again."""
+    if table.reported is None:
+        return {}
+    path = PAPERS / (name.split("/")[0] if "/" in name else OWN) / table.reported
+    if not path.is_file():
+        raise EncoreError(f"table {name!r}: the reported numbers {path} are missing; correct `reported:`")
+    return {"reported": str(path), "reported_sha256": sha256(path)}
+
+
 def _keys(row: Row) -> set[str]:
     return {row.id, f"{row.setting}: {row.id}"}
 
@@ -93,14 +106,7 @@ def _row(plan: Plan, table: Table, row: Row) -> dict[str, Any]:
     seeds = [None] if row.system in plan.catalogue.systems else plan.config.seeds
     scores = [{"seed": seed, "scores": plan.scores(row.system, seed, dataset, topics).folder} for seed in seeds]
     system = row.system if row.system in plan.catalogue.systems else str(plan.lineage(row.system))
-    return {
-        "id": row.id,
-        "label": row.label,
-        "setting": row.setting,
-        "system": system,
-        "role": row.role,
-        "seeds": scores,
-    }
+    return {**row.model_dump(), "system": system, "seeds": scores}
 
 
 def _column(plan: Plan, column: Column) -> dict[str, Any]:

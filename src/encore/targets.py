@@ -1,12 +1,13 @@
 """What a user may ask Snakemake for: the targets that a configuration declares, and a word about any other."""
 
 import os
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from encore.catalogue import nearest
 from encore.errors import EncoreError
 from encore.plan import Plan
-from encore.tables import table_scores
+from encore.tables import table_plan, table_scores
 
 FORMATS = {
     "tables": (".csv", ".md", ".tex", ".html", ".manifest.json"),
@@ -17,8 +18,23 @@ FORMATS = {
 def everything_declared(plan: Plan) -> list[str]:
     """Every table and figure of the configuration, and the scores of its further lineages."""
     tables = [f"results/tables/{name}.csv" for name in plan.config.tables]
-    figures = [f"results/figures/{name}.png" for name in plan.config.tables]
+    figures = [f"results/figures/{name}.png" for name in plan.config.tables if has_figure(table_plan(plan, name))]
     return tables + figures + [artifact for name in plan.config.lineages for artifact in lineage_targets(plan, name)]
+
+
+def has_figure(table: dict[str, Any]) -> bool:
+    """Whether a table has an objective beside a control, whose difference can be drawn."""
+    roles: dict[str, set[str]] = {}
+    for row in table["rows"]:
+        roles.setdefault(row["setting"], set()).add(row["role"])
+    return any({"objective", "control"} <= found for found in roles.values())
+
+
+def summary(plan: Plan) -> str:
+    """What a finished run leaves to look at, and what to do next."""
+    made = [path for path in everything_declared(plan) if path.endswith((".csv", ".png")) and Path(path).is_file()]
+    lines = [f"{plan.config.title}: {len(made)} tables and figures are made", *(f"  {path}" for path in made)]
+    return "\n".join([*lines, "Show one with `encore show`, verify all with `encore audit`."])
 
 
 def lineage_targets(plan: Plan, name: str) -> list[str]:

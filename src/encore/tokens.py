@@ -48,7 +48,7 @@ class Sequences:
         index = range(len(self))[index]
         return self.ids[self.offsets[index] : self.offsets[index + 1]]
 
-    @property
+    @cached_property
     def lengths(self) -> np.ndarray:
         """Tokens of each text, int64."""
         return np.diff(self.offsets)

@@ -126,14 +126,14 @@ def many_queries(folder: Path) -> Path:
 
 
 def test_validation_is_held_out_of_training_by_hash(tmp_path):
-    splits = {**SPLITS, "dev": {"role": "valid"}}
+    splits = {**SPLITS, "valid": {"role": "valid"}}
     collection = build(many_queries(tmp_path / "in"), tmp_path / "out", splits=splits, valid_queries=10)
-    train, valid = set(collection.qrels("train")), set(collection.qrels("dev"))
+    train, valid = set(collection.qrels("train")), set(collection.qrels("valid"))
     assert (len(train), len(valid), train & valid) == (20, 10, set())
     assert valid != {f"q{number}" for number in range(10)}
 
     again = build(tmp_path / "in", tmp_path / "more", splits=splits, valid_queries=11)
-    assert valid < set(again.qrels("dev"))  # one more query moves; none comes back
+    assert valid < set(again.qrels("valid"))  # one more query moves; none comes back
 
 
 def test_holding_out_needs_a_split_of_its_own(tmp_path):

@@ -224,3 +224,30 @@ def test_every_shipped_configuration_plans(name):
         pytest.fail(f"{path} is missing")
     plan = project.load_plan(path)
     assert everything_declared(plan)
+
+
+def test_a_reported_number_is_part_of_the_tables_plan(make, tmp_path, monkeypatch):
+    monkeypatch.setattr("encore.tables.PAPERS", tmp_path)
+    (tmp_path / "encore").mkdir()
+    file = tmp_path / "encore/table1.csv"
+    plan = make()
+    table = plan.catalogue.tables["table1"].model_copy(update={"reported": "table1.csv"})
+    monkeypatch.setitem(plan.catalogue.tables, "table1", table)
+    with pytest.raises(EncoreError, match="are missing"):
+        table_plan(plan, "table1")
+    file.write_text("value\n0.335\n")
+    before = table_plan(plan, "table1")
+    file.write_text("value\n0.336\n")
+    after = table_plan(plan, "table1")
+    assert {key for key in before if before[key] != after[key]} == {"reported_sha256"}
+
+
+def test_a_split_that_training_uses_is_called_by_its_role():
+    dataset = {"kind": "beir", "path": "x", "splits": {"dev": {"role": "valid"}}}
+    with pytest.raises(ValueError, match="'valid'"):
+        project.read_dataset(dataset)
+
+
+def test_a_figure_is_a_target_only_where_a_difference_can_be_drawn(make):
+    assert "results/figures/table1.png" in everything_declared(make())
+    assert "results/figures/table1.png" not in everything_declared(make({"tables": {"table1": ["bm25", "none"]}}))

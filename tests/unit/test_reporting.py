@@ -41,7 +41,8 @@ def write_scores(folder: Path, gain: float, seed: int, answered: int = 40) -> st
         ),
     }
     scores.write(folder, found)
-    write_json(folder / MANIFEST, {"outputs": {scores.FILE: describe(folder / scores.FILE)}})
+    outputs = {scores.FILE: describe(folder / scores.FILE)}
+    write_json(folder / MANIFEST, {"spec": {}, "results": {}, "inputs": {}, "outputs": outputs})
     return str(folder)
 
 

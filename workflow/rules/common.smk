@@ -7,7 +7,7 @@ from encore.errors import EncoreError
 from encore.project import load_plan
 from encore.storage import canonical
 from encore.tables import table_plan, table_scores, write_plans
-from encore.targets import check_target, everything_declared
+from encore.targets import check_target, everything_declared, summary
 
 
 def refuse(error):
@@ -15,6 +15,9 @@ def refuse(error):
     sys.tracebacklimit = 0
     sys.exit(f"error: {error}")
 
+
+if workflow.is_main_process and (len(workflow.configfiles) > 1 or workflow.config_settings.config):
+    refuse("a run's configuration is one complete file: give one --configfile, and no --config")
 
 RUN_FILE = Path(workflow.configfiles[-1])
 try:
@@ -129,6 +132,10 @@ def obstacle_to_slurm():
     if subprocess.call(["scontrol", "ping"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) != 0:
         return "--profile slurm: sbatch is here, but no SLURM answers `scontrol ping`"
     return None
+
+
+onsuccess:
+    print(summary(PLAN))
 
 
 onstart:

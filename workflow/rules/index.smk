@@ -17,12 +17,14 @@ rule lucene_index:
     resources:
         mem_mb=escalate(PLAN.config.execution.java_memory_mb + 1_000),
         runtime=escalate(60),
+        java_mb=PLAN.config.execution.java_memory_mb,
     params:
         spec=spec_of("results/indexes/lucene/{index}"),
     shell:
         "python workflow/scripts/lucene_index.py"
         " --spec {params.spec:q}"
         " --collection {input.collection:q}"
+        " --memory-mb {resources.java_mb}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 

@@ -19,6 +19,7 @@ rule lucene_search:
     resources:
         mem_mb=escalate(PLAN.config.execution.java_memory_mb + 2_000),
         runtime=escalate(60),
+        java_mb=PLAN.config.execution.java_memory_mb,
     params:
         spec=spec_of("results/runs/{bm25}/{topics}"),
     shell:
@@ -27,6 +28,7 @@ rule lucene_search:
         " --index {input.index:q}"
         " --collection {input.collection:q}"
         " --threads {threads}"
+        " --memory-mb {resources.java_mb}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 

@@ -33,6 +33,7 @@ rule table:
     shell:
         "python workflow/scripts/table.py"
         " --plan {input.plan:q}"
+        " --spec {params.spec:q}"
         " --output $(dirname {output.csv:q})"
         " > {log:q} 2>&1"
 
@@ -68,5 +69,6 @@ rule figure:
     shell:
         "python workflow/scripts/figure.py"
         " --plan {input.plan:q}"
+        " --spec {params.spec:q}"
         " --output $(dirname {output.png:q})"
         " > {log:q} 2>&1"

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from encore.cli_support import run
+from encore.cli_support import json_object, run
 from encore.reporting import cells, html, latex, markdown, tidy
 from encore.reporting.products import recorded
 from encore.reporting.sheet import sheet
@@ -15,9 +15,10 @@ def main() -> None:
     parser.add_argument(
         "--plan", required=True, type=Path, help="the table's slice of the plan, results/plan/NAME.json"
     )
+    parser.add_argument("--spec", type=json_object, help="what the plan must say; refused when it was rewritten since")
     parser.add_argument("--output", required=True, type=Path, help="folder of the table's files")
     args = parser.parse_args()
-    with recorded(args.plan, args.output, stage="table", endings=["csv", "md", "tex", "html"]) as layout:
+    with recorded(args.plan, args.spec, args.output, stage="table", endings=["csv", "md", "tex", "html"]) as layout:
         grid = cells.grid(layout)
         shown = sheet(grid)
         tidy.write(args.output / f"{layout.name}.csv", grid)

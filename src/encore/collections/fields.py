@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from encore.config import Strict
 
@@ -26,6 +26,15 @@ class CollectionFields(Strict):
     absent: dict[str, str] = Field(
         {}, description="splits that tables may name and this collection cannot have, with the reason"
     )
+
+    @model_validator(mode="after")
+    def _call_what_training_uses_by_its_role(self) -> "CollectionFields":
+        for name, split in self.splits.items():
+            if split.role in ("train", "valid") and name != split.role:
+                raise ValueError(
+                    f"the split {name!r} must be called by its role, {split.role!r}; its `file` may be any"
+                )
+        return self
 
     def resolve(self) -> dict[str, Any]:
         """All that decides the collection's content: the spec that its digest is taken of. Measures do not."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from encore.collections.common import Collection, smallest, topics
 from encore.config import FinetuneStep
@@ -47,7 +48,9 @@ class Validation:
     def __call__(self, encoder: Encoder, step: int) -> float:
         passages = vectors.embed(encoder, self.store.passages, self.pool.passages, self.step.length)
         queries = vectors.embed(encoder, self.store.queries, self.pool.queries, self.step.query_length)
-        return mean_reciprocal_rank(queries @ passages.T, self.pool.positive)
+        # Torch's product: its threads are in the spec, NumPy's are not.
+        scores = torch.from_numpy(queries) @ torch.from_numpy(passages).T
+        return mean_reciprocal_rank(scores.numpy(), self.pool.positive)
 
 
 def validation_pool(step: FinetuneStep, collection: Collection, store: TokenStore) -> Pool:

@@ -4,7 +4,9 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from encore.errors import EncoreError
 from encore.provenance import manifest
 from encore.reporting import layout
 from encore.reporting.layout import Layout
@@ -12,15 +14,19 @@ from encore.storage import write_json
 
 
 @contextmanager
-def recorded(plan: Path, folder: Path, *, stage: str, endings: Sequence[str]) -> Iterator[Layout]:
+def recorded(
+    plan: Path, spec: dict[str, Any] | None, folder: Path, *, stage: str, endings: Sequence[str]
+) -> Iterator[Layout]:
     """Verify a table's scores, let the body write ``<name>.<ending>`` files, then write ``<name>.manifest.json``.
 
-    It has the shape of an artifact's manifest; its spec is the table's plan.
+    It has the shape of an artifact's manifest; its spec is the table's plan, which must be ``spec`` where one is given.
 
     Raises:
-        EncoreError: scores were altered, cut short or lost since they were made.
+        EncoreError: scores were altered, cut short or lost since they were made, or another run rewrote the plan.
     """
     table = layout.read(plan)
+    if spec is not None and json.loads(plan.read_text()) != spec:
+        raise EncoreError(f"{plan} was rewritten by another run of the workflow; run this one again")
     for scores in table.scores():
         manifest.verify(scores)
     record = folder / f"{table.name}.{manifest.MANIFEST}"
