@@ -39,4 +39,4 @@ rule all:
     localrule: True
 
 
-refuse_unknown_targets()
+include: "workflow/rules/preflight.smk"

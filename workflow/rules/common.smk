@@ -1,13 +1,10 @@
 """The plan derived from the configuration, and the few functions of wildcards that rules need. No torch here."""
 
-import shutil
-import subprocess
-
 from encore.errors import EncoreError
 from encore.project import load_plan
 from encore.storage import canonical
 from encore.tables import table_plan, table_scores, write_plans
-from encore.targets import check_target, everything_declared, summary
+from encore.targets import everything_declared
 
 
 def refuse(error):
@@ -26,26 +23,6 @@ try:
     write_plans(PLAN)
 except EncoreError as error:
     refuse(error)
-
-
-def targets_asked_for():
-    """Targets of the command line, read again: Snakemake hands them over only after the rules are parsed."""
-    from snakemake.cli import get_argument_parser
-
-    if not workflow.is_main_process or "snakemake" not in sys.argv[0]:
-        return []  # a cluster's job, or a program that uses Snakemake as a library
-    return get_argument_parser().parse_known_args(sys.argv[1:])[0].targets or []
-
-
-def refuse_unknown_targets():
-    """Say in one line what is wrong with a target, before Snakemake looks for a rule that makes it."""
-    rules = {rule.name for rule in workflow.rules if not rule.has_wildcards()}
-    try:
-        for target in targets_asked_for():
-            if target not in rules:
-                check_target(PLAN, target, rules)
-    except EncoreError as error:
-        refuse(error)
 
 
 NAME = r"[a-z0-9_.=~+-]+-[0-9a-f]{8}"
@@ -123,21 +100,3 @@ def escalate(amount):
         return amount * attempt
 
     return resource
-
-
-def obstacle_to_slurm():
-    """Why nothing can be submitted from here; None where it can."""
-    if shutil.which("sbatch") is None:
-        return "--profile slurm needs SLURM's sbatch, which is not on this machine"
-    if subprocess.call(["scontrol", "ping"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) != 0:
-        return "--profile slurm: sbatch is here, but no SLURM answers `scontrol ping`"
-    return None
-
-
-onsuccess:
-    print(summary(PLAN))
-
-
-onstart:
-    if "slurm" in str(workflow.executor_plugin) and (obstacle := obstacle_to_slurm()):
-        refuse(f"{obstacle}; use a login node of the cluster, or --profile local")
