@@ -11,6 +11,7 @@ from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
+LARGE = 500_000  # bytes
 NANO = ("--profile", "local", "--configfile", "config/nano.yaml")
 
 # Snakemake announces each job, planned or started, with its rule and, four blanks in, its wildcards.
@@ -52,8 +53,8 @@ class Clone:
         return cls(root)
 
     def copy(self, root: Path) -> "Clone":
-        """A clone in the same state, modification times included."""
-        shutil.copytree(self.root, root, symlinks=True)
+        """A clone in the same state, modification times included; large files, which are only replaced, are linked."""
+        shutil.copytree(self.root, root, symlinks=True, copy_function=_link_large)
         return Clone(root)
 
     def run(self, *command: str, env: dict[str, str] | None = None, **options: Any) -> "Done":
@@ -144,6 +145,14 @@ class Done:
         lines = {line.strip() for line in self.output.splitlines() if line.strip().startswith("error: ")}
         assert len(lines) == 1, self.output
         return lines.pop()
+
+
+def _link_large(source: str, target: str) -> None:
+    path = Path(source)
+    if path.is_file() and not path.is_symlink() and path.stat().st_size > LARGE:
+        Path(target).hardlink_to(path)
+    else:
+        shutil.copy2(source, target, follow_symlinks=False)
 
 
 def environment() -> dict[str, str]:

@@ -1,0 +1,201 @@
+"""What runs again after a change: exact sets of jobs over a finished nano run, planned or, where it says, carried out.
+
+Jobs are written without the digests of their folders: ``finetune tiny+marco-bm25-s0``.
+"""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from clones import Clone, exact_jobs
+
+NONE, CONTROL, ICT = "tiny+marco-bm25-s0", "tiny+control-s0", "tiny+ict+marco-bm25-s0"
+NONE_MINED, ICT_MINED = "tiny+marco-bm25+marco-hn-s0", "tiny+ict+marco-bm25+marco-hn-s0"
+MODELS = (NONE, CONTROL, ICT, NONE_MINED, ICT_MINED)
+PRODUCTS = {"table table1", "figure table1"}
+
+
+def judged(model: str) -> set[str]:
+    """From a model's weights to its scores."""
+    return {
+        f"encode {model} pydocs-stdlib 000-of-001",
+        f"search {model} pydocs-stdlib.test",
+        f"evaluate {model} pydocs-stdlib.test",
+    }
+
+
+def mined(model: str) -> set[str]:
+    """From a model's vectors to negatives for its child."""
+    return {f"search {model} pydocs-stdlib.train.200", f"negatives {model} pydocs-stdlib.train.200"}
+
+
+def tuned(*models: str) -> set[str]:
+    return {f"finetune {model}" for model in models}.union(*map(judged, models))
+
+
+ICT_CHAIN = {"pretrain tiny+ict-s0"} | tuned(ICT, ICT_MINED) | mined(ICT) | PRODUCTS
+RECIPE_CHAIN = tuned(*MODELS) | mined(NONE) | mined(ICT) | PRODUCTS
+SCORES = {f"evaluate {system} pydocs-stdlib.test" for system in ("bm25", *MODELS)}
+SEED_1 = {job.replace("-s0", "-s1") for job in RECIPE_CHAIN | {"start tiny-s0", "pretrain tiny+ict-s0"}} | {
+    "negatives bm25 pydocs-stdlib.train.200"
+}  # drawn anew for each seed
+
+
+def nothing(clone: Clone) -> None:
+    """The same command again."""
+
+
+def comments(clone: Clone) -> None:
+    """In the configuration, in a rule, in the library and in a program."""
+    places = ("config/nano.yaml", "config/steps.yaml", "config/papers/encore/tables.yaml", "workflow/rules/index.smk")
+    for name in (*places, "src/encore/retrieval/encode.py", "workflow/scripts/pretrain.py"):
+        with (clone.root / name).open("a") as file:
+            file.write("# a remark\n")
+
+
+def layout_of_a_command(clone: Clone) -> None:
+    clone.replace("workflow/rules/pretrain.smk", '" --weights {input.weights:q}"', '"  --weights {input.weights:q}"')
+
+
+def touched_files(clone: Clone) -> None:
+    """As a checkout of another branch and back does."""
+    for name in ("config/nano.yaml", "config/steps.yaml", "workflow/rules/finetune.smk", "workflow/scripts/encode.py"):
+        os.utime(clone.root / name)
+
+
+def order_of_keys(clone: Clone) -> None:
+    for name in ("nano", "steps", "datasets", "backbones", "systems"):
+        path = clone.root / f"config/{name}.yaml"
+        path.write_text(yaml.safe_dump(backwards(yaml.safe_load(path.read_text())), sort_keys=False))
+
+
+def backwards(value: object) -> object:
+    return {key: backwards(value[key]) for key in reversed(value)} if isinstance(value, dict) else value
+
+
+def memory_of_java(clone: Clone) -> None:
+    clone.replace("config/nano.yaml", "java_memory_mb: 512", "java_memory_mb: 640")
+
+
+def temperature_of_ict(clone: Clone) -> None:
+    clone.replace("config/nano.yaml", "ict: {temperature: 0.05", "ict: {temperature: 0.1")
+
+
+def temperature_back(clone: Clone) -> None:
+    clone.replace("config/nano.yaml", "ict: {temperature: 0.1", "ict: {temperature: 0.05")
+
+
+def learning_rate_of_the_recipe(clone: Clone) -> None:
+    clone.replace("config/nano.yaml", "per_query: 1, learning_rate: 1.0e-3", "per_query: 1, learning_rate: 2.0e-3")
+    clone.replace("config/nano.yaml", "steps_per_epoch: 5, learning_rate: 5.0e-4", "steps_per_epoch: 5")
+
+
+def one_more_measure(clone: Clone) -> None:
+    path = clone.root / "config/datasets.yaml"
+    datasets = yaml.safe_load(path.read_text())
+    datasets["pydocs-stdlib"]["splits"]["test"]["measures"]["RR@100"] = "RR(rel=3)@100"
+    path.write_text(yaml.safe_dump(datasets))
+
+
+def one_more_seed(clone: Clone) -> None:
+    clone.replace("config/nano.yaml", "seeds: [0]", "seeds: [0, 1]")
+
+
+def a_row_less(clone: Clone) -> None:
+    clone.replace("config/nano.yaml", "[bm25, none,", "[none,")
+
+
+def order_of_rows(clone: Clone) -> None:
+    path = clone.root / "config/papers/encore/tables.yaml"
+    tables = yaml.safe_load(path.read_text())
+    tables["table1"]["rows"].reverse()
+    path.write_text(yaml.safe_dump(tables))
+
+
+def title(clone: Clone) -> None:
+    clone.replace("config/papers/encore/tables.yaml", "title: Pre-training objectives", "title: Objectives")
+
+
+CHANGES: list[tuple[Callable[[Clone], None], set[str]]] = [
+    (nothing, set()),
+    (comments, set()),
+    (layout_of_a_command, set()),
+    (touched_files, set()),
+    (order_of_keys, set()),
+    (memory_of_java, set()),
+    (temperature_of_ict, ICT_CHAIN),
+    (learning_rate_of_the_recipe, RECIPE_CHAIN),
+    (one_more_measure, SCORES | PRODUCTS),
+    (one_more_seed, SEED_1 | PRODUCTS),
+    (a_row_less, PRODUCTS),
+    (order_of_rows, PRODUCTS),
+    (title, PRODUCTS),
+]
+
+
+@pytest.mark.parametrize(("change", "expected"), CHANGES, ids=[change.__name__ for change, _ in CHANGES])
+@pytest.mark.parametrize("records", ["kept", "lost"])
+def test_what_a_change_plans(nano: Clone, change: Callable[[Clone], None], expected: set[str], records: str) -> None:
+    """Snakemake's own records make no difference: what matters is in the names of folders."""
+    if records == "lost":
+        shutil.rmtree(nano.root / ".snakemake")
+    change(nano)
+    assert nano.planned() == expected
+
+
+def test_a_dry_run_makes_no_change_forgotten(nano: Clone) -> None:
+    """Though parsing the workflow rewrites the plans of tables."""
+    title(nano)
+    assert nano.planned() == nano.planned() == PRODUCTS
+
+
+def test_a_change_carried_out_and_taken_back(nano: Clone) -> None:
+    """The change's jobs run and no others; afterwards the old models are found again, and the table is the same."""
+    before, table = nano.manifests(), nano.table()
+    temperature_of_ict(nano)
+    assert nano.built() == ICT_CHAIN
+    assert nano.planned() == set()
+    assert nano.table() != table
+    assert {name: nano.manifests()[name] for name in before if "table1" not in name} == {
+        name: text for name, text in before.items() if "table1" not in name
+    }
+    temperature_back(nano)
+    assert nano.built() == PRODUCTS
+    assert nano.planned() == set()
+    assert nano.table() == table
+
+
+def test_measures_and_rows_carried_out(nano: Clone) -> None:
+    one_more_measure(nano)
+    order_of_rows(nano)
+    assert nano.built() == SCORES | PRODUCTS
+    assert nano.planned() == set()
+
+
+def test_a_change_taken_back_while_records_are_lost(nano: Clone) -> None:
+    """The plan beside the tables remembers what Snakemake has forgotten."""
+    title(nano)
+    assert nano.built() == PRODUCTS
+    shutil.rmtree(nano.root / ".snakemake")
+    nano.replace("config/papers/encore/tables.yaml", "title: Objectives", "title: Pre-training objectives")
+    assert nano.planned() == PRODUCTS
+
+
+def test_another_folder_does_not_matter(finished: Clone, tmp_path: Path) -> None:
+    """Moved or copied results are as good as made."""
+    moved = finished.copy(tmp_path / "another folder" / "with blanks")
+    assert moved.planned() == set()
+    assert "verified, 0 bad" in moved.encore("audit", "--config", "config/nano.yaml").succeeded()
+
+
+def test_names_hold_everything_that_changes_a_result(nano: Clone) -> None:
+    """After a change no job writes into a folder that exists: an old result is never overwritten by another."""
+    temperature_of_ict(nano)
+    planned = exact_jobs(nano.nano("-n").succeeded())
+    names = {word for job in planned for word in job.split()[1:] if "+ict" in word}
+    existing = {path.name for path in (nano.root / "results").rglob("*") if path.is_dir()}
+    assert names
+    assert not names & existing
