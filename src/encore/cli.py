@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,8 @@ def show_table(arguments: argparse.Namespace) -> int:
 
     _plan(arguments)
     name = arguments.table
-    print(markdown.show(Path("results/tables"), name), end="")
+    bold = "\033[1m{}\033[0m" if sys.stdout.isatty() else "{}"
+    print(markdown.show(Path("results/tables"), name, bold=bold), end="")
     print("\n".join(f"results/figures/{name}.{ending}" for ending in ("png", "svg", "csv")))
     return 0
 
