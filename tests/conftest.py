@@ -16,9 +16,9 @@ def clone(tmp_path: Path) -> Clone:
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Clone:
-    """One finished nano run, made once for all workers; only to be copied."""
+    """One finished nano run, made once for all workers, or for all that name one ENCORE_FINISHED; only to be copied."""
     base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    shared = Path(os.environ.get("ENCORE_FINISHED") or (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base))
     with FileLock(shared / "finished.lock"):
         clone = Clone(shared / "finished")
         if not (shared / "finished.done").exists():

@@ -1,0 +1,51 @@
+"""Runs that are stopped in the middle: the same command does the rest, and the result is the same to the byte."""
+
+import os
+import signal
+
+from clones import Clone, jobs
+from test_reruns import ICT_CHAIN, temperature_of_ict
+
+STARTED = "rule finetune:"
+
+
+def interrupted(clone: Clone, number: int) -> str:
+    """Start nano, send a signal to it and its jobs once the first fine-tuning runs, and give what it printed."""
+    process = clone.start_nano()
+    printed = ""
+    for line in process.stdout or []:
+        printed += line
+        if STARTED in printed and "resources:" in line:
+            break
+    os.killpg(process.pid, number)
+    rest, _ = process.communicate(timeout=120)
+    assert process.returncode != 0
+    return printed + rest
+
+
+def test_ctrl_c_and_the_same_command_again(clone: Clone, finished: Clone) -> None:
+    """Also: two runs from scratch, one of them interrupted and in a folder with a blank, give equal bytes."""
+    output = interrupted(clone, signal.SIGINT)
+    assert "Traceback" not in output
+    assert clone.manifests(), "something was finished before"
+
+    rest = jobs(clone.nano().succeeded())
+    assert "collection pydocs-stdlib" in jobs(output) - rest, "what was finished is not done again"
+    assert rest | jobs(output) == finished.planned("--forceall")
+    assert clone.planned() == set()
+    assert clone.manifests() == finished.manifests()
+    assert clone.table() == finished.table()
+
+
+def test_a_killed_snakemake_leaves_a_lock_and_nothing_else(nano: Clone) -> None:
+    """As the README says: ``--unlock``, then the same command."""
+    temperature_of_ict(nano)
+    output = interrupted(nano, signal.SIGKILL)
+    refused = nano.nano()
+    assert refused.code != 0
+    assert "--unlock" in refused.output, refused.output
+    nano.nano("--unlock").succeeded()
+    rest = nano.built()
+    assert rest | jobs(output) == ICT_CHAIN
+    assert nano.planned() == set()
+    assert "0 bad" in nano.encore("audit", "--config", "config/nano.yaml").succeeded()

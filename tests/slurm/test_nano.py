@@ -1,0 +1,74 @@
+"""Nano through a real SLURM: the same command with another profile, the same table to the byte."""
+
+import re
+import subprocess
+
+import pytest
+import yaml
+from clones import NANO, Clone, jobs
+
+pytestmark = pytest.mark.slurm
+
+ON_GPUS = {"pretrain", "finetune", "encode", "search"}
+LOCAL = {"negatives", "evaluate", "table", "figure"}
+SLURM = ("--profile", "slurm", "--configfile", "config/nano.yaml")
+WASTE = "import time; waste = bytearray(400_000_000); time.sleep(4); del waste\n"
+SUBMITTED = re.compile(r"Job \d+ has been submitted with SLURM jobid (\d+) \(log: \S*/rule_(\w+)/")
+
+
+def shown(job: str) -> dict[str, str]:
+    """What SLURM itself remembers of a job."""
+    text = subprocess.run(["scontrol", "show", "job", job], capture_output=True, text=True, check=True).stdout
+    return dict(pair.split("=", 1) for pair in text.split() if "=" in pair)
+
+
+def short_of_memory(clone: Clone) -> None:
+    """Give the first job less memory than it will need; and ask a cluster that is not shared at once."""
+    path = clone.root / "profiles/slurm/config.yaml"
+    profile = yaml.safe_load(path.read_text())
+    profile["slurm-init-seconds-before-status-checks"] = 1
+    profile["set-resources"]["collection"] = {"mem_mb": "attempt * 500"}
+    path.write_text(yaml.safe_dump(profile))
+    script = clone.root / "workflow/scripts/collection.py"
+    script.write_text(WASTE + script.read_text())
+
+
+@pytest.fixture(scope="module")
+def submitted(cluster: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Clone, str]:
+    """Nano, all of it through SLURM, and what Snakemake printed."""
+    clone = Clone.fresh(tmp_path_factory.mktemp("slurm") / "clone")
+    short_of_memory(clone)
+    return clone, clone.snakemake(*SLURM).succeeded()
+
+
+def test_the_table_is_that_of_a_local_run(submitted: tuple[Clone, str], finished: Clone) -> None:
+    clone, _ = submitted
+    assert clone.table() == finished.table()
+    assert clone.manifests() == finished.manifests()
+
+
+def test_jobs_run_where_the_profile_says(submitted: tuple[Clone, str]) -> None:
+    """Partition, GPU, memory and account of every job, as SLURM saw them."""
+    _, output = submitted
+    ran = dict(SUBMITTED.findall(output))
+    assert set(ran.values()) == {job.split()[0] for job in jobs(output)} - LOCAL
+    for job, rule in ran.items():
+        seen = shown(job)
+        assert seen["Partition"] == ("gpu" if rule in ON_GPUS else "main"), rule
+        assert ("gres:gpu" in seen.get("TresPerNode", "")) == (rule in ON_GPUS), (rule, seen)
+        assert seen["Account"] == "local"
+        assert seen["JobName"].startswith("encore_")
+
+
+def test_nothing_is_left_to_do(submitted: tuple[Clone, str]) -> None:
+    clone, _ = submitted
+    assert jobs(clone.snakemake(*SLURM, "-n").succeeded()) == set()
+    assert jobs(clone.snakemake(*NANO, "-n").succeeded()) == set(), "neither locally"
+
+
+def test_a_job_that_lacks_memory_is_tried_again_with_more(submitted: tuple[Clone, str]) -> None:
+    """The limit is SLURM's; the retry, with twice the memory, is the profile's."""
+    _, output = submitted
+    tries = [shown(job) for job, rule in SUBMITTED.findall(output) if rule == "collection"]
+    assert [seen["MinMemoryNode"] for seen in tries] == ["500M", "1000M"]
+    assert [seen["JobState"] for seen in tries] == ["FAILED", "COMPLETED"]
