@@ -31,8 +31,8 @@ test: $(READY) ## Everything that guards the code: formatters, linters, types, u
 	mypy
 	snakefmt --check Snakefile workflow
 	snakemake --lint
-	pytest -n 2 --dist loadfile --ignore tests/slurm
-	pytest tests/slurm
+	@export ENCORE_FINISHED=$$(mktemp -d) && trap 'rm -rf "$$ENCORE_FINISHED"' EXIT && set -x && \
+	    pytest -n 2 --dist loadfile --ignore tests/slurm && pytest tests/slurm
 
 format: $(READY) ## Format the code and mend what linters can mend
 	ruff check --fix .

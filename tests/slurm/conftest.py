@@ -24,11 +24,13 @@ def obstacle() -> str | None:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[None]:
-    """One node of 8 CPUs, 8000 MB and 2 fake GPUs; taken down whatever happens."""
+    """One node of 8 CPUs, 32000 MB (as far as SLURM knows) and 2 fake GPUs; taken down whatever happens."""
     if reason := obstacle():
         pytest.skip(reason)
     try:
-        started = subprocess.run(["bash", str(HERE / "start.sh")], capture_output=True, text=True, check=False)
+        started = subprocess.run(
+            ["bash", str(HERE / "start.sh"), "--memory-mb", "32000"], capture_output=True, text=True, check=False
+        )
         assert started.returncode == 0, started.stdout + started.stderr
         yield
     finally:

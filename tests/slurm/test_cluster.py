@@ -27,8 +27,8 @@ def test_jobs_get_the_gpus_they_ask_for() -> None:
 
 @pytest.mark.usefixtures("cluster")
 def test_memory_and_processors_beyond_the_node_are_refused() -> None:
-    assert srun("--mem=8000", "--cpus-per-task=8", "true").returncode == 0
-    assert srun("--mem=8001", "true").returncode != 0
+    assert srun("--mem=32000", "--cpus-per-task=8", "true").returncode == 0
+    assert srun("--mem=32001", "true").returncode != 0
     assert srun("--cpus-per-task=9", "true").returncode != 0
 
 
