@@ -38,7 +38,7 @@ def test_ctrl_c_and_the_same_command_again(clone: Clone, finished: Clone) -> Non
 
 
 def test_a_killed_snakemake_leaves_a_lock_and_nothing_else(nano: Clone) -> None:
-    """As the README says: ``--unlock``, then the same command."""
+    """Snakemake names the mend, ``--unlock``; then the same command does the rest."""
     temperature_of_ict(nano)
     output = interrupted(nano, signal.SIGKILL)
     refused = nano.nano()

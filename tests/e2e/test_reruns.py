@@ -175,6 +175,19 @@ def test_measures_and_rows_carried_out(nano: Clone) -> None:
     assert nano.planned() == set()
 
 
+def test_a_reported_number_makes_the_table_again(nano: Clone) -> None:
+    """In a clone whose table has a paper's numbers beside ours."""
+    numbers = nano.root / "config/papers/encore/numbers.csv"
+    numbers.write_text("row_label,setting,dataset,metric,value\nBM25,,msmarco-passage,RR@10,0.187\n")
+    nano.replace("config/papers/encore/tables.yaml", "  title: Pre-", "  reported: numbers.csv\n  title: Pre-")
+    assert nano.built() == PRODUCTS
+    assert b"0.187" in nano.table()
+    assert nano.planned() == set()
+    numbers.write_text(numbers.read_text().replace("0.187", "0.184"))
+    assert nano.built() == PRODUCTS
+    assert b"0.184" in nano.table()
+
+
 def test_a_change_taken_back_while_records_are_lost(nano: Clone) -> None:
     """The plan beside the tables remembers what Snakemake has forgotten."""
     title(nano)
