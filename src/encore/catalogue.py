@@ -89,7 +89,8 @@ def explained(read: Callable[[Any], T], value: Any, place: str) -> T:
     try:
         return read(value)
     except ValidationError as error:
-        raise EncoreError(f"{place}{_first(error)}") from error
+        joint = ": " if place.endswith(".yaml") else "."
+        raise EncoreError(f"{place}{joint}{_first(error)}") from error
     except EncoreError as error:
         raise EncoreError(f"{place}: {error}") from error
 
@@ -116,7 +117,7 @@ def _first(error: ValidationError) -> str:
     A misspelt key comes first: that the right one is missing follows from it.
     """
     mistake = min(error.errors(), key=lambda mistake: mistake["type"] != "extra_forbidden")
-    place = "".join(f".{part}" for part in mistake["loc"] if not str(part).startswith("function-"))
+    place = ".".join(str(part) for part in mistake["loc"] if not str(part).startswith("function-")) or "all of it"
     if mistake["type"] == "extra_forbidden":
         known = _fields_beside(error, mistake["loc"])
         return f"{place}: unknown key{nearest(str(mistake['loc'][-1]), known) if known else '; remove it'}"

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 from clones import Clone, jobs
 from test_reruns import ICT_CHAIN, temperature_of_ict
@@ -17,6 +18,7 @@ def interrupted(clone: Clone, number: int) -> str:
         printed += line
         if STARTED in printed and "resources:" in line:
             break
+    time.sleep(1)  # the job is under way and Snakemake waits for it: a signal while it plans may be lost
     os.killpg(process.pid, number)
     rest, _ = process.communicate(timeout=120)
     assert process.returncode != 0
