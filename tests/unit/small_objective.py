@@ -42,7 +42,7 @@ def encoder(**fields: Any) -> Encoder:
 
 def batch_of(objective: Any, indices: range = range(8), epoch: int = 0) -> tuple[dict, dict[str, torch.Tensor]]:
     arrays = objective.collate([objective.example(i, generator(0, "example", epoch, i)) for i in indices])
-    return arrays, {name: torch.from_numpy(array) for name, array in arrays.items()} | {"progress": torch.tensor(0.0)}
+    return arrays, {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
 def heads_of(objective: Any, model: Encoder) -> nn.ModuleDict:

@@ -152,13 +152,10 @@ def test_targets_and_ignored_passages(task):
     passages = sorted((p for e in examples for p in e.passages), key=lambda p: task.store.passages.lengths[p])
     lengths = task.store.passages.lengths[passages].tolist()
     assert lengths == sorted(lengths)
-    own = [example.passages[0] for example in examples]
-    rows = rows_of(task, batch)
-    assert [rows[place] for place in batch["positive"].tolist()] == own
-    for line, example in zip(batch["ignored"].tolist(), examples, strict=True):
-        assert [rows[i] for i, left_out in enumerate(line) if left_out] == [
-            p for p in rows if p in example.query.relevant
-        ]
+    rows = np.array(rows_of(task, batch))
+    assert rows[batch["places"]].tolist() == [example.passages for example in examples]
+    for line, example in zip(batch["relevant"].tolist(), examples, strict=True):
+        assert {row for row in line if row >= 0} == example.query.relevant
     assert set(examples[0].query.relevant) == {0, 1, 2}
 
 
@@ -188,7 +185,7 @@ def test_the_definition_notices_an_unmasked_answer(task):
     """The check above can fail: with nothing ignored, q0 sees d01 and d02 as negatives."""
     encoder = Lookup()
     examples, batch = batch_of(task, [0, 1, 2, 3])
-    batch["ignored"][:] = False
+    batch["relevant"][:] = -1
     loss = task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item()
     assert abs(loss - loss_by_definition(task, encoder, examples)) > 1e-3
 
@@ -228,8 +225,11 @@ def test_two_queries_of_one_passage_do_not_fight(store, tmp_path):
     queries = training_queries(step(), Collection(tmp_path), store, {"q0": {"d06": 1}, "q1": {"d06": 1}})
     task = Contrastive(step(per_query=1), queries, store)
     _, batch = batch_of(task, [0, 1])
-    assert batch["ignored"].sum(1).tolist() == [2, 2]
-    assert len(set(batch["positive"].tolist())) == 2, "each query keeps its own copy"
+    encoder = Lookup()
+    loss = task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item()
+    assert loss == pytest.approx(loss_by_definition(task, encoder, batch_of(task, [0, 1])[0]), abs=1e-12)
+    batch["relevant"][:] = -1
+    assert loss < task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item(), "the copy was no negative"
 
 
 def test_what_is_missing_in_the_store_is_named(store, collection):

@@ -85,7 +85,7 @@ def test_padding_changes_no_loss(name: str) -> None:
 
 
 def mlm_loss(objective: Any, model: Encoder, heads: nn.ModuleDict, arrays: dict[str, np.ndarray]) -> float:
-    batch = {name: torch.from_numpy(array) for name, array in arrays.items()} | {"progress": torch.tensor(0.0)}
+    batch = {name: torch.from_numpy(array) for name, array in arrays.items()}
     terms = objective.loss(model, heads, batch)
     return terms.get("mlm", terms["loss"]).item()
 
@@ -127,9 +127,9 @@ def test_the_bag_holds_no_special_tokens_and_the_text_before_masking() -> None:
 
 
 def test_the_bow_weight_is_constant_or_falls_to_a_tenth() -> None:
-    assert [make("bow").weight(progress) for progress in (0, 0.5, 1)] == [1, 1, 1]
+    assert [make("bow").weights(progress)["bow"] for progress in (0, 0.5, 1)] == [1, 1, 1]
     falling = make("bow", weight_schedule="cosine_01", bow_weight=2.0)
-    assert [falling.weight(progress) for progress in (0, 0.5, 1)] == pytest.approx([2, 1.1, 0.2])
+    assert [falling.weights(progress)["bow"] for progress in (0, 0.5, 1)] == pytest.approx([2, 1.1, 0.2])
 
 
 def test_bow_reads_the_text_through_the_representation_alone() -> None:

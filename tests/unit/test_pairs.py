@@ -146,12 +146,13 @@ def test_copies_of_the_positive_are_no_negatives() -> None:
     objective, model = make("bfs"), encoder()
     pair = objective.example(0, generator(0))
     arrays = objective.collate([pair, pair, objective.example(5, generator(0))])
-    assert arrays["same"].sum() == 5  # each with itself, and the copies with each other
+    same = arrays["kind"][:, None] == arrays["kind"]
+    assert same.sum() == 5  # each with itself, and the copies with each other
     batch = {name: torch.from_numpy(array) for name, array in arrays.items()}
     with torch.no_grad():
         queries = embedded_queries(model, batch)
         documents = model.embed(batch["document_ids"], batch["document_mask"]).double().numpy()
         loss = objective.loss(model, nn.ModuleDict(), batch)["loss"].item()
-    others = arrays["same"] & ~np.eye(3, dtype=bool)
+    others = same & ~np.eye(3, dtype=bool)
     assert loss == pytest.approx(oracles.info_nce(queries, documents, np.arange(3), 1.0, others), rel=1e-5)
     assert loss < oracles.info_nce(queries, documents, np.arange(3), 1.0)

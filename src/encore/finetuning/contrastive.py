@@ -21,7 +21,7 @@ from encore.finetuning.negatives import Negatives
 from encore.finetuning.positives import highest
 from encore.modeling import operations, texts
 from encore.tokens import Sequences, TokenStore
-from encore.training.task import Arrays, Task
+from encore.training.task import Arrays, Pass, Task
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from encore.modeling.encoder import Encoder
 
 PARTS = 4  # passages of a batch are sorted by length and embedded in so many parts, each padded to its own longest
+ROWS = ("passages", "relevant")  # of a batch's arrays, what the contrast needs beside vectors
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Contrastive(Task):
         self.step = step
         self.queries = queries
         self.store = store
+        self.most_relevant = max(len(query.relevant) for query in queries)
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -73,53 +75,65 @@ class Contrastive(Task):
         return Example(query, [positive, *negatives])
 
     def collate(self, examples: list[Example]) -> Arrays:
-        """A batch of B queries and P = B * (1 + per_query) passages, the passages from short to long.
+        """A batch of B queries with P passages each, all passages embedded from short to long.
 
         Returns:
-            ``query_ids``, ``query_mask`` [B, L]; ``passage_ids_<i>``, ``passage_mask_<i>`` for each part;
-            ``positive`` [B], a passage's place in the batch; ``ignored`` [B, P], passages that are right answers too.
+            ``query_ids``, ``query_mask`` [B, L]; ``passage_ids_<i>``, ``passage_mask_<i>`` for each part of the B * P
+            passages; ``places`` [B, P], where each stands among these; ``passages`` [B, P] and ``relevant`` [B, R],
+            rows of the store, the latter padded with -1.
         """
-        own = np.concatenate([example.passages for example in examples])
-        order = np.argsort(self.store.passages.lengths[own], kind="stable")
-        passages = own[order]
-        places = np.argsort(order)  # of each example's passages
-        positive = places[np.cumsum([0, *(len(example.passages) for example in examples[:-1])])]
-        batch = {"positive": positive, "ignored": _ignored(examples, passages)}
+        own = np.array([example.passages for example in examples])
+        order = np.argsort(self.store.passages.lengths[own.ravel()], kind="stable")
+        batch = {"places": np.argsort(order).reshape(own.shape), "passages": own, "relevant": self._relevant(examples)}
         rows = [example.query.row for example in examples]
         batch["query_ids"], batch["query_mask"] = self._pad(self.store.queries, rows, self.step.query_length)
-        for number, part in enumerate(np.array_split(passages, min(PARTS, len(passages)))):
+        for number, part in enumerate(np.array_split(own.ravel()[order], min(PARTS, own.size))):
             padded = self._pad(self.store.passages, part, self.step.length)
             batch[f"passage_ids_{number}"], batch[f"passage_mask_{number}"] = padded
         return batch
 
+    def _relevant(self, examples: list[Example]) -> np.ndarray:
+        """[B, R]: R is the same in every batch, so that the rows of parts fit together."""
+        rows = np.full((len(examples), self.most_relevant), -1)
+        for row, example in enumerate(examples):
+            rows[row, : len(example.query.relevant)] = sorted(example.query.relevant)
+        return rows
+
     def _pad(self, sequences: Sequences, rows: Iterable[int], length: int) -> tuple[np.ndarray, np.ndarray]:
         return texts.pad([sequences[row] for row in rows], length, self.store.special)
 
-    def loss(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """InfoNCE over the batch."""
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
         import torch
 
         queries = encoder.embed(batch["query_ids"], batch["query_mask"])
         parts = [encoder.embed(batch[f"passage_ids_{i}"], batch[f"passage_mask_{i}"]) for i in _parts(batch)]
-        passages = torch.cat(parts)
-        temperature, ignored = self.step.temperature, batch["ignored"]
-        return {"loss": losses.info_nce(queries, passages, batch["positive"], temperature, ignored)}
+        vectors = torch.cat(parts)[batch["places"]]
+        return Pass({}, {"queries": queries, "vectors": vectors, **{name: batch[name] for name in ROWS}})
+
+    def contrast(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+        """InfoNCE over the batch: each query's first passage against all others that are not relevant for it."""
+        import torch
+
+        passages, relevant = rows["passages"], rows["relevant"]
+        positive = torch.arange(len(passages), device=passages.device) * passages.shape[1]
+        ignored = (relevant[:, :, None] == passages.flatten()).any(dim=1)
+        vectors = rows["vectors"].flatten(0, 1)
+        loss = losses.info_nce(rows["queries"], vectors, positive, self.step.temperature, ignored)
+        return {"contrast": loss}
+
+    def weights(self, progress: float) -> dict[str, float]:
+        return {"contrast": 1.0}
 
     def operations(self, encoder: Encoder, batch: Arrays) -> float:
         """Forward and backward of all queries and passages, padding included, and of their scores."""
         names = ["query_ids", *(f"passage_ids_{i}" for i in _parts(batch))]
         forward = sum(operations.forward(encoder.shape, *batch[name].shape) for name in names)
-        queries, passages = batch["ignored"].shape
-        return operations.TRAINING * (forward + operations.product(queries, encoder.dimension, passages))
+        scores = operations.product(len(batch["passages"]), encoder.dimension, batch["passages"].size)
+        return operations.TRAINING * (forward + scores)
 
 
 def _parts(batch: Mapping[str, Any]) -> range:
     return range(sum(name.startswith("passage_ids_") for name in batch))
-
-
-def _ignored(examples: list[Example], passages: np.ndarray) -> np.ndarray:
-    """[B, P]: passages that must not count as negatives of a query, its own positive (and copies of it) among them."""
-    return np.array([[int(passage) in example.query.relevant for passage in passages] for example in examples])
 
 
 def training_queries(

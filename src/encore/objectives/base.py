@@ -1,7 +1,7 @@
 """What an objective is: a training task made from tokens or articles, and the modules trained beside the encoder.
 
 Objectives are imported while the workflow is parsed (their fields are part of the configuration), so their files import
-torch inside ``heads`` and ``loss`` only.
+torch inside methods only.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from encore.config import PretrainStep
-from encore.training.task import Arrays, Task
+from encore.training.task import Arrays, Pass, Task
 
 if TYPE_CHECKING:
     from torch import nn
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from encore.modeling.encoder import Encoder
     from encore.tokens import TokenStore
 
-__all__ = ["Arrays", "Objective"]
+__all__ = ["Arrays", "Objective", "Pass"]
 
 F = TypeVar("F", bound=PretrainStep)
 

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from encore.config import Share
 from encore.modeling import operations
-from encore.objectives.base import Arrays
+from encore.objectives.base import Arrays, Pass
 from encore.objectives.masked_texts import MaskedTexts, MaskingFields, Text
 
 if TYPE_CHECKING:
@@ -52,20 +52,19 @@ class Bow(MaskedTexts[BowFields]):
             bag[row, : len(pieces)] = pieces
         return {**super().collate(examples), "bag": bag}
 
-    def loss(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
         from encore import losses
 
         hidden = encoder(batch["ids"], batch["mask"])
         mlm = self.masked_lm(encoder, heads, hidden, batch)
         logits = self._logits(encoder, heads, encoder.pooled(hidden, batch["ids"], batch["mask"]))
         bow = losses.soft_cross_entropy(logits, losses.uniform_targets(batch["bag"], logits.shape[1]))
-        return {"loss": mlm + self.weight(float(batch["progress"])) * bow, "mlm": mlm, "bow": bow}
+        return Pass({"mlm": mlm, "bow": bow}, {})
 
-    def weight(self, progress: float) -> float:
-        """The weight of the bag-of-words loss at a share of the training, in optimiser steps (the code miscounts)."""
-        if self.fields.weight_schedule == "constant":
-            return self.fields.bow_weight
-        return self.fields.bow_weight * (0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * progress)))
+    def weights(self, progress: float) -> dict[str, float]:
+        """The code's weight falls with optimiser steps here; there it counts micro-batches, a mistake."""
+        fall = 1.0 if self.fields.weight_schedule == "constant" else 0.1 + 0.45 * (1 + math.cos(math.pi * progress))
+        return {"mlm": 1.0, "bow": self.fields.bow_weight * fall}
 
     def operations(self, encoder: Encoder, batch: Arrays) -> float:
         return super().operations(encoder, batch) + operations.TRAINING * self._head(encoder, len(batch["ids"]))

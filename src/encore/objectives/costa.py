@@ -12,7 +12,7 @@ from pydantic import Field
 
 from encore.config import Positive
 from encore.modeling import operations
-from encore.objectives.base import Arrays
+from encore.objectives.base import Arrays, Pass
 from encore.objectives.masked_texts import MaskedTexts, MaskingFields, Text
 from encore.objectives.masking import Masked, word_starts
 from encore.objectives.spans import BOUNDS, Granularity, beta_spans, word_spans
@@ -64,7 +64,7 @@ class Costa(MaskedTexts[CostaFields]):
 
     def collate(self, examples: list[SpannedText]) -> Arrays:
         """As for MLM, and ``spans`` [B, K, 2] int64 in positions of ``ids``, ``drawn`` [B, K] bool (false: padding)."""
-        most = max(len(example.spans) for example in examples)
+        most = self.fields.spans * len(self.fields.granularities)
         spans = np.zeros((len(examples), most, 2), dtype=np.int64)
         drawn = np.zeros((len(examples), most), dtype=bool)
         for row, example in enumerate(examples):
@@ -77,12 +77,28 @@ class Costa(MaskedTexts[CostaFields]):
         heads["projector"] = _projector(self.fields.projector, encoder.shape.hidden)
         return heads
 
-    def loss(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
         hidden = encoder(batch["ids"], batch["mask"])
         mlm = self.masked_lm(encoder, heads, hidden, batch)
         texts = heads["projector"](encoder.pooled(hidden, batch["ids"], batch["mask"]))
-        gwc = self._contrast(texts, span_means(hidden, batch["spans"]), batch["drawn"])
-        return {"loss": mlm + self.fields.gwc_weight * gwc, "mlm": mlm, "gwc": gwc}
+        spans = span_means(hidden, batch["spans"])
+        return Pass({"mlm": mlm}, {"texts": texts, "spans": spans, "drawn": batch["drawn"]})
+
+    def contrast(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Eq. 8 for whole texts [N, H] and their spans [N, K, H]."""
+        import torch
+        import torch.nn.functional as F
+
+        from encore import losses
+
+        texts, candidates = rows["texts"], torch.cat([rows["texts"], rows["spans"].flatten(0, 1)])
+        if self.fields.similarity == "cosine":
+            texts, candidates = F.normalize(texts, dim=-1), F.normalize(candidates, dim=-1)
+        positive, allowed = groups(rows["drawn"])
+        return {"gwc": losses.sup_con(texts, candidates, positive, allowed, self.fields.temperature)}
+
+    def weights(self, progress: float) -> dict[str, float]:
+        return {"mlm": 1.0, "gwc": self.fields.gwc_weight}
 
     def operations(self, encoder: Encoder, batch: Arrays) -> float:
         texts, spans = batch["drawn"].shape
@@ -100,19 +116,6 @@ class Costa(MaskedTexts[CostaFields]):
         starts = word_starts(ids, self.store.continues)
         whole = np.diff(np.append(starts, len(ids))) > 1  # words of several pieces are no stop-words
         return word_spans(starts, len(ids), whole | self.content[ids[starts]], self.fields.spans, rng)
-
-    def _contrast(self, texts: Tensor, spans: Tensor, drawn: Tensor) -> Tensor:
-        """Eq. 8 for whole texts [N, H] and their spans [N, K, H]."""
-        import torch
-        import torch.nn.functional as F
-
-        from encore import losses
-
-        candidates = torch.cat([texts, spans.flatten(0, 1)])
-        if self.fields.similarity == "cosine":
-            texts, candidates = F.normalize(texts, dim=-1), F.normalize(candidates, dim=-1)
-        positive, allowed = groups(drawn)
-        return losses.sup_con(texts, candidates, positive, allowed, self.fields.temperature)
 
 
 def span_means(hidden: Tensor, spans: Tensor) -> Tensor:

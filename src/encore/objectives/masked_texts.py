@@ -91,6 +91,12 @@ class MaskedTexts(Objective[F]):
         logits = heads["mlm"](at(hidden, batch["masked"]), encoder.word_embeddings)
         return losses.masked_lm(logits, batch["labels"])
 
+    def weights(self, progress: float) -> dict[str, float]:
+        return {"mlm": 1.0}
+
+    def counts(self, batch: Arrays) -> dict[str, int]:
+        return {"mlm": len(batch["masked"])}
+
     def operations(self, encoder: Encoder, batch: Arrays) -> float:
         """Three forward passes' worth: the encoder over all positions, the vocabulary head over the masked ones."""
         return operations.TRAINING * (

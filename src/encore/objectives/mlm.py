@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from encore.objectives.base import Pass
 from encore.objectives.masked_texts import MaskedTexts, MaskingFields
 
 if TYPE_CHECKING:
@@ -21,9 +22,9 @@ class Mlm(MaskedTexts[MlmFields]):
 
     Fields = MlmFields
 
-    def loss(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
         hidden = encoder(batch["ids"], batch["mask"])
-        return {"loss": self.masked_lm(encoder, heads, hidden, batch)}
+        return Pass({"mlm": self.masked_lm(encoder, heads, hidden, batch)}, {})
 
 
 OBJECTIVE = Mlm

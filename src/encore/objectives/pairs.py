@@ -9,8 +9,9 @@ from pydantic import Field
 
 from encore.config import PretrainStep
 from encore.modeling import operations, texts
-from encore.objectives.base import Arrays, Objective
+from encore.objectives.base import Arrays, Objective, Pass
 from encore.objectives.chunks import document_chunks, title_rooms
+from encore.training.randomness import number
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -76,16 +77,16 @@ class Pairs(Objective[F]):
 
         Returns:
             ``query_ids_<i>``, ``query_mask_<i>`` for each part of the B queries; ``document_ids``, ``document_mask``
-            [B, L]; ``same`` [B, B] bool, which documents are equal.
+            [B, L]; ``kind`` [B] int64, a number of the document's content.
         """
         special = self.store.special
         pairs = sorted(examples, key=lambda pair: len(pair.query))
         ids, mask = texts.pad([pair.document for pair in pairs], self.fields.length, special)
-        _, kind = np.unique(ids, axis=0, return_inverse=True)
-        batch = {"document_ids": ids, "document_mask": mask, "same": kind[:, None] == kind[None, :]}
-        for number, part in enumerate(np.array_split(np.arange(len(pairs)), min(PARTS, len(pairs)))):
-            padded = texts.pad([pairs[place].query for place in part], self.fields.query_length, special)
-            batch[f"query_ids_{number}"], batch[f"query_mask_{number}"] = padded
+        kind = np.array([number(0, *pair.document[: self.fields.length - 2].tolist()) for pair in pairs])
+        batch = {"document_ids": ids, "document_mask": mask, "kind": kind}
+        for place, part in enumerate(np.array_split(np.arange(len(pairs)), min(PARTS, len(pairs)))):
+            padded = texts.pad([pairs[row].query for row in part], self.fields.query_length, special)
+            batch[f"query_ids_{place}"], batch[f"query_mask_{place}"] = padded
         return batch
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
@@ -94,22 +95,31 @@ class Pairs(Objective[F]):
 
         return nn.ModuleDict()
 
-    def loss(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
         import torch
-
-        from encore import losses
 
         parts = range(sum(name.startswith("query_ids_") for name in batch))
         queries = torch.cat([encoder.embed(batch[f"query_ids_{i}"], batch[f"query_mask_{i}"]) for i in parts])
         documents = encoder.embed(batch["document_ids"], batch["document_mask"])
+        return Pass({}, {"queries": queries, "documents": documents, "kind": batch["kind"]})
+
+    def contrast(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+        import torch
+
+        from encore import losses
+
+        queries, documents, kind = rows["queries"], rows["documents"], rows["kind"]
         own = torch.arange(len(queries), device=queries.device)
-        loss = losses.info_nce(queries, documents, own, self.fields.temperature, batch["same"])
+        loss = losses.info_nce(queries, documents, own, self.fields.temperature, kind[:, None] == kind[None, :])
         first = ((queries @ documents.T).detach().argmax(dim=1) == own).float().mean()
-        return {"loss": loss, "accuracy": first}
+        return {"contrast": loss, "accuracy": first}
+
+    def weights(self, progress: float) -> dict[str, float]:
+        return {"contrast": 1.0}
 
     def operations(self, encoder: Encoder, batch: Arrays) -> float:
         """Three forward passes' worth: the queries, the documents, their scores."""
         inputs = [array.shape for name, array in batch.items() if "_ids" in name]
-        pairs = len(batch["same"])
+        pairs = len(batch["kind"])
         forward = sum(operations.forward(encoder.shape, *shape) for shape in inputs)
         return operations.TRAINING * (forward + operations.product(pairs, encoder.dimension, pairs))

@@ -81,7 +81,7 @@ def train(
         arrays = task.collate(examples)
         torch.manual_seed(number(seed, "step", now))  # dropout: a function of the step, so there is no state to save
         with machine.precision(numerics, device):
-            terms = task.loss(encoder, heads, _on_device(arrays, device) | {"progress": torch.tensor(now / total)})
+            terms = task.loss(encoder, heads, _on_device(arrays, device), now / total)
         optimiser.zero_grad(set_to_none=True)
         terms["loss"].backward()
         norm = nn.utils.clip_grad_norm_(model.parameters(), step.clip)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,25 @@ if TYPE_CHECKING:
 Arrays = dict[str, np.ndarray]
 
 
+class Pass(NamedTuple):
+    """What a pass over some examples of a batch gives.
+
+    ``means``: scalar terms by name, each a mean over what these examples bring (``Task.counts`` says how much that is).
+    ``rows``: tensors by name with a row an example, in one order; ``contrast`` is given those of the whole batch, from
+    all parts and processes. A name's rows have the same shape in every part, so what is ragged is padded to a constant.
+    """
+
+    means: dict[str, Tensor]
+    rows: dict[str, Tensor]
+
+
 class Task(ABC):
-    """Examples, batches of them, and the loss of a batch."""
+    """Examples, batches of them, and the loss of a batch.
+
+    The loss is a weighted sum of named terms. Terms that examples have each for itself come from ``forward``; terms
+    that need the whole batch, such as a contrast within it, from ``contrast``. The training loop can therefore work
+    through a batch in parts, and on several processes, and end with the gradients of the whole.
+    """
 
     @abstractmethod
     def __len__(self) -> int:
@@ -35,12 +52,39 @@ class Task(ABC):
         """Pad examples to the longest of them: the arrays of a batch."""
 
     @abstractmethod
-    def loss(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Scalar terms by name; ``"loss"`` is the one that is minimised, the others are logged.
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+        """Run the models on a batch, or on a part of one; ``batch`` holds what ``collate`` made of it."""
 
-        ``batch`` holds what ``collate`` made and ``"progress"``, the share of the training that is behind, from 0 to 1.
+    def contrast(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Scalar terms by name from the rows of a whole batch; none by default."""
+        return {}
+
+    @abstractmethod
+    def weights(self, progress: float) -> dict[str, float]:
+        """How much each term counts in the loss; the others are logged only.
+
+        Args:
+            progress: the share of the training that is behind, from 0 to 1.
         """
+
+    def counts(self, batch: Arrays) -> dict[str, int]:
+        """How many things a mean of ``forward`` is over, where these are not the examples: masked positions."""
+        return {}
 
     @abstractmethod
     def operations(self, encoder: Encoder, batch: Arrays) -> float:
         """Floating-point operations of one training step on this batch (forward and backward), heads included."""
+
+    def loss(
+        self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor], progress: float = 0.0
+    ) -> dict[str, Tensor]:
+        """The terms of a whole batch by name, and under ``"loss"`` the sum that is minimised."""
+        means, rows = self.forward(encoder, heads, batch)
+        terms = means | self.contrast(rows)
+        return {"loss": weighted(terms, self.weights(progress)), **terms}
+
+
+def weighted(terms: dict[str, Tensor], weights: dict[str, float]) -> Tensor:
+    """The weighted sum of terms, in the order of the weights."""
+    total: Tensor = sum(weight * terms[name] for name, weight in weights.items() if name in terms)  # type: ignore[assignment]
+    return total
