@@ -6,10 +6,11 @@ torch inside methods only.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from encore.config import PretrainStep
+from encore.config import PretrainStep, Strict
 from encore.training.task import Arrays, Pass, Task
 
 if TYPE_CHECKING:
@@ -18,9 +19,23 @@ if TYPE_CHECKING:
     from encore.modeling.encoder import Encoder
     from encore.tokens import TokenStore
 
-__all__ = ["Arrays", "Objective", "Pass"]
+__all__ = ["Arrays", "Objective", "Pass", "Preparation"]
 
 F = TypeVar("F", bound=PretrainStep)
+
+
+class Preparation(Strict, ABC):
+    """What an objective computes from a collection once, before any training; an artifact of its own.
+
+    Its fields are those of the objective that decide its content, so steps that agree in them share it.
+    """
+
+    name: ClassVar[str]
+    reads_weights: ClassVar[bool] = False  # of the model that the step goes on from
+
+    @abstractmethod
+    def write(self, store: TokenStore, weights: Path | None, output: Path) -> dict[str, Any]:
+        """Write the files into the folder ``output`` and return counts for its manifest."""
 
 
 class Objective(Task, Generic[F]):
@@ -34,11 +49,20 @@ class Objective(Task, Generic[F]):
     """
 
     Fields: ClassVar[type[PretrainStep]]
+    Prepares: ClassVar[type[Preparation] | None] = None
     impl: ClassVar[int] = 1
 
-    def __init__(self, fields: F, store: TokenStore) -> None:
+    def __init__(self, fields: F, store: TokenStore, prepared: Path | None = None) -> None:
         self.fields = fields
         self.store = store
+        self.prepared = prepared
+
+    @classmethod
+    def preparation(cls, fields: F) -> Preparation | None:
+        """What must be computed before a step with these fields; the folder comes back as ``prepared``."""
+        if cls.Prepares is None:
+            return None
+        return cls.Prepares(**{name: getattr(fields, name) for name in cls.Prepares.model_fields})
 
     @abstractmethod
     def heads(self, encoder: Encoder) -> nn.ModuleDict:

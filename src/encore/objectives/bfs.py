@@ -10,6 +10,8 @@ from encore.errors import EncoreError
 from encore.objectives.pairs import Pair, PairFields, Pairs
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from encore.tokens import TokenStore
 
 
@@ -25,8 +27,8 @@ class Bfs(Pairs[BfsFields]):
 
     Fields = BfsFields
 
-    def __init__(self, fields: BfsFields, store: TokenStore) -> None:
-        super().__init__(fields, store)
+    def __init__(self, fields: BfsFields, store: TokenStore, prepared: Path | None = None) -> None:
+        super().__init__(fields, store, prepared)
         first = store.articles[:-1][self.article[self.chunks.section]]  # of each chunk's article
         self.usable = np.flatnonzero(self.filled[first] & (first != self.chunks.section))
         self.first = first

@@ -19,6 +19,8 @@ from encore.objectives.spans import BOUNDS, Granularity, beta_spans, word_spans
 from encore.objectives.stop_words import content_pieces
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torch import Tensor, nn
 
     from encore.modeling.encoder import Encoder
@@ -53,8 +55,8 @@ class Costa(MaskedTexts[CostaFields]):
 
     Fields = CostaFields
 
-    def __init__(self, fields: CostaFields, store: TokenStore) -> None:
-        super().__init__(fields, store)
+    def __init__(self, fields: CostaFields, store: TokenStore, prepared: Path | None = None) -> None:
+        super().__init__(fields, store, prepared)
         self.content = content_pieces(store.pieces)
 
     def example(self, index: int, rng: np.random.Generator) -> SpannedText:
@@ -73,8 +75,10 @@ class Costa(MaskedTexts[CostaFields]):
         return {**super().collate(examples), "spans": spans, "drawn": drawn}
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
+        from encore.modeling.projector import projector
+
         heads = super().heads(encoder)
-        heads["projector"] = _projector(self.fields.projector, encoder.shape.hidden)
+        heads["projector"] = projector(self.fields.projector, encoder.shape.hidden)
         return heads
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
@@ -140,19 +144,6 @@ def groups(drawn: Tensor) -> tuple[Tensor, Tensor]:
     spans = drawn.flatten().expand(n, -1)
     positive = torch.cat([torch.zeros_like(own), own.repeat_interleave(k, dim=1) & spans], dim=1)
     return positive, torch.cat([~own, spans], dim=1)
-
-
-def _projector(kind: Literal["nonlinear", "linear", "none"], hidden: int) -> nn.Module:
-    """g of Eq. 5; GELU and the hidden size are ours, the paper says "non-linear"."""
-    from torch import nn
-
-    match kind:
-        case "nonlinear":
-            return nn.Sequential(nn.Linear(hidden, hidden), nn.GELU(), nn.Linear(hidden, hidden))
-        case "linear":
-            return nn.Linear(hidden, hidden)
-        case "none":
-            return nn.Identity()
 
 
 OBJECTIVE = Costa

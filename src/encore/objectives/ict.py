@@ -12,6 +12,8 @@ from encore.errors import EncoreError
 from encore.objectives.pairs import Pair, PairFields, Pairs
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from encore.tokens import TokenStore
 
 
@@ -25,8 +27,8 @@ class Ict(Pairs[IctFields]):
 
     Fields = IctFields
 
-    def __init__(self, fields: IctFields, store: TokenStore) -> None:
-        super().__init__(fields, store)
+    def __init__(self, fields: IctFields, store: TokenStore, prepared: Path | None = None) -> None:
+        super().__init__(fields, store, prepared)
         self.usable = np.flatnonzero(self.chunks.sizes >= 2)
         if len(self.usable) == 0:
             raise EncoreError(

@@ -12,6 +12,8 @@ from encore.objectives.pairs import Pair, Pairs
 from encore.objectives.wlp import Wlp
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from encore.tokens import TokenStore
 
 
@@ -24,8 +26,8 @@ class Mixture(Pairs[MixtureFields]):
 
     Fields = MixtureFields
 
-    def __init__(self, fields: MixtureFields, store: TokenStore) -> None:
-        super().__init__(fields, store)
+    def __init__(self, fields: MixtureFields, store: TokenStore, prepared: Path | None = None) -> None:
+        super().__init__(fields, store, prepared)
         self.tasks: list[Pairs] = [task(fields, store) for task in (Ict, Bfs, Wlp)]  # type: ignore[arg-type]
 
     def __len__(self) -> int:

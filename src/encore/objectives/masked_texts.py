@@ -14,6 +14,8 @@ from encore.objectives.chunks import text_chunks
 from encore.objectives.masking import Masked, choose_pieces, choose_words, corrupt, count_to_mask, word_starts
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torch import Tensor, nn
 
     from encore.modeling.encoder import Encoder
@@ -41,8 +43,8 @@ F = TypeVar("F", bound=MaskingFields)
 class MaskedTexts(Objective[F]):
     """Base of the objectives that mask single texts."""
 
-    def __init__(self, fields: F, store: TokenStore) -> None:
-        super().__init__(fields, store)
+    def __init__(self, fields: F, store: TokenStore, prepared: Path | None = None) -> None:
+        super().__init__(fields, store, prepared)
         self.chunks, self.usable = text_chunks(store, fields.length, fields.shortest)
 
     def __len__(self) -> int:

@@ -14,6 +14,8 @@ from encore.objectives.chunks import document_chunks, title_rooms
 from encore.training.randomness import number
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torch import Tensor, nn
 
     from encore.modeling.encoder import Encoder
@@ -48,8 +50,8 @@ class Pairs(Objective[F]):
     The correction of a sampled softmax (log Q) is left out: documents are nearly unique, so it cancels.
     """
 
-    def __init__(self, fields: F, store: TokenStore) -> None:
-        super().__init__(fields, store)
+    def __init__(self, fields: F, store: TokenStore, prepared: Path | None = None) -> None:
+        super().__init__(fields, store, prepared)
         self.chunks = document_chunks(store, fields.length, fields.titles)
         self.article = np.repeat(np.arange(len(store.articles) - 1), np.diff(store.articles))  # of each section
         self._full = np.asarray(store.sentences.lengths) > 0

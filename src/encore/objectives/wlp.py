@@ -10,6 +10,8 @@ from encore.errors import EncoreError
 from encore.objectives.pairs import Pair, PairFields, Pairs
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from encore.tokens import TokenStore
 
 
@@ -25,8 +27,8 @@ class Wlp(Pairs[WlpFields]):
 
     Fields = WlpFields
 
-    def __init__(self, fields: WlpFields, store: TokenStore) -> None:
-        super().__init__(fields, store)
+    def __init__(self, fields: WlpFields, store: TokenStore, prepared: Path | None = None) -> None:
+        super().__init__(fields, store, prepared)
         linking, linked = store.links.T
         self.links = store.links[self.filled[linking] & self.filled[linked] & (linking != linked)]
         if len(self.links) == 0:
