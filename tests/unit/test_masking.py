@@ -40,6 +40,26 @@ def test_words_are_chosen_whole_and_never_overshoot() -> None:
         assert all(word <= chosen or not word & chosen for word in words)
 
 
+def greedy(starts: np.ndarray, n: int, count: int, order: np.ndarray) -> list[int]:
+    """Word after word, as the rule is written."""
+    words = [range(start, end) for start, end in zip(starts, [*starts[1:], n], strict=True)]
+    chosen: list[int] = []
+    for word in order:
+        if len(chosen) + len(words[word]) <= count:
+            chosen.extend(words[word])
+    return sorted(chosen or min(words, key=len))
+
+
+def test_words_are_those_that_one_after_another_gives() -> None:
+    rng = np.random.default_rng(0)
+    for index in range(500):
+        n, count = rng.integers(1, 60, size=2).tolist()
+        starts = np.flatnonzero((rng.random(n) < rng.random()) | (np.arange(n) == 0))
+        order = generator(0, index).permutation(len(starts))
+        found = masking.choose_words(starts, n, count, generator(0, index))
+        assert found.tolist() == greedy(starts, n, count, order)
+
+
 def test_a_text_of_one_long_word_still_has_something_masked() -> None:
     assert masking.choose_words(np.array([0]), 4, 1, generator(0)).tolist() == [0, 1, 2, 3]
 

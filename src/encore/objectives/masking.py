@@ -38,14 +38,18 @@ def choose_words(starts: np.ndarray, n: int, count: int, rng: np.random.Generato
     A text whose words are all longer than ``count`` gives its shortest word, so that something is always masked.
     """
     lengths = np.diff(np.append(starts, n))
-    chosen: list[int] = []
-    for word in rng.permutation(len(starts)):
-        if len(chosen) + lengths[word] <= count:
-            chosen.extend(range(starts[word], starts[word] + lengths[word]))
-    if not chosen and n:
-        word = int(np.argmin(lengths))
-        chosen.extend(range(starts[word], starts[word] + lengths[word]))
-    return np.sort(np.array(chosen, dtype=np.int64))
+    words, left = rng.permutation(len(starts)), count
+    chosen = np.zeros(len(starts), dtype=bool)
+    while len(words):  # each turn takes all words up to the first that overshoots; few turns are needed
+        total = np.cumsum(lengths[words])
+        fit = int(np.searchsorted(total, left, side="right"))
+        chosen[words[:fit]] = True
+        left -= int(total[fit - 1]) if fit else 0
+        words = words[fit + 1 :]
+        words = words[lengths[words] <= left]
+    if n and not chosen.any():
+        chosen[np.argmin(lengths)] = True
+    return np.flatnonzero(np.repeat(chosen, lengths))
 
 
 def count_to_mask(n: int, ratio: float) -> int:
