@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from encore import objectives
 from encore.catalogue import Catalogue, nearest
 from encore.config import Backbone, FinetuneStep, PretrainStep, RunConfig, Step
 from encore.errors import EncoreError
@@ -127,12 +128,24 @@ class Plan(Resolution):
         if isinstance(step, PretrainStep):
             stage = f"pretrain.{step.objective}"
             impl = [self._impl("pretrain"), self._impl(stage)]
+            inputs |= self._prepared(step, inputs)
         if isinstance(step, FinetuneStep):
             inputs["collection"] = self.collection(step.collection)
             inputs["negatives"] = self.negatives(lineage.parent, step, seed)
         fields = step.model_dump(mode="json", exclude_defaults=True)
         spec = {"impl": impl, "step": fields, **self._chance(seed), **_names(inputs)}
         return self._make(stage, _model_folder(lineage, seed), spec, inputs)
+
+    def _prepared(self, step: PretrainStep, inputs: dict[str, Artifact]) -> dict[str, Artifact]:
+        """What the objective computes from the texts before any training, if anything."""
+        preparation = objectives.load(step.objective).preparation(step)
+        if preparation is None:
+            return {}
+        used = {role: inputs[role] for role in (["tokens", "weights"] if preparation.reads_weights else ["tokens"])}
+        impl = [self._impl("prepare"), self._impl(f"pretrain.{step.objective}")]
+        fields = {"objective": step.objective, "preparation": preparation.model_dump(mode="json")}
+        spec = {"impl": impl, **fields, **_names(used)}
+        return {"prepared": self._make("prepare", f"prepared/{preparation.name}-{step.collection}", spec, used)}
 
     def _weights(self, lineage: Lineage, step: Step) -> Lineage:
         """Whose weights the last step goes on from: the parent's, or the last pre-trained ancestor's."""

@@ -22,7 +22,9 @@ from encore.training.randomness import number
 CURVE = "losses.tsv"
 
 
-def pretrain(spec: dict[str, Any], tokens: Path, weights: Path, output: Path, state: Path) -> Trained:
+def pretrain(
+    spec: dict[str, Any], tokens: Path, weights: Path, output: Path, state: Path, prepared: Path | None = None
+) -> Trained:
     """Train the model in ``weights`` on the texts in ``tokens`` and write the model folder ``output``.
 
     The objective's modules go on from those of the parent where it has them; the parent's others are handed on
@@ -31,6 +33,7 @@ def pretrain(spec: dict[str, Any], tokens: Path, weights: Path, output: Path, st
     Args:
         spec: ``step`` (a pre-training step with its objective's fields), ``seed``, ``numerics``.
         state: the folder of checkpoints of this training.
+        prepared: what the objective's preparation wrote, where it has one.
 
     Raises:
         EncoreError: a wrong field, texts that the objective cannot use, a vocabulary of another model, a loss that is
@@ -40,7 +43,7 @@ def pretrain(spec: dict[str, Any], tokens: Path, weights: Path, output: Path, st
     store = TokenStore.open(tokens)
     encoder = folder.load(weights)
     _check(step, store, encoder)
-    objective = objectives.load(step.objective)(step, store)
+    objective = objectives.load(step.objective)(step, store, prepared)
     heads = _heads(objective, encoder, weights, spec["seed"])
     trained = train(objective, encoder, heads, step, spec["seed"], state, spec["numerics"])
     every_head = folder.load_heads(weights) | heads.state_dict()

@@ -32,6 +32,7 @@ wildcard_constraints:
     collection=NAME,
     tokenizer=NAME,
     tokens=NAME,
+    prepared=NAME,
     start=r"[a-z0-9_.-]+-s\d+-[0-9a-f]{8}",
     pretrained=PLAN.models_after("pretrain"),
     finetuned=PLAN.models_after("finetune"),

@@ -30,12 +30,41 @@ rule start:
         " > {log:q} 2>&1"
 
 
+rule prepare:
+    """Compute what an objective needs of a collection before any training: document frequencies, word sets."""
+    input:
+        tokens=made_from("results/prepared/{prepared}", "tokens"),
+        weights=made_from("results/prepared/{prepared}", "weights"),
+    output:
+        manifest="results/prepared/{prepared}/manifest.json",
+    log:
+        "results/logs/prepare/{prepared}.log",
+    benchmark:
+        "results/benchmarks/prepare/{prepared}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=escalate(8_000),
+        runtime=escalate(4 * 60),
+    params:
+        spec=spec_of("results/prepared/{prepared}"),
+    shell:
+        "python workflow/scripts/prepare.py"
+        " --spec {params.spec:q}"
+        " --tokens {input.tokens:q}"
+        " --weights {input.weights:q}"
+        " --output {output.manifest:q}"
+        " > {log:q} 2>&1"
+
+
 rule pretrain:
     """Train one objective on text alone, from the parent lineage's weights."""
     input:
         tokens=made_from("results/models/{pretrained}", "tokens"),
         weights=made_from("results/models/{pretrained}", "weights"),
         model=ancient(made_from("results/models/{pretrained}", "weights", "model.safetensors")),
+        prepared=made_from("results/models/{pretrained}", "prepared"),
     output:
         model="results/models/{pretrained}/model.safetensors",
         manifest="results/models/{pretrained}/manifest.json",
@@ -56,6 +85,7 @@ rule pretrain:
         " --spec {params.spec:q}"
         " --tokens {input.tokens:q}"
         " --weights {input.weights:q}"
+        " --prepared {input.prepared:q}"
         " --state results/state/{wildcards.pretrained:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

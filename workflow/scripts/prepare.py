@@ -1,0 +1,31 @@
+"""Compute what an objective needs of a collection before any training."""
+
+import argparse
+
+from encore import objectives
+from encore.cli_support import artifact, json_object, run
+from encore.errors import EncoreError
+from encore.provenance import manifest
+from encore.tokens import TokenStore
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spec", type=json_object, required=True, help="objective and preparation, as JSON")
+    parser.add_argument("--tokens", type=artifact, required=True, help="token store of the texts")
+    parser.add_argument("--weights", type=artifact, nargs="?", help="model to go on from, where the objective reads it")
+    parser.add_argument("--output", type=artifact, required=True)
+    arguments = parser.parse_args()
+    prepares = objectives.load(arguments.spec["objective"]).Prepares
+    if prepares is None:
+        raise EncoreError(f"objective {arguments.spec['objective']!r} has nothing to prepare; leave this program out")
+    preparation = prepares(**arguments.spec["preparation"])
+
+    inputs = [folder for folder in (arguments.tokens, arguments.weights) if folder]
+    with manifest.record(arguments.output, stage="prepare", spec=arguments.spec, inputs=inputs) as facts:
+        store = TokenStore.open(arguments.tokens)
+        facts["results"] = preparation.write(store, arguments.weights, arguments.output)
+
+
+if __name__ == "__main__":
+    run(main)
