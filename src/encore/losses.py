@@ -5,6 +5,9 @@ All of them are means over examples, so a weight between two terms does not depe
 
 from __future__ import annotations
 
+import math
+from typing import Any, Literal
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -104,3 +107,92 @@ def uniform_targets(ids: Tensor, vocabulary: int) -> Tensor:
     present = ids >= 0
     share = present / present.sum(dim=1, keepdim=True).clamp(min=1)
     return torch.zeros(len(ids), vocabulary, device=ids.device).scatter_add_(1, ids.clamp(min=0), share)
+
+
+def nt_xent(similarities: Tensor, temperature: float) -> Tensor:
+    """Contrast the two views of each text with all other views (Chen et al. 2020, Eq. 1; CPDAE, Eq. 5).
+
+    ``loss = mean_i -log( exp(s_ip / t) / sum_{k != i} exp(s_ik / t) )`` with ``p`` the other view of the text that
+    ``i`` is a view of. All 2m views are anchors; CPDAE's Eq. 5 sums over one view of each text only.
+
+    Args:
+        similarities: [2m, 2m]; the views of a text are neighbours, 0 and 1, 2 and 3, and so on.
+
+    Returns:
+        A scalar; 0 for a single text, which has no negatives.
+    """
+    views = torch.arange(len(similarities), device=similarities.device)
+    itself = views[:, None] == views
+    return F.cross_entropy((similarities / temperature).masked_fill(itself, float("-inf")), views ^ 1)
+
+
+def jensen_shannon(distributions: Tensor) -> Tensor:
+    """Jensen-Shannon divergence between all pairs of distributions, in nats (CPDAE, Eq. 7 with its constants).
+
+    ``JS(P, Q) = KL(P, M) / 2 + KL(Q, M) / 2 = H(M) - (H(P) + H(Q)) / 2`` with ``M = (P + Q) / 2``; from 0 for equal
+    distributions to ln 2 for disjoint ones.
+
+    Args:
+        distributions: [N, V], rows that sum to 1; computed in float32 where they are narrower.
+
+    Returns:
+        [N, N], symmetric. Memory grows with N * (N + V), not with N * N * V.
+    """
+    wide = distributions if distributions.dtype == torch.float64 else distributions.float()
+    result: Tensor = _JensenShannon.apply(wide.clamp(min=1e-30))  # 0 log 0 is 0
+    return result
+
+
+class _JensenShannon(torch.autograd.Function):
+    """With ``s = p + q``: ``JS = sum_v (p ln p + q ln q - s ln s + s ln 2) / 2`` and
+    ``dJS/dp = (ln p - ln s + ln 2) / 2``. One logarithm a pair and piece each way, one row of pairs at a time.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, p: Tensor) -> Tensor:
+        ctx.save_for_backward(p)
+        own = (p * (p.log() + math.log(2))).sum(dim=1)
+        shared = torch.diag(2 * own)  # of equal distributions s = 2 p
+        for i in range(len(p) - 1):
+            s = p[i] + p[i + 1 :]
+            shared[i, i + 1 :] = shared[i + 1 :, i] = s.mul_(s.log()).sum(dim=1)
+        return (own[:, None] + own - shared) / 2
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor) -> Tensor:
+        (p,) = ctx.saved_tensors
+        weights = (upstream[0] + upstream[0].T).fill_diagonal_(0) / 2
+        gradient = (p.log() + math.log(2)) * weights.sum(dim=1, keepdim=True)
+        for i in range(len(p) - 1):
+            part = (p[i] + p[i + 1 :]).log_().mul_(weights[i + 1 :, i : i + 1])
+            gradient[i] -= part.sum(dim=0)
+            gradient[i + 1 :] -= part
+        return gradient
+
+
+def bag_cross_entropy(
+    logits: Tensor, bag: Tensor, reduction: Literal["sum", "mean_pos", "mean_vocab"], weights: Tensor | None = None
+) -> Tensor:
+    """Binary cross-entropy of a text's pieces, each entry of the vocabulary for itself (CPDAE, Eq. 4 corrected).
+
+    ``loss = -mean_b (1/n_b) sum_v w_v [ y_bv log sigmoid(z_bv) + (1 - y_bv) log(1 - sigmoid(z_bv)) ]``, where ``y`` is
+    1 at the pieces of the bag and 0 elsewhere, and ``n_b`` is 1 (``sum``), the size of the bag (``mean_pos``) or V
+    (``mean_vocab``). The paper prints ``log sigmoid(z)`` in both terms.
+
+    Args:
+        logits: [B, V], z.
+        bag: [B, K] int64, distinct within a row, padded with -1.
+        weights: [V], w; 1 without.
+
+    Returns:
+        A scalar, computed in float32 where the logits are narrower.
+    """
+    wide = logits if logits.dtype == torch.float64 else logits.float()
+    absent, right = F.softplus(wide), wide  # -log(1 - sigmoid(z)) = softplus(z), -log sigmoid(z) = softplus(z) - z
+    if weights is not None:
+        absent, right = absent * weights, right * weights
+    present = bag >= 0
+    total = absent.sum(dim=1) - right.gather(1, bag.clamp(min=0)).masked_fill(~present, 0.0).sum(dim=1)
+    if reduction == "mean_pos":
+        total = total / present.sum(dim=1).clamp(min=1)
+    return total.mean() / (logits.shape[1] if reduction == "mean_vocab" else 1)

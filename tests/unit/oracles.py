@@ -45,6 +45,38 @@ def soft_cross_entropy(logits: Array, targets: Array) -> float:
     return -(targets * np.log(shares)).sum() / len(logits)
 
 
+def nt_xent(similarities: Array, temperature: float) -> float:
+    weights = np.exp(similarities / temperature)
+    total = 0.0
+    for i, row in enumerate(weights):
+        other = i + 1 if i % 2 == 0 else i - 1
+        total -= np.log(row[other] / sum(weight for k, weight in enumerate(row) if k != i))
+    return total / len(weights)
+
+
+def jensen_shannon(distributions: Array) -> Array:
+    def divergence(p: Array, q: Array) -> float:
+        total = 0.0
+        for one, other in zip(p, q, strict=True):
+            middle = (one + other) / 2
+            total += 0.5 * one * np.log(one / middle) if one > 0 else 0.0
+            total += 0.5 * other * np.log(other / middle) if other > 0 else 0.0
+        return total
+
+    return np.array([[divergence(p, q) for q in distributions] for p in distributions])
+
+
+def bag_cross_entropy(logits: Array, bag: Array, reduction: str, weights: Array | None = None) -> float:
+    losses = []
+    for row, pieces in zip(logits, bag, strict=True):
+        present = {int(piece) for piece in pieces if piece >= 0}
+        right = [1 / (1 + np.exp(-z)) for z in row]
+        terms = [-np.log(share if v in present else 1 - share) for v, share in enumerate(right)]
+        total = sum(terms) if weights is None else sum(np.array(terms) * weights)
+        losses.append(total / {"sum": 1, "mean_pos": len(present), "mean_vocab": len(row)}[reduction])
+    return sum(losses) / len(losses)
+
+
 def gradient(function: Callable[[Array], float], point: Array, step: float = 1e-5) -> Array:
     """Central differences of a scalar function."""
     result = np.zeros_like(point)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,12 @@ CASES = [
     "masked_lm",
     "masked_lm in parts",
     "soft_cross_entropy",
+    "nt_xent",
+    "jensen_shannon",
+    "bag_cross_entropy sum",
+    "bag_cross_entropy mean_pos",
+    "bag_cross_entropy mean_vocab",
+    "bag_cross_entropy sum with weights",
 ]
 
 
@@ -37,16 +44,37 @@ def inputs(case: str) -> tuple[str, list[np.ndarray], list[Any]]:
         return "sup_con", [queries, passages], [chosen, allowed, 0.7]
     if case.startswith("masked_lm"):
         return "masked_lm", [rng.normal(size=(5, 11))], [np.array([3, 0, 10, 3, 7]), *([12] if "parts" in case else [])]
+    if case == "nt_xent":
+        return "nt_xent", [rng.normal(size=(6, 6))], [0.7]
+    if case == "jensen_shannon":
+        weights = rng.random((5, 11)) + 0.05
+        return "jensen_shannon", [weights / weights.sum(axis=1, keepdims=True)], []
+    if case.startswith("bag"):
+        bag = np.array([[3, 0, 10, -1], [7, -1, -1, -1], [1, 2, 4, 5]])
+        return "bag_cross_entropy", [rng.normal(size=(3, 11))], [bag, case.split()[1], *_weights(case, rng)]
     targets = rng.random((5, 11)) * (rng.random((5, 11)) < 0.5) + 1e-3
     return "soft_cross_entropy", [rng.normal(size=(5, 11))], [targets / targets.sum(axis=1, keepdims=True)]
+
+
+def _weights(case: str, rng: np.random.Generator) -> list[np.ndarray]:
+    return [rng.random(11)] if case.endswith("weights") else []
+
+
+def scalar(value: Any) -> Any:
+    """A matrix as one number to which each entry adds with a weight of its own; a scalar as it is."""
+    if not value.shape:
+        return value
+    weights = np.cos(np.arange(value.shape[0] * value.shape[1])).reshape(value.shape)
+    return (value * (torch.from_numpy(weights) if isinstance(value, torch.Tensor) else weights)).sum()
 
 
 def agrees(loss: Callable[..., torch.Tensor], case: str) -> bool:
     """Whether a loss and its gradients are the oracle's, to 1e-5 relative."""
     name, points, others = inputs(case)
-    oracle = getattr(oracles, name)
+    oracle = lambda *arguments: scalar(np.asarray(getattr(oracles, name)(*arguments)))  # noqa: E731
     tensors = [torch.tensor(point, requires_grad=True) for point in points]
-    value = loss(*tensors, *(torch.tensor(other) if isinstance(other, np.ndarray) else other for other in others))
+    plain = [torch.tensor(other) if isinstance(other, np.ndarray) else other for other in others]
+    value = scalar(loss(*tensors, *plain))
     value.backward()
     if not np.isclose(value.item(), oracle(*points, *others), rtol=1e-5, atol=0):
         return False
@@ -69,21 +97,27 @@ def test_a_wrong_sign_is_noticed(case: str) -> None:
     assert not agrees(lambda first, *rest: loss(-first, *rest), case)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.startswith(("info_nce", "sup_con"))])
+@pytest.mark.parametrize("case", [case for case in CASES if case.startswith(("info_nce", "sup_con", "nt_x"))])
 def test_a_wrong_temperature_is_noticed(case: str) -> None:
     loss = getattr(losses, inputs(case)[0])
     assert not agrees(lambda first, *rest: loss(first * 1.01, *rest), case)
 
 
-@pytest.mark.parametrize("case", ["info_nce with ignored passages", "sup_con", "masked_lm", "masked_lm in parts"])
+PLANTED = {
+    "info_nce with ignored passages": lambda q, p, own, t, ignored: losses.info_nce(q, p, own, t, ~ignored),
+    "sup_con": lambda a, c, own, allowed, t: losses.sup_con(a, c, own, allowed | True, t),
+    "masked_lm": lambda logits, targets: losses.masked_lm(logits[:-1], targets[:-1]),
+    "masked_lm in parts": lambda logits, targets, count: losses.masked_lm(logits, targets),
+    "nt_xent": lambda s, t: torch.nn.functional.cross_entropy(s / t, torch.arange(len(s)) ^ 1),
+    "bag_cross_entropy sum": lambda z, bag, *rest: losses.bag_cross_entropy(z, bag.clamp(min=0), *rest),
+    "bag_cross_entropy mean_pos": lambda z, bag, *rest: losses.bag_cross_entropy(z, bag.clamp(min=0), *rest),
+    "bag_cross_entropy sum with weights": lambda z, bag, how, w: losses.bag_cross_entropy(z, bag, how, w.flip(0)),
+}
+
+
+@pytest.mark.parametrize("case", PLANTED)
 def test_a_wrong_mask_is_noticed(case: str) -> None:
-    planted = {
-        "info_nce with ignored passages": lambda q, p, own, t, ignored: losses.info_nce(q, p, own, t, ~ignored),
-        "sup_con": lambda a, c, own, allowed, t: losses.sup_con(a, c, own, allowed | True, t),
-        "masked_lm": lambda logits, targets: losses.masked_lm(logits[:-1], targets[:-1]),
-        "masked_lm in parts": lambda logits, targets, count: losses.masked_lm(logits, targets),
-    }
-    assert not agrees(planted[case], case)
+    assert not agrees(PLANTED[case], case)
 
 
 def test_info_nce_keeps_the_own_positive_even_if_it_is_to_be_ignored() -> None:
@@ -152,3 +186,70 @@ def test_bag_of_words_cannot_fall_below_the_entropy_of_its_targets() -> None:
     targets = losses.uniform_targets(torch.tensor([[2, 0, 4, 6]]), 9)
     best = torch.where(targets > 0, 0.0, -1e4)
     assert losses.soft_cross_entropy(best, targets).item() == pytest.approx(np.log(4), rel=1e-5)
+
+
+# CPDAE's contrast: facts of the formulas
+
+
+def contrast(distributions: torch.Tensor) -> float:
+    return losses.nt_xent(-losses.jensen_shannon(distributions), 1.0).item()
+
+
+def test_the_contrast_of_distributions_stays_within_its_bounds() -> None:
+    alike = torch.full((128, 8192), 1 / 8192)
+    assert contrast(alike) == pytest.approx(math.log(127), rel=1e-5)
+    apart = torch.eye(64).repeat_interleave(2, dim=0)  # equal views of texts that share no piece
+    assert contrast(apart) == pytest.approx(math.log(1 + 126 / 2), rel=1e-5)
+    worst = torch.zeros(128, 65)
+    worst[::2, 0] = 1  # one view of each text is like all others', the other like none
+    worst[torch.arange(1, 128, 2), torch.arange(1, 65)] = 1
+    assert contrast(worst) > math.log(127)
+
+
+def test_the_divergence_goes_from_nothing_to_ln_two() -> None:
+    rows = torch.rand(20, 50, generator=torch.Generator().manual_seed(0)) ** 8
+    divergences = losses.jensen_shannon(rows / rows.sum(dim=1, keepdim=True))
+    assert divergences.min() > -1e-6
+    assert divergences.max() < math.log(2)
+    assert torch.equal(divergences, divergences.T)
+    assert divergences.diagonal().abs().max() < 1e-6
+    disjoint = losses.jensen_shannon(torch.tensor([[0.5, 0.5, 0, 0], [0, 0, 0.25, 0.75]]))
+    assert disjoint[0, 1].item() == pytest.approx(math.log(2), rel=1e-6)
+
+
+def test_the_divergence_has_a_gradient_where_pieces_have_no_probability() -> None:
+    p = torch.tensor([[1.0, 0, 0], [0, 1.0, 0]], requires_grad=True)
+    losses.jensen_shannon(p).sum().backward()
+    assert torch.isfinite(p.grad).all()
+
+
+def test_single_precision_is_enough_for_the_divergence() -> None:
+    logits = torch.randn(12, 3000, generator=torch.Generator().manual_seed(0)) * 0.1 - 5  # as before any training
+    values, gradients = [], []
+    for precision in (torch.float32, torch.float64):
+        z = logits.to(precision, copy=True).requires_grad_()
+        loss = losses.nt_xent(-losses.jensen_shannon(torch.sigmoid(z) / torch.sigmoid(z).sum(1, keepdim=True)), 1.0)
+        loss.backward()
+        values.append(loss.item())
+        gradients.append(z.grad.double())
+    assert values[0] == pytest.approx(values[1], rel=1e-6)
+    assert (gradients[0] - gradients[1]).norm() < 1e-3 * gradients[1].norm()
+
+
+def test_a_single_text_has_no_contrast_and_no_gradient() -> None:
+    p = torch.tensor([[0.3, 0.7], [0.6, 0.4]], requires_grad=True)
+    loss = losses.nt_xent(-losses.jensen_shannon(p), 1.0)
+    loss.backward()
+    assert loss.item() == 0
+    assert p.grad.abs().max() == 0
+
+
+def test_the_bag_starts_near_what_its_bias_gives() -> None:
+    """205 from the absent pieces of BERT's vocabulary and 5 for each present one, where all logits are -5."""
+    loss = losses.bag_cross_entropy(torch.full((1, 30522), -5.0), torch.arange(100)[None], "sum")
+    assert loss.item() == pytest.approx(205 + 500, abs=0.5)
+
+
+def test_an_empty_bag_is_finite_in_every_reduction() -> None:
+    for reduction in ("sum", "mean_pos", "mean_vocab"):
+        assert torch.isfinite(losses.bag_cross_entropy(torch.randn(1, 9), torch.full((1, 1), -1), reduction))
