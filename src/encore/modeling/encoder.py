@@ -1,7 +1,7 @@
 """A compact BERT whose parameters are named as Hugging Face's ``BertModel`` names them, and the vector of a text.
 
 Architecture: Devlin et al. (2019), post-norm layers, exact GELU, learned positions. Attention runs through PyTorch's
-``scaled_dot_product_attention``; a batch without padding carries no mask, which lets its fast kernels be used.
+own kernels; ``packing.py`` says which, and how a batch of texts of different lengths lies in memory.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from encore.errors import EncoreError
+from encore.modeling.packing import Visible, attend, layout
 from encore.modeling.shape import Shape
 
 
@@ -25,10 +26,16 @@ class Embeddings(nn.Module):
         self.LayerNorm = nn.LayerNorm(shape.hidden, eps=shape.epsilon)
         self.dropout = nn.Dropout(shape.dropout)
 
-    def forward(self, ids: Tensor, segments: Tensor | None) -> Tensor:
-        """ids int64 [B, L] -> [B, L, H]; without ``segments`` all tokens are of segment 0."""
+    def forward(self, ids: Tensor, segments: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
+        """ids int64 [B, L] -> [B, L, H], or [T] -> [T, H] with the ``positions`` [T].
+
+        Without ``segments`` (of the shape of ``ids``) all tokens are of segment 0; without ``positions`` a row's tokens
+        stand at 0 to L - 1.
+        """
         kinds = self.token_type_embeddings.weight[0] if segments is None else self.token_type_embeddings(segments)
-        total = self.word_embeddings(ids) + (self.position_embeddings.weight[: ids.shape[1]] + kinds)
+        first = self.position_embeddings.weight[: ids.shape[-1]]
+        places = first if positions is None else self.position_embeddings(positions)
+        total = self.word_embeddings(ids) + (places + kinds)
         normed: Tensor = self.dropout(self.LayerNorm(total))
         return normed
 
@@ -43,15 +50,13 @@ class SelfAttention(nn.Module):
         self.key = nn.Linear(shape.hidden, shape.hidden)
         self.value = nn.Linear(shape.hidden, shape.hidden)
 
-    def forward(self, hidden: Tensor, visible: Tensor | None) -> Tensor:
-        """hidden [B, L, H], visible bool, broadcast to [B, heads, L, L] -> [B, L, H]."""
+    def forward(self, hidden: Tensor, visible: Visible) -> Tensor:
+        """hidden [..., H] -> [..., H]; ``visible`` as in ``packing.attend``."""
         query, key, value = (self._split(part(hidden)) for part in (self.query, self.key, self.value))
-        rate = self.rate if self.training else 0.0
-        mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=visible, dropout_p=rate)
-        return mixed.transpose(1, 2).flatten(2)
+        return attend(query, key, value, visible, self.rate if self.training else 0.0).flatten(-2)
 
     def _split(self, states: Tensor) -> Tensor:
-        return states.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        return states.unflatten(-1, (self.heads, -1))
 
 
 class Output(nn.Module):
@@ -74,7 +79,7 @@ class Attention(nn.Module):
         self.self = SelfAttention(shape)
         self.output = Output(shape.hidden, shape)
 
-    def forward(self, hidden: Tensor, visible: Tensor | None) -> Tensor:
+    def forward(self, hidden: Tensor, visible: Visible) -> Tensor:
         attended: Tensor = self.output(self.self(hidden, visible), hidden)
         return attended
 
@@ -97,8 +102,8 @@ class Layer(nn.Module):
         self.intermediate = Intermediate(shape)
         self.output = Output(shape.intermediate, shape)
 
-    def forward(self, hidden: Tensor, visible: Tensor | None = None) -> Tensor:
-        """hidden [B, L, H], visible bool, broadcast to [B, heads, L, L] -> [B, L, H]."""
+    def forward(self, hidden: Tensor, visible: Visible = None) -> Tensor:
+        """hidden [B, L, H], visible bool, broadcast to [B, heads, L, L] -> [B, L, H]; or packed, [T, H] -> [T, H]."""
         attended = self.attention(hidden, visible)
         transformed: Tensor = self.output(self.intermediate(attended), attended)
         return transformed
@@ -109,7 +114,7 @@ class Stack(nn.Module):
         super().__init__()
         self.layer = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
 
-    def forward(self, hidden: Tensor, visible: Tensor | None) -> Tensor:
+    def forward(self, hidden: Tensor, visible: Visible) -> Tensor:
         for layer in self.layer:
             hidden = layer(hidden, visible)
         return hidden
@@ -157,8 +162,9 @@ class Encoder(nn.Module):
                 f"texts of {ids.shape[1]} tokens are too long for an encoder of {self.shape.max_length} positions; "
                 "lower the step's `length` or take a backbone with a larger `max_length`"
             )
-        states: Tensor = self.encoder(self.embeddings(ids, segments), _visible(mask))
-        return states
+        texts = layout(mask)
+        embedded = self.embeddings(texts.take(ids), texts.take(segments), texts.positions)
+        return texts.spread(self.encoder(embedded, texts.visible))
 
     def pool(self, hidden: Tensor, ids: Tensor, mask: Tensor | None) -> Tensor:
         """Vectors [B, D] of texts from their states [B, L, H]: pooling, head, and length 1 if compared by cosine."""
@@ -190,16 +196,6 @@ def mean(hidden: Tensor, mask: Tensor) -> Tensor:
     weights = mask.to(hidden.dtype)
     total = torch.einsum("blh,bl->bh", hidden, weights)
     return total / weights.sum(1, keepdim=True).clamp(min=1)
-
-
-def _visible(mask: Tensor | None) -> Tensor | None:
-    """The keys that attention may use, [B, 1, 1, L]; None where that is all of them.
-
-    On an accelerator the answer to "is there padding?" would have to be waited for, so there the mask stays.
-    """
-    if mask is None or (mask.device.type == "cpu" and bool(mask.all())):
-        return None
-    return mask[:, None, None, :]
 
 
 def _rows(count: int, width: int, padding: int | None = None) -> nn.Embedding:

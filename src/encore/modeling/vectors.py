@@ -28,7 +28,7 @@ def load(model: Path, store: TokenStore) -> Encoder:
     return encoder
 
 
-@torch.inference_mode()
+@torch.no_grad()  # inference mode would forbid packed texts
 def embed(encoder: Encoder, sequences: Sequences, rows: np.ndarray, length: int) -> np.ndarray:
     """Embed the texts of ``rows``, each cut to ``length`` tokens, special ones included.
 

@@ -1,0 +1,104 @@
+"""How the texts of a batch lie in memory: as a rectangle with padding, or packed one after another without any.
+
+A layout takes ids to where the layers work, brings their states back to [B, L, H], and is what attention asks. Layers
+themselves work on the last dimension only, so they know nothing of it.
+"""
+
+from __future__ import annotations
+
+from typing import cast, overload
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+FLASH = (torch.bfloat16, torch.float16)  # what PyTorch's attention of variable length computes in
+
+
+class Rectangle:
+    """A batch as it is: texts of L tokens, keys at padding hidden from attention."""
+
+    positions = None  # 0 to L - 1
+
+    def __init__(self, mask: Tensor | None) -> None:
+        """mask bool [B, L], true at real tokens; None when all are."""
+        self.visible = None if mask is None else mask[:, None, None, :]
+
+    @overload
+    def take(self, values: Tensor) -> Tensor: ...
+    @overload
+    def take(self, values: None) -> None: ...
+    def take(self, values: Tensor | None) -> Tensor | None:
+        return values
+
+    def spread(self, states: Tensor) -> Tensor:
+        return states
+
+
+class Packing:
+    """A batch without its padding: the T real tokens of all texts in a row."""
+
+    def __init__(self, mask: Tensor) -> None:
+        """mask bool [B, L], true at real tokens, of which every row has one. Waits for the device once, to learn T."""
+        self.shape = mask.shape
+        self.places = mask.flatten().nonzero().squeeze(1)  # [T], in the rectangle
+        self.bounds = F.pad(mask.sum(1).cumsum(0), (1, 0))  # [B + 1], of each text in the row
+        self.positions = self.places % mask.shape[1]
+        self.visible = self
+
+    @overload
+    def take(self, values: Tensor) -> Tensor: ...
+    @overload
+    def take(self, values: None) -> None: ...
+    def take(self, values: Tensor | None) -> Tensor | None:
+        """[B, L] -> [T]."""
+        return None if values is None else values.flatten().index_select(0, self.places)
+
+    def spread(self, states: Tensor) -> Tensor:
+        """[T, H] -> [B, L, H], 0 at padding."""
+        empty = states.new_zeros(self.shape.numel(), states.shape[-1])
+        return empty.index_copy(0, self.places, states).unflatten(0, self.shape)
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, rate: float) -> Tensor:
+        """Attention of each text to itself, all [T, heads, D]."""
+        if query.is_cuda and query.dtype in FLASH and rate == 0:
+            from torch.nn.attention.varlen import varlen_attn
+
+            bounds, longest = self.bounds.int(), self.shape[1]
+            return cast(Tensor, varlen_attn(query, key, value, bounds, bounds, longest, longest))
+        query, key, value = (self._nested(part).transpose(1, 2) for part in (query, key, value))
+        return F.scaled_dot_product_attention(query, key, value, dropout_p=rate).transpose(1, 2).values()
+
+    def _nested(self, part: Tensor) -> Tensor:
+        # Bounds of the lengths, given so that nobody waits for the device to find them.
+        return torch.nested.nested_tensor_from_jagged(part, self.bounds, min_seqlen=1, max_seqlen=self.shape[1])
+
+
+Visible = Tensor | Packing | None
+Layout = Rectangle | Packing
+
+
+def layout(mask: Tensor | None) -> Layout:
+    """How to compute a batch with this padding.
+
+    On a CPU batches are made of texts of like length, where nested tensors lose more than the padding costs (a training
+    pass takes 1.14 times as long at 11 % padding, though 0.6 times at 53 %). They refuse inference mode altogether.
+    """
+    if mask is None:
+        return Rectangle(None)
+    if mask.device.type == "cpu" or torch.is_inference_mode_enabled():
+        return Rectangle(None if mask.device.type == "cpu" and bool(mask.all()) else mask)
+    packing = Packing(mask)
+    return Rectangle(None) if len(packing.places) == mask.numel() else packing
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor, visible: Visible, rate: float) -> Tensor:
+    """Attention with dropout ``rate``: [B, L, heads, D] of a rectangle or [T, heads, D] of a row, and the same back.
+
+    ``visible``: a mask that broadcasts to [B, heads, L, L], true where a query (row) may look; None for everywhere; or
+    the packing of a row.
+    """
+    if isinstance(visible, Packing):
+        return visible.attend(query, key, value, rate)
+    query, key, value = (part.transpose(1, 2) for part in (query, key, value))
+    return F.scaled_dot_product_attention(query, key, value, attn_mask=visible, dropout_p=rate).transpose(1, 2)

@@ -1,0 +1,124 @@
+"""Texts in a row without padding give what the padded rectangle gives."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from small_models import random_batch, random_encoder
+from torch import Tensor
+
+from encore.modeling import encoder as encoders
+from encore.modeling import packing
+from encore.modeling.encoder import Encoder
+from encore.modeling.packing import Packing, Rectangle, attend
+
+LENGTHS = [9, 4, 12, 2]
+
+
+@pytest.fixture
+def packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on an accelerator, where every ragged batch is packed."""
+    monkeypatch.setattr(encoders, "layout", lambda mask: Rectangle(None) if mask is None else Packing(mask))
+
+
+def in_a_row(encoder: Encoder, ids: Tensor, mask: Tensor, segments: Tensor | None = None) -> Tensor:
+    texts = Packing(mask)
+    embedded = encoder.embeddings(texts.take(ids), texts.take(segments), texts.positions)
+    assert embedded.shape == (sum(LENGTHS), encoder.shape.hidden)
+    return texts.spread(encoder.encoder(embedded, texts.visible))
+
+
+@pytest.mark.parametrize("segmented", [False, True])
+def test_packed_states_are_the_padded_ones_and_zero_at_padding(segmented: bool) -> None:
+    encoder = random_encoder().eval()
+    ids, mask = random_batch(encoder.shape, LENGTHS)
+    segments = (torch.arange(ids.shape[1]) > 2).long().expand_as(ids) if segmented else None
+    own, padded = in_a_row(encoder, ids, mask, segments), encoder(ids, mask, segments)
+    torch.testing.assert_close(own[mask], padded[mask], atol=1e-5, rtol=0)
+    assert (own[~mask] == 0).all()
+    assert padded[mask].std() > 0.1  # the comparison sees something
+    if segmented:
+        assert (own - in_a_row(encoder, ids, mask)).abs().max() > 0.01
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean", "content"])
+def test_gradients_are_those_of_the_padded_batch(pooling: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = random_encoder(pooling=pooling, head=5)
+    ids, mask = random_batch(encoder.shape, LENGTHS)
+    found = []
+    for choose in (packing.layout, Packing):
+        monkeypatch.setattr(encoders, "layout", choose)
+        encoder.zero_grad()
+        encoder.embed(ids, mask, (ids % 2)).square().sum().backward()
+        found.append({name: parameter.grad.clone() for name, parameter in encoder.named_parameters()})
+    for name, gradient in found[0].items():
+        torch.testing.assert_close(found[1][name], gradient, atol=1e-5, rtol=1e-4, msg=name)
+    assert max(gradient.abs().max() for gradient in found[0].values()) > 0.1
+
+
+@pytest.mark.usefixtures("packed")
+def test_texts_in_a_row_do_not_see_each_other() -> None:
+    encoder = random_encoder().eval()
+    ids, mask = random_batch(encoder.shape, LENGTHS)
+    changed = ids.clone()
+    changed[1, 1] = (ids[1, 1] + 1) % 96
+    before, after = encoder(ids, mask), encoder(changed, mask)
+    others = [0, 2, 3]
+    assert torch.equal(before[others], after[others])
+    assert (before[1, :4] - after[1, :4]).abs().max() > 0.01
+
+
+def test_the_comparison_notices_a_text_that_reaches_over_its_end() -> None:
+    encoder = random_encoder().eval()
+    ids, mask = random_batch(encoder.shape, LENGTHS)
+    texts = Packing(mask)
+    texts.bounds = torch.tensor([0, 10, 13, 25, 27])  # one token of the second text in the first
+    states = texts.spread(encoder.encoder(encoder.embeddings(texts.take(ids), None, texts.positions), texts))
+    assert (states - encoder(ids, mask))[mask].abs().max() > 1e-2
+
+
+@pytest.mark.usefixtures("packed")
+def test_dropout_reaches_packed_attention() -> None:
+    encoder = random_encoder(dropout=0.1)
+    batch = random_batch(encoder.shape, LENGTHS)
+    assert not torch.equal(encoder.train()(*batch), encoder(*batch))
+    assert torch.equal(encoder.eval()(*batch), encoder(*batch))
+    query = torch.randn(sum(LENGTHS), 4, 8)
+    alike = [attend(query, query, query, Packing(batch[1]), rate) for rate in (0.0, 0.0, 0.5, 0.5)]
+    assert torch.equal(alike[0], alike[1])
+    assert not torch.equal(alike[2], alike[3])
+
+
+def test_a_text_of_one_token_and_a_batch_of_one_are_packed_too() -> None:
+    encoder = random_encoder().eval()
+    ids, mask = random_batch(encoder.shape, LENGTHS)
+    mask[3, 1] = False
+    one = Packing(mask[3:])
+    states = encoder.encoder(encoder.embeddings(one.take(ids[3:]), None, one.positions), one.visible)
+    torch.testing.assert_close(one.spread(states)[0, 0], encoder(ids, mask)[3, 0], atol=1e-5, rtol=0)
+
+
+def test_only_ragged_batches_on_an_accelerator_are_packed() -> None:
+    ragged = torch.tensor([[True, True], [True, False]])
+    assert isinstance(packing.layout(ragged), Rectangle)
+    assert packing.layout(ragged).visible is not None
+    assert packing.layout(torch.ones(2, 2, dtype=torch.bool)).visible is None
+    assert packing.layout(None).visible is None
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("rate", [0.0, 0.1])
+def test_the_kernels_of_a_gpu_agree_with_the_cpu(rate: float) -> None:
+    encoder = random_encoder(hidden=64, intermediate=64, dropout=rate).eval()
+    ids, mask = random_batch(encoder.shape, LENGTHS)
+    expected = encoder(ids, mask)
+    encoder, ids, mask = encoder.cuda(), ids.cuda(), mask.cuda()
+    assert isinstance(packing.layout(mask), Packing)
+    with torch.no_grad():
+        own = encoder(ids, mask)
+        with torch.autocast("cuda", torch.bfloat16):
+            half = encoder(ids, mask)
+    encoder.train()(ids, mask).square().sum().backward()
+    torch.testing.assert_close(own.cpu()[mask.cpu()], expected[mask.cpu()], atol=1e-4, rtol=0)
+    torch.testing.assert_close(half.cpu().float()[mask.cpu()], expected[mask.cpu()], atol=0.1, rtol=0)
+    assert all(parameter.grad.isfinite().all() for parameter in encoder.parameters())
