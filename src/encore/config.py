@@ -64,6 +64,12 @@ class PretrainStep(Step):
 
     kind: Literal["pretrain"]
     objective: str
+    keep: tuple[str, ...] | None = Field(
+        None, description="modules beside the encoder that are saved for the next step; all that it trains without"
+    )
+    held_out: Share = Field(
+        0.02, description="share of the examples, at most 256 of them, that losses are measured on and never trained on"
+    )
 
 
 class FinetuneStep(Step):
@@ -155,6 +161,9 @@ class Numerics(Strict):
 
     precision: Literal["fp32", "bf16"] = "fp32"
     threads: Positive = Field(1, description="of a process on CPU; one gives equal bytes everywhere")
+    micro_batch: Positive | None = Field(
+        None, description="examples that go through the models at once, where memory is short; the whole batch without"
+    )
 
 
 class Scale(Strict):
@@ -171,6 +180,7 @@ class Execution(Strict):
     """How a run is carried out; never part of a name or a digest."""
 
     shards: Positive = Field(1, description="parts that a collection is encoded in")
+    processes: Positive = Field(1, description="of a training, one a GPU, started by torchrun")
     java_memory_mb: Positive = Field(1024, description="heap of Lucene's Java process")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from encore.training.randomness import WINDOW, batches, generator, number, order
-from encore.training.task import Task
+from encore.training.task import Pass, Subset, Task
 
 
 class Drawn(Task):
@@ -32,7 +32,10 @@ class Drawn(Task):
     def collate(self, examples: list[Any]) -> dict[str, np.ndarray]:
         raise NotImplementedError
 
-    def loss(self, encoder: Any, heads: Any, batch: Any) -> dict[str, Any]:
+    def forward(self, encoder: Any, heads: Any, batch: Any) -> Pass:
+        raise NotImplementedError
+
+    def weights(self, progress: float) -> dict[str, float]:
         raise NotImplementedError
 
     def operations(self, encoder: Any, batch: Any) -> float:
@@ -65,9 +68,10 @@ def test_every_epoch_of_batches_holds_every_example_and_none_twice_in_a_batch(le
     per_epoch = len(order(length, 8, 0, 0))
     for epoch in range(2):
         found = list(islice(batches(task, 8, 0, epoch * per_epoch), per_epoch))
-        assert {index for batch in found for index, _ in batch} == set(range(length))
-        assert all(len({index for index, _ in batch}) == min(8, length) for batch in found)
-        chance = {index: value for batch in found for index, value in batch}
+        assert {index for batch in found for index, _ in batch.examples} == set(range(length))
+        assert all(len({index for index, _ in batch.examples}) == min(8, length) for batch in found)
+        assert all(batch.indices == [index for index, _ in batch.examples] for batch in found)
+        chance = {index: value for batch in found for index, value in batch.examples}
         expected = {i: generator(0, "example", epoch, i).random() for i in range(length)}
         assert chance == expected  # whatever the batch and whatever was drawn before
 
@@ -85,14 +89,25 @@ def test_going_on_makes_no_example_of_an_earlier_window() -> None:
     assert len(task.made) == 8 * WINDOW
 
 
+def test_examples_of_a_subset_keep_their_numbers_and_their_chance() -> None:
+    chosen = np.array([2, 3, 5, 7, 11, 13, 17, 19])
+    found = list(islice(batches(Subset(Drawn(20), chosen), 4, 1), 2))
+    assert {index for batch in found for index in batch.indices} == set(chosen.tolist())
+    for index, example in [pair for batch in found for pair in zip(*batch, strict=True)]:
+        assert example == (index, generator(1, "example", 0, index).random())
+
+
 def test_examples_of_like_size_share_a_batch() -> None:
     def spread(task: Drawn) -> float:
         found = list(islice(batches(task, 8, 0), WINDOW))
-        return float(np.mean([np.ptp([100 * value for _, value in batch]) for batch in found]))
+        return float(np.mean([np.ptp([100 * value for _, value in batch.examples]) for batch in found]))
 
     assert spread(Drawn(8 * WINDOW * 2)) < 10 < 60 < spread(Drawn(8 * WINDOW * 2, sizes=False))
 
 
 def test_batches_of_a_window_are_not_in_the_order_of_their_sizes() -> None:
-    means = [np.mean([value for _, value in batch]) for batch in islice(batches(Drawn(8 * WINDOW * 2), 8, 0), WINDOW)]
+    means = [
+        np.mean([value for _, value in batch.examples])
+        for batch in islice(batches(Drawn(8 * WINDOW * 2), 8, 0), WINDOW)
+    ]
     assert abs(np.corrcoef(means, np.arange(WINDOW))[0, 1]) < 0.6

@@ -101,7 +101,7 @@ def test_the_record_counts_steps_examples_and_operations(tmp_path: Path) -> None
     step = objectives.fields({**STEP, "objective": "ict"})
     task, model = objectives.load("ict")(step, small_store.random_store()), encoder()
     made = itertools.islice(loop.batches(task, 8, 0), 7)
-    assert trained.operations == pytest.approx(sum(task.operations(model, task.collate(batch)) for batch in made))
+    assert trained.operations == pytest.approx(sum(task.operations(model, task.collate(batch.examples)) for batch in made))
 
 
 def test_matrices_decay_and_vectors_do_not() -> None:

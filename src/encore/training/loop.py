@@ -77,7 +77,7 @@ def train(
     done, best = _restore(checkpoint.load(state, run), model, optimiser)
     progress, saved_at = Progress(done.steps, total), time.monotonic()
 
-    for now, examples in zip(range(done.steps, total), batches(task, step.batch, seed, done.steps), strict=False):
+    for now, (_, examples) in zip(range(done.steps, total), batches(task, step.batch, seed, done.steps), strict=False):
         arrays = task.collate(examples)
         torch.manual_seed(number(seed, "step", now))  # dropout: a function of the step, so there is no state to save
         with machine.precision(numerics, device):

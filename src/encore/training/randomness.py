@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 WINDOW = (
     16  # batches whose examples are sorted by size together: long enough to save padding, short enough to stay random
 )
+
+
+class Batch(NamedTuple):
+    """The examples of a step, and their numbers in the task."""
+
+    indices: list[int]
+    examples: list[Any]
 
 
 def number(seed: int, *key: str | int) -> int:
@@ -42,12 +49,13 @@ def order(length: int, batch: int, seed: int, epoch: int) -> np.ndarray:
     return np.resize(permutation, (rows, batch))
 
 
-def batches(task: Task, batch: int, seed: int, start: int = 0) -> Iterator[list[Any]]:
-    """The endless sequence of batches (lists of examples) from batch number ``start`` on, epoch after epoch."""
+def batches(task: Task, batch: int, seed: int, start: int = 0) -> Iterator[Batch]:
+    """The endless sequence of batches from batch number ``start`` on, epoch after epoch."""
+    indices = task.indices()
     per_epoch = len(order(len(task), batch, seed, 0))
     epoch, skip = divmod(start, per_epoch)
     while True:
-        rows = order(len(task), batch, seed, epoch)
+        rows = indices[order(len(task), batch, seed, epoch)]
         for first, last in _windows(per_epoch):
             if skip < last:
                 yield from _window(task, rows[first:last], seed, epoch, first)[max(skip - first, 0) :]
@@ -61,10 +69,10 @@ def _windows(rows: int) -> Iterator[tuple[int, int]]:
     yield rows - 1, rows
 
 
-def _window(task: Task, rows: np.ndarray, seed: int, epoch: int, first: int) -> list[list[Any]]:
+def _window(task: Task, rows: np.ndarray, seed: int, epoch: int, first: int) -> list[Batch]:
     """The examples of consecutive batches, dealt anew so that those of like size share one; then shuffled."""
-    examples = [task.example(int(index), generator(seed, "example", epoch, int(index))) for index in rows.ravel()]
-    by_size = sorted(examples, key=task.size)
+    made = [(index, task.example(index, generator(seed, "example", epoch, index))) for index in rows.ravel().tolist()]
+    made.sort(key=lambda pair: task.size(pair[1]))
     size = rows.shape[1]
-    dealt = [by_size[place : place + size] for place in range(0, len(by_size), size)]
+    dealt = [Batch(*map(list, zip(*made[place : place + size], strict=True))) for place in range(0, len(made), size)]
     return [dealt[place] for place in generator(seed, "window", epoch, first).permutation(len(dealt))]

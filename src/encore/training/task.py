@@ -39,6 +39,10 @@ class Task(ABC):
     def __len__(self) -> int:
         """Examples in one epoch."""
 
+    def indices(self) -> np.ndarray:
+        """The numbers of the examples in ascending order, as ``example`` takes them: all, unless this is a part."""
+        return np.arange(len(self))
+
     @abstractmethod
     def example(self, index: int, rng: np.random.Generator) -> Any:
         """One example; all chance comes from ``rng``, which depends on (seed, epoch, index) alone."""
@@ -88,3 +92,41 @@ def weighted(terms: dict[str, Tensor], weights: dict[str, float]) -> Tensor:
     """The weighted sum of terms, in the order of the weights."""
     total: Tensor = sum(weight * terms[name] for name, weight in weights.items() if name in terms)  # type: ignore[assignment]
     return total
+
+
+class Subset(Task):
+    """Some examples of a task. They keep their numbers, and with these the chance that belongs to them."""
+
+    def __init__(self, task: Task, indices: np.ndarray) -> None:
+        self.task = task
+        self._indices = indices
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    def indices(self) -> np.ndarray:
+        return self._indices
+
+    def example(self, index: int, rng: np.random.Generator) -> Any:
+        return self.task.example(index, rng)
+
+    def size(self, example: Any) -> int:
+        return self.task.size(example)
+
+    def collate(self, examples: list[Any]) -> Arrays:
+        return self.task.collate(examples)
+
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+        return self.task.forward(encoder, heads, batch)
+
+    def contrast(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+        return self.task.contrast(rows)
+
+    def weights(self, progress: float) -> dict[str, float]:
+        return self.task.weights(progress)
+
+    def counts(self, batch: Arrays) -> dict[str, int]:
+        return self.task.counts(batch)
+
+    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+        return self.task.operations(encoder, batch)
