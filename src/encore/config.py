@@ -36,6 +36,9 @@ class Backbone(Strict):
     )
     similarity: Literal["dot", "cosine"] = "dot"
     head: Positive | None = Field(None, description="dimension of a linear head on the pooled vector; none without")
+    towers: Literal["tied", "untied"] = Field(
+        "tied", description="one encoder for queries and passages, or two that start as one"
+    )
     source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
 
 
@@ -87,6 +90,9 @@ class FinetuneStep(Step):
     exclude_judged: bool = Field(True, description="a judged document is never a negative")
     start: Literal["parent", "pretrained"] = Field(
         "parent", description="whose weights: the parent's, or its last pre-trained ancestor's"
+    )
+    projector: Literal["none", "linear", "nonlinear"] = Field(
+        "none", description="a map on the pooled vector, the pre-trained one where there is one; part of the model"
     )
     validate_every: Positive | None = Field(
         None, description="steps between validations; the best model is kept. Without: the last one"

@@ -9,11 +9,11 @@ from encore.config import Backbone, FinetuneStep, Step, Strict
 STEP = {"epochs": None, "steps_per_epoch": None, "steps": None, "warmup": 0.1, "schedule": "linear"}
 STEP |= {"weight_decay": 0.0, "clip": 1.0, "query_length": 64}
 FINETUNE = STEP | {"loss": "contrastive", "temperature": 1.0, "queries": None, "sample": 0, "depth": 200, "keep": 30}
-FINETUNE |= {"per_query": 7, "exclude_judged": True, "start": "parent", "validate_every": None}
-FINETUNE |= {"validation_queries": 400, "validation_pool": 2000}
+FINETUNE |= {"per_query": 7, "exclude_judged": True, "start": "parent", "projector": "none"}
+FINETUNE |= {"validate_every": None, "validation_queries": 400, "validation_pool": 2000}
 BACKBONE = {"checkpoint": None, "collection": None, "vocabulary": None, "layers": 12, "hidden": 768, "heads": 12}
 BACKBONE |= {"intermediate": 3072, "max_length": 512, "dropout": 0.1, "pooling": "cls", "similarity": "dot"}
-BACKBONE |= {"head": None}
+BACKBONE |= {"head": None, "towers": "tied"}
 
 
 @pytest.mark.parametrize(("model", "recorded"), [(Step, STEP), (FinetuneStep, FINETUNE), (Backbone, BACKBONE)])
