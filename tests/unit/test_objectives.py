@@ -32,7 +32,7 @@ def test_an_unknown_objective_names_the_nearest() -> None:
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"temprature": 1.0}, "temprature"), ({"temperature": -1}, "temperature"), ({"towers": "free"}, "towers")],
+    [({"temprature": 1.0}, "temprature"), ({"temperature": -1}, "temperature"), ({"titles": "free"}, "titles")],
 )
 def test_wrong_fields_are_refused_with_their_name(change: dict[str, Any], message: str) -> None:
     with pytest.raises(EncoreError, match=message):
@@ -48,7 +48,7 @@ def test_importing_the_objectives_does_not_import_torch() -> None:
     ("name", "expected"),
     [
         ("mlm", {"mask_ratio": 0.15, "whole_word": False}),
-        ("ict", {"keep_sentence": 0.0, "temperature": 1.0, "titles": True, "towers": "tied"}),
+        ("ict", {"keep_sentence": 0.0, "temperature": 1.0, "titles": True}),
         ("bow", {"mask_ratio": 0.3, "whole_word": True, "reading": "code", "weight_schedule": "constant"}),
         ("costa", {"spans": 5, "temperature": 0.1, "gwc_weight": 0.1, "projector": "nonlinear", "shortest": 64}),
     ],

@@ -139,6 +139,11 @@ class Encoder(nn.Module):
         return self.shape.dimension
 
     @property
+    def query_tower(self) -> Encoder:
+        """What embeds queries: the encoder itself, unless it has a second tower for them."""
+        return self
+
+    @property
     def word_embeddings(self) -> Tensor:
         """[V, H], which prediction heads share."""
         return self.embeddings.word_embeddings.weight

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -29,7 +29,6 @@ class PairFields(PretrainStep):
     """Fields of every two-tower objective."""
 
     temperature: float = Field(1.0, gt=0, description="scores are divided by it")
-    towers: Literal["tied"] = Field("tied", description="one encoder for queries and documents")
     titles: bool = Field(True, description="documents read `title [SEP] passage` where articles have titles")
 
 
@@ -101,7 +100,8 @@ class Pairs(Objective[F]):
         import torch
 
         parts = range(sum(name.startswith("query_ids_") for name in batch))
-        queries = torch.cat([encoder.embed(batch[f"query_ids_{i}"], batch[f"query_mask_{i}"]) for i in parts])
+        tower = encoder.query_tower
+        queries = torch.cat([tower.embed(batch[f"query_ids_{i}"], batch[f"query_mask_{i}"]) for i in parts])
         documents = encoder.embed(batch["document_ids"], batch["document_mask"])
         return Pass({}, {"queries": queries, "documents": documents, "kind": batch["kind"]})
 
