@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from encore import budget, cli_support, project
+from encore import budget, cli_support, ledger, project
+from encore.catalogue import nearest
 from encore.errors import EncoreError
 from encore.plan import Plan
 from encore.provenance import audit
@@ -26,6 +27,8 @@ def main() -> None:
     table.add_argument("table", nargs="?", default="table1")
     spending = _command(commands, "budget", show_budget, "print the operations that each row of a table spent")
     spending.add_argument("table", nargs="?", default="table1")
+    sourced = _command(commands, "ledger", show_ledger, "print where the values of steps and objectives come from")
+    sourced.add_argument("--paper", help="one paper's ledger: a folder of config/papers")
     _command(commands, "schema", show_schema, "print the JSON schema of a run's configuration")
     arguments = parser.parse_args()
     cli_support.run(lambda: arguments.answer(arguments))
@@ -80,6 +83,17 @@ def show_budget(arguments: argparse.Namespace) -> int:
     for complaint in wrong:
         print(f"unfair: {complaint}")
     return 1 if wrong else 0
+
+
+def show_ledger(arguments: argparse.Namespace) -> int:
+    """A line for each value: what it is, where it stands, why; checked first."""
+    ledger.check(_plan(arguments).catalogue, project.CATALOGUE)
+    entries = ledger.read(project.CATALOGUE)
+    papers = {entry.paper for entry in entries}
+    if arguments.paper and arguments.paper not in papers:
+        raise EncoreError(f"there is no ledger of {arguments.paper!r}{nearest(arguments.paper, papers)}")
+    print(ledger.table([entry for entry in entries if arguments.paper in (None, entry.paper)]))
+    return 0
 
 
 def show_schema(arguments: argparse.Namespace) -> int:

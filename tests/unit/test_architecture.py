@@ -20,7 +20,7 @@ LAYERS = [
     {"retrieval"},
     {"evaluation"},
     {"reporting"},
-    {"resolution", "plan", "tables", "targets", "budget", "provenance.audit"},
+    {"resolution", "plan", "tables", "targets", "budget", "ledger", "provenance.audit"},
     {"project", "tuning"},
     {"cli"},
 ]

@@ -1,34 +1,204 @@
-"""A choice that no paper states is written down, and what is written down is what runs."""
+"""Nothing runs without a source, and what a ledger says is what runs."""
 
+import dataclasses
+import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 import yaml
 
-CONFIG = Path(__file__).parents[2] / "config"
-ENTRIES = [
-    (path, entry) for path in sorted(CONFIG.glob("papers/*/ledger.yaml")) for entry in yaml.safe_load(path.read_text())
-]
+from encore import ledger, project
+from encore.catalogue import read_catalogue
+from encore.errors import EncoreError
+
+ROOT = Path(__file__).parents[2]
+CONFIG = ROOT / "config"
+ENTRIES = ledger.read(CONFIG)
+HALVES = {"kind": "pretrain", "objective": "mlm", "collection": "wikipedia", "steps": 7, "batch": 2, "length": 9}
 
 
-def stands(field):
-    """The value at ``file.path.in.it``."""
-    file, *keys = field.split(".")
-    value = yaml.safe_load((CONFIG / f"{file}.yaml").read_text())
-    for key in keys:
-        value = value[key]
-    return value
+def catalogue():
+    return read_catalogue(CONFIG, project.read_step, project.read_dataset)
 
 
-@pytest.mark.parametrize("entry", [entry for _, entry in ENTRIES], ids=lambda entry: entry["field"])
+@pytest.fixture
+def papers(tmp_path):
+    """A copy of the ledgers, to be changed."""
+    for path in CONFIG.glob("papers/*/ledger.yaml"):
+        target = tmp_path / path.relative_to(CONFIG)
+        target.parent.mkdir(parents=True)
+        shutil.copy(path, target)
+    return tmp_path
+
+
+def change(folder, paper, edit):
+    """Edit the entries of one ledger."""
+    path = folder / f"papers/{paper}/ledger.yaml"
+    entries = yaml.safe_load(path.read_text())
+    edit(entries)
+    path.write_text(yaml.safe_dump(entries))
+
+
+def entry(entries, field):
+    (found,) = (each for each in entries if each["field"] == field)
+    return found
+
+
+def refusal(folder, standing=None):
+    with pytest.raises(EncoreError) as refused:
+        ledger.check(standing or catalogue(), folder)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def test_the_shipped_configuration_has_a_source_for_everything():
+    ledger.check(catalogue(), CONFIG)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.field)
 def test_the_ledger_says_what_stands_in_the_configuration(entry):
-    assert set(entry) == {"field", "value", "from", "why"}
-    assert entry["from"] in ("paper", "code", "inferred", "ours")
-    assert entry["why"].endswith(".")
-    assert stands(entry["field"]) == entry["value"]
+    """Read here without the code under test: the files as they are, and the defaults of the classes."""
+    for name in entry.names:
+        kind, owner, *keys = name.split(".")
+        if kind == "config":
+            value = yaml.safe_load((CONFIG / "config.yaml").read_text())[owner]
+            for key in keys:
+                value = value[key]
+            assert value == entry.value
+            continue
+        stands = {"steps": step_says, "objectives": objective_says}.get(kind, file_says)
+        owners = [owner] if owner != "*" else [each for each in steps() if keys[0] in fields(each)]
+        assert owners
+        assert {str(stands(kind, each, keys[0])) for each in owners} == {str(entry.value)}
 
 
-def test_no_field_has_two_entries():
-    fields = [entry["field"] for _, entry in ENTRIES]
-    assert len(fields) > 10
-    assert len(set(fields)) == len(fields)
+def steps():
+    return yaml.safe_load((CONFIG / "steps.yaml").read_text())
+
+
+def fields(step):
+    return type(project.read_step(steps()[step])).model_fields
+
+
+def step_says(kind, owner, key):
+    written = steps()[owner]
+    return written[key] if key in written else plain(fields(owner)[key].default)
+
+
+def objective_says(kind, owner, key):
+    step = next(name for name, written in steps().items() if written.get("objective") == owner)
+    return plain(fields(step)[key].default)
+
+
+def file_says(kind, owner, key):
+    return yaml.safe_load((CONFIG / f"{kind}.yaml").read_text())[owner][key]
+
+
+def plain(value):
+    return list(value) if isinstance(value, tuple) else value
+
+
+def test_every_paper_has_a_ledger_and_its_reasons_are_sentences():
+    assert {entry.paper for entry in ENTRIES} >= {"bow", "costa", "encore", "tct_colbert", "two_tower"}
+    assert [entry.field for entry in ENTRIES if not entry.why.endswith(".")] == []
+    assert {entry.origin for entry in ENTRIES} == {"paper", "code", "inferred", "ours"}
+
+
+@pytest.mark.parametrize(
+    ("paper", "field", "missing"),
+    [
+        (
+            "costa",
+            "steps.costa.epochs",
+            "step 'costa' in config/steps.yaml: no ledger says where epochs=6.0 comes from",
+        ),
+        ("costa", "objectives.costa.temperature", "objective 'costa': no ledger says where temperature=0.1 comes from"),
+        ("encore", "steps.*.clip", "step 'mlm' in config/steps.yaml: no ledger says where clip=1.0 comes from"),
+    ],
+)
+def test_a_removed_entry_is_missed(papers, paper, field, missing):
+    change(papers, paper, lambda entries: entries.remove(entry(entries, field)))
+    said = refusal(papers)
+    assert said.startswith(missing)
+    assert "config/papers/<paper>/ledger.yaml" in said
+
+
+@pytest.mark.parametrize(
+    ("change_of", "says"),
+    [
+        ({"value": 0.2}, "objectives.costa.temperature is 0.2 there and 0.1 in the configuration"),
+        ({"place": ""}, "objectives.costa.temperature: says `from: paper` and no place; add `place:`"),
+        ({"why": " "}, "objectives.costa.temperature: has no reason; add `why:`"),
+        (
+            {"from": "hearsay"},
+            "objectives.costa.temperature.from: input should be 'paper', 'code', 'inferred' or 'ours'",
+        ),
+        (
+            {"field": "objectives.costa.temprature"},
+            "objectives.costa.temprature is not in the configuration; did you mean",
+        ),
+        (
+            {"field": "objectives.costa.spans"},
+            "objectives.costa.spans has two entries, in the ledger of costa; keep one",
+        ),
+        ({"page": 7}, "objectives.costa.temperature.page: unknown key"),
+    ],
+)
+def test_a_wrong_entry_is_refused_with_its_ledger_and_field(papers, change_of, says):
+    change(papers, "costa", lambda entries: entry(entries, "objectives.costa.temperature").update(change_of))
+    said = refusal(papers)
+    assert says in said
+    assert said.startswith("config/papers/costa/ledger.yaml: ") or "field" in change_of
+
+
+def test_a_changed_value_of_the_configuration_is_refused():
+    standing = catalogue()
+    standing.steps["costa"] |= {"epochs": 7}
+    assert "steps.costa.epochs is 6 there and 7.0 in the configuration" in refusal(CONFIG, standing)
+
+
+@pytest.mark.parametrize(
+    ("source", "mend"), [("", "begin the `source:` of it with `ours;`"), ("A paper", "add an entry")]
+)
+def test_a_new_step_needs_a_source(source, mend):
+    assert mend in refusal(CONFIG, with_step({**HALVES, "learning_rate": 1.0, "source": source}))
+
+
+def test_a_step_of_ones_own_vouches_for_itself():
+    ledger.check(with_step({**HALVES, "learning_rate": 1.0, "source": "ours; to be tried"}), CONFIG)
+
+
+def with_step(step):
+    standing = catalogue()
+    return dataclasses.replace(standing, steps={**standing.steps, "halves": step})
+
+
+def test_braces_stand_for_each_of_their_names():
+    shared = ledger.Entry(field="steps.{ae,ar}.{batch,steps}", value=1, why="A test.", paper="bow", **{"from": "ours"})
+    assert shared.names == ["steps.ae.batch", "steps.ae.steps", "steps.ar.batch", "steps.ar.steps"]
+
+
+def test_the_check_takes_no_time_worth_mention():
+    standing = catalogue()
+    ledger.check(standing, CONFIG)
+    times = []
+    for _ in range(3):
+        start = time.process_time()
+        ledger.check(standing, CONFIG)
+        times.append(time.process_time() - start)
+    assert min(times) < 0.1
+
+
+def test_the_command_prints_a_paper_s_ledger():
+    command = [sys.executable, "-m", "encore.cli", "ledger", "--paper"]
+    shown = subprocess.run([*command, "costa"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    header, *lines = shown.splitlines()
+    assert header.split() == ["field", "value", "from", "place", "why"]
+    assert len(lines) == len([each for each in ENTRIES if each.paper == "costa"])
+    assert any(line.split()[:3] == ["objectives.costa.temperature", "0.1", "paper"] for line in lines)
+    refused = subprocess.run([*command, "csta"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert refused.returncode == 1
+    assert "did you mean costa?" in refused.stderr + refused.stdout

@@ -1,7 +1,8 @@
 """The plan derived from the configuration, and the few functions of wildcards that rules need. No torch here."""
 
+from encore import ledger
 from encore.errors import EncoreError
-from encore.project import load_plan
+from encore.project import CATALOGUE, load_plan
 from encore.storage import canonical
 from encore.tables import table_plan, table_scores, write_plans
 from encore.targets import everything_declared
@@ -20,6 +21,8 @@ RUN_FILE = Path(workflow.configfiles[-1])
 try:
     PLAN = load_plan(RUN_FILE, config)
     TARGETS = everything_declared(PLAN)
+    if workflow.is_main_process:
+        ledger.check(PLAN.catalogue, CATALOGUE)
     write_plans(PLAN)
 except EncoreError as error:
     refuse(error)
