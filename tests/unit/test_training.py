@@ -25,8 +25,10 @@ from encore.modeling.encoder import Encoder
 from encore.modeling.heads import initialise
 from encore.modeling.shape import Shape
 from encore.training import checkpoint, loop, machine
-from encore.training.loop import Trained, train
+from encore.training.loop import train
+from encore.training.optimiser import AdamW
 from encore.training.progress import Point, write_curve
+from encore.training.record import Trained
 from encore.training.task import Pass, Task
 
 NUMERICS = {"precision": "fp32", "threads": 1}
@@ -101,17 +103,40 @@ def test_the_record_counts_steps_examples_and_operations(tmp_path: Path) -> None
     step = objectives.fields({**STEP, "objective": "ict"})
     task, model = objectives.load("ict")(step, small_store.random_store()), encoder()
     made = itertools.islice(loop.batches(task, 8, 0), 7)
-    assert trained.operations == pytest.approx(sum(task.operations(model, task.collate(batch.examples)) for batch in made))
+    assert trained.operations == pytest.approx(
+        sum(task.operations(model, task.collate(batch.examples)) for batch in made)
+    )
 
 
 def test_matrices_decay_and_vectors_do_not() -> None:
     model = encoder()
-    decayed, free = loop._optimiser(model, step_of(weight_decay=0.01)).param_groups
-    assert (decayed["weight_decay"], free["weight_decay"]) == (0.01, 0)
-    vectors = {name for name, _ in model.named_parameters() if name.endswith("bias") or "LayerNorm" in name}
-    named = {id(parameter): name for name, parameter in model.named_parameters()}
-    assert {named[id(parameter)] for parameter in free["params"]} == vectors
-    assert {named[id(parameter)] for parameter in decayed["params"]} == set(named.values()) - vectors
+    decay = {name: AdamW(model, 0.01).decay(name) for name, _ in model.named_parameters()}
+    vectors = {name for name in decay if name.endswith("bias") or "LayerNorm" in name}
+    assert decay == {name: 0.0 if name in vectors else 0.01 for name in decay}
+
+
+def test_the_optimiser_takes_the_steps_of_torchs() -> None:
+    ours, theirs = encoder(), encoder()
+    own = AdamW(ours, 0.01)
+    groups = [
+        {"params": [p for p in theirs.parameters() if p.ndim > 1], "weight_decay": 0.01},
+        {"params": [p for p in theirs.parameters() if p.ndim <= 1], "weight_decay": 0.0},
+    ]
+    reference = torch.optim.AdamW(groups, lr=0.1, fused=True)
+    for number in range(5):
+        for parameters in (ours.parameters(), theirs.parameters()):
+            torch.manual_seed(number)
+            for parameter in parameters:
+                parameter.grad = torch.randn_like(parameter)
+        own.step(0.1)
+        reference.step()
+    assert equal(ours.state_dict(), theirs.state_dict())
+
+
+def test_training_does_not_import_torchs_compiler() -> None:
+    code = "import sys, torch, encore.training.loop as l; m = torch.nn.Linear(2, 2); o = l.AdamW(m, 0.1); o.step(0.1)"
+    code += "; m(torch.ones(1, 2)).sum().backward(); o.step(0.1); print('torch._dynamo' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
 # Resuming

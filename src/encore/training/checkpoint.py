@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import math
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,25 @@ from encore.errors import EncoreError
 from encore.storage import write_bytes
 
 KEPT = 2
+
+
+class Due:
+    """When a checkpoint is due: some seconds after the last one, and at multiples of a number of steps, if given."""
+
+    def __init__(self, seconds: float, steps: int | None = None) -> None:
+        self.seconds, self.steps = seconds, steps
+        self.last = time.monotonic()
+
+    def __call__(self, step: int) -> bool:
+        """Whether one is due after this step; the next one's time then counts from here."""
+        now = time.monotonic()
+        if now - self.last < self.seconds and not (self.steps and step % self.steps == 0):
+            return False
+        self.last = now
+        return True
+
+
+NEVER = Due(math.inf)
 
 
 def save(folder: Path, run: str, step: int, content: dict[str, Any]) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,34 +15,20 @@ from encore.config import Step
 from encore.errors import EncoreError
 from encore.modeling.encoder import Encoder
 from encore.storage import digest
-from encore.training import checkpoint, machine
-from encore.training.progress import ROWS, Point, Progress
-from encore.training.randomness import batches, number
+from encore.training import checkpoint, gradients, held_out, machine
+from encore.training.gradients import Models
+from encore.training.memory import MicroBatch
+from encore.training.optimiser import AdamW
+from encore.training.progress import Point, Progress, spelled
+from encore.training.randomness import Batch, batches
+from encore.training.ranks import Ranks, joined
+from encore.training.record import Trained
 from encore.training.schedule import rate, total_steps
-from encore.training.task import Arrays, Task
+from encore.training.task import Task
 
 Validate = Callable[[Encoder, int], float]
 Weights = dict[str, Tensor]
-
-
-@dataclass
-class Trained:
-    """What a training did; the encoder and the heads that were given hold its weights."""
-
-    steps: int = 0
-    examples: int = 0
-    operations: float = 0.0
-    losses: list[Point] = field(default_factory=list)
-    validations: list[tuple[int, float]] = field(default_factory=list)
-    best_step: int | None = None
-
-    def count(self, values: dict[str, float], examples: int, operations: float, total: int) -> None:
-        """Note one more step; about ``ROWS`` of the ``total`` steps leave a point of the curve."""
-        self.steps += 1
-        self.examples += examples
-        self.operations += operations
-        if self.steps % math.ceil(total / ROWS) == 0 or self.steps in (1, total):
-            self.losses.append(Point(self.steps, values))
+NAMED = 8  # examples of a batch that an error names
 
 
 def train(
@@ -57,46 +42,61 @@ def train(
     validate: Validate | None = None,
     validate_every: int | None = None,
     checkpoint_seconds: float = 120.0,
+    checkpoint_steps: int | None = None,
+    watched: Task | None = None,
 ) -> Trained:
     """Minimise the task's loss; an interrupted training goes on from ``state`` and, on CPU, ends with the same bytes.
 
+    Under torchrun all processes train together, and the first alone prints, validates and saves. The weights are then
+    those of one process but for rounding: in other bytes.
+
     Args:
         state: the folder of checkpoints; left for the caller to remove once the result is safe.
-        numerics: ``precision`` (fp32 or bf16) and ``threads``.
+        numerics: ``precision`` (fp32 or bf16), ``threads``, and ``micro_batch``, the examples that go through the
+            models at once (without it, a process's share of the batch). Less where memory runs out.
         validate: scores the encoder (the more the better) every ``validate_every`` steps and at the end; the result is
             the weights with the best score, the earliest among equals. Without it, the last weights.
+        checkpoint_seconds, checkpoint_steps: a checkpoint is due after so much time, and at multiples of so many steps.
+        watched: examples that are held out: their losses are measured about ten times and change nothing.
 
     Raises:
-        EncoreError: the loss is not finite, or ``state`` belongs to another training.
+        EncoreError: the loss is not finite, one example alone is too large for memory, there are more processes than
+            examples in a batch, or ``state`` belongs to another training.
     """
     device = machine.prepare(numerics)
     model = nn.ModuleDict({"encoder": encoder, "heads": heads}).to(device).train()
-    optimiser = _optimiser(model, step)
+    models, optimiser = Models(task, encoder, heads, device, numerics), AdamW(model, step.weight_decay)
     total = total_steps(step, len(task))
     run = digest([type(task).__name__, step.model_dump(), len(task), seed, numerics])
     done, best = _restore(checkpoint.load(state, run), model, optimiser)
-    progress, saved_at = Progress(done.steps, total), time.monotonic()
 
-    for now, (_, examples) in zip(range(done.steps, total), batches(task, step.batch, seed, done.steps), strict=False):
-        arrays = task.collate(examples)
-        torch.manual_seed(number(seed, "step", now))  # dropout: a function of the step, so there is no state to save
-        with machine.precision(numerics, device):
-            terms = task.loss(encoder, heads, _on_device(arrays, device), now / total)
-        optimiser.zero_grad(set_to_none=True)
-        terms["loss"].backward()
-        norm = nn.utils.clip_grad_norm_(model.parameters(), step.clip)
-        values = _finite(terms, norm, now + 1)
-        for group in optimiser.param_groups:
-            group["lr"] = rate(step, now, total)
-        optimiser.step()
+    with joined(device) as ranks:
+        micro_batch = MicroBatch(done.micro_batch or _at_once(step, len(task), numerics, ranks), says=ranks.lead)
+        progress = Progress(done.steps, total, says=ranks.lead)
+        due = checkpoint.Due(checkpoint_seconds, checkpoint_steps) if ranks.lead else checkpoint.NEVER
+        if not ranks.lead:
+            watched = validate = None
+        if watched and not done.held_out:
+            _watch(watched, models, step, micro_batch, done)
 
-        done.count(values, len(examples), task.operations(encoder, arrays), total)
-        progress.step(done.steps, values, len(examples))
-        if validate and (done.steps == total or (validate_every and done.steps % validate_every == 0)):
-            best = _validate(validate, encoder, model, done, best)
-        if time.monotonic() - saved_at >= checkpoint_seconds:
-            checkpoint.save(state, run, done.steps, _content(done, best, model, optimiser))
-            saved_at = time.monotonic()
+        for now, batch in zip(range(done.steps, total), batches(task, step.batch, seed, done.steps), strict=False):
+            weights = task.weights(now / total)
+            terms, operations = micro_batch.fit(
+                partial(_gradients, models, optimiser, batch.examples, weights, ranks, (seed, "step", now))
+            )
+            norm = nn.utils.clip_grad_norm_(model.parameters(), step.clip)
+            values = _finite(terms, norm, now + 1, batch)
+            optimiser.step(rate(step, now, total))
+
+            done.count(values, len(batch.examples), operations, total)
+            done.micro_batch = micro_batch.size
+            progress.step(done.steps, values, len(batch.examples))
+            if watched and held_out.is_due(done.steps, total):
+                _watch(watched, models, step, micro_batch, done)
+            if validate and (done.steps == total or (validate_every and done.steps % validate_every == 0)):
+                best = _validate(validate, encoder, model, done, best)
+            if due(done.steps):
+                checkpoint.save(state, run, done.steps, _content(done, best, model, optimiser))
 
     if best is not None:
         model.load_state_dict(best)
@@ -104,31 +104,62 @@ def train(
     return done
 
 
-def _optimiser(model: nn.Module, step: Step) -> torch.optim.AdamW:
-    """AdamW; matrices decay, biases and LayerNorm's vectors do not."""
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    groups = [
-        {"params": [parameter for parameter in parameters if parameter.ndim > 1], "weight_decay": step.weight_decay},
-        {"params": [parameter for parameter in parameters if parameter.ndim <= 1], "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(groups, lr=step.learning_rate, fused=True)
+def _at_once(step: Step, examples: int, numerics: dict[str, Any], ranks: Ranks) -> int:
+    """Examples that go through the models at once, to begin with."""
+    batch = min(step.batch, examples)
+    if batch < ranks.size:
+        raise EncoreError(f"a batch of {batch} examples cannot be shared by {ranks.size} processes; start fewer")
+    share = math.ceil(batch / ranks.size)
+    return min(numerics.get("micro_batch") or share, share)
 
 
-def _on_device(arrays: Arrays, device: torch.device) -> dict[str, Tensor]:
-    return {name: torch.from_numpy(array).to(device, non_blocking=True) for name, array in arrays.items()}
+def _gradients(
+    models: Models,
+    optimiser: AdamW,
+    examples: list[Any],
+    weights: dict[str, float],
+    ranks: Ranks,
+    key: tuple[int, str, int],
+    micro_batch: int,
+) -> tuple[dict[str, Tensor], float]:
+    """The batch's gradient in place of the last one's; its terms, and the operations of all processes."""
+    optimiser.zero_grad()
+    made = gradients.parts(models.task, examples, micro_batch, ranks, *key)
+    terms = gradients.backward(models, made, weights, ranks)
+    operations = sum(models.task.operations(models.encoder, part.arrays) for part in made)
+    return terms, float(ranks.sum(torch.tensor(operations, dtype=torch.float64)))
 
 
-def _finite(terms: dict[str, Tensor], norm: Tensor, step: int) -> dict[str, float]:
+def _finite(terms: dict[str, Tensor], norm: Tensor, step: int, batch: Batch) -> dict[str, float]:
     """The terms as numbers.
 
     Raises:
         EncoreError: the loss or its gradient is infinite or not a number; the checkpoints stay as they were.
     """
-    values = {name: float(value.detach()) for name, value in terms.items()}
-    if math.isfinite(values["loss"]) and math.isfinite(float(norm)):
+    named = {**terms, "gradient norm": norm}
+    numbers = torch.stack([value.detach().double() for value in named.values()]).tolist()  # one wait for the device
+    values = dict(zip(named, numbers, strict=True))
+    if math.isfinite(values["loss"]) and math.isfinite(values["gradient norm"]):
+        del values["gradient norm"]
         return values
-    shown = ", ".join(f"{name} {value:g}" for name, value in {**values, "gradient norm": float(norm)}.items())
-    raise EncoreError(f"training broke down at step {step} ({shown}); lower the learning rate or raise the temperature")
+    shown = ", ".join(f"{name} {value:g}" for name, value in values.items())
+    some = ", ".join(map(str, batch.indices[:NAMED])) + (", ..." if len(batch.indices) > NAMED else "")
+    raise EncoreError(
+        f"training broke down at step {step} ({shown}) on examples {some} ({len(batch.indices)} in all); "
+        "lower the learning rate or raise the temperature"
+    )
+
+
+def _watch(watched: Task, models: Models, step: Step, micro_batch: MicroBatch, done: Trained) -> None:
+    """Note the losses on examples that are held out."""
+    modules = (models.encoder, models.heads)
+    for module in modules:
+        module.eval()
+    found = micro_batch.fit(partial(held_out.terms, models, watched, step.batch))
+    for module in modules:
+        module.train()
+    done.held_out.append(Point(done.steps, found))
+    print(f"step {done.steps}  held out: {spelled(found)}", flush=True)
 
 
 def _validate(validate: Validate, encoder: Encoder, model: nn.Module, done: Trained, best: Weights | None) -> Weights:
@@ -146,20 +177,16 @@ def _validate(validate: Validate, encoder: Encoder, model: nn.Module, done: Trai
     return {name: value.detach().clone() for name, value in model.state_dict().items()}
 
 
-def _content(done: Trained, best: Weights | None, model: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Any]:
+def _content(done: Trained, best: Weights | None, model: nn.Module, optimiser: AdamW) -> dict[str, Any]:
     """All that a later process needs to go on; chance needs nothing, being a function of the step."""
-    history = {**vars(done), "losses": [tuple(point) for point in done.losses]}
-    return {"done": history, "best": best, "model": model.state_dict(), "optimiser": optimiser.state_dict()}
+    return {"done": done.packed(), "best": best, "model": model.state_dict(), "optimiser": optimiser.state_dict()}
 
 
-def _restore(
-    saved: dict[str, Any] | None, model: nn.Module, optimiser: torch.optim.Optimizer
-) -> tuple[Trained, Weights | None]:
+def _restore(saved: dict[str, Any] | None, model: nn.Module, optimiser: AdamW) -> tuple[Trained, Weights | None]:
     """Put a checkpoint's weights in place; give the history and the best weights so far, both empty without one."""
     if saved is None:
         return Trained(), None
     model.load_state_dict(saved["model"])
     optimiser.load_state_dict(saved["optimiser"])
     print(f"going on after step {saved['step']}", flush=True)
-    history = saved["done"]
-    return Trained(**{**history, "losses": [Point(*point) for point in history["losses"]]}), saved["best"]
+    return Trained.unpacked(saved["done"]), saved["best"]

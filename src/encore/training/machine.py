@@ -9,19 +9,22 @@ import torch
 from torch.utils import deterministic
 
 from encore.errors import EncoreError
+from encore.training import launch
 
 PRECISIONS = ("fp32", "bf16")
 
 
 def prepare(numerics: dict[str, Any]) -> torch.device:
-    """Set torch up as ``numerics`` says (``precision``, ``threads``) and give the device: a GPU where there is one.
+    """Set torch up as ``numerics`` says (``precision``, ``threads``) and give the device: its GPU or the CPU.
 
     On a CPU with a fixed number of threads, equal runs then end with equal bytes.
     """
     if numerics.get("precision", "fp32") not in PRECISIONS:
         raise EncoreError(f"precision {numerics['precision']!r} is unknown; use one of {', '.join(PRECISIONS)}")
     torch.set_num_threads(int(numerics.get("threads", 1)))
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = torch.device("cuda", launch.local_rank()) if torch.cuda.is_available() else torch.device("cpu")
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
     # It does what `use_deterministic_algorithms` does, which first imports torch's compiler for over a second.
     torch.set_deterministic_debug_mode("error" if device.type == "cpu" else "default")
     # It costs time, and nothing here reads unwritten memory.

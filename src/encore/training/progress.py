@@ -26,10 +26,16 @@ def write_curve(path: Path, points: list[Point]) -> None:
     write_text(path, "".join("\t".join(row) + "\n" for row in rows))
 
 
+def spelled(terms: dict[str, float]) -> str:
+    """Terms for people."""
+    return " ".join(f"{name} {value:.4f}" for name, value in terms.items())
+
+
 class Progress:
     """Prints step, loss terms, rate and time left now and then."""
 
-    def __init__(self, start: int, total: int) -> None:
+    def __init__(self, start: int, total: int, says: bool = True) -> None:
+        self.says = says
         self.start, self.total = start, total
         self.began = self.printed = time.monotonic()
         self.examples = 0
@@ -38,13 +44,12 @@ class Progress:
         """Note that ``step`` is done."""
         self.examples += examples
         now = time.monotonic()
-        if now - self.printed < SECONDS and step != self.total:
+        if not self.says or (now - self.printed < SECONDS and step != self.total):
             return
         self.printed = now
         seconds = max(now - self.began, 1e-9)
         left = seconds / (step - self.start) * (self.total - step)
-        losses = " ".join(f"{name} {value:.4f}" for name, value in terms.items())
         print(
-            f"step {step}/{self.total}  {losses}  {self.examples / seconds:.0f} examples/s  {left:.0f} s left",
+            f"step {step}/{self.total}  {spelled(terms)}  {self.examples / seconds:.0f} examples/s  {left:.0f} s left",
             flush=True,
         )

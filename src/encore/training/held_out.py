@@ -1,0 +1,62 @@
+"""Examples that are never trained on: which they are, and the losses on them while others are learned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from encore.training.gradients import Models, measure, parts
+from encore.training.randomness import generator
+from encore.training.ranks import Ranks
+from encore.training.task import Subset, Task
+
+FEWEST = 50  # examples of a task that can spare some
+MOST = 256  # examples held out: enough for a curve
+POINTS = 10  # times that losses are measured, about, besides before the first step
+
+
+def split(task: Task, share: float) -> tuple[Task, Subset | None]:
+    """Part a task into what is trained on and what is held out; nothing is held out of 50 examples or fewer.
+
+    Which examples are held out depends on their numbers alone, so it is the same for every seed.
+    """
+    count = min(max(1, round(share * len(task))), MOST)
+    if share == 0 or len(task) <= FEWEST:
+        return task, None
+    indices = task.indices()
+    chosen = np.zeros(len(indices), dtype=bool)
+    chosen[np.argsort(_scattered(indices), kind="stable")[:count]] = True
+    return Subset(task, indices[~chosen]), Subset(task, indices[chosen])
+
+
+def _scattered(indices: np.ndarray) -> np.ndarray:
+    """A hash of each number: the finalizer of SplitMix64 (Steele et al. 2014)."""
+    value = (indices.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
+
+
+def is_due(step: int, total: int) -> bool:
+    """Whether losses are measured after this many steps of ``total``."""
+    return step in {round(total * point / POINTS) for point in range(POINTS + 1)}
+
+
+def terms(models: Models, task: Task, batch: int, micro_batch: int) -> dict[str, float]:
+    """The mean of the loss and of its terms over all examples of a task.
+
+    The same chance is drawn at every call, whatever the seed, so that only the weights make a difference. A contrast
+    is within batches of ``batch`` examples, of like size as in training; the last one may be smaller.
+    """
+    examples = [task.example(index, generator(0, "held out", index)) for index in task.indices().tolist()]
+    examples.sort(key=task.size)
+    found: dict[str, list[Any]] = {}
+    sizes = []
+    for first in range(0, len(examples), batch):
+        chosen = examples[first : first + batch]
+        made = parts(task, chosen, micro_batch, Ranks(), 0, "held out", first)
+        sizes.append(len(chosen))
+        for name, value in measure(models, made, task.weights(0.0)).items():
+            found.setdefault(name, []).append(float(value))
+    return {name: float(np.average(values, weights=sizes)) for name, values in found.items()}

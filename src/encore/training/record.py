@@ -1,0 +1,44 @@
+"""What a training did, as it goes into checkpoints and results."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from encore.training.progress import ROWS, Point
+
+CURVES = ("losses", "held_out")
+
+
+@dataclass
+class Trained:
+    """What a training did; the encoder and the heads that were given hold its weights.
+
+    ``micro_batch``: examples that went through the models at once in the end, where memory had run out.
+    """
+
+    steps: int = 0
+    examples: int = 0
+    operations: float = 0.0
+    losses: list[Point] = field(default_factory=list)
+    held_out: list[Point] = field(default_factory=list)
+    validations: list[tuple[int, float]] = field(default_factory=list)
+    best_step: int | None = None
+    micro_batch: int | None = None
+
+    def count(self, values: dict[str, float], examples: int, operations: float, total: int) -> None:
+        """Note one more step; about ``ROWS`` of the ``total`` steps leave a point of the curve."""
+        self.steps += 1
+        self.examples += examples
+        self.operations += operations
+        if self.steps % math.ceil(total / ROWS) == 0 or self.steps in (1, total):
+            self.losses.append(Point(self.steps, values))
+
+    def packed(self) -> dict[str, Any]:
+        """All of it in plain types, as a checkpoint holds it."""
+        return {**vars(self), **{name: [tuple(point) for point in getattr(self, name)] for name in CURVES}}
+
+    @classmethod
+    def unpacked(cls, content: dict[str, Any]) -> Trained:
+        return cls(**{**content, **{name: [Point(*point) for point in content[name]] for name in CURVES}})
