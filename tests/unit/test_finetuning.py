@@ -34,6 +34,10 @@ class Lookup(torch.nn.Module):
         self.shape = SimpleNamespace(pad=0, cls=1, sep=2, hidden=dimension, head=None)
         self.dimension = dimension
 
+    @property
+    def query_tower(self):
+        return self
+
     def embed(self, ids, mask):
         weights = mask.double()[..., None]
         return (self.table(ids) * weights).sum(1) / weights.sum(1)

@@ -105,20 +105,24 @@ class Contrastive(Task):
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
         import torch
 
-        queries = encoder.embed(batch["query_ids"], batch["query_mask"])
+        queries = encoder.query_tower.embed(batch["query_ids"], batch["query_mask"])
         parts = [encoder.embed(batch[f"passage_ids_{i}"], batch[f"passage_mask_{i}"]) for i in _parts(batch)]
         vectors = torch.cat(parts)[batch["places"]]
         return Pass({}, {"queries": queries, "vectors": vectors, **{name: batch[name] for name in ROWS}})
 
     def contrast(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
-        """InfoNCE over the batch: each query's first passage against all others that are not relevant for it."""
+        """InfoNCE over the batch: each query's first passage against all others that are not relevant for it.
+
+        Scores are computed in fp32 at least, whatever the encoder ran in: bf16 could not tell close ones apart.
+        """
         import torch
 
+        queries, vectors = (full(rows[name]) for name in ("queries", "vectors"))
         passages, relevant = rows["passages"], rows["relevant"]
         positive = torch.arange(len(passages), device=passages.device) * passages.shape[1]
         ignored = (relevant[:, :, None] == passages.flatten()).any(dim=1)
-        vectors = rows["vectors"].flatten(0, 1)
-        loss = losses.info_nce(rows["queries"], vectors, positive, self.step.temperature, ignored)
+        with torch.autocast(queries.device.type, enabled=False):
+            loss = losses.info_nce(queries, vectors.flatten(0, 1), positive, self.step.temperature, ignored)
         return {"contrast": loss}
 
     def weights(self, progress: float) -> dict[str, float]:
@@ -130,6 +134,13 @@ class Contrastive(Task):
         forward = sum(operations.forward(encoder.shape, *batch[name].shape) for name in names)
         scores = operations.product(len(batch["passages"]), encoder.dimension, batch["passages"].size)
         return operations.TRAINING * (forward + scores)
+
+
+def full(vectors: Tensor) -> Tensor:
+    """Vectors in fp32, or fp64 if they are."""
+    import torch
+
+    return vectors.to(torch.promote_types(vectors.dtype, torch.float32))
 
 
 def _parts(batch: Mapping[str, Any]) -> range:

@@ -13,11 +13,14 @@ from encore.config import FinetuneStep
 from encore.errors import EncoreError
 from encore.finetuning import negatives
 from encore.finetuning.contrastive import Contrastive, training_queries
+from encore.finetuning.projecting import project
 from encore.finetuning.validation import Validation, validation_pool, write_record
 from encore.modeling import folder, vectors
 from encore.tokens import TokenStore
-from encore.training.loop import Trained, train
+from encore.training import launch
+from encore.training.loop import train
 from encore.training.progress import write_curve
+from encore.training.record import Trained
 
 
 def finetune(
@@ -39,13 +42,15 @@ def finetune(
     """
     step = _fields(spec["step"])
     store, judged = TokenStore.open(tokens), Collection(collection)
-    encoder = vectors.load(weights, store)
+    encoder, heads = vectors.load(weights, store), folder.load_heads(weights)
+    project(encoder, step.projector, heads, spec["seed"])
     task = Contrastive(step, training_queries(step, judged, store, negatives.read(mined)), store)
     print(f"{len(task)} training queries", flush=True)
     validate = Validation(step, validation_pool(step, judged, store), store) if step.validate_every else None
     numerics = spec["numerics"]
     done = train(task, encoder, nn.ModuleDict(), step, spec["seed"], state, numerics, validate, step.validate_every)
-    heads = folder.load_heads(weights)
+    if not launch.leads():
+        return done
     folder.save(encoder, heads, output, store.tokenizer_folder, step.length, step.query_length)
     write_curve(output / "losses.tsv", done.losses)
     if done.validations:

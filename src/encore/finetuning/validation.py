@@ -47,7 +47,7 @@ class Validation:
 
     def __call__(self, encoder: Encoder, step: int) -> float:
         passages = vectors.embed(encoder, self.store.passages, self.pool.passages, self.step.length)
-        queries = vectors.embed(encoder, self.store.queries, self.pool.queries, self.step.query_length)
+        queries = vectors.embed(encoder.query_tower, self.store.queries, self.pool.queries, self.step.query_length)
         # Torch's product: its threads are in the spec, NumPy's are not.
         scores = torch.from_numpy(queries) @ torch.from_numpy(passages).T
         return mean_reciprocal_rank(scores.numpy(), self.pool.positive)

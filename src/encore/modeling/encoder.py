@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from encore.errors import EncoreError
 from encore.modeling.packing import Visible, attend, layout
+from encore.modeling.projector import projector
 from encore.modeling.shape import Shape
 
 
@@ -121,9 +122,9 @@ class Stack(nn.Module):
 
 
 class Encoder(nn.Module):
-    """BERT without its pooler, and with the pooling, head and normalisation that make a text's vector.
+    """BERT without its pooler, and with the pooling, projector, head and normalisation that make a text's vector.
 
-    All parameters but ``head.*`` have the names of Hugging Face's ``BertModel``.
+    All parameters but ``projector.*`` and ``head.*`` have the names of Hugging Face's ``BertModel``.
     """
 
     def __init__(self, shape: Shape) -> None:
@@ -131,6 +132,7 @@ class Encoder(nn.Module):
         self.shape = shape
         self.embeddings = Embeddings(shape)
         self.encoder = Stack(shape)
+        self.projector = projector(shape.projector, shape.hidden)
         self.head = nn.Linear(shape.hidden, shape.head) if shape.head else None
 
     @property
@@ -172,8 +174,8 @@ class Encoder(nn.Module):
         return texts.spread(self.encoder(embedded, texts.visible))
 
     def pool(self, hidden: Tensor, ids: Tensor, mask: Tensor | None) -> Tensor:
-        """Vectors [B, D] of texts from their states [B, L, H]: pooling, head, and length 1 if compared by cosine."""
-        pooled = self.pooled(hidden, ids, mask)
+        """Vectors [B, D] of texts from their states [B, L, H]: pooling, projector, head; length 1 for cosine."""
+        pooled: Tensor = self.projector(self.pooled(hidden, ids, mask))
         if self.head is not None:
             pooled = self.head(pooled)
         return F.normalize(pooled, dim=-1) if self.shape.similarity == "cosine" else pooled
@@ -183,7 +185,7 @@ class Encoder(nn.Module):
         return self.pool(self(ids, mask, segments), ids, mask)
 
     def pooled(self, hidden: Tensor, ids: Tensor, mask: Tensor | None) -> Tensor:
-        """The pooling alone, without head and normalisation: [B, H]."""
+        """The pooling alone, without what comes behind it: [B, H]."""
         if self.shape.pooling == "cls":
             return hidden[:, 0]
         if self.shape.pooling == "content":

@@ -2,7 +2,7 @@
 
 Beside those a folder holds ``encoder.json`` (the shape, and the lengths that the model was trained with) and, after
 pre-training, ``heads.safetensors``: the modules trained beside the encoder, BERT's vocabulary head under its usual name
-``cls.predictions``.
+``cls.predictions``. Of two towers the folder is that of passages, and holds that of queries as a complete folder in it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ from torch import Tensor, nn
 
 from encore import vocabulary
 from encore.errors import EncoreError
-from encore.modeling import sentence_transformer
+from encore.modeling import sentence_transformer, towers
 from encore.modeling.encoder import Encoder
 from encore.modeling.shape import Shape
 from encore.storage import replacing, write_json
 
 WEIGHTS, HEADS, SHAPE = "model.safetensors", "heads.safetensors", "encoder.json"
+QUERY = "query"  # the folder of the query tower
+LINEAR = "linear."  # how the parameters of a dense layer begin
 OUR_NAME, USUAL_NAME = "mlm.", "cls.predictions."  # how the parameters of the vocabulary head begin
 
 
@@ -46,19 +48,10 @@ def save(
             ``SentenceTransformer`` cuts; without it, as many as the encoder has positions.
         query_length: the same of a query; ``SentenceTransformer`` knows one length only, so this is information.
     """
-    shape, tensors = encoder.shape, encoder.state_dict()
-    head = {name: tensors.pop(f"head.{name}") for name in ("weight", "bias") if f"head.{name}" in tensors}
-    write_tensors(folder / WEIGHTS, tensors)
+    _save_tower(encoder, folder, tokenizer_folder, length, query_length)
+    if encoder.query_tower is not encoder:
+        _save_tower(encoder.query_tower, folder / QUERY, tokenizer_folder, query_length or length, query_length)
     _save_heads(heads.state_dict() if isinstance(heads, nn.Module) else heads, folder / HEADS)
-    for name in vocabulary.FILES:
-        shutil.copyfile(tokenizer_folder / name, folder / name)
-    write_json(folder / "config.json", _config(shape))
-    length = length or shape.max_length
-    write_json(folder / SHAPE, {"shape": shape.to_json(), "length": length, "query_length": query_length})
-    sentence_transformer.write(folder, shape, length)
-    if head:
-        linear = {f"linear.{name}": tensor for name, tensor in head.items()}
-        write_tensors(folder / sentence_transformer.DENSE / WEIGHTS, linear)
 
 
 def load(folder: Path) -> Encoder:
@@ -68,12 +61,11 @@ def load(folder: Path) -> Encoder:
         EncoreError: a file is missing or damaged, or the weights do not fit the shape.
     """
     shape = load_shape(folder)
-    tensors = read_tensors(folder / WEIGHTS)
-    if shape.head:
-        linear = read_tensors(folder / sentence_transformer.DENSE / WEIGHTS)
-        tensors |= {name.replace("linear.", "head."): tensor for name, tensor in linear.items()}
+    tensors = _tower(folder, shape)
+    if shape.towers == "untied":
+        tensors |= {towers.QUERY + name: tensor for name, tensor in _tower(folder / QUERY, shape).items()}
     with torch.device("meta"):  # no time and no chance spent on weights that are replaced
-        encoder = Encoder(shape)
+        encoder = towers.build(shape)
     fill(encoder, tensors, folder)
     return encoder
 
@@ -138,6 +130,32 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         tensors: dict[str, Tensor] = safetensors.torch.load_file(path)
     except (SafetensorError, OSError) as error:
         raise EncoreError(f"{path} is damaged ({error}); make the model again") from error
+    return tensors
+
+
+def _save_tower(
+    encoder: Encoder, folder: Path, tokenizer_folder: Path, length: int | None, query_length: int | None
+) -> None:
+    shape = encoder.shape
+    length = length or shape.max_length
+    tensors = {name: tensor for name, tensor in encoder.state_dict().items() if not name.startswith(towers.QUERY)}
+    for layer in sentence_transformer.layers(shape):
+        linear = {LINEAR + name: tensors.pop(layer.prefix + name) for name in ("weight", "bias")}
+        write_tensors(folder / layer.folder / WEIGHTS, linear)
+    write_tensors(folder / WEIGHTS, tensors)
+    for name in vocabulary.FILES:
+        shutil.copyfile(tokenizer_folder / name, folder / name)
+    write_json(folder / "config.json", _config(shape))
+    write_json(folder / SHAPE, {"shape": shape.to_json(), "length": length, "query_length": query_length})
+    sentence_transformer.write(folder, shape, length)
+
+
+def _tower(folder: Path, shape: Shape) -> dict[str, Tensor]:
+    """The tensors of one tower, by our names."""
+    tensors = read_tensors(folder / WEIGHTS)
+    for layer in sentence_transformer.layers(shape):
+        linear = read_tensors(folder / layer.folder / WEIGHTS)
+        tensors |= {_renamed(name, LINEAR, layer.prefix): tensor for name, tensor in linear.items()}
     return tensors
 
 

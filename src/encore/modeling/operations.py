@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from encore.modeling.shape import Shape
 
+PRODUCTS = {"none": 0, "linear": 1, "nonlinear": 2}  # of a projector
 TRAINING = 3.0  # times the forward pass: a backward pass has two products for each of its products
 
 
 def forward(shape: Shape, batch: int, length: int) -> float:
-    """One forward pass of ``batch`` rows padded to ``length`` tokens, its pooling head included."""
+    """One forward pass of ``batch`` rows padded to ``length`` tokens, with projector and head."""
     tokens = float(batch * length)
     projections = 4 * product(tokens, shape.hidden, shape.hidden)
     scores_and_mixing = 2 * product(tokens, shape.hidden, length)
     feed_forward = 2 * product(tokens, shape.hidden, shape.intermediate)
+    projector = PRODUCTS[shape.projector] * product(batch, shape.hidden, shape.hidden)
     head = product(batch, shape.hidden, shape.head) if shape.head else 0.0
-    return shape.layers * (projections + scores_and_mixing + feed_forward) + head
+    return shape.layers * (projections + scores_and_mixing + feed_forward) + projector + head
 
 
 def mlm_head(shape: Shape, positions: int) -> float:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from torch import nn
 
-Kind = Literal["none", "linear", "nonlinear"]
+from encore.modeling.shape import Projector
 
 
-def projector(kind: Kind, hidden: int) -> nn.Module:
+def projector(kind: Projector, hidden: int) -> nn.Module:
     """A map [*, H] -> [*, H]. GELU and the hidden size are ours, the paper says "non-linear"."""
     match kind:
         case "nonlinear":

@@ -1,32 +1,55 @@
 """The files by which ``SentenceTransformer`` makes the same vectors from a model folder as we do.
 
-Its modules in a row: the transformer; for ``content`` pooling word weights, 0 for special tokens; the pooling; our head
-as a linear layer without activation; and, if vectors are compared by cosine, their normalisation. The module names
-are those of its versions 2 to 5, which later ones understand.
+Its modules in a row: the transformer; for ``content`` pooling word weights, 0 for special tokens; the pooling; our
+projector and head as dense layers; and, if vectors are compared by cosine, their normalisation. The module names are
+those of its versions 2 to 5, which later ones understand.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from encore.modeling.shape import Shape
 from encore.storage import write_json
 
-WEIGHTS, POOLING, DENSE, NORMALIZE = "1_WordWeights", "1_Pooling", "2_Dense", "3_Normalize"
+WEIGHTS, POOLING, NORMALIZE = "1_WordWeights", "1_Pooling", "3_Normalize"
+IDENTITY, GELU = "torch.nn.modules.linear.Identity", "torch.nn.modules.activation.GELU"
+
+
+class Dense(NamedTuple):
+    """A linear layer behind the pooling: its folder, and how its parameters begin in our encoder."""
+
+    folder: str
+    prefix: str
+    outer: int
+    activation: str = IDENTITY
+
+
+def layers(shape: Shape) -> list[Dense]:
+    """What a shape has behind its pooling, in order."""
+    projector = {
+        "none": [],
+        "linear": [Dense("2_Projector", "projector.", shape.hidden)],
+        "nonlinear": [
+            Dense("2_ProjectorInner", "projector.0.", shape.hidden, GELU),
+            Dense("2_Projector", "projector.2.", shape.hidden),
+        ],
+    }[shape.projector]
+    return [*projector, *([Dense("2_Dense", "head.", shape.head)] if shape.head else [])]
 
 
 def write(folder: Path, shape: Shape, length: int) -> None:
-    """Write all but the head's weights; texts are cut at ``length`` tokens, special ones included."""
+    """Write all but weights; texts are cut at ``length`` tokens, special ones included."""
     modules = [("", "Transformer"), (POOLING, "Pooling")]
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": length, "do_lower_case": False})
     write_json(folder / POOLING / "config.json", _pooling(shape))
     if shape.pooling == "content":
         modules.insert(1, (WEIGHTS, "WordWeights"))
         write_json(folder / WEIGHTS / "config.json", _content_weights(folder, shape))
-    if shape.head:
-        modules.append((DENSE, "Dense"))
-        write_json(folder / DENSE / "config.json", _dense(shape.hidden, shape.head))
+    for layer in layers(shape):
+        modules.append((layer.folder, "Dense"))
+        write_json(folder / layer.folder / "config.json", _dense(shape.hidden, layer))
     if shape.similarity == "cosine":
         modules.append((NORMALIZE, "Normalize"))
         write_json(folder / NORMALIZE / "config.json", {})
@@ -51,9 +74,14 @@ def _pooling(shape: Shape) -> dict[str, Any]:
     }
 
 
-def _dense(inner: int, outer: int) -> dict[str, Any]:
-    identity = "torch.nn.modules.linear.Identity"
-    return {"in_features": inner, "out_features": outer, "bias": True, "activation_function": identity}
+def _dense(inner: int, layer: Dense) -> dict[str, Any]:
+    """All layers but a head keep the size, and a head is the last: so what goes in is always the hidden size."""
+    return {
+        "in_features": inner,
+        "out_features": layer.outer,
+        "bias": True,
+        "activation_function": layer.activation,
+    }
 
 
 def _content_weights(folder: Path, shape: Shape) -> dict[str, Any]:

@@ -11,14 +11,17 @@ from encore.vocabulary import SpecialTokens
 
 Pooling = Literal["cls", "mean", "content"]
 Similarity = Literal["dot", "cosine"]
+Projector = Literal["none", "linear", "nonlinear"]
+Towers = Literal["tied", "untied"]
 
 
 @dataclass(frozen=True)
 class Shape:
     """A BERT encoder (Devlin et al., 2019) and how a vector is made from its output.
 
-    ``pooling``: the vector at [CLS], the mean over all real tokens, or over those that are not special. ``head``: the
-    dimension of a linear map behind the pooling, none without. ``similarity``: cosine means vectors of length 1.
+    ``pooling``: the vector at [CLS], the mean over all real tokens, or over those that are not special. ``projector``:
+    a map of the pooled vector that keeps its size. ``head``: the dimension of a linear map behind these, none without.
+    ``similarity``: cosine means vectors of length 1. ``towers``: untied means another such encoder for queries.
     """
 
     vocabulary: int
@@ -36,6 +39,8 @@ class Shape:
     sep: int = 3
     segments: int = 2
     epsilon: float = 1e-12
+    projector: Projector = "none"
+    towers: Towers = "tied"
 
     def __post_init__(self) -> None:
         if self.hidden % self.heads:

@@ -16,7 +16,7 @@ from torch import Tensor
 from encore import checkpoints, vocabulary
 from encore.config import Backbone
 from encore.errors import EncoreError
-from encore.modeling import bert, folder, lsa
+from encore.modeling import bert, folder, lsa, towers
 from encore.modeling.encoder import Encoder
 from encore.modeling.heads import initialise
 from encore.modeling.shape import Shape
@@ -27,7 +27,7 @@ Started = tuple[Encoder, dict[str, Tensor]]
 
 
 def start(backbone: Backbone, seed: int, tokenizer_folder: Path, tokens: Path | None = None) -> Started:
-    """The encoder of a backbone, and the tensors of its vocabulary head.
+    """The encoder of a backbone, of one tower or two equal ones, and the tensors of its vocabulary head.
 
     Args:
         seed: of random weights and of the randomised decomposition.
@@ -37,6 +37,11 @@ def start(backbone: Backbone, seed: int, tokenizer_folder: Path, tokens: Path | 
     Raises:
         EncoreError: the backbone asks for something that is missing.
     """
+    encoder, head = _one_tower(backbone, seed, tokenizer_folder, tokens)
+    return towers.untied(encoder) if backbone.towers == "untied" else encoder, head
+
+
+def _one_tower(backbone: Backbone, seed: int, tokenizer_folder: Path, tokens: Path | None) -> Started:
     if backbone.start == "checkpoint":
         return from_checkpoint(backbone, seed, tokenizer_folder)
     encoder = random(_shape(backbone, tokenizer_folder), seed)

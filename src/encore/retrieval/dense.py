@@ -46,7 +46,7 @@ def answer(
     places = {name: row for row, name in enumerate(store.queries.names)}
     with machine.precision(numerics, device):
         rows = np.array([places[name] for name in names])
-        queries = vectors.embed(encoder, store.queries, rows, spec["query_length"])
+        queries = vectors.embed(encoder.query_tower, store.queries, rows, spec["query_length"])
     run = search(shards, names, queries, depth)
     method = {"name": "exact search", "method": "dense", "similarity": encoder.shape.similarity, "depth": depth}
     header = describe(spec["system"], collection=collection.name, split=split, retrieval=[method])

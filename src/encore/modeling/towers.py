@@ -1,0 +1,35 @@
+"""Two encoders of one shape: one for passages, one for queries (Chang et al., ICLR'20; DPR)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from encore.modeling.encoder import Encoder
+from encore.modeling.shape import Shape
+
+QUERY = "query_encoder."  # how the parameters of the query tower begin
+
+
+class TwoTowers(Encoder):
+    """The encoder of passages, which holds the one of queries; ``forward`` and ``embed`` are those of passages."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__(shape)
+        self.query_encoder = Encoder(replace(shape, towers="tied"))
+
+    @property
+    def query_tower(self) -> Encoder:
+        return self.query_encoder
+
+
+def build(shape: Shape) -> Encoder:
+    """An encoder of a shape, with as many towers as that says and weights as new modules have."""
+    return TwoTowers(shape) if shape.towers == "untied" else Encoder(shape)
+
+
+def untied(encoder: Encoder) -> TwoTowers:
+    """Two towers, both with the weights of ``encoder``."""
+    towers = TwoTowers(replace(encoder.shape, towers="untied"))
+    own = encoder.state_dict()
+    towers.load_state_dict(own | {QUERY + name: tensor for name, tensor in own.items()})
+    return towers

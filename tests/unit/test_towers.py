@@ -1,0 +1,206 @@
+"""Two towers and projectors: which weights learn, what is saved, and what fine-tuning goes on from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from small_models import random_batch, random_encoder, tokenizer_folder
+from small_objective import batch_of, heads_of, make
+from small_objective import encoder as small_encoder
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from encore.config import Backbone
+from encore.errors import EncoreError
+from encore.finetuning.projecting import project
+from encore.modeling import folder, operations, towers
+from encore.modeling.encoder import Encoder
+from encore.modeling.projector import projector
+from encore.modeling.start import start
+from encore.provenance.manifest import read, record, verify
+from encore.storage import sha256
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tokenizer_folder(tmp_path_factory.mktemp("tokenizer"))
+
+
+def different_towers(**changes: object) -> towers.TwoTowers:
+    encoder = towers.untied(random_encoder(**changes))
+    encoder.query_encoder.load_state_dict(random_encoder(seed=1, **changes).state_dict())
+    return encoder
+
+
+def learning(encoder: Encoder) -> Iterator[str]:
+    """The towers that have a gradient."""
+    for name, parameter in encoder.named_parameters():
+        if parameter.grad is not None and parameter.grad.abs().max() > 0:
+            yield "queries" if name.startswith(towers.QUERY) else "passages"
+
+
+def test_one_tower_is_its_own_query_tower() -> None:
+    encoder = random_encoder()
+    assert encoder.query_tower is encoder
+    assert set(encoder.state_dict()) == set(towers.build(encoder.shape).state_dict())
+
+
+@pytest.mark.parametrize("kind", ["tied", "untied"])
+def test_towers_start_as_one(tokenizer: Path, kind: str) -> None:
+    backbone = Backbone(start="random", layers=1, hidden=8, heads=2, intermediate=8, max_length=16, towers=kind)
+    encoder, _ = start(backbone, 3, tokenizer)
+    alone, _ = start(backbone.model_copy(update={"towers": "tied"}), 3, tokenizer)
+    own = alone.state_dict()
+    assert all(torch.equal(tensor, encoder.query_tower.state_dict()[name]) for name, tensor in own.items())
+    assert all(torch.equal(tensor, encoder.state_dict()[name]) for name, tensor in own.items())
+    assert (encoder.query_tower is encoder) == (kind == "tied")
+    assert encoder.query_tower.shape == alone.shape
+
+
+def test_gradients_reach_only_the_tower_that_read_the_text() -> None:
+    for text in ("queries", "passages"):
+        encoder = different_towers()
+        batch = random_batch(encoder.shape, [5, 3])
+        (encoder.query_tower if text == "queries" else encoder).embed(*batch).square().sum().backward()
+        assert set(learning(encoder)) == {text}
+
+
+def test_pairs_train_both_towers_and_a_step_parts_them() -> None:
+    objective, model = make("ict"), towers.untied(small_encoder(head=16)).train()
+    _, batch = batch_of(objective)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    objective.loss(model, heads_of(objective, model), batch)["loss"].backward()
+    assert set(learning(model)) == {"queries", "passages"}
+    optimiser.step()
+    same = [torch.equal(tensor, model.state_dict()[name]) for name, tensor in model.query_tower.state_dict().items()]
+    assert not any(same)
+
+
+def test_two_equal_towers_give_what_one_gives() -> None:
+    objective, model = make("ict"), small_encoder(head=16)
+    _, batch = batch_of(objective)
+    heads = heads_of(objective, model)
+    one = objective.loss(model, heads, batch)["loss"]
+    two = objective.loss(towers.untied(model).eval(), heads, batch)["loss"]
+    assert torch.equal(one, two)
+
+
+def test_both_towers_are_saved_and_each_folder_is_a_whole_model(tokenizer: Path, tmp_path: Path) -> None:
+    encoder = different_towers(head=6, similarity="cosine")
+    folder.save(encoder, {"mlm.bias": torch.ones(3)}, tmp_path / "a", tokenizer, length=12, query_length=8)
+    again = folder.load(tmp_path / "a")
+    assert again.shape == encoder.shape
+    assert all(torch.equal(tensor, again.state_dict()[name]) for name, tensor in encoder.state_dict().items())
+    query = folder.load(tmp_path / "a" / folder.QUERY)
+    assert query.shape == encoder.query_tower.shape
+    assert all(
+        torch.equal(tensor, query.state_dict()[name]) for name, tensor in encoder.query_tower.state_dict().items()
+    )
+    folder.save(again, folder.load_heads(tmp_path / "a"), tmp_path / "b", tokenizer, length=12, query_length=8)
+    files = [path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*") if path.is_file()]
+    assert all(sha256(tmp_path / "a" / path) == sha256(tmp_path / "b" / path) for path in files)
+    assert Path("query/model.safetensors") in files
+    assert Path("query/heads.safetensors") not in files
+
+
+def test_sentence_transformer_opens_either_tower(tokenizer: Path, tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    encoder = different_towers(projector="nonlinear").eval()
+    folder.save(encoder, {}, tmp_path, tokenizer, length=12, query_length=8)
+    text = "a list of calls"
+    for place, tower, length in ((tmp_path, encoder, 12), (tmp_path / "query", encoder.query_tower, 8)):
+        model = SentenceTransformer(str(place), device="cpu")
+        assert model.max_seq_length == length
+        ids = torch.tensor(model.tokenizer([text])["input_ids"])
+        with torch.inference_mode():
+            np.testing.assert_allclose(model.encode([text]), tower.embed(ids, None).numpy(), atol=1e-5)
+
+
+def test_the_manifest_watches_the_query_tower(tokenizer: Path, tmp_path: Path) -> None:
+    with record(tmp_path, stage="start", spec={}, inputs=[]):
+        folder.save(different_towers(), {}, tmp_path, tokenizer)
+    assert "query/model.safetensors" in read(tmp_path)["outputs"]
+    verify(tmp_path)
+    (tmp_path / "query/model.safetensors").write_bytes(b"nothing")
+    with pytest.raises(EncoreError, match=r"query/model\.safetensors"):
+        verify(tmp_path)
+
+
+def test_a_damaged_query_tower_is_named(tokenizer: Path, tmp_path: Path) -> None:
+    folder.save(different_towers(), {}, tmp_path, tokenizer)
+    (tmp_path / "query/model.safetensors").unlink()
+    with pytest.raises(EncoreError, match=r"query/model\.safetensors is missing"):
+        folder.load(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["linear", "nonlinear"])
+def test_a_projector_is_counted_as_torch_does(kind: str) -> None:
+    encoder = random_encoder(projector=kind, head=5)
+    ids, _ = random_batch(encoder.shape, [12, 12])
+    with FlopCounterMode(display=False) as counter, torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        encoder.embed(ids, None)
+    assert counter.get_total_flops() == operations.forward(encoder.shape, 2, 12)
+
+
+@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+@pytest.mark.parametrize("kind", ["linear", "nonlinear"])
+def test_the_projector_stands_between_pooling_and_head(kind: str, similarity: str) -> None:
+    encoder = random_encoder(projector=kind, head=5, similarity=similarity).eval()
+    ids, mask = random_batch(encoder.shape, [9, 4])
+    weights = {name: tensor.double() for name, tensor in encoder.state_dict().items()}
+    vector = encoder(ids, mask)[:, 0].double()
+    if kind == "linear":
+        vector = vector @ weights["projector.weight"].T + weights["projector.bias"]
+    else:
+        vector = vector @ weights["projector.0.weight"].T + weights["projector.0.bias"]
+        vector = vector * (1 + torch.erf(vector / 2**0.5)) / 2
+        vector = vector @ weights["projector.2.weight"].T + weights["projector.2.bias"]
+    vector = vector @ weights["head.weight"].T + weights["head.bias"]
+    if similarity == "cosine":
+        vector = vector / vector.norm(dim=1, keepdim=True)
+    torch.testing.assert_close(encoder.embed(ids, mask).double(), vector, atol=1e-5, rtol=0)
+
+
+def heads_of_costa(kind: str) -> dict[str, torch.Tensor]:
+    torch.manual_seed(5)
+    return nn.ModuleDict({"projector": projector(kind, 16)}).state_dict()
+
+
+@pytest.mark.parametrize("kind", ["linear", "nonlinear"])
+@pytest.mark.parametrize("two", [False, True])
+def test_a_pre_trained_projector_goes_on(kind: str, two: bool) -> None:
+    encoder = towers.untied(random_encoder()) if two else random_encoder()
+    heads = heads_of_costa(kind)
+    project(encoder, kind, heads, seed=0)
+    for tower in (encoder, encoder.query_tower):
+        assert tower.shape.projector == kind
+        assert all(torch.equal(tower.state_dict()[name], tensor) for name, tensor in heads.items())
+    if two:
+        own = [parameter.data_ptr() for parameter in encoder.projector.parameters()]
+        assert not set(own) & {parameter.data_ptr() for parameter in encoder.query_tower.projector.parameters()}
+
+
+@pytest.mark.parametrize("heads", ["none", "linear"])
+def test_without_a_fitting_one_it_is_drawn_from_the_seed(heads: str) -> None:
+    drawn = []
+    for seed in (0, 0, 1):
+        encoder = random_encoder()
+        project(encoder, "nonlinear", heads_of_costa(heads), seed)
+        drawn.append(encoder.state_dict()["projector.0.weight"])
+    assert torch.equal(drawn[0], drawn[1])
+    assert not torch.equal(drawn[0], drawn[2])
+
+
+def test_a_projector_stays_in_further_steps_and_is_never_exchanged() -> None:
+    encoder = random_encoder(projector="linear")
+    before = encoder.state_dict()["projector.weight"].clone()
+    for kind in ("none", "linear"):
+        project(encoder, kind, heads_of_costa("linear"), seed=0)
+        assert torch.equal(encoder.state_dict()["projector.weight"], before)
+    with pytest.raises(EncoreError, match="has a linear projector, the step wants a nonlinear one"):
+        project(encoder, "nonlinear", {}, seed=0)

@@ -1,0 +1,122 @@
+"""From pre-training to search with two towers, a head and a projector: what a step goes on from, what search uses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from small_models import TEXTS, tokenizer_folder
+
+from encore import pretraining
+from encore.collections.common import Collection, Judgment, write_collection
+from encore.config import Backbone
+from encore.finetuning.step import finetune
+from encore.modeling import folder, towers, vectors
+from encore.modeling.start import start
+from encore.retrieval.dense import answer
+from encore.retrieval.encode import make_shard
+from encore.runs import read_run
+from encore.tokens import TokenStore, write_store
+
+NUMERICS = {"precision": "fp32", "threads": 1}
+STEP = {"collection": "c", "batch": 4, "learning_rate": 1e-3, "length": 16, "query_length": 8, "source": "a test"}
+FINETUNE = {"kind": "finetune", "negatives": "bm25", "per_query": 1, "temperature": 0.5, "validate_every": 1, **STEP}
+BACKBONE = {"start": "random", "layers": 1, "hidden": 16, "heads": 2, "intermediate": 16, "max_length": 16}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight passages, each with a query; models that start with two towers and a head of dimension 6."""
+    home = tmp_path_factory.mktemp("home")
+    sentences = [f"{text} And more of it, {number} times." for number, text in enumerate(TEXTS * 2)]
+    roles = {"train": range(5), "valid": range(5, 7), "test": range(7, 8)}
+    write_collection(
+        home / "c",
+        [{"_id": f"d{i}", "title": "", "text": text} for i, text in enumerate(sentences)],
+        [{"_id": f"q{i}", "text": text[:12]} for i, text in enumerate(sentences)],
+        {role: [Judgment(f"q{i}", f"d{i}", 1) for i in rows] for role, rows in roles.items()},
+        [{"_id": f"a{i}", "title": "list", "sections": [{"title": "", "sentences": [text, "Some memory.", TEXTS[2]]}],
+          "links": []} for i, text in enumerate(sentences)],
+    )  # fmt: skip
+    write_store(Collection(home / "c"), tokenizer_folder(home / "tokenizer"), home / "tokens")
+    (home / "negatives").mkdir()
+    from encore.finetuning import negatives
+
+    mined, statistics = negatives.mine({"q0": ["d5"]}, {"q0": {"d0": 1}}, depth=1, keep=1)
+    negatives.write(home / "negatives", mined, statistics)
+    for kind in ("tied", "untied"):
+        encoder, heads = start(Backbone(**BACKBONE, towers=kind, head=6), 0, home / "tokenizer")
+        folder.save(encoder, heads, home / kind, home / "tokenizer")
+    return home
+
+
+def pretrained(home: Path, weights: Path, output: Path, **fields: Any) -> Path:
+    step = {"kind": "pretrain", "steps": 2, **STEP, **fields}
+    spec = {"step": step, "seed": 0, "numerics": NUMERICS}
+    pretraining.pretrain(spec, tokens=home / "tokens", weights=weights, output=output, state=output.parent / "s")
+    return output
+
+
+def tuned(home: Path, weights: Path, output: Path, **fields: Any) -> Path:
+    spec = {"step": {**FINETUNE, "steps": 1, **fields}, "seed": 0, "numerics": NUMERICS}
+    finetune(spec, home / "tokens", home / "c", weights, home / "negatives", output, output.parent / "t")
+    return output
+
+
+@pytest.fixture(scope="module")
+def path(home: Path) -> dict[str, Path]:
+    """Untied: start, ICT, fine-tuning."""
+    ict = pretrained(home, home / "untied", home / "ict/model", objective="ict")
+    return {"start": home / "untied", "ict": ict, "tuned": tuned(home, ict, home / "tuned/model")}
+
+
+def test_both_towers_learn_at_every_step(path: dict[str, Path]) -> None:
+    before, ict, after = (folder.load(path[name]).state_dict() for name in ("start", "ict", "tuned"))
+    weight = "encoder.layer.0.output.dense.weight"
+    for tower in ("", towers.QUERY):
+        assert not torch.equal(before[tower + weight], ict[tower + weight])
+        assert not torch.equal(ict[tower + weight], after[tower + weight])
+    assert torch.equal(before[weight], before[towers.QUERY + weight])
+    assert not torch.equal(after[weight], after[towers.QUERY + weight])
+
+
+def test_fine_tuning_goes_on_from_the_head_of_pre_training(path: dict[str, Path], home: Path) -> None:
+    before, ict = (folder.load(path[name]).state_dict()["head.weight"] for name in ("start", "ict"))
+    assert not torch.equal(before, ict), "pre-training trains the head"
+    stored = folder.read_tensors(path["ict"] / "2_Dense/model.safetensors")
+    assert torch.equal(stored["linear.weight"], ict)
+    still = tuned(home, path["ict"], home / "still/model", learning_rate=1e-12)
+    torch.testing.assert_close(folder.load(still).state_dict()["head.weight"], ict, atol=1e-9, rtol=0)
+    assert not torch.equal(folder.load(path["tuned"]).state_dict()["head.weight"], ict), "and so does fine-tuning"
+
+
+def test_search_scores_are_products_of_the_two_towers(path: dict[str, Path], home: Path) -> None:
+    model = path["tuned"]
+    make_shard({"length": 16, "numerics": NUMERICS}, model, home / "tokens", "000-of-001", home / "index")
+    spec = {"split": "test", "queries": None, "sample": 0, "depth": 8, "query_length": 8, "system": "x"}
+    answer({**spec, "numerics": NUMERICS}, model, home / "tokens", home / "c", [home / "index"], home / "run")
+    ranking = read_run(home / "run/run.trec.gz")["q7"]
+    encoder, store = folder.load(model).eval(), TokenStore.open(home / "tokens")
+    passages = vectors.embed(encoder, store.passages, np.arange(8), 16)
+    scores = {}
+    for name, tower in (("queries", encoder.query_tower), ("passages", encoder)):
+        query = vectors.embed(tower, store.queries, np.array([store.queries.names.index("q7")]), 8)[0]
+        scores[name] = [float(passages[int(document[1:])] @ query) for document in ranking.documents]
+    np.testing.assert_allclose(ranking.scores, scores["queries"], atol=1e-5)
+    assert np.abs(np.array(ranking.scores) - scores["passages"]).max() > 1e-4
+
+
+def test_the_projector_of_costa_is_fine_tuned_and_kept(home: Path) -> None:
+    costa = pretrained(home, home / "tied", home / "costa/model", objective="costa", shortest=1)
+    trained = folder.load_heads(costa)["projector.2.weight"]
+    first = tuned(home, costa, home / "first/model", projector="nonlinear", learning_rate=1e-12)
+    second = tuned(home, first, home / "second/model", learning_rate=1e-2)
+    one, two = folder.load(first), folder.load(second)
+    assert one.shape.projector == two.shape.projector == "nonlinear"
+    torch.testing.assert_close(one.state_dict()["projector.2.weight"], trained, atol=1e-9, rtol=0)
+    assert (two.state_dict()["projector.2.weight"] - trained).abs().max() > 1e-3
+    plain = tuned(home, costa, home / "plain/model")
+    assert folder.load(plain).shape.projector == "none"
