@@ -15,11 +15,13 @@ from encore.modeling import folder
 from encore.modeling.encoder import Encoder
 from encore.objectives.base import Objective
 from encore.tokens import TokenStore
-from encore.training.loop import Trained, train
+from encore.training import held_out, launch
+from encore.training.loop import train
 from encore.training.progress import write_curve
 from encore.training.randomness import number
+from encore.training.record import Trained
 
-CURVE = "losses.tsv"
+CURVE, HELD_OUT = "losses.tsv", "held_out.tsv"
 
 
 def pretrain(
@@ -27,8 +29,9 @@ def pretrain(
 ) -> Trained:
     """Train the model in ``weights`` on the texts in ``tokens`` and write the model folder ``output``.
 
-    The objective's modules go on from those of the parent where it has them; the parent's others are handed on
-    untouched, so that a vocabulary head survives an objective that does not use it.
+    The objective's modules go on from those of the parent where it has them, and the step's ``keep`` says which are
+    saved; the parent's others are handed on untouched, so that a vocabulary head survives an objective that does not
+    use it. Of several processes that train together the first alone writes.
 
     Args:
         spec: ``step`` (a pre-training step with its objective's fields), ``seed``, ``numerics``.
@@ -45,11 +48,36 @@ def pretrain(
     _check(step, store, encoder)
     objective = objectives.load(step.objective)(step, store, prepared)
     heads = _heads(objective, encoder, weights, spec["seed"])
-    trained = train(objective, encoder, heads, step, spec["seed"], state, spec["numerics"])
-    every_head = folder.load_heads(weights) | heads.state_dict()
-    folder.save(encoder, every_head, output, store.tokenizer_folder, step.length, step.query_length)
-    write_curve(output / CURVE, trained.losses)
+    kept = _kept(step, heads)
+    task, watched = held_out.split(objective, step.held_out)
+    trained = train(task, encoder, heads, step, spec["seed"], state, spec["numerics"], watched=watched)
+    if launch.leads():
+        others = {name: value for name, value in folder.load_heads(weights).items() if _module(name) not in heads}
+        own = {name: value for name, value in heads.state_dict().items() if _module(name) in kept}
+        folder.save(encoder, others | own, output, store.tokenizer_folder, step.length, step.query_length)
+        write_curve(output / CURVE, trained.losses)
+        write_curve(output / HELD_OUT, trained.held_out)
     return trained
+
+
+def _module(name: str) -> str:
+    """The module beside the encoder that an entry of a state dictionary belongs to."""
+    return name.split(".", 1)[0]
+
+
+def _kept(step: PretrainStep, heads: nn.ModuleDict) -> set[str]:
+    """The modules to save of those that are trained.
+
+    Raises:
+        EncoreError: the step keeps a module that the objective does not train.
+    """
+    kept = set(heads) if step.keep is None else set(step.keep)
+    if unknown := sorted(kept - set(heads)):
+        raise EncoreError(
+            f"step {step.objective!r}, field 'keep': it trains no module {unknown[0]!r}; "
+            f"use some of {', '.join(heads) or 'none'}"
+        )
+    return kept
 
 
 def _check(step: PretrainStep, store: TokenStore, encoder: Encoder) -> None:

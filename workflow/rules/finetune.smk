@@ -47,7 +47,7 @@ rule finetune:
         "results/benchmarks/finetune/{finetuned}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: 1
+    threads: PLAN.config.execution.processes
     resources:
         mem_mb=escalate(8_000),
         runtime=escalate(8 * 60),
@@ -61,5 +61,6 @@ rule finetune:
         " --weights {input.weights:q}"
         " --negatives {input.negatives:q}"
         " --state results/state/{wildcards.finetuned:q}"
+        " --processes {threads}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

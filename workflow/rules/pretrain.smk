@@ -74,7 +74,7 @@ rule pretrain:
         "results/benchmarks/pretrain/{pretrained}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: 1
+    threads: PLAN.config.execution.processes
     resources:
         mem_mb=escalate(8_000),
         runtime=escalate(24 * 60),
@@ -87,5 +87,6 @@ rule pretrain:
         " --weights {input.weights:q}"
         " --prepared {input.prepared:q}"
         " --state results/state/{wildcards.pretrained:q}"
+        " --processes {threads}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

@@ -2,10 +2,12 @@
 
 import argparse
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 from encore.cli_support import artifact, json_object, run
 from encore.provenance.manifest import record
+from encore.training import launch
 
 
 def main() -> None:
@@ -17,17 +19,21 @@ def main() -> None:
     parser.add_argument("--negatives", required=True, type=artifact)
     parser.add_argument("--output", required=True, type=artifact, help="folder of the new model")
     parser.add_argument("--state", required=True, type=Path, help="checkpoints, removed when the model is written")
+    parser.add_argument("--processes", type=int, default=1, help="that train together, one a GPU, under torchrun")
     args = parser.parse_args()
+    launch.start(args.processes)
 
     inputs = [args.tokens, args.collection, args.weights, args.negatives]
-    with record(args.output, stage="finetune", spec=args.spec, inputs=inputs) as facts:
+    recorded = record(args.output, stage="finetune", spec=args.spec, inputs=inputs)
+    with recorded if launch.leads() else nullcontext({}) as facts:
         from encore.finetuning.step import finetune
 
         done = finetune(args.spec, *inputs, args.output, args.state)
         facts["results"] = {"steps": done.steps, "examples": done.examples, "operations": done.operations}
         facts["results"] |= {"best_step": done.best_step} if done.validations else {}
-        facts["losses"] = done.losses[-1].terms
-    shutil.rmtree(args.state, ignore_errors=True)
+        facts |= {"losses": done.losses[-1].terms, "micro_batch": done.micro_batch, "processes": launch.size()}
+    if launch.leads():
+        shutil.rmtree(args.state, ignore_errors=True)
 
 
 if __name__ == "__main__":

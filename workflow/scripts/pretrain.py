@@ -2,10 +2,12 @@
 
 import argparse
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 from encore import cli_support
 from encore.provenance import manifest
+from encore.training import launch
 
 
 def main() -> None:
@@ -20,15 +22,17 @@ def main() -> None:
     )
     parser.add_argument("--output", type=cli_support.artifact, required=True, help="folder of the new model")
     parser.add_argument("--state", type=Path, required=True, help="checkpoints, removed when the model is written")
+    parser.add_argument("--processes", type=int, default=1, help="that train together, one a GPU, under torchrun")
     arguments = parser.parse_args()
+    launch.start(arguments.processes)
 
     inputs = [folder for folder in (arguments.tokens, arguments.weights, arguments.prepared) if folder]
-    with manifest.record(
-        arguments.output, stage=f"pretrain.{arguments.spec['step']['objective']}", spec=arguments.spec, inputs=inputs
-    ) as facts:
+    stage = f"pretrain.{arguments.spec['step']['objective']}"
+    recorded = manifest.record(arguments.output, stage=stage, spec=arguments.spec, inputs=inputs)
+    with recorded if launch.leads() else nullcontext({}) as facts:
         from encore.pretraining import pretrain
 
-        trained = pretrain(
+        done = pretrain(
             arguments.spec,
             arguments.tokens,
             arguments.weights,
@@ -36,9 +40,11 @@ def main() -> None:
             arguments.state,
             arguments.prepared,
         )
-        facts["results"] = {"steps": trained.steps, "examples": trained.examples, "operations": trained.operations}
-        facts["losses"] = trained.losses[-1].terms
-    shutil.rmtree(arguments.state, ignore_errors=True)
+        facts["results"] = {"steps": done.steps, "examples": done.examples, "operations": done.operations}
+        facts["results"] |= {"held_out": done.held_out[-1].rounded()} if done.held_out else {}
+        facts |= {"losses": done.losses[-1].terms, "micro_batch": done.micro_batch, "processes": launch.size()}
+    if launch.leads():
+        shutil.rmtree(arguments.state, ignore_errors=True)
 
 
 if __name__ == "__main__":

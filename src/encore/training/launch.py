@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 
 def rank() -> int:
@@ -23,3 +24,10 @@ def local_rank() -> int:
 def leads() -> bool:
     """True in the one process that prints, validates and writes."""
     return rank() == 0
+
+
+def start(processes: int) -> None:
+    """Become so many processes: for more than one, torchrun takes this one's place and starts the program for each."""
+    if processes > 1 and "WORLD_SIZE" not in os.environ:
+        torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+        os.execv(sys.executable, [sys.executable, *torchrun, *sys.argv])

@@ -13,10 +13,14 @@ SECONDS = 10.0  # between two lines
 
 
 class Point(NamedTuple):
-    """The terms of the loss at a step, counted from 1."""
+    """The terms of the loss at a step, counted from 1; at 0, before any."""
 
     step: int
     terms: dict[str, float]
+
+    def rounded(self) -> dict[str, float]:
+        """The terms as a curve gives them."""
+        return {name: float(f"{value:.6g}") for name, value in self.terms.items()}
 
 
 def write_curve(path: Path, points: list[Point]) -> None:
