@@ -138,8 +138,7 @@ def jensen_shannon(distributions: Tensor) -> Tensor:
     Returns:
         [N, N], symmetric. Memory grows with N * (N + V), not with N * N * V.
     """
-    wide = distributions if distributions.dtype == torch.float64 else distributions.float()
-    result: Tensor = _JensenShannon.apply(wide.clamp(min=1e-30))  # 0 log 0 is 0
+    result: Tensor = _JensenShannon.apply(_wide(distributions).clamp(min=1e-30))  # 0 log 0 is 0
     return result
 
 
@@ -187,8 +186,8 @@ def bag_cross_entropy(
     Returns:
         A scalar, computed in float32 where the logits are narrower.
     """
-    wide = logits if logits.dtype == torch.float64 else logits.float()
-    absent, right = F.softplus(wide), wide  # -log(1 - sigmoid(z)) = softplus(z), -log sigmoid(z) = softplus(z) - z
+    logits = _wide(logits)
+    absent, right = F.softplus(logits), logits  # -log(1 - sigmoid(z)) = softplus(z), -log sigmoid(z) = softplus(z) - z
     if weights is not None:
         absent, right = absent * weights, right * weights
     present = bag >= 0
@@ -196,3 +195,24 @@ def bag_cross_entropy(
     if reduction == "mean_pos":
         total = total / present.sum(dim=1).clamp(min=1)
     return total.mean() / (logits.shape[1] if reduction == "mean_vocab" else 1)
+
+
+def preference(scores: Tensor) -> Tensor:
+    """Margin ranking of the better of two candidates over the softmax of their scores (PROP, Eq. 9; margin 1).
+
+    ``loss = mean max(0, 1 - (p_better - p_worse))`` with ``p = softmax(scores)`` over the two. The difference never
+    exceeds 1, so the hinge never clips and the loss lies between 0 and 2; equal scores give 1.
+
+    Args:
+        scores: [*, 2], the better candidate first.
+
+    Returns:
+        A scalar.
+    """
+    better, worse = scores.softmax(dim=-1).unbind(-1)
+    return F.relu(1 - (better - worse)).mean()
+
+
+def _wide(tensor: Tensor) -> Tensor:
+    """In single precision at least: sums over a whole vocabulary need it."""
+    return tensor if tensor.dtype == torch.float64 else tensor.float()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -77,6 +78,15 @@ def bag_cross_entropy(logits: Array, bag: Array, reduction: str, weights: Array 
     return sum(losses) / len(losses)
 
 
+def gelu(values: Array) -> Array:
+    return values / 2 * (1 + np.vectorize(math.erf)(values / math.sqrt(2)))
+
+
+def layer_norm(values: Array, weight: Array, bias: Array) -> Array:
+    centred = values - values.mean(axis=-1, keepdims=True)
+    return centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True)) * weight + bias
+
+
 def gradient(function: Callable[[Array], float], point: Array, step: float = 1e-5) -> Array:
     """Central differences of a scalar function."""
     result = np.zeros_like(point)
@@ -86,3 +96,9 @@ def gradient(function: Callable[[Array], float], point: Array, step: float = 1e-
         down[place] -= step
         result[place] = (function(up) - function(down)) / (2 * step)
     return result
+
+
+def preference(scores: Array) -> float:
+    weights = np.exp(scores)
+    shares = weights / weights.sum(axis=-1, keepdims=True)
+    return float(np.mean(np.maximum(0, 1 - (shares[..., 0] - shares[..., 1]))))

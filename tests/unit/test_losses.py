@@ -26,6 +26,7 @@ CASES = [
     "bag_cross_entropy mean_pos",
     "bag_cross_entropy mean_vocab",
     "bag_cross_entropy sum with weights",
+    "preference",
 ]
 
 
@@ -44,6 +45,8 @@ def inputs(case: str) -> tuple[str, list[np.ndarray], list[Any]]:
         return "sup_con", [queries, passages], [chosen, allowed, 0.7]
     if case.startswith("masked_lm"):
         return "masked_lm", [rng.normal(size=(5, 11))], [np.array([3, 0, 10, 3, 7]), *([12] if "parts" in case else [])]
+    if case == "preference":
+        return "preference", [rng.normal(size=(5, 3, 2))], []
     if case == "nt_xent":
         return "nt_xent", [rng.normal(size=(6, 6))], [0.7]
     if case == "jensen_shannon":
@@ -97,7 +100,7 @@ def test_a_wrong_sign_is_noticed(case: str) -> None:
     assert not agrees(lambda first, *rest: loss(-first, *rest), case)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.startswith(("info_nce", "sup_con", "nt_x"))])
+@pytest.mark.parametrize("case", [case for case in CASES if case.startswith(("info_nce", "sup_con", "nt_x", "pref"))])
 def test_a_wrong_temperature_is_noticed(case: str) -> None:
     loss = getattr(losses, inputs(case)[0])
     assert not agrees(lambda first, *rest: loss(first * 1.01, *rest), case)

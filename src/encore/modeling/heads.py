@@ -48,6 +48,25 @@ class MlmHead(nn.Module):
         return F.linear(self.transform(states), word_embeddings, self.bias)
 
 
+class WordDecoder(nn.Module):
+    """CPDAE's decoder: BERT's transform of a representation, then a logit for every piece by weights of its own.
+
+    The output's bias starts where few pieces are expected, since a text has few of them (``bias``).
+    """
+
+    def __init__(self, shape: Shape, bias: float) -> None:
+        super().__init__()
+        self.transform = Transform(shape)
+        self.output = nn.Linear(shape.hidden, shape.vocabulary)
+        initialise(self)
+        nn.init.constant_(self.output.bias, bias)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """[N, H] -> logits [N, V]."""
+        logits: Tensor = self.output(self.transform(vectors))
+        return logits
+
+
 def at(hidden: Tensor, positions: Tensor) -> Tensor:
     """States [N, H] at some places of a batch [B, L, H]; ``positions`` int64 [N] are row * L + column."""
     return hidden.flatten(0, 1).index_select(0, positions)

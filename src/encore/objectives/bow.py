@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
 from pydantic import Field
 
 from encore.config import Share
 from encore.modeling import operations
+from encore.objectives.bags import bags
 from encore.objectives.base import Arrays, Pass
 from encore.objectives.masked_texts import MaskedTexts, MaskingFields, Text
 
@@ -45,12 +45,8 @@ class Bow(MaskedTexts[BowFields]):
     Fields = BowFields
 
     def collate(self, examples: list[Text]) -> Arrays:
-        """As for MLM, and ``bag`` [B, K] int64: the distinct pieces of each unmasked text, padded with -1."""
-        bags = [np.setdiff1d(text.ids, self.store.special) for text in examples]
-        bag = np.full((len(bags), max(map(len, bags))), -1, dtype=np.int64)
-        for row, pieces in enumerate(bags):
-            bag[row, : len(pieces)] = pieces
-        return {**super().collate(examples), "bag": bag}
+        """As for MLM, and ``bag`` [B, K] of the unmasked texts as ``bags`` makes it."""
+        return {**super().collate(examples), "bag": bags([text.ids for text in examples], self.store.special)}
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
         from encore import losses

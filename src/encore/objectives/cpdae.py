@@ -1,0 +1,134 @@
+"""CPDAE: a representation names its text's pieces, and two maskings of a text name alike (CIKM'22, section 3).
+
+No code was published. The paper's Eq. 4 lacks the negative term, and Eq. 5 and 7 leave constants open; ``losses.py``
+has them as they must be meant.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from encore.modeling import operations
+from encore.objectives import idf
+from encore.objectives.bags import bags
+from encore.objectives.base import Arrays, Pass, Preparation
+from encore.objectives.masked_texts import MaskedTexts, MaskingFields, Text
+from encore.objectives.masking import Masked
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch import Tensor, nn
+
+    from encore.modeling.encoder import Encoder
+    from encore.tokens import TokenStore
+
+VIEWS = 2
+
+
+class CpdaeFields(MaskingFields):
+    objective: Literal["cpdae"]
+    contrast: Literal["distributions", "vectors", "none"] = Field(
+        "distributions", description="what the views' contrast compares: decoded pieces, representations (CPDAE_R)"
+    )
+    contrast_weight: float = Field(0.1, ge=0, description="lambda, of the contrast beside the other terms")
+    contrast_temperature: float | None = Field(
+        None, gt=0, description="similarities are divided by it; without: 1 for distributions, 0.05 for vectors"
+    )
+    js_scale: float = Field(1.0, gt=0, description="times the divergence; 2 is the paper's Eq. 7 as printed")
+    weighting: Literal["uniform", "idf"] = Field("uniform", description="of the pieces in the reconstruction")
+    rec_reduction: Literal["sum", "mean_pos", "mean_vocab"] = Field(
+        "sum", description="over the vocabulary: sum, by the number of the text's pieces, by the vocabulary"
+    )
+    output_bias: float = Field(-5.0, description="at which the decoder starts; at 0 every piece is as likely as not")
+
+
+class Views(NamedTuple):
+    """An example: a text and two maskings of it."""
+
+    ids: np.ndarray
+    views: tuple[Masked, Masked]
+
+
+class Cpdae(MaskedTexts[CpdaeFields]):
+    """``loss = L_REC + L_MLM + lambda * L_CL`` (Eq. 6), each over both views of every text.
+
+    The decoder reads h, the pooled representation before any linear head or normalisation, and nothing else. L_REC asks
+    it for the pieces of the unmasked text; L_CL compares by ``-JS`` what it says of two views (``distributions``), or
+    by the cosine the representations themselves (``vectors``).
+    """
+
+    Fields = CpdaeFields
+    Prepares = idf.Idf
+
+    def __init__(self, fields: CpdaeFields, store: TokenStore, prepared: Path | None = None) -> None:
+        super().__init__(fields, store, prepared)
+        self.idf = idf.load(prepared) if fields.weighting == "idf" else None
+
+    @classmethod
+    def preparation(cls, fields: CpdaeFields) -> Preparation | None:
+        return super().preparation(fields) if fields.weighting == "idf" else None
+
+    def example(self, index: int, rng: np.random.Generator) -> Views:
+        text, again = self.text(index, rng), self.text(index, rng)
+        return Views(text.ids, (text.masked, again.masked))
+
+    def collate(self, examples: list[Views]) -> Arrays:
+        """As for MLM over 2B views, those of a text next to each other, and ``bag`` [B, K] as ``bags`` makes it."""
+        views = [Text(example.ids, view) for example in examples for view in example.views]
+        return {**super().collate(views), "bag": bags([example.ids for example in examples], self.store.special)}
+
+    def heads(self, encoder: Encoder) -> nn.ModuleDict:
+        from encore.modeling.heads import WordDecoder
+
+        heads = super().heads(encoder)
+        heads["decoder"] = WordDecoder(encoder.shape, self.fields.output_bias)
+        return heads
+
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+        import torch
+
+        from encore import losses
+
+        hidden = encoder(batch["ids"], batch["mask"])
+        vectors = encoder.pooled(hidden, batch["ids"], batch["mask"])
+        logits = heads["decoder"](vectors)
+        weights = None if self.idf is None else torch.from_numpy(self.idf).to(logits.device)
+        bag = batch["bag"].repeat_interleave(VIEWS, dim=0)
+        rec = losses.bag_cross_entropy(logits, bag, self.fields.rec_reduction, weights)
+        compared = {"distributions": {"logits": logits}, "vectors": {"vectors": vectors}, "none": {}}
+        rows = {name: tensor.unflatten(0, (-1, VIEWS)) for name, tensor in compared[self.fields.contrast].items()}
+        return Pass({"mlm": self.masked_lm(encoder, heads, hidden, batch), "rec": rec}, rows)
+
+    def contrast(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Eq. 5 over the views of all texts, from logits [B, 2, V] or representations [B, 2, H]."""
+        import torch.nn.functional as F
+
+        from encore import losses
+
+        if "logits" in rows:
+            distributions = F.normalize(rows["logits"].flatten(0, 1).sigmoid(), p=1, dim=-1)
+            similarities, usual = -self.fields.js_scale * losses.jensen_shannon(distributions), 1.0
+        elif "vectors" in rows:
+            vectors = F.normalize(rows["vectors"].flatten(0, 1), dim=-1)
+            similarities, usual = vectors @ vectors.T, 0.05
+        else:
+            return {}
+        return {"contrast": losses.nt_xent(similarities, self.fields.contrast_temperature or usual)}
+
+    def weights(self, progress: float) -> dict[str, float]:
+        contrast = {} if self.fields.contrast == "none" else {"contrast": self.fields.contrast_weight}
+        return {"mlm": 1.0, "rec": 1.0, **contrast}
+
+    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+        """The divergences, no product, are counted as if they were the product of the distributions."""
+        views, shape = len(batch["ids"]), encoder.shape
+        width = {"distributions": shape.vocabulary, "vectors": shape.hidden, "none": 0}[self.fields.contrast]
+        decoder, similarities = operations.mlm_head(shape, views), operations.product(views, width, views)
+        return super().operations(encoder, batch) + operations.TRAINING * (decoder + similarities)
+
+
+OBJECTIVE = Cpdae

@@ -1,0 +1,269 @@
+"""CPDAE: bags of pieces from representations, and the contrast of two maskings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import oracles
+import pytest
+import small_store
+import torch
+from small_objective import STEP, batch_of, encoder, heads_of, make
+from torch import nn
+
+from encore import objectives
+from encore.errors import EncoreError
+from encore.objectives.idf import Idf
+from encore.training.randomness import generator
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "cpdae": {},
+    "cpdae-r": {"contrast": "vectors"},
+    "cpdae-no-cl": {"contrast": "none"},
+    "cpdae-idf": {"contrast": "none", "weighting": "idf"},
+}
+
+
+def variant(name: str, folder: Path, store: Any = None, **fields: Any) -> Any:
+    """An objective of the paper's tables, its preparation made in ``folder``."""
+    store = store or small_store.random_store(4)
+    step = objectives.fields({**STEP, "objective": "cpdae", "length": 12, **VARIANTS[name], **fields})
+    preparation = objectives.load("cpdae").preparation(step)
+    if preparation is None:
+        return objectives.load("cpdae")(step, store)
+    preparation.write(store, None, folder)
+    return objectives.load("cpdae")(step, store, folder)
+
+
+# Against the formula
+
+
+class Oracle:
+    """The terms of a batch from the encoder's output [2B, L, H], from the formulas, in float64 and with NumPy only."""
+
+    def __init__(self, name: str, objective: Any, heads: nn.ModuleDict, words: torch.Tensor, count: int) -> None:
+        self.name = name
+        self.words = words.detach().numpy()
+        self.weights = {key: value.double().numpy() for key, value in heads.state_dict().items()}
+        self.examples = [objective.example(i, generator(0, "example", 0, i)) for i in range(count)]
+        self.idf = self._idf(objective) if name == "cpdae-idf" else None
+
+    def terms(self, hidden: np.ndarray) -> dict[str, float]:
+        views = [(example, view) for example in self.examples for view in example.views]
+        states = [hidden[row, 1 + place] for row, (_, view) in enumerate(views) for place in view.positions]
+        labels = np.concatenate([view.labels for _, view in views])
+        scores = self._transformed("mlm", np.array(states)) @ self.words.T + self.weights["mlm.bias"]
+        logits = self._transformed("decoder", hidden[:, 0]) @ self.weights["decoder.output.weight"].T
+        logits += self.weights["decoder.output.bias"]
+        bags = np.array([[v if v in example.ids and v > 4 else -1 for v in range(100)] for example, _ in views])
+        terms = {"mlm": oracles.masked_lm(scores, labels)}
+        terms["rec"] = oracles.bag_cross_entropy(logits, bags, "sum", self.idf)
+        if self.name == "cpdae":
+            named = 1 / (1 + np.exp(-logits))
+            divergences = oracles.jensen_shannon(named / named.sum(axis=1, keepdims=True))
+            terms["contrast"] = oracles.nt_xent(-divergences, 1.0)
+        if self.name == "cpdae-r":
+            vectors = hidden[:, 0] / np.linalg.norm(hidden[:, 0], axis=1, keepdims=True)
+            terms["contrast"] = oracles.nt_xent(vectors @ vectors.T, 0.05)
+        return terms
+
+    def loss(self, hidden: np.ndarray) -> float:
+        terms = self.terms(hidden)
+        return terms["mlm"] + terms["rec"] + 0.1 * terms.get("contrast", 0.0)
+
+    def _transformed(self, head: str, states: np.ndarray) -> np.ndarray:
+        dense, norm = f"{head}.transform.dense", f"{head}.transform.LayerNorm"
+        states = oracles.gelu(states @ self.weights[f"{dense}.weight"].T + self.weights[f"{dense}.bias"])
+        return oracles.layer_norm(states, self.weights[f"{norm}.weight"], self.weights[f"{norm}.bias"])
+
+    @staticmethod
+    def _idf(objective: Any) -> np.ndarray:
+        texts = [set(objective.example(i, generator(0)).ids.tolist()) for i in range(len(objective))]
+        counts = [sum(v in text for text in texts) for v in range(100)]
+        idf = [max(np.log(len(texts) / (1 + count)), 0) for count in counts]
+        return np.array(idf) / np.mean([value for value, count in zip(idf, counts, strict=True) if count])
+
+
+class Case:
+    """An objective of two texts, run from a given output of the encoder in float64."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.objective = variant(name, folder)
+        self.model = encoder(hidden=8, intermediate=16).double()
+        self.heads = heads_of(self.objective, self.model).double()
+        for parameter in self.heads.parameters():
+            parameter.data = torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)).double() * 0.7
+        self.arrays, self.batch = batch_of(self.objective, range(2))
+        shape = (*self.batch["ids"].shape, 8)
+        self.hidden = torch.tensor(np.random.default_rng(0).normal(size=shape), requires_grad=True)
+        self.model.forward = lambda ids, mask: self.hidden
+        self.oracle = Oracle(name, self.objective, self.heads, self.model.word_embeddings, 2)
+
+    def terms(self) -> dict[str, torch.Tensor]:
+        return self.objective.loss(self.model, self.heads, self.batch)
+
+    def agrees(self) -> bool:
+        """Whether every term is the oracle's."""
+        terms, right = self.terms(), self.oracle.terms(self.hidden.detach().numpy())
+        assert terms.keys() == right.keys() | {"loss"}
+        return all(np.isclose(terms[name].item(), right[name], rtol=1e-5, atol=0) for name in right)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_the_terms_are_those_of_the_formula_and_so_is_the_gradient(name: str, tmp_path: Path) -> None:
+    case = Case(name, tmp_path)
+    assert case.agrees()
+    loss = case.terms()["loss"]
+    loss.backward()
+    point = case.hidden.detach().numpy()
+    assert loss.item() == pytest.approx(case.oracle.loss(point), rel=1e-5)
+    masked = case.arrays["masked"][:3]
+    rows = np.concatenate([np.arange(4) * point.shape[1], masked])  # [CLS] of every view, and masked pieces
+
+    def at_rows(states: np.ndarray) -> float:
+        moved = point.copy().reshape(-1, 8)
+        moved[rows] = states
+        return case.oracle.loss(moved.reshape(point.shape))
+
+    expected = oracles.gradient(at_rows, point.reshape(-1, 8)[rows])
+    assert case.hidden.grad.flatten(0, 1)[rows].numpy() == pytest.approx(expected, rel=1e-5, abs=1e-7)
+    others = np.setdiff1d(np.arange(point.shape[0] * point.shape[1]), [*rows, *case.arrays["masked"]])
+    assert case.hidden.grad.flatten(0, 1)[others].abs().max() == 0
+
+
+@pytest.mark.parametrize("name", ["cpdae", "cpdae-r"])
+def test_planted_errors_are_noticed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from encore import losses
+
+    case = Case(name, tmp_path)
+    fields = case.objective.fields
+    usual = 1.0 if name == "cpdae" else 0.05
+    case.objective.fields = fields.model_copy(update={"contrast_temperature": 1.01 * usual})
+    assert not case.agrees()
+    case.objective.fields = fields
+    assert case.agrees()
+    plain = losses.nt_xent
+    monkeypatch.setattr(losses, "nt_xent", lambda s, t: plain(-s, t))
+    assert not case.agrees()
+    monkeypatch.undo()
+    case.batch["bag"] = case.batch["bag"][[1, 0]]  # of the other text
+    assert not case.agrees()
+    case.batch["bag"] = case.batch["bag"][[1, 0]]
+    case.batch["masked"] = case.batch["masked"] - 1
+    assert not case.agrees()
+
+
+# Views
+
+
+def test_two_views_are_masked_independently() -> None:
+    objective = make("cpdae")
+    pairs = [objective.example(index, generator(0, index)).views for index in range(len(objective))]
+    assert sum(np.array_equal(first.positions, second.positions) for first, second in pairs) < 0.1 * len(pairs)
+    long = [(set(a.positions), set(b.positions)) for a, b in pairs if len(a.ids) > 30]
+    shared = np.mean([len(a & b) / len(a) for a, b in long])
+    assert 0.05 < shared < 0.3  # near the ratio, as of two draws that know nothing of each other
+
+
+def test_a_batch_has_both_views_next_to_each_other_and_counts_the_pieces_of_both() -> None:
+    objective = make("cpdae")
+    arrays, _ = batch_of(objective, range(3))
+    examples = [objective.example(i, generator(0, "example", 0, i)) for i in range(3)]
+    for row, ids in enumerate(arrays["ids"]):
+        view = examples[row // 2].views[row % 2]
+        assert ids[1 : len(view.ids) + 1].tolist() == view.ids.tolist()
+    assert objective.counts(arrays) == {"mlm": sum(len(view.labels) for e in examples for view in e.views)}
+    assert arrays["bag"].shape[0] == 3
+
+
+def test_the_bag_holds_no_special_tokens_and_the_text_before_masking() -> None:
+    objective = make("cpdae", small_store.store([[[[20, 20, 1, 21]]]]), mask_ratio=1.0)
+    assert objective.collate([objective.example(0, generator(0))])["bag"].tolist() == [[20, 21]]
+
+
+@pytest.mark.parametrize("contrast", ["distributions", "vectors"])
+def test_the_contrast_of_a_batch_in_parts_is_that_of_the_whole_and_draws_at_both_views(contrast: str) -> None:
+    objective, model = make("cpdae", contrast=contrast), encoder()
+    heads = heads_of(objective, model)
+    passes = [objective.forward(model, heads, batch_of(objective, part)[1]).rows for part in (range(2), range(2, 6))]
+    rows = {name: torch.cat([part[name] for part in passes]).detach().requires_grad_() for name in passes[0]}
+    whole = objective.loss(model, heads, batch_of(objective, range(6))[1])["contrast"]
+    value = objective.contrast(rows)["contrast"]
+    assert value.item() == pytest.approx(whole.item(), rel=1e-5)
+    value.backward()
+    assert next(iter(rows.values())).grad.abs().amax(dim=2).min() > 0
+
+
+def test_a_single_text_has_no_contrast() -> None:
+    for contrast in ("distributions", "vectors"):
+        objective, model = make("cpdae", contrast=contrast), encoder()
+        terms = objective.loss(model, heads_of(objective, model), batch_of(objective, range(1))[1])
+        assert terms["contrast"].item() == 0
+
+
+def test_the_scale_of_the_divergence_is_a_lower_temperature() -> None:
+    rows = {"logits": torch.randn(4, 2, 50, generator=torch.Generator().manual_seed(0)) * 4}
+    values = [make("cpdae", **fields).contrast(rows)["contrast"].item() for fields in ({"js_scale": 2}, {})]
+    assert values[0] == pytest.approx(make("cpdae", contrast_temperature=0.5).contrast(rows)["contrast"].item())
+    assert values[0] != pytest.approx(values[1], rel=1e-3)
+
+
+# The decoder
+
+
+def test_the_decoder_starts_at_its_bias_with_weights_of_its_own() -> None:
+    objective, model = make("cpdae"), encoder()
+    heads = objective.heads(model)
+    assert set(heads["decoder"].output.bias.tolist()) == {-5.0}
+    assert set(make("cpdae", output_bias=-2).heads(model)["decoder"].output.bias.tolist()) == {-2.0}
+    assert heads.state_dict()["decoder.output.weight"].shape == model.word_embeddings.shape
+    assert not torch.equal(heads["decoder"].output.weight, model.word_embeddings)
+    bag = np.mean([len(set(objective.example(i, generator(0)).ids.tolist())) for i in range(8)])
+    rec = objective.loss(model, heads, batch_of(objective)[1])["rec"].item()
+    assert rec == pytest.approx(len(small_store.PIECES) * np.log1p(np.exp(-5)) + 5 * bag, rel=0.1)
+
+
+def test_reductions_divide_the_sum() -> None:
+    values = {}
+    for reduction in ("sum", "mean_pos", "mean_vocab"):
+        objective, model = make("cpdae", rec_reduction=reduction), encoder()
+        _, batch = batch_of(objective, range(1))
+        values[reduction] = objective.loss(model, heads_of(objective, model), batch)["rec"].item()
+    assert values["sum"] == pytest.approx(values["mean_pos"] * len(batch["bag"][0]), rel=1e-5)
+    assert values["sum"] == pytest.approx(values["mean_vocab"] * len(small_store.PIECES), rel=1e-5)
+
+
+def test_the_variants_weigh_what_they_have() -> None:
+    assert make("cpdae").weights(0.5) == {"mlm": 1, "rec": 1, "contrast": 0.1}
+    assert make("cpdae", contrast="none").weights(0.5) == {"mlm": 1, "rec": 1}
+
+
+# Inverse document frequencies
+
+
+def test_frequencies_are_counted_over_the_texts_that_are_trained_on(tmp_path: Path) -> None:
+    store = small_store.store([[[[20, 20, 21]], [[20, 22]], [[20, 21]], [[20, 23, 1]], [[22]]]])
+    counts = Idf(length=12, shortest=2).write(store, None, tmp_path)
+    assert counts == {"texts": 4, "pieces": 5}  # the text of one piece is too short
+    idf = np.load(tmp_path / "idf.npy")
+    raw = np.array([0, np.log(4 / 3), np.log(4 / 2), np.log(4 / 2), np.log(4 / 2)])  # of 20, 21, 22, 23, [UNK]
+    assert idf.dtype == np.float32
+    assert idf[[20, 21, 22, 23, 1]] == pytest.approx(raw / raw.mean(), rel=1e-6)
+    assert idf[[20, 21, 22, 23, 1]].mean() == pytest.approx(1)
+    assert idf[30] == pytest.approx(np.log(4) / raw.mean(), rel=1e-6)  # occurs nowhere
+    Idf(length=12, shortest=2).write(store, None, tmp_path / "again")
+    assert (tmp_path / "again/idf.npy").read_bytes() == (tmp_path / "idf.npy").read_bytes()
+
+
+def test_only_weighted_reconstruction_is_prepared_for(tmp_path: Path) -> None:
+    load = objectives.load("cpdae")
+    fields = {**STEP, "objective": "cpdae"}
+    assert load.preparation(objectives.fields(fields)) is None
+    weighted = objectives.fields({**fields, "weighting": "idf", "shortest": 3})
+    assert load.preparation(weighted) == Idf(length=STEP["length"], shortest=3)
+    with pytest.raises(EncoreError, match=r"the step has no idf.npy; prepare the collection"):
+        load(weighted, small_store.random_store(2))
+    with pytest.raises(EncoreError, match=r"over 1 texts are all 0; use `weighting: uniform`"):
+        Idf(length=12, shortest=1).write(small_store.store([[[[20, 21]]]]), None, tmp_path)
