@@ -18,7 +18,7 @@ from encore.errors import EncoreError
 from encore.modeling import operations
 from encore.training.randomness import generator
 
-ALL = ["bfs", "bow", "costa", "ict", "ict_bfs_wlp", "mlm", "wlp"]
+ALL = ["bfs", "bow", "costa", "cpdae", "ict", "ict_bfs_wlp", "mlm", "simcse", "wlp"]
 
 
 def test_every_objective_is_found_by_its_file() -> None:
@@ -51,6 +51,8 @@ def test_importing_the_objectives_does_not_import_torch() -> None:
         ("ict", {"keep_sentence": 0.0, "temperature": 1.0, "titles": True}),
         ("bow", {"mask_ratio": 0.3, "whole_word": True, "reading": "code", "weight_schedule": "constant"}),
         ("costa", {"spans": 5, "temperature": 0.1, "gwc_weight": 0.1, "projector": "nonlinear", "shortest": 64}),
+        ("cpdae", {"contrast": "distributions", "contrast_weight": 0.1, "rec_reduction": "sum", "mask_ratio": 0.15}),
+        ("simcse", {"temperature": 0.05, "dropout": 0.1}),
     ],
 )
 def test_defaults_are_the_papers(name: str, expected: dict[str, Any]) -> None:
@@ -91,7 +93,7 @@ def test_the_loss_does_not_depend_on_the_order_of_a_batch(name: str) -> None:
     assert values[0] == pytest.approx(values[1], rel=1e-5)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", [name for name in ALL if name != "simcse"])  # its chance is dropout's
 def test_examples_are_drawn_anew_in_every_epoch(name: str) -> None:
     objective = make(name)
     texts = [batch_of(objective, range(8), epoch)[0] for epoch in (0, 0, 1)]

@@ -74,7 +74,7 @@ def step_of(**fields: Any) -> Step:
 # Learning
 
 
-@pytest.mark.parametrize("name", ["mlm", "ict", "bfs", "wlp", "ict_bfs_wlp", "bow", "costa"])
+@pytest.mark.parametrize("name", ["mlm", "ict", "bfs", "wlp", "ict_bfs_wlp", "bow", "costa", "cpdae", "simcse"])
 def test_the_loss_falls_on_sixty_four_texts(name: str, tmp_path: Path) -> None:
     fields = {"shortest": 8} if name in ("mlm", "bow", "costa") else {}
     trained, _ = run(

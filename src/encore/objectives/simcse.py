@@ -1,0 +1,127 @@
+"""SimCSE, unsupervised: a text read twice under dropout is nearer to itself than to others (Gao et al. 2021).
+
+Recipe of the released code, with this collection's texts for its sentences and the backbone's pooling for its [CLS].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from encore.config import Positive, PretrainStep
+from encore.modeling import operations, texts
+from encore.objectives.base import Arrays, Objective, Pass
+from encore.objectives.chunks import text_chunks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch import Tensor, nn
+
+    from encore.modeling.encoder import Encoder
+    from encore.tokens import TokenStore
+
+VIEWS = 2
+
+
+class SimcseFields(PretrainStep):
+    objective: Literal["simcse"]
+    temperature: float = Field(0.05, gt=0, description="cosines are divided by it")
+    keep: tuple[str, ...] | None = Field((), description="the layer behind the pooling serves the training alone")
+    dropout: float = Field(0.1, gt=0, lt=1, description="of the encoder in this step, whatever the backbone's is")
+    shortest: Positive = Field(1, description="pieces that a text must have to be used")
+
+
+class Simcse(Objective[SimcseFields]):
+    """``loss = mean_i -log( exp(cos(z_i, z'_i) / t) / sum_j exp(cos(z_i, z'_j) / t) )``, z and z' of two readings.
+
+    ``z = tanh(W h + b)`` with h the pooled representation; this layer serves the training alone, h is what is kept.
+    Nothing but dropout tells the readings apart. Outside training mode there is none, so there the two are equal and
+    the loss tells only how far apart the texts are.
+    """
+
+    Fields = SimcseFields
+
+    def __init__(self, fields: SimcseFields, store: TokenStore, prepared: Path | None = None) -> None:
+        super().__init__(fields, store, prepared)
+        self.chunks, self.usable = text_chunks(store, fields.length, fields.shortest)
+
+    def __len__(self) -> int:
+        return len(self.usable)
+
+    def example(self, index: int, rng: np.random.Generator) -> np.ndarray:
+        """The pieces of a text."""
+        return self.chunks[self.usable[index]]
+
+    def size(self, example: Any) -> int:
+        return len(example)
+
+    def collate(self, examples: list[np.ndarray]) -> Arrays:
+        """``ids``, ``mask`` [2B, L]: each text twice, next to itself."""
+        twice = [ids for ids in examples for _ in range(VIEWS)]
+        ids, mask = texts.pad(twice, self.fields.length, self.store.special)
+        return {"ids": ids, "mask": mask}
+
+    def heads(self, encoder: Encoder) -> nn.ModuleDict:
+        from torch import nn
+
+        from encore.modeling.heads import initialise
+
+        width = encoder.shape.hidden
+        return nn.ModuleDict({"simcse": initialise(nn.Sequential(nn.Linear(width, width), nn.Tanh()))})
+
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+        with dropout(encoder, self.fields.dropout):
+            hidden = encoder(batch["ids"], batch["mask"])
+        vectors = heads["simcse"](encoder.pooled(hidden, batch["ids"], batch["mask"]))
+        return Pass({}, {"views": vectors.unflatten(0, (-1, VIEWS))})
+
+    def contrast(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+        import torch
+        import torch.nn.functional as F
+
+        from encore import losses
+
+        first, second = F.normalize(rows["views"], dim=-1).unbind(dim=1)
+        own = torch.arange(len(first), device=first.device)
+        return {"contrast": losses.info_nce(first, second, own, self.fields.temperature)}
+
+    def weights(self, progress: float) -> dict[str, float]:
+        return {"contrast": 1.0}
+
+    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+        """Three forward passes' worth: both readings, the layer behind them, their similarities."""
+        views, width = len(batch["ids"]), encoder.shape.hidden
+        head = operations.product(views, width, width)
+        similarities = operations.product(views / VIEWS, width, views / VIEWS)
+        encoded = operations.forward(encoder.shape, *batch["ids"].shape)
+        return operations.TRAINING * (encoded + head + similarities)
+
+
+@contextmanager
+def dropout(encoder: Encoder, rate: float) -> Iterator[None]:
+    """Every dropout of the encoder at this rate for a while; it works in training mode only, as ever."""
+    from torch import nn
+
+    from encore.modeling.encoder import SelfAttention
+
+    before: list[tuple[Any, str, float]] = []
+    for module in encoder.modules():
+        if isinstance(module, nn.Dropout):
+            before.append((module, "p", module.p))
+        elif isinstance(module, SelfAttention):
+            before.append((module, "rate", module.rate))
+    try:
+        for module, name, _ in before:
+            setattr(module, name, rate)
+        yield
+    finally:
+        for module, name, old in before:
+            setattr(module, name, old)
+
+
+OBJECTIVE = Simcse
