@@ -62,21 +62,19 @@ def sup_con(anchors: Tensor, candidates: Tensor, positive: Tensor, allowed: Tens
     return -mean.sum() / (count > 0).sum().clamp(min=1)
 
 
-def masked_lm(logits: Tensor, targets: Tensor, count: Tensor | int | None = None) -> Tensor:
+def masked_lm(logits: Tensor, targets: Tensor) -> Tensor:
     """Cross-entropy of the masked pieces (Devlin et al. 2019).
 
-    ``loss = -(1/count) sum_m log softmax(logits_m)[targets_m]``
+    ``loss = -(1/M) sum_m log softmax(logits_m)[targets_m]``
 
     Args:
         logits: [M, V], the vocabulary head at the M masked positions only.
         targets: [M] int64, the pieces that stood there.
-        count: masked positions of the whole effective batch, when this is a part of it; M without.
 
     Returns:
-        A scalar; 0 if nothing was masked.
+        A scalar, computed in float32 where the logits are narrower; 0 if nothing was masked.
     """
-    total = F.cross_entropy(logits, targets, reduction="sum")
-    return total / max(int(targets.numel() if count is None else count), 1)
+    return F.cross_entropy(_wide(logits), targets, reduction="sum") / max(len(targets), 1)
 
 
 def soft_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
@@ -90,9 +88,9 @@ def soft_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
         targets: [B, V], rows that sum to 1.
 
     Returns:
-        A scalar.
+        A scalar, computed in float32 where the logits are narrower.
     """
-    return F.cross_entropy(logits, targets)
+    return F.cross_entropy(_wide(logits), targets)
 
 
 def uniform_targets(ids: Tensor, vocabulary: int) -> Tensor:

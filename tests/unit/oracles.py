@@ -36,9 +36,9 @@ def sup_con(anchors: Array, candidates: Array, positive: Array, allowed: Array, 
     return sum(per_anchor) / len(per_anchor)
 
 
-def masked_lm(logits: Array, targets: Array, count: int | None = None) -> float:
+def masked_lm(logits: Array, targets: Array) -> float:
     total = sum(-row[target] + np.log(np.exp(row).sum()) for row, target in zip(logits, targets, strict=True))
-    return total / (len(targets) if count is None else count)
+    return total / len(targets)
 
 
 def soft_cross_entropy(logits: Array, targets: Array) -> float:
