@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from encore.config import Backbone, RunConfig, Step, System, Table
 from encore.errors import EncoreError
+from encore.mistakes import MISSING, UNKNOWN, Mistake, explain
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -90,7 +91,7 @@ def explained(read: Callable[[Any], T], value: Any, place: str) -> T:
         return read(value)
     except ValidationError as error:
         joint = ": " if place.endswith(".yaml") else "."
-        raise EncoreError(f"{place}{joint}{_first(error)}") from error
+        raise EncoreError(f"{place}{joint}{_line(explain(error))}") from error
     except EncoreError as error:
         raise EncoreError(f"{place}: {error}") from error
 
@@ -111,35 +112,13 @@ def _table_name(paper: str, name: str) -> str:
     return name if paper == "encore" else f"{paper}/{name}"
 
 
-def _first(error: ValidationError) -> str:
-    """One mistake of a validation: where, what, and for a wrong key the nearest right one.
-
-    A misspelt key comes first: that the right one is missing follows from it.
-    """
-    mistake = min(error.errors(), key=lambda mistake: mistake["type"] != "extra_forbidden")
-    place = ".".join(str(part) for part in mistake["loc"] if not str(part).startswith("function-")) or "all of it"
-    if mistake["type"] == "extra_forbidden":
-        known = _fields_beside(error, mistake["loc"])
-        return f"{place}: unknown key{nearest(str(mistake['loc'][-1]), known) if known else '; remove it'}"
-    if mistake["type"] == "missing":
+def _line(mistake: Mistake) -> str:
+    """A mistake in one line: where, what, and for a wrong key the nearest right one."""
+    place = mistake.place or "all of it"
+    if mistake.kind == UNKNOWN:
+        hint = nearest(mistake.name, mistake.beside) if mistake.beside else "; remove it"
+        return f"{place}: unknown key{hint}"
+    if mistake.kind == MISSING:
         return f"{place}: is required; add it"
-    return f"{place}: {mistake['msg'][:1].lower()}{mistake['msg'][1:]} (found {str(mistake['input'])[:60]!r})"
-
-
-def _fields_beside(error: ValidationError, loc: tuple[int | str, ...]) -> list[str]:
-    """Names of the fields that could stand where an unknown key stands."""
-    model = _models().get(error.title)
-    for part in loc[:-1]:
-        annotation = model.model_fields[part].annotation if model and part in model.model_fields else None
-        model = annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
-    return list(model.model_fields) if model else []
-
-
-def _models() -> dict[str, type[BaseModel]]:
-    found: dict[str, type[BaseModel]] = {}
-    waiting: list[type[BaseModel]] = [BaseModel]
-    while waiting:
-        for child in waiting.pop().__subclasses__():
-            found[child.__name__] = child
-            waiting.append(child)
-    return found
+    sentence = mistake.sentence[:1].lower() + mistake.sentence[1:]
+    return f"{place}: {sentence} (found {str(mistake.found)[:60]!r})"

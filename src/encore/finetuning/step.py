@@ -15,6 +15,7 @@ from encore.finetuning import negatives
 from encore.finetuning.contrastive import Contrastive, training_queries
 from encore.finetuning.projecting import project
 from encore.finetuning.validation import Validation, validation_pool, write_record
+from encore.mistakes import explain
 from encore.modeling import folder, vectors
 from encore.tokens import TokenStore
 from encore.training import launch
@@ -62,5 +63,5 @@ def _fields(step: dict[str, Any]) -> FinetuneStep:
     try:
         return FinetuneStep.model_validate(step)
     except ValidationError as error:
-        first = error.errors()[0]
-        raise EncoreError(f"fine-tuning step, field {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        mistake = explain(error)
+        raise EncoreError(f"fine-tuning step, field {mistake.place}: {mistake.sentence}") from error

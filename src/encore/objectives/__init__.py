@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from encore.config import PretrainStep
 from encore.errors import EncoreError
+from encore.mistakes import UNKNOWN, explain
 
 if TYPE_CHECKING:
     from encore.objectives.base import Objective
@@ -44,11 +45,11 @@ def fields(step: dict[str, Any]) -> PretrainStep:
     try:
         return objective.Fields.model_validate(step)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "step"
-        near = difflib.get_close_matches(place, objective.Fields.model_fields, n=1)
-        hint = f"; did you mean {near[0]}?" if near and first["type"] == "extra_forbidden" else ""
-        raise EncoreError(f"step {step.get('objective')!r}, field {place!r}: {_lower(first['msg'])}{hint}") from error
+        mistake = explain(error)
+        near = difflib.get_close_matches(mistake.name, mistake.beside, n=1)
+        hint = f"; did you mean {near[0]}?" if near and mistake.kind == UNKNOWN else ""
+        where = f"step {step.get('objective')!r}, field {mistake.place or 'step'!r}"
+        raise EncoreError(f"{where}: {_lower(mistake.sentence)}{hint}") from error
 
 
 def _class(module: str) -> type[Objective[Any]] | None:
