@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import small_store
 import torch
 from torch import nn
 
-from encore import objectives
+from encore import objectives, vocabulary
+from encore.modeling import folder
 from encore.modeling.encoder import Encoder
 from encore.modeling.heads import initialise
 from encore.modeling.shape import Shape
@@ -26,12 +32,45 @@ STEP = {
 }
 
 
+SETS = {"skip_share": 0.0, "least_count": 1, "subsampling": 1.0, "sampled_words": 40}
+SMALL = {
+    "costa": {"shortest": 1},
+    "prop": SETS,
+    "bprop": {"skip_share": 0.0, "least_words": 3, "drawn_words": "content"},
+}
+
+
 def make(name: str, store: Any = None, **fields: Any) -> Any:
-    """An objective on a store, texts of any length allowed."""
-    if name in ("mlm", "bow", "costa"):
-        fields = {"shortest": 1, **fields}
-    step = objectives.fields({**STEP, "objective": name, **fields})
-    return objectives.load(name)(step, store or small_store.random_store())
+    """An objective on a store, texts of any length allowed, its preparation made."""
+    step = objectives.fields({**STEP, "objective": name, **SMALL.get(name, {}), **fields})
+    store = store or small_store.random_store()
+    return objectives.load(name)(step, store, prepared(name, step, store))
+
+
+def prepared(name: str, step: Any, store: Any) -> Path | None:
+    """A folder with an objective's preparation, if it has one; it lives as long as the process."""
+    preparation = objectives.load(name).preparation(step)
+    if preparation is None:
+        return None
+    output = _folder()
+    preparation.write(store, parent() if preparation.reads_weights else None, output)
+    return output
+
+
+@cache
+def parent() -> Path:
+    """The folder of a small model."""
+    output = _folder()
+    for file in vocabulary.FILES:
+        (output / file).write_text("{}")
+    folder.save(encoder(), {}, output / "model", output)
+    return output / "model"
+
+
+def _folder() -> Path:
+    output = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, output, ignore_errors=True)
+    return Path(output)
 
 
 def encoder(**fields: Any) -> Encoder:

@@ -18,7 +18,7 @@ from encore.errors import EncoreError
 from encore.modeling import operations
 from encore.training.randomness import generator
 
-ALL = ["bfs", "bow", "costa", "cpdae", "ict", "ict_bfs_wlp", "mlm", "simcse", "wlp"]
+ALL = ["bfs", "bow", "bprop", "costa", "cpdae", "ict", "ict_bfs_wlp", "mlm", "prop", "simcse", "wlp"]
 
 
 def test_every_objective_is_found_by_its_file() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import small_objective
 import small_store
 import torch
 from safetensors.torch import load_file
@@ -55,7 +56,8 @@ def run(state: Path, name: str = "ict", articles: int = 16, model: Encoder | Non
     """Train an objective; gives the record and all weights."""
     arguments = {key: fields.pop(key) for key in ("validate", "validate_every", "checkpoint_seconds") if key in fields}
     step = objectives.fields({**STEP, "objective": name, **fields})
-    task = objectives.load(name)(step, small_store.random_store(articles))
+    store = small_store.random_store(articles)
+    task = objectives.load(name)(step, store, small_objective.prepared(name, step, store))
     model = model or encoder()
     torch.manual_seed(1)
     heads = task.heads(model)
@@ -74,9 +76,11 @@ def step_of(**fields: Any) -> Step:
 # Learning
 
 
-@pytest.mark.parametrize("name", ["mlm", "ict", "bfs", "wlp", "ict_bfs_wlp", "bow", "costa", "cpdae", "simcse"])
+@pytest.mark.parametrize(
+    "name", ["mlm", "ict", "bfs", "wlp", "ict_bfs_wlp", "bow", "costa", "cpdae", "simcse", "prop", "bprop"]
+)
 def test_the_loss_falls_on_sixty_four_texts(name: str, tmp_path: Path) -> None:
-    fields = {"shortest": 8} if name in ("mlm", "bow", "costa") else {}
+    fields = {"shortest": 8} if name in ("mlm", "bow", "costa") else small_objective.SMALL.get(name, {})
     trained, _ = run(
         tmp_path, name, steps=60, batch=16, learning_rate=5e-3, schedule="constant", model=encoder(0.0), **fields
     )
