@@ -1,0 +1,123 @@
+"""An objective in Encore's own training loop, step by step."""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from encore import objectives
+from encore.config import PretrainStep
+from encore.errors import EncoreError
+from encore.modeling.encoder import Encoder
+from encore.objectives.base import Objective
+from encore.tokens import TokenStore
+from encore.training.loop import train
+from encore.training.randomness import generator
+from encore.training.task import Arrays, Subset
+from harness.setting import Setting, device
+from harness.timing import Seconds, now, time_of
+
+STEP = {
+    "kind": "pretrain",
+    "collection": "made-up",
+    "learning_rate": 1e-4,
+    "warmup": 0,
+    "query_length": 32,
+    "source": "the benchmark's own",
+}
+
+
+class Watched(Subset):
+    """The same texts in every epoch; notes when each optimiser step asks for the weights of its terms."""
+
+    def __init__(self, task: Objective[Any], batch: int) -> None:
+        super().__init__(task, np.arange(batch))
+        self.moments: dict[float, Seconds] = {}
+
+    def weights(self, progress: float) -> dict[str, float]:
+        if progress not in self.moments:
+            self.moments[progress] = now()
+        return super().weights(progress)
+
+
+class Ours:
+    """One objective on one batch of texts, with its own copy of the common weights."""
+
+    def __init__(
+        self,
+        objective: str,
+        fields: dict[str, Any],
+        setting: Setting,
+        store: TokenStore,
+        encoder: Encoder,
+        head: nn.Module,
+        name: str,
+    ) -> None:
+        self.name, self.setting = name, setting
+        self.step = step_of(objective, fields, setting)
+        self.task = load(self.step, store)
+        if len(self.task) < setting.batch:
+            raise EncoreError(f"only {len(self.task)} of the made-up texts can be used")
+        self.encoder = copy.deepcopy(encoder)
+        torch.manual_seed(0)
+        self.heads = self.task.heads(self.encoder)
+        if "mlm" in self.heads:
+            self.heads["mlm"].load_state_dict(head.state_dict())
+        self.steps: list[Seconds] = []
+        self.data: list[Seconds] = []
+
+    def measure(self) -> None:
+        """A few optimiser steps, the first of which only warms up; and making a batch."""
+        watched, count = Watched(self.task, self.setting.batch), self.setting.steps + 2
+        step = self.step.model_copy(update={"steps": count})
+        with tempfile.TemporaryDirectory() as state:
+            train(watched, self.encoder, self.heads, step, 0, Path(state), self.setting.numerics())
+        moments = list(watched.moments.values())[-self.setting.steps - 1 :]
+        self.steps += [after - before for before, after in pairwise(moments)]
+        self.data.append(time_of(lambda: self.arrays(len(self.data))))
+
+    def arrays(self, epoch: int = 0) -> Arrays:
+        rows = range(self.setting.batch)
+        return self.task.collate([self.task.example(row, generator(0, "example", epoch, row)) for row in rows])
+
+    def loss(self, arrays: Arrays) -> float:
+        """Of these arrays, with the weights as they are, without dropout."""
+        to = device()
+        self.encoder.to(to).eval(), self.heads.to(to).eval()
+        batch = {name: torch.from_numpy(array).to(to) for name, array in arrays.items()}
+        with torch.no_grad():
+            return float(self.task.loss(self.encoder, self.heads, batch)["loss"])
+
+    def operations(self) -> float:
+        """Of a training step on the batch."""
+        return self.task.operations(self.encoder, self.arrays())
+
+
+def load(step: PretrainStep, store: TokenStore) -> Objective[Any]:
+    """The objective, with what it prepares from the texts.
+
+    Raises:
+        NotImplementedError: the preparation runs a trained model, of which there is none here.
+    """
+    kind = objectives.load(step.objective)
+    preparation = kind.preparation(step)
+    if preparation is None:
+        return kind(step, store)
+    if preparation.reads_weights:
+        raise NotImplementedError(f"{step.objective} prepares its texts with a trained model")
+    with tempfile.TemporaryDirectory() as folder:
+        preparation.write(store, None, Path(folder))
+        return kind(step, store, Path(folder))
+
+
+def step_of(objective: str, fields: dict[str, Any], setting: Setting) -> PretrainStep:
+    """The step of an objective, its own defaults changed by ``fields``."""
+    lengths = {"length": setting.length, "query_length": min(setting.length, 32), "batch": setting.batch, "steps": 1}
+    return objectives.fields({**STEP, **lengths, "objective": objective, **fields})

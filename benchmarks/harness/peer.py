@@ -1,0 +1,132 @@
+"""Masked language modelling as Hugging Face's libraries do it by themselves: the padded standard recipe."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from torch import nn
+from transformers import BertConfig, BertForMaskedLM, DataCollatorForLanguageModeling, PreTrainedTokenizerFast
+
+from encore.modeling.encoder import Encoder
+from encore.tokens import TokenStore
+from encore.training.task import Arrays
+from harness.setting import Setting, device
+from harness.timing import Seconds, now
+
+
+class Watch(transformers.TrainerCallback):
+    """Notes when each step ends."""
+
+    def __init__(self) -> None:
+        self.moments: list[Seconds] = []
+
+    def on_step_end(self, *_: Any, **__: Any) -> None:
+        self.moments.append(now())
+
+
+class Peer:
+    """``BertForMaskedLM(labels=)`` on batches of ``DataCollatorForLanguageModeling``, trained by ``Trainer``.
+
+    Without the package accelerate, which ``Trainer`` needs, by a loop of the same steps that does nothing else.
+    """
+
+    def __init__(self, setting: Setting, texts: list[np.ndarray], store: TokenStore, encoder: Encoder, head: nn.Module):
+        self.setting = setting
+        self.name = "Trainer" if find_spec("accelerate") else "minimal loop (accelerate is missing)"
+        self.model: nn.Module = BertForMaskedLM(_config(setting, encoder))
+        self.model.load_state_dict(_weights(encoder, head))
+        tokenizer = PreTrainedTokenizerFast.from_pretrained(store.tokenizer_folder)
+        self.collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.15)
+        special = store.special
+        self.rows = [{"input_ids": [special.cls, *text.tolist(), special.sep]} for text in texts]
+        self.steps: list[Seconds] = []
+
+    def measure(self) -> None:
+        """A few optimiser steps, the first of which only warms up."""
+        torch.set_num_threads(self.setting.threads)
+        count = self.setting.steps + 2
+        moments = self._trainer(count) if self.name == "Trainer" else list(self._loop(count))
+        last = moments[-self.setting.steps - 1 :]
+        self.steps += [after - before for before, after in pairwise(last)]
+
+    def batch(self) -> tuple[dict[str, torch.Tensor], Arrays]:
+        """A batch of the collator, and the same for our own objective."""
+        batch = self.collator(self.rows)
+        labels = batch["labels"].numpy().ravel()
+        masked = np.flatnonzero(labels >= 0)
+        ours = {"ids": batch["input_ids"].numpy(), "mask": batch["attention_mask"].numpy().astype(bool)}
+        return dict(batch), {**ours, "masked": masked, "labels": labels[masked]}
+
+    def loss(self, batch: dict[str, torch.Tensor]) -> float:
+        """Of this batch, with the weights as they are, without dropout."""
+        self.model.to(device()).eval()
+        with torch.no_grad():
+            return float(self.model(**{name: tensor.to(device()) for name, tensor in batch.items()}).loss)
+
+    def _trainer(self, count: int) -> list[Seconds]:
+        watch = Watch()
+        with tempfile.TemporaryDirectory() as output:
+            arguments = transformers.TrainingArguments(
+                output_dir=output,
+                per_device_train_batch_size=self.setting.batch,
+                max_steps=count,
+                learning_rate=1e-4,
+                weight_decay=0.01,
+                bf16=self.setting.precision == "bf16",
+                save_strategy="no",
+                logging_strategy="no",
+                report_to=[],
+                disable_tqdm=True,
+                seed=0,
+            )
+            trainer = transformers.Trainer(
+                self.model, arguments, data_collator=self.collator, train_dataset=self.rows, callbacks=[watch]
+            )
+            trainer.remove_callback(transformers.trainer_callback.PrinterCallback)
+            trainer.train()
+        return watch.moments
+
+    def _loop(self, count: int) -> Iterator[Seconds]:
+        """What a Trainer does at the least: collate, forward, backward, clip, AdamW."""
+        model = self.model.to(device()).train()
+        optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01, fused=True)
+        for _ in range(count):
+            batch = {name: tensor.to(device()) for name, tensor in self.collator(self.rows).items()}
+            with torch.autocast(device().type, torch.bfloat16, enabled=self.setting.precision == "bf16"):
+                loss = model(**batch).loss
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimiser.step()
+            optimiser.zero_grad()
+            yield now()
+
+
+def _config(setting: Setting, encoder: Encoder) -> BertConfig:
+    shape = encoder.shape
+    return BertConfig(
+        vocab_size=shape.vocabulary,
+        hidden_size=shape.hidden,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        intermediate_size=shape.intermediate,
+        max_position_embeddings=shape.max_length,
+        hidden_dropout_prob=shape.dropout,
+        attention_probs_dropout_prob=shape.dropout,
+        pad_token_id=shape.pad,
+    )
+
+
+def _weights(encoder: Encoder, head: nn.Module) -> dict[str, torch.Tensor]:
+    """Ours under the names of ``BertForMaskedLM``, which repeats two of them for its decoder."""
+    own = {f"bert.{name}": tensor for name, tensor in encoder.state_dict().items()}
+    own |= {f"cls.predictions.{name}": tensor for name, tensor in head.state_dict().items()}
+    own["cls.predictions.decoder.weight"] = own["bert.embeddings.word_embeddings.weight"]
+    own["cls.predictions.decoder.bias"] = own["cls.predictions.bias"]
+    return own

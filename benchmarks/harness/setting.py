@@ -1,0 +1,51 @@
+"""What is measured: the model, the batch, the machine's part in it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import torch
+
+from encore.modeling.shape import Shape
+from harness.timing import Kind
+
+SHAPES: dict[str, dict[str, int]] = {
+    "nano": {"layers": 1, "hidden": 32, "heads": 2, "intermediate": 64},
+    "tiny": {"layers": 2, "hidden": 128, "heads": 2, "intermediate": 512},
+    "mini": {"layers": 4, "hidden": 256, "heads": 4, "intermediate": 1024},
+    "base": {"layers": 12, "hidden": 768, "heads": 12, "intermediate": 3072},
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Everything that the figures depend on beside the machine."""
+
+    model: str
+    vocabulary: int
+    length: int
+    batch: int
+    full: bool
+    precision: str
+    threads: int
+    clock: Kind
+    repetitions: int
+    steps: int
+
+    def shape(self) -> Shape:
+        return Shape(vocabulary=self.vocabulary, max_length=max(self.length, 64), **SHAPES[self.model])
+
+    def numerics(self) -> dict[str, Any]:
+        return {"precision": self.precision, "threads": self.threads}
+
+    def resized(self, length: int) -> Setting:
+        """For texts of another length."""
+        return replace(self, length=length)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def device() -> torch.device:
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")

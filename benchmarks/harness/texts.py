@@ -1,0 +1,80 @@
+"""Made-up texts as a token store: ids as frequent as in a language, lengths as of web passages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from encore import vocabulary
+from encore.storage import write_text
+from encore.tokens import TYPE, TokenStore
+
+MEDIAN, SPREAD = 70, 0.45  # of the log-normal lengths: 77 pieces in the mean, as passages of MS MARCO have
+CONTINUED = 0.15  # of the pieces go on with a word
+SENTENCES = 6  # of the longest text, about
+SECTIONS = 2  # of an article
+BINS = 16  # pieces in a bin of a histogram
+
+
+def write(folder: Path, texts: int, length: int, pieces: int, full: bool, seed: int = 0) -> TokenStore:
+    """A store of ``texts`` sections, two an article, each a text of at most ``length`` tokens; with ``full``, exactly.
+
+    Args:
+        length: tokens, [CLS] and [SEP] included.
+        pieces: size of the vocabulary, of which a fifth continue words.
+    """
+    rng = np.random.default_rng(seed)
+    vocabulary.save(vocabulary.build(_pieces(pieces)), folder / "tokenizer")
+    lengths = np.full(texts, length - 2) if full else _lengths(texts, length - 2, rng)
+    sizes = [_sentences(total, max(length // SENTENCES, 4)) for total in lengths.tolist()]
+    sentences = [_ids(size, pieces, rng) for text in sizes for size in text]
+    articles = texts // SECTIONS
+    first = np.arange(articles) * SECTIONS
+    _write(folder, "sentences", sentences)
+    for name in ("passages", "queries"):
+        _write(folder, name, sentences)
+        write_text(folder / f"{name}.names.txt", "".join(f"{row}\n" for row in range(len(sentences))))
+    _write(folder, "titles", [_ids(3, pieces, rng) for _ in range(articles)])
+    np.save(folder / "sections.npy", np.cumsum([0, *map(len, sizes)]))
+    np.save(folder / "articles.npy", np.arange(articles + 1) * SECTIONS)
+    np.save(folder / "links.npy", np.stack([first + 1, np.roll(first, 1)], axis=1))
+    return TokenStore.open(folder)
+
+
+def histogram(lengths: np.ndarray) -> dict[str, int]:
+    """How many texts have so many tokens, in bins of 16."""
+    bins, counts = np.unique(lengths // BINS * BINS, return_counts=True)
+    return {f"{low}-{low + BINS - 1}": int(count) for low, count in zip(bins.tolist(), counts, strict=True)}
+
+
+def _lengths(texts: int, longest: int, rng: np.random.Generator) -> np.ndarray:
+    drawn = rng.lognormal(np.log(min(MEDIAN, longest / 2)), SPREAD, texts)
+    lengths = np.clip(np.rint(drawn), 8, longest).astype(np.int64)
+    lengths[0] = longest  # so that the width of a batch is no matter of luck
+    return lengths
+
+
+def _sentences(total: int, size: int) -> list[int]:
+    """Sizes of the sentences of a text."""
+    return [min(size, total - start) for start in range(0, total, size)]
+
+
+def _pieces(count: int) -> list[str]:
+    words = count - count // 5 - len(vocabulary.SPECIAL)
+    return [*vocabulary.SPECIAL, *(f"w{i}" for i in range(words)), *(f"##c{i}" for i in range(count // 5))]
+
+
+def _ids(size: int, pieces: int, rng: np.random.Generator) -> np.ndarray:
+    """Ids after Zipf's law, in two classes: those that begin words and those that continue them."""
+    special, continuing = len(vocabulary.SPECIAL), pieces // 5
+    beginning = pieces - continuing - special
+    continues = rng.random(size) < CONTINUED
+    many = np.where(continues, continuing, beginning)
+    ranks = np.floor(np.exp(rng.random(size) * np.log(many + 1.0))).astype(np.int64) - 1  # p(rank) ~ 1 / rank
+    return np.where(continues, special + beginning, special) + np.minimum(ranks, many - 1)
+
+
+def _write(folder: Path, name: str, rows: list[np.ndarray]) -> None:
+    np.concatenate(rows).astype(TYPE).tofile(folder / f"{name}.ids.bin")
+    np.save(folder / f"{name}.offsets.npy", np.cumsum([0, *map(len, rows)]))

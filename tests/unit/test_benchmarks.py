@@ -1,0 +1,132 @@
+"""The benchmarks: their arithmetic with known values, their made-up texts, and a run of seconds."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+from harness import figures, masks, record, texts, timing  # noqa: E402
+from harness.figures import BASE, Measured  # noqa: E402
+from harness.setting import Setting  # noqa: E402
+
+SETTING = Setting("nano", 500, 32, 4, False, "fp32", 1, "wall", 1, 1)
+
+
+def test_degeneration_is_that_of_the_paper() -> None:
+    printed = {222.658: 17.4, 215.136: 20.2, 85.797: 68.2, 266.359: 1.2}
+    assert {speed: round(timing.degeneration(speed, 269.708), 1) for speed in printed} == printed
+
+
+def test_utilisation_is_operations_over_what_the_machine_can_do() -> None:
+    assert timing.utilisation(operations=3e9, seconds=2.0, peak=6e9) == pytest.approx(0.25)
+
+
+def test_time_that_operations_explain_is_no_overhead() -> None:
+    assert timing.overhead(3.0, 30.0, 1.0, 10.0) == pytest.approx(1.0)
+    assert timing.overhead(3.3, 30.0, 1.0, 10.0) == pytest.approx(1.1)
+
+
+def test_the_best_reading_is_the_shortest_by_the_clock_asked_for() -> None:
+    readings = [timing.Seconds(3.0, 1.0), timing.Seconds(2.0, 1.5)]
+    assert [timing.best(readings, "wall"), timing.best(readings, "cpu")] == [2.0, 1.0]
+    assert timing.Seconds(3.0, 2.0) - timing.Seconds(1.0, 0.5) == timing.Seconds(2.0, 1.5)
+
+
+def measured() -> list[Measured]:
+    return [
+        Measured(BASE, step=1.0, data=0.1, operations=10e9, batch=10),
+        Measured("bow", step=1.25, data=0.15, operations=11e9, batch=10),
+    ]
+
+
+def test_the_papers_table_is_made_of_readings() -> None:
+    first, bow = figures.table4(measured())
+    assert (first["samples_per_second"], first["degeneration"], first["paper_samples_per_second"]) == (
+        10,
+        "",
+        "269.708",
+    )
+    assert bow["decoder_seconds"] == pytest.approx(0.2)  # 1.10 without the data, and 0.90
+    assert bow["degeneration"] == pytest.approx(20)
+    assert (bow["operations_of_mlm"], bow["paper_degeneration"], bow["data_seconds"]) == (1.1, "1.2", 0.15)
+
+
+def test_every_row_of_the_papers_table_has_its_printed_numbers() -> None:
+    every = [Measured(name, 1.0, 0.1, 1e9, 8) for name, *_ in figures.TABLE4]
+    printed = [row["paper_degeneration"] for row in figures.table4(every)]
+    assert printed == ["", "17.4", "20.2", "68.2", "1.2"]
+
+
+def test_goals_say_whether_they_are_reached() -> None:
+    rows = figures.rows(measured(), peak=20e9)
+    assert rows[0]["utilisation"] == pytest.approx(0.5)
+    found = {row["goal"]: (row["value"], row["reached"]) for row in figures.goals(rows, trainer=2.4)}
+    assert found == {
+        "MLM step, speed beside Trainer": (2.4, True),
+        "bow, speed beside MLM 30 %": (0.8, False),
+        "bow, time over operations beside MLM 30 %": (1.136, False),
+    }
+
+
+def test_made_up_texts_are_as_long_as_passages(tmp_path: Path) -> None:
+    store = texts.write(tmp_path, 2000, 512, 30522, full=False)
+    lengths = np.add.reduceat(store.sentences.lengths, store.sections[:-1])
+    assert lengths[1:].mean() == pytest.approx(77, abs=2)
+    assert store.continues[store.sentences.ids].mean() == pytest.approx(texts.CONTINUED, abs=0.01)
+    assert store.sentences.ids.min() >= 5
+    assert store.sentences.ids.max() < 30522
+    assert sum(texts.histogram(lengths).values()) == 2000
+
+
+def test_full_texts_fill_their_length(tmp_path: Path) -> None:
+    store = texts.write(tmp_path, 8, 32, 500, full=True)
+    assert np.add.reduceat(store.sentences.lengths, store.sections[:-1]).tolist() == [30] * 8
+
+
+def test_masks_made_row_by_row_are_ours() -> None:
+    (row,) = masks.compare(SETTING, [24])
+    assert row["tokens"] == 24
+    assert row["ratio"] == pytest.approx(row["row_by_row_ms"] / row["ours_ms"], rel=1e-2)
+
+
+def test_other_masks_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = masks._keys
+    monkeypatch.setattr(masks, "_keys", lambda *arguments: keys(*arguments)[:, ::-1])
+    with pytest.raises(masks.EncoreError, match="are other ones"):
+        masks.compare(SETTING, [24])
+
+
+def test_a_markdown_table_has_a_line_a_row() -> None:
+    assert record.table([{"a_b": 1, "c": True}]) == ["| a b | c |", "| --- | --- |", "| 1 | yes |"]
+
+
+@pytest.mark.skipif(find_spec("transformers") is None, reason="the peer needs transformers")
+def test_a_quick_run_writes_its_record(tmp_path: Path) -> None:
+    """The losses of both sides are compared in the run, which fails where they differ."""
+    command = [sys.executable, "benchmarks/pretraining.py", "--quick", "--threads", "1", "--only", "bow", "enhanced"]
+    environment = os.environ | {"PYTHONPATH": "src", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*command, "--output", tmp_path, "--name", "here"], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    contents = json.loads((tmp_path / "here.json").read_text())
+    assert [row["name"] for row in contents["objectives"]] == ["MLM 15 %", BASE, "bow", "enhanced"]
+    assert contents["peer"]["our_loss"] == pytest.approx(contents["peer"]["loss"], rel=1e-4)
+    with (tmp_path / "here.table4.csv").open(newline="") as file:
+        assert [row["label"] for row in csv.DictReader(file)] == [
+            "Further Pre-train",
+            "Enhanced Decoding",
+            "BoW Prediction",
+        ]
+    assert "## Goals" in (tmp_path / "here.md").read_text()
