@@ -11,7 +11,7 @@ from torch import nn
 from encore import objectives
 from encore.config import PretrainStep
 from encore.errors import EncoreError
-from encore.modeling import folder
+from encore.modeling import folder, towers
 from encore.modeling.encoder import Encoder
 from encore.objectives.base import Objective
 from encore.tokens import TokenStore
@@ -51,6 +51,8 @@ def pretrain(
     kept = _kept(step, heads)
     task, watched = held_out.split(objective, step.held_out)
     trained = train(task, encoder, heads, step, spec["seed"], state, spec["numerics"], watched=watched)
+    if encoder.shape.towers == "untied":
+        towers.follow(encoder, folder.load(weights))
     if launch.leads():
         others = {name: value for name, value in folder.load_heads(weights).items() if _module(name) not in heads}
         own = {name: value for name, value in heads.state_dict().items() if _module(name) in kept}

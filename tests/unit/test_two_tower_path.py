@@ -83,6 +83,17 @@ def test_both_towers_learn_at_every_step(path: dict[str, Path]) -> None:
     assert not torch.equal(after[weight], after[towers.QUERY + weight])
 
 
+def test_towers_stay_one_where_no_query_is_read(home: Path, path: dict[str, Path]) -> None:
+    mlm = folder.load(pretrained(home, home / "untied", home / "mlm/model", objective="mlm", shortest=1))
+    before = folder.load(home / "untied").word_embeddings
+    assert not torch.equal(mlm.word_embeddings, before)
+    assert torch.equal(mlm.word_embeddings, mlm.query_tower.word_embeddings)
+    apart = folder.load(pretrained(home, path["ict"], home / "apart/model", objective="mlm", shortest=1))
+    ict = folder.load(path["ict"])
+    assert torch.equal(apart.query_tower.word_embeddings, ict.query_tower.word_embeddings)
+    assert not torch.equal(apart.word_embeddings, ict.word_embeddings)
+
+
 def test_fine_tuning_goes_on_from_the_head_of_pre_training(path: dict[str, Path], home: Path) -> None:
     before, ict = (folder.load(path[name]).state_dict()["head.weight"] for name in ("start", "ict"))
     assert not torch.equal(before, ict), "pre-training trains the head"

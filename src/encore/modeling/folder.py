@@ -138,7 +138,7 @@ def _save_tower(
 ) -> None:
     shape = encoder.shape
     length = length or shape.max_length
-    tensors = {name: tensor for name, tensor in encoder.state_dict().items() if not name.startswith(towers.QUERY)}
+    tensors = towers.passages(encoder)
     for layer in sentence_transformer.layers(shape):
         linear = {LINEAR + name: tensors.pop(layer.prefix + name) for name in ("weight", "bias")}
         write_tensors(folder / layer.folder / WEIGHTS, linear)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import torch
+from torch import Tensor
+
 from encore.modeling.encoder import Encoder
 from encore.modeling.shape import Shape
 
@@ -33,3 +36,22 @@ def untied(encoder: Encoder) -> TwoTowers:
     own = encoder.state_dict()
     towers.load_state_dict(own | {QUERY + name: tensor for name, tensor in own.items()})
     return towers
+
+
+def follow(encoder: Encoder, parent: Encoder) -> None:
+    """After training: two towers that were one in the ``parent`` stay one if no query was read, as with MLM.
+
+    A tower that embedded nothing has no gradient, so its weights are the parent's to the bit.
+    """
+    query, before = encoder.query_tower, passages(parent)
+    if _equal(before, parent.query_tower) and _equal(before, query):
+        query.load_state_dict(passages(encoder))
+
+
+def passages(encoder: Encoder) -> dict[str, Tensor]:
+    """The weights of the passage tower alone."""
+    return {name: tensor for name, tensor in encoder.state_dict().items() if not name.startswith(QUERY)}
+
+
+def _equal(weights: dict[str, Tensor], tower: Encoder) -> bool:
+    return all(torch.equal(weights[name], tensor.cpu()) for name, tensor in tower.state_dict().items())
