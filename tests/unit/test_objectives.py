@@ -18,7 +18,23 @@ from encore.errors import EncoreError
 from encore.modeling import operations
 from encore.training.randomness import generator
 
-ALL = ["bfs", "bow", "bprop", "costa", "cpdae", "ict", "ict_bfs_wlp", "mlm", "prop", "simcse", "wlp"]
+ALL = [
+    "autoencoding",
+    "autoregression",
+    "bfs",
+    "bow",
+    "bprop",
+    "costa",
+    "cpdae",
+    "enhanced",
+    "ict",
+    "ict_bfs_wlp",
+    "mlm",
+    "prop",
+    "seed",
+    "simcse",
+    "wlp",
+]
 
 
 def test_every_objective_is_found_by_its_file() -> None:

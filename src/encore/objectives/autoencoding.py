@@ -1,0 +1,70 @@
+"""Auto-encoding: a BERT layer restores a second masking of the text ("Drop your Decoder", SIGIR'24)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from encore.config import Share
+from encore.objectives.base import Arrays
+from encore.objectives.decoding import Decoding, LayeredFields, layers
+from encore.objectives.masked_texts import MaskedTexts, Text
+from encore.objectives.masking import Masked, choose_words, corrupt, count_to_mask, word_starts
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from encore.modeling.decoders import AutoEncodingDecoder
+    from encore.modeling.encoder import Encoder
+    from encore.modeling.shape import Shape
+
+
+class AutoencodingFields(LayeredFields):
+    objective: Literal["autoencoding"]
+    decoder_mask_ratio: Share = Field(
+        0.50, description="share of a text's tokens that are masked for the decoder; RetroMAE's value, not stated"
+    )
+
+
+class TwiceMasked(NamedTuple):
+    """An example: the pieces of a text, its masking for the encoder, and an independent one for the decoder."""
+
+    ids: np.ndarray
+    masked: Masked
+    again: Masked
+
+
+class Autoencoding(Decoding[AutoencodingFields]):
+    """``L_dec = -mean log p(masked piece | h, the text under a second mask)``; 80/10/10, by whole words.
+
+    The second masking is of the window that the encoder reads; the released code cuts long texts anew for it.
+    """
+
+    Fields = AutoencodingFields
+
+    def example(self, index: int, rng: np.random.Generator) -> TwiceMasked:
+        ids, masked = self.text(index, rng)
+        count = count_to_mask(len(ids), self.fields.decoder_mask_ratio)
+        chosen = choose_words(word_starts(ids, self.store.continues), len(ids), count, rng)
+        return TwiceMasked(ids, masked, corrupt(ids, chosen, self.store.vocabulary, self.store.special.mask, rng))
+
+    def rebuild(self, examples: list[TwiceMasked]) -> Arrays:
+        again = MaskedTexts.collate(self, [Text(example.ids, example.again) for example in examples])
+        return {"text": again["ids"], "decoded": again["masked"], "decoded_labels": again["labels"]}
+
+    def decoder(self, shape: Shape) -> AutoEncodingDecoder:
+        from encore.modeling.decoders import AutoEncodingDecoder
+
+        return AutoEncodingDecoder(shape, self.fields.decoder_layers)
+
+    def decode(self, encoder: Encoder, decoder: nn.Module, h: Tensor, batch: dict[str, Tensor]) -> Tensor:
+        states: Tensor = decoder(h, encoder.embeddings(batch["text"], None), batch["mask"])
+        return states
+
+    def decoder_operations(self, shape: Shape, batch: int, length: int) -> float:
+        return layers(shape, self.fields.decoder_layers, batch, length)
+
+
+OBJECTIVE = Autoencoding

@@ -1,0 +1,53 @@
+"""Auto-regression: a GPT-2 layer writes the text on from its representation ("Drop your Decoder", SIGIR'24)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from encore.config import Positive
+from encore.objectives.base import Arrays
+from encore.objectives.decoding import Decoding, LayeredFields, following, layers
+from encore.objectives.masked_texts import Text
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from encore.modeling.decoders import AutoRegressionDecoder
+    from encore.modeling.encoder import Encoder
+    from encore.modeling.shape import Shape
+
+
+class AutoregressionFields(LayeredFields):
+    objective: Literal["autoregression"]
+    attention_window: Positive | None = Field(
+        None, description="tokens that the decoder sees, its own among them, beside h; all that come before without"
+    )
+
+
+class Autoregression(Decoding[AutoregressionFields]):
+    """``L_dec = -mean_i log p(t_i | h, t_1 .. t_i-1)`` over all tokens behind [CLS], the closing [SEP] included."""
+
+    Fields = AutoregressionFields
+
+    def rebuild(self, examples: list[Text]) -> Arrays:
+        return following(*self.unmasked(examples))
+
+    def decoder(self, shape: Shape) -> AutoRegressionDecoder:
+        from encore.modeling.decoders import AutoRegressionDecoder
+
+        return AutoRegressionDecoder(shape, self.fields.decoder_layers)
+
+    def decode(self, encoder: Encoder, decoder: nn.Module, h: Tensor, batch: dict[str, Tensor]) -> Tensor:
+        from encore.modeling.decoders import causal
+
+        seen = causal(batch["text"].shape[1], self.fields.attention_window, h.device)
+        states: Tensor = decoder(h, encoder.embeddings(batch["text"], None), seen)
+        return states
+
+    def decoder_operations(self, shape: Shape, batch: int, length: int) -> float:
+        return layers(shape, self.fields.decoder_layers, batch, length)
+
+
+OBJECTIVE = Autoregression

@@ -1,0 +1,76 @@
+"""SEED-Encoder: a decoder that sees two tokens has to lean on the representation (Lu et al. 2021).
+
+The decoder follows the released model code; its pre-training program was never published. The encoder stays a BERT,
+where the released one is a RoBERTa with a vocabulary of its own: our ``seed`` is a substitute for that checkpoint.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from encore.config import Positive
+from encore.modeling import operations
+from encore.objectives.base import Arrays
+from encore.objectives.decoding import Decoding, DecodingFields, following, layers
+from encore.objectives.masked_texts import Text
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from encore.modeling.decoders import SeedDecoder
+    from encore.modeling.encoder import Encoder
+    from encore.modeling.shape import Shape
+
+
+class SeedFields(DecodingFields):
+    objective: Literal["seed"]
+    decoder_layers: Positive = Field(3, description="layers of the decoder")
+    attention_window: Positive = Field(
+        2, description="tokens that the decoder sees, its own among them, beside the first"
+    )
+    mlm_weight: float = Field(0.5, ge=0, description="of the encoder's MLM loss")
+    decoder_weight: float = Field(0.5, ge=0, description="of the decoder's loss")
+
+
+class Seed(Decoding[SeedFields]):
+    """``loss = 0.5 * L_MLM + 0.5 * L_dec`` with ``L_dec = -mean_i log p(t_i | h, t_0, t_i-2, t_i-1)``.
+
+    The halves are the released configuration's ``train_ratio`` of 0.5:0.5. Logits are products with the encoder's word
+    embeddings, without transform and bias. Predicted are all tokens behind [CLS], the closing [SEP] included.
+    """
+
+    Fields = SeedFields
+
+    def rebuild(self, examples: list[Text]) -> Arrays:
+        return following(*self.unmasked(examples))
+
+    def decoder(self, shape: Shape) -> SeedDecoder:
+        from encore.modeling.decoders import SeedDecoder
+
+        return SeedDecoder(shape, self.fields.decoder_layers)
+
+    def decode(self, encoder: Encoder, decoder: nn.Module, h: Tensor, batch: dict[str, Tensor]) -> Tensor:
+        import torch.nn.functional as F
+
+        from encore.modeling.decoders import causal
+
+        seen = causal(batch["text"].shape[1], self.fields.attention_window, h.device)
+        states: Tensor = decoder(h, F.embedding(batch["text"], encoder.word_embeddings), seen)
+        return states
+
+    def logits(self, encoder: Encoder, heads: nn.ModuleDict, states: Tensor) -> Tensor:
+        return states @ encoder.word_embeddings.T
+
+    def decoder_operations(self, shape: Shape, batch: int, length: int) -> float:
+        memory = operations.product(batch, shape.hidden, shape.hidden)
+        memory += operations.product(batch * length, shape.hidden, shape.hidden)
+        own = layers(shape, self.fields.decoder_layers, batch, length)
+        return own + self.fields.decoder_layers * memory
+
+    def head_operations(self, shape: Shape, positions: int) -> float:
+        return operations.product(positions, shape.hidden, shape.vocabulary)
+
+
+OBJECTIVE = Seed

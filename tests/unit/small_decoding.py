@@ -1,0 +1,123 @@
+"""Objectives with a decoder on three short texts, their loss from its formula, and ways to plant a mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import oracles
+import pytest
+import small_store
+import torch
+import torch.nn.functional as F
+import transformer_oracles as plain
+from small_objective import encoder, make
+from torch import Tensor, nn
+
+from encore import losses
+from encore.modeling.encoder import Encoder
+from encore.training.randomness import generator
+
+Array = np.ndarray
+Decode = Callable[["Case", Array, int], Array]
+TEXTS = [[[[20, 21, 80, 22, 23, 24, 90, 25]]], [[[30, 31, 32]]], [[[40]]]]
+MISTAKES = ["sign", "temperature", "mask"]
+
+
+class Case:
+    """An objective, a batch of it, and an encoder that gives the same states for whatever it reads; in float64."""
+
+    def __init__(self, name: str, pooling: str = "cls", texts: Any = TEXTS, **fields: Any) -> None:
+        self.objective = make(name, small_store.store(texts), **fields)
+        self.model = encoder(pooling=pooling, layers=1, hidden=8, heads=2, intermediate=12)
+        self.heads = self.objective.heads(self.model)
+        draw(self.model, 1)
+        draw(self.heads, 2)
+        examples = [self.objective.example(i, generator(0, "example", 0, i)) for i in range(len(self.objective))]
+        self.arrays = self.objective.collate(examples)
+        self.batch = {key: torch.from_numpy(array) for key, array in self.arrays.items()}
+        self.hidden = np.random.default_rng(3).normal(size=(*self.arrays["ids"].shape, 8))
+
+    def terms(self, hidden: Array) -> tuple[dict[str, Tensor], Tensor]:
+        """The objective's terms where the encoder gives ``hidden``, and that as a leaf."""
+        leaf = torch.from_numpy(hidden).requires_grad_()
+        self.model.forward = lambda ids, mask, segments=None: leaf  # type: ignore[method-assign]
+        return self.objective.loss(self.model, self.heads, self.batch), leaf
+
+    def pooled(self, hidden: Array, row: int) -> Array:
+        real = self.arrays["mask"][row]
+        return hidden[row, 0] if self.model.shape.pooling == "cls" else hidden[row, real].mean(axis=0)
+
+    def embedded(self, row: int) -> Array:
+        return plain.embeddings(self.arrays["text"][row], numbers(self.model.embeddings), self.model.shape.epsilon)
+
+    def vocabulary(self, states: Array) -> Array:
+        words = self.model.word_embeddings.detach().numpy()
+        return plain.mlm_logits(states, words, numbers(self.heads["mlm"]), self.model.shape.epsilon)
+
+    def expected(self, hidden: Array, decode: Decode, logits: Callable[[Array], Array] | None = None) -> float:
+        """The loss of ``hidden`` [B, L, H] from its formula; ``decode`` gives a row's states [L, H]."""
+        rows = np.concatenate([decode(self, self.pooled(hidden, row), row) for row in range(len(hidden))])
+        mlm = self.vocabulary(hidden.reshape(-1, 8)[self.arrays["masked"]])
+        decoder = (logits or self.vocabulary)(rows[self.arrays["decoded"]])
+        weights = self.objective.fields
+        return weights.mlm_weight * oracles.masked_lm(
+            mlm, self.arrays["labels"]
+        ) + weights.decoder_weight * oracles.masked_lm(decoder, self.arrays["decoded_labels"])
+
+    def agrees(self, decode: Decode, logits: Callable[[Array], Array] | None = None) -> None:
+        """Assert that loss and gradient are those of the formula; the gradient along 24 random directions."""
+        terms, leaf = self.terms(self.hidden)
+        assert terms["loss"].item() == pytest.approx(self.expected(self.hidden, decode, logits), rel=1e-8)
+        (found,) = torch.autograd.grad(terms["loss"], leaf)
+        directions = np.random.default_rng(4).normal(size=(24, *self.hidden.shape))
+        directions[:8, :, 1:] = 0  # h alone, under [CLS] pooling
+
+        def along(steps: Array) -> float:
+            return self.expected(self.hidden + np.tensordot(steps, directions, 1), decode, logits)
+
+        expected = oracles.gradient(along, np.zeros(24))
+        assert np.tensordot(directions, found.numpy(), 3) == pytest.approx(expected, rel=1e-5, abs=1e-8)
+
+
+def draw(module: nn.Module, seed: int) -> None:
+    """Weights in float64, large enough that a mistake in any part shows."""
+    rng = torch.Generator().manual_seed(seed)
+    for parameter in module.double().parameters():
+        parameter.data = 0.5 * torch.randn(parameter.shape, generator=rng, dtype=torch.float64)
+
+
+def numbers(module: nn.Module) -> dict[str, Array]:
+    return {name: value.detach().numpy() for name, value in module.state_dict().items()}
+
+
+def plant(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Break the decoders: the loss' sign, the scale of attention, or its mask."""
+    right, attend = losses.masked_lm, F.scaled_dot_product_attention
+
+    def attend_wrongly(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor, dropout_p: float) -> Tensor:
+        if mistake == "mask":
+            return attend(query, key, value, dropout_p=dropout_p)
+        return attend(query, key, value, attn_mask=attn_mask, dropout_p=dropout_p, scale=1.0)
+
+    if mistake == "sign":
+        monkeypatch.setattr(losses, "masked_lm", lambda *arguments: -right(*arguments))
+    else:
+        monkeypatch.setattr(F, "scaled_dot_product_attention", attend_wrongly)
+
+
+def reads(states: Tensor, place: tuple[int, int], inputs: Tensor) -> Array:
+    """Whether the state at a place depends on each of the inputs [B, L, H]: [B, L] bool."""
+    row, column = place
+    (gradient,) = torch.autograd.grad(states[row, column].pow(2).sum(), inputs, retain_graph=True)
+    return gradient.abs().sum(-1).numpy() > 0
+
+
+def assert_finite(case: Case) -> None:
+    """A whole pass through the true encoder gives a finite loss and finite gradients."""
+    model: Encoder = encoder(layers=1, hidden=8, heads=2, intermediate=12).double()
+    case.objective.loss(model, case.heads, case.batch)["loss"].backward()
+    gradients = [p.grad for p in (*model.parameters(), *case.heads.parameters()) if p.grad is not None]
+    assert gradients
+    assert all(torch.isfinite(gradient).all() for gradient in gradients)

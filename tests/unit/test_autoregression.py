@@ -1,0 +1,62 @@
+"""Auto-regression: the loss from its formula, and that nothing ahead is seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformer_oracles as plain
+from small_decoding import MISTAKES, Case, assert_finite, numbers, plant, reads
+from small_objective import batch_of, make
+
+from encore.modeling.decoders import causal
+
+
+def decode(case: Case, h: np.ndarray, row: int) -> np.ndarray:
+    shape, decoder = case.model.shape, numbers(case.heads["decoder"])
+    seen = plain.before(case.hidden.shape[1], case.objective.fields.attention_window)
+    return plain.auto_regression(h, case.embedded(row), seen, decoder, shape.heads, shape.epsilon)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+@pytest.mark.parametrize("fields", [{}, {"attention_window": 2, "decoder_layers": 2}])
+def test_loss_and_gradient_are_those_of_the_formula(fields: dict[str, Any], pooling: str) -> None:
+    Case("autoregression", pooling, **fields).agrees(decode)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_found(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = Case("autoregression")
+    plant(mistake, monkeypatch)
+    with pytest.raises(AssertionError):
+        case.agrees(decode)
+
+
+def test_every_token_behind_the_first_is_predicted_and_padding_is_not() -> None:
+    arrays, _ = batch_of(make("autoregression"))
+    rows, columns = np.divmod(arrays["decoded"], arrays["ids"].shape[1])
+    for row, real in enumerate(arrays["mask"]):
+        length = real.sum()
+        assert columns[rows == row].tolist() == list(range(length - 1))
+        assert arrays["decoded_labels"][rows == row].tolist() == arrays["text"][row, 1:length].tolist()
+    assert (arrays["text"] != 4).all()  # the decoder's text is unmasked
+
+
+@pytest.mark.parametrize(("window", "sees"), [(None, [1, 2, 3, 4]), (2, [3, 4]), (1, [4])])
+def test_a_position_reads_h_and_the_tokens_of_its_window(window: int | None, sees: list[int]) -> None:
+    case = Case("autoregression", attention_window=window)
+    embedded = case.model.embeddings(case.batch["text"], None).detach().requires_grad_()
+    h = torch.randn(3, 8, dtype=torch.float64, requires_grad=True)
+    states = case.heads["decoder"](h, embedded, causal(embedded.shape[1], window, h.device))
+    found = reads(states, (0, 4), embedded)
+    assert np.flatnonzero(found[0]).tolist() == sees
+    assert not found[1:].any()
+    (gradient,) = torch.autograd.grad(states[0, 4].pow(2).sum(), h)
+    assert (gradient.abs().sum(-1) > 0).tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("texts", [[[[[40]]]], [[[[40, 41]]]]])
+def test_the_shortest_texts_are_learned_from(texts: list[Any]) -> None:
+    assert_finite(Case("autoregression", texts=texts))

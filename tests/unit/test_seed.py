@@ -1,0 +1,78 @@
+"""SEED-Encoder's objective: the loss from its formula, and how little its decoder sees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+import transformer_oracles as plain
+from small_decoding import MISTAKES, Case, assert_finite, numbers, plant, reads
+from small_objective import STEP
+
+from encore import objectives
+from encore.modeling.decoders import causal
+
+
+def words(case: Case) -> np.ndarray:
+    return case.model.word_embeddings.detach().numpy()
+
+
+def decode(case: Case, h: np.ndarray, row: int) -> np.ndarray:
+    seen = plain.before(case.hidden.shape[1], case.objective.fields.attention_window)
+    text = words(case)[case.arrays["text"][row]]
+    return plain.seed(h, text, seen, numbers(case.heads["decoder"]), case.model.shape.heads)
+
+
+def agrees(case: Case) -> None:
+    case.agrees(decode, logits=lambda states: states @ words(case).T)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+@pytest.mark.parametrize("fields", [{}, {"decoder_layers": 1, "attention_window": 8, "decoder_weight": 0.7}])
+def test_loss_and_gradient_are_those_of_the_formula(fields: dict[str, Any], pooling: str) -> None:
+    agrees(Case("seed", pooling, **fields))
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_found(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = Case("seed")
+    plant(mistake, monkeypatch)
+    with pytest.raises(AssertionError):
+        agrees(case)
+
+
+def test_defaults_are_the_released_configuration() -> None:
+    fields = objectives.fields({**STEP, "objective": "seed"}).model_dump()
+    expected = {"decoder_layers": 3, "attention_window": 2, "mlm_weight": 0.5, "decoder_weight": 0.5}
+    assert {name: fields[name] for name in expected} == expected
+
+
+def test_a_layer_reads_h_the_first_token_and_two_more() -> None:
+    case = Case("seed", decoder_layers=1)
+    text = F.embedding(case.batch["text"], case.model.word_embeddings).detach().requires_grad_()
+    h = torch.randn(3, 8, dtype=torch.float64, requires_grad=True)
+    states = case.heads["decoder"](h, text, causal(text.shape[1], 2, h.device))
+    found = reads(states, (0, 5), text)
+    assert np.flatnonzero(found[0]).tolist() == [0, 4, 5]
+    assert not found[1:].any()
+    (gradient,) = torch.autograd.grad(states[0, 5].pow(2).sum(), h)
+    assert (gradient.abs().sum(-1) > 0).tolist() == [True, False, False]
+
+
+def test_dropout_takes_the_memory_from_some_heads_of_some_positions() -> None:
+    case = Case("seed")
+    memory = case.heads["decoder"].memory[0].train()
+    memory.output.weight.data, memory.output.bias.data = torch.eye(8, dtype=torch.float64), torch.zeros(8).double()
+    memory.rate = 0.5
+    h = torch.randn(3, 8, dtype=torch.float64)
+    ratio = (memory(h, 200) / memory.value(h)[:, None]).unflatten(-1, (2, 4))
+    assert torch.allclose(ratio, ratio[..., :1].expand_as(ratio))  # a head as a whole
+    assert set(ratio.round(decimals=6).unique().tolist()) == {0.0, 2.0}
+
+
+@pytest.mark.parametrize("texts", [[[[[40]]]], [[[[40, 41]]]]])
+def test_the_shortest_texts_are_learned_from(texts: list[Any]) -> None:
+    assert_finite(Case("seed", texts=texts))
