@@ -14,6 +14,7 @@ from torch import nn
 
 from encore.errors import EncoreError
 from encore.modeling.encoder import Encoder
+from encore.objectives import passages
 from encore.training.randomness import generator
 
 
@@ -156,3 +157,154 @@ def test_copies_of_the_positive_are_no_negatives() -> None:
     others = same & ~np.eye(3, dtype=bool)
     assert loss == pytest.approx(oracles.info_nce(queries, documents, np.arange(3), 1.0, others), rel=1e-5)
     assert loss < oracles.info_nce(queries, documents, np.arange(3), 1.0)
+
+
+# ICT + MLM, segments, and what the tasks share
+
+
+def test_mlm_masks_the_documents_but_never_the_sep_behind_a_title() -> None:
+    objective = make("ict", articles(), mlm_weight=1.0, mask_ratio=0.5)
+    for seed in range(40):
+        pair = objective.example(0, generator(seed))
+        assert pair.title == 3
+        assert 2 not in pair.masked.positions
+        assert pair.masked.ids[2] == 3
+        assert np.array_equal(pair.document[pair.masked.positions], pair.masked.labels)
+        untouched = np.setdiff1d(np.arange(len(pair.document)), pair.masked.positions)
+        assert np.array_equal(pair.document[untouched], pair.masked.ids[untouched])
+    assert any(position > 2 for position in pair.masked.positions)
+
+
+def test_ict_with_mlm_is_the_contrast_and_the_loss_of_the_masked_pieces() -> None:
+    objective, model = make("ict", mlm_weight=0.5, temperature=0.7), encoder()
+    heads = heads_of(objective, model)
+    arrays, batch = batch_of(objective)
+    with torch.no_grad():
+        queries = embedded_queries(model, batch)
+        hidden = model(batch["document_ids"], batch["document_mask"])
+        documents = model.pool(hidden, batch["document_ids"], batch["document_mask"]).double().numpy()
+        logits = heads["mlm"](hidden.flatten(0, 1)[batch["masked"]], model.word_embeddings).double().numpy()
+    contrast = oracles.info_nce(queries, documents, np.arange(8), 0.7)
+    mlm = oracles.masked_lm(logits, arrays["labels"])
+    terms = objective.loss(model, heads, batch)
+    assert terms["contrast"].item() == pytest.approx(contrast, rel=1e-5)
+    assert terms["mlm"].item() == pytest.approx(mlm, rel=1e-5)
+    assert terms["loss"].item() == pytest.approx(contrast + 0.5 * mlm, rel=1e-5)
+    assert objective.counts(arrays) == {"mlm": len(arrays["labels"])}
+    seen = arrays["document_ids"].ravel()[arrays["masked"]]
+    assert np.mean(seen == arrays["labels"]) < 0.3
+
+
+def test_without_mlm_there_is_no_head_and_examples_are_drawn_as_before() -> None:
+    plain, masked = make("ict"), make("ict", mlm_weight=1.0)
+    assert list(plain.heads(encoder())) == []
+    assert list(masked.heads(encoder())) == ["mlm"]
+    one, other = (objective.example(5, generator(0)) for objective in (plain, masked))
+    assert np.array_equal(one.query, other.query)
+    assert np.array_equal(one.document, other.document)
+    kinds = [objective.collate([objective.example(5, generator(0))])["kind"] for objective in (plain, masked)]
+    assert kinds[0] == kinds[1]  # copies are known by what they are, not by how they are masked
+
+
+@pytest.mark.parametrize("name", ["ict", "bfs", "wlp", "ict_bfs_wlp"])
+def test_segments_tell_the_title_from_the_passage(name: str) -> None:
+    objective, model = make(name, segments=True), encoder()
+    arrays, batch = batch_of(objective)
+    for ids, segments, mask in zip(
+        arrays["document_ids"], arrays["document_segments"], arrays["document_mask"], strict=True
+    ):
+        title_end = int(np.flatnonzero(ids == 3)[0])
+        assert segments[: title_end + 1].sum() == 0
+        assert segments[title_end + 1 : mask.sum()].all()
+        assert not segments[~mask].any()
+    terms = objective.loss(model, nn.ModuleDict(), batch)
+    without = objective.loss(model, nn.ModuleDict(), {k: v for k, v in batch.items() if k != "document_segments"})
+    assert terms["loss"].item() != without["loss"].item()
+
+
+def test_a_passage_without_a_title_is_one_segment() -> None:
+    objective = make("ict", articles(), segments=True)
+    arrays = objective.collate([objective.example(index, generator(0)) for index in (0, 8)])
+    assert sorted(arrays["document_segments"].any(axis=1).tolist()) == [False, True]
+
+
+def test_the_tasks_of_the_mixture_share_one_packing(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    original = passages.document_chunks
+    monkeypatch.setattr(passages, "document_chunks", lambda *arguments: calls.append(1) or original(*arguments))
+    objective = make("ict_bfs_wlp")
+    assert len(calls) == 1
+    assert all(task.passages is objective.passages for task in objective.tasks)
+
+
+def test_the_mixture_can_mask_too() -> None:
+    objective, model = make("ict_bfs_wlp", mlm_weight=1.0), encoder()
+    _, batch = batch_of(objective)
+    assert objective.loss(model, heads_of(objective, model), batch)["mlm"].item() > 0
+
+
+def test_texts_without_links_are_in_no_pair_of_wlp_and_do_no_harm() -> None:
+    objective = make("wlp", small_store.store([[[[20] * 5]], [[[21] * 5]], [[[22] * 5]], [[]]], links=[(1, 0), (3, 0)]))
+    assert len(objective) == 1  # the empty section that links gives no document
+    pair = objective.example(0, generator(0))
+    assert (set(pair.query), set(pair.document)) == ({20}, {21})
+
+
+def test_queries_and_documents_keep_to_their_lengths() -> None:
+    store = small_store.store([[[[20] * 90, [21] * 90], [[22] * 90]]], links=[(1, 0)], titles=[[9]])
+    for name in ("bfs", "wlp"):
+        objective = make(name, store)
+        arrays, _ = batch_of(objective, range(1))
+        assert arrays["document_ids"].shape[1] == STEP["length"]
+        assert arrays["query_ids_0"].shape[1] == STEP["query_length"]
+
+
+class Given(nn.Module):
+    """An encoder whose states are given: those of the documents, and the vectors of the queries."""
+
+    def __init__(self, states: torch.Tensor, queries: torch.Tensor) -> None:
+        super().__init__()
+        self.states, self.queries, self.query_tower = states, queries, self
+
+    def forward(self, *arguments: Any) -> torch.Tensor:
+        return self.states
+
+    def pool(self, hidden: torch.Tensor, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return hidden[:, 0]
+
+    def embed(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return self.queries
+
+
+def agrees(temperature: float = 0.5, sign: float = 1.0, same: bool = False) -> bool:
+    """Whether the objective's contrast and its gradients are the oracle's with temperature 0.5."""
+    rng = np.random.default_rng(0)
+    states, queries = rng.normal(size=(4, 2, 3)), rng.normal(size=(4, 3))
+    points = [torch.tensor(array, requires_grad=True) for array in (states, queries)]
+    objective = make("ict", temperature=temperature)
+    batch = {"document_ids": torch.zeros(4, 2), "document_mask": torch.ones(4, 2), "kind": torch.tensor([0, 1, 2, 1])}
+    if same:
+        batch["kind"] = torch.arange(4)
+    batch |= {"query_ids_0": torch.zeros(4, 1), "query_mask_0": torch.ones(4, 1)}
+    rows = objective.forward(Given(points[0], sign * points[1]), nn.ModuleDict(), batch).rows
+    value = objective.contrast(rows)["contrast"]
+    gradients = torch.autograd.grad(value, points)
+    copies = np.zeros((4, 4), dtype=bool)
+    copies[1, 3] = copies[3, 1] = True
+
+    def oracle(s: np.ndarray, q: np.ndarray) -> float:
+        return oracles.info_nce(q, s[:, 0], np.arange(4), 0.5, copies)
+
+    expected = [
+        oracles.gradient(lambda x: oracle(x, queries), states),
+        oracles.gradient(lambda x: oracle(states, x), queries),
+    ]
+    close = [np.allclose(a, b, rtol=1e-5, atol=1e-9) for a, b in zip(gradients, expected, strict=True)]
+    return bool(np.isclose(value.item(), oracle(states, queries), rtol=1e-5)) and all(close)
+
+
+def test_the_contrast_and_its_gradients_are_those_of_the_formula_and_errors_are_noticed() -> None:
+    assert agrees()
+    assert not agrees(temperature=0.51)
+    assert not agrees(sign=-1.0)
+    assert not agrees(same=True)  # copies taken for negatives

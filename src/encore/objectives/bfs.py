@@ -12,6 +12,7 @@ from encore.objectives.pairs import Pair, PairFields, Pairs
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from encore.objectives.passages import Passages
     from encore.tokens import TokenStore
 
 
@@ -27,10 +28,12 @@ class Bfs(Pairs[BfsFields]):
 
     Fields = BfsFields
 
-    def __init__(self, fields: BfsFields, store: TokenStore, prepared: Path | None = None) -> None:
-        super().__init__(fields, store, prepared)
-        first = store.articles[:-1][self.article[self.chunks.section]]  # of each chunk's article
-        self.usable = np.flatnonzero(self.filled[first] & (first != self.chunks.section))
+    def __init__(
+        self, fields: BfsFields, store: TokenStore, prepared: Path | None = None, passages: Passages | None = None
+    ) -> None:
+        super().__init__(fields, store, prepared, passages)
+        first = store.articles[:-1][self.passages.article[self.chunks.section]]  # of each chunk's article
+        self.usable = np.flatnonzero(self.passages.filled[first] & (first != self.chunks.section))
         self.first = first
         if len(self.usable) == 0:
             raise EncoreError("objective bfs needs articles with a first section and others; this collection has none")
@@ -40,8 +43,9 @@ class Bfs(Pairs[BfsFields]):
 
     def example(self, index: int, rng: np.random.Generator) -> Pair:
         chunk = int(self.usable[index])
-        query = self.query(int(self.first[chunk]), rng)
-        return Pair(query, self.document(int(self.chunks.section[chunk]), self.chunks[chunk]))
+        query = self.passages.query(int(self.first[chunk]), rng)
+        document = self.passages.document(int(self.chunks.section[chunk]), self.chunks[chunk])
+        return self.pair(query, document, rng)
 
 
 OBJECTIVE = Bfs

@@ -14,6 +14,7 @@ from encore.objectives.pairs import Pair, PairFields, Pairs
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from encore.objectives.passages import Passages
     from encore.tokens import TokenStore
 
 
@@ -27,8 +28,10 @@ class Ict(Pairs[IctFields]):
 
     Fields = IctFields
 
-    def __init__(self, fields: IctFields, store: TokenStore, prepared: Path | None = None) -> None:
-        super().__init__(fields, store, prepared)
+    def __init__(
+        self, fields: IctFields, store: TokenStore, prepared: Path | None = None, passages: Passages | None = None
+    ) -> None:
+        super().__init__(fields, store, prepared, passages)
         self.usable = np.flatnonzero(self.chunks.sizes >= 2)
         if len(self.usable) == 0:
             raise EncoreError(
@@ -44,7 +47,8 @@ class Ict(Pairs[IctFields]):
         drawn = int(rng.integers(len(sentences)))
         kept = rng.random() < self.fields.keep_sentence
         rest = sentences if kept else sentences[:drawn] + sentences[drawn + 1 :]
-        return Pair(sentences[drawn], self.document(int(self.chunks.section[chunk]), np.concatenate(rest)))
+        document = self.passages.document(int(self.chunks.section[chunk]), np.concatenate(rest))
+        return self.pair(sentences[drawn], document, rng)
 
 
 OBJECTIVE = Ict

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -28,7 +28,8 @@ class Mixture(Pairs[MixtureFields]):
 
     def __init__(self, fields: MixtureFields, store: TokenStore, prepared: Path | None = None) -> None:
         super().__init__(fields, store, prepared)
-        self.tasks: list[Pairs] = [task(fields, store) for task in (Ict, Bfs, Wlp)]  # type: ignore[arg-type]
+        tasks: tuple[type[Any], ...] = (Ict, Bfs, Wlp)
+        self.tasks: list[Pairs] = [task(fields, store, passages=self.passages) for task in tasks]
 
     def __len__(self) -> int:
         return sum(map(len, self.tasks))

@@ -11,7 +11,7 @@ from encore.config import Positive, PretrainStep, Share
 from encore.modeling import operations, texts
 from encore.objectives.base import Arrays, Objective
 from encore.objectives.chunks import text_chunks
-from encore.objectives.masking import Masked, choose_pieces, choose_words, corrupt, count_to_mask, word_starts
+from encore.objectives.masking import Masked, choose_pieces, choose_words, corrupt, count_to_mask, places, word_starts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,9 +74,7 @@ class MaskedTexts(Objective[F]):
         """
         masked = [example.masked for example in examples]
         ids, mask = texts.pad([text.ids for text in masked], self.fields.length, self.store.special)
-        rows = [row * ids.shape[1] + 1 + text.positions for row, text in enumerate(masked)]  # 1: [CLS]
-        labels = np.concatenate([text.labels for text in masked])
-        return {"ids": ids, "mask": mask, "masked": np.concatenate(rows), "labels": labels}
+        return {"ids": ids, "mask": mask, **places(masked, ids.shape[1])}
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
         from torch import nn
@@ -86,12 +84,7 @@ class MaskedTexts(Objective[F]):
         return nn.ModuleDict({"mlm": MlmHead(encoder.shape)})
 
     def masked_lm(self, encoder: Encoder, heads: nn.ModuleDict, hidden: Tensor, batch: dict[str, Tensor]) -> Tensor:
-        """The loss of the masked pieces; the vocabulary head runs at their positions only."""
-        from encore import losses
-        from encore.modeling.heads import at
-
-        logits = heads["mlm"](at(hidden, batch["masked"]), encoder.word_embeddings)
-        return losses.masked_lm(logits, batch["labels"])
+        return masked_lm(encoder, heads, hidden, batch)
 
     def weights(self, progress: float) -> dict[str, float]:
         return {"mlm": 1.0}
@@ -105,3 +98,12 @@ class MaskedTexts(Objective[F]):
             operations.forward(encoder.shape, *batch["ids"].shape)
             + operations.mlm_head(encoder.shape, len(batch["masked"]))
         )
+
+
+def masked_lm(encoder: Encoder, heads: nn.ModuleDict, hidden: Tensor, batch: dict[str, Tensor]) -> Tensor:
+    """The loss of a batch's masked pieces; the vocabulary head runs at their positions only."""
+    from encore import losses
+    from encore.modeling.heads import at
+
+    logits = heads["mlm"](at(hidden, batch["masked"]), encoder.word_embeddings)
+    return losses.masked_lm(logits, batch["labels"])

@@ -72,3 +72,17 @@ def corrupt(ids: np.ndarray, positions: np.ndarray, vocabulary: int, mask: int, 
     changed = ids.astype(np.int64)
     changed[positions] = np.where(fate < MASKED, mask, np.where(fate < MASKED + REPLACED, drawn, labels))
     return Masked(changed, positions, labels)
+
+
+def places(texts: list[Masked], width: int) -> dict[str, np.ndarray]:
+    """Where the masked pieces of padded texts are, and what they were.
+
+    Args:
+        texts: B masked texts, each behind a [CLS] when it is padded.
+        width: L, tokens of the padded texts.
+
+    Returns:
+        ``masked`` [M] int64, positions in the flattened [B * L]; ``labels`` [M].
+    """
+    rows = [row * width + 1 + text.positions for row, text in enumerate(texts)]  # 1: [CLS]
+    return {"masked": np.concatenate(rows), "labels": np.concatenate([text.labels for text in texts])}

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from pydantic import Field
 
-from encore.config import PretrainStep
+from encore.config import PretrainStep, Share
 from encore.modeling import operations, texts
 from encore.objectives.base import Arrays, Objective, Pass
-from encore.objectives.chunks import document_chunks, title_rooms
+from encore.objectives.masked_texts import masked_lm
+from encore.objectives.masking import Masked, choose_pieces, corrupt, count_to_mask, places
+from encore.objectives.passages import Document, Passages
 from encore.training.randomness import number
 
 if TYPE_CHECKING:
@@ -30,13 +32,23 @@ class PairFields(PretrainStep):
 
     temperature: float = Field(1.0, gt=0, description="scores are divided by it")
     titles: bool = Field(True, description="documents read `title [SEP] passage` where articles have titles")
+    segments: bool = Field(False, description="title and passage are told apart by segments 0 and 1")
+    mlm_weight: float = Field(0.0, ge=0, description="of MLM on the documents beside the contrast; COSTA's ICT has 1")
+    mask_ratio: Share = Field(0.15, description="share of a document's tokens that are masked, where there is MLM")
 
 
 class Pair(NamedTuple):
-    """An example: the pieces of a query and of its document."""
+    """An example: the pieces of a query, its document, and the document after masking, where there is MLM."""
 
     query: np.ndarray
     document: np.ndarray
+    title: int = 0
+    masked: Masked | None = None
+
+    @property
+    def read(self) -> np.ndarray:
+        """What the document tower reads."""
+        return self.document if self.masked is None else self.masked.ids
 
 
 F = TypeVar("F", bound=PairFields)
@@ -45,30 +57,22 @@ F = TypeVar("F", bound=PairFields)
 class Pairs(Objective[F]):
     """Base of the two-tower objectives; a subclass says which pairs there are (``__len__``, ``example``).
 
-    ``loss = -mean log( exp(q.d / t) / sum over the batch's documents )``; copies of a document are not its negatives.
-    The correction of a sampled softmax (log Q) is left out: documents are nearly unique, so it cancels.
+    ``loss = -mean log( exp(q.d / t) / sum over the batch's documents ) + w * L_MLM``; copies of a document are not its
+    negatives. The correction of a sampled softmax (log Q) is left out: documents are nearly unique, so it cancels.
+    With MLM (COSTA's ICT; w is 0 otherwise) the one pass over the masked documents gives both terms.
     """
 
-    def __init__(self, fields: F, store: TokenStore, prepared: Path | None = None) -> None:
+    def __init__(
+        self, fields: F, store: TokenStore, prepared: Path | None = None, passages: Passages | None = None
+    ) -> None:
         super().__init__(fields, store, prepared)
-        self.chunks = document_chunks(store, fields.length, fields.titles)
-        self.article = np.repeat(np.arange(len(store.articles) - 1), np.diff(store.articles))  # of each section
-        self._full = np.asarray(store.sentences.lengths) > 0
-        self.filled = np.isin(np.arange(len(self.article)), self.chunks.section)  # sections that have a chunk
-        self._title_rooms = title_rooms(store, fields.length)
+        self.passages = passages or Passages(store, fields.length, fields.titles)
+        self.chunks = self.passages.chunks
 
-    def query(self, section: int, rng: np.random.Generator) -> np.ndarray:
-        """A sentence of a section, drawn from those with a piece."""
-        sentences = np.arange(*self.store.sections[section : section + 2])
-        return self.store.sentences[int(rng.choice(sentences[self._full[sentences]]))]
-
-    def document(self, section: int, passage: np.ndarray) -> np.ndarray:
-        """The input of the document tower: ``title [SEP] passage``, or the passage alone."""
-        article = int(self.article[section])
-        room = int(self._title_rooms[article]) - 1
-        if not self.fields.titles or room < 0:
-            return passage
-        return np.concatenate([self.store.titles[article][:room], [self.store.special.sep], passage])
+    def pair(self, query: np.ndarray, document: Document, rng: np.random.Generator) -> Pair:
+        """An example of a query and a document, which is masked where there is MLM."""
+        masked = self._masked(document, rng) if self.fields.mlm_weight else None
+        return Pair(query, document.pieces, document.title, masked)
 
     def size(self, example: Any) -> int:
         return len(example.document)
@@ -78,23 +82,30 @@ class Pairs(Objective[F]):
 
         Returns:
             ``query_ids_<i>``, ``query_mask_<i>`` for each part of the B queries; ``document_ids``, ``document_mask``
-            [B, L]; ``kind`` [B] int64, a number of the document's content.
+            [B, L]; ``kind`` [B] int64, a number of the document's content; with segments, ``document_segments`` [B, L]
+            int64; with MLM, ``masked`` [M] int64, masked positions in the flattened [B * L], and ``labels`` [M].
         """
         special = self.store.special
         pairs = sorted(examples, key=lambda pair: len(pair.query))
-        ids, mask = texts.pad([pair.document for pair in pairs], self.fields.length, special)
+        ids, mask = texts.pad([pair.read for pair in pairs], self.fields.length, special)
         kind = np.array([number(0, *pair.document[: self.fields.length - 2].tolist()) for pair in pairs])
         batch = {"document_ids": ids, "document_mask": mask, "kind": kind}
         for place, part in enumerate(np.array_split(np.arange(len(pairs)), min(PARTS, len(pairs)))):
             padded = texts.pad([pairs[row].query for row in part], self.fields.query_length, special)
             batch[f"query_ids_{place}"], batch[f"query_mask_{place}"] = padded
+        if self.fields.segments:
+            batch["document_segments"] = passage_segments(np.array([pair.title for pair in pairs]), mask)
+        if self.fields.mlm_weight:
+            batch |= places([pair.masked for pair in pairs], ids.shape[1])
         return batch
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
-        """None: the linear head of the paper is the encoder's own."""
+        """The vocabulary head where there is MLM; the linear head of the paper is the encoder's own."""
         from torch import nn
 
-        return nn.ModuleDict()
+        from encore.modeling.heads import MlmHead
+
+        return nn.ModuleDict({"mlm": MlmHead(encoder.shape)} if self.fields.mlm_weight else {})
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
         import torch
@@ -102,8 +113,10 @@ class Pairs(Objective[F]):
         parts = range(sum(name.startswith("query_ids_") for name in batch))
         tower = encoder.query_tower
         queries = torch.cat([tower.embed(batch[f"query_ids_{i}"], batch[f"query_mask_{i}"]) for i in parts])
-        documents = encoder.embed(batch["document_ids"], batch["document_mask"])
-        return Pass({}, {"queries": queries, "documents": documents, "kind": batch["kind"]})
+        hidden = encoder(batch["document_ids"], batch["document_mask"], batch.get("document_segments"))
+        documents = encoder.pool(hidden, batch["document_ids"], batch["document_mask"])
+        means = {"mlm": masked_lm(encoder, heads, hidden, batch)} if self.fields.mlm_weight else {}
+        return Pass(means, {"queries": queries, "documents": documents, "kind": batch["kind"]})
 
     def contrast(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
         import torch
@@ -117,11 +130,35 @@ class Pairs(Objective[F]):
         return {"contrast": loss, "accuracy": first}
 
     def weights(self, progress: float) -> dict[str, float]:
-        return {"contrast": 1.0}
+        return {"contrast": 1.0, **({"mlm": self.fields.mlm_weight} if self.fields.mlm_weight else {})}
+
+    def counts(self, batch: Arrays) -> dict[str, int]:
+        return {"mlm": len(batch["masked"])} if self.fields.mlm_weight else {}
 
     def operations(self, encoder: Encoder, batch: Arrays) -> float:
-        """Three forward passes' worth: the queries, the documents, their scores."""
+        """Three forward passes' worth: the queries, the documents, their scores, the vocabulary head if any."""
         inputs = [array.shape for name, array in batch.items() if "_ids" in name]
         pairs = len(batch["kind"])
         forward = sum(operations.forward(encoder.shape, *shape) for shape in inputs)
-        return operations.TRAINING * (forward + operations.product(pairs, encoder.dimension, pairs))
+        scores = operations.product(pairs, encoder.dimension, pairs)
+        head = operations.mlm_head(encoder.shape, len(batch["masked"])) if self.fields.mlm_weight else 0.0
+        return operations.TRAINING * (forward + scores + head)
+
+    def _masked(self, document: Document, rng: np.random.Generator) -> Masked:
+        """The document with 15 % of its pieces masked, never the [SEP] behind its title."""
+        ids, title = document
+        count = count_to_mask(len(ids), self.fields.mask_ratio)
+        chosen = choose_pieces(len(ids) - bool(title), count, rng)
+        chosen = chosen + (chosen >= title - 1) if title else chosen
+        return corrupt(ids, chosen, self.store.vocabulary, self.store.special.mask, rng)
+
+
+def passage_segments(titles: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Segments [B, L]: 0 for [CLS], a title and its [SEP], 1 for what comes after; a passage without title is all 0.
+
+    Args:
+        titles: [B] pieces of each title, its [SEP] included.
+        mask: [B, L] bool, false at padding.
+    """
+    behind = np.arange(mask.shape[1]) > titles[:, None]
+    return (behind & mask & (titles > 0)[:, None]).astype(np.int64)

@@ -12,6 +12,7 @@ from encore.objectives.pairs import Pair, PairFields, Pairs
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from encore.objectives.passages import Passages
     from encore.tokens import TokenStore
 
 
@@ -27,10 +28,12 @@ class Wlp(Pairs[WlpFields]):
 
     Fields = WlpFields
 
-    def __init__(self, fields: WlpFields, store: TokenStore, prepared: Path | None = None) -> None:
-        super().__init__(fields, store, prepared)
-        linking, linked = store.links.T
-        self.links = store.links[self.filled[linking] & self.filled[linked] & (linking != linked)]
+    def __init__(
+        self, fields: WlpFields, store: TokenStore, prepared: Path | None = None, passages: Passages | None = None
+    ) -> None:
+        super().__init__(fields, store, prepared, passages)
+        filled, (linking, linked) = self.passages.filled, store.links.T
+        self.links = store.links[filled[linking] & filled[linked] & (linking != linked)]
         if len(self.links) == 0:
             raise EncoreError("objective wlp needs links between sections of articles; this collection has none")
 
@@ -39,9 +42,10 @@ class Wlp(Pairs[WlpFields]):
 
     def example(self, index: int, rng: np.random.Generator) -> Pair:
         linking, linked = self.links[index].tolist()
-        query = self.query(linked, rng)
-        passages = self.chunks.of_section(linking)
-        return Pair(query, self.document(linking, self.chunks[passages[int(rng.integers(len(passages)))]]))
+        query = self.passages.query(linked, rng)
+        chunks = self.chunks.of_section(linking)
+        passage = self.chunks[chunks[int(rng.integers(len(chunks)))]]
+        return self.pair(query, self.passages.document(linking, passage), rng)
 
 
 OBJECTIVE = Wlp
