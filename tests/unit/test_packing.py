@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+from typing import Any
+
 import pytest
 import torch
 from small_models import random_batch, random_encoder
 from torch import Tensor
+from torch.nn.attention import varlen
+from torch.nn.functional import scaled_dot_product_attention
 
 from encore.modeling import encoder as encoders
 from encore.modeling import packing
@@ -87,6 +92,24 @@ def test_dropout_reaches_packed_attention() -> None:
     alike = [attend(query, query, query, Packing(batch[1]), rate) for rate in (0.0, 0.0, 0.5, 0.5)]
     assert torch.equal(alike[0], alike[1])
     assert not torch.equal(alike[2], alike[3])
+
+
+def test_the_kernel_of_variable_length_is_told_where_texts_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel itself runs on a GPU only; a plain one with its documented arguments stands in."""
+
+    def plain(*given: Any) -> Tensor:
+        *parts, first, last, longest, _ = given
+        assert first.dtype == last.dtype == torch.int32
+        assert longest >= (first[1:] - first[:-1]).max()
+        texts = [[part[a:b].transpose(0, 1) for part in parts] for a, b in itertools.pairwise(first.tolist())]
+        return torch.cat([scaled_dot_product_attention(*text).transpose(0, 1) for text in texts])
+
+    encoder = random_encoder().eval()
+    ids, mask = random_batch(encoder.shape, LENGTHS)
+    expected = encoder(ids, mask)
+    monkeypatch.setattr(packing, "has_kernel", lambda query, rate: rate == 0)
+    monkeypatch.setattr(varlen, "varlen_attn", plain)
+    torch.testing.assert_close(in_a_row(encoder, ids, mask)[mask], expected[mask], atol=1e-5, rtol=0)
 
 
 def test_a_text_of_one_token_and_a_batch_of_one_are_packed_too() -> None:

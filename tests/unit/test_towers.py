@@ -107,10 +107,11 @@ def test_both_towers_are_saved_and_each_folder_is_a_whole_model(tokenizer: Path,
     assert Path("query/heads.safetensors") not in files
 
 
-def test_sentence_transformer_opens_either_tower(tokenizer: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "head"), [("linear", None), ("nonlinear", 6)])
+def test_sentence_transformer_opens_either_tower(tokenizer: Path, tmp_path: Path, kind: str, head: int | None) -> None:
     from sentence_transformers import SentenceTransformer
 
-    encoder = different_towers(projector="nonlinear").eval()
+    encoder = different_towers(projector=kind, head=head, similarity="cosine").eval()
     folder.save(encoder, {}, tmp_path, tokenizer, length=12, query_length=8)
     text = "a list of calls"
     for place, tower, length in ((tmp_path, encoder, 12), (tmp_path / "query", encoder.query_tower, 8)):

@@ -1,7 +1,8 @@
 """Floating-point operations of models, counted from their shapes: what budgets are compared in.
 
 A multiplication with its addition counts as two, as is usual; only matrix products are counted. Look-ups, softmax,
-norms and activations are left out (below 2 % at BERT's shapes). Padding is computed, so it is counted.
+norms and activations are left out (below 2 % at BERT's shapes). Padding is counted, also where a device packs texts
+and computes none, since a budget must not depend on the device.
 """
 
 from __future__ import annotations

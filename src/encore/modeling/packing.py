@@ -12,8 +12,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-FLASH = (torch.bfloat16, torch.float16)  # what PyTorch's attention of variable length computes in
-
 
 class Rectangle:
     """A batch as it is: texts of L tokens, keys at padding hidden from attention."""
@@ -61,7 +59,7 @@ class Packing:
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, rate: float) -> Tensor:
         """Attention of each text to itself, all [T, heads, D]."""
-        if query.is_cuda and query.dtype in FLASH and rate == 0:
+        if has_kernel(query, rate):
             from torch.nn.attention.varlen import varlen_attn
 
             bounds, longest = self.bounds.int(), self.shape[1]
@@ -72,6 +70,11 @@ class Packing:
     def _nested(self, part: Tensor) -> Tensor:
         # Bounds of the lengths, given so that nobody waits for the device to find them.
         return torch.nested.nested_tensor_from_jagged(part, self.bounds, min_seqlen=1, max_seqlen=self.shape[1])
+
+
+def has_kernel(query: Tensor, rate: float) -> bool:
+    """Whether PyTorch's attention of variable length computes this; it knows no dropout."""
+    return query.is_cuda and query.dtype in (torch.bfloat16, torch.float16) and rate == 0
 
 
 Visible = Tensor | Packing | None
