@@ -9,9 +9,11 @@ import oracles
 import pytest
 import small_store
 import torch
+import transformer_oracles
 from small_objective import STEP, batch_of, encoder, heads_of, make
 from torch import nn
 
+from encore import losses
 from encore.errors import EncoreError
 from encore.modeling.encoder import Encoder
 from encore.objectives.chunks import Chunks
@@ -140,3 +142,76 @@ def test_bow_reads_the_text_through_the_representation_alone() -> None:
     objective._logits(model, heads, model.pooled(hidden, batch["ids"], batch["mask"])).sum().backward()
     assert hidden.grad[:, 0].abs().sum() > 0
     assert hidden.grad[:, 1:].abs().sum() == 0
+
+
+class BowCase:
+    """BoW prediction on an encoder that gives the same states for whatever it reads; in float64."""
+
+    def __init__(self, reading: str, pooling: str) -> None:
+        self.objective = make("bow", reading=reading, bow_weight=0.7)
+        self.model = encoder(pooling=pooling, layers=1, hidden=8, heads=2, intermediate=12).double()
+        self.heads = self.objective.heads(self.model).double()
+        for parameter in (*self.model.parameters(), *self.heads.parameters()):
+            parameter.data.normal_(std=0.5)
+        self.arrays, self.batch = batch_of(self.objective, range(3))
+        self.hidden = np.random.default_rng(0).normal(size=(*self.arrays["ids"].shape, 8))
+
+    def head(self, states: np.ndarray) -> np.ndarray:
+        p = {name: value.numpy() for name, value in self.heads["mlm"].state_dict().items()}
+        words = self.model.word_embeddings.detach().numpy()
+        return transformer_oracles.mlm_logits(states, words, p, self.model.shape.epsilon)
+
+    def expected(self, hidden: np.ndarray) -> float:
+        rows = zip(hidden, self.arrays["mask"], strict=True)
+        h = hidden[:, 0] if self.model.shape.pooling == "cls" else np.stack([row[real].mean(0) for row, real in rows])
+        code = self.objective.fields.reading == "code"
+        logits = self.head(h) if code else h @ self.model.word_embeddings.detach().numpy().T
+        targets = np.zeros(logits.shape)
+        for row, bag in enumerate(self.arrays["bag"]):
+            targets[row, bag[bag >= 0]] = 1 / (bag >= 0).sum()
+        mlm = oracles.masked_lm(self.head(hidden.reshape(-1, 8)[self.arrays["masked"]]), self.arrays["labels"])
+        return mlm + 0.7 * oracles.soft_cross_entropy(logits, targets)
+
+    def agrees(self) -> None:
+        leaf = torch.from_numpy(self.hidden).requires_grad_()
+        self.model.forward = lambda ids, mask: leaf  # type: ignore[method-assign]
+        loss = self.objective.loss(self.model, self.heads, self.batch)["loss"]
+        assert loss.item() == pytest.approx(self.expected(self.hidden), rel=1e-6)
+        (found,) = torch.autograd.grad(loss, leaf)
+        directions = np.random.default_rng(1).normal(size=(12, *self.hidden.shape))
+        directions[:6, :, 1:] = 0  # [CLS] alone
+        expected = oracles.gradient(
+            lambda steps: self.expected(self.hidden + np.tensordot(steps, directions, 1)), np.zeros(12)
+        )
+        assert np.tensordot(directions, found.numpy(), 3) == pytest.approx(expected, rel=1e-4, abs=1e-7)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+@pytest.mark.parametrize("reading", ["code", "paper"])
+def test_bow_loss_and_gradient_are_those_of_the_formula(reading: str, pooling: str) -> None:
+    torch.manual_seed(0)
+    BowCase(reading, pooling).agrees()
+
+
+@pytest.mark.parametrize("mistake", ["sign", "temperature", "mask"])
+def test_a_mistake_in_bow_is_found(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    case, right = BowCase("code", "cls"), losses.soft_cross_entropy
+    planted = {
+        "sign": lambda logits, targets: -right(logits, targets),
+        "temperature": lambda logits, targets: right(logits / 0.9, targets),
+        "mask": lambda logits, targets: right(logits, (targets + 0.001) / (targets + 0.001).sum(1, keepdim=True)),
+    }[mistake]
+    monkeypatch.setattr(losses, "soft_cross_entropy", planted)
+    with pytest.raises(AssertionError):
+        case.agrees()
+
+
+def test_a_text_without_a_known_piece_adds_nothing_to_the_bow_loss() -> None:
+    objective, model = make("bow", small_store.store([[[[1, 1]]]])), encoder()
+    heads = heads_of(objective, model)
+    _, batch = batch_of(objective, range(1))
+    terms = objective.loss(model, heads, batch)
+    terms["loss"].backward()
+    assert terms["bow"].item() == 0
+    assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)

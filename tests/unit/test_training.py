@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from encore.training.progress import Point, write_curve
 from encore.training.record import Trained
 from encore.training.task import Pass, Task
 
+HERE = Path(__file__).parent
 NUMERICS = {"precision": "fp32", "threads": 1}
 STEP = {
     "kind": "pretrain",
@@ -54,7 +55,11 @@ def encoder(dropout: float = 0.1, **fields: Any) -> Encoder:
 
 def run(state: Path, name: str = "ict", articles: int = 16, model: Encoder | None = None, **fields: Any) -> Any:
     """Train an objective; gives the record and all weights."""
-    arguments = {key: fields.pop(key) for key in ("validate", "validate_every", "checkpoint_seconds") if key in fields}
+    arguments = {
+        key: fields.pop(key)
+        for key in ("validate", "validate_every", "checkpoint_seconds", "checkpoint_steps")
+        if key in fields
+    }
     step = objectives.fields({**STEP, "objective": name, **fields})
     store = small_store.random_store(articles)
     task = objectives.load(name)(step, store, small_objective.prepared(name, step, store))
@@ -77,7 +82,24 @@ def step_of(**fields: Any) -> Step:
 
 
 @pytest.mark.parametrize(
-    "name", ["mlm", "ict", "bfs", "wlp", "ict_bfs_wlp", "bow", "costa", "cpdae", "simcse", "prop", "bprop"]
+    "name",
+    [
+        "mlm",
+        "ict",
+        "bfs",
+        "wlp",
+        "ict_bfs_wlp",
+        "bow",
+        "costa",
+        "cpdae",
+        "simcse",
+        "prop",
+        "bprop",
+        "autoencoding",
+        "autoregression",
+        "seed",
+        "enhanced",
+    ],
 )
 def test_the_loss_falls_on_sixty_four_texts(name: str, tmp_path: Path) -> None:
     fields = {"shortest": 8} if name in ("mlm", "bow", "costa") else small_objective.SMALL.get(name, {})
@@ -173,32 +195,35 @@ def test_an_interrupted_training_ends_with_the_same_bytes(
 
 
 CHILD = """
-import sys
+import os, random, signal, sys
 sys.path.insert(0, {tests!r})
 from pathlib import Path
 from test_training import run
+from encore.training import loop
 from safetensors.torch import save_file
-save_file(run(Path({state!r}), "mlm", shortest=8, steps=100, checkpoint_seconds=0)[1], {output!r})
+deadly, original = {deadly}, loop.Trained.count
+def count(self, *arguments):
+    original(self, *arguments)
+    if self.steps == deadly:
+        os.kill(os.getpid(), signal.SIGKILL)
+loop.Trained.count = count
+save_file(run(Path({state!r}), "mlm", shortest=8, steps=40, checkpoint_steps=3)[1], {output!r})
 """
 
 
-def child(state: Path, output: Path) -> subprocess.Popen[bytes]:
-    code = CHILD.format(tests=str(Path(__file__).parent), state=str(state), output=str(output))
-    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL)
+def test_a_training_killed_at_random_steps_is_gone_on_with_to_the_same_bytes(tmp_path: Path) -> None:
+    output = tmp_path / "cut"
+    for deadly in [*sorted(random.sample(range(2, 40), 3)), None]:
+        code = CHILD.format(tests=str(HERE), state=str(tmp_path / "state"), output=str(output), deadly=deadly)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert done.returncode == (0 if deadly is None else -signal.SIGKILL), f"killed at {deadly}: {done.stderr}"
+    _, whole = run(tmp_path / "whole", "mlm", shortest=8, steps=40)
+    assert equal(load_file(output), whole)
 
 
-def test_a_killed_process_is_gone_on_with_to_the_same_bytes(tmp_path: Path) -> None:
-    cut = child(tmp_path / "state", tmp_path / "cut")
-    deadline = time.monotonic() + 60
-    while not list((tmp_path / "state").glob("step-*1?.pt")) and time.monotonic() < deadline:
-        time.sleep(0.005)
-    cut.send_signal(signal.SIGKILL)
-    cut.wait()
-    assert cut.returncode == -signal.SIGKILL, "it was to be killed on its way"
-    assert not (tmp_path / "cut").exists()
-    assert child(tmp_path / "state", tmp_path / "cut").wait() == 0
-    _, whole = run(tmp_path / "whole", "mlm", shortest=8, steps=100)
-    assert equal(load_file(tmp_path / "cut"), whole)
+def test_checkpoints_are_saved_at_multiples_of_steps(tmp_path: Path) -> None:
+    run(tmp_path, steps=11, checkpoint_steps=4)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["step-000000004.pt", "step-000000008.pt"]
 
 
 def test_two_checkpoints_are_kept_and_a_damaged_one_gives_way_to_the_one_before(tmp_path: Path) -> None:
@@ -276,7 +301,7 @@ class Explodes(Task):
     """A task whose loss becomes infinite at some step."""
 
     def __len__(self) -> int:
-        return 8
+        return 9
 
     def example(self, index: int, rng: np.random.Generator) -> int:
         return index
@@ -295,8 +320,22 @@ class Explodes(Task):
 
 
 def test_a_loss_that_is_not_finite_stops_the_training_and_keeps_the_last_checkpoint(tmp_path: Path) -> None:
-    with pytest.raises(EncoreError, match=r"broke down at step 6 \(loss inf, part [0-9.]+, gradient norm (inf|nan)\)"):
-        train(Explodes(), encoder(), nn.ModuleDict(), step_of(steps=10), 0, tmp_path, NUMERICS, checkpoint_seconds=0)
+    message = (
+        r"broke down at step 6 \(loss inf, part [0-9.]+, gradient norm (inf|nan)\) on examples ([0-9], ){8}\.\.\. \(9 "
+    )
+    with pytest.raises(EncoreError, match=message) as raised:
+        train(
+            Explodes(),
+            encoder(),
+            nn.ModuleDict(),
+            step_of(steps=10, batch=9),
+            0,
+            tmp_path,
+            NUMERICS,
+            checkpoint_seconds=0,
+        )
+    named = str(raised.value).split("on examples ")[1].split(", ...")[0]
+    assert len(set(named.split(", "))) == 8
     assert sorted(path.name for path in tmp_path.iterdir()) == ["step-000000004.pt", "step-000000005.pt"]
 
 
