@@ -126,6 +126,18 @@ def test_masks_are_those_that_one_word_after_another_gives() -> None:
         assert np.array_equal(found, one_after_another(starts, n, count, 16, generator(0, index)))
 
 
+def test_masks_are_those_of_the_released_collator() -> None:
+    """ma787639046/bowdpr at 5ebd641, ``_whole_word_mask`` (RetroMAE's rule), its shuffles replaced by these orders."""
+    starts = np.array([i for i in range(30) if i % 7 not in (2, 3, 5)])
+    masks = word_masks(starts, 30, count_to_mask(30, 0.3), 4, generator(0))
+    assert [np.flatnonzero(row).tolist() for row in masks] == [
+        [6, 15, 16, 17, 18, 19, 21, 22, 23, 24],
+        [13, 14, 15, 16, 17, 21, 25, 26, 27, 28],
+        [11, 12, 14, 15, 16, 17, 18, 19, 27, 29],
+        [4, 5, 6, 15, 16, 17, 18, 19, 20, 28],
+    ]
+
+
 def test_masks_hide_half_of_a_text_all_words_alike_and_independently() -> None:
     starts = np.flatnonzero(np.random.default_rng(0).random(60) < 0.7)
     starts[0] = 0
