@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import multiprocessing
+import os
 import random
 import signal
 import subprocess
@@ -16,7 +18,7 @@ import pytest
 import small_objective
 import small_store
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 from encore import objectives
@@ -32,7 +34,6 @@ from encore.training.progress import Point, write_curve
 from encore.training.record import Trained
 from encore.training.task import Pass, Task
 
-HERE = Path(__file__).parent
 NUMERICS = {"precision": "fp32", "threads": 1}
 STEP = {
     "kind": "pretrain",
@@ -194,31 +195,28 @@ def test_an_interrupted_training_ends_with_the_same_bytes(
     assert resumed == whole
 
 
-CHILD = """
-import os, random, signal, sys
-sys.path.insert(0, {tests!r})
-from pathlib import Path
-from test_training import run
-from encore.training import loop
-from safetensors.torch import save_file
-deadly, original = {deadly}, loop.Trained.count
-def count(self, *arguments):
-    original(self, *arguments)
-    if self.steps == deadly:
-        os.kill(os.getpid(), signal.SIGKILL)
-loop.Trained.count = count
-save_file(run(Path({state!r}), "mlm", shortest=8, steps=40, checkpoint_steps=3)[1], {output!r})
-"""
+def killed_or_done(state: Path, output: Path, deadly: int | None) -> None:
+    """Train in this process, which ends with step ``deadly``; or to the end, then write all weights."""
+    original = Trained.count
+
+    def count(self: Trained, *arguments: Any) -> None:
+        original(self, *arguments)
+        if self.steps == deadly:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    Trained.count = count  # type: ignore[method-assign]
+    save_file(run(state, "mlm", shortest=8, steps=40, checkpoint_steps=3)[1], output)
 
 
 def test_a_training_killed_at_random_steps_is_gone_on_with_to_the_same_bytes(tmp_path: Path) -> None:
-    output = tmp_path / "cut"
-    for deadly in [*sorted(random.sample(range(2, 40), 3)), None]:
-        code = CHILD.format(tests=str(HERE), state=str(tmp_path / "state"), output=str(output), deadly=deadly)
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-        assert done.returncode == (0 if deadly is None else -signal.SIGKILL), f"killed at {deadly}: {done.stderr}"
     _, whole = run(tmp_path / "whole", "mlm", shortest=8, steps=40)
-    assert equal(load_file(output), whole)
+    for deadly in [*sorted(random.sample(range(2, 40), 4)), None]:
+        arguments = (tmp_path / "state", tmp_path / "cut", deadly)
+        child = multiprocessing.get_context("fork").Process(target=killed_or_done, args=arguments)
+        child.start()
+        child.join(timeout=60)
+        assert child.exitcode == (0 if deadly is None else -signal.SIGKILL), f"it was to be killed at step {deadly}"
+    assert equal(load_file(tmp_path / "cut"), whole)
 
 
 def test_checkpoints_are_saved_at_multiples_of_steps(tmp_path: Path) -> None:

@@ -1,0 +1,232 @@
+"""Batches in parts: the whole batch's gradients, the same dropout twice, smaller parts where memory runs out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from small_objective import encoder, heads_of, make
+from test_training import NUMERICS, STEP, equal
+from torch import Tensor, nn
+
+from encore import losses, objectives
+from encore.errors import EncoreError
+from encore.training import gradients
+from encore.training.gradients import Models, Part
+from encore.training.loop import train
+from encore.training.memory import MicroBatch
+from encore.training.randomness import generator
+from encore.training.ranks import Ranks
+from encore.training.task import Pass
+
+NAMES = objectives.names()
+
+
+@pytest.fixture
+def double() -> Iterator[None]:
+    """Double precision: what is then left of a difference is no rounding."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def models_of(name: str, dropout: float = 0.0) -> Models:
+    own = {"dropout": dropout or 1e-12} if name == "simcse" else {}  # it drops out whatever the encoder does
+    task, model = make(name, **own), encoder(dropout=dropout)
+    return Models(task, model.train(), heads_of(task, model).train(), torch.device("cpu"), NUMERICS)
+
+
+def parts_of(models: Models, micro_batch: int) -> list[Part]:
+    examples = [models.task.example(i, generator(0, "example", 0, i)) for i in range(8)]
+    return gradients.parts(models.task, examples, micro_batch, Ranks(), 0, "step", 3)
+
+
+def parameters(models: Models) -> dict[str, nn.Parameter]:
+    return dict(nn.ModuleDict({"encoder": models.encoder, "heads": models.heads}).named_parameters())
+
+
+def found(models: Models, micro_batch: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Terms and gradients of a batch in parts."""
+    terms = gradients.backward(models, parts_of(models, micro_batch), models.task.weights(0.0), Ranks())
+    return terms, {name: value.grad for name, value in parameters(models).items() if value.grad is not None}
+
+
+def assert_close(one: dict[str, Tensor], other: dict[str, Tensor]) -> None:
+    assert one.keys() == other.keys()
+    for name in one:
+        torch.testing.assert_close(one[name], other[name], rtol=1e-6, atol=1e-9, check_dtype=False, msg=name)
+
+
+@pytest.mark.usefixtures("double")
+@pytest.mark.parametrize("micro_batch", [8, 3, 1])
+@pytest.mark.parametrize("name", NAMES)
+def test_parts_have_the_gradients_and_the_terms_of_the_whole_batch(name: str, micro_batch: int) -> None:
+    models = models_of(name)
+    whole = models.task.loss(models.encoder, models.heads, _tensors(parts_of(models, 8)[0]))
+    whole["loss"].backward()
+    expected = {name: value.grad for name, value in parameters(models).items() if value.grad is not None}
+    terms, grads = found(models_of(name), micro_batch)
+    assert_close(terms, {name: term.detach() for name, term in whole.items()})
+    assert_close(grads, expected)
+
+
+def test_masked_pieces_and_not_parts_have_equal_weight() -> None:
+    models = models_of("mlm")
+    made = parts_of(models, 3)
+    counts = [models.task.counts(part.arrays)["mlm"] for part in made]
+    means = [models.run(part).means["mlm"].item() for part in made]
+    right = sum(count * mean for count, mean in zip(counts, means, strict=True)) / sum(counts)
+    assert abs(right - sum(means) / len(means)) > 1e-4, "the parts must differ for this to be a test"
+    assert found(models_of("mlm"), 3)[0]["mlm"].item() == pytest.approx(right)
+
+
+# Dropout
+
+
+@pytest.mark.parametrize("name", ["ict", "costa"])
+def test_both_runs_of_a_part_see_the_same_dropout(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    models, seen = models_of(name, dropout=0.3), []
+    original = models.task.forward
+
+    def forward(*arguments: Any) -> Pass:
+        seen.append(original(*arguments))
+        return seen[-1]
+
+    monkeypatch.setattr(models.task, "forward", forward)
+    found(models, 3)
+    assert len(seen) == 6
+    for first, second in zip(seen[:3], seen[3:], strict=True):
+        assert all(torch.equal(first.rows[row], second.rows[row]) for row in first.rows)
+    assert not torch.equal(seen[0].rows[next(iter(seen[0].rows))], seen[1].rows[next(iter(seen[0].rows))])
+
+
+@pytest.mark.usefixtures("double")
+def test_with_dropout_the_gradients_are_those_of_holding_all_graphs_at_once() -> None:
+    models = models_of("costa", dropout=0.3)
+    made = parts_of(models, 3)
+    counts = [models.task.counts(part.arrays)["mlm"] for part in made]
+    passes = [models.run(part) for part in made]
+    rows = {name: torch.cat([done.rows[name] for done in passes]) for name in passes[0].rows}
+    mlm = sum(count * done.means["mlm"] for count, done in zip(counts, passes, strict=True)) / sum(counts)
+    (mlm + models.task.weights(0.0)["gwc"] * models.task.contrast(rows)["gwc"]).backward()
+    expected = {name: value.grad for name, value in parameters(models).items()}
+    assert_close(found(models_of("costa", dropout=0.3), 3)[1], expected)
+
+
+@pytest.mark.parametrize(("name", "micro_batch", "runs"), [("mlm", 8, 1), ("mlm", 2, 4), ("ict", 8, 1), ("ict", 2, 8)])
+def test_parts_run_twice_only_for_a_contrast(
+    name: str, micro_batch: int, runs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models, calls = models_of(name), []
+    original = models.task.forward
+    monkeypatch.setattr(models.task, "forward", lambda *arguments: calls.append(1) or original(*arguments))
+    found(models, micro_batch)
+    assert len(calls) == runs
+
+
+# Memory
+
+
+class Narrow:
+    """Makes a task run out of memory above some number of texts, or at one call."""
+
+    def __init__(self, task: Any, most: int = 1000, fails_at: int | None = None) -> None:
+        self.original, self.most, self.fails_at, self.calls = task.forward, most, fails_at, 0
+        task.forward = self
+
+    def __call__(self, encoder: Any, heads: Any, batch: dict[str, Tensor]) -> Pass:
+        self.calls += 1
+        if len(batch["mask"]) > self.most or self.calls == self.fails_at:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return self.original(encoder, heads, batch)
+
+
+def trained(state: Path, name: str, micro_batch: int | None, **narrow: Any) -> tuple[Any, dict[str, Tensor]]:
+    step = objectives.fields({**STEP, "objective": name, "steps": 3, "shortest": 8})
+    task, model = make(name, shortest=8), encoder(dropout=0.1)
+    heads = heads_of(task, model)
+    Narrow(task, **narrow)
+    done = train(task, model, heads, step, 0, state, {**NUMERICS, "micro_batch": micro_batch})
+    return done, nn.ModuleDict({"encoder": model, "heads": heads}).state_dict()
+
+
+@pytest.mark.parametrize(
+    ("name", "micro_batch", "narrow"),
+    [
+        ("mlm", None, {"most": 3}),
+        ("costa", None, {"most": 3}),
+        ("mlm", 4, {"fails_at": 2}),
+        ("costa", 4, {"fails_at": 4}),
+    ],
+)
+def test_out_of_memory_halves_what_goes_through_at_once_and_nothing_else(
+    name: str, micro_batch: int | None, narrow: dict[str, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done, weights = trained(tmp_path / "narrow", name, micro_batch, **narrow)
+    assert done.micro_batch == 2
+    assert "out of memory; going on with 2 examples at a time, the same batch" in capsys.readouterr().out
+    wide, expected = trained(tmp_path / "wide", name, 2)
+    assert equal(weights, expected)
+    assert done == wide
+
+
+def test_one_example_too_many_is_an_error_with_its_mend(tmp_path: Path) -> None:
+    with pytest.raises(EncoreError, match="out of memory with one example at a time; lower `length`"):
+        trained(tmp_path, "mlm", None, most=0)
+
+
+def test_sizes_are_halved_upwards() -> None:
+    seen = []
+
+    def work(size: int) -> int:
+        seen.append(size)
+        if size > 1:
+            raise torch.OutOfMemoryError
+        return size
+
+    assert MicroBatch(7, says=False).fit(work) == 1
+    assert seen == [7, 4, 2, 1]
+
+
+# Precision
+
+
+def test_a_training_in_bf16_contrasts_in_single_precision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    step = objectives.fields({**STEP, "objective": "costa", "steps": 20, "shortest": 8, "learning_rate": 5e-3})
+    task, model = make("costa", shortest=8), encoder()
+    seen: dict[str, set[torch.dtype]] = {"hidden": set(), "rows": set(), "scores": set()}
+    model.register_forward_hook(lambda module, given, hidden: seen["hidden"].add(hidden.dtype))
+    contrast, sup_con = task.contrast, losses.sup_con
+
+    def scored(texts: Tensor, candidates: Tensor, *rest: Any) -> Tensor:
+        seen["scores"].add((texts @ candidates.T).dtype)
+        return sup_con(texts, candidates, *rest)
+
+    def contrasted(rows: dict[str, Tensor]) -> dict[str, Tensor]:
+        seen["rows"] |= {row.dtype for row in rows.values()}
+        return contrast(rows)
+
+    monkeypatch.setattr(losses, "sup_con", scored)
+    monkeypatch.setattr(task, "contrast", contrasted)
+    done = train(task, model, heads_of(task, model), step, 0, tmp_path, {**NUMERICS, "precision": "bf16"})
+    assert seen["rows"] == {torch.float32, torch.bool}
+    assert seen["scores"] == {torch.float32}
+    assert done.losses[-1].terms["loss"] < done.losses[0].terms["loss"]
+    assert next(model.parameters()).dtype == torch.float32
+
+
+def test_cross_entropies_of_narrow_logits_are_computed_in_single_precision() -> None:
+    logits, targets = torch.randn(5, 1000).bfloat16(), torch.randint(1000, (5,))
+    soft = torch.rand(5, 1000)
+    with torch.autocast("cpu", torch.bfloat16):
+        hard, mixed = losses.masked_lm(logits, targets), losses.soft_cross_entropy(logits, soft)
+    assert hard.dtype == mixed.dtype == torch.float32
+    assert hard.item() == pytest.approx(losses.masked_lm(logits.float(), targets).item(), rel=1e-6)
+    assert mixed.item() == pytest.approx(losses.soft_cross_entropy(logits.float(), soft).item(), rel=1e-6)
+
+
+def _tensors(part: Part) -> dict[str, Tensor]:
+    return {name: torch.from_numpy(array) for name, array in part.arrays.items()}

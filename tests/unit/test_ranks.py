@@ -1,0 +1,81 @@
+"""Two processes that train together learn what one learns with the whole batch."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import two_processes
+from safetensors.torch import load_file
+from test_training import NUMERICS, step_of
+
+from encore.errors import EncoreError
+from encore.training import loop
+from encore.training.ranks import Ranks
+
+HERE = Path(__file__).parent
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """The folder of what two processes learned, and what each of them printed."""
+    folder, port = tmp_path_factory.mktemp("pair"), free_port()
+    command = [sys.executable, str(HERE / "two_processes.py"), str(folder)]
+    common = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    both = [
+        subprocess.Popen(command, env={**common, "RANK": str(rank)}, stdout=subprocess.PIPE, text=True)
+        for rank in range(2)
+    ]
+    said = [process.communicate(timeout=120)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    return folder, said
+
+
+@pytest.mark.parametrize("case", two_processes.CASES)
+def test_two_processes_learn_what_one_does(case: str, pair: tuple[Path, list[str]], tmp_path: Path) -> None:
+    first, second = (load_file(pair[0] / f"{case}-{rank}") for rank in range(2))
+    done, alone = two_processes.trained(case, tmp_path)
+    counts, losses = first.pop("counts"), first.pop("losses")
+    torch.testing.assert_close(losses, torch.tensor([point.terms["loss"] for point in done.losses]), rtol=1e-6, atol=0)
+    assert counts[1] == done.examples
+    assert first.keys() == alone.keys()
+    assert any(name.endswith(".grad") for name in alone)
+    for name, value in alone.items():
+        torch.testing.assert_close(first[name], value, rtol=1e-5, atol=1e-9, msg=f"{case}: {name}")
+        assert torch.equal(first[name], second[name]), "both processes end with the same weights"
+
+
+def test_the_first_process_alone_prints_and_saves(pair: tuple[Path, list[str]]) -> None:
+    first, second = pair[1]
+    assert first.count("step 2/2") == len(two_processes.CASES)
+    assert second == ""
+    assert len(list((pair[0] / "state/mlm").iterdir())) == 2
+
+
+def test_memory_that_ends_in_one_process_ends_in_all(pair: tuple[Path, list[str]]) -> None:
+    assert [load_file(pair[0] / f"mlm in little memory-{rank}")["counts"][2] for rank in range(2)] == [2, 2]
+    assert "out of memory; going on with 2 examples at a time" in pair[1][0]
+
+
+@pytest.mark.parametrize(("count", "size"), [(8, 2), (7, 2), (7, 3), (3, 3)])
+def test_shares_are_all_examples_in_their_order(count: int, size: int) -> None:
+    shares = [Ranks(rank, size).share(count) for rank in range(size)]
+    assert [place for share in shares for place in share] == list(range(count))
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+    assert max(map(len, shares)) == -(-count // size)
+
+
+def test_more_processes_than_examples_are_refused() -> None:
+    with pytest.raises(EncoreError, match="a batch of 2 examples cannot be shared by 3 processes; start fewer"):
+        loop._at_once(step_of(batch=2), 100, NUMERICS, Ranks(0, 3))

@@ -1,0 +1,65 @@
+"""Some trainings, as one of two processes that train together or alone: ``python two_processes.py OUTPUT``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from small_objective import encoder, heads_of, make
+from test_training import NUMERICS, STEP
+from torch import Tensor, nn
+
+from encore import objectives
+from encore.training import launch
+from encore.training.loop import train
+from encore.training.record import Trained
+
+CASES: dict[str, dict[str, Any]] = {
+    "mlm": {},
+    "ict": {},
+    "costa": {},
+    "ict in parts": {"micro_batch": 2},
+    "costa with dropout": {"dropout": 0.2, "batch": 8, "micro_batch": 4},
+    "mlm in little memory": {"most": 2},
+}
+
+
+def trained(case: str, state: Path) -> tuple[Trained, dict[str, Tensor]]:
+    """Two steps in double precision; batches of seven are shared unequally. The last gradients are with the weights."""
+    torch.set_default_dtype(torch.float64)
+    options = {"batch": 7, "dropout": 0.0, "micro_batch": None, "most": None, **CASES[case]}
+    name = case.split()[0]
+    step = objectives.fields({**STEP, "objective": name, "steps": 2, "batch": options["batch"]})
+    task, model = make(name), encoder(dropout=options["dropout"])
+    heads = heads_of(task, model)
+    if options["most"] and launch.rank() == 1:
+        _narrow(task, options["most"])
+    numerics = {**NUMERICS, "micro_batch": options["micro_batch"]}
+    done = train(task, model, heads, step, 0, state / case, numerics, checkpoint_steps=1)
+    both = nn.ModuleDict({"encoder": model, "heads": heads})
+    grads = {f"{name}.grad": value.grad for name, value in both.named_parameters() if value.grad is not None}
+    torch.set_default_dtype(torch.float32)
+    return done, {name: value.clone() for name, value in {**both.state_dict(), **grads}.items()}
+
+
+def _narrow(task: Any, most: int) -> None:
+    original = task.forward
+
+    def forward(encoder: Any, heads: Any, batch: dict[str, Tensor]) -> Any:
+        if len(batch["mask"]) > most:
+            raise torch.OutOfMemoryError("too much")
+        return original(encoder, heads, batch)
+
+    task.forward = forward
+
+
+if __name__ == "__main__":
+    output = Path(sys.argv[1])
+    for case in CASES:
+        done, weights = trained(case, output / "state")
+        weights["losses"] = torch.tensor([point.terms["loss"] for point in done.losses])
+        weights["counts"] = torch.tensor([done.operations, done.examples, done.micro_batch or 0])
+        save_file(weights, output / f"{case}-{launch.rank()}")
