@@ -1,17 +1,25 @@
-"""A table's slice of the plan: which systems' scores stand in which cell. Written to ``results/plan/<table>.json``."""
+"""Slices of the plan: which scores stand in a table's cells, which models in the figure of the pre-training steps.
 
+Each is written to ``results/plan/<name>.json``.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from encore import lineage as naming
 from encore.catalogue import explained, nearest
-from encore.config import Column, Row, Table
+from encore.config import Column, PretrainStep, Row, Table
 from encore.errors import EncoreError
+from encore.lineage import Lineage
 from encore.plan import Artifact, Plan
 from encore.storage import canonical, sha256, write_text
 
 PLANS = Path("results/plan")
 PAPERS = Path("config/papers")
 OWN = "encore"  # the folder of our own tables, whose targets drop it
+CURVES = "pretraining"  # the figure of the pre-training steps of all tables
 
 
 def table_plan(plan: Plan, name: str) -> dict[str, Any]:
@@ -43,20 +51,76 @@ def table_scores(plan: Plan, name: str) -> list[Artifact]:
     return [plan.find(folder) for folder in dict.fromkeys(folders)]
 
 
+def curves_plan(plan: Plan) -> dict[str, Any]:
+    """Every pre-training step of the declared tables, in their order, with its models; no rows where there is none.
+
+    A step is known by the lineage that ends with it. It is called as the table calls it; where rows disagree, by the
+    step's name; and by its lineage where two steps would be called alike.
+    """
+    labels = _labels_of_steps(plan)
+    titles = {last: next(iter(given)) if len(given) == 1 else str(last.steps[-1]) for last, given in labels.items()}
+    times = Counter(titles.values())
+    rows = [
+        {
+            "label": title if times[title] == 1 else str(last),
+            "step": str(last.steps[-1]),
+            "lineage": str(last),
+            "seeds": [{"seed": seed, "model": plan.model(last, seed).folder} for seed in plan.config.seeds],
+        }
+        for last, title in titles.items()
+    ]
+    return {"name": CURVES, "rows": rows, "stand_in": plan.config.stand_in}
+
+
+def curves_models(plan: Plan) -> list[Artifact]:
+    """Every model whose curves the figure of the pre-training steps shows."""
+    return [plan.find(seed["model"]) for row in curves_plan(plan)["rows"] for seed in row["seeds"]]
+
+
+def declared(plan: Plan) -> dict[str, dict[str, Any]]:
+    """The slices of all that the configuration declares, by name."""
+    tables = {name: table_plan(plan, name) for name in plan.config.tables}
+    curves = curves_plan(plan)
+    return tables | ({CURVES: curves} if curves["rows"] else {})
+
+
 def plan_file(name: str) -> Path:
-    """Where a table's slice of the plan lies."""
+    """Where a slice of the plan lies."""
     return PLANS / f"{name}.json"
 
 
 def write_plans(plan: Plan) -> None:
-    """Write the plans of all declared tables; a file whose bytes would be the same is not touched."""
-    for name in plan.config.tables:
-        path, text = plan_file(name), canonical(table_plan(plan, name)) + "\n"
+    """Write all declared slices; a file whose bytes would be the same is not touched."""
+    for name, content in declared(plan).items():
+        path, text = plan_file(name), canonical(content) + "\n"
         if not path.is_file() or path.read_text() != text:
             write_text(path, text)
 
 
+def _labels_of_steps(plan: Plan) -> dict[Lineage, set[str]]:
+    """What rows call each pre-training step: a row's label is about the last of its steps, if about any."""
+    labels: dict[Lineage, set[str]] = {}
+    for row in (row for name in plan.config.tables for row in table_plan(plan, name)["rows"]):
+        if row["system"] in plan.catalogue.systems:
+            continue
+        last = None
+        for last in _pretrained(plan, naming.parse(row["system"])):
+            labels.setdefault(last, set())
+        if last is not None:
+            labels[last].add(row["label"])
+    return labels
+
+
+def _pretrained(plan: Plan, lineage: Lineage) -> Iterator[Lineage]:
+    """The beginnings of a lineage that end with a pre-training step."""
+    for count, step in enumerate(lineage.steps, 1):
+        if isinstance(plan.step(step), PretrainStep):
+            yield Lineage(lineage.backbone, lineage.steps[:count])
+
+
 def _table(plan: Plan, name: str) -> Table:
+    if name == CURVES:
+        raise EncoreError(f"tables.{name}: the figure of the pre-training steps has that name; rename the table")
     if name not in plan.catalogue.tables:
         raise EncoreError(f"tables.{name}: no such table in config/papers{nearest(name, plan.catalogue.tables)}")
     return plan.catalogue.tables[name]

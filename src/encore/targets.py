@@ -7,7 +7,7 @@ from typing import Any
 from encore.catalogue import nearest
 from encore.errors import EncoreError
 from encore.plan import Plan
-from encore.tables import table_plan, table_scores
+from encore.tables import CURVES, curves_plan, table_plan, table_scores
 
 FORMATS = {
     "tables": (".csv", ".md", ".tex", ".html", ".manifest.json"),
@@ -19,6 +19,7 @@ def everything_declared(plan: Plan) -> list[str]:
     """Every table and figure of the configuration, and the scores of its further lineages."""
     tables = [f"results/tables/{name}.csv" for name in plan.config.tables]
     figures = [f"results/figures/{name}.png" for name in plan.config.tables if has_figure(table_plan(plan, name))]
+    figures += [f"results/figures/{CURVES}.png"] if curves_plan(plan)["rows"] else []
     return tables + figures + [artifact for name in plan.config.lineages for artifact in lineage_targets(plan, name)]
 
 
@@ -75,6 +76,10 @@ def _check_product(plan: Plan, target: str, kind: str) -> None:
     stem = next((name.removesuffix(ending) for ending in FORMATS[kind] if name.endswith(ending)), None)
     if stem is None:
         raise EncoreError(f"target {target!r}: {kind} are written as {', '.join(FORMATS[kind])}")
+    if (kind, stem) == ("figures", CURVES):
+        if not curves_plan(plan)["rows"]:
+            raise EncoreError(f"target {target!r}: the tables of this run have no pre-training step to draw")
+        return
     if stem not in plan.catalogue.tables:
         raise EncoreError(f"target {target!r}: there is no table {stem!r}{nearest(stem, plan.catalogue.tables)}")
     if stem not in plan.config.tables:

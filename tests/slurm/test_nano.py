@@ -10,7 +10,7 @@ from clones import NANO, Clone, jobs
 pytestmark = pytest.mark.slurm
 
 ON_GPUS = {"pretrain", "finetune", "encode", "search"}
-LOCAL = {"negatives", "evaluate", "table", "figure"}
+LOCAL = {"negatives", "evaluate", "table", "figure", "curves"}
 SLURM = ("--profile", "slurm", "--configfile", "config/nano.yaml")
 WASTE = "import time; waste = bytearray(400_000_000); time.sleep(4); del waste\n"
 SUBMITTED = re.compile(r"Job \d+ has been submitted with SLURM jobid (\d+) \(log: \S*/rule_(\w+)/")

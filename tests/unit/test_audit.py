@@ -18,14 +18,8 @@ OTHER = Artifact("start", "results/models/other-s0-00000004", {"impl": 1}, {"tok
 ROWS = [("BoW", C), ("MLM", OTHER)]
 
 
-class FakeConfig:
-    tables = {"table1": "all"}
-
-
 class FakePlan:
     """Two rows over four artifacts."""
-
-    config = FakeConfig()
 
     def artifacts(self):
         return {artifact.folder: artifact for artifact in (A, B, C, OTHER)}
@@ -34,17 +28,16 @@ class FakePlan:
         return self.artifacts()[folder]
 
 
-def table_plan(plan, name):
-    return {
-        "rows": [{"label": label, "setting": "s", "seeds": [{"scores": artifact.folder}]} for label, artifact in ROWS]
-    }
+def declared(plan):
+    rows = [{"label": label, "setting": "s", "seeds": [{"scores": artifact.folder}]} for label, artifact in ROWS]
+    return {"table1": {"rows": rows}}
 
 
 @pytest.fixture
 def results(tmp_path, monkeypatch):
     """A finished run of the fake plan, table included."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(audit, "table_plan", table_plan)
+    monkeypatch.setattr(audit, "declared", declared)
     for artifact in (A, B, C, OTHER):
         with manifest.record(
             Path(artifact.folder),
@@ -55,7 +48,7 @@ def results(tmp_path, monkeypatch):
             write_text(Path(artifact.folder) / "file", artifact.folder)
     write_text(Path("results/tables/table1.csv"), "cells")
     record = {
-        "spec": table_plan(None, "table1"),
+        "spec": declared(None)["table1"],
         "inputs": {a.manifest: manifest.describe(Path(a.manifest)) for _, a in ROWS},
         "outputs": {"table1.csv": manifest.describe(Path("results/tables/table1.csv"))},
     }
@@ -197,3 +190,23 @@ def test_a_manifest_holds_no_time_host_or_absolute_path(results):
     with manifest.record(Path(C.folder), stage="encode", spec=C.spec, inputs=[Path(B.folder)]):
         pass
     assert Path(C.manifest).read_text() == text
+
+
+def test_the_figure_of_pre_training_is_checked_and_pruned_with_its_models(results, monkeypatch):
+    rows = [{"label": "ICT", "seeds": [{"seed": 0, "model": B.folder}]}]
+    monkeypatch.setattr(audit, "declared", lambda plan: {"pretraining": {"name": "pretraining", "rows": rows}})
+    assert audit.audit(results).notes == ["figure pretraining is not made yet"]
+    figure = Path("results/figures/pretraining.png")
+    write_text(figure, "curves")
+    record = {
+        "spec": {"name": "pretraining", "rows": rows},
+        "inputs": {B.manifest: manifest.describe(Path(B.manifest))},
+        "outputs": {figure.name: manifest.describe(figure)},
+    }
+    write_text(figure.with_suffix(".manifest.json"), json.dumps(record))
+    assert (audit.audit(results).findings, audit.audit(results).verified) == ([], 3)
+    tamper(f"{B.folder}/file")
+    report = audit.audit(results)
+    assert [finding.cells for finding in report.findings] == [("pretraining: ICT",)]
+    assert {B.folder, str(figure)} <= set(audit.prune(results, report))
+    assert not figure.exists()

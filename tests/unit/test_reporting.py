@@ -361,7 +361,7 @@ def test_the_programs_write_files_and_manifests_and_check_their_scores(tmp_path:
 
 def test_a_wrong_plan_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(EncoreError, match="is missing"):
-        layout.read(tmp_path / "none.json")
+        layout.read(tmp_path / "none.json", layout.Layout)
     (tmp_path / "t.json").write_text('{"name": "t", "paper": "p", "title": "", "rows": [], "columns": [{"id": "x"}]}')
     with pytest.raises(EncoreError, match=r"columns\.0\.label: Field required"):
-        layout.read(tmp_path / "t.json")
+        layout.read(tmp_path / "t.json", layout.Layout)

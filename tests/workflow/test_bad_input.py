@@ -11,6 +11,8 @@ TARGETS = {
     "results/foo": ("target 'results/foo' is no rule and no file of results/",),
     "results/tables/table7.csv": ("there is no table 'table7'; did you mean table1?",),
     "results/tables/table1.doc": ("tables are written as .csv, .md, .tex, .html, .manifest.json",),
+    "results/tables/pretraining.csv": ("there is no table 'pretraining'",),
+    "results/figures/pretraining.pdf": ("figures are written as .png, .svg, .csv, .manifest.json",),
     "results/models/tiny+itc+marco-bm25-s0-01234567/manifest.json": ("unknown step 'itc'; did you mean ict?",),
     "results/models/tyni+ict-s0-01234567/manifest.json": ("unknown backbone 'tyni'; did you mean tiny",),
     "results/models/tiny+ict~temprature=0.1-s0-01234567/manifest.json": ("'temprature'; did you mean temperature?",),

@@ -9,7 +9,7 @@ from snakemake.api import SnakemakeApi
 from snakemake.settings.types import ConfigSettings, OutputSettings, ResourceSettings
 
 ASKING = {"all", "audit"}
-PRODUCTS = {"table", "figure"}
+PRODUCTS = {"table", "figure", "curves"}
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from encore import ledger
 from encore.errors import EncoreError
 from encore.project import CATALOGUE, load_plan
 from encore.storage import canonical
-from encore.tables import table_plan, table_scores, write_plans
+from encore.tables import CURVES, curves_models, curves_plan, table_plan, table_scores, write_plans
 from encore.targets import everything_declared
 
 
@@ -46,7 +46,8 @@ wildcard_constraints:
     shard=r"\d{3}-of-\d{3}",
     topics=NAME,
     evaluation=NAME,
-    table=r"[a-z0-9_/-]+",
+    table=rf"(?!{CURVES}\.)[a-z0-9_/-]+",
+    curves=CURVES,
 
 
 def spec_of(folder):
@@ -95,6 +96,16 @@ def scores_of_table(wildcards):
 def table_spec(wildcards):
     """A table's slice of the plan; it also lies in results/plan, which survives the loss of Snakemake's records."""
     return canonical(table_plan(PLAN, wildcards.table))
+
+
+def models_of_curves(wildcards):
+    """The manifests of all models whose losses on held-out texts are drawn."""
+    return [artifact.manifest for artifact in curves_models(PLAN)]
+
+
+def curves_spec(wildcards):
+    """The slice of the plan of all pre-training steps; like a table's, it also lies in results/plan."""
+    return canonical(curves_plan(PLAN))
 
 
 def escalate(amount):

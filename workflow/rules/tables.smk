@@ -1,4 +1,4 @@
-"""Tables and figures, from scores and a table's slice of the plan (written when the workflow is parsed)."""
+"""Tables and figures, each from its slice of the plan (written when the workflow is parsed) and what that names."""
 
 
 rule table:
@@ -68,6 +68,42 @@ rule figure:
         spec=table_spec,
     shell:
         "python workflow/scripts/figure.py"
+        " --plan {input.plan:q}"
+        " --spec {params.spec:q}"
+        " --output $(dirname {output.png:q})"
+        " > {log:q} 2>&1"
+
+
+rule curves:
+    """Draw how every pre-training step's losses on held-out texts fell."""
+    input:
+        plan="results/plan/{curves}.json",
+        models=models_of_curves,
+    output:
+        png=report(
+            "results/figures/{curves}.png",
+            category="Figures",
+            labels={"figure": "{curves}"},
+            caption="../report/curves.rst",
+        ),
+        svg="results/figures/{curves}.svg",
+        csv="results/figures/{curves}.csv",
+        manifest="results/figures/{curves}.manifest.json",
+    log:
+        "results/logs/curves/{curves}.log",
+    benchmark:
+        "results/benchmarks/curves/{curves}.tsv"
+    localrule: True
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=escalate(2_000),
+        runtime=escalate(30),
+    params:
+        spec=curves_spec,
+    shell:
+        "python workflow/scripts/curves.py"
         " --plan {input.plan:q}"
         " --spec {params.spec:q}"
         " --output $(dirname {output.png:q})"

@@ -27,6 +27,7 @@ RULES: dict[str, tuple[float, float, str, str]] = {
     "evaluate": (8, 0.5, "result", "scores"),
     "table": (9, 0, "result", "4 formats"),
     "figure": (9, 1, "result", "forest plot"),
+    "curves": (5, 1, "result", "held-out loss"),
     "lucene_index": (1, 1, "search", "Lucene"),
     "lucene_search": (2, 1, "search", "BM25 runs"),
     "negatives": (4, 1, "model", "for training"),
@@ -54,8 +55,8 @@ def stages(plan: Plan, table: str) -> tuple[Counter[str], set[tuple[str, str]]]:
     What is made from another input already is no arrow of its own: nearly every rule reads the collection.
     """
     made = {each.folder: each for scores in table_scores(plan, table) for each in scores.ancestors()}
-    jobs = Counter(map(_rule, made.values())) + Counter(table=1, figure=1)
-    arrows = {("evaluate", "table"), ("evaluate", "figure")}
+    jobs = Counter(map(_rule, made.values())) + Counter(table=1, figure=1, curves=1)
+    arrows = {("evaluate", "table"), ("evaluate", "figure"), ("pretrain", "curves")}
     for artifact in made.values():
         inputs = list(artifact.inputs.values())
         behind = {each.folder for parent in inputs for each in list(parent.ancestors())[:-1]}

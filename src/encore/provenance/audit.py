@@ -15,7 +15,7 @@ from encore.errors import EncoreError
 from encore.plan import Artifact, Plan
 from encore.provenance import manifest
 from encore.provenance.implementation import code_digest
-from encore.tables import table_plan
+from encore.tables import CURVES, declared
 
 KINDS = ("tables", "figures")
 
@@ -42,18 +42,21 @@ class Report:
 
 
 def audit(plan: Plan) -> Report:
-    """Check all that stands behind the tables that exist; a table that was not made yet is a note."""
+    """Check all that stands behind the tables and figures that exist; one that was not made yet is a note."""
     report = Report()
-    behind = _cells(plan)
-    made = [name for name in plan.config.tables if any(_files(_product(kind, name)) for kind in KINDS)]
-    report.notes += [f"table {name} is not made yet" for name in plan.config.tables if name not in made]
+    slices = declared(plan)
+    behind = _cells(plan, slices)
+    made = [name for name in slices if any(_files(_product(kind, name)) for kind in KINDS)]
+    report.notes += [
+        f"{'figure' if name == CURVES else 'table'} {name} is not made yet" for name in slices if name not in made
+    ]
     wanted = {folder for folder, cells in behind.items() if any(cell.split(":")[0] in made for cell in cells)}
     for folder, artifact in plan.artifacts().items():
         if folder in wanted:
             _check(artifact, tuple(behind[folder]), report)
     for name in made:
         for kind in KINDS:
-            _check_product(plan, kind, name, report)
+            _check_product(slices[name], kind, name, report)
     return report
 
 
@@ -66,7 +69,7 @@ def prune(plan: Plan, report: Report) -> list[str]:
     removed = sorted(folder for folder in bad if folder in plan.artifacts() and Path(folder).exists())
     for folder in removed:
         shutil.rmtree(folder)
-    behind = _cells(plan)
+    behind = _cells(plan, declared(plan))
     tables = {cell.split(":")[0] for folder in removed for cell in behind.get(folder, [])}
     products = [_product(kind, name) for name in sorted(tables) for kind in KINDS]
     products += [Path(place) for place in sorted(bad) if place.endswith(manifest.MANIFEST)]
@@ -117,15 +120,15 @@ def _changed_inputs(place: str, record: dict[str, Any], expected: set[str]) -> I
             yield f"{place}: its input {name} is not the one that it was made from"
 
 
-def _check_product(plan: Plan, kind: str, name: str, report: Report) -> None:
-    """A table or a figure: its files, its plan, and the scores that it was made from."""
+def _check_product(content: dict[str, Any], kind: str, name: str, report: Report) -> None:
+    """A table or a figure: its files, its slice of the plan, and what it was made from."""
     place = _product(kind, name)
     if not _files(place):
         return
     reasons: list[str] = []
     try:
         record = json.loads(place.read_text())
-        if record["spec"] != _as_json(table_plan(plan, name)):
+        if record["spec"] != _as_json(content):
             reasons.append(f"{place} has another plan than the configuration; run snakemake for it again")
         reasons += _changed_inputs(str(place), record, set(record["inputs"]))
         for file, digest in record["outputs"].items():
@@ -140,14 +143,14 @@ def _check_product(plan: Plan, kind: str, name: str, report: Report) -> None:
     report.verified += not reasons
 
 
-def _cells(plan: Plan) -> dict[str, list[str]]:
+def _cells(plan: Plan, slices: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
     """For each artifact's folder the rows that it stands behind, as ``table: label [setting]``."""
     behind: dict[str, list[str]] = {}
-    for name in plan.config.tables:
-        for row in table_plan(plan, name)["rows"]:
-            cell = f"{name}: {row['label']}" + (f" [{row['setting']}]" if row["setting"] else "")
-            for scores in row["seeds"]:
-                for artifact in _distinct(plan.find(scores["scores"])):
+    for name, content in slices.items():
+        for row in content["rows"]:
+            cell = f"{name}: {row['label']}" + (f" [{row['setting']}]" if row.get("setting") else "")
+            for seed in row["seeds"]:
+                for artifact in _distinct(plan.find(seed["model" if name == CURVES else "scores"])):
                     if cell not in behind.setdefault(artifact.folder, []):
                         behind[artifact.folder].append(cell)
     return behind

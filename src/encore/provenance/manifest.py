@@ -95,21 +95,24 @@ def read_results(folder: str) -> dict[str, Any]:
     return results
 
 
-def verify(folder: Path) -> None:
-    """Compare every file of an artifact with its manifest.
+def verify(folder: Path, files: Sequence[str] | None = None) -> None:
+    """Compare the files of an artifact with its manifest: all, or those that will be read.
 
     Raises:
         EncoreError: naming the first file that differs, and how.
     """
-    for reason in problems(folder):
+    for reason in problems(folder, files):
         raise EncoreError(f"{reason}; run `encore audit --prune`, then snakemake again")
 
 
-def problems(folder: Path) -> Iterator[str]:
-    """Each file of an artifact that is missing, cut short or altered, in words."""
-    for name, expected in read(folder)["outputs"].items():
-        path = folder / name
-        if not path.is_file():
+def problems(folder: Path, files: Sequence[str] | None = None) -> Iterator[str]:
+    """Each file of an artifact (all, or the named ones) that is missing, cut short or altered, in words."""
+    outputs = read(folder)["outputs"]
+    for name in outputs if files is None else files:
+        path, expected = folder / name, outputs.get(name)
+        if expected is None:
+            yield f"{folder / MANIFEST} lists no {name}"
+        elif not path.is_file():
             yield f"{path} is missing"
         elif path.stat().st_size != expected["bytes"]:
             yield f"{path} has {path.stat().st_size} bytes, its manifest says {expected['bytes']}"

@@ -1,37 +1,24 @@
 """The forest plot: what each objective gains over the control on the primary measure, with 95 % intervals."""
 
-import textwrap
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 
 from encore.errors import EncoreError
+from encore.reporting import page
 from encore.reporting.cells import Cell, Grid
 from encore.reporting.footnotes import STAND_IN, seeds_run
 from encore.reporting.layout import Column
+from encore.reporting.page import BAND, INK, SOFT
 from encore.reporting.sheet import signed
 from encore.reporting.tidy import number, write_rows
 from encore.reporting.verdicts import ENOUGH_SEEDS
-from encore.storage import replacing
 
-GAIN, LOSS, OPEN, INK, SOFT, BAND = "#1b7f5c", "#b5472f", "#6b7680", "#1c2126", "#5b6570", "#f4f6f8"
-STYLE: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",
-    "font.size": 9.5,
-    "text.color": INK,
-    "axes.edgecolor": SOFT,
-    "axes.labelcolor": INK,
-    "xtick.color": SOFT,
-    "svg.hashsalt": "encore",  # otherwise the names inside an SVG change from run to run
-    "svg.fonttype": "path",
-}
+GAIN, LOSS, OPEN = "#1b7f5c", "#b5472f", "#6b7680"
 
 
 @dataclass(frozen=True)
@@ -58,11 +45,8 @@ def draw(folder: Path, grid: Grid) -> None:
     if column is None or not arms:
         raise EncoreError(f"{layout.name}: no objective was compared with a control, so there is nothing to draw")
     _write_data(folder / f"{layout.name}.csv", arms)
-    with matplotlib.rc_context(STYLE):
-        figure = _figure(grid, column, arms)
-        for ending, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
-            with replacing(folder / f"{layout.name}.{ending}") as temporary:
-                figure.savefig(temporary, format=ending, dpi=200, metadata=metadata, facecolor="white")
+    with page.style():
+        page.save(_figure(grid, column, arms), folder, layout.name)
 
 
 def _arms(grid: Grid, column: Column) -> list[Arm]:
@@ -86,11 +70,10 @@ def _figure(grid: Grid, column: Column, arms: list[Arm]) -> Figure:
     """One panel a setting, side by side, on common axes; the caption gets its own strip at the bottom."""
     settings = list(dict.fromkeys(arm.setting for arm in arms))
     width = 1.6 + 4.2 * len(settings)
-    caption = textwrap.wrap(_caption(grid, column), int(width * 15))
-    heading = textwrap.wrap(f"{grid.layout.title}: gain over the control", int(width * 10))
-    top, strip = 0.15 + 0.2 * len(heading), 0.2 + 0.155 * len(caption)  # inches
+    heading, caption = page.wrapped(width, f"{grid.layout.title}: gain over the control", _caption(grid, column))
+    top, strip = page.margins(heading, caption)
     height = top + 0.9 + 0.34 * max(Counter(arm.setting for arm in arms).values()) + strip
-    figure = Figure(figsize=(width, height), layout=_engine(strip / height, top / height))
+    figure = Figure(figsize=(width, height), layout=page.engine(strip / height, top / height))
     axes = figure.subplots(1, len(settings), squeeze=False)
     by_setting = [[arm for arm in arms if arm.setting == setting] for setting in settings]
     alike = all([arm.label for arm in panel] == [arm.label for arm in by_setting[0]] for panel in by_setting)
@@ -100,15 +83,8 @@ def _figure(grid: Grid, column: Column, arms: list[Arm]) -> Figure:
         axis.set_xlim(-reach, reach)
         axis.set_xlabel(f"← worse        {column.label} minus the control’s        better →", labelpad=5)
         _panel(axis, panel, labelled=place == 0 or not alike)
-    bold: dict[str, Any] = {"fontsize": 12, "fontweight": "bold", "ha": "left", "va": "top"}
-    figure.suptitle("\n".join(heading), x=0.012, y=1 - 0.09 / height, **bold)
-    small: dict[str, Any] = {"fontsize": 8, "color": SOFT, "ha": "left", "va": "bottom", "linespacing": 1.4}
-    figure.text(0.012, 0.1 / height, "\n".join(caption), **small)
+    page.write_around(figure, heading, caption)
     return figure
-
-
-def _engine(bottom: float, top: float) -> ConstrainedLayoutEngine:
-    return ConstrainedLayoutEngine(rect=(0.005, bottom, 0.99, 1 - bottom - top), w_pad=0.08)
 
 
 def _panel(axis: Axes, arms: list[Arm], *, labelled: bool) -> None:

@@ -1,11 +1,12 @@
-"""What a table is made of: its slice of the plan, read from ``results/plan/<table>.json``.
+"""What a table or figure is made of: its slice of the plan, read from ``results/plan/<name>.json``.
 
 The plan is written by a program and was checked there, so this only gives it types; unknown keys are other readers'.
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -16,6 +17,22 @@ Role = Literal["baseline", "none", "control", "objective"]
 
 class Part(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Product(Part):
+    """What every slice of the plan says."""
+
+    reads: ClassVar[Sequence[str] | None] = None  # the files of each folder that are read; None: any
+
+    name: str
+    stand_in: bool = True
+
+    def folders(self) -> list[Path]:
+        """Every folder of results that it reads, once."""
+        raise NotImplementedError
+
+
+P = TypeVar("P", bound=Product)
 
 
 class SeedScores(Part):
@@ -59,10 +76,9 @@ class Design(Part):
     family: Literal["holm"] = "holm"
 
 
-class Layout(Part):
+class Layout(Product):
     """A table: rows by columns."""
 
-    name: str
     paper: str
     title: str
     rows: list[Row]
@@ -71,7 +87,6 @@ class Layout(Part):
     significance: Design | None = None
     reported: str | None = None
     notes: list[str] = []
-    stand_in: bool = True
 
     def settings(self) -> list[str]:
         """Settings in the order of their first rows."""
@@ -80,19 +95,18 @@ class Layout(Part):
     def comparators(self) -> list[str]:
         return self.significance.comparators if self.significance else []
 
-    def scores(self) -> list[Path]:
-        """Every folder of scores that the table reads, once."""
+    def folders(self) -> list[Path]:
         return list(dict.fromkeys(Path(seed.scores) for row in self.rows for seed in row.seeds))
 
 
-def read(path: Path) -> Layout:
-    """Read a table's plan.
+def read(path: Path, kind: type[P]) -> P:
+    """Read a slice of the plan: ``Layout`` for a table.
 
     Raises:
-        EncoreError: the file is missing or is not the plan of a table.
+        EncoreError: the file is missing or is no such slice.
     """
     try:
-        return Layout.model_validate(json.loads(path.read_text()))
+        return kind.model_validate(json.loads(path.read_text()))
     except FileNotFoundError as error:
         raise EncoreError(f"{path} is missing; name a table that the configuration declares") from error
     except ValidationError as error:

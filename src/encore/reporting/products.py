@@ -1,39 +1,51 @@
 """Files that lie beside those of other tables, each table or figure with a manifest of its own name."""
 
+import argparse
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from encore.cli_support import json_object
 from encore.errors import EncoreError
 from encore.provenance import manifest
 from encore.reporting import layout
-from encore.reporting.layout import Layout
+from encore.reporting.layout import P
 from encore.storage import write_json
+
+
+def command_line(says: str | None) -> argparse.Namespace:
+    """What each program that makes a table or a figure is told: ``plan``, ``spec``, ``output``."""
+    parser = argparse.ArgumentParser(description=says)
+    parser.add_argument("--plan", required=True, type=Path, help="its slice of the plan, results/plan/NAME.json")
+    parser.add_argument("--spec", type=json_object, help="what the plan must say; refused when it was rewritten since")
+    parser.add_argument("--output", required=True, type=Path, help="folder of its files")
+    return parser.parse_args()
 
 
 @contextmanager
 def recorded(
-    plan: Path, spec: dict[str, Any] | None, folder: Path, *, stage: str, endings: Sequence[str]
-) -> Iterator[Layout]:
-    """Verify a table's scores, let the body write ``<name>.<ending>`` files, then write ``<name>.manifest.json``.
+    plan: Path, spec: dict[str, Any] | None, folder: Path, kind: type[P], *, stage: str, endings: Sequence[str]
+) -> Iterator[P]:
+    """Verify what a product reads, let the body write ``<name>.<ending>`` files, then write ``<name>.manifest.json``.
 
-    It has the shape of an artifact's manifest; its spec is the table's plan, which must be ``spec`` where one is given.
+    It has the shape of an artifact's manifest; its spec is the product's plan, of the given kind, which must be
+    ``spec`` where one is given.
 
     Raises:
-        EncoreError: scores were altered, cut short or lost since they were made, or another run rewrote the plan.
+        EncoreError: an input was altered, cut short or lost since it was made, or another run rewrote the plan.
     """
-    table = layout.read(plan)
+    product = layout.read(plan, kind)
     if spec is not None and json.loads(plan.read_text()) != spec:
         raise EncoreError(f"{plan} was rewritten by another run of the workflow; run this one again")
-    for scores in table.scores():
-        manifest.verify(scores)
-    record = folder / f"{table.name}.{manifest.MANIFEST}"
+    for read in product.folders():
+        manifest.verify(read, product.reads)
+    record = folder / f"{product.name}.{manifest.MANIFEST}"
     record.unlink(missing_ok=True)
-    yield table
-    inputs = [scores / manifest.MANIFEST for scores in table.scores()]
-    outputs = [folder / f"{table.name}.{ending}" for ending in endings]
+    yield product
+    inputs = [read / manifest.MANIFEST for read in product.folders()]
+    outputs = [folder / f"{product.name}.{ending}" for ending in endings]
     write_json(
         record,
         {

@@ -1,0 +1,18 @@
+"""Draw how the losses of each pre-training step fell on held-out texts, as PNG and SVG, with the data beside as CSV."""
+
+from encore.cli_support import run
+from encore.reporting import curves, products
+from encore.reporting.held_out import Steps
+
+
+def main() -> None:
+    args = products.command_line(__doc__)
+    with products.recorded(
+        args.plan, args.spec, args.output, Steps, stage="curves", endings=["png", "svg", "csv"]
+    ) as steps:
+        curves.draw(args.output, steps)
+    print(f"figure {steps.name}: {args.output / steps.name}.png")
+
+
+if __name__ == "__main__":
+    run(main)
