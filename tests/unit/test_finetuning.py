@@ -34,9 +34,7 @@ class Lookup(torch.nn.Module):
         self.shape = SimpleNamespace(pad=0, cls=1, sep=2, hidden=dimension, head=None)
         self.dimension = dimension
 
-    @property
-    def query_tower(self):
-        return self
+    query_tower = property(lambda self: self)
 
     def embed(self, ids, mask):
         weights = mask.double()[..., None]
@@ -197,14 +195,11 @@ def test_the_definition_notices_an_unmasked_answer(task):
 def test_scores_are_precise_though_the_encoder_is_not(task):
     _, batch = batch_of(task, [0, 1])
     torch.manual_seed(2)
-    rows = {"queries": torch.randn(2, 16), "vectors": torch.randn(2, 3, 16)}
-    rows |= {name: batch[name] for name in ("passages", "relevant")}
-    exact = task.contrast({name: row.double() if row.is_floating_point() else row for name, row in rows.items()})
+    rows = {**batch, "queries": torch.randn(2, 16), "vectors": torch.randn(2, 3, 16)}
+    exact = task.contrast(rows | {name: rows[name].double() for name in ("queries", "vectors")})
     with torch.autocast("cpu", torch.bfloat16):
-        assert (rows["queries"] @ rows["queries"].T).dtype == torch.bfloat16, "the machine computes so if it may"
         precise = task.contrast(rows)["contrast"]
-        coarse = task.contrast({**rows, "vectors": rows["vectors"].bfloat16()})["contrast"]
-    assert precise.dtype == coarse.dtype == torch.float32
+        coarse = task.contrast(rows | {"vectors": rows["vectors"].bfloat16()})["contrast"]
     assert precise.item() == pytest.approx(exact["contrast"].item(), rel=1e-6)
     assert abs(coarse.item() - precise.item()) > 1e-5, "the check sees bf16's rounding"
 
