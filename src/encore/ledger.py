@@ -51,9 +51,7 @@ def read(folder: Path) -> list[Entry]:
         EncoreError: an entry is malformed, has no place or no reason; one line with the ledger and the field.
     """
     return [
-        _entry(value, path)
-        for path in sorted((folder / "papers").glob("*/ledger.yaml"))
-        for value in yaml.load(path.read_bytes(), Loader=_YAML) or []
+        _entry(value, path) for path in sorted((folder / "papers").glob("*/ledger.yaml")) for value in _written(path)
     ]
 
 
@@ -144,6 +142,16 @@ def table(entries: list[Entry]) -> str:
     return "\n".join(
         "  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[4]]) for line in lines
     )
+
+
+def _written(path: Path) -> list[Any]:
+    try:
+        content = yaml.load(path.read_bytes(), Loader=_YAML)
+    except yaml.YAMLError as error:
+        raise EncoreError(f"{_ledger(path.parent.name)} is not YAML: {' '.join(str(error).split())[:200]}") from error
+    if not isinstance(content or [], list):
+        raise EncoreError(f"{_ledger(path.parent.name)} must hold a list of entries, each with a `- field:`")
+    return content or []
 
 
 def _entry(value: Any, path: Path) -> Entry:
