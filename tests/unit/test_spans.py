@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from encore.objectives.spans import BOUNDS, beta_spans, word_spans
+from encore.objectives.spans import BOUNDS, beta_lengths, beta_spans, word_spans
 from encore.training.randomness import generator
 
 
@@ -48,3 +48,17 @@ def test_words_are_whole_different_and_usable() -> None:
         assert {tuple(span) for span in spans.tolist()} <= {(0, 3), (4, 6), (6, 7)}
     assert len(word_spans(starts, 7, usable, 5, generator(0))) == 3
     assert word_spans(starts, 7, np.zeros(4, dtype=bool), 5, generator(0)).shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "reference"),
+    [((16, 64), [53, 58, 47, 53, 45, 53, 41, 58]), ((4, 16), [13, 14, 11, 13, 11, 13, 10, 14])],
+)
+def test_lengths_are_those_of_declutr(bounds: tuple[int, int], reference: list[int]) -> None:
+    """Lengths of the anchor of JohnGiorgi/DeCLUTR at b78ac57, declutr/common/contrastive_utils.py.
+
+    ``sample_anchor_positive_pairs`` on 300 words with one anchor, NumPy's global generator seeded with 0 to 7; the
+    first draw is the length.
+    """
+    lengths = [int(beta_lengths(*bounds, 1, np.random.RandomState(seed))[0]) for seed in range(8)]  # type: ignore[arg-type]
+    assert lengths == reference

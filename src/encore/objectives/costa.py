@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from encore.config import Positive
 from encore.modeling import operations
@@ -37,6 +37,14 @@ class CostaFields(MaskingFields):
     similarity: Literal["cosine", "dot"] = Field("cosine", description="of a whole text and a span")
     gwc_weight: float = Field(0.1, ge=0, description="lambda, of the contrast beside MLM")
 
+    @field_validator("granularities")
+    @classmethod
+    def _different(cls, granularities: tuple[str, ...]) -> tuple[str, ...]:
+        """A granularity named twice would have twice the spans, which is what ``spans`` is for."""
+        if len(set(granularities)) < len(granularities):
+            raise ValueError("each granularity may be named once; raise `spans` for more spans of each")
+        return granularities
+
 
 class SpannedText(NamedTuple):
     """An example: a text before and after masking, and its spans [K, 2] in pieces."""
@@ -54,6 +62,7 @@ class Costa(MaskedTexts[CostaFields]):
     """
 
     Fields = CostaFields
+    impl = 2  # 2: [UNK] is no word span
 
     def __init__(self, fields: CostaFields, store: TokenStore, prepared: Path | None = None) -> None:
         super().__init__(fields, store, prepared)

@@ -25,10 +25,14 @@ def beta_spans(n: int, shortest: int, longest: int, count: int, rng: np.random.G
     """
     if n < shortest:
         return np.zeros((0, 2), dtype=np.int64)
-    longest = min(longest, n)
-    lengths = np.floor(rng.beta(ALPHA, BETA, size=count) * (longest - shortest) + shortest).astype(np.int64)
+    lengths = beta_lengths(shortest, min(longest, n), count, rng)
     starts = rng.integers(0, n - lengths, endpoint=True)
     return np.stack([starts, starts + lengths], axis=1)
+
+
+def beta_lengths(shortest: int, longest: int, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Lengths of spans, [count] int64; only a share of 1, which has no probability, would give ``longest``."""
+    return np.floor(rng.beta(ALPHA, BETA, size=count) * (longest - shortest) + shortest).astype(np.int64)
 
 
 def word_spans(starts: np.ndarray, n: int, usable: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
