@@ -239,7 +239,7 @@ def each_its_own(hidden: Tensor, picks: Tensor, mask: Tensor) -> Tensor:
         bool [B, L, L].
     """
     rows = hidden[torch.arange(len(picks), device=picks.device)[:, None], picks]
-    places = torch.arange(8, dtype=torch.uint8, device=picks.device)
-    bits = (rows[..., None] >> places & 1).flatten(2)[..., : picks.shape[1]]
-    own = torch.eye(picks.shape[1], dtype=torch.bool, device=picks.device)
-    return (bits == 0) & mask[:, None, :] & ~own
+    places = 1 << torch.arange(8, dtype=torch.uint8, device=picks.device)
+    seen = (rows[..., None] & places == 0).flatten(2)[..., : picks.shape[1]] & mask[:, None]
+    seen.diagonal(dim1=1, dim2=2).fill_(False)
+    return seen
