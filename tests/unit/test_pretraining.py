@@ -51,7 +51,7 @@ def inputs(tmp_path: Path) -> tuple[Path, Path]:
             "sections": [{"title": "", "sentences": [sentence() for _ in range(3)]} for _ in range(3)],
             "links": [],
         }
-        for i in range(12)
+        for i in range(24)
     ]
     corpus = [{"_id": f"d{i}", "title": "", "text": sentence()} for i in range(5)]
     made, store, start = tmp_path / "collection", tmp_path / "tokens", tmp_path / "start"
@@ -74,10 +74,12 @@ def spec(**fields: Any) -> dict[str, Any]:
     return {"step": {**STEP, "steps": 5, **fields}, "seed": 0, "numerics": NUMERICS}
 
 
-def program(store: Path, start: Path, output: Path, **fields: Any) -> subprocess.CompletedProcess[str]:
+def program(
+    store: Path, start: Path, output: Path, processes: int = 1, **fields: Any
+) -> subprocess.CompletedProcess[str]:
     script = Path(__file__).parents[2] / "workflow/scripts/pretrain.py"
     options = {"--spec": json.dumps(spec(**fields)), "--tokens": store, "--weights": start, "--output": output}
-    options["--state"] = output.with_name("state")
+    options |= {"--state": output.with_name("state"), "--processes": processes}
     command = [sys.executable, str(script), *(str(part) for option in options.items() for part in option)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -88,6 +90,7 @@ def test_the_program_writes_a_model_its_curve_and_its_manifest(inputs: tuple[Pat
     assert "step 5/5" in done.stdout
     made = json.loads((tmp_path / "one/manifest.json").read_text())
     assert made["results"]["steps"] == 5
+    assert made["results"]["held_out"].keys() == {"loss", "mlm", "bow"}
     assert made["results"]["examples"] == 40
     assert made["results"]["operations"] > 0
     assert set(made["outputs"]) >= {"losses.tsv", "model.safetensors", "heads.safetensors", "encoder.json"}
@@ -109,6 +112,52 @@ def test_heads_go_on_from_the_parents_and_unused_ones_are_handed_on(inputs: tupl
     pretrain(spec(objective="ict"), *inputs, tmp_path / "ict", tmp_path / "state")
     assert torch.equal(folder.load_heads(tmp_path / "ict")["mlm.bias"], parent)
     assert folder.load(tmp_path / "ict").shape == folder.load(inputs[1]).shape
+
+
+def test_a_step_saves_only_the_modules_that_it_keeps(inputs: tuple[Path, Path], tmp_path: Path) -> None:
+    def modules(output: str, objective: str, **fields: Any) -> set[str]:
+        pretrain(spec(objective=objective, **fields), *inputs, tmp_path / output, tmp_path / "state" / output)
+        return {name.split(".")[0] for name in folder.load_heads(tmp_path / output)}
+
+    assert modules("all", "costa", shortest=8) == {"mlm", "projector"}
+    assert modules("projector", "costa", shortest=8, keep=["projector"]) == {"projector"}
+    assert modules("none", "costa", shortest=8, keep=[]) == set()
+    assert modules("parent", "ict", keep=[]) == {"mlm"}, "what an objective does not train is handed on"
+    with pytest.raises(
+        EncoreError, match="step 'costa', field 'keep': it trains no module 'decoder'; use some of mlm, p"
+    ):
+        modules("unknown", "costa", shortest=8, keep=["mlm", "decoder"])
+
+
+def test_losses_on_held_out_examples_are_written_beside_those_in_training(
+    inputs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    made = {}
+    for share in (0.0, 0.1):
+        output = tmp_path / str(share)
+        with manifest.record(output, stage="pretrain", spec={}, inputs=[]):
+            done = pretrain(spec(objective="ict", held_out=share), *inputs, output, tmp_path / "state" / str(share))
+        made[share] = (output / "held_out.tsv").read_text().splitlines()
+    assert made[0.0] == ["step"]
+    assert made[0.1][0] == "step\tloss\tcontrast\taccuracy"
+    assert [row.split("\t")[0] for row in made[0.1][1:]] == ["0", "1", "2", "3", "4", "5"]
+    last = dict(zip(made[0.1][0].split("\t")[1:], map(float, made[0.1][-1].split("\t")[1:]), strict=True))
+    assert done.held_out[-1].rounded() == last
+
+
+def test_two_processes_write_what_one_writes_but_for_rounding(inputs: tuple[Path, Path], tmp_path: Path) -> None:
+    with manifest.record(tmp_path / "one", stage="pretrain", spec={}, inputs=[]):
+        alone = pretrain(spec(objective="ict"), *inputs, tmp_path / "one", tmp_path / "alone")
+    pair = program(*inputs, tmp_path / "two", processes=2, objective="ict")
+    assert pair.returncode == 0, pair.stderr
+    assert pair.stdout.count("step 5/5") == 1
+    one, two = (json.loads((tmp_path / name / "manifest.json").read_text()) for name in ("one", "two"))
+    assert one["outputs"].keys() == two["outputs"].keys()
+    assert alone.examples == two["results"]["examples"] == 40
+    assert json.loads((tmp_path / "two/run.json").read_text())["processes"] == 2
+    assert not (tmp_path / "state").exists()
+    curves = [np.loadtxt(tmp_path / name / "held_out.tsv", skiprows=1) for name in ("one", "two")]
+    np.testing.assert_allclose(*curves, rtol=0.05)
 
 
 def test_the_program_says_in_one_line_what_is_wrong(inputs: tuple[Path, Path], tmp_path: Path) -> None:
