@@ -1,0 +1,56 @@
+"""Count the steps of each pre-training step that a budget of floating-point operations pays for.
+
+Nothing is trained: batches are made as the training would make them, and their operations counted. What a step is
+trained from and on must have been made (the backbone's start, token stores, an objective's preparation).
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from encore import objectives
+from encore.cli_support import run
+from encore.config import PretrainStep
+from encore.errors import EncoreError
+from encore.lineage import parse
+from encore.modeling import folder
+from encore.project import DEFAULT_RUN, load_plan
+from encore.tokens import TokenStore
+from encore.training import held_out
+from encore.training.randomness import batches
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--config", type=Path, default=DEFAULT_RUN, help="the run whose scale decides")
+    parser.add_argument("--budget", type=float, default=2.0e12, help="floating-point operations")
+    parser.add_argument("lineages", nargs="+", help="each up to its pre-training step, such as bert-base+costa")
+    args = parser.parse_args()
+    plan = load_plan(args.config)
+    for text in args.lineages:
+        lineage = plan.lineage(text)
+        step = plan.step(lineage.steps[-1])
+        if not isinstance(step, PretrainStep):
+            raise EncoreError(f"{text} does not end with a pre-training step; name one that does")
+        inputs = {
+            role: Path(artifact.folder) for role, artifact in plan.model(lineage, plan.config.seeds[0]).inputs.items()
+        }
+        print(f"{parse(text).steps[-1]}: {steps(step, inputs, args.budget, plan.config.seeds[0])} steps", flush=True)
+
+
+def steps(step: PretrainStep, inputs: dict[str, Path], budget: float, seed: int) -> int:
+    """Steps until the budget is spent, to the nearest."""
+    encoder = folder.load(inputs["weights"])
+    objective: Any = objectives.load(step.objective)(step, TokenStore.open(inputs["tokens"]), inputs.get("prepared"))
+    task, _ = held_out.split(objective, step.held_out)
+    spent = 0.0
+    for number, batch in enumerate(batches(task, step.batch, seed)):
+        cost = task.operations(encoder, task.collate(batch.examples))
+        if spent + cost / 2 > budget:
+            return number
+        spent += cost
+    raise AssertionError("batches never end")
+
+
+if __name__ == "__main__":
+    run(main)
