@@ -1,0 +1,57 @@
+"""The page of objectives names what there is: every objective, step, field and reading, and lineages to ask for."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from encore import objectives
+from encore.config import PretrainStep
+from encore.project import load_plan
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/objectives.md").read_text()
+STEPS = yaml.safe_load((ROOT / "config/steps.yaml").read_text())
+PRETRAINING = {name: step["objective"] for name, step in STEPS.items() if step["kind"] == "pretrain"}
+SAID, HAVING = (
+    [line.split("|")[1:-1] for line in re.findall(r"^\| `.*$", part, re.M)] for part in PAGE.split("\nh is the pooled")
+)
+MASKING = {"mask_ratio", "whole_word", "shortest"}
+
+
+def quoted(text):
+    return re.findall(r"`([^`]+)`", text)
+
+
+@pytest.fixture(scope="module")
+def plan():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        yield load_plan()
+
+
+def test_every_objective_and_every_step_has_its_place():
+    assert [quoted(row[0])[0] for row in SAID] == [quoted(row[0])[0] for row in HAVING]
+    assert sorted(quoted(row[0])[0] for row in SAID) == objectives.names()
+    assert {step: quoted(row[0])[0] for row in SAID for step in quoted(row[1])} == PRETRAINING
+
+
+@pytest.mark.parametrize("row", HAVING, ids=lambda row: row[0].strip(" `"))
+def test_fields_named_are_fields(row):
+    (name,) = quoted(row[0])
+    fields = objectives.load(name).Fields.model_fields.keys() - PretrainStep.model_fields.keys()
+    named = {field for field in quoted(row[1]) if field not in objectives.names() and field != "keep_sentence"}
+    assert named <= fields
+    if "as `" not in row[1] and "others" not in row[1]:
+        assert fields - named <= (MASKING if "masking" in row[1] else set()) | {"keep_sentence"}
+
+
+@pytest.mark.parametrize("step", [step for row in HAVING for step in quoted(row[2])])
+def test_readings_can_be_run(plan, step):
+    plan.lineage(f"bert-base+{step}")
+
+
+@pytest.mark.parametrize("lineage", re.findall(r"\b((?:bert-base|two-tower-128)\+[^\s`#]+)", PAGE))
+def test_lineages_named_can_be_asked_for(plan, lineage):
+    plan.lineage(lineage)
