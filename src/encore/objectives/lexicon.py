@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from encore.objectives.masking import word_starts
 from encore.objectives.stop_words import content_pieces
 from encore.vocabulary import CONTINUES
 
@@ -33,7 +32,9 @@ class Lexicon:
         self._pieces = pieces
         self._flat = np.concatenate([np.zeros(0, dtype=np.int64), *texts])
         ends = np.cumsum([0, *map(len, texts)])
-        starts = np.union1d(word_starts(self._flat, continues), ends[:-1][np.diff(ends) > 0]).astype(np.int64)
+        begins = ~continues[self._flat]
+        begins[ends[:-1][np.diff(ends) > 0]] = True
+        starts = np.flatnonzero(begins)
         lengths = np.diff(np.append(starts, len(self._flat)))
         nodes = _nodes(self._flat, starts, lengths, len(pieces))
         _, first, word = np.unique(nodes, return_index=True, return_inverse=True)

@@ -72,8 +72,9 @@ class LanguageModel:
         """Words that the document lacks, by document frequency: what fills up, or 100 more than its own words."""
         room = self.fields.sampled_words - len(own)
         count = room if room > 0 else len(own) + 100
-        drawn = np.searchsorted(self._cumulated, rng.random(count) * self._cumulated[-1], side="right")
-        return np.setdiff1d(drawn, own)
+        drawn = np.sort(np.searchsorted(self._cumulated, rng.random(count) * self._cumulated[-1], side="right"))
+        first = np.append(True, drawn[1:] != drawn[:-1])
+        return drawn[first & (own[np.searchsorted(own[:-1], drawn)] != drawn)]
 
 
 def smoothed(counts: np.ndarray, background: np.ndarray, length: float, mu: float) -> np.ndarray:
