@@ -135,9 +135,9 @@ def _each(entries: list[Entry]) -> Iterator[tuple[str, Entry]]:
 
 
 def table(entries: list[Entry]) -> str:
-    """The ledgers for people: a line for each entry, in columns."""
+    """The ledgers for people: a line for each field, in columns."""
     lines = [("field", "value", "from", "place", "why")]
-    lines += [(entry.field, _short(entry.value), entry.origin, _place(entry), entry.why) for entry in entries]
+    lines += [(name, _short(entry.value), entry.origin, _place(entry), entry.why) for name, entry in _each(entries)]
     widths = [max(len(line[column]) for line in lines) for column in range(4)]
     return "\n".join(
         "  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[4]]) for line in lines
