@@ -87,7 +87,7 @@ def measure(setting: Setting, store: TokenStore, only: Sequence[str], with_peer:
         "peer": beside,
         "objectives": rows,
         "table4": figures.table4(measured),
-        "goals": figures.goals(rows, beside["ratio"] if beside else None),
+        "goals": figures.goals(rows, beside["ratio"] if beside else None, setting.model == "base"),
         "left_out": left_out,
     }
 

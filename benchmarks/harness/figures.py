@@ -19,7 +19,7 @@ TABLE4 = (
     ("enhanced", "Enhanced Decoding", "O(n^2)", "O(n^2)"),
     ("bow", "BoW Prediction", "O(n)", "-"),
 )
-# Goals, each a ratio that must be reached: speed beside our own MLM.
+# Goals, each a ratio that must be reached: speed beside our own MLM, for BERT-base.
 SPEEDS = {"bow": 0.98, "autoencoding": 0.78, "autoregression": 0.70, "enhanced": 0.70}
 EXPLAINED = 1.10  # at most: time beside our own MLM, over operations beside it
 TRAINER = 2.3  # speed of an MLM step beside Trainer's
@@ -82,15 +82,21 @@ def table4(measured: Sequence[Measured]) -> list[dict[str, Any]]:
     ]
 
 
-def goals(measured: Sequence[dict[str, Any]], trainer: float | None) -> list[dict[str, Any]]:
-    """What was aimed at, what came out, and whether that is enough."""
+def goals(measured: Sequence[dict[str, Any]], trainer: float | None, base: bool) -> list[dict[str, Any]]:
+    """What was aimed at, what came out, and whether that is enough.
+
+    Args:
+        trainer: speed of an MLM step beside Trainer's.
+        base: the model is a BERT-base; of smaller ones the vocabulary head has another share.
+    """
     by_name = {row["name"]: row for row in measured}
     found = [] if trainer is None else [goal("MLM step, speed beside Trainer", trainer, TRAINER)]
     for name, aim in SPEEDS.items():
         if name in by_name:
             row = by_name[name]
             over = row["time_over_operations"]
-            found.append(goal(f"{name}, speed beside MLM 30 %", row["speed_of_mlm"], aim))
+            if base:
+                found.append(goal(f"{name}, speed beside MLM 30 %", row["speed_of_mlm"], aim))
             found.append(goal(f"{name}, time over operations beside MLM 30 %", over, EXPLAINED, most=True))
     return found
 

@@ -26,8 +26,8 @@ from harness.setting import Setting
 
 Order = Callable[[list[list[int]]], list[list[int]]]
 AIMS = {144: 40, 512: 60}  # times as fast as row by row, by tokens of a text
-TEXTS = 4
-REPETITIONS = 5
+TEXTS = 8
+REPETITIONS = 15
 
 
 def compare(setting: Setting, lengths: Sequence[int] = tuple(AIMS)) -> list[dict[str, Any]]:

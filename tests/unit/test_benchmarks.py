@@ -71,12 +71,13 @@ def test_every_row_of_the_papers_table_has_its_printed_numbers() -> None:
 def test_goals_say_whether_they_are_reached() -> None:
     rows = figures.rows(measured(), peak=20e9)
     assert rows[0]["utilisation"] == pytest.approx(0.5)
-    found = {row["goal"]: (row["value"], row["reached"]) for row in figures.goals(rows, trainer=2.4)}
+    found = {row["goal"]: (row["value"], row["reached"]) for row in figures.goals(rows, trainer=2.4, base=True)}
     assert found == {
         "MLM step, speed beside Trainer": (2.4, True),
         "bow, speed beside MLM 30 %": (0.8, False),
         "bow, time over operations beside MLM 30 %": (1.136, False),
     }
+    assert len(figures.goals(rows, trainer=None, base=False)) == 1
 
 
 def test_made_up_texts_are_as_long_as_passages(tmp_path: Path) -> None:
