@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import multiprocessing
-import os
-import random
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +14,6 @@ import pytest
 import small_objective
 import small_store
 import torch
-from safetensors.torch import load_file, save_file
 from torch import nn
 
 from encore import objectives
@@ -77,6 +72,10 @@ def equal(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
 
 def step_of(**fields: Any) -> Step:
     return Step(**{**{key: value for key, value in STEP.items() if key != "kind"}, **fields})
+
+
+class InterruptionError(Exception):
+    """An interruption."""
 
 
 # Learning
@@ -164,81 +163,6 @@ def test_training_does_not_import_torchs_compiler() -> None:
     code = "import sys, torch, encore.training.loop as l; m = torch.nn.Linear(2, 2); o = l.AdamW(m, 0.1); o.step(0.1)"
     code += "; m(torch.ones(1, 2)).sum().backward(); o.step(0.1); print('torch._dynamo' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
-
-
-# Resuming
-
-
-class InterruptionError(Exception):
-    """An interruption."""
-
-
-@pytest.mark.parametrize("name", ["mlm", "ict_bfs_wlp", "costa"])
-def test_an_interrupted_training_ends_with_the_same_bytes(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fields = {"shortest": 8} if name in ("mlm", "costa") else {}
-    whole, weights = run(tmp_path / "whole", name, **fields)
-    original, calls = checkpoint.save, itertools.count(1)
-
-    def save(*arguments: Any) -> None:
-        original(*arguments)
-        if next(calls) in (3, 20):
-            raise InterruptionError
-
-    monkeypatch.setattr(checkpoint, "save", save)
-    for _ in range(2):
-        with pytest.raises(InterruptionError):
-            run(tmp_path / "cut", name, checkpoint_seconds=0, **fields)
-    resumed, again = run(tmp_path / "cut", name, checkpoint_seconds=0, **fields)
-    assert equal(weights, again)
-    assert resumed == whole
-
-
-def killed_or_done(state: Path, output: Path, deadly: int | None) -> None:
-    """Train in this process, which ends with step ``deadly``; or to the end, then write all weights."""
-    original = Trained.count
-
-    def count(self: Trained, *arguments: Any) -> None:
-        original(self, *arguments)
-        if self.steps == deadly:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    Trained.count = count  # type: ignore[method-assign]
-    save_file(run(state, "mlm", shortest=8, steps=40, checkpoint_steps=3)[1], output)
-
-
-def test_a_training_killed_at_random_steps_is_gone_on_with_to_the_same_bytes(tmp_path: Path) -> None:
-    _, whole = run(tmp_path / "whole", "mlm", shortest=8, steps=40)
-    for deadly in [*sorted(random.sample(range(2, 40), 4)), None]:
-        arguments = (tmp_path / "state", tmp_path / "cut", deadly)
-        child = multiprocessing.get_context("fork").Process(target=killed_or_done, args=arguments)
-        child.start()
-        child.join(timeout=60)
-        assert child.exitcode == (0 if deadly is None else -signal.SIGKILL), f"it was to be killed at step {deadly}"
-    assert equal(load_file(tmp_path / "cut"), whole)
-
-
-def test_checkpoints_are_saved_at_multiples_of_steps(tmp_path: Path) -> None:
-    run(tmp_path, steps=11, checkpoint_steps=4)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["step-000000004.pt", "step-000000008.pt"]
-
-
-def test_two_checkpoints_are_kept_and_a_damaged_one_gives_way_to_the_one_before(tmp_path: Path) -> None:
-    for step in (1, 2, 3):
-        checkpoint.save(tmp_path, "run", step, {"value": torch.tensor(step)})
-    assert [path.name for path in sorted(tmp_path.iterdir())] == ["step-000000002.pt", "step-000000003.pt"]
-    assert checkpoint.load(tmp_path, "run")["step"] == 3
-    (tmp_path / "step-000000003.pt").write_bytes(b"half")
-    assert checkpoint.load(tmp_path, "run")["step"] == 2
-    (tmp_path / "step-000000002.pt").write_bytes(b"")
-    assert checkpoint.load(tmp_path, "run") is None
-
-
-def test_checkpoints_of_another_training_are_refused(tmp_path: Path) -> None:
-    run(tmp_path, steps=3, checkpoint_seconds=0)
-    with pytest.raises(EncoreError, match="is of another training"):
-        run(tmp_path, steps=4, checkpoint_seconds=0)
 
 
 # Validation

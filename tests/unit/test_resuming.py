@@ -1,0 +1,88 @@
+"""An interrupted training goes on from its checkpoints and ends with the same bytes."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import os
+import random
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from test_training import InterruptionError, equal, run
+
+from encore.errors import EncoreError
+from encore.training import checkpoint
+from encore.training.record import Trained
+
+
+@pytest.mark.parametrize("name", ["mlm", "ict_bfs_wlp", "costa"])
+def test_an_interrupted_training_ends_with_the_same_bytes(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = {"shortest": 8} if name in ("mlm", "costa") else {}
+    whole, weights = run(tmp_path / "whole", name, **fields)
+    original, calls = checkpoint.save, itertools.count(1)
+
+    def save(*arguments: Any) -> None:
+        original(*arguments)
+        if next(calls) in (3, 20):
+            raise InterruptionError
+
+    monkeypatch.setattr(checkpoint, "save", save)
+    for _ in range(2):
+        with pytest.raises(InterruptionError):
+            run(tmp_path / "cut", name, checkpoint_seconds=0, **fields)
+    resumed, again = run(tmp_path / "cut", name, checkpoint_seconds=0, **fields)
+    assert equal(weights, again)
+    assert resumed == whole
+
+
+def killed_or_done(state: Path, output: Path, deadly: int | None) -> None:
+    """Train in this process, which ends with step ``deadly``; or to the end, then write all weights."""
+    original = Trained.count
+
+    def count(self: Trained, *arguments: Any) -> None:
+        original(self, *arguments)
+        if self.steps == deadly:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    Trained.count = count  # type: ignore[method-assign]
+    save_file(run(state, "mlm", shortest=8, steps=40, checkpoint_steps=3)[1], output)
+
+
+def test_a_training_killed_at_random_steps_is_gone_on_with_to_the_same_bytes(tmp_path: Path) -> None:
+    _, whole = run(tmp_path / "whole", "mlm", shortest=8, steps=40)
+    for deadly in [*sorted(random.sample(range(2, 40), 4)), None]:
+        arguments = (tmp_path / "state", tmp_path / "cut", deadly)
+        child = multiprocessing.get_context("fork").Process(target=killed_or_done, args=arguments)
+        child.start()
+        child.join(timeout=60)
+        assert child.exitcode == (0 if deadly is None else -signal.SIGKILL), f"it was to be killed at step {deadly}"
+    assert equal(load_file(tmp_path / "cut"), whole)
+
+
+def test_checkpoints_are_saved_at_multiples_of_steps(tmp_path: Path) -> None:
+    run(tmp_path, steps=11, checkpoint_steps=4)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["step-000000004.pt", "step-000000008.pt"]
+
+
+def test_two_checkpoints_are_kept_and_a_damaged_one_gives_way_to_the_one_before(tmp_path: Path) -> None:
+    for step in (1, 2, 3):
+        checkpoint.save(tmp_path, "run", step, {"value": torch.tensor(step)})
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["step-000000002.pt", "step-000000003.pt"]
+    assert checkpoint.load(tmp_path, "run")["step"] == 3
+    (tmp_path / "step-000000003.pt").write_bytes(b"half")
+    assert checkpoint.load(tmp_path, "run")["step"] == 2
+    (tmp_path / "step-000000002.pt").write_bytes(b"")
+    assert checkpoint.load(tmp_path, "run") is None
+
+
+def test_checkpoints_of_another_training_are_refused(tmp_path: Path) -> None:
+    run(tmp_path, steps=3, checkpoint_seconds=0)
+    with pytest.raises(EncoreError, match="is of another training"):
+        run(tmp_path, steps=4, checkpoint_seconds=0)
