@@ -9,7 +9,8 @@ from encore import cli_support
 from encore.plan import Artifact, Plan
 from encore.project import DEFAULT_RUN, load_plan
 from encore.storage import write_text
-from encore.tables import table_scores
+from encore.tables import table_plan, table_scores
+from encore.targets import has_figure
 
 Point = tuple[float, float]
 
@@ -20,17 +21,18 @@ RULES: dict[str, tuple[float, float, str, str]] = {
     "tokenizer": (1, 0, "text", "WordPiece"),
     "tokens": (2, 0, "text", "token store"),
     "start": (3, 0, "model", "first weights"),
+    "prepare": (3, 1, "text", "word sets, IDF"),
     "pretrain": (4, 0, "model", "objectives"),
     "finetune": (5, 0, "model", "judged queries"),
     "encode": (6, 0, "search", "FAISS shards"),
     "search": (7, 0, "search", "dense runs"),
-    "evaluate": (8, 0.5, "result", "scores"),
+    "evaluate": (8, 1, "result", "scores"),
     "table": (9, 0, "result", "4 formats"),
     "figure": (9, 1, "result", "forest plot"),
     "curves": (5, 1, "result", "held-out loss"),
-    "lucene_index": (1, 1, "search", "Lucene"),
-    "lucene_search": (2, 1, "search", "BM25 runs"),
-    "negatives": (4, 1, "model", "for training"),
+    "lucene_index": (1, 2, "search", "Lucene"),
+    "lucene_search": (2, 2, "search", "BM25 runs"),
+    "negatives": (4, 2, "model", "for training"),
 }
 COLOURS = {
     "text": ("#e8eef7", "#4a6fa5"),
@@ -49,13 +51,16 @@ ARCS = {
 }
 
 
-def stages(plan: Plan, table: str) -> tuple[Counter[str], set[tuple[str, str]]]:
-    """Jobs of each rule behind a table, and which rule's output each rule reads.
+def stages(plan: Plan) -> tuple[Counter[str], set[tuple[str, str]]]:
+    """Jobs of each rule behind a run's tables, and which rule's output each rule reads.
 
     What is made from another input already is no arrow of its own: nearly every rule reads the collection.
     """
-    made = {each.folder: each for scores in table_scores(plan, table) for each in scores.ancestors()}
-    jobs = Counter(map(_rule, made.values())) + Counter(table=1, figure=1, curves=1)
+    tables = plan.config.tables
+    behind_all = [scores for name in tables for scores in table_scores(plan, name)]
+    made = {each.folder: each for scores in behind_all for each in scores.ancestors()}
+    figures = sum(has_figure(table_plan(plan, name)) for name in tables)
+    jobs = Counter(map(_rule, made.values())) + Counter(table=len(tables), figure=figures, curves=1)
     arrows = {("evaluate", "table"), ("evaluate", "figure"), ("pretrain", "curves")}
     for artifact in made.values():
         inputs = list(artifact.inputs.values())
@@ -66,7 +71,7 @@ def stages(plan: Plan, table: str) -> tuple[Counter[str], set[tuple[str, str]]]:
 
 def draw(jobs: Counter[str], arrows: set[tuple[str, str]], title: str) -> str:
     """The picture as SVG."""
-    width, height = LEFT * 2 + 9 * PITCH + WIDTH, TOP + ROW + HEIGHT + 74
+    width, height = LEFT * 2 + 9 * PITCH + WIDTH, TOP + 2 * ROW + HEIGHT + 74
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
         ' font-family="Helvetica, Arial, sans-serif" role="img">',
@@ -115,8 +120,10 @@ def _arrow(source: str, target: str) -> str:
 
 
 def _straight(source: str, target: str) -> tuple[str, str]:
-    """From the right side to the left side, bent where the rows differ; nothing is said along it."""
+    """From the right side to the left side, bent where the rows differ, or down; nothing is said along it."""
     (x1, y1), (x2, y2) = _corner(source), _corner(target)
+    if x1 == x2:
+        return f"M{x1 + WIDTH / 2:g},{y1 + HEIGHT:g} L{x2 + WIDTH / 2:g},{y2:g}", ""
     start, end = (x1 + WIDTH, y1 + HEIGHT / 2), (x2, y2 + HEIGHT / 2)
     bend = (end[0] - start[0]) / 2
     middle = f"{start[0] + bend:g},{start[1]:g} {end[0] - bend:g},{end[1]:g}"
@@ -140,12 +147,11 @@ def _arc(source: str, target: str, room: int, says: str) -> tuple[str, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--config", type=Path, default=DEFAULT_RUN, help="the run whose plan is drawn")
-    parser.add_argument("--table", default="table1", help="the table that everything leads to")
     parser.add_argument("--output", type=Path, required=True, help="the SVG file")
     arguments = parser.parse_args()
     plan = load_plan(arguments.config)
-    jobs, arrows = stages(plan, arguments.table)
-    title = f"{arguments.table} of {arguments.config}: {jobs.total()} jobs; arrows that follow from others are left out"
+    jobs, arrows = stages(plan)
+    title = f"{arguments.config}: {jobs.total()} jobs; arrows that follow from others are left out"
     write_text(arguments.output, draw(jobs, arrows, title))
 
 
