@@ -62,12 +62,14 @@ def measure(setting: Setting, store: TokenStore, only: Sequence[str], with_peer:
     peer = Peer(setting, documents, store, encoder, head) if with_peer else None
     losses = _agree(peer, ours[0]) if peer else {}
     runners: list[Peer | Ours] = [peer, *ours] if peer else [*ours]
+    peaks = []
     for turn in range(setting.repetitions):
+        peaks.append(timing.peak(setting.clock, setting.precision))
         for one in runners:
             print(f"turn {turn + 1}/{setting.repetitions}  {one.name}", flush=True)
             with contextlib.redirect_stdout(None):
                 one.measure()
-    peak = timing.peak(setting.clock, setting.precision)
+    peak = max(peaks)
     measured = [
         Measured(
             one.name,
