@@ -87,7 +87,7 @@ def test_the_mixture_draws_tasks_uniformly_whatever_their_sizes() -> None:
     objective = make("ict_bfs_wlp", articles(), titles=False)
     counts = {"ict": 0, "bfs": 0, "wlp": 0}
     for seed in range(1500):
-        pair = objective.example(0, generator(seed))
+        pair = objective.example(seed % len(objective), generator(seed))
         (query,), (document,) = sections_of(pair.query), sections_of(pair.document)
         counts["ict" if query == document else "bfs" if query // 3 == document // 3 else "wlp"] += 1
     assert np.array(list(counts.values())) / 1500 == pytest.approx(np.full(3, 1 / 3), abs=0.04)
@@ -235,6 +235,21 @@ def test_the_tasks_of_the_mixture_share_one_packing(monkeypatch: pytest.MonkeyPa
     objective = make("ict_bfs_wlp")
     assert len(calls) == 1
     assert all(task.passages is objective.passages for task in objective.tasks)
+
+
+def test_examples_of_the_mixture_have_pairs_of_their_own() -> None:
+    """Else what is held out would be trained on under another number."""
+    objective = make("ict_bfs_wlp")
+    drawn: dict[tuple[int, int], set[int]] = {}
+    for which, task in enumerate(objective.tasks):
+        task.example = lambda index, rng, which=which: (which, index)
+    for index in range(len(objective)):
+        for epoch in range(20):
+            drawn.setdefault(objective.example(index, generator(0, epoch, index)), set()).add(index)
+    assert all(len(examples) == 1 for examples in drawn.values())
+    smallest = min(map(len, objective.tasks))
+    owners = [{next(iter(drawn[pair])) for pair in drawn if pair[0] == which} for which in range(3)]
+    assert [len(one) for one in owners] == [smallest] * 3
 
 
 def test_the_mixture_can_mask_too() -> None:

@@ -22,21 +22,28 @@ class MixtureFields(IctFields):
 
 
 class Mixture(Pairs[MixtureFields]):
-    """The task is drawn first, uniformly, then one of its pairs: tasks do not count by how many pairs they have."""
+    """Tasks do not count by how many pairs they have: an epoch takes as many of each as the smallest task has.
+
+    An example is drawn from pairs of its own, which no other example has, so that those held out are never trained on.
+    """
 
     Fields = MixtureFields
+    impl = 2  # 2: examples have pairs of their own
 
     def __init__(self, fields: MixtureFields, store: TokenStore, prepared: Path | None = None) -> None:
         super().__init__(fields, store, prepared)
         tasks: tuple[type[Any], ...] = (Ict, Bfs, Wlp)
         self.tasks: list[Pairs] = [task(fields, store, passages=self.passages) for task in tasks]
+        self._smallest = min(map(len, self.tasks))
 
     def __len__(self) -> int:
-        return sum(map(len, self.tasks))
+        return len(self.tasks) * self._smallest
 
     def example(self, index: int, rng: np.random.Generator) -> Pair:
-        task = self.tasks[int(rng.integers(len(self.tasks)))]
-        pair: Pair = task.example(int(rng.integers(len(task))), rng)
+        place, which = divmod(index, len(self.tasks))
+        task = self.tasks[which]
+        first, end = (len(task) * border // self._smallest for border in (place, place + 1))
+        pair: Pair = task.example(int(rng.integers(first, end)), rng)
         return pair
 
 
