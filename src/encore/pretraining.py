@@ -54,17 +54,12 @@ def pretrain(
     if encoder.shape.towers == "untied":
         towers.follow(encoder, folder.load(weights))
     if launch.leads():
-        others = {name: value for name, value in folder.load_heads(weights).items() if _module(name) not in heads}
-        own = {name: value for name, value in heads.state_dict().items() if _module(name) in kept}
+        others = {name: value for name, value in folder.load_heads(weights).items() if folder.owner(name) not in heads}
+        own = {name: value for name, value in heads.state_dict().items() if folder.owner(name) in kept}
         folder.save(encoder, others | own, output, store.tokenizer_folder, step.length, step.query_length)
         write_curve(output / CURVE, trained.losses)
         write_curve(output / HELD_OUT, trained.held_out)
     return trained
-
-
-def _module(name: str) -> str:
-    """The module beside the encoder that an entry of a state dictionary belongs to."""
-    return name.split(".", 1)[0]
 
 
 def _kept(step: PretrainStep, heads: nn.ModuleDict) -> set[str]:

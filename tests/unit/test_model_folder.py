@@ -11,6 +11,7 @@ from small_models import TEXTS, random_encoder, tokenizer_folder
 from encore import vocabulary
 from encore.errors import EncoreError
 from encore.modeling import folder, texts
+from encore.modeling.decoders import AutoEncodingDecoder, AutoRegressionDecoder
 from encore.modeling.encoder import Encoder
 from encore.modeling.heads import MlmHead
 from encore.storage import sha256
@@ -61,6 +62,25 @@ def test_heads_are_saved_under_their_usual_names(tokenizer: Path, tmp_path: Path
     assert [name for name in restored if not name.startswith("mlm.")] == []
     assert len(restored) == 5
     assert all(torch.equal(fresh.state_dict()[name], heads.state_dict()[name]) for name in restored)
+
+
+def test_a_module_of_another_kind_under_the_same_name_gives_nothing(tokenizer: Path, tmp_path: Path) -> None:
+    encoder = random_encoder()
+    parent = {"decoder": AutoEncodingDecoder(encoder.shape, 1)}
+    folder.save(encoder, torch.nn.ModuleDict(parent), tmp_path, tokenizer)
+    others = [AutoRegressionDecoder(encoder.shape, 1), AutoEncodingDecoder(encoder.shape, 2)]
+    assert [folder.restore_heads(torch.nn.ModuleDict({"decoder": other}), tmp_path) for other in others] == [[], []]
+    same = torch.nn.ModuleDict({"decoder": AutoEncodingDecoder(encoder.shape, 1)})
+    assert folder.restore_heads(same, tmp_path) == sorted(same.state_dict())
+
+
+def test_a_vocabulary_head_goes_on_from_a_bias_alone(tokenizer: Path, tmp_path: Path) -> None:
+    encoder = random_encoder()
+    bias = torch.arange(float(encoder.shape.vocabulary))
+    folder.save(encoder, {"mlm.bias": bias}, tmp_path, tokenizer)
+    fresh = torch.nn.ModuleDict({"mlm": MlmHead(encoder.shape)})
+    assert folder.restore_heads(fresh, tmp_path) == ["mlm.bias"]
+    assert torch.equal(fresh["mlm"].bias, bias)
 
 
 def test_auto_model_finds_every_weight(tokenizer: Path, tmp_path: Path) -> None:

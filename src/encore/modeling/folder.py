@@ -89,11 +89,22 @@ def load_heads(folder: Path) -> dict[str, Tensor]:
 
 
 def restore_heads(heads: nn.ModuleDict, folder: Path) -> list[str]:
-    """Set parameters of ``heads`` that ``folder`` holds under the same name and shape; returns their names."""
+    """Set the modules of ``heads`` that ``folder`` holds with the same parameters; returns the names of these.
+
+    A module of another kind under the same name gives nothing, though some of its parameters might fit. The vocabulary
+    head alone goes on from a part of it, since a start may give its bias only.
+    """
     saved, own = load_heads(folder), heads.state_dict()
-    found = {name: saved[name] for name in own if name in saved and saved[name].shape == own[name].shape}
+    fits = {name for name in own if name in saved and saved[name].shape == own[name].shape}
+    foreign = {owner(name) for name in {*own, *saved} - fits} - {owner(OUR_NAME)}
+    found = {name: saved[name] for name in fits if owner(name) not in foreign}
     heads.load_state_dict(own | found)
     return sorted(found)
+
+
+def owner(name: str) -> str:
+    """The module beside the encoder that a parameter belongs to."""
+    return name.partition(".")[0]
 
 
 def fill(encoder: Encoder, tensors: dict[str, Tensor], source: Path) -> None:
