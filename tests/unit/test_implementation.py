@@ -1,6 +1,7 @@
 """Code is no trigger for Snakemake, so a change of behaviour is declared: this asks for the declaration."""
 
 import ast
+import re
 
 import pytest
 import yaml
@@ -34,6 +35,24 @@ def test_an_objectives_own_file_is_watched():
     mlm, costa = (set(implementation.sources(f"pretrain.{name}")) for name in ("mlm", "costa"))
     assert {path.name for path in mlm - costa} == {"mlm.py"}
     assert {path.name for path in costa - mlm} == {"costa.py", "stop_words.py"}
+
+
+@pytest.mark.parametrize("name", objectives.names())
+def test_all_that_an_objective_is_made_of_is_watched(name):
+    watched = set(implementation.sources(f"pretrain.{name}"))
+    assert imported(implementation.PACKAGE / "objectives" / f"{name}.py") - watched == set()
+
+
+def imported(path):
+    """A file of the objectives and those that it imports, and so on."""
+    found, new = set(), {path}
+    while new:
+        found |= new
+        text = "".join(one.read_text() for one in new)
+        names = re.findall(r"^\s*from encore\.objectives\.(\w+) import", text, re.M)
+        names += re.findall(r"^\s*from encore\.objectives import (\w+)", text, re.M)
+        new = {path.with_name(f"{other}.py") for other in names} - found
+    return found
 
 
 def test_comments_docstrings_and_layout_are_not_behaviour():
