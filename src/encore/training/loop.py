@@ -19,6 +19,7 @@ from encore.training import checkpoint, gradients, held_out, machine
 from encore.training.gradients import Models
 from encore.training.memory import MicroBatch
 from encore.training.optimiser import AdamW
+from encore.training.prefetch import ahead
 from encore.training.progress import Point, Progress, spelled
 from encore.training.randomness import Batch, batches
 from encore.training.ranks import Ranks, joined
@@ -79,7 +80,10 @@ def train(
         if watched and not done.held_out:
             _watch(watched, models, step, micro_batch, done)
 
-        for now, batch in zip(range(done.steps, total), batches(task, step.batch, seed, done.steps), strict=False):
+        coming = batches(task, step.batch, seed, done.steps)
+        if device.type != "cpu":  # there a thread would only take time from the training itself
+            coming = ahead(coming)
+        for now, batch in zip(range(done.steps, total), coming, strict=False):
             weights = task.weights(now / total)
             terms, operations = micro_batch.fit(
                 partial(_gradients, models, optimiser, batch.examples, weights, ranks, (seed, "step", now))

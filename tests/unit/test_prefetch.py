@@ -1,0 +1,53 @@
+"""Items made ahead are the same items."""
+
+import itertools
+import threading
+import time
+
+import pytest
+
+from encore.training.prefetch import ahead
+
+
+def test_the_items_and_their_order_stay() -> None:
+    assert list(ahead(iter(range(100)), 3)) == list(range(100))
+
+
+def test_items_are_made_before_they_are_asked_for_but_not_without_end() -> None:
+    made = []
+
+    def items():
+        for number in itertools.count():
+            made.append(number)
+            yield number
+
+    reader = ahead(items(), 4)
+    assert next(reader) == 0
+    deadline = time.monotonic() + 5
+    while len(made) < 6 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(0.05)
+    assert 5 <= len(made) <= 6  # one read, four waiting, one in hand
+    reader.close()
+
+
+def test_an_error_comes_where_its_item_would_have() -> None:
+    def items():
+        yield 1
+        raise ValueError("no second")
+
+    reader = ahead(items())
+    assert next(reader) == 1
+    with pytest.raises(ValueError, match="no second"):
+        next(reader)
+
+
+def test_the_thread_ends_with_its_reader() -> None:
+    before = threading.active_count()
+    reader = ahead(itertools.count(), 2)
+    next(reader)
+    reader.close()
+    deadline = time.monotonic() + 5
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() == before
