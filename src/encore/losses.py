@@ -13,6 +13,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
+def wide(tensor: Tensor) -> Tensor:
+    """In single precision at least: bf16 could not tell close scores apart, nor sum over a whole vocabulary."""
+    return tensor if tensor.dtype == torch.float64 else tensor.float()
+
+
 def info_nce(
     queries: Tensor, passages: Tensor, positive: Tensor, temperature: float, ignored: Tensor | None = None
 ) -> Tensor:
@@ -74,7 +79,7 @@ def masked_lm(logits: Tensor, targets: Tensor) -> Tensor:
     Returns:
         A scalar, computed in float32 where the logits are narrower; 0 if nothing was masked.
     """
-    return F.cross_entropy(_wide(logits), targets, reduction="sum") / max(len(targets), 1)
+    return F.cross_entropy(wide(logits), targets, reduction="sum") / max(len(targets), 1)
 
 
 def soft_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
@@ -90,7 +95,7 @@ def soft_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     Returns:
         A scalar, computed in float32 where the logits are narrower.
     """
-    return F.cross_entropy(_wide(logits), targets)
+    return F.cross_entropy(wide(logits), targets)
 
 
 def uniform_targets(ids: Tensor, vocabulary: int) -> Tensor:
@@ -136,7 +141,7 @@ def jensen_shannon(distributions: Tensor) -> Tensor:
     Returns:
         [N, N], symmetric. Memory grows with N * (N + V), not with N * N * V.
     """
-    result: Tensor = _JensenShannon.apply(_wide(distributions).clamp(min=1e-30))  # 0 log 0 is 0
+    result: Tensor = _JensenShannon.apply(wide(distributions).clamp(min=1e-30))  # 0 log 0 is 0
     return result
 
 
@@ -184,7 +189,7 @@ def bag_cross_entropy(
     Returns:
         A scalar, computed in float32 where the logits are narrower.
     """
-    logits = _wide(logits)
+    logits = wide(logits)
     absent, right = F.softplus(logits), logits  # -log(1 - sigmoid(z)) = softplus(z), -log sigmoid(z) = softplus(z) - z
     if weights is not None:
         absent, right = absent * weights, right * weights
@@ -209,8 +214,3 @@ def preference(scores: Tensor) -> Tensor:
     """
     better, worse = scores.softmax(dim=-1).unbind(-1)
     return F.relu(1 - (better - worse)).mean()
-
-
-def _wide(tensor: Tensor) -> Tensor:
-    """In single precision at least: sums over a whole vocabulary need it."""
-    return tensor if tensor.dtype == torch.float64 else tensor.float()

@@ -218,6 +218,20 @@ def test_a_training_in_bf16_contrasts_in_single_precision(tmp_path: Path, monkey
     assert next(model.parameters()).dtype == torch.float32
 
 
+def test_preferences_are_scored_in_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    objective, model, seen = make("prop"), encoder(pooling="mean", head=4), []
+    batch = {
+        name: torch.from_numpy(array)
+        for name, array in objective.collate([objective.example(i, generator(0)) for i in range(3)]).items()
+    }
+    original = losses.preference
+    monkeypatch.setattr(losses, "preference", lambda scores: seen.append(scores) or original(scores))
+    with torch.autocast("cpu", torch.bfloat16):
+        objective.forward(model, heads_of(objective, model), batch)
+    assert seen[0].dtype == torch.float32
+    assert not torch.equal(seen[0], seen[0].bfloat16().float())
+
+
 def test_cross_entropies_of_narrow_logits_are_computed_in_single_precision() -> None:
     logits, targets = torch.randn(5, 1000).bfloat16(), torch.randint(1000, (5,))
     soft = torch.rand(5, 1000)

@@ -113,11 +113,11 @@ class Contrastive(Task):
     def contrast(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
         """InfoNCE over the batch: each query's first passage against all others that are not relevant for it.
 
-        Scores are computed in fp32 at least, whatever the encoder ran in: bf16 could not tell close ones apart.
+        Scores are computed in fp32 at least, whatever the encoder ran in.
         """
         import torch
 
-        queries, vectors = (full(rows[name]) for name in ("queries", "vectors"))
+        queries, vectors = (losses.wide(rows[name]) for name in ("queries", "vectors"))
         passages, relevant = rows["passages"], rows["relevant"]
         positive = torch.arange(len(passages), device=passages.device) * passages.shape[1]
         ignored = (relevant[:, :, None] == passages.flatten()).any(dim=1)
@@ -134,13 +134,6 @@ class Contrastive(Task):
         forward = sum(operations.forward(encoder.shape, *batch[name].shape) for name in names)
         scores = operations.product(len(batch["passages"]), encoder.dimension, batch["passages"].size)
         return operations.TRAINING * (forward + scores)
-
-
-def full(vectors: Tensor) -> Tensor:
-    """Vectors in fp32, or fp64 if they are."""
-    import torch
-
-    return vectors.to(torch.promote_types(vectors.dtype, torch.float32))
 
 
 def _parts(batch: Mapping[str, Any]) -> range:

@@ -89,7 +89,8 @@ class Preferences(MaskedTexts[F]):
         mlm = self.masked_lm(encoder, heads, hidden, batch)
         documents = encoder.pool(hidden, batch["ids"], batch["mask"])
         sets = encoder.query_tower.embed(batch["set_ids"], batch["set_mask"]).unflatten(0, (len(documents), -1, 2))
-        scores = (sets * documents[:, None, None]).sum(-1) / self.fields.temperature
+        products = losses.wide(sets) * losses.wide(documents)[:, None, None]
+        scores = products.sum(-1) / self.fields.temperature
         accuracy = (scores[..., 0] > scores[..., 1]).float().mean()
         return Pass({"mlm": mlm, "preference": losses.preference(scores), "accuracy": accuracy}, {})
 
