@@ -23,8 +23,10 @@ from encore.tuning.grid import Grid, read_grid, rounds, systems
 from encore.tuning.trials import Trial
 
 ROOT = Path(__file__).parents[2]
-GRID = Path("config/tuning/default.yaml")
-RECORD = Path("config/tuning/trials.csv")
+RECORDS = {
+    Path("config/tuning/default.yaml"): Path("config/tuning/trials.csv"),
+    Path("config/tuning/objectives.yaml"): Path("config/tuning/objectives.csv"),
+}
 VALUES = [1e-3, 2e-3]
 
 
@@ -44,28 +46,34 @@ def grid(**changes):
 # The choice that was made
 
 
+def every_trial():
+    return [trial for record in RECORDS.values() for trial in trials.read(record)]
+
+
 @pytest.mark.parametrize("run", ["config", "seeds"])
 def test_the_configuration_has_the_best_trial_of_every_row(run):
-    recorded = trials.read(RECORD)
+    recorded = every_trial()
     assert trials.differences(load_plan(Path(f"config/{run}.yaml")), recorded) == []
     assert recorded == trials.choose(recorded)
 
 
 def test_nano_has_the_chosen_recipe_and_objective():
     """Its control fine-tunes at the recipe's rate: a change of the recipe must reach every model of the tests' run."""
-    shared = [trial for trial in trials.read(RECORD) if trial.row in ("none", "ict")]
+    shared = [trial for trial in every_trial() if trial.row in ("none", "ict")]
     assert trials.differences(load_plan(Path("config/nano.yaml")), shared) == []
 
 
 def test_every_trained_row_has_equally_many_trials():
-    counts = Counter(trial.row for trial in trials.read(RECORD))
-    table = load_plan().catalogue.tables["table1"]
-    assert counts.keys() == {row.id for row in table.rows if row.id != "bm25"}
+    counts = Counter(trial.row for trial in every_trial())
+    tables = load_plan().catalogue.tables
+    rows = [*tables["table1"].rows, *tables["objectives"].rows]
+    assert counts.keys() == {row.id for row in rows if row.id != "bm25"}
     assert set(counts.values()) == {3}
 
 
-def test_the_recorded_trials_are_those_of_the_grid_on_the_validation_split():
-    tried, recorded = read_grid(GRID), trials.read(RECORD)
+@pytest.mark.parametrize("file", RECORDS)
+def test_the_recorded_trials_are_those_of_the_grid_on_the_validation_split(file):
+    tried, recorded = read_grid(file), trials.read(RECORDS[file])
     wanted = {(row, *tuned.key, value) for row, tuned in tried.rows.items() for value in tuned.values}
     assert {(trial.row, trial.step, trial.field, trial.value) for trial in recorded} == wanted
     assert {(trial.split, trial.measure) for trial in recorded} == {("valid", "RR@10")}
@@ -81,7 +89,7 @@ def test_five_seeds_are_the_default_but_for_seeds_and_title():
 
 
 def test_a_value_that_is_not_the_best_trials_is_noticed():
-    recorded = trials.read(RECORD)
+    recorded = every_trial()
     content = yaml.safe_load(Path("config/config.yaml").read_text())
     content["scale"]["steps"]["ict"]["learning_rate"] = 0.123
     (difference,) = trials.differences(load_plan(given=content), recorded)
@@ -96,6 +104,14 @@ def test_rows_that_share_a_recipe_come_after_the_row_that_chooses_it():
     first, second = rounds(wanted, systems(wanted, load_plan()))
     assert first == ["random", "none", "control"]
     assert second == ["mlm", "ict", "bfs", "wlp", "ict-bfs-wlp", "bow", "costa"]
+
+
+def test_rows_that_an_earlier_grid_chose_are_not_tried_again():
+    later = read_grid(Path("config/tuning/objectives.yaml"))
+    assert not later.rows.keys() & read_grid(later.after).rows.keys()
+    lineages = systems(later, load_plan())
+    assert lineages.keys() == later.rows.keys()
+    assert len(rounds(later, lineages)) == 1, "what they share is chosen already"
 
 
 def test_a_trial_is_an_override_of_the_rows_own_step():

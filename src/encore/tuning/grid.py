@@ -43,6 +43,7 @@ class Grid(Strict):
     measure: str
     seed: int = Field(0, ge=0)
     rows: dict[str, Tuned] = Field(min_length=1, description="by the row's id")
+    after: Path | None = Field(None, description="a grid whose rows were chosen before and are not tried again")
 
     @model_validator(mode="after")
     def _treat_rows_alike(self) -> "Grid":
@@ -70,7 +71,9 @@ def systems(grid: Grid, plan: Plan) -> dict[str, str]:
     """
     if grid.table not in plan.catalogue.tables:
         raise EncoreError(f"table {grid.table!r} is unknown{nearest(grid.table, plan.catalogue.tables)}")
-    rows = {row.id: row for row in plan.catalogue.tables[grid.table].rows if _trained(row, grid, plan)}
+    before = read_grid(grid.after).rows.keys() if grid.after else set()
+    trained = {row.id: row for row in plan.catalogue.tables[grid.table].rows if _trained(row, grid, plan)}
+    rows = {name: row for name, row in trained.items() if name not in before}
     for name in grid.rows.keys() ^ rows.keys():
         reason = "has no trials; give it some" if name in rows else f"is no trained row of it{nearest(name, rows)}"
         raise EncoreError(f"table {grid.table!r}, setting {grid.setting!r}: row {name!r} {reason}")
