@@ -29,5 +29,24 @@ def leads() -> bool:
 def start(processes: int) -> None:
     """Become so many processes: for more than one, torchrun takes this one's place and starts the program for each."""
     if processes > 1 and "WORLD_SIZE" not in os.environ:
-        torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+        torchrun = ["-m", __name__, "--standalone", f"--nproc-per-node={processes}"]
         os.execv(sys.executable, [sys.executable, *torchrun, *sys.argv])
+
+
+def torchrun() -> None:
+    """PyTorch's own, but quiet where a process fails: that one has said why, in a line."""
+    import logging
+
+    from torch.distributed import run
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+
+    logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
+    try:
+        run.main()
+    except ChildFailedError as error:
+        _, failure = error.get_first_failure()
+        sys.exit(failure.exitcode if failure.exitcode > 0 else 1)
+
+
+if __name__ == "__main__":
+    torchrun()
