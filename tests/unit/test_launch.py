@@ -7,6 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+import torch
+
+from encore.errors import EncoreError
+from encore.training import machine
+
 PROGRAM = """
 from encore.cli_support import run
 from encore.errors import EncoreError
@@ -32,3 +38,11 @@ def test_a_process_that_fails_says_why_in_one_line(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr == "error: the texts are missing; make them\n"
     assert done.stdout in ("", "rank 0 of 2\n")  # unless it was ended before it could
+
+
+def test_more_processes_than_gpus_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    with pytest.raises(EncoreError, match=r"more processes than GPUs \(2\); lower `execution: processes`"):
+        machine.prepare({})

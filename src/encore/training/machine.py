@@ -18,10 +18,18 @@ def prepare(numerics: dict[str, Any]) -> torch.device:
     """Set torch up as ``numerics`` says (``precision``, ``threads``) and give the device: its GPU or the CPU.
 
     On a CPU with a fixed number of threads, equal runs then end with equal bytes.
+
+    Raises:
+        EncoreError: an unknown precision, or more processes than GPUs.
     """
     if numerics.get("precision", "fp32") not in PRECISIONS:
         raise EncoreError(f"precision {numerics['precision']!r} is unknown; use one of {', '.join(PRECISIONS)}")
     torch.set_num_threads(int(numerics.get("threads", 1)))
+    if torch.cuda.is_available() and launch.local_rank() >= torch.cuda.device_count():
+        raise EncoreError(
+            f"there are more processes than GPUs ({torch.cuda.device_count()}); lower `execution: processes` or ask "
+            "for more GPUs"
+        )
     device = torch.device("cuda", launch.local_rank()) if torch.cuda.is_available() else torch.device("cpu")
     if device.type == "cuda":
         torch.cuda.set_device(device)
