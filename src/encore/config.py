@@ -187,6 +187,7 @@ class Execution(Strict):
 
     shards: Positive = Field(1, description="parts that a collection is encoded in")
     processes: Positive = Field(1, description="of a training, one a GPU, started by torchrun")
+    checkpoint_seconds: Positive = Field(120, description="between two checkpoints of a training")
     java_memory_mb: Positive = Field(1024, description="heap of Lucene's Java process")
 
 

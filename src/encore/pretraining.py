@@ -25,7 +25,13 @@ CURVE, HELD_OUT = "losses.tsv", "held_out.tsv"
 
 
 def pretrain(
-    spec: dict[str, Any], tokens: Path, weights: Path, output: Path, state: Path, prepared: Path | None = None
+    spec: dict[str, Any],
+    tokens: Path,
+    weights: Path,
+    output: Path,
+    state: Path,
+    prepared: Path | None = None,
+    checkpoint_seconds: float = 120.0,
 ) -> Trained:
     """Train the model in ``weights`` on the texts in ``tokens`` and write the model folder ``output``.
 
@@ -37,6 +43,7 @@ def pretrain(
         spec: ``step`` (a pre-training step with its objective's fields), ``seed``, ``numerics``.
         state: the folder of checkpoints of this training.
         prepared: what the objective's preparation wrote, where it has one.
+        checkpoint_seconds: between two checkpoints.
 
     Raises:
         EncoreError: a wrong field, texts that the objective cannot use, a vocabulary of another model, a loss that is
@@ -50,7 +57,17 @@ def pretrain(
     heads = _heads(objective, encoder, weights, spec["seed"])
     kept = _kept(step, heads)
     task, watched = held_out.split(objective, step.held_out)
-    trained = train(task, encoder, heads, step, spec["seed"], state, spec["numerics"], watched=watched)
+    trained = train(
+        task,
+        encoder,
+        heads,
+        step,
+        spec["seed"],
+        state,
+        spec["numerics"],
+        checkpoint_seconds=checkpoint_seconds,
+        watched=watched,
+    )
     if encoder.shape.towers == "untied":
         towers.follow(encoder, folder.load(weights))
     if launch.leads():

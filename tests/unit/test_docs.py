@@ -46,12 +46,14 @@ def test_the_example_of_a_change_makes_as_many_jobs_as_it_says(monkeypatch):
     assert differing == {"temperature"}, "the README's line must be the configuration's but for the temperature"
     before, after = (_folders(each) for each in (run, changed))
     says = int(re.search(r"plans (\d+) jobs", README)[1])
-    assert says == len(after - before) + len(["table", "figure", "curves"])
+    made_again = ["table table1", "table objectives", "figure table1", "figure objectives", "curves"]
+    assert says == len(after - before) + len(made_again)
 
 
 def _folders(run):
     plan = load_plan(DEFAULT_RUN, run)
-    return {each.folder for scores in table_scores(plan, "table1") for each in scores.ancestors()}
+    tables = plan.config.tables
+    return {each.folder for name in tables for scores in table_scores(plan, name) for each in scores.ancestors()}
 
 
 def test_no_page_promises_a_file_of_the_configuration_that_is_not_there():

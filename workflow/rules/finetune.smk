@@ -51,6 +51,7 @@ rule finetune:
     resources:
         mem_mb=escalate(8_000),
         runtime=escalate(8 * 60),
+        checkpoint_s=PLAN.config.execution.checkpoint_seconds,
     params:
         spec=spec_of("results/models/{finetuned}"),
     shell:
@@ -62,5 +63,6 @@ rule finetune:
         " --negatives {input.negatives:q}"
         " --state results/state/{wildcards.finetuned:q}"
         " --processes {threads}"
+        " --checkpoint-seconds {resources.checkpoint_s}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

@@ -78,6 +78,7 @@ rule pretrain:
     resources:
         mem_mb=escalate(8_000),
         runtime=escalate(24 * 60),
+        checkpoint_s=PLAN.config.execution.checkpoint_seconds,
     params:
         spec=spec_of("results/models/{pretrained}"),
     shell:
@@ -88,5 +89,6 @@ rule pretrain:
         " --prepared {input.prepared:q}"
         " --state results/state/{wildcards.pretrained:q}"
         " --processes {threads}"
+        " --checkpoint-seconds {resources.checkpoint_s}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

@@ -20,6 +20,7 @@ def main() -> None:
     parser.add_argument("--output", required=True, type=artifact, help="folder of the new model")
     parser.add_argument("--state", required=True, type=Path, help="checkpoints, removed when the model is written")
     parser.add_argument("--processes", type=int, default=1, help="that train together, one a GPU, under torchrun")
+    parser.add_argument("--checkpoint-seconds", type=float, default=120, help="between two checkpoints")
     args = parser.parse_args()
     launch.start(args.processes)
 
@@ -28,7 +29,7 @@ def main() -> None:
     with recorded if launch.leads() else nullcontext({}) as facts:
         from encore.finetuning.step import finetune
 
-        done = finetune(args.spec, *inputs, args.output, args.state)
+        done = finetune(args.spec, *inputs, args.output, args.state, args.checkpoint_seconds)
         facts["results"] = {"steps": done.steps, "examples": done.examples, "operations": done.operations}
         facts["results"] |= {"best_step": done.best_step} if done.validations else {}
         facts |= {"losses": done.losses[-1].terms, "micro_batch": done.micro_batch, "processes": launch.size()}

@@ -23,6 +23,7 @@ def main() -> None:
     parser.add_argument("--output", type=cli_support.artifact, required=True, help="folder of the new model")
     parser.add_argument("--state", type=Path, required=True, help="checkpoints, removed when the model is written")
     parser.add_argument("--processes", type=int, default=1, help="that train together, one a GPU, under torchrun")
+    parser.add_argument("--checkpoint-seconds", type=float, default=120, help="between two checkpoints")
     arguments = parser.parse_args()
     launch.start(arguments.processes)
 
@@ -39,6 +40,7 @@ def main() -> None:
             arguments.output,
             arguments.state,
             arguments.prepared,
+            arguments.checkpoint_seconds,
         )
         facts["results"] = {"steps": done.steps, "examples": done.examples, "operations": done.operations}
         facts["results"] |= {"held_out": done.held_out[-1].rounded()} if done.held_out else {}

@@ -25,7 +25,14 @@ from encore.training.record import Trained
 
 
 def finetune(
-    spec: dict[str, Any], tokens: Path, collection: Path, weights: Path, mined: Path, output: Path, state: Path
+    spec: dict[str, Any],
+    tokens: Path,
+    collection: Path,
+    weights: Path,
+    mined: Path,
+    output: Path,
+    state: Path,
+    checkpoint_seconds: float = 120.0,
 ) -> Trained:
     """Train the model in ``weights`` on the training role of ``collection`` and write the model folder ``output``.
 
@@ -36,6 +43,7 @@ def finetune(
         spec: ``step`` (a fine-tuning step), ``seed``, ``numerics``.
         mined: the folder of negatives.
         state: the folder of checkpoints of this training.
+        checkpoint_seconds: between two checkpoints.
 
     Raises:
         EncoreError: a wrong field, judgments or negatives that do not fit the token store, a vocabulary of another
@@ -48,8 +56,18 @@ def finetune(
     task = Contrastive(step, training_queries(step, judged, store, negatives.read(mined)), store)
     print(f"{len(task)} training queries", flush=True)
     validate = Validation(step, validation_pool(step, judged, store), store) if step.validate_every else None
-    numerics = spec["numerics"]
-    done = train(task, encoder, nn.ModuleDict(), step, spec["seed"], state, numerics, validate, step.validate_every)
+    done = train(
+        task,
+        encoder,
+        nn.ModuleDict(),
+        step,
+        spec["seed"],
+        state,
+        spec["numerics"],
+        validate,
+        step.validate_every,
+        checkpoint_seconds,
+    )
     if not launch.leads():
         return done
     folder.save(encoder, heads, output, store.tokenizer_folder, step.length, step.query_length)
