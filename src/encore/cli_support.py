@@ -2,9 +2,11 @@
 
 import errno
 import json
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any, NoReturn
 
 from encore.errors import EncoreError
@@ -16,6 +18,7 @@ def run(main: Callable[[], int | None]) -> NoReturn:
     """Run a program's ``main`` and exit; an EncoreError prints ``error: …`` and exits with 1."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # logs grow while the job runs
+    signal.signal(signal.SIGINT, _interrupt_once)
     try:
         code = main() or 0
     except EncoreError as error:
@@ -30,6 +33,12 @@ def run(main: Callable[[], int | None]) -> NoReturn:
         print("error: interrupted; the same command goes on from here", file=sys.stderr)
         code = 130
     sys.exit(code)
+
+
+def _interrupt_once(number: int, frame: FrameType | None) -> None:
+    """Ctrl-C in a terminal reaches a job twice, from there and from Snakemake; the second must not cut the farewell."""
+    signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def json_object(text: str) -> dict[str, Any]:
