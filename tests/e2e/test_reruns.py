@@ -59,7 +59,9 @@ def comments(clone: Clone) -> None:
 
 
 def layout_of_a_command(clone: Clone) -> None:
-    clone.replace("workflow/rules/pretrain.smk", '" --prepared {input.prepared:q}"', '"  --prepared {input.prepared:q}"')
+    clone.replace(
+        "workflow/rules/pretrain.smk", '" --prepared {input.prepared:q}"', '"  --prepared {input.prepared:q}"'
+    )
 
 
 def touched_files(clone: Clone) -> None:
