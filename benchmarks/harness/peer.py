@@ -15,6 +15,7 @@ from torch import nn
 from transformers import BertConfig, BertForMaskedLM, DataCollatorForLanguageModeling, PreTrainedTokenizerFast
 
 from encore.modeling.encoder import Encoder
+from encore.modeling.folder import bert_config
 from encore.tokens import TokenStore
 from encore.training.task import Arrays
 from harness.setting import Setting, device
@@ -40,7 +41,7 @@ class Peer:
     def __init__(self, setting: Setting, texts: list[np.ndarray], store: TokenStore, encoder: Encoder, head: nn.Module):
         self.setting = setting
         self.name = "Trainer" if find_spec("accelerate") else "minimal loop (accelerate is missing)"
-        self.model: nn.Module = BertForMaskedLM(_config(setting, encoder))
+        self.model: nn.Module = BertForMaskedLM(BertConfig(**bert_config(encoder.shape)))
         self.model.load_state_dict(_weights(encoder, head))
         tokenizer = PreTrainedTokenizerFast.from_pretrained(store.tokenizer_folder)
         self.collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.15)
@@ -106,21 +107,6 @@ class Peer:
             optimiser.step()
             optimiser.zero_grad()
             yield now()
-
-
-def _config(setting: Setting, encoder: Encoder) -> BertConfig:
-    shape = encoder.shape
-    return BertConfig(
-        vocab_size=shape.vocabulary,
-        hidden_size=shape.hidden,
-        num_hidden_layers=shape.layers,
-        num_attention_heads=shape.heads,
-        intermediate_size=shape.intermediate,
-        max_position_embeddings=shape.max_length,
-        hidden_dropout_prob=shape.dropout,
-        attention_probs_dropout_prob=shape.dropout,
-        pad_token_id=shape.pad,
-    )
 
 
 def _weights(encoder: Encoder, head: nn.Module) -> dict[str, torch.Tensor]:

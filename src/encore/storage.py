@@ -64,6 +64,14 @@ def write_text(path: Path, text: str) -> None:
     write_bytes(path, text.encode())
 
 
+def write_array(path: Path, array: Any) -> None:
+    """A NumPy array as ``.npy``."""
+    import numpy as np  # planning imports this module and needs no arrays
+
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        np.save(file, array)
+
+
 def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 

@@ -21,7 +21,7 @@ from encore import vocabulary
 from encore.bodies import articles
 from encore.collections.common import Collection, Row
 from encore.errors import EncoreError
-from encore.storage import replacing, write_text
+from encore.storage import replacing, write_array, write_text
 
 TYPE = np.dtype("<u2")
 TOGETHER = 4096  # texts handed to the tokenizer at once
@@ -166,7 +166,7 @@ def _write(folder: Path, name: str, texts: Iterable[str], tokenizer: Tokenizer) 
             for row in rows:
                 file.write(np.array(row, dtype=TYPE).tobytes())
     offsets = np.concatenate(lengths).cumsum()
-    _save(folder / f"{name}.offsets.npy", offsets)
+    write_array(folder / f"{name}.offsets.npy", offsets)
     return int(offsets[-1])
 
 
@@ -185,9 +185,9 @@ def _write_structure(folder: Path, collection: Collection) -> dict[str, int]:
         firsts.append(len(sections) - 1)
         linking += [(article["_id"], link) for link in article.get("links", [])]
     found = [_link(source, link, numbers, firsts) for source, link in linking]
-    _save(folder / "sections.npy", np.array(sections, dtype=np.int64).cumsum())
-    _save(folder / "articles.npy", np.array(firsts, dtype=np.int64))
-    _save(folder / "links.npy", np.array(found, dtype=np.int64).reshape(-1, 2))
+    write_array(folder / "sections.npy", np.array(sections, dtype=np.int64).cumsum())
+    write_array(folder / "articles.npy", np.array(firsts, dtype=np.int64))
+    write_array(folder / "links.npy", np.array(found, dtype=np.int64).reshape(-1, 2))
     return {"sections": len(sections) - 1, "articles": len(numbers), "links": len(found)}
 
 
@@ -204,11 +204,6 @@ def _section(article: str, section: int, numbers: dict[str, int], firsts: list[i
             f"a link names section {section} of article {article!r}, which does not exist; remove the link"
         )
     return firsts[number] + section
-
-
-def _save(path: Path, array: np.ndarray) -> None:
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        np.save(file, array)
 
 
 def _load(path: Path) -> np.ndarray:

@@ -156,7 +156,7 @@ def _save_tower(
     write_tensors(folder / WEIGHTS, tensors)
     for name in vocabulary.FILES:
         shutil.copyfile(tokenizer_folder / name, folder / name)
-    write_json(folder / "config.json", _config(shape))
+    write_json(folder / "config.json", bert_config(shape))
     write_json(folder / SHAPE, {"shape": shape.to_json(), "length": length, "query_length": query_length})
     sentence_transformer.write(folder, shape, length)
 
@@ -180,8 +180,8 @@ def _renamed(name: str, old: str, new: str) -> str:
     return new + name.removeprefix(old) if name.startswith(old) else name
 
 
-def _config(shape: Shape) -> dict[str, Any]:
-    """Hugging Face's ``BertConfig`` of a shape."""
+def bert_config(shape: Shape) -> dict[str, Any]:
+    """Hugging Face's ``BertConfig`` of a shape, as ``config.json`` holds it."""
     return {
         "architectures": ["BertModel"],
         "model_type": "bert",

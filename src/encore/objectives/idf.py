@@ -11,7 +11,7 @@ from encore.config import Positive
 from encore.errors import EncoreError
 from encore.objectives.base import Preparation
 from encore.objectives.chunks import text_chunks
-from encore.storage import replacing
+from encore.storage import write_array
 
 if TYPE_CHECKING:
     from encore.tokens import TokenStore
@@ -48,7 +48,7 @@ class Idf(Preparation):
                 f"inverse document frequencies over {len(usable)} texts are all 0; "
                 "use `weighting: uniform` or a collection with more texts"
             )
-        _save(output / FILE, (idf / idf[occurs].mean()).astype(np.float32))
+        write_array(output / FILE, (idf / idf[occurs].mean()).astype(np.float32))
         return {"texts": len(usable), "pieces": int(occurs.sum())}
 
 
@@ -62,8 +62,3 @@ def load(prepared: Path | None) -> np.ndarray:
         raise EncoreError(f"{prepared or 'the step'} has no {FILE}; prepare the collection before the training")
     weights: np.ndarray = np.load(prepared / FILE)
     return weights
-
-
-def _save(path: Path, array: np.ndarray) -> None:
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        np.save(file, array)

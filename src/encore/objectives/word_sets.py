@@ -17,7 +17,7 @@ from encore.errors import EncoreError
 from encore.objectives.base import Preparation
 from encore.objectives.chunks import text_chunks
 from encore.objectives.lexicon import Lexicon
-from encore.storage import replacing
+from encore.storage import write_array
 from encore.training.randomness import generator
 
 if TYPE_CHECKING:
@@ -138,5 +138,4 @@ def _save(output: Path, documents: list[int], drawn: list[Drawn], words: Lexicon
     scores = np.stack([sets.totals.reshape(-1, 2) for sets in drawn])
     arrays = {"documents": np.array(documents), "pieces": pieces.astype("<u2"), "offsets": ends, "scores": scores}
     for name, array in arrays.items():
-        with replacing(output / f"{name}.npy") as temporary, temporary.open("wb") as file:
-            np.save(file, array)
+        write_array(output / f"{name}.npy", array)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -80,9 +80,7 @@ def train(
         if watched and not done.held_out:
             _watch(watched, models, step, micro_batch, done)
 
-        coming = batches(task, step.batch, seed, done.steps)
-        if device.type != "cpu":  # there a thread would only take time from the training itself
-            coming = ahead(coming)
+        coming = _coming(task, step, seed, done.steps, device)
         for now, batch in zip(range(done.steps, total), coming, strict=False):
             weights = task.weights(now / total)
             terms, operations = micro_batch.fit(
@@ -106,6 +104,12 @@ def train(
         model.load_state_dict(best)
     model.eval()
     return done
+
+
+def _coming(task: Task, step: Step, seed: int, start: int, device: torch.device) -> Iterator[Batch]:
+    """The batches from number ``start`` on; on a CPU a thread would only take time from the training itself."""
+    coming = batches(task, step.batch, seed, start)
+    return coming if device.type == "cpu" else ahead(coming)
 
 
 def _at_once(step: Step, examples: int, numerics: dict[str, Any], ranks: Ranks) -> int:
