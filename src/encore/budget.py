@@ -5,7 +5,8 @@ Every objective gets one pre-training budget, and the control spends the dearest
 
 from dataclasses import dataclass
 
-from encore.plan import Artifact, Plan
+from encore.plan import Plan
+from encore.planning.artifact import Artifact
 from encore.provenance import manifest
 from encore.tables import table_plan
 

@@ -38,13 +38,17 @@ def read_run(path: Path, given: dict[str, Any] | None = None) -> RunConfig:
 
 
 def read_catalogue(
-    folder: Path, read_step: Callable[[dict[str, Any]], Step], read_dataset: Callable[[dict[str, Any]], Any]
+    folder: Path,
+    read_step: Callable[[dict[str, Any]], Step],
+    read_dataset: Callable[[dict[str, Any]], Any],
+    read_system: Callable[[dict[str, Any]], System],
 ) -> Catalogue:
     """Read ``config/``.
 
     Args:
         read_step: checks a step's fields; knows the objectives, which this layer does not.
         read_dataset: checks a dataset's fields; knows the kinds of collections.
+        read_system: checks a system's fields; knows the kinds of systems.
 
     Raises:
         EncoreError: a file is missing or wrong; one line with file, place and mend.
@@ -54,7 +58,7 @@ def read_catalogue(
     for name, step in steps.items():
         explained(read_step, step, f"{folder}/steps.yaml: {name}")
     datasets = _entries(folder / "datasets.yaml", lambda value, place: explained(read_dataset, value, place))
-    systems = _entries(folder / "systems.yaml", lambda value, place: checked(System, value, place))
+    systems = _entries(folder / "systems.yaml", lambda value, place: explained(read_system, value, place))
     tables: dict[str, Table] = {}
     for path in sorted((folder / "papers").glob("*/tables.yaml")):
         tables |= {

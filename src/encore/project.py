@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from encore import collections, objectives
-from encore.catalogue import nearest, read_catalogue, read_run
+from encore import collections, objectives, systems
+from encore.catalogue import Catalogue, nearest, read_catalogue, read_run
 from encore.config import FinetuneStep, Step
 from encore.errors import EncoreError
 from encore.plan import Plan
@@ -25,7 +25,12 @@ def load_plan(run: Path = DEFAULT_RUN, given: dict[str, Any] | None = None) -> P
         EncoreError: anything in the configuration is wrong; one line with file, place and mend.
     """
     config = read_run(run, given)
-    return Plan(config, read_catalogue(CATALOGUE, read_step, read_dataset), impl)
+    return Plan(config, load_catalogue(), impl)
+
+
+def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
+    """Everything that can be named, checked by this version's objectives and kinds of datasets and systems."""
+    return read_catalogue(folder, read_step, read_dataset, systems.read)
 
 
 def read_step(step: dict[str, Any]) -> Step:

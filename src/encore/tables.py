@@ -13,7 +13,8 @@ from encore.catalogue import explained, nearest
 from encore.config import Column, PretrainStep, Row, Table
 from encore.errors import EncoreError
 from encore.lineage import Lineage
-from encore.plan import Artifact, Plan
+from encore.plan import Plan
+from encore.planning.artifact import Artifact
 from encore.storage import canonical, sha256, write_text
 
 PLANS = Path("results/plan")
@@ -167,10 +168,9 @@ def _row(plan: Plan, table: Table, row: Row) -> dict[str, Any]:
     if len(reads) > 1:
         raise EncoreError("its columns need several runs of one system; give each dataset a table of its own")
     ((dataset, topics),) = reads
-    seeds = [None] if row.system in plan.catalogue.systems else plan.config.seeds
+    seeds: list[int | None] = list(plan.config.seeds) if plan.has_chance(row.system) else [None]
     scores = [{"seed": seed, "scores": plan.scores(row.system, seed, dataset, topics).folder} for seed in seeds]
-    system = row.system if row.system in plan.catalogue.systems else str(plan.lineage(row.system))
-    return {**row.model_dump(), "system": system, "seeds": scores}
+    return {**row.model_dump(), "system": plan.canonical(row.system), "seeds": scores}
 
 
 def _column(plan: Plan, column: Column) -> dict[str, Any]:

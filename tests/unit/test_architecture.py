@@ -13,14 +13,14 @@ SOURCE = Path(__file__).parents[2] / "src/encore"
 LAYERS = [
     {"errors", "mistakes", "storage", "sentences"},
     {"lineage", "config", "cli_support", "runs", "losses", "checkpoints"},
-    {"catalogue", "collections"},
+    {"catalogue", "collections", "systems"},
     {"provenance.implementation", "provenance.manifest", "vocabulary", "bodies", "tokens"},
     {"modeling", "training"},
     {"objectives", "finetuning", "pretraining"},
     {"retrieval"},
     {"evaluation"},
     {"reporting"},
-    {"resolution", "plan", "tables", "targets", "budget", "ledger", "provenance.audit"},
+    {"resolution", "planning", "plan", "tables", "targets", "budget", "ledger", "provenance.audit"},
     {"project", "tuning"},
     {"cli"},
 ]

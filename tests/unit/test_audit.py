@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from encore.errors import EncoreError
-from encore.plan import Artifact
+from encore.planning.artifact import Artifact
 from encore.provenance import audit, manifest
 from encore.storage import write_text
 
@@ -21,11 +21,12 @@ ROWS = [("BoW", C), ("MLM", OTHER)]
 class FakePlan:
     """Two rows over four artifacts."""
 
-    def artifacts(self):
+    @property
+    def made(self):
         return {artifact.folder: artifact for artifact in (A, B, C, OTHER)}
 
     def find(self, folder):
-        return self.artifacts()[folder]
+        return self.made[folder]
 
 
 def declared(plan):

@@ -12,7 +12,6 @@ import pytest
 import yaml
 
 from encore import project
-from encore.catalogue import read_catalogue
 from encore.config import RunConfig, Table
 from encore.errors import EncoreError
 from encore.plan import Plan
@@ -35,7 +34,7 @@ CPDAE = {"mlm": [8.0, 7.0, 6.0], "rec": [400.0, 300.0, 100.0], "contrast": [4.8,
 
 @pytest.fixture(scope="module")
 def catalogue():
-    return read_catalogue(ROOT / "config", project.read_step, project.read_dataset)
+    return project.load_catalogue(ROOT / "config")
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ import pytest
 import yaml
 
 from encore import ledger, project
-from encore.catalogue import read_catalogue
 from encore.errors import EncoreError
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +28,7 @@ HALVES = {
 }
 
 
-STANDING = read_catalogue(CONFIG, project.read_step, project.read_dataset)
+STANDING = project.load_catalogue(CONFIG)
 
 
 def catalogue(**added):

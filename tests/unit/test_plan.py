@@ -8,7 +8,6 @@ import pytest
 import yaml
 
 from encore import project
-from encore.catalogue import read_catalogue
 from encore.config import RunConfig
 from encore.errors import EncoreError
 from encore.plan import Plan
@@ -27,7 +26,7 @@ def _at_the_root(monkeypatch):
 
 @pytest.fixture(scope="module")
 def catalogue():
-    return read_catalogue(ROOT / "config", project.read_step, project.read_dataset)
+    return project.load_catalogue(ROOT / "config")
 
 
 @pytest.fixture
@@ -45,7 +44,7 @@ def make(catalogue):
 
 def folders(plan):
     table_plan(plan, "table1")
-    return set(plan.artifacts())
+    return set(plan.made)
 
 
 def test_the_order_of_resolution_is_catalogue_scale_name(make):

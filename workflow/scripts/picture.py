@@ -6,7 +6,8 @@ from html import escape
 from pathlib import Path
 
 from encore import cli_support
-from encore.plan import Artifact, Plan
+from encore.plan import Plan
+from encore.planning.artifact import Artifact
 from encore.project import DEFAULT_RUN, load_plan
 from encore.storage import write_text
 from encore.tables import table_plan, table_scores

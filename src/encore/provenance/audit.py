@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from encore.errors import EncoreError
-from encore.plan import Artifact, Plan
+from encore.plan import Plan
+from encore.planning.artifact import Artifact
 from encore.provenance import manifest
 from encore.provenance.implementation import code_digest
 from encore.tables import CURVES, declared
@@ -51,7 +52,7 @@ def audit(plan: Plan) -> Report:
         f"{'figure' if name == CURVES else 'table'} {name} is not made yet" for name in slices if name not in made
     ]
     wanted = {folder for folder, cells in behind.items() if any(cell.split(":")[0] in made for cell in cells)}
-    for folder, artifact in plan.artifacts().items():
+    for folder, artifact in plan.made.items():
         if folder in wanted:
             _check(artifact, tuple(behind[folder]), report)
     for name in made:
@@ -63,10 +64,10 @@ def audit(plan: Plan) -> Report:
 def prune(plan: Plan, report: Report) -> list[str]:
     """Remove exactly what is bad and what was made from it, so that the ordinary command repairs; gives what went."""
     bad = {finding.place for finding in report.findings}
-    for folder, artifact in plan.artifacts().items():
+    for folder, artifact in plan.made.items():
         if any(parent.folder in bad for parent in artifact.inputs.values()):
             bad.add(folder)
-    removed = sorted(folder for folder in bad if folder in plan.artifacts() and Path(folder).exists())
+    removed = sorted(folder for folder in bad if folder in plan.made and Path(folder).exists())
     for folder in removed:
         shutil.rmtree(folder)
     behind = _cells(plan, declared(plan))

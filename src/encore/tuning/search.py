@@ -16,7 +16,8 @@ from encore.catalogue import nearest, read_yaml
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.lineage import Lineage, StepName
-from encore.plan import Artifact, Plan
+from encore.plan import Plan
+from encore.planning.artifact import Artifact
 from encore.project import load_plan
 from encore.provenance.manifest import verify
 from encore.storage import write_text

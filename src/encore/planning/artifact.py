@@ -1,0 +1,64 @@
+"""What a plan consists of: folders of results, and the queries that a run answers."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from encore.errors import EncoreError
+
+Spec = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A folder of results: the stage that makes it, with which spec, from which other folders (by role)."""
+
+    stage: str
+    folder: str
+    spec: Spec
+    inputs: dict[str, "Artifact"] = field(default_factory=dict)
+    source: str | None = None  # a folder of the user's that is read, never part of the identity
+
+    @property
+    def name(self) -> str:
+        """The last part of the folder: what specs of other artifacts call it."""
+        return self.folder.rsplit("/", 1)[-1]
+
+    @property
+    def owner(self) -> str:
+        """The part before it: of a run, its index or its scores, the system."""
+        return self.folder.split("/")[-2]
+
+    @property
+    def manifest(self) -> str:
+        return f"{self.folder}/manifest.json"
+
+    def ancestors(self) -> Iterator["Artifact"]:
+        """This artifact after all that it is made from; one that is reached twice comes twice."""
+        for parent in self.inputs.values():
+            yield from parent.ancestors()
+        yield self
+
+
+class Topics(NamedTuple):
+    """Which queries of a dataset a run answers, and how deep."""
+
+    split: str
+    depth: int
+    queries: int | None = None
+    sample: int = 0
+
+    def __str__(self) -> str:
+        return self.split + (f".{self.queries}" if self.queries else "")
+
+
+def names(inputs: Mapping[str, Artifact]) -> Spec:
+    """What a spec says of the folders that an artifact is made from."""
+    return {role: artifact.name for role, artifact in inputs.items()}
+
+
+def required(value: Any, field_name: str, owner: str) -> Any:
+    """A field of a backbone that its kind of start cannot do without."""
+    if value is None:
+        raise EncoreError(f"{owner} needs the field {field_name!r}; add it in backbones.yaml")
+    return value

@@ -1,0 +1,40 @@
+"""The plan of runs: which artifacts a system's answer to the queries of a split is made of."""
+
+from collections.abc import Callable
+from typing import Any
+
+from encore.errors import EncoreError
+from encore.planning import bm25, dense
+from encore.planning.artifact import Artifact, Topics
+from encore.planning.models import Models
+
+# How the run of each kind of system is planned: (plan, name, fields, seed, dataset, topics).
+KINDS: dict[str, Callable[..., Artifact]] = {"bm25": bm25.run}
+
+
+class Runs(Models):
+    """Artifacts of retrieval."""
+
+    def run(self, system: str, seed: int | None, dataset: str, topics: Topics) -> Artifact:
+        """A system's run over the queries of a split.
+
+        Args:
+            system: an entry of systems.yaml, or a lineage.
+            seed: None where the system has no chance in it.
+        """
+        if system in self.catalogue.systems:
+            fields: Any = self.system(system)
+            return KINDS[fields.kind](self, system, fields, seed, dataset, topics)
+        if seed is None:
+            raise EncoreError(f"system {system!r} is trained, so its run needs a seed")
+        return dense.run(self, self.lineage(system), seed, dataset, topics)
+
+    def has_chance(self, system: str) -> bool:
+        """Whether a system's run depends on a seed: whether anything in it was trained."""
+        if system not in self.catalogue.systems:
+            return True
+        return any(map(self.has_chance, self.system(system).parts))
+
+    def canonical(self, system: str) -> str:
+        """A system's name as this scale has it: a lineage with the backbone that stands for the named one."""
+        return system if system in self.catalogue.systems else str(self.lineage(system))
