@@ -9,8 +9,10 @@ import torch
 from encore.collections.common import Collection, Judgment, write_collection
 from encore.config import FinetuneStep
 from encore.errors import EncoreError
-from encore.finetuning.contrastive import PARTS, Contrastive, training_queries
+from encore.finetuning.contrastive import Contrastive
+from encore.finetuning.judged import PARTS
 from encore.finetuning.positives import highest
+from encore.finetuning.queries import training_queries
 from encore.finetuning.validation import Validation, mean_reciprocal_rank, validation_pool, write_record
 
 VOCABULARY, PASSAGES, QUERIES = 50, 30, 12

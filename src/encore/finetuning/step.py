@@ -12,8 +12,9 @@ from encore.collections.common import Collection
 from encore.config import FinetuneStep
 from encore.errors import EncoreError
 from encore.finetuning import negatives
-from encore.finetuning.contrastive import Contrastive, training_queries
+from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.projecting import project
+from encore.finetuning.queries import training_queries
 from encore.finetuning.validation import Validation, validation_pool, write_record
 from encore.mistakes import explain
 from encore.modeling import folder, vectors

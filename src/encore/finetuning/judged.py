@@ -1,0 +1,72 @@
+"""What every fine-tuning task has in common: judged queries, the passages that each brings, and batches of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from encore.config import FinetuneStep
+from encore.finetuning.queries import Example, Query
+from encore.modeling import texts
+from encore.tokens import Sequences, TokenStore
+from encore.training.task import Arrays, Task
+
+PARTS = 4  # passages of a batch are sorted by length and embedded in so many parts, each padded to its own longest
+
+
+class Judged(Task):
+    """Queries with the passages that they bring to a batch; what is made of them is each task's own."""
+
+    def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore) -> None:
+        self.step = step
+        self.queries = queries
+        self.store = store
+        self.most_relevant = max(len(query.relevant) for query in queries)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def example(self, index: int, rng: np.random.Generator) -> Example:
+        """A positive and ``per_query`` negatives, both drawn; where negatives are too few, any unjudged passages."""
+        query = self.queries[index]
+        positive = int(rng.choice(query.positives))
+        negatives = rng.permutation(np.array(query.negatives, dtype=np.int64))[: self.step.per_query].tolist()
+        while len(negatives) < self.step.per_query:
+            passage = int(rng.integers(len(self.store.passages)))
+            if passage not in query.judged:
+                negatives.append(passage)
+        return Example(query, [positive, *negatives])
+
+    def collate(self, examples: list[Example]) -> Arrays:
+        """A batch of B queries with P passages each, all passages embedded from short to long.
+
+        Returns:
+            ``query_ids``, ``query_mask`` [B, L]; ``passage_ids_<i>``, ``passage_mask_<i>`` for each part of the B * P
+            passages; ``places`` [B, P], where each stands among these; ``passages`` [B, P] and ``relevant`` [B, R],
+            rows of the store, the latter padded with -1.
+        """
+        own = np.array([example.passages for example in examples])
+        order = np.argsort(self.store.passages.lengths[own.ravel()], kind="stable")
+        batch = {"places": np.argsort(order).reshape(own.shape), "passages": own, "relevant": self._relevant(examples)}
+        rows = [example.query.row for example in examples]
+        batch["query_ids"], batch["query_mask"] = self._pad(self.store.queries, rows, self.step.query_length)
+        for number, part in enumerate(np.array_split(own.ravel()[order], min(PARTS, own.size))):
+            padded = self._pad(self.store.passages, part, self.step.length)
+            batch[f"passage_ids_{number}"], batch[f"passage_mask_{number}"] = padded
+        return batch
+
+    def _relevant(self, examples: list[Example]) -> np.ndarray:
+        """[B, R]: R is the same in every batch, so that the rows of parts fit together."""
+        rows = np.full((len(examples), self.most_relevant), -1)
+        for row, example in enumerate(examples):
+            rows[row, : len(example.query.relevant)] = sorted(example.query.relevant)
+        return rows
+
+    def _pad(self, sequences: Sequences, rows: Iterable[int], length: int) -> tuple[np.ndarray, np.ndarray]:
+        return texts.pad([sequences[row] for row in rows], length, self.store.special)
+
+
+def parts(batch: Mapping[str, Any]) -> range:
+    return range(sum(name.startswith("passage_ids_") for name in batch))

@@ -1,0 +1,68 @@
+"""The judged queries that a fine-tuning step learns from, in rows of the token store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from encore.collections.common import Collection, topics
+from encore.config import FinetuneStep
+from encore.errors import EncoreError
+from encore.finetuning.negatives import Negatives
+from encore.finetuning.positives import highest
+from encore.tokens import TokenStore
+
+
+@dataclass(frozen=True)
+class Query:
+    """A training query, in rows of the token store."""
+
+    row: int
+    positives: tuple[int, ...]  # passages of its highest grade
+    relevant: frozenset[int]  # passages of any grade above 0
+    judged: frozenset[int]
+    negatives: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Example:
+    """A query with the passages that it brings to a batch, its positive first."""
+
+    query: Query
+    passages: list[int]
+
+
+def training_queries(
+    step: FinetuneStep, collection: Collection, store: TokenStore, negatives: Negatives
+) -> list[Query]:
+    """The judged queries of the training role, or the step's sample of them.
+
+    Raises:
+        EncoreError: nothing is judged relevant, or a query or document is not in the token store.
+    """
+    judgments = collection.qrels("train")
+    names = topics(collection, "train", queries=step.queries, sample=step.sample)
+    rows = {name: row for row, name in enumerate(store.queries.names)}
+    passages = {name: row for row, name in enumerate(store.passages.names)}
+    try:
+        found = [_query(rows[name], judgments[name], negatives.get(name, {}), passages) for name in names]
+    except KeyError as error:
+        raise EncoreError(
+            f"{error} is judged or a negative, but not in the token store; make the tokens again"
+        ) from error
+    found = [query for query in found if query.relevant and len(query.judged) < len(passages)]
+    if not found:
+        raise EncoreError(
+            f"no query of {collection.folder} has a relevant passage in the training role; nothing to learn"
+        )
+    return found
+
+
+def _query(row: int, judged: Mapping[str, int], negatives: Mapping[str, int], passages: Mapping[str, int]) -> Query:
+    return Query(
+        row=row,
+        positives=tuple(sorted(passages[document] for document in highest(judged))),
+        relevant=frozenset(passages[document] for document, grade in judged.items() if grade > 0),
+        judged=frozenset(passages[document] for document in judged),
+        negatives=tuple(passages[document] for document in negatives),
+    )
