@@ -214,3 +214,56 @@ def preference(scores: Tensor) -> Tensor:
     """
     better, worse = scores.softmax(dim=-1).unbind(-1)
     return F.relu(1 - (better - worse)).mean()
+
+
+def kl_over_pool(student: Tensor, teacher: Tensor, temperature: float) -> Tensor:
+    """How far the student's distribution over passages is from the teacher's (TCT-ColBERT, Eq. 2 to 4).
+
+    ``loss = mean_i KL(p_i || q_i) = mean_i sum_j p_ij (ln p_ij - ln q_ij)`` with ``p_i = softmax(teacher_i / t)`` and
+    ``q_i = softmax(student_i)``: the temperature is the teacher's alone. 0 where the student's scores are the teacher's
+    over t, but for a constant of each query.
+
+    Args:
+        student: [*, P], scores of the passages of each query's pool.
+        teacher: [*, P], of the same passages; no gradient reaches it.
+
+    Returns:
+        A scalar.
+    """
+    wanted = F.log_softmax(teacher.detach() / temperature, dim=-1).flatten(0, -2)
+    given = F.log_softmax(student, dim=-1).flatten(0, -2)
+    return F.kl_div(given, wanted, reduction="batchmean", log_target=True)
+
+
+def kl_over_pairs(student: Tensor, teacher: Tensor, temperature: float) -> Tensor:
+    """The same over a positive and one negative at a time (TCT-ColBERT, table 2, row 2: "KD-T2 (ours)").
+
+    Args:
+        student: [B, P], scores of a query's positive, first, and of its negatives.
+        teacher: [B, P], of the same passages; no gradient reaches it.
+
+    Returns:
+        A scalar, the mean over the B * (P - 1) pairs.
+    """
+    return kl_over_pool(_pairs(student), _pairs(teacher), temperature)
+
+
+def margin_mse(student: Tensor, teacher: Tensor) -> Tensor:
+    """Squared difference of margins (Hofstaetter et al. 2020, Eq. 7).
+
+    ``loss = mean_ij ((s_i0 - s_ij) - (t_i0 - t_ij))^2`` over the negatives ``j`` of query ``i``, whose positive is 0.
+    A constant added to all scores of a query, the student's or the teacher's, changes nothing.
+
+    Args:
+        student: [B, P], scores of a query's positive, first, and of its negatives.
+        teacher: [B, P], of the same passages; no gradient reaches it.
+
+    Returns:
+        A scalar, the mean over the B * (P - 1) pairs.
+    """
+    return F.mse_loss(student[:, :1] - student[:, 1:], (teacher[:, :1] - teacher[:, 1:]).detach())
+
+
+def _pairs(scores: Tensor) -> Tensor:
+    """[B, P] -> [B, P - 1, 2]: each row's first score beside every other."""
+    return torch.stack([scores[:, :1].expand_as(scores[:, 1:]), scores[:, 1:]], dim=-1)

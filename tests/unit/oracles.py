@@ -102,3 +102,29 @@ def preference(scores: Array) -> float:
     weights = np.exp(scores)
     shares = weights / weights.sum(axis=-1, keepdims=True)
     return float(np.mean(np.maximum(0, 1 - (shares[..., 0] - shares[..., 1]))))
+
+
+def kl_over_pool(student: Array, teacher: Array, temperature: float) -> float:
+    total = 0.0
+    for given, wanted in zip(student, teacher, strict=True):
+        p = np.exp(wanted / temperature) / sum(np.exp(score / temperature) for score in wanted)
+        q = np.exp(given) / sum(np.exp(score) for score in given)
+        total += sum(a * np.log(a / b) for a, b in zip(p, q, strict=True))
+    return total / len(student)
+
+
+def kl_over_pairs(student: Array, teacher: Array, temperature: float) -> float:
+    found = []
+    for given, wanted in zip(student, teacher, strict=True):
+        for j in range(1, len(given)):
+            p = 1 / (1 + np.exp((wanted[j] - wanted[0]) / temperature))
+            q = 1 / (1 + np.exp(given[j] - given[0]))
+            found.append(p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q)))
+    return sum(found) / len(found)
+
+
+def margin_mse(student: Array, teacher: Array) -> float:
+    found = []
+    for given, wanted in zip(student, teacher, strict=True):
+        found += [((given[0] - given[j]) - (wanted[0] - wanted[j])) ** 2 for j in range(1, len(given))]
+    return float(sum(found) / len(found))

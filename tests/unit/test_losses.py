@@ -26,7 +26,11 @@ CASES = [
     "bag_cross_entropy mean_vocab",
     "bag_cross_entropy sum with weights",
     "preference",
+    "kl_over_pool",
+    "kl_over_pairs",
+    "margin_mse",
 ]
+DISTILLATION = ["kl_over_pool", "kl_over_pairs", "margin_mse"]
 
 
 def inputs(case: str) -> tuple[str, list[np.ndarray], list[Any]]:
@@ -46,6 +50,9 @@ def inputs(case: str) -> tuple[str, list[np.ndarray], list[Any]]:
         return "masked_lm", [rng.normal(size=(5, 11))], [np.array([3, 0, 10, 3, 7])]
     if case == "preference":
         return "preference", [rng.normal(size=(5, 3, 2))], []
+    if case in DISTILLATION:
+        student, teacher = rng.normal(size=(5, 4)), 3 * rng.normal(size=(5, 4))
+        return case, [student], [teacher, *([] if case == "margin_mse" else [0.7])]
     if case == "nt_xent":
         return "nt_xent", [rng.normal(size=(6, 6))], [0.7]
     if case == "jensen_shannon":
@@ -99,7 +106,7 @@ def test_a_wrong_sign_is_noticed(case: str) -> None:
     assert not agrees(lambda first, *rest: loss(-first, *rest), case)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.startswith(("info_nce", "sup_con", "nt_x", "pref"))])
+@pytest.mark.parametrize("case", [case for case in CASES if case.startswith(("info", "sup_con", "nt_x", "pref", "kl"))])
 def test_a_wrong_temperature_is_noticed(case: str) -> None:
     loss = getattr(losses, inputs(case)[0])
     assert not agrees(lambda first, *rest: loss(first * 1.01, *rest), case)
@@ -112,6 +119,8 @@ PLANTED = {
     "nt_xent": lambda s, t: torch.nn.functional.cross_entropy(s / t, torch.arange(len(s)) ^ 1),
     "bag_cross_entropy sum": lambda z, bag, *rest: losses.bag_cross_entropy(z, bag.clamp(min=0), *rest),
     "bag_cross_entropy mean_pos": lambda z, bag, *rest: losses.bag_cross_entropy(z, bag.clamp(min=0), *rest),
+    "kl_over_pairs": lambda s, t, tau: losses.kl_over_pool(s, t, tau),
+    "margin_mse": lambda s, t: torch.nn.functional.mse_loss(s, t),
     "bag_cross_entropy sum with weights": lambda z, bag, how, w: losses.bag_cross_entropy(z, bag, how, w.flip(0)),
 }
 
@@ -248,3 +257,84 @@ def test_the_bag_starts_near_what_its_bias_gives() -> None:
 def test_an_empty_bag_is_finite_in_every_reduction() -> None:
     for reduction in ("sum", "mean_pos", "mean_vocab"):
         assert torch.isfinite(losses.bag_cross_entropy(torch.randn(1, 9), torch.full((1, 1), -1), reduction))
+
+
+# Distillation
+
+
+def scores_of(rows: int = 5, columns: int = 4) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(1)
+    student = torch.randn(rows, columns, generator=generator, dtype=torch.float64)
+    return student.requires_grad_(), 3 * torch.randn(rows, columns, generator=generator, dtype=torch.float64)
+
+
+PLANTED_IN_KL = {
+    "the other direction": lambda s, t, tau: (
+        (s.softmax(1) * (s.log_softmax(1) - (t / tau).log_softmax(1))).sum(1).mean()
+    ),
+    "a temperature on the student": lambda s, t, tau: losses.kl_over_pool(s / tau, t, tau),
+    "a temperature that multiplies": lambda s, t, tau: losses.kl_over_pool(s, t, 1 / tau),
+    "no entropy of the teacher": lambda s, t, tau: losses.soft_cross_entropy(s, (t / tau).softmax(1)),
+    "the mean over passages": lambda s, t, tau: losses.kl_over_pool(s, t, tau) / s.shape[1],
+}
+
+
+@pytest.mark.parametrize("mistake", PLANTED_IN_KL)
+def test_a_mistake_in_the_divergence_is_noticed(mistake: str) -> None:
+    assert not agrees(PLANTED_IN_KL[mistake], "kl_over_pool")
+
+
+@pytest.mark.parametrize("loss", [losses.kl_over_pool, losses.kl_over_pairs])
+def test_a_student_with_the_teachers_scores_over_tau_has_nothing_to_learn(loss: Callable[..., torch.Tensor]) -> None:
+    _, teacher = scores_of()
+    student = (teacher / 0.25 + torch.arange(5)[:, None]).requires_grad_()
+    value = loss(student, teacher, 0.25)
+    value.backward()
+    assert value.item() == pytest.approx(0, abs=1e-12)
+    assert student.grad is not None
+    assert student.grad.abs().max() < 1e-12
+    assert loss(teacher, teacher, 0.25).item() > 0.01, "the temperature is the teacher's alone"
+
+
+def test_margins_do_not_see_a_constant_of_a_query() -> None:
+    student, teacher = scores_of()
+    constant = torch.arange(5, dtype=torch.float64)[:, None]
+    plain = losses.margin_mse(student, teacher).item()
+    assert losses.margin_mse(student + constant, teacher).item() == pytest.approx(plain, rel=1e-12)
+    assert losses.margin_mse(student, teacher - 2 * constant).item() == pytest.approx(plain, rel=1e-12)
+    assert losses.margin_mse(teacher + constant, teacher).item() == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("case", DISTILLATION)
+def test_only_the_student_learns(case: str) -> None:
+    student, teacher = scores_of()
+    teacher.requires_grad_()
+    getattr(losses, case)(student, teacher, *inputs(case)[2][1:]).backward()
+    assert teacher.grad is None
+    assert student.grad.abs().max() > 0
+
+
+@pytest.mark.parametrize("case", DISTILLATION)
+def test_permuting_a_batch_permutes_the_gradients_and_nothing_else(case: str) -> None:
+    student, teacher = scores_of()
+    rest, order = inputs(case)[2][1:], torch.tensor([3, 0, 4, 1, 2])
+    plain = getattr(losses, case)(student, teacher, *rest)
+    (gradient,) = torch.autograd.grad(plain, student)
+    permuted = getattr(losses, case)(student[order], teacher[order], *rest)
+    (moved,) = torch.autograd.grad(permuted, student)
+    assert permuted.item() == pytest.approx(plain.item(), rel=1e-12)
+    torch.testing.assert_close(moved, gradient)
+
+
+def test_over_a_pool_of_two_the_divergences_are_one() -> None:
+    student, teacher = scores_of(columns=2)
+    pool, pair = (loss(student, teacher, 0.25).item() for loss in (losses.kl_over_pool, losses.kl_over_pairs))
+    assert pool == pytest.approx(pair, rel=1e-12)
+
+
+def test_a_sure_teacher_gives_finite_gradients() -> None:
+    student = torch.zeros(2, 3, requires_grad=True)
+    loss = losses.kl_over_pool(student, torch.tensor([[900.0, 0, 0], [0, 0, -900.0]]), 0.25)
+    loss.backward()
+    assert torch.isfinite(loss)
+    assert torch.isfinite(student.grad).all()
