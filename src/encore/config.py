@@ -79,14 +79,27 @@ class FinetuneStep(Step):
     """Fine-tuning on judged queries."""
 
     kind: Literal["finetune"]
-    loss: Literal["contrastive"] = "contrastive"
+    loss: Literal["contrastive", "pairwise"] = Field(
+        "contrastive", description="over all passages of the batch, or each own negative against the own positive"
+    )
     temperature: float = Field(1.0, gt=0, description="scores are divided by it")
     queries: Positive | None = Field(None, description="size of the sample of training queries; all of them without")
     sample: int = Field(0, ge=0, description="which sample of that size")
-    negatives: Literal["bm25", "mined"] = Field(description="from BM25, or from the parent lineage's own run")
-    depth: Positive = Field(200, description="ranks that negatives are taken from")
+    negatives: Literal["bm25", "mined", "none"] = Field(
+        description="from BM25, from a lineage's own run, or none but the batch's other passages"
+    )
+    mined_by: str | None = Field(None, description="the lineage whose run negatives are mined from; the parent without")
+    first_rank: Positive = Field(1, description="the best rank that negatives are taken from")
+    depth: Positive = Field(200, description="the last rank that negatives are taken from")
     keep: Positive = Field(30, description="negatives kept for each query")
     per_query: Positive = Field(7, description="negatives beside each positive in a batch")
+    replacement: bool = Field(False, description="a query's negatives in a batch are drawn with replacement")
+    pool: Positive | None = Field(
+        None, description="queries of a batch whose passages are contrasted with each other; the whole batch without"
+    )
+    correction: Literal["none", "log-q"] = Field(
+        "none", description="from each score the logarithm of its passage's sampling probability is taken"
+    )
     exclude_judged: bool = Field(True, description="a judged document is never a negative")
     start: Literal["parent", "pretrained"] = Field(
         "parent", description="whose weights: the parent's, or its last pre-trained ancestor's"
@@ -99,6 +112,32 @@ class FinetuneStep(Step):
     )
     validation_queries: Positive = 400
     validation_pool: Positive = Field(2000, description="passages ranked at a validation, beside the queries' own")
+
+    @property
+    def brought(self) -> int:
+        """Negatives that each query brings to a batch."""
+        return 0 if self.negatives == "none" else self.per_query
+
+    @property
+    def mines(self) -> bool:
+        """Whether negatives come from a lineage's own run."""
+        return self.negatives == "mined"
+
+    @model_validator(mode="after")
+    def _say_nothing_idle(self) -> "FinetuneStep":
+        if self.pool and self.batch % self.pool:
+            raise ValueError(f"pool is {self.pool}, which does not divide the batch of {self.batch} queries")
+        if self.pool and self.loss == "pairwise":
+            raise ValueError("a pairwise loss contrasts no passages of other queries; leave `pool` out")
+        if self.loss == "pairwise" and self.negatives == "none":
+            raise ValueError("a pairwise loss needs negatives of its own; let `negatives` be another than none")
+        if self.correction != "none" and (self.negatives != "none" or self.loss != "contrastive"):
+            raise ValueError("the log-q correction is of positives drawn in a batch; it needs `negatives: none`")
+        if self.mined_by and not self.mines:
+            raise ValueError(f"nothing is mined for `negatives: {self.negatives}`; leave `mined_by` out")
+        if self.first_rank > self.depth:
+            raise ValueError(f"first_rank is {self.first_rank}, below the depth of {self.depth}")
+        return self
 
 
 class System(Strict):

@@ -19,12 +19,18 @@ def wide(tensor: Tensor) -> Tensor:
 
 
 def info_nce(
-    queries: Tensor, passages: Tensor, positive: Tensor, temperature: float, ignored: Tensor | None = None
+    queries: Tensor,
+    passages: Tensor,
+    positive: Tensor,
+    temperature: float,
+    ignored: Tensor | None = None,
+    log_q: Tensor | None = None,
 ) -> Tensor:
     """Contrast each query with every passage of the batch (Chang et al. 2020, section 3; van den Oord et al. 2018).
 
     ``loss = mean_i -log( exp(s_ip / t) / sum_j exp(s_ij / t) )`` with ``s = queries @ passages.T`` and
-    ``p = positive[i]``; ``j`` runs over the passages that are not ignored for query ``i``.
+    ``p = positive[i]``; ``j`` runs over the passages that are not ignored for query ``i``. Sampled softmax takes
+    ``s_ij / t - log Q_j`` in place of ``s_ij / t``, so that a passage which is drawn often is no worse for it.
 
     Args:
         queries: [B, D]; normalised beforehand where the similarity is the cosine.
@@ -32,15 +38,33 @@ def info_nce(
         positive: [B] int64, which passage answers the query.
         ignored: [B, P] bool, passages left out of the sum: other copies of the positive, other right answers.
             A query's own positive always stays in.
+        log_q: [P], log Q, where scores are corrected for how probable each passage was to be drawn.
 
     Returns:
         A scalar.
     """
     scores = queries @ passages.T / temperature
+    if log_q is not None:
+        scores = scores - log_q.to(scores.dtype)
     if ignored is not None:
         own = F.one_hot(positive, passages.shape[0]).bool()
         scores = scores.masked_fill(ignored & ~own, float("-inf"))
     return F.cross_entropy(scores, positive)
+
+
+def pairwise(right: Tensor, wrong: Tensor) -> Tensor:
+    """Logistic loss of each positive against each negative of its query (CPDAE, section 4.1.3; Burges et al. 2005).
+
+    ``loss = mean_i mean_j -log sigmoid(s_i+ - s_ij-)``
+
+    Args:
+        right: [B], the score of each query's positive.
+        wrong: [B, N], the scores of its negatives.
+
+    Returns:
+        A scalar; ln 2 where all scores are equal.
+    """
+    return F.softplus(wrong - right[:, None]).mean()
 
 
 def sup_con(anchors: Tensor, candidates: Tensor, positive: Tensor, allowed: Tensor, temperature: float) -> Tensor:

@@ -6,7 +6,7 @@ everything upstream of it. What the names mean is in ``resolution.py``, how each
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from encore.catalogue import nearest
 from encore.config import FinetuneStep
@@ -82,10 +82,15 @@ class Plan(Runs):
         model = self.model(lineage, seed)
         if model.name != folder:
             raise EncoreError(f"{folder} was made by another configuration; under this one the lineage is {model.name}")
+        for step in self._mining():
+            if step.mined_by is None or self.lineage(step.mined_by) == lineage:
+                self.drawn(str(lineage), step, seed)
+
+    def _mining(self) -> Iterator[FinetuneStep]:
+        """The steps that this run can take and that learn from mined negatives."""
         for name in self.catalogue.steps:
-            step = self.step(StepName(name))
-            if isinstance(step, FinetuneStep) and step.negatives == "mined":
-                self.negatives(lineage, step, seed)
+            if self.has_texts(name) and isinstance(step := self.step(StepName(name)), FinetuneStep) and step.mines:
+                yield step
 
 
 def _alternatives(names: Iterable[str]) -> str:

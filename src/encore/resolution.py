@@ -29,6 +29,11 @@ class Resolution:
             )
         return standing
 
+    def has_texts(self, step: str) -> bool:
+        """Whether this run has a dataset that stands for a step's; not every run is able to take every step."""
+        name = self._scaled(step)["collection"]
+        return self.config.scale.datasets.get(name, name) in self._datasets
+
     def dataset(self, name: str) -> Any:
         """The fields of the dataset that stands for ``name``."""
         return self._datasets[self.dataset_name(name)]

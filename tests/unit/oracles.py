@@ -11,18 +11,29 @@ Array = np.ndarray
 
 
 def info_nce(
-    queries: Array, passages: Array, positive: Array, temperature: float, ignored: Array | None = None
+    queries: Array,
+    passages: Array,
+    positive: Array,
+    temperature: float,
+    ignored: Array | None = None,
+    log_q: Array | None = None,
 ) -> float:
     total = 0.0
+    drawn = np.ones(len(passages)) if log_q is None else np.exp(log_q)
     for i, query in enumerate(queries):
-        right = np.exp(query @ passages[positive[i]] / temperature)
+        right = np.exp(query @ passages[positive[i]] / temperature) / drawn[positive[i]]
         others = sum(
-            np.exp(query @ passage / temperature)
+            np.exp(query @ passage / temperature) / drawn[j]
             for j, passage in enumerate(passages)
             if j != positive[i] and not (ignored is not None and ignored[i, j])
         )
         total -= np.log(right / (right + others))
     return total / len(queries)
+
+
+def pairwise(right: Array, wrong: Array) -> float:
+    terms = [-np.log(1 / (1 + np.exp(-(own - other)))) for own, row in zip(right, wrong, strict=True) for other in row]
+    return sum(terms) / len(terms)
 
 
 def sup_con(anchors: Array, candidates: Array, positive: Array, allowed: Array, temperature: float) -> float:

@@ -9,6 +9,7 @@ from encore.config import Backbone, FinetuneStep, Step, Strict
 STEP = {"epochs": None, "steps_per_epoch": None, "steps": None, "warmup": 0.1, "schedule": "linear"}
 STEP |= {"weight_decay": 0.0, "clip": 1.0, "query_length": 64}
 FINETUNE = STEP | {"loss": "contrastive", "temperature": 1.0, "queries": None, "sample": 0, "depth": 200, "keep": 30}
+FINETUNE |= {"mined_by": None, "first_rank": 1, "replacement": False, "pool": None, "correction": "none"}
 FINETUNE |= {"per_query": 7, "exclude_judged": True, "start": "parent", "projector": "none"}
 FINETUNE |= {"validate_every": None, "validation_queries": 400, "validation_pool": 2000}
 BACKBONE = {"checkpoint": None, "collection": None, "vocabulary": None, "layers": 12, "hidden": 768, "heads": 12}

@@ -11,8 +11,10 @@ from encore.config import FinetuneStep
 from encore.errors import EncoreError
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.judged import PARTS
+from encore.finetuning.pairwise import Pairwise
 from encore.finetuning.positives import highest
 from encore.finetuning.queries import training_queries
+from encore.finetuning.step import TASKS
 from encore.finetuning.validation import Validation, mean_reciprocal_rank, validation_pool, write_record
 
 VOCABULARY, PASSAGES, QUERIES = 50, 30, 12
@@ -99,7 +101,7 @@ def vectors(task, encoder, rows, texts, length):
 
 
 def loss_by_definition(task, encoder, examples):
-    """Mean of -log softmax over the batch's passages without the other answers of the query, in float64."""
+    """Mean of -log softmax over the pool's passages without other queries' answers of this one, in float64."""
     passages = [passage for example in examples for passage in example.passages]
     place = np.cumsum([0, *(len(example.passages) for example in examples)])
     found = vectors(task, encoder, passages, task.store.passages, task.step.length)
@@ -108,11 +110,28 @@ def loss_by_definition(task, encoder, examples):
     )
     terms = []
     for number, example in enumerate(examples):
-        scores = found @ queries[number] / task.step.temperature
-        own = place[number]
-        kept = [i for i, passage in enumerate(passages) if i == own or passage not in example.query.relevant]
+        scores = found @ queries[number] / task.step.temperature - correction(task, passages)
+        own, after = place[number], place[number + 1]
+        kept = [
+            i
+            for i, passage in enumerate(passages)
+            if own <= i < after or passage not in example.query.relevant
+            if task.step.pool is None or np.searchsorted(place, i, "right") - 1 in neighbours(number, task.step.pool)
+        ]
         terms.append(np.log(np.exp(scores[kept]).sum()) - scores[own])
     return np.mean(terms)
+
+
+def neighbours(query, pool):
+    return range(query - query % pool, query - query % pool + pool)
+
+
+def correction(task, passages):
+    """log Q by counting: how often each passage would be brought if every query drew once, over all of its answers."""
+    if task.step.correction == "none":
+        return np.zeros(len(passages))
+    counted = [sum((passage in q.positives) / len(q.positives) for q in task.queries) for passage in passages]
+    return np.log(np.array(counted) / len(task.queries))
 
 
 def test_highest_grade_is_the_answer():
@@ -183,6 +202,126 @@ def test_loss_is_the_one_by_definition(store, collection, temperature):
         examples, batch = batch_of(task, indices)
         loss = task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item()
         assert loss == pytest.approx(loss_by_definition(task, encoder, examples), abs=1e-12)
+
+
+CHANGES = {
+    "pool": {"pool": 2},
+    "pool of one": {"pool": 1},
+    "none": {"negatives": "none"},
+    "log-q": {"negatives": "none", "correction": "log-q"},
+    "replacement": {"replacement": True},
+}
+
+
+def made(store, collection, **changes):
+    wanted = step(**changes)
+    return TASKS[wanted.loss](wanted, training_queries(wanted, collection, store, NEGATIVES), store)
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_loss_of_every_recipe_is_the_one_by_definition(store, collection, name):
+    task = made(store, collection, **CHANGES[name])
+    torch.manual_seed(1)
+    encoder = Lookup()
+    for indices in ([0, 1, 2, 3], [4, 2], [7, 6, 5, 4, 3, 2, 1, 0]):
+        examples, batch = batch_of(task, indices)
+        loss = task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item()
+        assert loss == pytest.approx(loss_by_definition(task, encoder, examples), abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["pool", "log-q"])
+def test_the_definition_notices_a_recipe_that_is_not_followed(store, collection, name):
+    task = made(store, collection, **CHANGES[name])
+    torch.manual_seed(1)
+    encoder = Lookup()
+    plain = made(store, collection, **{key: value for key, value in CHANGES[name].items() if key == "negatives"})
+    examples, batch = batch_of(plain, [0, 1, 2, 3])
+    loss = plain.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item()
+    assert abs(loss - loss_by_definition(task, encoder, examples)) > 1e-3
+
+
+def test_pools_share_nothing(store, collection):
+    """The mean over two pools is the mean of what each is alone; a pool as large as the batch changes nothing."""
+    torch.manual_seed(3)
+    encoder, none = Lookup(), torch.nn.ModuleDict()
+    halves, whole = made(store, collection, pool=2), made(store, collection, pool=4)
+    both = halves.loss(encoder, none, batch_of(halves, [0, 1, 2, 3])[1])["loss"].item()
+    alone = [whole.loss(encoder, none, batch_of(whole, part)[1])["loss"].item() for part in ([0, 1], [2, 3])]
+    assert both == pytest.approx(np.mean(alone), abs=1e-12)
+    free = made(store, collection)
+    full = [task.loss(encoder, none, batch_of(task, [0, 1, 2, 3])[1])["loss"].item() for task in (whole, free)]
+    assert full[0] == full[1] > both
+
+
+def test_sampling_probabilities_sum_to_one(store, collection):
+    task = made(store, collection, negatives="none", correction="log-q")
+    assert np.exp(task.log_q).sum() == pytest.approx(1, abs=1e-6)
+    assert task.log_q[20] == pytest.approx(np.log(1 / 2 / 8)), "q1 has two answers"
+
+
+def test_without_negatives_a_query_brings_its_answer_alone(store, collection):
+    task = made(store, collection, negatives="none", per_query=7)
+    assert all(len(task.example(index, np.random.default_rng(0)).passages) == 1 for index in range(len(task)))
+
+
+def test_with_replacement_a_negative_comes_twice_and_no_stranger_comes(store, collection):
+    task = made(store, collection, replacement=True, per_query=5)
+    drawn = [task.example(1, np.random.default_rng(seed)).passages[1:] for seed in range(50)]
+    assert {passage for passages in drawn for passage in passages} == {11, 13, 15}
+    assert all(len(passages) == 5 for passages in drawn)
+    unlike = made(store, collection, per_query=5)
+    assert all(len(set(unlike.example(1, np.random.default_rng(seed)).passages[1:])) >= 3 for seed in range(50))
+
+
+def test_a_judged_negative_that_a_recipe_keeps_is_one(store, collection):
+    """TCT-ColBERT's code leaves the answer among the negatives: the query then sees a copy of it as wrong."""
+    wanted = step(exclude_judged=False, per_query=1)
+    queries = training_queries(wanted, collection, store, {f"q{i}": {f"d{i:02d}": 1} for i in range(8)})
+    task = Contrastive(wanted, queries, store)
+    examples, batch = batch_of(task, [3])
+    assert examples[0].passages == [3, 3]
+    loss = task.loss(Lookup(), torch.nn.ModuleDict(), batch)["loss"].item()
+    assert loss == pytest.approx(np.log(2)), "two equal passages, one of them right"
+
+
+def pairs_by_definition(task, encoder, examples):
+    """Mean of -log sigmoid over each query's own pairs, in float64."""
+    terms = []
+    for example in examples:
+        own = vectors(task, encoder, example.passages, task.store.passages, task.step.length)
+        (query,) = vectors(task, encoder, [example.query.row], task.store.queries, task.step.query_length)
+        right, *wrong = own @ query / task.step.temperature
+        terms += [np.log1p(np.exp(other - right)) for other in wrong]
+    return np.mean(terms)
+
+
+def test_pairs_are_those_by_definition_in_any_company(store, collection):
+    task = made(store, collection, loss="pairwise")
+    assert isinstance(task, Pairwise)
+    torch.manual_seed(1)
+    encoder = Lookup()
+    examples, batch = batch_of(task, [0, 1, 2, 3])
+    loss = task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item()
+    assert loss == pytest.approx(pairs_by_definition(task, encoder, examples), abs=1e-12)
+    alone = [task.loss(encoder, torch.nn.ModuleDict(), batch_of(task, [i])[1])["loss"].item() for i in range(4)]
+    assert loss == pytest.approx(np.mean(alone), abs=1e-12), "no passage of another query takes part"
+    assert abs(loss - loss_by_definition(task, encoder, examples)) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"pool": 3}, "does not divide the batch of 4"),
+        ({"pool": 2, "loss": "pairwise"}, "leave `pool` out"),
+        ({"loss": "pairwise", "negatives": "none"}, "needs negatives of its own"),
+        ({"correction": "log-q"}, "needs `negatives: none`"),
+        ({"mined_by": "bert-base+marco-bm25"}, "leave `mined_by` out"),
+        ({"first_rank": 201}, "below the depth of 200"),
+    ],
+)
+def test_fields_that_would_be_idle_or_impossible_are_refused(changes, words):
+    with pytest.raises(ValueError, match=words):
+        step(**changes)
 
 
 def test_the_definition_notices_an_unmasked_answer(task):

@@ -16,6 +16,8 @@ from encore import losses
 CASES = [
     "info_nce",
     "info_nce with ignored passages",
+    "info_nce with log-q",
+    "pairwise",
     "sup_con",
     "masked_lm",
     "soft_cross_entropy",
@@ -40,7 +42,11 @@ def inputs(case: str) -> tuple[str, list[np.ndarray], list[Any]]:
     positive = np.array([0, 2, 4, 6, 2])
     if case.startswith("info_nce"):
         ignored = rng.random((5, 9)) < 0.3
+        if "log-q" in case:
+            return "info_nce", [queries, passages], [positive, 0.7, ignored, np.log(rng.random(9) + 0.01)]
         return "info_nce", [queries, passages], [positive, 0.7, *([ignored] if "ignored" in case else [])]
+    if case == "pairwise":
+        return "pairwise", [rng.normal(size=5), rng.normal(size=(5, 3))], []
     if case == "sup_con":
         allowed = rng.random((5, 9)) < 0.8
         chosen = allowed & (rng.random((5, 9)) < 0.4)
@@ -114,6 +120,8 @@ def test_a_wrong_temperature_is_noticed(case: str) -> None:
 
 PLANTED = {
     "info_nce with ignored passages": lambda q, p, own, t, ignored: losses.info_nce(q, p, own, t, ~ignored),
+    "info_nce with log-q": lambda q, p, own, t, ignored, log_q: losses.info_nce(q, p, own, t, ignored, -log_q),
+    "pairwise": lambda right, wrong: losses.pairwise(right, wrong.roll(1, 0)),
     "sup_con": lambda a, c, own, allowed, t: losses.sup_con(a, c, own, allowed | True, t),
     "masked_lm": lambda logits, targets: losses.masked_lm(logits[:-1], targets[:-1]),
     "nt_xent": lambda s, t: torch.nn.functional.cross_entropy(s / t, torch.arange(len(s)) ^ 1),
@@ -144,6 +152,33 @@ def test_contrasts_do_not_depend_on_the_order_of_the_batch() -> None:
     plain = losses.info_nce(queries, passages, torch.arange(6), 0.5)
     assert losses.info_nce(queries[order], passages[order], torch.arange(6), 0.5).item() == pytest.approx(plain.item())
     assert losses.info_nce(queries, passages[order], torch.argsort(order), 0.5).item() == pytest.approx(plain.item())
+
+
+def test_a_correction_that_is_the_same_for_all_corrects_nothing() -> None:
+    torch.manual_seed(0)
+    queries, passages, own = torch.randn(3, 4).double(), torch.randn(5, 4).double(), torch.arange(3)
+    plain = losses.info_nce(queries, passages, own, 0.5)
+    constant = torch.full((5,), math.log(1 / 5), dtype=torch.float64)
+    assert losses.info_nce(queries, passages, own, 0.5, None, constant).item() == pytest.approx(plain.item())
+    often = constant + torch.tensor([0, 0, 0, 0, 3.0])
+    assert losses.info_nce(queries, passages, own, 0.5, None, often).item() < plain.item(), "what is common counts less"
+
+
+def test_pairs_cost_ln_two_when_equal_and_nothing_when_far_apart() -> None:
+    assert losses.pairwise(torch.zeros(3), torch.zeros(3, 2)).item() == pytest.approx(math.log(2))
+    assert losses.pairwise(torch.full((3,), 60.0), torch.zeros(3, 2)).item() == pytest.approx(0, abs=1e-12)
+    far = torch.zeros(1, requires_grad=True)
+    losses.pairwise(far, torch.full((1, 1), 1e4)).backward()
+    assert far.grad.item() == pytest.approx(-1)
+
+
+def test_pairs_depend_on_differences_only() -> None:
+    torch.manual_seed(0)
+    right, wrong = torch.randn(4).double(), torch.randn(4, 3).double()
+    shift = torch.randn(4, dtype=torch.float64)
+    shifted = losses.pairwise(right + shift, wrong + shift[:, None])
+    assert shifted.item() == pytest.approx(losses.pairwise(right, wrong).item())
+    assert losses.pairwise(right, wrong.flip(1)).item() == pytest.approx(losses.pairwise(right, wrong).item())
 
 
 def test_a_batch_of_one_has_no_contrast_and_no_gradient() -> None:

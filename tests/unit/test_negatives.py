@@ -32,6 +32,13 @@ def test_judged_documents_take_no_place_of_those_below_the_depth():
     assert len(negatives["q2"]) == 7
 
 
+def test_a_window_of_ranks_leaves_out_the_best():
+    negatives, statistics = mine({"q2": RANKING["q2"]}, JUDGMENTS, depth=10, keep=100, first_rank=2)
+    assert negatives["q2"] == {f"d{i}": i + 1 for i in range(1, 10) if i not in (3, 8)}
+    assert statistics.judged == 2
+    assert mine(RANKING, JUDGMENTS, depth=10, keep=100, first_rank=1) == mine(RANKING, JUDGMENTS, depth=10, keep=100)
+
+
 def test_a_draw_is_stable_and_in_rank_order():
     drawn = mine(RANKING, JUDGMENTS, depth=100, keep=5, seed=0)[0]["q2"]
     assert list(drawn.values()) == sorted(drawn.values())

@@ -77,6 +77,41 @@ def test_mined_negatives_come_from_the_parents_own_run(make):
     assert model.inputs["negatives"].inputs["run"].inputs["model"] is model.inputs["weights"]
 
 
+def test_negatives_can_be_mined_by_another_lineage(make):
+    miner = "bert-base+mlm+marco-bm25"
+    plan = make(steps={"marco-hn": {"mined_by": miner}})
+    model, asked = plan.model(plan.lineage(ICT), 3), plan.model(plan.lineage(miner), 3)
+    assert model.inputs["negatives"].inputs["run"].inputs["model"] is asked
+    assert "mined_by" not in model.spec["step"], "the negatives' folder says it"
+    own = make(steps={"marco-hn": {"mined_by": "bert-base+ict+marco-bm25"}})
+    assert own.model(own.lineage(ICT), 0).folder == (plain := make()).model(plain.lineage(ICT), 0).folder
+    fresh = make(steps={"marco-hn": {"mined_by": miner}})
+    assert fresh.find(model.inputs["negatives"].folder).spec == model.inputs["negatives"].spec
+
+
+@pytest.mark.parametrize(
+    ("miner", "says"), [(ICT, "waits for a model that is made from it"), ("bert-base+itc", "did you mean ict")]
+)
+def test_a_miner_that_cannot_be_is_refused(make, miner, says):
+    plan = make(steps={"marco-hn": {"mined_by": miner}})
+    with pytest.raises(EncoreError, match=says):
+        plan.model(plan.lineage(ICT), 0)
+
+
+def test_a_step_without_negatives_reads_none(make):
+    plan = make(steps={"marco-bm25": {"negatives": "none"}})
+    model = plan.model(plan.lineage("bert-base+marco-bm25"), 0)
+    assert set(model.inputs) == {"tokens", "weights", "collection"}
+    assert "negatives" not in {artifact.stage for artifact in model.ancestors()}
+
+
+def test_a_window_of_ranks_is_in_the_negatives_name(make):
+    plain, window = make(), make(steps={"marco-hn": {"first_rank": 2}})
+    specs = [plan.model(plan.lineage(ICT), 0).inputs["negatives"].spec for plan in (plain, window)]
+    assert "first_rank" not in specs[0]
+    assert specs[1] == specs[0] | {"first_rank": 2}
+
+
 def test_a_pretrained_start_takes_weights_behind_the_fine_tuning(make):
     plan = make(steps={"marco-hn": {"start": "pretrained"}})
     model = plan.model(plan.lineage(ICT), 0)

@@ -9,6 +9,8 @@ from encore.finetuning import negatives
 from encore.provenance.manifest import record
 from encore.runs import read_run
 
+RECIPE = ("first_rank", "depth", "keep", "exclude_judged", "seed")
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -18,7 +20,7 @@ def main() -> None:
     parser.add_argument("--other", type=artifact, help="folder of other negatives, to report the overlap with")
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
-    recipe = {name: args.spec[name] for name in ("depth", "keep", "exclude_judged", "seed")}
+    recipe = {name: args.spec[name] for name in RECIPE if name in args.spec}
     inputs = [args.run, args.collection, *([args.other] if args.other else [])]
     with record(args.output, stage="negatives", spec=args.spec, inputs=inputs) as facts:
         ranking = {query: ranked.documents for query, ranked in read_run(args.run / "run.trec.gz").items()}

@@ -1,17 +1,21 @@
 """Fine-tuning on judged queries: a positive, some negatives, and every other passage of the batch.
 
 The loss of a query is the cross-entropy of its positive among all passages of the batch (InfoNCE; the released code of
-COSTA and of BoW: list-wise over the batch). A passage of the batch that is relevant for a query is no negative of it,
-so it is left out of that query's denominator.
+COSTA and of BoW: list-wise over the batch). A passage that another query brings and that is relevant for this one is no
+negative of it, so it is left out of this query's denominator; what the query itself brings always stays in.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from encore import losses
-from encore.finetuning.judged import Judged, parts
-from encore.modeling import operations
+from encore.config import FinetuneStep
+from encore.finetuning.judged import Judged
+from encore.finetuning.queries import Example, Query
+from encore.tokens import TokenStore
 from encore.training.task import Arrays, Pass
 
 if TYPE_CHECKING:
@@ -19,19 +23,26 @@ if TYPE_CHECKING:
 
     from encore.modeling.encoder import Encoder
 
-ROWS = ("passages", "relevant")  # of a batch's arrays, what the contrast needs beside vectors
+ROWS = ("passages", "relevant", "log_q")  # of a batch's arrays, what the contrast needs beside vectors
 
 
 class Contrastive(Judged):
-    """Each query against the passages of its batch."""
+    """Each query against the passages of its batch, or of its pool in the batch."""
+
+    def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore) -> None:
+        super().__init__(step, queries, store)
+        self.log_q = _log_probabilities(queries, len(store.passages)) if step.correction == "log-q" else None
+
+    def collate(self, examples: list[Example]) -> Arrays:
+        """As any batch of judged queries; ``log_q`` [B, P] float32 where the step corrects for sampling."""
+        batch = super().collate(examples)
+        return batch if self.log_q is None else {**batch, "log_q": self.log_q[batch["passages"]]}
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
-        import torch
-
-        queries = encoder.query_tower.embed(batch["query_ids"], batch["query_mask"])
-        embedded = [encoder.embed(batch[f"passage_ids_{i}"], batch[f"passage_mask_{i}"]) for i in parts(batch)]
-        vectors = torch.cat(embedded)[batch["places"]]
-        return Pass({}, {"queries": queries, "vectors": vectors, **{name: batch[name] for name in ROWS}})
+        queries, vectors = self.embed(encoder, batch)
+        return Pass(
+            {}, {"queries": queries, "vectors": vectors, **{name: batch[name] for name in ROWS if name in batch}}
+        )
 
     def contrast(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
         """InfoNCE over the batch: each query's first passage against all others that are not relevant for it.
@@ -41,19 +52,45 @@ class Contrastive(Judged):
         import torch
 
         queries, vectors = (losses.wide(rows[name]) for name in ("queries", "vectors"))
-        passages, relevant = rows["passages"], rows["relevant"]
+        passages = rows["passages"]
         positive = torch.arange(len(passages), device=passages.device) * passages.shape[1]
-        ignored = (relevant[:, :, None] == passages.flatten()).any(dim=1)
+        log_q = rows["log_q"].flatten() if "log_q" in rows else None
+        ignored = left_out(passages, rows["relevant"], self.step.pool)
         with torch.autocast(queries.device.type, enabled=False):
-            loss = losses.info_nce(queries, vectors.flatten(0, 1), positive, self.step.temperature, ignored)
+            loss = losses.info_nce(queries, vectors.flatten(0, 1), positive, self.step.temperature, ignored, log_q)
         return {"contrast": loss}
 
     def weights(self, progress: float) -> dict[str, float]:
         return {"contrast": 1.0}
 
-    def operations(self, encoder: Encoder, batch: Arrays) -> float:
-        """Forward and backward of all queries and passages, padding included, and of their scores."""
-        names = ["query_ids", *(f"passage_ids_{i}" for i in parts(batch))]
-        forward = sum(operations.forward(encoder.shape, *batch[name].shape) for name in names)
-        scores = operations.product(len(batch["passages"]), encoder.dimension, batch["passages"].size)
-        return operations.TRAINING * (forward + scores)
+
+def left_out(passages: Tensor, relevant: Tensor, pool: int | None = None) -> Tensor:
+    """Which passages of a batch are no negatives of a query: others' that are relevant for it, or not of its pool.
+
+    Args:
+        passages: [B, P], the passages that each query brings, as rows of the token store.
+        relevant: [B, R], those that are relevant for each query, padded with -1.
+        pool: neighbouring queries that share their passages; all B without.
+
+    Returns:
+        [B, B * P] bool.
+    """
+    import torch
+
+    query = torch.arange(len(passages), device=passages.device)
+    owner = query.repeat_interleave(passages.shape[1])
+    answers = (relevant[:, :, None] == passages.flatten()).any(dim=1) & (query[:, None] != owner)
+    return answers if pool is None else answers | (query[:, None] // pool != owner // pool)
+
+
+def _log_probabilities(queries: list[Query], passages: int) -> np.ndarray:
+    """The logarithm of how often each passage is the one that a query brings, -inf for those that never are.
+
+    A query draws one of its positives, so each counts as the inverse of how many there are (Chang et al. 2020, section
+    3: the correcting term of sampled softmax).
+    """
+    share = np.zeros(passages)
+    for query in queries:
+        share[list(query.positives)] += 1 / len(query.positives)
+    with np.errstate(divide="ignore"):
+        return np.log(share / len(queries)).astype(np.float32)

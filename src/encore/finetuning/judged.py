@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from encore.config import FinetuneStep
 from encore.finetuning.queries import Example, Query
-from encore.modeling import texts
+from encore.modeling import operations, texts
 from encore.tokens import Sequences, TokenStore
 from encore.training.task import Arrays, Task
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from encore.modeling.encoder import Encoder
 
 PARTS = 4  # passages of a batch are sorted by length and embedded in so many parts, each padded to its own longest
 
@@ -29,15 +34,22 @@ class Judged(Task):
         return len(self.queries)
 
     def example(self, index: int, rng: np.random.Generator) -> Example:
-        """A positive and ``per_query`` negatives, both drawn; where negatives are too few, any unjudged passages."""
+        """A positive and the step's negatives, both drawn; where negatives are too few, any unjudged passages."""
         query = self.queries[index]
         positive = int(rng.choice(query.positives))
-        negatives = rng.permutation(np.array(query.negatives, dtype=np.int64))[: self.step.per_query].tolist()
-        while len(negatives) < self.step.per_query:
+        negatives = self._negatives(query, rng)
+        while len(negatives) < self.step.brought:
             passage = int(rng.integers(len(self.store.passages)))
             if passage not in query.judged:
                 negatives.append(passage)
         return Example(query, [positive, *negatives])
+
+    def _negatives(self, query: Query, rng: np.random.Generator) -> list[int]:
+        """Of a query's own negatives as many as the step brings, or all there are."""
+        own, count = np.array(query.negatives, dtype=np.int64), self.step.brought
+        if self.step.replacement and len(own):
+            return [int(negative) for negative in rng.choice(own, count)]
+        return [int(negative) for negative in rng.permutation(own)[:count]]
 
     def collate(self, examples: list[Example]) -> Arrays:
         """A batch of B queries with P passages each, all passages embedded from short to long.
@@ -56,6 +68,25 @@ class Judged(Task):
             padded = self._pad(self.store.passages, part, self.step.length)
             batch[f"passage_ids_{number}"], batch[f"passage_mask_{number}"] = padded
         return batch
+
+    def embed(self, encoder: Encoder, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """Vectors of a batch's queries [B, D] and passages [B, P, D], each query's positive first."""
+        import torch
+
+        queries = encoder.query_tower.embed(batch["query_ids"], batch["query_mask"])
+        embedded = [encoder.embed(batch[f"passage_ids_{i}"], batch[f"passage_mask_{i}"]) for i in parts(batch)]
+        return queries, torch.cat(embedded)[batch["places"]]
+
+    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+        """Forward and backward of all queries and passages, padding included, and of their scores."""
+        names = ["query_ids", *(f"passage_ids_{i}" for i in parts(batch))]
+        forward = sum(operations.forward(encoder.shape, *batch[name].shape) for name in names)
+        scores = operations.product(len(batch["passages"]), encoder.dimension, self.scored(batch))
+        return operations.TRAINING * (forward + scores)
+
+    def scored(self, batch: Arrays) -> int:
+        """How many passages each query is scored against."""
+        return int(batch["passages"].size)
 
     def _relevant(self, examples: list[Example]) -> np.ndarray:
         """[B, R]: R is the same in every batch, so that the rows of parts fit together."""

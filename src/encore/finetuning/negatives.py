@@ -1,8 +1,8 @@
 """Negatives for fine-tuning: passages that a run ranks high for a training query and that nobody judged.
 
 BM25's negatives and a model's own mined ones are made the same way, from a TREC run over the training queries: the
-first ``depth`` ranks, judged documents taken out, ``keep`` of the rest drawn (COSTA: 200, 30; BoW: 200, 128).
-TCT-ColBERT's code leaves the positives in, hence ``exclude_judged``.
+first ``depth`` ranks, judged documents taken out, ``keep`` of the rest drawn (COSTA: 200, 30; BoW: 200, 128,
+without the first rank). TCT-ColBERT's code leaves the positives in, hence ``exclude_judged``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,14 @@ class Statistics:
 
 
 def mine(
-    ranking: Ranking, judgments: Judgments, *, depth: int, keep: int, exclude_judged: bool = True, seed: int = 0
+    ranking: Ranking,
+    judgments: Judgments,
+    *,
+    depth: int,
+    keep: int,
+    exclude_judged: bool = True,
+    seed: int = 0,
+    first_rank: int = 1,
 ) -> tuple[Negatives, Statistics]:
     """Draw at most ``keep`` negatives for each ranked query.
 
@@ -43,6 +50,7 @@ def mine(
     Args:
         ranking: documents of each query, best first.
         judgments: grades of each query's judged documents.
+        depth, first_rank: the last and the best rank that negatives are drawn from.
 
     Returns:
         For each query its negatives with their rank (1 is the best), in rank order; and counts.
@@ -57,7 +65,7 @@ def mine(
             raise EncoreError(
                 f"query {query} of the run has no judgments in this split; mine from a run over the training queries"
             )
-        top = {document: rank for rank, document in enumerate(ranking[query][:depth], 1)}
+        top = {document: rank for rank, document in enumerate(ranking[query][:depth], 1) if rank >= first_rank}
         free = [document for document in top if document not in judgments[query]] if exclude_judged else list(top)
         judged += len(top) - len(free)
         drawn = smallest(free, keep, f"{seed}:{query}")

@@ -13,6 +13,8 @@ from encore.config import FinetuneStep
 from encore.errors import EncoreError
 from encore.finetuning import negatives
 from encore.finetuning.contrastive import Contrastive
+from encore.finetuning.judged import Judged
+from encore.finetuning.pairwise import Pairwise
 from encore.finetuning.projecting import project
 from encore.finetuning.queries import training_queries
 from encore.finetuning.validation import Validation, validation_pool, write_record
@@ -24,13 +26,15 @@ from encore.training.loop import train
 from encore.training.progress import write_curve
 from encore.training.record import Trained
 
+TASKS: dict[str, type[Judged]] = {"contrastive": Contrastive, "pairwise": Pairwise}  # by loss
+
 
 def finetune(
     spec: dict[str, Any],
     tokens: Path,
     collection: Path,
     weights: Path,
-    mined: Path,
+    mined: Path | None,
     output: Path,
     state: Path,
     checkpoint_seconds: float = 120.0,
@@ -42,7 +46,7 @@ def finetune(
 
     Args:
         spec: ``step`` (a fine-tuning step), ``seed``, ``numerics``.
-        mined: the folder of negatives.
+        mined: the folder of negatives; None where the step takes none.
         state: the folder of checkpoints of this training.
         checkpoint_seconds: between two checkpoints.
 
@@ -54,7 +58,7 @@ def finetune(
     store, judged = TokenStore.open(tokens), Collection(collection)
     encoder, heads = vectors.load(weights, store), folder.load_heads(weights)
     project(encoder, step.projector, heads, spec["seed"])
-    task = Contrastive(step, training_queries(step, judged, store, negatives.read(mined)), store)
+    task = TASKS[step.loss](step, training_queries(step, judged, store, negatives.read(mined) if mined else {}), store)
     print(f"{len(task)} training queries", flush=True)
     validate = Validation(step, validation_pool(step, judged, store), store) if step.validate_every else None
     done = train(

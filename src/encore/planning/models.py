@@ -6,6 +6,7 @@ from typing import Any
 from encore import objectives
 from encore.catalogue import Catalogue
 from encore.config import Backbone, FinetuneStep, PretrainStep, RunConfig, Step
+from encore.errors import EncoreError
 from encore.lineage import Lineage
 from encore.planning.artifact import Artifact, Topics, names, required
 from encore.planning.texts import Texts
@@ -17,6 +18,7 @@ class Models(Texts):
     def __init__(self, config: RunConfig, catalogue: Catalogue, impl: Callable[[str], int]) -> None:
         super().__init__(config, catalogue, impl)
         self._models: dict[tuple[str, int], Artifact] = {}
+        self._begun: set[tuple[str, int]] = set()
 
     def run(self, system: str, seed: int | None, dataset: str, topics: Topics) -> Artifact:
         """A system's run, which negatives are drawn from; see ``runs.py``."""
@@ -27,18 +29,36 @@ class Models(Texts):
         return self.catalogue.backbones[lineage.backbone]
 
     def model(self, lineage: Lineage, seed: int) -> Artifact:
-        """The model that a lineage ends with, under one seed."""
+        """The model that a lineage ends with, under one seed.
+
+        Raises:
+            EncoreError: it would be made from itself.
+        """
         key = (str(lineage), seed)
+        if key in self._begun:
+            raise EncoreError(f"{lineage} waits for a model that is made from it; name another lineage in its steps")
         if key not in self._models:
-            self._models[key] = self._step_model(lineage, seed) if lineage.steps else self._start_model(lineage, seed)
+            self._begun.add(key)
+            try:
+                made = self._step_model(lineage, seed) if lineage.steps else self._start_model(lineage, seed)
+            finally:
+                self._begun.remove(key)
+            self._models[key] = made
         return self._models[key]
 
-    def negatives(self, parent: Lineage, step: FinetuneStep, seed: int) -> Artifact:
-        """Negatives for a fine-tuning step, from BM25 or from its parent's own run over the training queries."""
+    def negatives(self, parent: Lineage, step: FinetuneStep, seed: int) -> Artifact | None:
+        """Negatives for a fine-tuning step, none where its batches are enough."""
+        if step.negatives == "none":
+            return None
+        return self.drawn("bm25" if step.negatives == "bm25" else step.mined_by or str(parent), step, seed)
+
+    def drawn(self, system: str, step: FinetuneStep, seed: int) -> Artifact:
+        """Negatives by a step's recipe from a system's run over the training queries."""
         topics = Topics("train", step.depth, step.queries, step.sample)
-        run = self.run("bm25" if step.negatives == "bm25" else str(parent), seed, step.collection, topics)
+        run = self.run(system, seed, step.collection, topics)
         inputs = {"run": run, "collection": self.collection(step.collection)}
         recipe = {"depth": step.depth, "keep": step.keep, "exclude_judged": step.exclude_judged, "seed": seed}
+        recipe |= {"first_rank": step.first_rank} if step.first_rank > 1 else {}
         spec = {"impl": self.impl("negatives"), "split": topics.split, **recipe, **names(inputs)}
         return self.make(
             "negatives", f"negatives/{run.owner}/{self.dataset_name(step.collection)}.{topics}", spec, inputs
@@ -67,8 +87,10 @@ class Models(Texts):
             inputs |= self._prepared(step, inputs)
         if isinstance(step, FinetuneStep):
             inputs["collection"] = self.collection(step.collection)
-            inputs["negatives"] = self.negatives(lineage.parent, step, seed)
-        fields = step.model_dump(mode="json", exclude_defaults=True)
+            negatives = self.negatives(lineage.parent, step, seed)
+            inputs |= {"negatives": negatives} if negatives else {}
+        # Whose run negatives come from is in their folder's name already, whatever the lineage is called here.
+        fields = step.model_dump(mode="json", exclude_defaults=True, exclude={"mined_by"})
         spec = {"impl": impl, "step": fields, **self.chance(seed), **names(inputs)}
         return self.make(stage, _folder(lineage, seed), spec, inputs)
 

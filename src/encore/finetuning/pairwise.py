@@ -1,0 +1,37 @@
+"""Fine-tuning on judged queries, each positive against each negative that its own query brings (CPDAE, section 4.1.3).
+
+No passage of another query takes part. The papers' text calls its loss pairwise; the released code of the same
+authors' COSTA is list-wise over the batch (``contrastive.py``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from encore import losses
+from encore.finetuning.judged import Judged
+from encore.training.task import Arrays, Pass
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from encore.modeling.encoder import Encoder
+
+
+class Pairwise(Judged):
+    """Each query with the passages that it brings itself."""
+
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+        """Scores are computed in fp32 at least, whatever the encoder ran in."""
+        import torch
+
+        queries, vectors = map(losses.wide, self.embed(encoder, batch))
+        with torch.autocast(queries.device.type, enabled=False):
+            scores = (vectors @ queries[:, :, None]).squeeze(-1) / self.step.temperature
+            return Pass({"pairs": losses.pairwise(scores[:, 0], scores[:, 1:])}, {})
+
+    def weights(self, progress: float) -> dict[str, float]:
+        return {"pairs": 1.0}
+
+    def scored(self, batch: Arrays) -> int:
+        return int(batch["passages"].shape[1])
