@@ -8,6 +8,7 @@ uint16, little-endian), where each text begins (``<name>.offsets.npy``) and, whe
 from __future__ import annotations
 
 import shutil
+from array import array
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
@@ -83,7 +84,7 @@ class TokenStore:
 
     @cached_property
     def passages(self) -> Sequences:
-        """One a corpus row: its title, if it has one, and its text."""
+        """One a corpus row: its text, as ``collections/form.py`` has it, or a pair of texts with [SEP] between them."""
         return Sequences(self.folder, "passages")
 
     @cached_property
@@ -131,41 +132,56 @@ def write_store(collection: Collection, tokenizer_folder: Path, folder: Path) ->
     (folder / "tokenizer").mkdir(parents=True, exist_ok=True)
     for name in vocabulary.FILES:
         shutil.copyfile(tokenizer_folder / name, folder / "tokenizer" / name)
-    corpus = ((row["_id"], f"{row.get('title') or ''} {row['text']}".strip()) for row in collection.corpus())
+    between = vocabulary.special_tokens(tokenizer, folder / "tokenizer").sep
+    queries = ((name, (text,)) for name, text in collection.queries().items())
     counts = {
-        "tokens_in_passages": _write_named(folder, "passages", corpus, tokenizer),
-        "tokens_in_queries": _write_named(folder, "queries", collection.queries().items(), tokenizer),
-        "tokens_in_sentences": _write(folder, "sentences", _sentences(collection), tokenizer),
-        "tokens_in_titles": _write(folder, "titles", (row["title"] for row in articles(collection)), tokenizer),
+        "tokens_in_passages": _write_named(folder, "passages", collection.texts(), tokenizer, between),
+        "tokens_in_queries": _write_named(folder, "queries", queries, tokenizer, between),
+        "tokens_in_sentences": _write(
+            folder, "sentences", _encoded(((text,) for text in _sentences(collection)), tokenizer)
+        ),
+        "tokens_in_titles": _write(
+            folder, "titles", _encoded(((row["title"],) for row in articles(collection)), tokenizer)
+        ),
     }
     return counts | _write_structure(folder, collection)
 
 
-def _write_named(folder: Path, name: str, texts: Iterable[tuple[str, str]], tokenizer: Tokenizer) -> int:
-    """Write the tokens of (id, text) pairs, and the ids."""
+def _write_named(
+    folder: Path, name: str, texts: Iterable[tuple[str, tuple[str, ...]]], tokenizer: Tokenizer, between: int
+) -> int:
+    """Write the tokens of texts with ids, and the ids; ``between`` stands between the texts of a pair."""
     names: list[str] = []
 
-    def remembered() -> Iterator[str]:
+    def remembered() -> Iterator[tuple[str, ...]]:
         for own, text in texts:
             names.append(own)
             yield text
 
-    tokens = _write(folder, name, remembered(), tokenizer)
+    tokens = _write(folder, name, _encoded(remembered(), tokenizer, between))
     write_text(folder / f"{name}.names.txt", "".join(f"{own}\n" for own in names))
     return tokens
 
 
-def _write(folder: Path, name: str, texts: Iterable[str], tokenizer: Tokenizer) -> int:
-    """Write the tokens of texts and return how many they are."""
-    lengths: list[np.ndarray] = [np.zeros(1, dtype=np.int64)]
+def _encoded(texts: Iterable[tuple[str, ...]], tokenizer: Tokenizer, between: int = 0) -> Iterator[list[int]]:
+    """The ids of each text; those of a pair with ``between`` between them."""
     texts = iter(texts)
+    while part := list(islice(texts, TOGETHER)):
+        segments = [segment for text in part for segment in text]
+        rows = iter(tokenizer.encode_batch_fast(segments, add_special_tokens=False))
+        for text in part:
+            first, *others = (next(rows).ids for _ in text)
+            yield [*first, *(number for ids in others for number in (between, *ids))]
+
+
+def _write(folder: Path, name: str, rows: Iterable[list[int]]) -> int:
+    """Write the tokens of texts and return how many they are."""
+    lengths = array("q", [0])
     with replacing(folder / f"{name}.ids.bin") as temporary, temporary.open("wb") as file:
-        while part := list(islice(texts, TOGETHER)):
-            rows = [encoding.ids for encoding in tokenizer.encode_batch_fast(part, add_special_tokens=False)]
-            lengths.append(np.fromiter(map(len, rows), dtype=np.int64, count=len(rows)))
-            for row in rows:
-                file.write(np.array(row, dtype=TYPE).tobytes())
-    offsets = np.concatenate(lengths).cumsum()
+        for row in rows:
+            lengths.append(len(row))
+            file.write(np.array(row, dtype=TYPE).tobytes())
+    offsets = np.frombuffer(lengths, dtype=np.int64).cumsum()
     write_array(folder / f"{name}.offsets.npy", offsets)
     return int(offsets[-1])
 

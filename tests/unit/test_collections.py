@@ -136,5 +136,7 @@ def test_importing_collections_is_light():
 
 
 def test_unknown_kind(tmp_path):
-    with pytest.raises(EncoreError, match="unknown kind of collection 'squad'; choose one of pydocs, beir"):
+    with pytest.raises(
+        EncoreError, match="unknown kind of collection 'squad'; choose one of pydocs, pydocs-documents, beir"
+    ):
         collections.build("squad", {}, tmp_path)

@@ -5,6 +5,7 @@ rule collection:
     """Bring a dataset into the common form: corpus, queries, judgments, articles."""
     input:
         source=ancient(source_of("results/collections/{collection}")),
+        collection=made_from("results/collections/{collection}", "collection"),
     output:
         manifest="results/collections/{collection}/manifest.json",
     log:
@@ -23,6 +24,7 @@ rule collection:
         "python workflow/scripts/collection.py"
         " --spec {params.spec:q}"
         " --source {input.source:q}"
+        " --collection {input.collection:q}"
         " --processes {threads}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

@@ -14,14 +14,23 @@ def main() -> None:
         "--spec", type=json_object, required=True, help="what the collection's fields resolve to, as JSON"
     )
     parser.add_argument("--source", type=Path, nargs="?", help="kind beir: the folder that its files lie in")
+    parser.add_argument("--collection", type=artifact, nargs="?", help="kinds made of another one: that one")
     parser.add_argument("--output", type=artifact, required=True)
     parser.add_argument("--processes", type=int, default=1, help="kind pydocs: readers of source files")
     arguments = parser.parse_args()
 
     spec = arguments.spec
     kind = spec.get("kind")
-    with record(arguments.output, stage=f"collection.{kind}", spec=spec, inputs=[]) as facts:
-        counts = collections.build(kind, spec, arguments.output, source=arguments.source, processes=arguments.processes)
+    inputs = [arguments.collection] if arguments.collection else []
+    with record(arguments.output, stage=f"collection.{kind}", spec=spec, inputs=inputs) as facts:
+        counts = collections.build(
+            kind,
+            spec,
+            arguments.output,
+            source=arguments.source,
+            base=arguments.collection,
+            processes=arguments.processes,
+        )
         facts["results"] = counts
     for name, count in counts.items():
         print(f"{name}: {count}")

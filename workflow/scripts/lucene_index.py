@@ -1,4 +1,4 @@
-"""Index a collection's passages, title and text together, for BM25."""
+"""Index a collection's passages for BM25: all that a model reads of each, as one text."""
 
 import argparse
 import time
@@ -18,9 +18,8 @@ def main() -> None:
     args = parser.parse_args()
     started = time.time()
     with record(args.output, stage="lucene_index", spec=args.spec, inputs=[args.collection]) as facts:
-        rows = Collection(args.collection).corpus()
-        passages = ((row["_id"], f"{row['title']} {row['text']}".strip()) for row in rows)
-        count = build_index(passages, args.output, args.memory_mb)
+        texts = Collection(args.collection).texts()
+        count = build_index(((name, " ".join(text)) for name, text in texts), args.output, args.memory_mb)
         facts["results"] = {"passages": count}
     print(f"lucene_index: {count} passages in {time.time() - started:.1f} s")
 

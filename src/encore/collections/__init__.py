@@ -1,25 +1,43 @@
 """Where texts and judgments come from: every kind of source is brought into one common form (``common.py``)."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from encore.collections import beir, pydocs
+from encore.collections import beir, documents, pydocs
 from encore.collections.beir import BeirFields
+from encore.collections.common import Collection
+from encore.collections.documents import DocumentsFields
 from encore.collections.fields import CollectionFields, Split
 from encore.collections.pydocs import PydocsFields
 from encore.errors import EncoreError
 
 __all__ = ["KINDS", "CollectionFields", "Split", "build"]
 
-KINDS: dict[str, type[CollectionFields]] = {"pydocs": PydocsFields, "beir": BeirFields}
+KINDS: dict[str, type[CollectionFields]] = {
+    "pydocs": PydocsFields,
+    "pydocs-documents": DocumentsFields,
+    "beir": BeirFields,
+}
+# How a collection that is made of another one is built: (spec, folder, the other one).
+DERIVED: dict[str, Callable[[dict[str, Any], Path, Collection], dict[str, Any]]] = {
+    "pydocs-documents": documents.build,
+}
 
 
 def build(
-    kind: str, spec: dict[str, Any], folder: Path, *, source: Path | None = None, processes: int = 1
+    kind: str,
+    spec: dict[str, Any],
+    folder: Path,
+    *,
+    source: Path | None = None,
+    base: Path | None = None,
+    processes: int = 1,
 ) -> dict[str, Any]:
     """Write the collection that ``spec`` (what ``CollectionFields.resolve`` gave) describes; returns its counts.
 
-    ``source`` is the folder that a kind with files of its own is read from.
+    ``source`` is the folder that a kind with files of its own is read from, ``base`` the collection that a kind is made
+    of which has no texts of its own.
 
     Raises:
         EncoreError: the kind is unknown, or its source is missing, damaged or not what ``spec`` was made from.
@@ -28,6 +46,10 @@ def build(
         return pydocs.build(spec, folder, processes)
     if kind == "beir" and source is not None:
         return beir.build(spec, folder, source)
+    if kind in DERIVED and base is not None:
+        return DERIVED[kind](spec, folder, Collection(base))
+    if kind in DERIVED:
+        raise EncoreError(f"a collection of kind {kind} needs --collection, the one that it is made of")
     if kind == "beir":
         raise EncoreError("a collection of kind beir needs --source, the folder that holds its files")
     raise EncoreError(f"unknown kind of collection {kind!r}; choose one of {', '.join(KINDS)}")

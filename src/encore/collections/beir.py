@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from encore.collections.common import QRELS_HEADER, Judgment, Located, Row, smallest, write_collection
-from encore.collections.fields import CollectionFields
+from encore.collections.form import Form, FormFields
 from encore.config import Positive
 from encore.errors import EncoreError
 from encore.storage import sha256
@@ -24,7 +24,7 @@ HASHED_WHOLE = 64 * 2**20
 _SAMPLED = 2**20
 
 
-class BeirFields(CollectionFields):
+class BeirFields(FormFields):
     """An entry of the catalogue with ``kind: beir``."""
 
     kind: Literal["beir"]
@@ -68,6 +68,7 @@ class BeirFields(CollectionFields):
             "held_out": holding if held_out else None,
             "empty_documents": self.empty_documents,
             "content": _digests(_paths(Path(self.path), files)),
+            **self.form.to_spec(),
         }
 
 
@@ -85,14 +86,15 @@ def build(spec: dict[str, Any], folder: Path, source: Path) -> dict[str, Any]:
     if spec["held_out"]:
         qrels |= _held_out(qrels, **spec["held_out"])
     empty: set[str] = set()
-    corpus = (
-        _without_empty(_rows(paths["corpus"]), empty) if spec["empty_documents"] == "drop" else _rows(paths["corpus"])
-    )
+    form = Form.of_spec(spec)
+    rows = _rows(paths["corpus"], tuple(sorted(form.fields - {"title", "text"})))
+    corpus = _without_empty(rows, empty) if spec["empty_documents"] == "drop" else rows
     return write_collection(
         folder,
         Located(paths["corpus"], corpus),
         Located(paths["queries"], _rows(paths["queries"])),
         {split: (each for each in judgments if each.document not in empty) for split, judgments in qrels.items()},
+        form=form,
     )
 
 
@@ -147,20 +149,24 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise EncoreError(f"{path}, after line {number}: cannot be read ({error}); replace the file") from error
 
 
-def _rows(path: Path) -> Iterator[tuple[int, Row]]:
-    """Documents or queries: ``_id``, ``text``, a ``title`` where there is one, and a query's ``metadata.cluster``."""
+def _rows(path: Path, others: tuple[str, ...] = ()) -> Iterator[tuple[int, Row]]:
+    """Documents or queries: ``_id``, ``text``, a ``title`` where there is one, and a query's ``metadata.cluster``.
+
+    ``others`` are further fields that a document's text is made of.
+    """
+    texts = ("_id", "title", "text", *others)
     for number, line in _lines(path):
         try:
             row = json.loads(line)
         except ValueError as error:
             raise EncoreError(f"{path}, line {number}: not JSON ({error}); mend or remove the line") from error
-        if not isinstance(row, dict) or not all(isinstance(row.get(key, ""), str) for key in ("_id", "title", "text")):
+        if not isinstance(row, dict) or not all(isinstance(row.get(key, ""), str) for key in texts):
             raise EncoreError(
                 f'{path}, line {number}: needs an object with "_id" and "text" as strings; put ids in quotes'
             )
         if "_id" not in row or "text" not in row:
             raise EncoreError(f'{path}, line {number}: "_id" or "text" is missing; add it')
-        yield number, _common(row)
+        yield number, {**_common(row), **{name: row.get(name, "") for name in others}}
 
 
 def _common(row: Row) -> Row:

@@ -2,7 +2,8 @@
 
 The folder has BEIR's layout (``corpus.jsonl.gz``, ``queries.jsonl.gz``, ``qrels/<split>.tsv``) and beside it
 ``articles.jsonl.gz``: ``{"_id", "title", "sections": [{"title", "sentences"}], "links": [{"section", "to", "anchor",
-"origin"}]}``, where section ``section`` of the article links to section ``anchor`` of article ``to``.
+"origin"}]}``, where section ``section`` of the article links to section ``anchor`` of article ``to``. Where a
+document's text is not its title and text, ``form.json`` says which fields it is (``form.py``).
 """
 
 import hashlib
@@ -10,6 +11,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from encore.collections.fields import draw_of, role_of
+from encore.collections.form import Form
 from encore.errors import EncoreError
 from encore.storage import open_text, open_text_writer, read_jsonl, write_json, write_jsonl
 
@@ -53,6 +56,11 @@ class Collection:
     def corpus(self) -> Iterator[dict[str, str]]:
         """Rows ``{"_id", "title", "text"}`` in file order, which is the order of every array made from them."""
         return read_jsonl(self.folder / "corpus.jsonl.gz")
+
+    def texts(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Each document's id and what is read of it, in file order: one text, or a pair."""
+        form = Form.read(self.folder)
+        return ((row["_id"], form.texts(row)) for row in self.corpus())
 
     def queries(self) -> dict[str, str]:
         """Text by query id, in file order."""
@@ -119,6 +127,7 @@ def write_collection(
     qrels: Mapping[str, Iterable[Judgment]],
     articles: Iterable[Row] = (),
     statistics: Mapping[str, Any] | None = None,
+    form: Form = Form(),  # noqa: B008  # frozen
 ) -> dict[str, Any]:
     """Write a collection in the common form and return its counts (also in ``statistics.json``).
 
@@ -127,11 +136,12 @@ def write_collection(
 
     Raises:
         EncoreError: an id is repeated, empty or holds white space, a row has no text, judgments contradict each other
-            or name a query or document that does not exist, a query of train stands in another split as well, or
-            there are no documents at all.
+            or name a query or document that does not exist, a query that trains stands in a split that it is tested
+            with, or there are no documents at all.
     """
     documents: set[str] = set()
     known: set[str] = set()
+    form.write(folder)
     write_jsonl(folder / "corpus.jsonl.gz", _checked(corpus, documents, "corpus"))
     write_jsonl(folder / "queries.jsonl.gz", _checked(queries, known, "queries"))
     if not documents:
@@ -188,14 +198,20 @@ def _judged(
 
 
 def _refuse_shared(asked: Mapping[str, Iterable[str]]) -> None:
-    """No query that trains may stand in another split, or what it says would be no news there."""
-    training = set(asked.get("train", ()))
+    """No query that trains may stand in another split of its draw, or what it says would be no news there.
+
+    Nothing stands in two roles of one draw: ``train-1`` goes with ``valid-1`` and ``test-1`` and has nothing to do with
+    ``test-80``, whose model is another one. Splits without a draw go with all (``draw_of``).
+    """
+    training = {draw_of(split): set(queries) for split, queries in asked.items() if role_of(split) == "train"}
     for split, queries in asked.items():
-        if split != "train" and (shared := training.intersection(queries)):
-            raise EncoreError(
-                f"{len(shared)} queries of split {split!r} also train, such as {min(shared)!r}; "
-                "remove them from one of the two"
-            )
+        for draw, trained in training.items():
+            together = draw in (None, draw_of(split)) or draw_of(split) is None
+            if role_of(split) != "train" and together and (shared := trained.intersection(queries)):
+                raise EncoreError(
+                    f"{len(shared)} queries of split {split!r} also train, such as {min(shared)!r}; "
+                    "remove them from one of the two"
+                )
 
 
 def _write_qrels(path: Path, judged: dict[str, dict[str, int]]) -> None:

@@ -9,6 +9,20 @@ from encore.config import Strict
 Role = Literal["train", "valid", "test", "graded"]
 
 
+def role_of(split: str) -> str:
+    """``train-80-s1`` -> ``train``: what a split is used for, when its name says so."""
+    return split.partition("-")[0]
+
+
+def draw_of(split: str) -> str | None:
+    """``train-80-s1`` -> ``80-s1``: which of several ways to part the queries a split belongs to; None with one way.
+
+    A second measure's judgments of the same queries are named behind a full stop, ``test-80.sentence``.
+    """
+    name, dash, draw = split.partition(".")[0].partition("-")
+    return draw if dash and name in ("train", "valid", "test", "graded") else None
+
+
 class Split(Strict):
     """One set of judgments, and what is measured on it."""
 
@@ -30,9 +44,10 @@ class CollectionFields(Strict):
     @model_validator(mode="after")
     def _call_what_training_uses_by_its_role(self) -> "CollectionFields":
         for name, split in self.splits.items():
-            if split.role in ("train", "valid") and name != split.role:
+            if split.role in ("train", "valid") and role_of(name) != split.role:
                 raise ValueError(
-                    f"the split {name!r} must be called by its role, {split.role!r}; its `file` may be any"
+                    f"the split {name!r} must be called by its role, {split.role!r}, with a draw behind a dash where "
+                    "there are several; its `file` may be any"
                 )
         return self
 

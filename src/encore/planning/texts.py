@@ -27,9 +27,19 @@ class Texts(Resolution):
         name, fields = self.dataset_name(dataset), self.dataset(dataset)
         if name not in self._collections:
             stage = f"collection.{fields.kind}"
-            spec = {"impl": self.impl(stage), **fields.resolve()}
-            self._collections[name] = self.make(stage, f"collections/{name}", spec, {}, getattr(fields, "path", None))
+            inputs = self._made_of(name, getattr(fields, "of", None))
+            spec = {"impl": self.impl(stage), **fields.resolve(), **names(inputs)}
+            source = getattr(fields, "path", None)
+            self._collections[name] = self.make(stage, f"collections/{name}", spec, inputs, source)
         return self._collections[name]
+
+    def _made_of(self, name: str, base: str | None) -> dict[str, Artifact]:
+        """The collection that another one is made of, if any."""
+        if base is None:
+            return {}
+        if getattr(self.dataset(base), "of", None) is not None:
+            raise EncoreError(f"dataset {name!r}: {base!r} is itself made of another one; name that under `of`")
+        return {"collection": self.collection(base)}
 
     def tokenizer(self, backbone: Backbone) -> Artifact:
         """The vocabulary that a backbone reads: a checkpoint's own, or one trained on its texts."""
