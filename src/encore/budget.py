@@ -3,6 +3,7 @@
 Every objective gets one pre-training budget, and the control spends the dearest objective's on more fine-tuning.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from encore.plan import Plan
@@ -64,13 +65,22 @@ def show(rows: list[Spent]) -> str:
 
 
 def _models(scores: Artifact) -> list[Artifact]:
-    """The chain of models behind scores, through the weights that each went on from."""
-    model = scores.inputs["run"].inputs["model"]
-    chain = [model]
-    while "weights" in model.inputs:
-        model = model.inputs["weights"]
-        chain.append(model)
+    """The chains of models behind scores, through the weights that each went on from; each model once."""
+    chain = list(_last_models(scores.inputs["run"]))
+    for model in chain:
+        if "weights" in model.inputs and model.inputs["weights"] not in chain:
+            chain.append(model.inputs["weights"])
     return chain
+
+
+def _last_models(run: Artifact) -> Iterator[Artifact]:
+    """The models that a run was made with: its own, or those of the runs that it is made of."""
+    if "model" in run.inputs:
+        yield run.inputs["model"]
+        return
+    for part in run.inputs.values():
+        if part.folder.startswith("results/runs/"):
+            yield from _last_models(part)
 
 
 def _sum(models: list[Artifact], stage: str) -> float:

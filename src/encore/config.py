@@ -222,6 +222,7 @@ class Scale(Strict):
     pretrain: dict[str, Any] = Field({}, description="fields of every pre-training step")
     finetune: dict[str, Any] = Field({}, description="fields of every fine-tuning step")
     steps: dict[str, dict[str, Any]] = Field({}, description="fields of one step, after those of its kind")
+    systems: dict[str, dict[str, Any]] = Field({}, description="fields of one system")
 
 
 class Execution(Strict):

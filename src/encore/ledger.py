@@ -17,7 +17,7 @@ import yaml
 from pydantic import BaseModel, Field
 
 from encore.catalogue import Catalogue, checked, nearest
-from encore.config import PretrainStep, Step, Strict
+from encore.config import PretrainStep, Step, Strict, System
 from encore.errors import EncoreError
 
 PLACE = "config/papers/<paper>/ledger.yaml"
@@ -89,7 +89,7 @@ def values(catalogue: Catalogue) -> dict[str, Any]:
 
 
 def needed(catalogue: Catalogue) -> Iterator[str]:
-    """Every place that must have a source: what a paper's steps say, their recipe, and their objectives' defaults."""
+    """Every place that must have a source: what a paper's steps and systems say, recipes, and objectives' defaults."""
     objectives: dict[str, type[PretrainStep]] = {}
     for name, written in catalogue.steps.items():
         if str(written.get("source", "")).startswith(OURS):
@@ -104,6 +104,9 @@ def needed(catalogue: Catalogue) -> Iterator[str]:
     for name, fields in objectives.items():
         own = _defaults(fields).keys() - PretrainStep.model_fields.keys()
         yield from (f"objectives.{name}.{key}" for key in sorted(own))
+    for name, system in catalogue.systems.items():
+        if not system.source.startswith(OURS):
+            yield from (f"systems.{name}.{key}" for key in sorted(_written_values(system)))
 
 
 def sources(entries: list[Entry], known: set[str]) -> dict[str, Entry]:
@@ -169,11 +172,12 @@ def _entry(value: Any, path: Path) -> Entry:
 
 def _unsaid(name: str, value: Any) -> str:
     kind, owner, field = name.split(".", 2)
-    what = f"step {owner!r} in config/steps.yaml" if kind == "steps" else f"objective {owner!r}"
-    mend = f"add an entry `field: {name}` with its source to {PLACE}"
-    own = (
-        f", or begin the `source:` of {'it' if kind == 'steps' else 'its steps'} with `{OURS};` where it is no paper's"
+    what = {"steps": f"step {owner!r} in config/steps.yaml", "systems": f"system {owner!r} in config/systems.yaml"}.get(
+        kind, f"objective {owner!r}"
     )
+    mend = f"add an entry `field: {name}` with its source to {PLACE}"
+    entries = "its steps" if kind == "objectives" else "it"
+    own = f", or begin the `source:` of {entries} with `{OURS};` where it is no paper's"
     return f"{what}: no ledger says where {field}={_short(value)} comes from; {mend}{own}"
 
 
@@ -194,7 +198,14 @@ def _defaults(fields: type[Step]) -> dict[str, Any]:
     }
 
 
+def _written_values(system: System) -> set[str]:
+    """The fields of a system that are neither left at their default nor names."""
+    return {key for key in system.model_fields_set if not isinstance(getattr(system, key), str)}
+
+
 def _plain(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return value.model_dump(by_alias=True)
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 

@@ -44,6 +44,10 @@ class Plan(Runs):
         last = _alternatives(name for name, step in self.catalogue.steps.items() if step["kind"] == kind)
         return rf"[a-z0-9_.=~+-]*\+{last}(?:~[a-z0-9_.=~-]*)?-s\d+-[0-9a-f]{{8}}"
 
+    def lineages(self) -> str:
+        """A regular expression of the folders of models and of what they answer: of no system's."""
+        return rf"{_alternatives(self.catalogue.backbones)}(?:\+[a-z0-9_.=~+-]+)?-s\d+-[0-9a-f]{{8}}"
+
     def systems(self, kind: str) -> str:
         """A regular expression of the folders of systems that are no lineages, of a kind."""
         names = _alternatives(name for name, system in self.catalogue.systems.items() if system.kind == kind)

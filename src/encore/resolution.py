@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from encore import lineage as naming
-from encore.catalogue import Catalogue, explained, nearest
+from encore.catalogue import Catalogue, checked, explained, nearest
 from encore.config import RunConfig, Step, System
 from encore.errors import EncoreError
 from encore.lineage import Lineage, StepName
@@ -92,10 +92,13 @@ class Resolution:
         return step.length, step.query_length
 
     def system(self, name: str) -> System:
-        """An entry of systems.yaml."""
+        """An entry of systems.yaml, as the scale has it."""
         if name not in self.catalogue.systems:
             raise EncoreError(f"system {name!r} is not in systems.yaml{nearest(name, self.catalogue.systems)}")
-        return self.catalogue.systems[name]
+        entry, scaled = self.catalogue.systems[name], self.config.scale.systems.get(name, {})
+        if not scaled:
+            return entry
+        return checked(type(entry), {**entry.model_dump(by_alias=True), **scaled}, f"scale.systems: {name}")
 
     def _scaled(self, name: str) -> dict[str, Any]:
         if name not in self.catalogue.steps:
@@ -108,6 +111,7 @@ class Resolution:
         scale = self.config.scale
         named: list[tuple[str, Iterable[str], Collection[str]]] = [
             ("steps", scale.steps, self.catalogue.steps),
+            ("systems", scale.systems, self.catalogue.systems),
             ("backbones", [*scale.backbones, *scale.backbones.values()], self.catalogue.backbones),
             ("datasets", scale.datasets, self._mentioned()),
             ("datasets", scale.datasets.values(), self._datasets),
@@ -118,6 +122,8 @@ class Resolution:
                     raise EncoreError(f"scale.{section}: unknown name {name!r}{nearest(name, known)}")
         for name, step in self.catalogue.steps.items():
             explained(self.catalogue.read_step, self._scaled(name), f"scale of {step['kind']} step {name!r}")
+        for name in scale.systems:
+            self.system(name)
 
     def _mentioned(self) -> set[str]:
         """Every dataset that something of the catalogue names: what a scale can have another one stand for."""

@@ -6,10 +6,10 @@ kind's run is planned is in ``planning/``.
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from encore.catalogue import nearest
-from encore.config import Share, System
+from encore.config import Positive, Share, Strict, System
 from encore.errors import EncoreError
 
 
@@ -21,7 +21,46 @@ class Bm25(System):
     b: Share = 0.4
 
 
-KINDS: dict[str, type[System]] = {"bm25": Bm25}
+class Grid(Strict):
+    """Equally spaced values, both ends included."""
+
+    first: float = Field(alias="from", ge=0)
+    last: float = Field(alias="to", ge=0)
+    step: float = Field(gt=0)
+
+    @model_validator(mode="after")
+    def _hold_a_value(self) -> "Grid":
+        if self.last < self.first:
+            raise ValueError("`to` must not be below `from`")
+        return self
+
+    def values(self) -> list[float]:
+        """From ``first`` on, without the dust of repeated addition."""
+        count = int((self.last - self.first) / self.step + 1e-6) + 1
+        return [round(self.first + place * self.step, 10) for place in range(count)]
+
+
+class Fusion(System):
+    """The sparse scores, weighted, plus the dense ones (TCT-ColBERT, eq. 7)."""
+
+    kind: Literal["fusion"]
+    sparse: str = Field(description="the system whose scores are weighted")
+    dense: str = Field(description="the system or lineage whose scores are added as they are")
+    depth: Positive = Field(1000, description="ranks of each list that are fused")
+    weights: Grid = Field(description="the weights that are tried")
+    queries: Positive | None = Field(6000, description="size of the sample of queries that chooses; all without")
+    sample: int = Field(0, ge=0, description="which sample of that size")
+    measure: str = Field("RR@10", description="what the best weight is best at, by its printed name in datasets.yaml")
+    tuned_on: Literal["train", "held-out"] = Field(
+        "train", description="the role whose queries choose: train, as the paper, or valid; the other is reported"
+    )
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return (self.sparse, self.dense)
+
+
+KINDS: dict[str, type[System]] = {"bm25": Bm25, "fusion": Fusion}
 
 
 def read(fields: dict[str, Any]) -> System:

@@ -139,3 +139,12 @@ def margin_mse(student: Array, teacher: Array) -> float:
     for given, wanted in zip(student, teacher, strict=True):
         found += [((given[0] - given[j]) - (wanted[0] - wanted[j])) ** 2 for j in range(1, len(given))]
     return float(sum(found) / len(found))
+
+
+def fused_scores(sparse: dict[str, float], dense: dict[str, float], weight: float) -> dict[str, float]:
+    scores = {}
+    for document in sorted(set(sparse).union(dense)):
+        first = sparse[document] if document in sparse else min(sparse.values())
+        second = dense[document] if document in dense else min(dense.values())
+        scores[document] = float(np.float64(weight) * np.float64(first) + np.float64(second))
+    return scores

@@ -66,3 +66,66 @@ rule search:
         " --indexes {input.shards:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
+
+
+rule tune_fusion:
+    """Choose the weight of the sparse scores in a fusion, on queries that no table reports."""
+    input:
+        collection=made_from("results/fusions/{fusion}/{topics}", "collection"),
+        sparse_train=made_from("results/fusions/{fusion}/{topics}", "sparse_train"),
+        dense_train=made_from("results/fusions/{fusion}/{topics}", "dense_train"),
+        sparse_held_out=made_from("results/fusions/{fusion}/{topics}", "sparse_held_out"),
+        dense_held_out=made_from("results/fusions/{fusion}/{topics}", "dense_held_out"),
+    output:
+        manifest="results/fusions/{fusion}/{topics}/manifest.json",
+    log:
+        "results/logs/tune_fusion/{fusion}/{topics}.log",
+    benchmark:
+        "results/benchmarks/tune_fusion/{fusion}/{topics}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=escalate(4_000),
+        runtime=escalate(60),
+    params:
+        spec=spec_of("results/fusions/{fusion}/{topics}"),
+    shell:
+        "python workflow/scripts/tune_fusion.py"
+        " --spec {params.spec:q}"
+        " --collection {input.collection:q}"
+        " --train {input.sparse_train:q} {input.dense_train:q}"
+        " --held-out {input.sparse_held_out:q} {input.dense_held_out:q}"
+        " --output {output.manifest:q}"
+        " > {log:q} 2>&1"
+
+
+rule fuse:
+    """Rank passages by the weighted sparse score plus the dense one."""
+    input:
+        sparse=made_from("results/runs/{fusion}/{topics}", "sparse"),
+        dense=made_from("results/runs/{fusion}/{topics}", "dense"),
+        weight=made_from("results/runs/{fusion}/{topics}", "weight"),
+    output:
+        run="results/runs/{fusion}/{topics}/run.trec.gz",
+        manifest="results/runs/{fusion}/{topics}/manifest.json",
+    log:
+        "results/logs/fuse/{fusion}/{topics}.log",
+    benchmark:
+        "results/benchmarks/fuse/{fusion}/{topics}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=escalate(4_000),
+        runtime=escalate(60),
+    params:
+        spec=spec_of("results/runs/{fusion}/{topics}"),
+    shell:
+        "python workflow/scripts/fuse.py"
+        " --spec {params.spec:q}"
+        " --sparse {input.sparse:q}"
+        " --dense {input.dense:q}"
+        " --weight {input.weight:q}"
+        " --output {output.manifest:q}"
+        " > {log:q} 2>&1"

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 from encore.errors import EncoreError
-from encore.planning import bm25, dense
+from encore.planning import bm25, dense, fusion
 from encore.planning.artifact import Artifact, Topics
 from encore.planning.models import Models
 
 # How the run of each kind of system is planned: (plan, name, fields, seed, dataset, topics).
-KINDS: dict[str, Callable[..., Artifact]] = {"bm25": bm25.run}
+KINDS: dict[str, Callable[..., Artifact]] = {"bm25": bm25.run, "fusion": fusion.run}
 
 
 class Runs(Models):

@@ -1,0 +1,40 @@
+"""Choose the weight of the sparse scores in a fusion, on queries that no table reports."""
+
+import argparse
+
+from encore.cli_support import artifact, json_object, run
+from encore.collections.common import Collection, topics
+from encore.evaluation import measures
+from encore.provenance.manifest import record
+from encore.runs import read_run
+from encore.tuning import weights
+
+SPEC = "weights, measure, tuned_on, splits, queries and sample, as JSON"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spec", required=True, type=json_object, help=SPEC)
+    parser.add_argument("--collection", required=True, type=artifact)
+    parser.add_argument("--train", type=artifact, nargs="*", default=[], help="sparse and dense run over train")
+    parser.add_argument("--held-out", type=artifact, nargs="*", default=[], help="the same over held-out queries")
+    parser.add_argument("--output", required=True, type=artifact)
+    args = parser.parse_args()
+    spec, collection = args.spec, Collection(args.collection)
+    given = {"train": args.train, "held-out": args.held_out}
+    inputs = [args.collection, *args.train, *args.held_out]
+    with record(args.output, stage="tune_fusion", spec=spec, inputs=inputs) as facts:
+        measure, tried = measures.check(spec["measure"]), {}
+        for name, split in spec["splits"].items():
+            judged = collection.qrels(split)
+            grades = {query: judged[query] for query in topics(collection, split, spec["queries"], spec["sample"])}
+            sparse, dense = (read_run(folder / "run.trec.gz") for folder in given[name])
+            tried[name] = weights.attempt(sparse, dense, grades, measure, spec["weights"])
+        weights.write(args.output, spec["tuned_on"], tried)
+        facts["results"] = {name: each.summary() for name, each in tried.items()}
+    for name, each in tried.items():
+        print(f"tune_fusion: weight {each.best:g} is best on {each.queries} queries ({name})")
+
+
+if __name__ == "__main__":
+    run(main)
