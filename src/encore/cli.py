@@ -40,7 +40,8 @@ def show_path(arguments: argparse.Namespace) -> int:
     lineage = plan.lineage(arguments.lineage)
     for seed in plan.config.seeds:
         print(plan.model(lineage, seed).manifest)
-    for target in lineage_targets(plan, arguments.lineage) if lineage.steps else []:
+    searched = lineage.steps and plan.scorer(lineage) == "vector"
+    for target in lineage_targets(plan, arguments.lineage) if searched else []:
         print(target)
     return 0
 

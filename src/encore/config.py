@@ -79,6 +79,13 @@ class FinetuneStep(Step):
     """Fine-tuning on judged queries."""
 
     kind: Literal["finetune"]
+    scorer: Literal["vector", "late-interaction", "cross-encoder"] = Field(
+        "vector", description="how the model scores: one vector a text, one a token, or the two texts read as one"
+    )
+    token_dimension: Positive = Field(128, description="of a token's vector, for late interaction")
+    normalised: Literal["passages", "both"] = Field(
+        "passages", description="whose token vectors have length 1, for late interaction"
+    )
     loss: Literal["contrastive", "pairwise"] = Field(
         "contrastive", description="over all passages of the batch, or each own negative against the own positive"
     )
@@ -137,6 +144,16 @@ class FinetuneStep(Step):
             raise ValueError(f"nothing is mined for `negatives: {self.negatives}`; leave `mined_by` out")
         if self.first_rank > self.depth:
             raise ValueError(f"first_rank is {self.first_rank}, below the depth of {self.depth}")
+        return self
+
+    @model_validator(mode="after")
+    def _ask_for_vectors_only_where_there_are_some(self) -> "FinetuneStep":
+        if self.scorer != "vector":
+            for field in ("loss", "projector", "validate_every"):
+                if getattr(self, field) != type(self).model_fields[field].default:
+                    raise ValueError(
+                        f"`{field}` is about a text's vector, and scorer {self.scorer} has none; remove it"
+                    )
         return self
 
 

@@ -43,11 +43,25 @@ def info_nce(
     Returns:
         A scalar.
     """
-    scores = queries @ passages.T / temperature
+    return choice(queries @ passages.T / temperature, positive, ignored, log_q)
+
+
+def choice(scores: Tensor, positive: Tensor, ignored: Tensor | None = None, log_q: Tensor | None = None) -> Tensor:
+    """Choose the positive among passages by their scores, however these are made (``info_nce`` of given scores).
+
+    ``loss = mean_i -log( exp(s_ip - log q_p) / sum_j exp(s_ij - log q_j) )``
+
+    Args:
+        scores: [B, P], already divided by the temperature.
+        positive, ignored, log_q: as for ``info_nce``.
+
+    Returns:
+        A scalar.
+    """
     if log_q is not None:
         scores = scores - log_q.to(scores.dtype)
     if ignored is not None:
-        own = F.one_hot(positive, passages.shape[0]).bool()
+        own = F.one_hot(positive, scores.shape[1]).bool()
         scores = scores.masked_fill(ignored & ~own, float("-inf"))
     return F.cross_entropy(scores, positive)
 

@@ -76,6 +76,8 @@ class Plan(Runs):
             if seed is None:
                 return
             self._explore_lineage(self.lineage(system), seed, owner)
+            if self.scorer(self.lineage(system)) != "vector":
+                return
         for dataset in {*self.config.scale.datasets.values(), *self.config.datasets}:
             for split, fields in self._datasets[dataset].splits.items():
                 if fields.measures:
@@ -86,6 +88,8 @@ class Plan(Runs):
         model = self.model(lineage, seed)
         if model.name != folder:
             raise EncoreError(f"{folder} was made by another configuration; under this one the lineage is {model.name}")
+        if self.scorer(lineage) != "vector":
+            return
         for step in self._mining():
             if step.mined_by is None or self.lineage(step.mined_by) == lineage:
                 self.drawn(str(lineage), step, seed)

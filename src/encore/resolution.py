@@ -5,7 +5,7 @@ from typing import Any
 
 from encore import lineage as naming
 from encore.catalogue import Catalogue, checked, explained, nearest
-from encore.config import RunConfig, Step, System
+from encore.config import FinetuneStep, RunConfig, Step, System
 from encore.errors import EncoreError
 from encore.lineage import Lineage, StepName
 
@@ -90,6 +90,11 @@ class Resolution:
             return longest, longest
         step = self.step(lineage.steps[-1])
         return step.length, step.query_length
+
+    def scorer(self, lineage: Lineage) -> str:
+        """How the model scores that a lineage ends with; only vectors can be searched."""
+        last = self.step(lineage.steps[-1]) if lineage.steps else None
+        return last.scorer if isinstance(last, FinetuneStep) else "vector"
 
     def system(self, name: str) -> System:
         """An entry of systems.yaml, as the scale has it."""

@@ -39,7 +39,10 @@ def summary(plan: Plan) -> str:
 
 
 def lineage_targets(plan: Plan, name: str) -> list[str]:
-    """The scores of a lineage on every dataset of the run, for every seed."""
+    """The scores of a lineage on every dataset of the run, for every seed; its models if they only score pairs."""
+    lineage = plan.lineage(name)
+    if plan.scorer(lineage) != "vector":
+        return [plan.model(lineage, seed).manifest for seed in plan.config.seeds]
     datasets = dict.fromkeys(plan.dataset_name(name) for name in [*plan.config.scale.datasets, *plan.config.datasets])
     found = []
     for seed in plan.config.seeds:

@@ -36,6 +36,19 @@ def pairwise(right: Array, wrong: Array) -> float:
     return sum(terms) / len(terms)
 
 
+def choice(scores: Array, positive: Array, ignored: Array) -> float:
+    total = 0.0
+    for i, row in enumerate(scores):
+        kept = [np.exp(score) for j, score in enumerate(row) if j == positive[i] or not ignored[i, j]]
+        total -= row[positive[i]] - np.log(sum(kept))
+    return total / len(scores)
+
+
+def max_sim(queries: list[Array], passages: list[Array]) -> Array:
+    """Of texts as lists of the token vectors that count."""
+    return np.array([[sum(max(q @ p for p in passage) for q in query) for passage in passages] for query in queries])
+
+
 def sup_con(anchors: Array, candidates: Array, positive: Array, allowed: Array, temperature: float) -> float:
     per_anchor = []
     for i, anchor in enumerate(anchors):

@@ -17,6 +17,7 @@ LAYERS = [
     {"provenance.implementation", "provenance.manifest", "vocabulary", "bodies", "tokens"},
     {"modeling", "training"},
     {"objectives", "finetuning", "pretraining"},
+    {"scoring"},
     {"retrieval"},
     {"evaluation"},
     {"reporting"},

@@ -11,6 +11,7 @@ STEP |= {"weight_decay": 0.0, "clip": 1.0, "query_length": 64}
 FINETUNE = STEP | {"loss": "contrastive", "temperature": 1.0, "queries": None, "sample": 0, "depth": 200, "keep": 30}
 FINETUNE |= {"mined_by": None, "first_rank": 1, "replacement": False, "pool": None, "correction": "none"}
 FINETUNE |= {"per_query": 7, "exclude_judged": True, "start": "parent", "projector": "none"}
+FINETUNE |= {"scorer": "vector", "token_dimension": 128, "normalised": "passages"}
 FINETUNE |= {"validate_every": None, "validation_queries": 400, "validation_pool": 2000}
 BACKBONE = {"checkpoint": None, "collection": None, "vocabulary": None, "layers": 12, "hidden": 768, "heads": 12}
 BACKBONE |= {"intermediate": 3072, "max_length": 512, "dropout": 0.1, "pooling": "cls", "similarity": "dot"}

@@ -31,6 +31,7 @@ CASES = [
     "kl_over_pool",
     "kl_over_pairs",
     "margin_mse",
+    "choice with ignored passages",
 ]
 DISTILLATION = ["kl_over_pool", "kl_over_pairs", "margin_mse"]
 
@@ -47,6 +48,8 @@ def inputs(case: str) -> tuple[str, list[np.ndarray], list[Any]]:
         return "info_nce", [queries, passages], [positive, 0.7, *([ignored] if "ignored" in case else [])]
     if case == "pairwise":
         return "pairwise", [rng.normal(size=5), rng.normal(size=(5, 3))], []
+    if case.startswith("choice"):
+        return "choice", [rng.normal(size=(5, 9))], [positive, rng.random((5, 9)) < 0.3]
     if case == "sup_con":
         allowed = rng.random((5, 9)) < 0.8
         chosen = allowed & (rng.random((5, 9)) < 0.4)
@@ -122,6 +125,7 @@ PLANTED = {
     "info_nce with ignored passages": lambda q, p, own, t, ignored: losses.info_nce(q, p, own, t, ~ignored),
     "info_nce with log-q": lambda q, p, own, t, ignored, log_q: losses.info_nce(q, p, own, t, ignored, -log_q),
     "pairwise": lambda right, wrong: losses.pairwise(right, wrong.roll(1, 0)),
+    "choice with ignored passages": lambda scores, own, ignored: losses.choice(scores, own, ~ignored),
     "sup_con": lambda a, c, own, allowed, t: losses.sup_con(a, c, own, allowed | True, t),
     "masked_lm": lambda logits, targets: losses.masked_lm(logits[:-1], targets[:-1]),
     "nt_xent": lambda s, t: torch.nn.functional.cross_entropy(s / t, torch.arange(len(s)) ^ 1),

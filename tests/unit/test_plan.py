@@ -121,6 +121,17 @@ def test_a_pretrained_start_takes_weights_behind_the_fine_tuning(make):
     )
 
 
+def test_a_lineage_whose_model_only_scores_pairs_has_no_run_of_its_own(make):
+    plan = make({"lineages": ["bert-base+colbert"]})
+    model = plan.model(plan.lineage("bert-base+colbert"), 0)
+    with pytest.raises(EncoreError, match="late-interaction scorer, whose texts have no single vector"):
+        plan.scores("bert-base+colbert", 0, "msmarco-passage", "test")
+    assert lineage_targets(plan, "bert-base+colbert") == [model.manifest]
+    assert make().find(model.folder) == model, "found from its name alone"
+    student = plan.scores("bert-base+colbert+marco-bm25", 0, "msmarco-passage", "test")
+    assert student.inputs["run"].inputs["model"].inputs["weights"] is model
+
+
 def test_one_objectives_field_renames_exactly_its_descendants(make):
     before, after = folders(make()), folders(make(steps={"ict": {"temperature": 0.1}}))
     assert before ^ after

@@ -51,14 +51,18 @@ class Contrastive(Judged):
         """
         import torch
 
-        queries, vectors = (losses.wide(rows[name]) for name in ("queries", "vectors"))
         passages = rows["passages"]
         positive = torch.arange(len(passages), device=passages.device) * passages.shape[1]
         log_q = rows["log_q"].flatten() if "log_q" in rows else None
         ignored = left_out(passages, rows["relevant"], self.step.pool)
-        with torch.autocast(queries.device.type, enabled=False):
-            loss = losses.info_nce(queries, vectors.flatten(0, 1), positive, self.step.temperature, ignored, log_q)
-        return {"contrast": loss}
+        with torch.autocast(passages.device.type, enabled=False):
+            scores = self.scores(rows) / self.step.temperature
+            return {"contrast": losses.choice(scores, positive, ignored, log_q)}
+
+    def scores(self, rows: dict[str, Tensor]) -> Tensor:
+        """Of each query and every passage of the batch, [B, B * P]."""
+        queries, vectors = (losses.wide(rows[name]) for name in ("queries", "vectors"))
+        return queries @ vectors.flatten(0, 1).T
 
     def weights(self, progress: float) -> dict[str, float]:
         return {"contrast": 1.0}

@@ -14,9 +14,10 @@ from encore.tokens import Sequences, TokenStore
 from encore.training.task import Arrays, Task
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
 
     from encore.modeling.encoder import Encoder
+    from encore.modeling.shape import Shape
 
 PARTS = 4  # passages of a batch are sorted by length and embedded in so many parts, each padded to its own longest
 
@@ -32,6 +33,12 @@ class Judged(Task):
 
     def __len__(self) -> int:
         return len(self.queries)
+
+    def heads(self, shape: Shape) -> nn.ModuleDict:
+        """New modules that the task trains beside an encoder of this shape; none by default."""
+        from torch import nn
+
+        return nn.ModuleDict()
 
     def example(self, index: int, rng: np.random.Generator) -> Example:
         """A positive and the step's negatives, both drawn; where negatives are too few, any unjudged passages."""

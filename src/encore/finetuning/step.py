@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import torch
 from pydantic import ValidationError
 from torch import nn
 
@@ -14,19 +15,23 @@ from encore.errors import EncoreError
 from encore.finetuning import negatives
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.judged import Judged
+from encore.finetuning.late_interaction import LateInteraction
 from encore.finetuning.pairwise import Pairwise
 from encore.finetuning.projecting import project
 from encore.finetuning.queries import training_queries
 from encore.finetuning.validation import Validation, validation_pool, write_record
 from encore.mistakes import explain
 from encore.modeling import folder, vectors
+from encore.modeling.encoder import Encoder
 from encore.tokens import TokenStore
 from encore.training import launch
 from encore.training.loop import train
 from encore.training.progress import write_curve
+from encore.training.randomness import number
 from encore.training.record import Trained
 
-TASKS: dict[str, type[Judged]] = {"contrastive": Contrastive, "pairwise": Pairwise}  # by loss
+TASKS: dict[str, type[Judged]] = {"contrastive": Contrastive, "pairwise": Pairwise}  # by loss, of vectors
+SCORERS: dict[str, type[Judged]] = {"late-interaction": LateInteraction}
 
 
 def finetune(
@@ -42,7 +47,7 @@ def finetune(
     """Train the model in ``weights`` on the training role of ``collection`` and write the model folder ``output``.
 
     With ``validate_every`` the weights are those of the best validation, and all values are in ``validation.tsv``.
-    Heads of pre-training are handed on untouched.
+    Heads of pre-training are handed on untouched; what the scorer trains beside the encoder goes on from the parent's.
 
     Args:
         spec: ``step`` (a fine-tuning step), ``seed``, ``numerics``.
@@ -58,13 +63,15 @@ def finetune(
     store, judged = TokenStore.open(tokens), Collection(collection)
     encoder, heads = vectors.load(weights, store), folder.load_heads(weights)
     project(encoder, step.projector, heads, spec["seed"])
-    task = TASKS[step.loss](step, training_queries(step, judged, store, negatives.read(mined) if mined else {}), store)
+    task_of = SCORERS.get(step.scorer) or TASKS[step.loss]
+    task = task_of(step, training_queries(step, judged, store, negatives.read(mined) if mined else {}), store)
+    own = _own_heads(task, encoder, weights, spec["seed"])
     print(f"{len(task)} training queries", flush=True)
     validate = Validation(step, validation_pool(step, judged, store), store) if step.validate_every else None
     done = train(
         task,
         encoder,
-        nn.ModuleDict(),
+        own,
         step,
         spec["seed"],
         state,
@@ -75,11 +82,27 @@ def finetune(
     )
     if not launch.leads():
         return done
-    folder.save(encoder, heads, output, store.tokenizer_folder, step.length, step.query_length)
+    folder.save(
+        encoder, heads | own.state_dict(), output, store.tokenizer_folder, step.length, step.query_length, _scorer(step)
+    )
     write_curve(output / "losses.tsv", done.losses)
     if done.validations:
         write_record(output / "validation.tsv", done.validations)
     return done
+
+
+def _own_heads(task: Judged, encoder: Encoder, weights: Path, seed: int) -> nn.ModuleDict:
+    """The modules that the task trains: the parent's where it has them, otherwise drawn from the seed."""
+    torch.manual_seed(number(seed, "heads"))
+    heads = task.heads(encoder.shape)
+    folder.restore_heads(heads, weights)
+    return heads
+
+
+def _scorer(step: FinetuneStep) -> dict[str, Any]:
+    """How the model scores, as its folder says it."""
+    own = {"normalised": step.normalised} if step.scorer == "late-interaction" else {}
+    return {"kind": step.scorer, **own}
 
 
 def _fields(step: dict[str, Any]) -> FinetuneStep:

@@ -3,6 +3,8 @@
 Beside those a folder holds ``encoder.json`` (the shape, and the lengths that the model was trained with) and, after
 pre-training, ``heads.safetensors``: the modules trained beside the encoder, BERT's vocabulary head under its usual name
 ``cls.predictions``. Of two towers the folder is that of passages, and holds that of queries as a complete folder in it.
+A model that gives texts no single vector (``encore/scoring/``) says so in ``encoder.json``, keeps what it scores with
+among the heads, and has no files for ``SentenceTransformer``.
 """
 
 from __future__ import annotations
@@ -10,7 +12,9 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import safetensors.torch
@@ -29,6 +33,7 @@ WEIGHTS, HEADS, SHAPE = "model.safetensors", "heads.safetensors", "encoder.json"
 QUERY = "query"  # the folder of the query tower
 LINEAR = "linear."  # how the parameters of a dense layer begin
 OUR_NAME, USUAL_NAME = "mlm.", "cls.predictions."  # how the parameters of the vocabulary head begin
+VECTOR = MappingProxyType({"kind": "vector"})  # how a model scores unless its folder says otherwise
 
 
 def save(
@@ -38,6 +43,7 @@ def save(
     tokenizer_folder: Path,
     length: int | None = None,
     query_length: int | None = None,
+    scorer: Mapping[str, Any] = VECTOR,
 ) -> None:
     """Write a model folder; equal weights give equal bytes.
 
@@ -47,10 +53,11 @@ def save(
         length: tokens of a passage that the model was trained with, special ones included, where
             ``SentenceTransformer`` cuts; without it, as many as the encoder has positions.
         query_length: the same of a query; ``SentenceTransformer`` knows one length only, so this is information.
+        scorer: how the model scores: its ``kind`` and what belongs to that (``encore/scoring/``).
     """
-    _save_tower(encoder, folder, tokenizer_folder, length, query_length)
+    _save_tower(encoder, folder, tokenizer_folder, length, query_length, scorer)
     if encoder.query_tower is not encoder:
-        _save_tower(encoder.query_tower, folder / QUERY, tokenizer_folder, query_length or length, query_length)
+        _save_tower(encoder.query_tower, folder / QUERY, tokenizer_folder, query_length or length, query_length, scorer)
     _save_heads(heads.state_dict() if isinstance(heads, nn.Module) else heads, folder / HEADS)
 
 
@@ -72,13 +79,39 @@ def load(folder: Path) -> Encoder:
 
 def load_shape(folder: Path) -> Shape:
     """The shape of a model folder's encoder."""
+    try:
+        return Shape(**_description(folder)["shape"])
+    except (KeyError, TypeError) as error:
+        raise _damaged(folder, error) from error
+
+
+@dataclass(frozen=True)
+class Use:
+    """How a model is used: tokens of a passage and of a query, special ones included, and how it scores."""
+
+    length: int
+    query_length: int
+    scorer: Mapping[str, Any]
+
+
+def load_use(folder: Path) -> Use:
+    """What a model folder says of its use; a model that was never fine-tuned reads as much as it has positions."""
+    said, longest = _description(folder), load_shape(folder).max_length
+    return Use(said.get("length") or longest, said.get("query_length") or longest, said.get("scorer", VECTOR))
+
+
+def _description(folder: Path) -> dict[str, Any]:
     path = folder / SHAPE
     if not path.is_file():
         raise EncoreError(f"{path} is missing: {folder} is no model folder of ours; make the model again")
     try:
-        return Shape(**json.loads(path.read_text())["shape"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise EncoreError(f"{path} is damaged ({error}); make the model again") from error
+        return dict(json.loads(path.read_text()))
+    except (ValueError, TypeError) as error:
+        raise _damaged(folder, error) from error
+
+
+def _damaged(folder: Path, error: Exception) -> EncoreError:
+    return EncoreError(f"{folder / SHAPE} is damaged ({error}); make the model again")
 
 
 def load_heads(folder: Path) -> dict[str, Tensor]:
@@ -145,7 +178,12 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def _save_tower(
-    encoder: Encoder, folder: Path, tokenizer_folder: Path, length: int | None, query_length: int | None
+    encoder: Encoder,
+    folder: Path,
+    tokenizer_folder: Path,
+    length: int | None,
+    query_length: int | None,
+    scorer: Mapping[str, Any],
 ) -> None:
     shape = encoder.shape
     length = length or shape.max_length
@@ -157,8 +195,10 @@ def _save_tower(
     for name in vocabulary.FILES:
         shutil.copyfile(tokenizer_folder / name, folder / name)
     write_json(folder / "config.json", bert_config(shape))
-    write_json(folder / SHAPE, {"shape": shape.to_json(), "length": length, "query_length": query_length})
-    sentence_transformer.write(folder, shape, length)
+    said = {"shape": shape.to_json(), "length": length, "query_length": query_length}
+    write_json(folder / SHAPE, said | ({} if scorer == VECTOR else {"scorer": dict(scorer)}))
+    if scorer == VECTOR:
+        sentence_transformer.write(folder, shape, length)
 
 
 def _tower(folder: Path, shape: Shape) -> dict[str, Tensor]:

@@ -21,13 +21,22 @@ class Runs(Models):
         Args:
             system: an entry of systems.yaml, or a lineage.
             seed: None where the system has no chance in it.
+
+        Raises:
+            EncoreError: a lineage without a seed, or one whose model gives texts no single vector.
         """
         if system in self.catalogue.systems:
             fields: Any = self.system(system)
             return KINDS[fields.kind](self, system, fields, seed, dataset, topics)
         if seed is None:
             raise EncoreError(f"system {system!r} is trained, so its run needs a seed")
-        return dense.run(self, self.lineage(system), seed, dataset, topics)
+        lineage = self.lineage(system)
+        if (scorer := self.scorer(lineage)) != "vector":
+            raise EncoreError(
+                f"lineage {system!r} ends with a {scorer} scorer, whose texts have no single vector to search; "
+                "rank another system's results again with it: an entry of kind `rerank` in systems.yaml"
+            )
+        return dense.run(self, lineage, seed, dataset, topics)
 
     def has_chance(self, system: str) -> bool:
         """Whether a system's run depends on a seed: whether anything in it was trained."""

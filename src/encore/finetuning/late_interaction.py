@@ -1,0 +1,65 @@
+"""Fine-tuning by late interaction: queries and passages are compared token by token (TCT-ColBERT's teacher).
+
+The loss is that of ``contrastive.py`` over other scores. TCT's released code multiplies them by four times the queries
+of a core; ``temperature`` is the inverse of such a factor.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+
+from encore import losses
+from encore.finetuning.contrastive import ROWS, Contrastive
+from encore.finetuning.judged import parts
+from encore.modeling import late_interaction, operations
+from encore.training.task import Arrays, Pass
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from encore.modeling.encoder import Encoder
+    from encore.modeling.shape import Shape
+
+
+class LateInteraction(Contrastive):
+    """Each query's tokens against the tokens of every passage of its batch."""
+
+    def heads(self, shape: Shape) -> nn.ModuleDict:
+        return late_interaction.heads(shape, self.step.token_dimension)
+
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+        linear, places = heads[late_interaction.NAME], batch["places"]
+
+        def tokens(tower: Encoder, name: str, length: int, normalised: bool) -> tuple[Tensor, Tensor]:
+            ids, mask = (batch[name.format(kind)] for kind in ("ids", "mask"))
+            vectors, counted = late_interaction.token_vectors(tower, linear, ids, mask, normalised)
+            missing = length - ids.shape[1]  # a name's rows have the same shape in every part of a batch
+            return F.pad(vectors, (0, 0, 0, missing)), F.pad(counted, (0, missing))
+
+        both, step = self.step.normalised == "both", self.step
+        queries, counted_queries = tokens(encoder.query_tower, "query_{}", step.query_length, both)
+        embedded = [tokens(encoder, f"passage_{{}}_{i}", step.length, True) for i in parts(batch)]
+        vectors, counted = (torch.cat(found)[places] for found in zip(*embedded, strict=True))
+        rows = {"queries": queries, "counted_queries": counted_queries, "vectors": vectors, "counted": counted}
+        return Pass({}, rows | {name: batch[name] for name in ROWS if name in batch})
+
+    def scores(self, rows: dict[str, Tensor]) -> Tensor:
+        queries, vectors = (losses.wide(rows[name]) for name in ("queries", "vectors"))
+        return late_interaction.max_sim(
+            queries, rows["counted_queries"], vectors.flatten(0, 1), rows["counted"].flatten(0, 1)
+        )
+
+    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+        """Forward and backward of all queries and passages, padding included, and of their tokens' products."""
+        shapes = [batch[name].shape for name in ("query_ids", *(f"passage_ids_{i}" for i in parts(batch)))]
+        forward = sum(operations.forward(encoder.shape, *shape) for shape in shapes)
+        width, passages = self.step.token_dimension, batch["passages"].size
+        tokens = sum(rows * length for rows, length in shapes)
+        mapped = operations.product(tokens, encoder.shape.hidden, width)
+        scores = operations.product(
+            len(batch["query_ids"]) * self.step.query_length, width, passages * self.step.length
+        )
+        return operations.TRAINING * (forward + mapped + scores)

@@ -1,0 +1,37 @@
+"""Scores of an encoder that gives each text one vector: their inner products."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from encore.modeling import vectors
+from encore.modeling.encoder import Encoder
+from encore.modeling.folder import Use
+from encore.scoring.blocks import blocks
+from encore.tokens import TokenStore
+
+
+class Vector:
+    """The inner product of a query's and a passage's vector (of length 1 where the model compares by cosine)."""
+
+    def __init__(self, encoder: Encoder, heads: Mapping[str, Tensor], use: Use, store: TokenStore) -> None:
+        self.encoder, self.use, self.store = encoder, use, store
+
+    def to(self, device: torch.device) -> Self:
+        self.encoder.to(device)
+        return self
+
+    def score(self, queries: np.ndarray, passages: np.ndarray) -> np.ndarray:
+        found = [np.empty(0, dtype=np.float32)]
+        for part in blocks(passages):
+            rows, own = np.unique(queries[part], return_inverse=True)
+            asked = vectors.embed(self.encoder.query_tower, self.store.queries, rows, self.use.query_length)
+            rows, other = np.unique(passages[part], return_inverse=True)
+            known = vectors.embed(self.encoder, self.store.passages, rows, self.use.length)
+            found.append(np.einsum("nd,nd->n", asked[own], known[other]))
+        return np.concatenate(found)

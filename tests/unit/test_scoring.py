@@ -1,0 +1,124 @@
+"""Scorers of pairs: trained by the library, opened from their folders, against scores computed one pair at a time."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from test_dense_path import NUMERICS, STEP, home, negatives  # noqa: F401
+
+from encore.config import FinetuneStep
+from encore.errors import EncoreError
+from encore.finetuning.step import finetune
+from encore.modeling import folder, texts, vectors
+from encore.scoring import open_scorer
+from encore.scoring.blocks import blocks
+from encore.tokens import TokenStore
+
+OWN = {
+    "vector": {"validate_every": None},
+    "late-interaction": {"validate_every": None, "token_dimension": 6},
+}  # fmt: skip
+PAIRS = np.random.default_rng(0).integers(0, 64, (2, 150))
+
+
+@pytest.fixture(scope="module", params=OWN)
+def trained(request, home, negatives):  # noqa: F811
+    kind = request.param
+    places = [home / name for name in ("tokens", "collection", "start", "negatives")]
+    changed = {**STEP, "scorer": kind, **OWN[kind]}
+    step = {name: value for name, value in changed.items() if value is not None}
+    spec = {"step": step, "seed": 0, "numerics": NUMERICS}
+    finetune(spec, *places, home / kind, home / "state")
+    return kind, home / kind, TokenStore.open(home / "tokens")
+
+
+def one_pair(kind, model, store, query, passage):
+    """A pair's score from the encoder and the heads alone, without padding."""
+    encoder, heads = folder.load(model).eval(), folder.load_heads(model)
+    states = []
+    for sequences, row, length in ((store.queries, query, 8), (store.passages, passage, 16)):
+        ids = torch.from_numpy(texts.wrap(sequences[row], length, encoder.shape))[None]
+        states.append(encoder(ids, None)[0].detach())
+    if kind == "vector":
+        one, other = (torch.nn.functional.normalize(found.mean(0), dim=0) for found in states)
+        return float(one @ other)
+    one, other = (found[1:-1] @ heads["late.weight"].T for found in states)
+    return float((one @ torch.nn.functional.normalize(other, dim=-1).T).max(dim=1).values.sum())
+
+
+def test_scores_are_those_of_the_pairs_one_by_one(trained):
+    kind, model, store = trained
+    found = open_scorer(model, store).score(*PAIRS)
+    assert found.dtype == np.float32
+    expected = [one_pair(kind, model, store, *pair) for pair in PAIRS.T.tolist()]
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    assert np.ptp(found) > 0.1, "the scores must differ for this to be a test"
+
+
+def test_a_score_belongs_to_its_pair_and_comes_again(trained):
+    _, model, store = trained
+    scorer = open_scorer(model, store)
+    order = np.random.default_rng(1).permutation(PAIRS.shape[1])
+    np.testing.assert_allclose(scorer.score(*PAIRS[:, order]), scorer.score(*PAIRS)[order], rtol=1e-4, atol=1e-5)
+    assert scorer.score(*PAIRS).tobytes() == open_scorer(model, store).score(*PAIRS).tobytes()
+    assert scorer.score(*PAIRS[:, :0]).shape == (0,)
+
+
+def test_training_is_what_makes_a_scorer_good(trained):
+    """The answer of a training query scores above others more often than not."""
+    _, model, store = trained
+    answers = np.arange(40)
+    scorer = open_scorer(model, store)
+    right = scorer.score(answers, answers)
+    wrong = scorer.score(answers, (answers + 11) % 64)
+    assert (right > wrong).mean() > 0.6
+
+
+def test_a_folder_says_its_scorer_and_what_it_cannot_open(trained):
+    kind, model, _ = trained
+    said = json.loads((model / "encoder.json").read_text())
+    assert said.get("scorer", {"kind": "vector"})["kind"] == kind == folder.load_use(model).scorer["kind"]
+    assert (model / "modules.json").exists() == (kind == "vector")
+    assert (folder.load_use(model).length, folder.load_use(model).query_length) == (16, 8)
+
+
+def test_a_scorers_weights_start_a_vector_model_and_its_own_go_on(home, negatives, trained, tmp_path):  # noqa: F811
+    kind, model, store = trained
+    places = [home / "tokens", home / "collection", model, negatives]
+    step = {**STEP, "steps": 1, "learning_rate": 1e-12, "validate_every": None}
+    step = {name: value for name, value in step.items() if value is not None}
+    finetune({"step": step, "seed": 0, "numerics": NUMERICS}, *places, tmp_path / "student", tmp_path / "state")
+    assert folder.load_use(tmp_path / "student").scorer["kind"] == "vector"
+    before, after = folder.load(model).state_dict(), folder.load(tmp_path / "student").state_dict()
+    assert all(torch.allclose(before[name], after[name]) for name in before)
+    assert folder.load_heads(tmp_path / "student").keys() == folder.load_heads(model).keys()
+    again = {**step, "scorer": kind, **{key: value for key, value in OWN[kind].items() if value is not None}}
+    finetune({"step": again, "seed": 5, "numerics": NUMERICS}, *places, tmp_path / "more", tmp_path / "state2")
+    one, other = (open_scorer(each, store).score(*PAIRS) for each in (model, tmp_path / "more"))
+    np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+def test_an_unknown_scorer_is_refused(home, tmp_path):  # noqa: F811
+    store = TokenStore.open(home / "tokens")
+    folder.save(vectors.load(home / "start", store), {}, tmp_path, store.tokenizer_folder, scorer={"kind": "oracle"})
+    with pytest.raises(EncoreError, match="scores by 'oracle', which is unknown"):
+        open_scorer(tmp_path, store)
+
+
+@pytest.mark.parametrize("most", [1, 3, 100])
+def test_blocks_hold_few_passages_and_every_pair_once(most):
+    passages = np.random.default_rng(2).integers(0, 9, 60)
+    parts = list(blocks(passages, most))
+    assert np.concatenate([np.arange(60)[part] for part in parts]).tolist() == list(range(60))
+    assert max(len(set(passages[part].tolist())) for part in parts) == min(most, 9)
+
+
+@pytest.mark.parametrize("field", [{"projector": "linear"}, {"validate_every": 3}])
+def test_what_is_about_vectors_is_refused_of_a_scorer_without(field):
+    plain = {**STEP, **OWN["late-interaction"], "scorer": "late-interaction"}
+    FinetuneStep.model_validate(plain)
+    with pytest.raises(ValueError, match="has none; remove it"):
+        FinetuneStep.model_validate(plain | field)
