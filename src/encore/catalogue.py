@@ -21,15 +21,17 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Every entry that a run can name. Steps stay plain until a scale and a lineage's overrides are applied."""
+    """Every entry that a run can name. Steps and indexes stay plain until scale and a name's overrides are applied."""
 
     backbones: dict[str, Backbone]
     steps: dict[str, dict[str, Any]]
     datasets: dict[str, Any]
     systems: dict[str, System]
+    indexes: dict[str, dict[str, Any]]
     tables: dict[str, Table]
     read_step: Callable[[dict[str, Any]], Step]
     read_dataset: Callable[[dict[str, Any]], Any]
+    read_index: Callable[[dict[str, Any]], Any]
 
 
 def read_run(path: Path, given: dict[str, Any] | None = None) -> RunConfig:
@@ -42,6 +44,7 @@ def read_catalogue(
     read_step: Callable[[dict[str, Any]], Step],
     read_dataset: Callable[[dict[str, Any]], Any],
     read_system: Callable[[dict[str, Any]], System],
+    read_index: Callable[[dict[str, Any]], Any],
 ) -> Catalogue:
     """Read ``config/``.
 
@@ -49,6 +52,7 @@ def read_catalogue(
         read_step: checks a step's fields; knows the objectives, which this layer does not.
         read_dataset: checks a dataset's fields; knows the kinds of collections.
         read_system: checks a system's fields; knows the kinds of systems.
+        read_index: checks an index type's fields; knows the kinds of indexes.
 
     Raises:
         EncoreError: a file is missing or wrong; one line with file, place and mend.
@@ -59,13 +63,16 @@ def read_catalogue(
         explained(read_step, step, f"{folder}/steps.yaml: {name}")
     datasets = _entries(folder / "datasets.yaml", lambda value, place: explained(read_dataset, value, place))
     systems = _entries(folder / "systems.yaml", lambda value, place: explained(read_system, value, place))
+    indexes = _entries(folder / "indexes.yaml", lambda value, place: value)
+    for name, index in indexes.items():
+        explained(read_index, index, f"{folder}/indexes.yaml: {name}")
     tables: dict[str, Table] = {}
     for path in sorted((folder / "papers").glob("*/tables.yaml")):
         tables |= {
             _table_name(path.parent.name, name): table
             for name, table in _entries(path, lambda value, place: checked(Table, value, place)).items()
         }
-    return Catalogue(backbones, steps, datasets, systems, tables, read_step, read_dataset)
+    return Catalogue(backbones, steps, datasets, systems, indexes, tables, read_step, read_dataset, read_index)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

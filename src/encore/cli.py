@@ -10,6 +10,7 @@ from typing import Any
 from encore import budget, cli_support, ledger, project
 from encore.catalogue import nearest
 from encore.errors import EncoreError
+from encore.lineage import split_index
 from encore.plan import Plan
 from encore.provenance import audit
 from encore.targets import lineage_targets
@@ -37,7 +38,7 @@ def main() -> None:
 def show_path(arguments: argparse.Namespace) -> int:
     """The model's folder for every seed, then what Snakemake can be asked for."""
     plan = _plan(arguments)
-    lineage = plan.lineage(arguments.lineage)
+    lineage = plan.lineage(split_index(arguments.lineage)[0])
     for seed in plan.config.seeds:
         print(plan.model(lineage, seed).manifest)
     searched = lineage.steps and plan.scorer(lineage) == "vector"

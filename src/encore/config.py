@@ -240,6 +240,7 @@ class Scale(Strict):
     finetune: dict[str, Any] = Field({}, description="fields of every fine-tuning step")
     steps: dict[str, dict[str, Any]] = Field({}, description="fields of one step, after those of its kind")
     systems: dict[str, dict[str, Any]] = Field({}, description="fields of one system")
+    indexes: dict[str, dict[str, Any]] = Field({}, description="fields of one index type, for a smaller collection")
 
 
 class Execution(Strict):

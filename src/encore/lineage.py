@@ -1,7 +1,7 @@
 """Names of experiments: ``bert-base+costa~temperature=0.05+marco-bm25`` says what happened to a model's weights.
 
 A name has one spelling only, so that a folder can be found from it. This file knows the grammar, ``plan.py`` the
-members.
+members. ``…@hnsw`` behind it names the index that its vectors are searched in; without, they are searched exactly.
 """
 
 import re
@@ -48,6 +48,23 @@ class Lineage:
     def parent(self) -> "Lineage":
         """The lineage without its last step."""
         return Lineage(self.backbone, self.steps[:-1])
+
+
+def split_index(text: str) -> tuple[str, StepName | None]:
+    """A system's name as its lineage and the index it is searched in, None for exact search.
+
+    Raises:
+        EncoreError: what follows the @ is not `index` or `index~key=value`, or has another spelling.
+    """
+    lineage, at, index = text.partition("@")
+    if not at:
+        return text, None
+    if not _STEP.fullmatch(index):
+        raise EncoreError(f"system {text!r}: {index!r} is not `index` or `index~key=value` of config/indexes.yaml")
+    read = _canonical_step(index, text)
+    if str(read) != index:
+        raise EncoreError(f"system {text!r} must be spelled {f'{lineage}@{read}'!r}: keys in order, short numbers")
+    return lineage, read
 
 
 def parse(text: str) -> Lineage:

@@ -15,7 +15,7 @@ from encore.lineage import Lineage, StepName
 from encore.planning.artifact import Artifact, Topics, names
 from encore.planning.runs import Runs
 
-_FOLDER = re.compile(r"(?P<system>[a-z0-9_.=~+-]+?)(?:-s(?P<seed>\d+))?-[0-9a-f]{8}")
+_FOLDER = re.compile(r"(?P<system>[a-z0-9_.=~+-]+?)(?:-s(?P<seed>\d+))?-[0-9a-f]{8}(?P<index>@[a-z0-9_.=~-]+)?")
 
 
 class Plan(Runs):
@@ -75,9 +75,10 @@ class Plan(Runs):
         if system not in self.catalogue.systems:
             if seed is None:
                 return
-            self._explore_lineage(self.lineage(system), seed, owner)
+            self._explore_lineage(self.lineage(system), seed, owner.partition("@")[0])
             if self.scorer(self.lineage(system)) != "vector":
                 return
+        system += named["index"] or ""
         for dataset in {*self.config.scale.datasets.values(), *self.config.datasets}:
             for split, fields in self._datasets[dataset].splits.items():
                 if fields.measures:

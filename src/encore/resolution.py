@@ -7,6 +7,7 @@ from encore import lineage as naming
 from encore.catalogue import Catalogue, checked, explained, nearest
 from encore.config import FinetuneStep, RunConfig, Step, System
 from encore.errors import EncoreError
+from encore.index_types import IndexType
 from encore.lineage import Lineage, StepName
 
 
@@ -105,6 +106,26 @@ class Resolution:
             return entry
         return checked(type(entry), {**entry.model_dump(by_alias=True), **scaled}, f"scale.systems: {name}")
 
+    def index_type(self, named: StepName) -> IndexType:
+        """The fields of an index type: catalogue, then scale, then the name's overrides.
+
+        Raises:
+            EncoreError: an unknown type or field, or an override that changes nothing.
+        """
+        known = self.catalogue.indexes
+        if named.name not in known:
+            raise EncoreError(f"unknown index {named.name!r}, not in config/indexes.yaml{nearest(named.name, known)}")
+        scaled = {**known[named.name], **self.config.scale.indexes.get(named.name, {})}
+        standing: IndexType = self.catalogue.read_index(scaled)
+        for key, value in named.values().items():
+            fields = type(standing).model_fields
+            if key not in fields:
+                raise EncoreError(f"index {named.name!r} has no field {key!r}{nearest(key, fields)}")
+            if getattr(standing, key) == value:
+                raise EncoreError(f"index {named.name!r}: {key}={naming.spelled(value)} is its value already; drop it")
+        read: IndexType = explained(self.catalogue.read_index, {**scaled, **named.values()}, f"index {named}")
+        return read
+
     def _scaled(self, name: str) -> dict[str, Any]:
         if name not in self.catalogue.steps:
             raise EncoreError(f"unknown step {name!r}{nearest(name, self.catalogue.steps)}")
@@ -120,6 +141,7 @@ class Resolution:
             ("backbones", [*scale.backbones, *scale.backbones.values()], self.catalogue.backbones),
             ("datasets", scale.datasets, self._mentioned()),
             ("datasets", scale.datasets.values(), self._datasets),
+            ("indexes", scale.indexes, self.catalogue.indexes),
         ]
         for section, names, known in named:
             for name in names:
@@ -129,6 +151,8 @@ class Resolution:
             explained(self.catalogue.read_step, self._scaled(name), f"scale of {step['kind']} step {name!r}")
         for name in scale.systems:
             self.system(name)
+        for name, fields in scale.indexes.items():
+            explained(self.catalogue.read_index, {**self.catalogue.indexes[name], **fields}, f"scale.indexes.{name}")
 
     def _mentioned(self) -> set[str]:
         """Every dataset that something of the catalogue names: what a scale can have another one stand for."""

@@ -104,10 +104,10 @@ def _labels_of_steps(plan: Plan) -> dict[Lineage, set[str]]:
     for row in (row for name in plan.config.tables for row in table_plan(plan, name)["rows"]):
         if row["system"] in plan.catalogue.systems:
             continue
-        last = None
-        for last in _pretrained(plan, naming.parse(row["system"])):
+        last, (lineage, index) = None, naming.split_index(row["system"])
+        for last in _pretrained(plan, naming.parse(lineage)):
             labels.setdefault(last, set())
-        if last is not None:
+        if last is not None and index is None:  # a row about an index is not called after the step
             labels[last].add(row["label"])
     return labels
 

@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parents[2] / "src/encore"
 LAYERS = [
     {"errors", "mistakes", "storage", "sentences"},
     {"lineage", "config", "cli_support", "runs", "losses", "checkpoints"},
-    {"catalogue", "collections", "systems"},
+    {"catalogue", "collections", "systems", "index_types"},
     {"provenance.implementation", "provenance.manifest", "vocabulary", "bodies", "tokens"},
     {"modeling", "training"},
     {"objectives", "finetuning", "pretraining"},

@@ -27,6 +27,8 @@ RULES: dict[str, tuple[float, float, str, str]] = {
     "finetune": (5, 0, "model", "judged queries"),
     "encode": (6, 0, "search", "FAISS shards"),
     "search": (7, 0, "search", "dense runs"),
+    "build_index": (6, 1, "search", "HNSW, IVF-PQ"),
+    "search_index": (7, 1, "search", "and recall"),
     "evaluate": (8, 1, "result", "scores"),
     "table": (9, 0, "result", "4 formats"),
     "figure": (9, 1, "result", "forest plot"),

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from encore.errors import EncoreError
-from encore.planning import bm25, dense, fusion
+from encore.lineage import split_index
+from encore.planning import bm25, dense, fusion, indexed
 from encore.planning.artifact import Artifact, Topics
 from encore.planning.models import Models
 
@@ -19,7 +20,7 @@ class Runs(Models):
         """A system's run over the queries of a split.
 
         Args:
-            system: an entry of systems.yaml, or a lineage.
+            system: an entry of systems.yaml, or a lineage, perhaps with the index that it is searched in.
             seed: None where the system has no chance in it.
 
         Raises:
@@ -30,12 +31,15 @@ class Runs(Models):
             return KINDS[fields.kind](self, system, fields, seed, dataset, topics)
         if seed is None:
             raise EncoreError(f"system {system!r} is trained, so its run needs a seed")
-        lineage = self.lineage(system)
+        name, index = split_index(system)
+        lineage = self.lineage(name)
         if (scorer := self.scorer(lineage)) != "vector":
             raise EncoreError(
                 f"lineage {system!r} ends with a {scorer} scorer, whose texts have no single vector to search; "
                 "rank another system's results again with it: an entry of kind `rerank` in systems.yaml"
             )
+        if index is not None:
+            return indexed.run(self, lineage, index, seed, dataset, topics)
         return dense.run(self, lineage, seed, dataset, topics)
 
     def has_chance(self, system: str) -> bool:
@@ -46,4 +50,7 @@ class Runs(Models):
 
     def canonical(self, system: str) -> str:
         """A system's name as this scale has it: a lineage with the backbone that stands for the named one."""
-        return system if system in self.catalogue.systems else str(self.lineage(system))
+        if system in self.catalogue.systems:
+            return system
+        lineage, index = split_index(system)
+        return str(self.lineage(lineage)) + (f"@{index}" if index else "")

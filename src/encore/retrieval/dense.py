@@ -17,6 +17,7 @@ import numpy as np
 from encore.collections.common import Collection, topics
 from encore.errors import EncoreError
 from encore.modeling import vectors
+from encore.modeling.encoder import Encoder
 from encore.runs import Ranking, Run, describe, write_run
 from encore.tokens import TokenStore
 from encore.training import machine
@@ -37,22 +38,34 @@ def answer(
             ``system``, the name of the run.
         indexes: the folders of all shards of the collection.
     """
-    store, numerics, split, depth = TokenStore.open(tokens), spec["numerics"], spec["split"], spec["depth"]
-    device = machine.prepare(numerics)
-    faiss.omp_set_num_threads(numerics["threads"])
-    encoder = vectors.load(model, store).to(device).eval()
+    store, split, depth = TokenStore.open(tokens), spec["split"], spec["depth"]
+    encoder = opened(spec, model, store)
     shards = open_shards(indexes, store.passages.names, encoder.dimension)
-    names = topics(Collection(collection), split, queries=spec["queries"], sample=spec["sample"])
-    places = {name: row for row, name in enumerate(store.queries.names)}
-    with machine.precision(numerics, device):
-        rows = np.array([places[name] for name in names])
-        queries = vectors.embed(encoder.query_tower, store.queries, rows, spec["query_length"])
+    names, queries = embedded(spec, encoder, store, collection)
     run = search(shards, names, queries, depth)
     method = {"name": "exact search", "method": "dense", "similarity": encoder.shape.similarity, "depth": depth}
     header = describe(spec["system"], collection=collection.name, split=split, retrieval=[method])
     write_run(output / "run.trec.gz", run, header)
     print(f"{len(names)} queries answered from {len(store.passages)} passages", flush=True)
     return {"queries": len(names), "passages": len(store.passages)}
+
+
+def opened(spec: dict[str, Any], model: Path, store: TokenStore) -> Encoder:
+    """A model ready to embed, on the device and the threads of ``spec["numerics"]``; FAISS gets as many threads."""
+    device = machine.prepare(spec["numerics"])
+    faiss.omp_set_num_threads(spec["numerics"]["threads"])
+    return vectors.load(model, store).to(device).eval()
+
+
+def embedded(
+    spec: dict[str, Any], encoder: Encoder, store: TokenStore, collection: Path
+) -> tuple[list[str], np.ndarray]:
+    """The queries that ``spec`` asks for: their ids, and their vectors, float32 [queries, dimension]."""
+    names = topics(Collection(collection), spec["split"], queries=spec["queries"], sample=spec["sample"])
+    places = {name: row for row, name in enumerate(store.queries.names)}
+    with machine.precision(spec["numerics"], next(encoder.parameters()).device):
+        rows = np.array([places[name] for name in names])
+        return names, vectors.embed(encoder.query_tower, store.queries, rows, spec["query_length"])
 
 
 @dataclass(frozen=True)

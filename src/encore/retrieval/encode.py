@@ -84,6 +84,11 @@ def write_shard(folder: Path, documents: Sequence[str], found: np.ndarray) -> No
     """Write ``index`` (FAISS, exact inner product) and ``docid`` (one id a line, in the index's order)."""
     index = faiss.IndexFlatIP(found.shape[1])
     index.add(found)
+    write_index(folder, documents, index)
+
+
+def write_index(folder: Path, documents: Sequence[str], index: faiss.Index) -> None:
+    """Write a FAISS index of any kind, and the document of each of its vectors."""
     with replacing(folder / "index") as temporary:
         faiss.write_index(index, str(temporary))
     write_text(folder / "docid", "".join(f"{document}\n" for document in documents))

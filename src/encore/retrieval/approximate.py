@@ -1,0 +1,89 @@
+"""Search in an index of a named type, and how much of the exact answer it finds.
+
+Ties are completed and ordered as in exact search. Each query is asked for by itself: how far it searches, and so what
+it finds, must not depend on its neighbours in a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import faiss
+import numpy as np
+
+from encore.retrieval.dense import MOST, SPARE, Shard, embedded, open_shards, opened
+from encore.runs import Ranking, Run, describe, rank, read_run, write_run
+from encore.tokens import TokenStore
+
+FAISS_NAMES = {"ef_search": "efSearch", "nprobe": "nprobe"}
+CUTS = (10, 100, 1000)  # of the exact answer
+
+
+def answer(
+    spec: dict[str, Any], model: Path, tokens: Path, collection: Path, index: Path, exact: Path, output: Path
+) -> dict[str, Any]:
+    """Answer the queries of a split from one index, write ``run.trec.gz``, and return counts and recall.
+
+    Args:
+        spec: as for exact search, and ``search``, how the index is searched.
+        exact: the folder of the exact run over the same queries.
+    """
+    store = TokenStore.open(tokens)
+    encoder = opened(spec, model, store)
+    (held,) = open_shards([index], store.passages.names, encoder.dimension)
+    set_up(held.index, spec["search"])
+    names, queries = embedded(spec, encoder, store, collection)
+    run = search(held, names, queries, spec["depth"])
+    method = {"name": "index", "method": type(held.index).__name__, "depth": spec["depth"], **spec["search"]}
+    header = describe(spec["system"], collection=collection.name, split=spec["split"], retrieval=[method])
+    write_run(output / "run.trec.gz", run, header)
+    found = recall(run, read_run(exact / "run.trec.gz"), spec["depth"])
+    print(f"{len(names)} queries; of the exact answers: {found}", flush=True)
+    return {"queries": len(names), "passages": len(held.documents), "recall": found}
+
+
+def set_up(index: faiss.Index, how: dict[str, Any]) -> None:
+    """Set how far an index searches: ``ef_search`` of a graph, ``nprobe`` of inverted lists."""
+    for name, value in how.items():
+        faiss.ParameterSpace().set_index_parameter(index, FAISS_NAMES[name], value)
+
+
+def search(held: Shard, names: Sequence[str], queries: np.ndarray, depth: int) -> Run:
+    """The best ``depth`` documents of each query that the index finds, by score, then by descending document id.
+
+    Args:
+        names: query ids.
+        queries: float32 [queries, dimension], in the order of ``names``.
+    """
+    rows = np.ascontiguousarray(queries)
+    return {name: _one(held, rows[place : place + 1], depth) for place, name in enumerate(names)}
+
+
+def _one(held: Shard, query: np.ndarray, depth: int) -> Ranking:
+    wanted = depth + SPARE
+    while True:
+        scores, rows = (found[0] for found in held.index.search(query, min(wanted, len(held.documents))))
+        found = rows >= 0  # an index may find fewer than it is asked for
+        ranking = rank([held.documents[row] for row in rows[found]], scores[found], depth)
+        # FAISS keeps any members of a tie at its last rank; if that tie reaches into the answer, ask further.
+        cut = len(rows) == wanted and found.all() and scores[-1] == ranking.scores[-1]
+        if not cut or wanted > MOST * depth:
+            return ranking
+        wanted *= 4
+
+
+def recall(run: Run, exact: Run, depth: int) -> dict[str, float]:
+    """Share of the exact answer's first documents that are among as many of the run's, in the mean over queries.
+
+    By ``recall@<cut>``: at 10, 100 and 1,000, as far as the runs are that deep.
+    """
+    found = {}
+    for cut in (cut for cut in CUTS if cut <= depth):
+        shares = [
+            len({*answered.documents[:cut]} & {*run[query].documents[:cut]}) / len(answered.documents[:cut])
+            for query, answered in exact.items()
+        ]
+        found[f"recall@{cut}"] = round(float(np.mean(shares)), 6)
+    return found

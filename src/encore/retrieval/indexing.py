@@ -1,0 +1,88 @@
+"""Indexes of named types, built from a collection's exact shards, with the same bytes for any number of shards.
+
+All vectors are added at once, in the collection's order and on one thread: a graph depends on the order in which it
+grows, and k-means on the order of sums. FAISS draws from fixed seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import faiss
+import numpy as np
+
+from encore.errors import EncoreError
+from encore.index_types import Fp16, Hnsw, IndexType, IvfPq, read
+from encore.retrieval.dense import Shard, open_shard
+from encore.retrieval.encode import Part, write_index
+
+TRAINING = 39  # vectors a centroid, below which FAISS itself warns of too few
+
+
+def make_index(spec: dict[str, Any], shards: Sequence[Path], output: Path) -> dict[str, Any]:
+    """Gather a collection's shards into one index of the type ``spec["index"]``, write it, and return its counts."""
+    fields = read(spec["index"])
+    parts = gather(shards)
+    index = build(fields, np.concatenate([part.index.reconstruct_n(0, part.index.ntotal) for part in parts]))
+    write_index(output, [document for part in parts for document in part.documents], index)
+    size = (output / "index").stat().st_size
+    print(f"{index.ntotal} vectors in an index of type {fields.kind}, {size / 2**20:.1f} MiB", flush=True)
+    return {"passages": index.ntotal, "dimension": index.d, "bytes": size}
+
+
+def gather(folders: Sequence[Path]) -> list[Shard]:
+    """Open all shards of a collection, in the collection's order.
+
+    Raises:
+        EncoreError: a shard is missing, there twice, of another division, or damaged.
+    """
+    parts = sorted(((Part.parse(folder.name), folder) for folder in folders), key=lambda pair: pair[0].number)
+    if [part.number for part, _ in parts] != list(range(parts[0][0].count)) or len({p.count for p, _ in parts}) > 1:
+        raise EncoreError(
+            f"{', '.join(folder.name for _, folder in parts)} are not the shards of one division; give all of one"
+        )
+    return [open_shard(folder) for _, folder in parts]
+
+
+def build(fields: IndexType, vectors: np.ndarray) -> faiss.Index:
+    """An index of a type over vectors, float32 [passages, dimension], by inner product.
+
+    Raises:
+        EncoreError: the type cannot hold them, or they are too few for it.
+    """
+    fields.check(vectors.shape[1])
+    faiss.omp_set_num_threads(1)
+    index = BUILDERS[type(fields)](fields, vectors)
+    index.add(vectors)
+    return index
+
+
+def _hnsw(fields: Any, vectors: np.ndarray) -> faiss.Index:
+    index = faiss.IndexHNSWFlat(vectors.shape[1], fields.m, faiss.METRIC_INNER_PRODUCT)
+    index.hnsw.efConstruction = fields.ef_construction
+    return index
+
+
+def _ivfpq(fields: Any, vectors: np.ndarray) -> faiss.Index:
+    centroids = {"nlist": fields.nlist, "bits": 2**fields.bits}
+    field, most = max(centroids.items(), key=lambda pair: pair[1])
+    if len(vectors) < TRAINING * most:
+        raise EncoreError(
+            f"index type ivfpq: {field}={getattr(fields, field)} has {most} centroids, for which k-means wants "
+            f"{TRAINING * most} vectors, and the collection has {len(vectors)}; lower {field} under `scale: indexes:`"
+        )
+    dimension = vectors.shape[1]
+    lists = faiss.IndexFlatIP(dimension)
+    index = faiss.IndexIVFPQ(lists, dimension, fields.nlist, fields.m, fields.bits, faiss.METRIC_INNER_PRODUCT)
+    index.cp.seed = index.pq.cp.seed = fields.seed
+    index.train(vectors)
+    return index
+
+
+def _fp16(fields: Any, vectors: np.ndarray) -> faiss.Index:
+    return faiss.IndexScalarQuantizer(vectors.shape[1], faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)
+
+
+BUILDERS = {Hnsw: _hnsw, IvfPq: _ivfpq, Fp16: _fp16}

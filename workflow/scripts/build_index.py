@@ -1,0 +1,23 @@
+"""Gather the exact shards of a collection's vectors into one index of a named type."""
+
+import argparse
+
+from encore.cli_support import artifact, json_object, run
+from encore.provenance.manifest import record
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spec", required=True, type=json_object, help="index, the fields of its type, as JSON")
+    parser.add_argument("--shards", required=True, type=artifact, nargs="+", help="all shards, in any order")
+    parser.add_argument("--output", required=True, type=artifact)
+    args = parser.parse_args()
+
+    with record(args.output, stage="build_index", spec=args.spec, inputs=args.shards) as facts:
+        from encore.retrieval.indexing import make_index
+
+        facts["results"] = make_index(args.spec, args.shards, args.output)
+
+
+if __name__ == "__main__":
+    run(main)
