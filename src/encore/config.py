@@ -86,10 +86,19 @@ class FinetuneStep(Step):
     normalised: Literal["passages", "both"] = Field(
         "passages", description="whose token vectors have length 1, for late interaction"
     )
-    loss: Literal["contrastive", "pairwise"] = Field(
-        "contrastive", description="over all passages of the batch, or each own negative against the own positive"
+    loss: Literal["contrastive", "pairwise", "kl-in-batch", "kl-pairwise", "margin-mse"] = Field(
+        "contrastive",
+        description="over all passages of the batch, or each own negative against the own positive; with teachers, the "
+        "divergence from theirs over the batch or over such pairs, or the squared difference of margins",
     )
-    temperature: float = Field(1.0, gt=0, description="scores are divided by it")
+    temperature: float = Field(1.0, gt=0, description="scores are divided by it; a student's, never a teacher's")
+    teachers: tuple[str, ...] = Field(
+        (), description="lineages whose mean scores are learned instead of judgments; `parent` is the step's own parent"
+    )
+    teacher_scores: str | None = Field(
+        None, description="published scores of training triples in place of teachers: a file, or a folder of files"
+    )
+    teacher_temperature: float = Field(1.0, gt=0, description="teachers' scores are divided by it")
     queries: Positive | None = Field(None, description="size of the sample of training queries; all of them without")
     sample: int = Field(0, ge=0, description="which sample of that size")
     negatives: Literal["bm25", "mined", "none"] = Field(
@@ -126,6 +135,11 @@ class FinetuneStep(Step):
         return 0 if self.negatives == "none" else self.per_query
 
     @property
+    def taught(self) -> bool:
+        """Whether teachers say what is learned."""
+        return self.loss in ("kl-in-batch", "kl-pairwise", "margin-mse")
+
+    @property
     def mines(self) -> bool:
         """Whether negatives come from a lineage's own run."""
         return self.negatives == "mined"
@@ -144,6 +158,20 @@ class FinetuneStep(Step):
             raise ValueError(f"nothing is mined for `negatives: {self.negatives}`; leave `mined_by` out")
         if self.first_rank > self.depth:
             raise ValueError(f"first_rank is {self.first_rank}, below the depth of {self.depth}")
+        return self
+
+    @model_validator(mode="after")
+    def _ask_teachers_for_what_they_can_say(self) -> "FinetuneStep":
+        if (self.teachers or self.teacher_scores) and not self.taught:
+            raise ValueError(f"loss {self.loss} asks no teacher; leave `teachers` and `teacher_scores` out")
+        if self.teachers and self.teacher_scores:
+            raise ValueError("`teachers` and `teacher_scores` are two sources of one thing; leave one of them out")
+        if self.teacher_scores and self.loss == "kl-in-batch":
+            raise ValueError("published scores are of triples, not of batches; let `loss` be kl-pairwise or margin-mse")
+        if self.loss in ("kl-pairwise", "margin-mse") and not self.teacher_scores and self.negatives == "none":
+            raise ValueError(f"loss {self.loss} needs negatives of its own; let `negatives` be another than none")
+        if self.pool and self.taught and self.loss != "kl-in-batch":
+            raise ValueError(f"loss {self.loss} looks at no passages of other queries; leave `pool` out")
         return self
 
     @model_validator(mode="after")

@@ -12,6 +12,7 @@ from encore.catalogue import nearest
 from encore.config import FinetuneStep
 from encore.errors import EncoreError
 from encore.lineage import Lineage, StepName
+from encore.planning import teachers
 from encore.planning.artifact import Artifact, Topics, names
 from encore.planning.runs import Runs
 
@@ -68,6 +69,8 @@ class Plan(Runs):
     def _explore(self, folder: str) -> None:
         """Make the plan of a system that only the folder's name knows, and of all that follows from it."""
         owner = folder.split("/")[2] if folder.count("/") >= 2 else ""
+        if folder.startswith(f"results/teachers/{teachers.PUBLISHED}/"):
+            teachers.explore(self, None, self.config.seeds[0])
         named = _FOLDER.fullmatch(owner)
         if named is None:
             return
@@ -76,6 +79,8 @@ class Plan(Runs):
             if seed is None:
                 return
             self._explore_lineage(self.lineage(system), seed, owner.partition("@")[0])
+            if folder.startswith("results/teachers/"):
+                teachers.explore(self, self.lineage(system), seed)
             if self.scorer(self.lineage(system)) != "vector":
                 return
         system += named["index"] or ""

@@ -7,7 +7,7 @@ import io
 import json
 import os
 import platform
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -15,6 +15,8 @@ from typing import IO, Any
 from encore.errors import EncoreError
 
 DIGEST_LENGTH = 8
+HASHED_WHOLE = 64 * 2**20
+_SAMPLED = 2**20
 
 
 def canonical(value: Any) -> str:
@@ -31,6 +33,24 @@ def sha256(path: Path) -> str:
     """Digest of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def contents(paths: Mapping[str, Path]) -> dict[str, str]:
+    """Digests of the user's own files, which the workflow takes whenever it is parsed.
+
+    Up to 64 MiB together they are hashed whole; above, each counts by its size and its first and last MiB.
+    """
+    whole = sum(path.stat().st_size for path in paths.values()) <= HASHED_WHOLE
+    return {name: sha256(path) if whole else _sampled_digest(path) for name, path in paths.items()}
+
+
+def _sampled_digest(path: Path) -> str:
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        ends = file.read(_SAMPLED)
+        file.seek(max(0, size - _SAMPLED))
+        ends += file.read()
+    return f"{size}:{hashlib.sha256(ends).hexdigest()}"
 
 
 @contextmanager

@@ -18,7 +18,7 @@ LAYERS = [
     {"modeling", "training"},
     {"objectives", "finetuning", "pretraining"},
     {"scoring"},
-    {"retrieval"},
+    {"retrieval", "teaching"},
     {"evaluation"},
     {"reporting"},
     {"resolution", "planning", "plan", "tables", "targets", "budget", "ledger", "provenance.audit"},

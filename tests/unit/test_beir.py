@@ -151,7 +151,7 @@ def test_identity_is_the_content_not_the_place(tmp_path):
 
 
 def test_large_sources_are_identified_by_size_and_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr("encore.collections.beir.HASHED_WHOLE", 0)
+    monkeypatch.setattr("encore.storage.HASHED_WHOLE", 0)
     content = fields(write(tmp_path / "a")).resolve()["content"]
     assert content["corpus"].startswith(f"{(tmp_path / 'a/corpus.jsonl').stat().st_size}:")
     assert (

@@ -45,6 +45,7 @@ wildcard_constraints:
     indexed=rf"{NAME}@[a-z0-9_.=~-]+",
     system=rf"{NAME}(?:@[a-z0-9_.=~-]+)?",
     index=NAME,
+    teacher=rf"published|{NAME}",
     shard=r"\d{3}-of-\d{3}",
     topics=NAME,
     evaluation=NAME,
@@ -80,14 +81,19 @@ def source_of(folder):
     return path
 
 
-def shards_of(folder, file="manifest.json"):
-    """A file of every shard that a run searches."""
+def each_of(folder, kind, file="manifest.json"):
+    """A file of everything that an artifact is made from under numbered roles: ``shard0``, ``shard1``, …"""
 
     def paths(wildcards):
         inputs = PLAN.find(folder.format(**wildcards)).inputs
-        return [f"{artifact.folder}/{file}" for role, artifact in inputs.items() if role.startswith("shard")]
+        return [f"{artifact.folder}/{file}" for role, artifact in inputs.items() if role.startswith(kind)]
 
     return paths
+
+
+def shards_of(folder, file="manifest.json"):
+    """A file of every shard that a run searches."""
+    return each_of(folder, "shard", file)
 
 
 def scores_of_table(wildcards):

@@ -1,4 +1,4 @@
-"""Models after judged queries: negatives drawn from a run, and fine-tuning steps."""
+"""Models after judged queries: negatives drawn from a run, what teachers say of them, and fine-tuning steps."""
 
 
 rule negatives:
@@ -30,12 +30,48 @@ rule negatives:
         " > {log:q} 2>&1"
 
 
+rule teach:
+    """Let a teacher score what its students will learn from, or bring published scores into that form."""
+    input:
+        model=made_from("results/teachers/{teacher}/{topics}", "model"),
+        weights=ancient(made_from("results/teachers/{teacher}/{topics}", "model", "model.safetensors")),
+        tokens=made_from("results/teachers/{teacher}/{topics}", "tokens"),
+        collection=made_from("results/teachers/{teacher}/{topics}", "collection"),
+        negatives=made_from("results/teachers/{teacher}/{topics}", "negatives"),
+        source=ancient(source_of("results/teachers/{teacher}/{topics}")),
+    output:
+        manifest="results/teachers/{teacher}/{topics}/manifest.json",
+    log:
+        "results/logs/teach/{teacher}/{topics}.log",
+    benchmark:
+        "results/benchmarks/teach/{teacher}/{topics}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=escalate(8_000),
+        runtime=escalate(4 * 60),
+    params:
+        spec=spec_of("results/teachers/{teacher}/{topics}"),
+    shell:
+        "python workflow/scripts/teach.py"
+        " --spec {params.spec:q}"
+        " --model {input.model:q}"
+        " --tokens {input.tokens:q}"
+        " --collection {input.collection:q}"
+        " --negatives {input.negatives:q}"
+        " --source {input.source:q}"
+        " --output {output.manifest:q}"
+        " > {log:q} 2>&1"
+
+
 rule finetune:
     """Train on judged queries with negatives, from the weights that the step goes on from."""
     input:
         tokens=made_from("results/models/{finetuned}", "tokens"),
         collection=made_from("results/models/{finetuned}", "collection"),
         negatives=made_from("results/models/{finetuned}", "negatives"),
+        teachers=each_of("results/models/{finetuned}", "teacher"),
         weights=made_from("results/models/{finetuned}", "weights"),
         model=ancient(made_from("results/models/{finetuned}", "weights", "model.safetensors")),
     output:
@@ -61,6 +97,7 @@ rule finetune:
         " --collection {input.collection:q}"
         " --weights {input.weights:q}"
         " --negatives {input.negatives:q}"
+        " --teachers {input.teachers:q}"
         " --state results/state/{wildcards.finetuned:q}"
         " --processes {threads}"
         " --checkpoint-seconds {resources.checkpoint_s}"

@@ -17,6 +17,7 @@ def main() -> None:
     parser.add_argument("--collection", required=True, type=artifact, help="its queries and judgments")
     parser.add_argument("--weights", required=True, type=artifact, help="model to go on from")
     parser.add_argument("--negatives", nargs="?", type=artifact, help="none where only the batch has some")
+    parser.add_argument("--teachers", type=artifact, nargs="*", default=[], help="what each teacher said")
     parser.add_argument("--output", required=True, type=artifact, help="folder of the new model")
     parser.add_argument("--state", required=True, type=Path, help="checkpoints, removed when the model is written")
     parser.add_argument("--processes", type=int, default=1, help="that train together, one a GPU, under torchrun")
@@ -25,12 +26,13 @@ def main() -> None:
     launch.start(args.processes)
 
     inputs = [args.tokens, args.collection, args.weights]
-    read = [*inputs, *([args.negatives] if args.negatives else [])]
+    read = [*inputs, *([args.negatives] if args.negatives else []), *args.teachers]
     recorded = record(args.output, stage="finetune", spec=args.spec, inputs=read)
     with recorded if launch.leads() else nullcontext({}) as facts:
         from encore.finetuning.step import finetune
 
-        done = finetune(args.spec, *inputs, args.negatives, args.output, args.state, args.checkpoint_seconds)
+        places = (*inputs, args.negatives, args.output, args.state)
+        done = finetune(args.spec, *places, args.checkpoint_seconds, args.teachers)
         facts["results"] = {"steps": done.steps, "examples": done.examples, "operations": done.operations}
         facts["results"] |= {"best_step": done.best_step} if done.validations else {}
         facts |= {"losses": done.losses[-1].terms, "micro_batch": done.micro_batch, "processes": launch.size()}

@@ -38,6 +38,7 @@ RULES: dict[str, tuple[float, float, str, str]] = {
     "tune_fusion": (6, 2, "search", "weight"),
     "fuse": (7, 2, "search", "fused runs"),
     "negatives": (4, 2, "model", "for training"),
+    "teach": (5, 2, "model", "what teachers say"),
 }
 COLOURS = {
     "text": ("#e8eef7", "#4a6fa5"),

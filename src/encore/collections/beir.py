@@ -4,7 +4,6 @@ Anybody's data can come this way, so every row is checked, and a bad one is name
 """
 
 import gzip
-import hashlib
 import json
 import re
 import zlib
@@ -18,10 +17,7 @@ from encore.collections.common import QRELS_HEADER, Judgment, Located, Row, smal
 from encore.collections.form import Form, FormFields
 from encore.config import Positive
 from encore.errors import EncoreError
-from encore.storage import sha256
-
-HASHED_WHOLE = 64 * 2**20
-_SAMPLED = 2**20
+from encore.storage import contents
 
 
 class BeirFields(FormFields):
@@ -67,7 +63,7 @@ class BeirFields(FormFields):
             "files": files,
             "held_out": holding if held_out else None,
             "empty_documents": self.empty_documents,
-            "content": _digests(_paths(Path(self.path), files)),
+            "content": contents(_paths(Path(self.path), files)),
             **self.form.to_spec(),
         }
 
@@ -80,7 +76,7 @@ def build(spec: dict[str, Any], folder: Path, source: Path) -> dict[str, Any]:
             text, repeats an id, or judges what does not exist.
     """
     paths = _paths(source, spec["files"])
-    if _digests(paths) != spec["content"]:
+    if contents(paths) != spec["content"]:
         raise EncoreError(f"{source} is not what was planned with: its files have changed since; run snakemake again")
     qrels = {split: list(_judgments(paths[_qrels(split)])) for split in spec["files"]}
     if spec["held_out"]:
@@ -118,20 +114,6 @@ def _existing(path: Path) -> Path:
             f"{path} is missing; a collection of kind beir needs it, so name the right folder or split file"
         )
     return path
-
-
-def _digests(paths: dict[str, Path]) -> dict[str, str]:
-    whole = sum(path.stat().st_size for path in paths.values()) <= HASHED_WHOLE
-    return {name: sha256(path) if whole else _sampled_digest(path) for name, path in paths.items()}
-
-
-def _sampled_digest(path: Path) -> str:
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        ends = file.read(_SAMPLED)
-        file.seek(max(0, size - _SAMPLED))
-        ends += file.read()
-    return f"{size}:{hashlib.sha256(ends).hexdigest()}"
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

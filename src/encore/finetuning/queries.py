@@ -40,8 +40,15 @@ def training_queries(
     Raises:
         EncoreError: nothing is judged relevant, or a query or document is not in the token store.
     """
-    judgments = collection.qrels("train")
-    names = topics(collection, "train", queries=step.queries, sample=step.sample)
+    return judged_queries(collection, store, negatives, "train", step.queries, step.sample)
+
+
+def judged_queries(
+    collection: Collection, store: TokenStore, negatives: Negatives, split: str, queries: int | None, sample: int
+) -> list[Query]:
+    """The judged queries of a split, or that sample of them; raises as ``training_queries`` does."""
+    judgments = collection.qrels(split)
+    names = topics(collection, split, queries=queries, sample=sample)
     rows = {name: row for row, name in enumerate(store.queries.names)}
     passages = {name: row for row, name in enumerate(store.passages.names)}
     try:

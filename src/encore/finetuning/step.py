@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from encore.config import FinetuneStep
 from encore.errors import EncoreError
 from encore.finetuning import negatives
 from encore.finetuning.contrastive import Contrastive
+from encore.finetuning.distillation import distillation
 from encore.finetuning.judged import Judged
 from encore.finetuning.late_interaction import LateInteraction
 from encore.finetuning.pairwise import Pairwise
@@ -43,6 +45,7 @@ def finetune(
     output: Path,
     state: Path,
     checkpoint_seconds: float = 120.0,
+    taught: Sequence[Path] = (),
 ) -> Trained:
     """Train the model in ``weights`` on the training role of ``collection`` and write the model folder ``output``.
 
@@ -54,17 +57,21 @@ def finetune(
         mined: the folder of negatives; None where the step takes none.
         state: the folder of checkpoints of this training.
         checkpoint_seconds: between two checkpoints.
+        taught: folders of what each teacher said.
 
     Raises:
-        EncoreError: a wrong field, judgments or negatives that do not fit the token store, a vocabulary of another
-            model, a loss that is not finite.
+        EncoreError: a wrong field, a loss that asks teachers without any, judgments, negatives or scores that do not
+            fit the token store, a vocabulary of another model, a loss that is not finite.
     """
     step = _fields(spec["step"])
     store, judged = TokenStore.open(tokens), Collection(collection)
     encoder, heads = vectors.load(weights, store), folder.load_heads(weights)
     project(encoder, step.projector, heads, spec["seed"])
-    task_of = SCORERS.get(step.scorer) or TASKS[step.loss]
-    task = task_of(step, training_queries(step, judged, store, negatives.read(mined) if mined else {}), store)
+    queries = training_queries(step, judged, store, negatives.read(mined) if mined else {})
+    if step.taught:
+        task: Judged = distillation(step, queries, store, taught)
+    else:
+        task = (SCORERS.get(step.scorer) or TASKS[step.loss])(step, queries, store)
     own = _own_heads(task, encoder, weights, spec["seed"])
     print(f"{len(task)} training queries", flush=True)
     validate = Validation(step, validation_pool(step, judged, store), store) if step.validate_every else None

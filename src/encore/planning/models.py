@@ -8,6 +8,7 @@ from encore.catalogue import Catalogue
 from encore.config import Backbone, FinetuneStep, PretrainStep, RunConfig, Step
 from encore.errors import EncoreError
 from encore.lineage import Lineage
+from encore.planning import teachers
 from encore.planning.artifact import Artifact, Topics, names, required
 from encore.planning.texts import Texts
 
@@ -89,8 +90,9 @@ class Models(Texts):
             inputs["collection"] = self.collection(step.collection)
             negatives = self.negatives(lineage.parent, step, seed)
             inputs |= {"negatives": negatives} if negatives else {}
-        # Whose run negatives come from is in their folder's name already, whatever the lineage is called here.
-        fields = step.model_dump(mode="json", exclude_defaults=True, exclude={"mined_by"})
+            inputs |= teachers.taught(self, lineage, seed, negatives)
+        # Whose run negatives come from and who teaches is in the folders' names, whatever the lineage is called here.
+        fields = step.model_dump(mode="json", exclude_defaults=True, exclude={"mined_by", "teachers", "teacher_scores"})
         spec = {"impl": impl, "step": fields, **self.chance(seed), **names(inputs)}
         return self.make(stage, _folder(lineage, seed), spec, inputs)
 

@@ -1,0 +1,181 @@
+"""Fine-tuning on what teachers say of judged queries and their passages. There is no term of the judgments themselves.
+
+Over pairs a student learns the scores of a positive and a negative at a time; over the batch, those of all passages of
+the batch (TCT-ColBERT, section 3), which a teacher's vectors, computed once, give for any batch. Several teachers count
+by the mean of their scores. Teachers' scores are outside of any graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from encore import losses
+from encore.config import FinetuneStep
+from encore.errors import EncoreError
+from encore.finetuning.judged import Judged
+from encore.finetuning.queries import Example, Query
+from encore.finetuning.taught import TRIPLES, PairScores, TextVectors
+from encore.tokens import TokenStore
+from encore.training.task import Arrays, Pass
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from encore.modeling.encoder import Encoder
+
+TERM = "distillation"
+
+
+class Distillation(Judged):
+    """Judged queries whose passages were all shown to teachers."""
+
+    def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore, taught: Sequence[Path]) -> None:
+        super().__init__(step, [filled(query, step.brought, len(store.passages)) for query in queries], store)
+
+    def weights(self, progress: float) -> dict[str, float]:
+        return {TERM: 1.0}
+
+
+class PairDistillation(Distillation):
+    """Teachers' scores of each query's own passages, by the divergence over pairs or the error of margins."""
+
+    def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore, taught: Sequence[Path]) -> None:
+        super().__init__(step, queries, store, taught)
+        self.scores = [PairScores(folder, len(store.passages)) for folder in taught]
+
+    def collate(self, examples: list[Example]) -> Arrays:
+        """As any batch of judged queries, with ``teacher`` [B, P] float32, the mean of teachers' scores."""
+        batch = super().collate(examples)
+        rows = np.array([example.query.row for example in examples])
+        said = [scores.of(rows, batch["passages"]) for scores in self.scores]
+        return {**batch, "teacher": np.mean(said, axis=0, dtype=np.float32)}
+
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+        """A query learns from its own passages alone, so the loss is a mean over examples."""
+        import torch
+
+        queries, vectors = map(losses.wide, self.embed(encoder, batch))
+        with torch.autocast(queries.device.type, enabled=False):
+            student = torch.einsum("bd,bpd->bp", queries, vectors) / self.step.temperature
+            teacher = batch["teacher"].to(student.dtype)
+            if self.step.loss == "margin-mse":
+                loss = losses.margin_mse(student, teacher / self.step.teacher_temperature)
+            else:
+                loss = losses.kl_over_pairs(student, teacher, self.step.teacher_temperature)
+        return Pass({TERM: loss}, {})
+
+
+class PublishedDistillation(PairDistillation):
+    """The triples of a published file of scores, each an example; all lines count, or those of the step's sample."""
+
+    def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore, taught: Sequence[Path]) -> None:
+        super().__init__(step, queries, store, taught)
+        self.of_row = {query.row: query for query in self.queries}
+        triples = self.scores[0].triples
+        self.lines = np.flatnonzero(np.isin(triples[:, 0], list(self.of_row)))
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def example(self, index: int, rng: np.random.Generator) -> Example:
+        """A line's query, positive and negative; nothing is drawn."""
+        query, *passages = self.scores[0].triples[self.lines[index]].tolist()
+        return Example(self.of_row[query], passages)
+
+
+class BatchDistillation(Distillation):
+    """Teachers' scores of all passages of the batch, or of the query's pool in it, from their vectors."""
+
+    def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore, taught: Sequence[Path]) -> None:
+        super().__init__(step, queries, store, taught)
+        self.vectors = [{name: TextVectors(folder, name) for name in ("queries", "passages")} for folder in taught]
+
+    def collate(self, examples: list[Example]) -> Arrays:
+        """As any batch of judged queries, with the vectors of each teacher.
+
+        Returns:
+            Beside the batch, for teacher t ``teacher<t>_queries`` [B, I, D] and ``teacher<t>_passages`` [B, P, J, D],
+            and which of these vectors are real, ``…_real``, bool; I and J are the same in every batch.
+        """
+        batch = super().collate(examples)
+        rows = {"queries": np.array([example.query.row for example in examples]), "passages": batch["passages"]}
+        for number, teacher in enumerate(self.vectors):
+            for name, vectors in teacher.items():
+                field = f"teacher{number}_{name}"
+                batch[field], batch[f"{field}_real"] = vectors.padded(rows[name])
+        return batch
+
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+        queries, vectors = self.embed(encoder, batch)
+        given = {name: batch[name] for name in batch if name.startswith("teacher")}
+        return Pass({}, {"queries": queries, "vectors": vectors, **given})
+
+    def contrast(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The divergence over the passages of the batch; scores are computed in fp32 at least."""
+        import torch
+
+        queries, vectors = (losses.wide(rows[name]) for name in ("queries", "vectors"))
+        size = self.step.pool or len(queries)
+        with torch.autocast(queries.device.type, enabled=False):
+            terms = []
+            for first in range(0, len(queries), size):
+                pool = slice(first, first + size)
+                student = queries[pool] @ vectors[pool].flatten(0, 1).T / self.step.temperature
+                teacher = self._teachers({name: row[pool] for name, row in rows.items()}).to(student.dtype)
+                terms.append(losses.kl_over_pool(student, teacher, self.step.teacher_temperature) * len(student))
+        return {TERM: torch.stack(terms).sum() / len(queries)}
+
+    def _teachers(self, rows: dict[str, Tensor]) -> Tensor:
+        """The mean of teachers' scores [B, B * P] of a pool; of one vector a text, the largest product is the only."""
+        import torch
+
+        from encore.modeling.late_interaction import max_sim
+
+        with torch.no_grad():
+            said = []
+            for teacher in range(len(self.vectors)):
+                queries, passages = (losses.wide(rows[f"teacher{teacher}_{name}"]) for name in ("queries", "passages"))
+                real = [rows[f"teacher{teacher}_{name}_real"] for name in ("queries", "passages")]
+                said.append(max_sim(queries, real[0], passages.flatten(0, 1), real[1].flatten(0, 1)))
+            return torch.stack(said).mean(dim=0)
+
+
+TASKS: dict[str, type[Distillation]] = {
+    "kl-pairwise": PairDistillation,
+    "margin-mse": PairDistillation,
+    "kl-in-batch": BatchDistillation,
+}
+
+
+def distillation(step: FinetuneStep, queries: list[Query], store: TokenStore, taught: Sequence[Path]) -> Distillation:
+    """The task of a step that has teachers; ``taught`` are folders of what each said.
+
+    Raises:
+        EncoreError: there are none.
+    """
+    if not taught:
+        raise EncoreError(f"loss {step.loss} learns from teachers, and there are none; name some in `teachers`")
+    published = (taught[0] / TRIPLES).is_file()
+    task = PublishedDistillation if published else TASKS[step.loss]
+    return task(step, queries, store, taught)
+
+
+def filled(query: Query, count: int, passages: int) -> Query:
+    """A query with at least ``count`` negatives: where it has too few, unjudged passages drawn for it alone.
+
+    A teacher must be shown every passage that may come up, so nothing is drawn later; of two counts the smaller takes
+    the first of what the larger takes.
+    """
+    drawn, seen = list(query.negatives), {*query.judged, *query.negatives}
+    rng = np.random.default_rng(query.row)
+    while len(drawn) < count and len(seen) < passages:
+        passage = int(rng.integers(passages))
+        if passage not in seen:
+            seen.add(passage)
+            drawn.append(passage)
+    return replace(query, negatives=tuple(drawn))

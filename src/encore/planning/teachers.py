@@ -1,0 +1,123 @@
+"""The plan of teachers: what each said once of a step's training queries and passages, for all its students."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from encore.catalogue import explained
+from encore.config import FinetuneStep
+from encore.errors import EncoreError
+from encore.lineage import Lineage, StepName
+from encore.planning.artifact import Artifact, Topics, names
+from encore.storage import contents
+from encore.teaching.sources import files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from encore.planning.models import Models
+
+PARENT = "parent"  # among a step's teachers: the lineage without the step
+PUBLISHED = "published"  # what stands in folders for the model, where scores come from files
+
+
+def taught(plan: Models, lineage: Lineage, seed: int, negatives: Artifact | None) -> dict[str, Artifact]:
+    """What the teachers of a lineage's last step said, by role; nothing where it has none.
+
+    A student's temperature, rate or length is no part of it, so students that see the same passages share it.
+
+    Raises:
+        EncoreError: a teacher is unknown, of another vocabulary, descends from its own student, or scores no batch.
+    """
+    step = plan.step(lineage.steps[-1])
+    assert isinstance(step, FinetuneStep)
+    place = f"step {lineage.steps[-1].name!r}"
+    if step.taught and not (step.teachers or step.teacher_scores):
+        raise EncoreError(f"{place}: loss {step.loss} learns from teachers, and it has none; name some in `teachers`")
+    if step.teacher_scores:
+        content = contents(explained(files, step.teacher_scores, place))
+        return {"teacher0": _published(plan, lineage, step, content)}
+    found = [teacher_of(plan, lineage, name) for name in step.teachers]
+    return {f"teacher{number}": _said(plan, lineage, teacher, seed, negatives) for number, teacher in enumerate(found)}
+
+
+def teacher_of(plan: Models, lineage: Lineage, name: str) -> Lineage:
+    """The lineage that a step's teacher is.
+
+    Raises:
+        EncoreError: it is unknown, or made from the lineage that it would teach.
+    """
+    place = f"step {lineage.steps[-1].name!r}, teachers"
+    teacher = lineage.parent if name == PARENT else explained(plan.lineage, name, place)
+    if f"{teacher}+".startswith(f"{lineage}+"):
+        raise EncoreError(f"{place}: {teacher} is made from {lineage}, which it would teach; name another lineage")
+    return teacher
+
+
+def _said(plan: Models, lineage: Lineage, teacher: Lineage, seed: int, negatives: Artifact | None) -> Artifact:
+    """Scores of the step's pairs, or vectors where a student learns from whole batches."""
+    step = plan.step(lineage.steps[-1])
+    assert isinstance(step, FinetuneStep)
+    place = f"step {lineage.steps[-1].name!r}, teachers"
+    tokens = plan.tokens(step.collection, plan.backbone(lineage))
+    if plan.tokenizer(plan.backbone(teacher)) is not plan.tokenizer(plan.backbone(lineage)):
+        raise EncoreError(
+            f"{place}: {teacher} has another vocabulary than {lineage}; name one that starts from the same backbone"
+        )
+    form = "vectors" if step.loss == "kl-in-batch" else "scores"
+    if form == "vectors" and plan.scorer(teacher) == "cross-encoder":
+        raise EncoreError(
+            f"{place}: {teacher} is a cross-encoder, which gives texts no vectors to score a batch with; "
+            "use `loss: kl-pairwise` or `margin-mse`"
+        )
+    inputs = {"model": plan.model(teacher, seed), "tokens": tokens, "collection": plan.collection(step.collection)}
+    inputs |= {"negatives": negatives} if negatives else {}
+    topics = Topics("train", 0, step.queries, step.sample)
+    spec = {
+        "impl": plan.impl("teach"),
+        "form": form,
+        "split": topics.split,
+        "queries": topics.queries,
+        "sample": topics.sample,
+        "fill": step.keep if negatives else 0,
+        "numerics": plan.numerics(),
+        **names(inputs),
+    }
+    folder = f"teachers/{inputs['model'].name}/{plan.dataset_name(step.collection)}.{topics}"
+    return plan.make("teach", folder, spec, inputs)
+
+
+def _published(plan: Models, lineage: Lineage, step: FinetuneStep, content: dict[str, str]) -> Artifact:
+    """The scores of published files, wherever they lie."""
+    inputs = {"tokens": plan.tokens(step.collection, plan.backbone(lineage))}
+    spec = {"impl": plan.impl("teach"), "form": PUBLISHED, "content": content, **names(inputs)}
+    folder = f"teachers/{PUBLISHED}/{plan.dataset_name(step.collection)}.train"
+    return plan.make("teach", folder, spec, inputs, step.teacher_scores)
+
+
+def explore(plan: Models, teacher: Lineage | None, seed: int) -> None:
+    """Plan every student of a teacher (of published scores without one) that goes on from it or one step later.
+
+    A folder of what a teacher said does not name the students, which a part of the workflow may know it by alone.
+    """
+    for name, step in _taught_steps(plan):
+        if teacher is None:
+            starts = [Lineage(backbone) for backbone in plan.catalogue.backbones] if step.teacher_scores else []
+        else:
+            starts = [teacher, *(_after(teacher, other) for other in plan.catalogue.steps)]
+        for start in starts:
+            with suppress(EncoreError):  # of another vocabulary, of texts that this run has not
+                student = _after(start, name)
+                if teacher is None or teacher in [teacher_of(plan, student, known) for known in step.teachers]:
+                    plan.model(student, seed)
+
+
+def _taught_steps(plan: Models) -> Iterator[tuple[str, FinetuneStep]]:
+    for name in plan.catalogue.steps:
+        if plan.has_texts(name) and isinstance(step := plan.step(StepName(name)), FinetuneStep) and step.taught:
+            yield name, step
+
+
+def _after(lineage: Lineage, step: str) -> Lineage:
+    return Lineage(lineage.backbone, (*lineage.steps, StepName(step)))

@@ -1,0 +1,260 @@
+"""Distillation as a task: what a batch brings of its teachers, against scores by definition, whole and in parts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import oracles
+import pytest
+import torch
+from test_finetuning import PASSAGES, QUERIES, VOCABULARY, Lookup, Texts, step
+from torch import nn
+
+from encore.errors import EncoreError
+from encore.finetuning.distillation import (
+    BatchDistillation,
+    PairDistillation,
+    PublishedDistillation,
+    distillation,
+    filled,
+)
+from encore.finetuning.queries import Query
+from encore.finetuning.taught import PairScores, TextVectors, write_scores, write_vectors
+from encore.storage import write_array
+from encore.training import gradients
+from encore.training.gradients import Models
+from encore.training.randomness import generator
+from encore.training.ranks import Ranks
+
+NUMERICS = {"precision": "fp32", "threads": 1}
+FIELDS = {"per_query": 2, "temperature": 0.5, "teachers": ["parent"], "teacher_temperature": 0.25}
+
+
+@pytest.fixture(scope="module")
+def store() -> Any:
+    rng = np.random.default_rng(3)
+    passages = [rng.integers(5, VOCABULARY, rng.integers(1, 20)) for _ in range(PASSAGES)]
+    queries = [rng.integers(5, VOCABULARY, rng.integers(1, 9)) for _ in range(QUERIES)]
+    return SimpleNamespace(
+        passages=Texts(passages, [f"d{i:02d}" for i in range(PASSAGES)]),
+        queries=Texts(queries, [f"q{i}" for i in range(QUERIES)]),
+        special=SimpleNamespace(pad=0, cls=1, sep=2),
+    )
+
+
+def query(row: int, negatives: tuple[int, ...]) -> Query:
+    return Query(row, (row,), frozenset({row}), frozenset({row}), negatives)
+
+
+ASKED = [query(row, (row + 10, row + 12, row + 14)) for row in range(8)]
+
+
+def all_pairs() -> tuple[np.ndarray, np.ndarray]:
+    pairs = [(one.row, passage) for one in ASKED for passage in (*one.positives, *one.negatives)]
+    queries, passages = np.array(pairs).T
+    return queries, passages
+
+
+def scores_in(folder: Path, seed: int) -> Path:
+    queries, passages = all_pairs()
+    order = np.random.default_rng(seed).permutation(len(queries))
+    write_scores(folder, queries[order], passages[order], score(queries, passages, seed)[order])
+    return folder
+
+
+def score(queries: np.ndarray, passages: np.ndarray, seed: int) -> np.ndarray:
+    return np.cos(queries * 7.0 + passages * (3.0 + seed)) * 4
+
+
+def vectors_in(folder: Path, seed: int, kind: str) -> dict[str, dict[int, np.ndarray]]:
+    """Vectors of all texts, of tokens as many as the text has; what was written, by row."""
+    rng, found = np.random.default_rng(seed), {}
+    for name, rows in (("queries", np.arange(8)), ("passages", np.arange(PASSAGES))):
+        counts = rng.integers(1, 6, len(rows)) if kind == "token" else np.ones(len(rows), dtype=int)
+        own = {int(row): rng.normal(size=(count, 5)) for row, count in zip(rows, counts, strict=True)}
+        write_vectors(folder, name, rows, own.values(), kind)
+        found[name] = own
+    return found
+
+
+def task_of(store: Any, loss: str, taught: list[Path], **changes: Any) -> Any:
+    return distillation(step(loss=loss, **FIELDS | changes), ASKED, store, taught)
+
+
+def batch_of(task: Any, rows: list[int]) -> tuple[list[Any], dict[str, torch.Tensor]]:
+    examples = [task.example(row, np.random.default_rng(row)) for row in rows]
+    return examples, {name: torch.from_numpy(array) for name, array in task.collate(examples).items()}
+
+
+def student_scores(task: Any, encoder: Lookup, examples: list[Any], over_batch: bool) -> np.ndarray:
+    """Products of vectors, one text at a time, over the temperature: [B, P], or [B, B * P]."""
+    table, everything = encoder.table.weight.detach().numpy(), [p for one in examples for p in one.passages]
+
+    def vector(text: np.ndarray, length: int) -> np.ndarray:
+        mean: np.ndarray = table[[1, *text[: length - 2].tolist(), 2]].mean(axis=0)
+        return mean
+
+    return np.array([
+        [
+            vector(task.store.queries[one.query.row], task.step.query_length)
+            @ vector(task.store.passages[passage], task.step.length)
+            / task.step.temperature
+            for passage in (everything if over_batch else one.passages)
+        ]
+        for one in examples
+    ])  # fmt: skip
+
+
+# Over pairs
+
+
+@pytest.mark.parametrize("loss", ["kl-pairwise", "margin-mse"])
+def test_a_pairs_loss_is_that_of_the_teachers_mean_scores(store: Any, loss: str, tmp_path: Path) -> None:
+    task, encoder = task_of(store, loss, [scores_in(tmp_path / str(seed), seed) for seed in (1, 2)]), Lookup()
+    examples, batch = batch_of(task, [0, 3, 5, 6])
+    found = task.loss(encoder, nn.ModuleDict(), batch)["loss"]
+    rows, passages = np.array([[one.query.row] for one in examples]), np.array([one.passages for one in examples])
+    teacher = (score(rows, passages, 1) + score(rows, passages, 2)) / 2
+    student = student_scores(task, encoder, examples, over_batch=False)
+    expected = (
+        oracles.kl_over_pairs(student, teacher, 0.25)
+        if loss == "kl-pairwise"
+        else oracles.margin_mse(student, teacher / 0.25)
+    )
+    assert found.item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_pair_that_no_teacher_saw_is_refused(store: Any, tmp_path: Path) -> None:
+    scores = PairScores(scores_in(tmp_path, 1), PASSAGES)
+    with pytest.raises(EncoreError, match=r"no score of query 2 and passage 29 .rows of the token store.; .* again"):
+        scores.of(np.array([1, 2]), np.array([[1, 11], [2, 29]]))
+
+
+def test_published_triples_are_the_examples(store: Any, tmp_path: Path) -> None:
+    triples = np.array([[3, 3, 13], [0, 0, 14], [3, 3, 15], [7, 7, 17]], dtype=np.int32)
+    write_array(scores_in(tmp_path, 1) / "triples.npy", triples)
+    task = task_of(store, "kl-pairwise", [tmp_path], teachers=[], teacher_scores="f", negatives="none")
+    assert isinstance(task, PublishedDistillation)
+    assert len(task) == 4
+    drawn = [task.example(index, np.random.default_rng(5)) for index in range(4)]
+    assert [[one.query.row, *one.passages] for one in drawn] == triples.tolist()
+    _, batch = batch_of(task, [0, 1])
+    assert batch["teacher"].shape == (2, 2)
+    few = distillation(task.step, [ASKED[3]], store, [tmp_path])
+    assert len(few) == 2, "of a sample of queries only their lines"
+
+
+# Over the batch
+
+
+def max_sim_by_definition(queries: list[np.ndarray], passages: list[np.ndarray]) -> np.ndarray:
+    return np.array([[sum(max(q @ p for p in one) for q in asked) for one in passages] for asked in queries])
+
+
+@pytest.mark.parametrize("kind", ["text", "token"])
+@pytest.mark.parametrize("pool", [None, 2])
+def test_a_batchs_loss_is_that_of_all_its_passages(store: Any, kind: str, pool: int | None, tmp_path: Path) -> None:
+    written = [vectors_in(tmp_path / str(seed), seed, kind) for seed in (1, 2)]
+    task, encoder = task_of(store, "kl-in-batch", [tmp_path / "1", tmp_path / "2"], pool=pool), Lookup()
+    examples, batch = batch_of(task, [1, 4, 6, 7])
+    found = task.loss(encoder, nn.ModuleDict(), batch)["loss"].item()
+    said = [
+        max_sim_by_definition(
+            [own["queries"][one.query.row] for one in examples],
+            [own["passages"][passage] for one in examples for passage in one.passages],
+        )
+        for own in written
+    ]
+    teacher, student = (said[0] + said[1]) / 2, student_scores(task, encoder, examples, over_batch=True)
+    if pool:
+        halves = [(slice(2 * half, 2 * half + 2), slice(6 * half, 6 * half + 6)) for half in range(2)]
+        expected = np.mean([oracles.kl_over_pool(student[place], teacher[place], 0.25) for place in halves])
+    else:
+        expected = oracles.kl_over_pool(student, teacher, 0.25)
+    assert found == pytest.approx(expected, rel=1e-5 if kind == "text" else 2e-2), "token vectors are kept in float16"
+
+
+def test_a_student_that_is_its_teacher_has_nothing_to_learn(store: Any, tmp_path: Path) -> None:
+    """Vectors of the student itself as its teacher's, over one temperature."""
+    encoder, own = Lookup(), step(**FIELDS, loss="kl-in-batch")
+    for name, sequences, length in (("queries", store.queries, 6), ("passages", store.passages, 12)):
+        table = encoder.table.weight.detach().numpy()
+        texts = [table[[1, *text[: length - 2].tolist(), 2]].mean(axis=0)[None] for text in sequences]
+        write_vectors(tmp_path, name, np.arange(len(texts)), texts, "text")
+    same = BatchDistillation(own.model_copy(update={"teacher_temperature": 0.5}), ASKED, store, [tmp_path])
+    _, batch = batch_of(same, [0, 1, 2, 3])
+    loss = same.loss(encoder, nn.ModuleDict(), batch)["loss"]
+    loss.backward()
+    assert loss.item() == pytest.approx(0, abs=1e-9)
+    assert encoder.table.weight.grad is not None
+    assert encoder.table.weight.grad.abs().max() < 1e-6
+    other = BatchDistillation(own, ASKED, store, [tmp_path])
+    assert other.loss(encoder, nn.ModuleDict(), batch)["loss"].item() > 1e-3
+
+
+def test_the_order_of_a_batch_does_not_matter(store: Any, tmp_path: Path) -> None:
+    vectors_in(tmp_path, 1, "token")
+    task, encoder = task_of(store, "kl-in-batch", [tmp_path]), Lookup()
+    forward, back = (task.loss(encoder, nn.ModuleDict(), batch_of(task, rows)[1])["loss"].item()
+                     for rows in ([0, 2, 5, 7], [7, 0, 5, 2]))  # fmt: skip
+    assert forward == pytest.approx(back, rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["kl-in-batch", "kl-pairwise", "margin-mse"])
+@pytest.mark.parametrize("size", [1, 3])
+def test_parts_have_the_gradients_of_the_whole_batch(store: Any, loss: str, size: int, tmp_path: Path) -> None:
+    scores_in(tmp_path, 1)
+    vectors_in(tmp_path, 1, "token")
+    task = task_of(store, loss, [tmp_path])
+    found = []
+    for micro_batch in (8, size):
+        torch.manual_seed(0)
+        models = Models(task, Lookup(), nn.ModuleDict(), torch.device("cpu"), NUMERICS)  # type: ignore[arg-type]
+        examples = [task.example(row, generator(0, "example", 0, row)) for row in range(8)]
+        parts = gradients.parts(task, examples, micro_batch, Ranks(), 0, "step", 1)
+        terms = gradients.backward(models, parts, task.weights(0.0), Ranks())
+        found.append((terms["loss"].item(), models.encoder.table.weight.grad))
+    assert found[0][0] == pytest.approx(found[1][0], rel=1e-6)
+    torch.testing.assert_close(found[0][1], found[1][1], rtol=1e-6, atol=1e-9)
+    assert found[0][1].abs().max() > 0
+
+
+def test_a_text_without_vectors_is_refused(tmp_path: Path) -> None:
+    write_vectors(tmp_path, "passages", np.array([2, 5]), [np.ones((2, 3)), np.ones((1, 3))], "token")
+    vectors = TextVectors(tmp_path, "passages")
+    padded, real = vectors.padded(np.array([[5, 2]]))
+    assert padded.shape == (1, 2, 2, 3)
+    assert real.tolist() == [[[True, False], [True, True]]]
+    with pytest.raises(EncoreError, match=r"no vector of row 4 of the passages; .* make it again"):
+        vectors.padded(np.array([5, 4]))
+    (tmp_path / "passages.vectors.bin").write_bytes(b"short")
+    with pytest.raises(EncoreError, match="does not hold the 3 vectors"):
+        TextVectors(tmp_path, "passages")
+
+
+def test_vectors_that_are_not_finite_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(EncoreError, match="not finite"):
+        write_vectors(tmp_path, "queries", np.array([0]), [np.array([[np.inf, 0]])], "text")
+
+
+# What is shown to teachers
+
+
+def test_too_few_negatives_are_filled_the_same_way_every_time() -> None:
+    poor = query(4, (9,))
+    two, four = filled(poor, 2, PASSAGES), filled(poor, 4, PASSAGES)
+    assert two.negatives == four.negatives[:2]
+    assert two.negatives[0] == 9
+    assert len(set(four.negatives)) == 4
+    assert 4 not in four.negatives
+    assert filled(ASKED[0], 3, PASSAGES) == ASKED[0]
+    assert len(filled(query(4, (0,)), 99, 6).negatives) == 5, "all that a small collection has"
+
+
+def test_a_loss_without_teachers_is_refused(store: Any) -> None:
+    with pytest.raises(EncoreError, match="loss margin-mse learns from teachers, and there are none"):
+        task_of(store, "margin-mse", [])
+    assert issubclass(PublishedDistillation, PairDistillation)

@@ -1,0 +1,34 @@
+"""Let a teacher score what its students will learn from, once; or bring published scores into the same form."""
+
+import argparse
+from pathlib import Path
+
+from encore.cli_support import artifact, json_object, run
+from encore.provenance.manifest import record
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spec", required=True, type=json_object, help="form, split and queries, as JSON")
+    parser.add_argument("--model", type=artifact, nargs="?", help="the teacher")
+    parser.add_argument("--tokens", required=True, type=artifact, help="token store of the students' collection")
+    parser.add_argument("--collection", type=artifact, nargs="?", help="its queries and judgments")
+    parser.add_argument("--negatives", type=artifact, nargs="?", help="what students bring to a batch, if anything")
+    parser.add_argument("--source", type=Path, nargs="?", help="published scores, a file or a folder of files")
+    parser.add_argument("--output", required=True, type=artifact)
+    args = parser.parse_args()
+
+    inputs = [folder for folder in (args.model, args.tokens, args.collection, args.negatives) if folder]
+    with record(args.output, stage="teach", spec=args.spec, inputs=inputs) as facts:
+        if args.spec["form"] == "published":
+            from encore.teaching.published import bring
+
+            facts["results"] = bring(args.spec, str(args.source), args.tokens, args.output)
+        else:
+            from encore.teaching.stage import teach
+
+            facts["results"] = teach(args.spec, args.model, args.tokens, args.collection, args.negatives, args.output)
+
+
+if __name__ == "__main__":
+    run(main)
