@@ -53,7 +53,7 @@ class PairDistillation(Distillation):
         batch = super().collate(examples)
         rows = np.array([example.query.row for example in examples])
         said = [scores.of(rows, batch["passages"]) for scores in self.scores]
-        return {**batch, "teacher": np.mean(said, axis=0, dtype=np.float32)}
+        return {**batch, "teacher": np.asarray(np.mean(said, axis=0), dtype=np.float32)}
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
         """A query learns from its own passages alone, so the loss is a mean over examples."""
