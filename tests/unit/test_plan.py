@@ -90,7 +90,7 @@ def test_negatives_can_be_mined_by_another_lineage(make):
 
 
 @pytest.mark.parametrize(
-    ("miner", "says"), [(ICT, "waits for a model that is made from it"), ("bert-base+itc", "did you mean ict")]
+    ("miner", "says"), [(ICT, "waits for a model that is made from it"), ("bert-base+icct", "did you mean ict")]
 )
 def test_a_miner_that_cannot_be_is_refused(make, miner, says):
     plan = make(steps={"marco-hn": {"mined_by": miner}})
