@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,9 @@ def describe() -> dict[str, Any]:
     return {"processor": _processor(), "cores": os.cpu_count(), "accelerator": accelerator, "system": platform.system()}
 
 
-def versions() -> dict[str, str | None]:
-    return {"python": platform.python_version()} | {package: _version(package) for package in PACKAGES}
+def versions(beside: Sequence[str] = ()) -> dict[str, str | None]:
+    """Of Python, of the packages that all benchmarks use, and of others."""
+    return {"python": platform.python_version()} | {package: _version(package) for package in (*PACKAGES, *beside)}
 
 
 def load() -> float:

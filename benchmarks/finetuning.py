@@ -1,0 +1,141 @@
+"""Fine-tune through sentence-transformers and through Encore: are the models equally good? See README.md."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from harness import agreement, equivalence, finetuning_record, machine
+from harness.recipe import MEASURE, Recipe, planned
+from harness.sentence_transformers_peer import Peer
+from harness.timing import Seconds, time_of
+from torch import nn
+
+from encore.cli_support import run
+from encore.modeling import vectors
+from encore.project import DEFAULT_RUN
+from encore.training.loop import train
+
+HERE = Path(__file__).parent
+MARGIN = 0.01  # of RR@10, fixed before the first run
+OURS, THEIRS, OWN, PLANTED = (
+    "Encore",
+    "sentence-transformers, our batches",
+    "sentence-transformers, its own batches",
+    "planted error: sentence-transformers, own batches, scale 1",
+)
+PACKAGES = ("sentence-transformers", "datasets")
+
+
+def main() -> None:
+    options = _options()
+    recipe = planned(options.lineage, options.run)
+    before = machine.load()
+    contents = measure(recipe, options.seeds, options.margin)
+    contents["setting"] = {"lineage": options.lineage, "run": str(options.run)} | contents["setting"]
+    contents["machine"] = machine.describe() | {"load_before": before, "load_after": machine.load()}
+    contents["versions"] = machine.versions(PACKAGES)
+    name = options.name or f"finetuning-{machine.name()}"
+    finetuning_record.write(options.output, name, contents)
+    print(finetuning_record.markdown(name, contents))
+
+
+def measure(recipe: Recipe, seeds: Sequence[int], margin: float) -> dict[str, Any]:
+    """Train all arms in turns, seed by seed, and compare them with ours."""
+    peer, planted = Peer(recipe), Peer(recipe, scale=1.0)
+    first = recipe.batches(seeds[0])
+    agreed = agreement.agree(recipe, peer, first[0])
+    arms: dict[str, list[dict[str, float]]] = {OURS: [], THEIRS: [], OWN: [], PLANTED: []}
+    for seed in seeds:
+        batches = recipe.batches(seed)
+        texts = [recipe.texts(example) for batch in batches for example in batch]
+        arms[OURS].append(_ours(recipe, seed))
+        arms[THEIRS].append(_theirs(recipe, peer, texts, "ours", seed))
+        arms[OWN].append(_theirs(recipe, peer, texts, "own", seed))
+        arms[PLANTED].append(_theirs(recipe, planted, texts, "own", seed))
+        shown = "  ".join(f"{name}: {found[-1][MEASURE]:.4f}" for name, found in arms.items())
+        print(f"seed {seed}  {shown}", flush=True)
+    values = {name: [one[MEASURE] for one in found] for name, found in arms.items()}
+    examples = recipe.steps * min(recipe.step.batch, len(recipe.task))
+    return {
+        "setting": {
+            "step": recipe.step.model_dump(mode="json"),
+            "numerics": recipe.numerics,
+            "steps": recipe.steps,
+            "seeds": list(seeds),
+            "margin": margin,
+        },
+        "start": recipe.score(vectors.load(recipe.start, recipe.store)),
+        "agreement": agreed | {"pairs_left_out": agreement.left_out(first)},
+        "arms": [_arm(name, found, examples) for name, found in arms.items()],
+        "differences": [
+            {"arm": name, **vars(equivalence.compare(values[OURS], values[name], margin))}
+            for name in (THEIRS, OWN, PLANTED)
+        ],
+        "ratio": _best(arms[THEIRS]) / _best(arms[OURS]),
+        "ratio_without_data": _best(arms[THEIRS], "data") / _best(arms[OURS], "data"),
+    }
+
+
+def _ours(recipe: Recipe, seed: int) -> dict[str, float]:
+    """Encore's own loop from the start, then the search."""
+    encoder = vectors.load(recipe.start, recipe.store)
+    with tempfile.TemporaryDirectory() as state, contextlib.redirect_stdout(io.StringIO()):
+        training = time_of(
+            lambda: train(recipe.task, encoder, nn.ModuleDict(), recipe.step, seed, Path(state), recipe.numerics)
+        )
+    data = time_of(lambda: [recipe.task.collate(batch) for batch in recipe.batches(seed)])
+    return _found(recipe, encoder, training, data)
+
+
+def _theirs(recipe: Recipe, peer: Peer, texts: Any, batches: Any, seed: int) -> dict[str, float]:
+    with contextlib.redirect_stdout(io.StringIO()):
+        done = peer.train(texts, batches, seed)
+    return _found(recipe, done.encoder, done.training, done.data)
+
+
+def _found(recipe: Recipe, encoder: Any, training: Seconds, data: Seconds) -> dict[str, float]:
+    times = {"wall": training.wall, "cpu": training.cpu, "data_cpu": data.cpu}
+    return {MEASURE: recipe.score(encoder), **times}
+
+
+def _best(found: list[dict[str, float]], without: str | None = None) -> float:
+    """The least seconds of the process that one training took."""
+    return min(one["cpu"] - (one[f"{without}_cpu"] if without else 0.0) for one in found)
+
+
+def _arm(name: str, found: list[dict[str, float]], examples: int) -> dict[str, Any]:
+    values = [one[MEASURE] for one in found]
+    return {
+        "name": name,
+        "values": values,
+        "mean": mean(values),
+        "deviation": stdev(values),
+        "examples_per_second": examples / _best(found),
+        "cpu_seconds": [one["cpu"] for one in found],
+        "wall_seconds": [one["wall"] for one in found],
+        "data_cpu_seconds": [one["data_cpu"] for one in found],
+    }
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lineage", default="bert-base+marco-bm25", help="whose last step both sides train")
+    parser.add_argument("--run", type=Path, default=DEFAULT_RUN, help="a run's configuration")
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(8)))
+    parser.add_argument(
+        "--margin", type=float, default=MARGIN, help=f"of {MEASURE}, within which models are equally good"
+    )
+    parser.add_argument("--output", type=Path, default=HERE / "results")
+    parser.add_argument("--name", help="of the files; without: the kind of machine")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    run(main)
