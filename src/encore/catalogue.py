@@ -28,6 +28,7 @@ class Catalogue:
     datasets: dict[str, Any]
     systems: dict[str, System]
     indexes: dict[str, dict[str, Any]]
+    expansions: dict[str, Any]
     tables: dict[str, Table]
     read_step: Callable[[dict[str, Any]], Step]
     read_dataset: Callable[[dict[str, Any]], Any]
@@ -45,6 +46,7 @@ def read_catalogue(
     read_dataset: Callable[[dict[str, Any]], Any],
     read_system: Callable[[dict[str, Any]], System],
     read_index: Callable[[dict[str, Any]], Any],
+    read_expansion: Callable[[dict[str, Any]], Any],
 ) -> Catalogue:
     """Read ``config/``.
 
@@ -53,6 +55,7 @@ def read_catalogue(
         read_dataset: checks a dataset's fields; knows the kinds of collections.
         read_system: checks a system's fields; knows the kinds of systems.
         read_index: checks an index type's fields; knows the kinds of indexes.
+        read_expansion: checks an expansion's fields; knows the kinds of expansions.
 
     Raises:
         EncoreError: a file is missing or wrong; one line with file, place and mend.
@@ -66,13 +69,16 @@ def read_catalogue(
     indexes = _entries(folder / "indexes.yaml", lambda value, place: value)
     for name, index in indexes.items():
         explained(read_index, index, f"{folder}/indexes.yaml: {name}")
+    expansions = _entries(folder / "expansions.yaml", lambda value, place: explained(read_expansion, value, place))
     tables: dict[str, Table] = {}
     for path in sorted((folder / "papers").glob("*/tables.yaml")):
         tables |= {
             _table_name(path.parent.name, name): table
             for name, table in _entries(path, lambda value, place: checked(Table, value, place)).items()
         }
-    return Catalogue(backbones, steps, datasets, systems, indexes, tables, read_step, read_dataset, read_index)
+    return Catalogue(
+        backbones, steps, datasets, systems, indexes, expansions, tables, read_step, read_dataset, read_index
+    )
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

@@ -264,6 +264,7 @@ class Scale(Strict):
 
     backbones: dict[str, str] = Field({}, description="which backbone stands for the papers' one")
     datasets: dict[str, str] = Field({}, description="which dataset stands for the papers' one")
+    expansions: dict[str, str] = Field({}, description="which expansion stands for the papers' one")
     pretrain: dict[str, Any] = Field({}, description="fields of every pre-training step")
     finetune: dict[str, Any] = Field({}, description="fields of every fine-tuning step")
     steps: dict[str, dict[str, Any]] = Field({}, description="fields of one step, after those of its kind")

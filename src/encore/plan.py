@@ -7,6 +7,8 @@ everything upstream of it. What the names mean is in ``resolution.py``, how each
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import product
 
 from encore.catalogue import nearest
 from encore.config import FinetuneStep
@@ -63,6 +65,8 @@ class Plan(Runs):
         if folder not in self.made:
             self._explore(folder)
         if folder not in self.made:
+            self._explore_systems()
+        if folder not in self.made:
             raise EncoreError(f"{folder} is nothing that this configuration makes{nearest(folder, self.made)}")
         return self.made[folder]
 
@@ -88,6 +92,15 @@ class Plan(Runs):
             for split, fields in self._datasets[dataset].splits.items():
                 if fields.measures:
                     self.scores(system, seed, dataset, split)
+
+    def _explore_systems(self) -> None:
+        """Make the plan of every system: runs that choose a fusion's weight, say, are made on the way to one alone."""
+        for name in self.catalogue.systems:
+            for seed, dataset in product(self.config.seeds, self.config.scale.datasets.values()):
+                for split, fields in self._datasets[dataset].splits.items():
+                    if fields.measures:
+                        with suppress(EncoreError):  # this one cannot be had here, and is not what is looked for
+                            self.scores(name, seed, dataset, split)
 
     def _explore_lineage(self, lineage: Lineage, seed: int, folder: str) -> None:
         """Make the plan of a lineage's model, and of the negatives that are mined with it."""

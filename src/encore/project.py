@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from encore import collections, index_types, objectives, systems
+from encore import collections, expansions, index_types, objectives, systems
 from encore.catalogue import Catalogue, nearest, read_catalogue, read_run
 from encore.config import FinetuneStep, Step
 from encore.errors import EncoreError
@@ -29,8 +29,8 @@ def load_plan(run: Path = DEFAULT_RUN, given: dict[str, Any] | None = None) -> P
 
 
 def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
-    """Everything that can be named, checked by this version's objectives and kinds of datasets, systems and indexes."""
-    return read_catalogue(folder, read_step, read_dataset, systems.read, index_types.read)
+    """Everything that can be named, checked by the kinds of steps, datasets, systems and so on of this version."""
+    return read_catalogue(folder, read_step, read_dataset, systems.read, index_types.read, expansions.read)
 
 
 def read_step(step: dict[str, Any]) -> Step:

@@ -39,6 +39,25 @@ class Resolution:
         """The fields of the dataset that stands for ``name``."""
         return self._datasets[self.dataset_name(name)]
 
+    def backbone_name(self, name: str) -> str:
+        """The backbone that stands for ``name`` at this scale."""
+        standing = self.config.scale.backbones.get(name, name)
+        if standing not in self.catalogue.backbones:
+            raise EncoreError(f"unknown backbone {standing!r}{nearest(standing, self.catalogue.backbones)}")
+        return standing
+
+    def expansion_name(self, name: str) -> str:
+        """The expansion that stands for ``name`` at this scale."""
+        standing = self.config.scale.expansions.get(name, name)
+        if standing not in self.catalogue.expansions:
+            known = self.catalogue.expansions
+            raise EncoreError(f"expansion {standing!r} is not in expansions.yaml{nearest(standing, known)}")
+        return standing
+
+    def expansion(self, name: str) -> Any:
+        """The fields of the expansion that stands for ``name``."""
+        return self.catalogue.expansions[self.expansion_name(name)]
+
     def lineage(self, text: str) -> Lineage:
         """Read a lineage, with the backbone that stands for the named one, and check every name in it.
 
@@ -139,6 +158,7 @@ class Resolution:
             ("steps", scale.steps, self.catalogue.steps),
             ("systems", scale.systems, self.catalogue.systems),
             ("backbones", [*scale.backbones, *scale.backbones.values()], self.catalogue.backbones),
+            ("expansions", [*scale.expansions, *scale.expansions.values()], self.catalogue.expansions),
             ("datasets", scale.datasets, self._mentioned()),
             ("datasets", scale.datasets.values(), self._datasets),
             ("indexes", scale.indexes, self.catalogue.indexes),

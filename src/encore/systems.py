@@ -19,6 +19,9 @@ class Bm25(System):
     kind: Literal["bm25"]
     k1: float = Field(0.9, ge=0)
     b: Share = 0.4
+    expansion: str | None = Field(
+        None, description="an entry of expansions.yaml: predicted queries that passages are indexed with"
+    )
 
 
 class Grid(Strict):

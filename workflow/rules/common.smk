@@ -44,6 +44,8 @@ wildcard_constraints:
     fusion=PLAN.systems("fusion"),
     indexed=rf"{NAME}@[a-z0-9_.=~-]+",
     system=rf"{NAME}(?:@[a-z0-9_.=~-]+)?",
+    expander=NAME,
+    expansion=NAME,
     index=NAME,
     teacher=rf"published|{NAME}",
     shard=r"\d{3}-of-\d{3}",

@@ -5,6 +5,7 @@ rule lucene_index:
     """Index a collection with Lucene."""
     input:
         collection=made_from("results/indexes/lucene/{index}", "collection"),
+        expansions=made_from("results/indexes/lucene/{index}", "expansions"),
     output:
         manifest="results/indexes/lucene/{index}/manifest.json",
     log:
@@ -24,6 +25,7 @@ rule lucene_index:
         "python workflow/scripts/lucene_index.py"
         " --spec {params.spec:q}"
         " --collection {input.collection:q}"
+        " --expansions {input.expansions:q}"
         " --memory-mb {resources.java_mb}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

@@ -5,6 +5,7 @@ import time
 
 from encore.cli_support import artifact, json_object, run
 from encore.collections.common import Collection
+from encore.expanding.form import expanded
 from encore.provenance.manifest import record
 from encore.retrieval.lucene import build_index
 
@@ -13,13 +14,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spec", required=True, type=json_object, help="the collection's name")
     parser.add_argument("--collection", required=True, type=artifact)
+    parser.add_argument("--expansions", type=artifact, nargs="?", help="predicted queries to index them with")
     parser.add_argument("--memory-mb", type=int, default=1024, help="Java's heap")
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
     started = time.time()
-    with record(args.output, stage="lucene_index", spec=args.spec, inputs=[args.collection]) as facts:
-        texts = Collection(args.collection).texts()
-        count = build_index(((name, " ".join(text)) for name, text in texts), args.output, args.memory_mb)
+    inputs = [args.collection, *([args.expansions] if args.expansions else [])]
+    with record(args.output, stage="lucene_index", spec=args.spec, inputs=inputs) as facts:
+        collection = Collection(args.collection)
+        plain = ((name, " ".join(text)) for name, text in collection.texts())
+        passages = expanded(collection, args.expansions) if args.expansions else plain
+        count = build_index(passages, args.output, args.memory_mb)
         facts["results"] = {"passages": count}
     print(f"lucene_index: {count} passages in {time.time() - started:.1f} s")
 

@@ -35,6 +35,8 @@ RULES: dict[str, tuple[float, float, str, str]] = {
     "curves": (5, 1, "result", "held-out loss"),
     "lucene_index": (1, 2, "search", "Lucene"),
     "lucene_search": (2, 2, "search", "BM25 runs"),
+    "train_expander": (2, 1, "search", "writes queries"),
+    "expand": (1, 1, "search", "queries"),
     "tune_fusion": (6, 2, "search", "weight"),
     "fuse": (7, 2, "search", "fused runs"),
     "negatives": (4, 2, "model", "for training"),

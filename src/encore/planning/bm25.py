@@ -1,10 +1,11 @@
-"""The plan of BM25: Lucene's index of a collection, and a run over it."""
+"""The plan of BM25: Lucene's index of a collection, perhaps with predicted queries, and a run over it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from encore.planning.artifact import Artifact, Topics, names
+from encore.planning import expansions
+from encore.planning.artifact import Artifact, Spec, Topics, names
 from encore.storage import digest
 from encore.systems import Bm25
 
@@ -14,13 +15,21 @@ if TYPE_CHECKING:
 
 def run(plan: Runs, system: str, fields: Bm25, seed: int | None, dataset: str, topics: Topics) -> Artifact:
     """A BM25 run over the queries of a split; there is no chance in it."""
-    collection = plan.collection(dataset)
-    index_spec = {"impl": plan.impl("lucene_index"), "collection": collection.name}
-    index_folder = f"indexes/lucene/{plan.dataset_name(dataset)}"
-    index = plan.make("lucene_index", index_folder, index_spec, {"collection": collection})
     impl = plan.impl("lucene_search")
-    model = {"k1": fields.k1, "b": fields.b}
-    name = f"{system}-{digest([impl, model])}"
-    inputs = {"index": index, "collection": collection}
+    model: Spec = {"k1": fields.k1, "b": fields.b}
+    added = {} if fields.expansion is None else {"expansion": expansions.identity(plan, fields.expansion)}
+    name = f"{system}-{digest([impl, {**model, **added}])}"
+    inputs = {"index": index(plan, dataset, fields.expansion), "collection": plan.collection(dataset)}
     spec = {"impl": impl, **model, **topics._asdict(), "system": name, **names(inputs)}
     return plan.make("lucene_search", f"runs/{name}/{plan.dataset_name(dataset)}.{topics}", spec, inputs)
+
+
+def index(plan: Runs, dataset: str, expansion: str | None) -> Artifact:
+    """Lucene's index of a dataset's passages, each with its predicted queries where there are any."""
+    inputs = {"collection": plan.collection(dataset)}
+    folder = f"indexes/lucene/{plan.dataset_name(dataset)}"
+    if expansion is not None:
+        inputs["expansions"] = expansions.expanded(plan, expansion, dataset)
+        folder += f"+{plan.expansion_name(expansion)}"
+    spec = {"impl": plan.impl("lucene_index"), **names(inputs)}
+    return plan.make("lucene_index", folder, spec, inputs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from encore.catalogue import nearest
+from encore.collections.fields import draw_of
 from encore.errors import EncoreError
 from encore.planning.artifact import Artifact, Topics, names
 from encore.storage import digest
@@ -24,20 +25,27 @@ def run(plan: Runs, system: str, fields: Fusion, seed: int | None, dataset: str,
     impl = plan.impl("fuse")
     kind = f"{system}-s{seed}" if plan.has_chance(system) else system
     owner = f"{kind}-{digest([impl, how, *(each.owner for each in lists.values())])}"
-    inputs = {**lists, "weight": _weight(plan, owner, fields, seed, dataset)}
+    inputs = {**lists, "weight": _weight(plan, owner, fields, seed, dataset, topics.split)}
     spec = {"impl": impl, **topics._asdict(), "system": owner, **names(inputs)}
     spec["collection"] = plan.collection(dataset).name
     return plan.make("fuse", f"runs/{owner}/{plan.dataset_name(dataset)}.{topics}", spec, inputs)
 
 
-def _weight(plan: Runs, owner: str, fields: Fusion, seed: int | None, dataset: str) -> Artifact:
+def _weight(plan: Runs, owner: str, fields: Fusion, seed: int | None, dataset: str, asked: str) -> Artifact:
     """The weight of the sparse scores, from runs over samples of the training and of the held-out queries.
+
+    Where the queries are parted in several ways, they are those of the way that ``asked`` belongs to.
 
     Raises:
         EncoreError: the dataset has no such queries, or does not know the measure.
     """
     splits = plan.dataset(dataset).splits
-    choosing = {CHOOSING[split.role]: name for name, split in splits.items() if split.role in CHOOSING}
+    draws = {None, draw_of(asked)}
+    choosing = {
+        CHOOSING[split.role]: name
+        for name, split in splits.items()
+        if split.role in CHOOSING and draw_of(name) in draws
+    }
     if fields.tuned_on not in choosing:
         role = next(role for role, said in CHOOSING.items() if said == fields.tuned_on)
         raise EncoreError(

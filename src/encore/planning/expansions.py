@@ -1,0 +1,58 @@
+"""The plan of expansions: the model that writes queries, if one is trained, and the queries of a collection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from encore.collections.fields import role_of
+from encore.errors import EncoreError
+from encore.expansions import SAMPLING, T5, Published
+from encore.planning.artifact import Artifact, names
+from encore.storage import digest
+
+if TYPE_CHECKING:
+    from encore.planning.runs import Runs
+
+
+def identity(plan: Runs, name: str) -> str:
+    """What decides an expansion, whatever collection it is of; a part of the name of a system that uses it."""
+    fields = plan.expansion(name)
+    if isinstance(fields, Published):
+        return digest([plan.impl("expand.published"), fields.content()])
+    assert isinstance(fields, T5)
+    return digest([plan.impl("expand.t5"), expander(plan, name, fields).name, [getattr(fields, f) for f in SAMPLING]])
+
+
+def expanded(plan: Runs, name: str, dataset: str) -> Artifact:
+    """The predicted queries of a dataset's passages."""
+    fields, inputs = plan.expansion(name), {"collection": plan.collection(dataset)}
+    folder = f"expansions/{plan.expansion_name(name)}.{plan.dataset_name(dataset)}"
+    if isinstance(fields, Published):
+        spec = {"impl": plan.impl("expand.published"), "kind": fields.kind, "content": fields.content()}
+        return plan.make("expand.published", folder, {**spec, **names(inputs)}, inputs, fields.path)
+    assert isinstance(fields, T5)
+    inputs["expander"] = expander(plan, name, fields)
+    sampling = {field: getattr(fields, field) for field in (*SAMPLING, "length", "query_length")}
+    spec = {"impl": plan.impl("expand.t5"), "kind": fields.kind, **sampling, **plan.chance(fields.seed)}
+    return plan.make("expand.t5", folder, {**spec, **names(inputs)}, inputs)
+
+
+def expander(plan: Runs, name: str, fields: T5) -> Artifact:
+    """The model that writes queries, trained on queries of role train alone.
+
+    Raises:
+        EncoreError: the split is another one.
+    """
+    splits = plan.dataset(fields.collection).splits
+    if fields.train_split not in splits or role_of(fields.train_split) != "train":
+        train = ", ".join(split for split in splits if role_of(split) == "train") or "none"
+        raise EncoreError(
+            f"expansion {name!r}: {fields.train_split!r} is no split of role train of "
+            f"{plan.dataset_name(fields.collection)!r}; it has {train}"
+        )
+    inputs = {"collection": plan.collection(fields.collection)}
+    if fields.backbone is not None:
+        inputs["tokenizer"] = plan.tokenizer(plan.catalogue.backbones[plan.backbone_name(fields.backbone)])
+    learning = fields.model_dump(mode="json", exclude={"kind", "collection", "backbone", "seed", *SAMPLING})
+    spec = {"impl": plan.impl("train_expander"), "expansion": learning, **plan.chance(fields.seed), **names(inputs)}
+    return plan.make("train_expander", f"expanders/{plan.expansion_name(name)}", spec, inputs)

@@ -1,0 +1,43 @@
+"""Give every passage of a collection its predicted queries: published ones, or samples of a trained T5."""
+
+import argparse
+import shutil
+from pathlib import Path
+
+from encore.cli_support import artifact, json_object, run
+from encore.collections.common import Collection
+from encore.errors import EncoreError
+from encore.expanding import form, published
+from encore.expansions import content
+from encore.provenance.manifest import record
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spec", required=True, type=json_object, help="kind, and what it needs, as JSON")
+    parser.add_argument("--collection", required=True, type=artifact)
+    parser.add_argument("--expander", type=artifact, nargs="?", help="kind t5: folder of the trained model")
+    parser.add_argument("--source", type=Path, nargs="?", help="kind published: the file of predictions")
+    parser.add_argument("--state", required=True, type=Path, help="finished blocks, removed when all are written")
+    parser.add_argument("--output", required=True, type=artifact)
+    args = parser.parse_args()
+    inputs = [args.collection, *([args.expander] if args.expander else [])]
+    with record(args.output, stage=f"expand.{args.spec['kind']}", spec=args.spec, inputs=inputs) as facts:
+        counts = facts["results"] = form.write(args.output, predicted(args))
+    shutil.rmtree(args.state, ignore_errors=True)
+    print(f"expand: {counts['queries']} queries for {counts['passages']} passages")
+
+
+def predicted(args):
+    """Queries by passage, in the corpus' order."""
+    if args.spec["kind"] == "published":
+        if content(args.source) != args.spec["content"]:
+            raise EncoreError(f"{args.source} has changed since it was planned with; run snakemake again")
+        return published.predicted(args.source, (row["_id"] for row in Collection(args.collection).corpus()))
+    from encore.expanding.sampling import sample
+
+    return sample(args.spec, args.expander, args.collection, args.state)
+
+
+if __name__ == "__main__":
+    run(main)
