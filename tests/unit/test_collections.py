@@ -137,6 +137,7 @@ def test_importing_collections_is_light():
 
 def test_unknown_kind(tmp_path):
     with pytest.raises(
-        EncoreError, match="unknown kind of collection 'squad'; choose one of pydocs, pydocs-documents, beir"
+        EncoreError,
+        match="unknown kind of collection 'squad'; choose one of pydocs, pydocs-documents, pydocs-reqa, beir",
     ):
         collections.build("squad", {}, tmp_path)

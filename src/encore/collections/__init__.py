@@ -4,12 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from encore.collections import beir, documents, pydocs
+from encore.collections import beir, documents, pydocs, reqa
 from encore.collections.beir import BeirFields
 from encore.collections.common import Collection
 from encore.collections.documents import DocumentsFields
 from encore.collections.fields import CollectionFields, Split
 from encore.collections.pydocs import PydocsFields
+from encore.collections.reqa import PydocsReqaFields
 from encore.errors import EncoreError
 
 __all__ = ["KINDS", "CollectionFields", "Split", "build"]
@@ -17,11 +18,13 @@ __all__ = ["KINDS", "CollectionFields", "Split", "build"]
 KINDS: dict[str, type[CollectionFields]] = {
     "pydocs": PydocsFields,
     "pydocs-documents": DocumentsFields,
+    "pydocs-reqa": PydocsReqaFields,
     "beir": BeirFields,
 }
 # How a collection that is made of another one is built: (spec, folder, the other one).
 DERIVED: dict[str, Callable[[dict[str, Any], Path, Collection], dict[str, Any]]] = {
     "pydocs-documents": documents.build,
+    "pydocs-reqa": reqa.build,
 }
 
 
