@@ -29,6 +29,7 @@ include: "workflow/rules/expand.smk"
 include: "workflow/rules/retrieve.smk"
 include: "workflow/rules/indexed.smk"
 include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/latency.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/audit.smk"
 

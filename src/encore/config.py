@@ -210,16 +210,27 @@ class Row(Strict):
 
 
 class Column(Strict):
-    """A column of a table: a measure, by its printed name, on a split of a dataset."""
+    """A column of a table: a measure, by its printed name, on a split of a dataset; or what answering it costs."""
 
     id: str
     label: str
     dataset: str
     split: str
-    measure: str
+    measure: str = ""
+    efficiency: Literal["latency", "size"] | None = Field(
+        None, description="instead of a measure: milliseconds a query of the split takes, or MiB of the index"
+    )
     reported_dataset: str | None = Field(None, description="the dataset's name among the printed numbers, if another")
     reported_metric: str | None = Field(None, description="the measure's name there, if another")
     primary: bool = False
+
+    @model_validator(mode="after")
+    def _show_one_thing(self) -> "Column":
+        if bool(self.measure) == bool(self.efficiency):
+            raise ValueError(f"column {self.id!r} needs a `measure` or an `efficiency`, and not both")
+        if self.efficiency and self.primary:
+            raise ValueError(f"column {self.id!r} shows a cost, which nothing is tested on; it cannot be primary")
+        return self
 
 
 class Significance(Strict):
@@ -272,6 +283,13 @@ class Scale(Strict):
     indexes: dict[str, dict[str, Any]] = Field({}, description="fields of one index type, for a smaller collection")
 
 
+class Latency(Strict):
+    """How the time of single queries is measured; part of nothing but the measurements."""
+
+    queries: Positive = Field(200, description="of a split, one after another")
+    warm_up: Positive = Field(100, description="answers before the first that is timed")
+
+
 class Execution(Strict):
     """How a run is carried out; never part of a name or a digest."""
 
@@ -293,6 +311,7 @@ class RunConfig(Strict):
     scale: Scale = Scale()
     datasets: dict[str, dict[str, Any]] = Field({}, description="datasets of your own, as in datasets.yaml")
     lineages: list[str] = Field([], description="models to train and evaluate beside those of the tables")
+    latency: Latency = Latency()
     numerics: Numerics = Numerics()
     execution: Execution = Execution()
 

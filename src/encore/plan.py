@@ -92,6 +92,7 @@ class Plan(Runs):
             for split, fields in self._datasets[dataset].splits.items():
                 if fields.measures:
                     self.scores(system, seed, dataset, split)
+                    self.latency(system, seed, dataset, fields.topics or split)
 
     def _explore_systems(self) -> None:
         """Make the plan of every system: runs that choose a fusion's weight, say, are made on the way to one alone."""

@@ -52,6 +52,12 @@ def table_scores(plan: Plan, name: str) -> list[Artifact]:
     return [plan.find(folder) for folder in dict.fromkeys(folders)]
 
 
+def table_latencies(plan: Plan, name: str) -> list[Artifact]:
+    """Every measurement of latency and size that a table reads, once."""
+    folders = [row["efficiency"] for row in table_plan(plan, name)["rows"] if row.get("efficiency")]
+    return [plan.find(folder) for folder in dict.fromkeys(folders)]
+
+
 def curves_plan(plan: Plan) -> dict[str, Any]:
     """Every pre-training step of the declared tables, in their order, with its models; no rows where there is none.
 
@@ -164,29 +170,53 @@ def _keys(row: Row) -> set[str]:
 
 def _row(plan: Plan, table: Table, row: Row) -> dict[str, Any]:
     """A row with its scores under every seed; a system without chance in it has one entry, whose seed is null."""
-    reads = dict.fromkeys(_read(plan, column) for column in table.columns if _present(plan, column))
+    reads = dict.fromkeys(
+        _read(plan, column) for column in table.columns if _present(plan, column) and not column.efficiency
+    )
     if len(reads) > 1:
         raise EncoreError("its columns need several runs of one system; give each dataset a table of its own")
     ((dataset, topics),) = reads
     seeds: list[int | None] = list(plan.config.seeds) if plan.has_chance(row.system) else [None]
     scores = [{"seed": seed, "scores": plan.scores(row.system, seed, dataset, topics).folder} for seed in seeds]
-    return {**row.model_dump(), "system": plan.canonical(row.system), "seeds": scores}
+    return {**row.model_dump(), "system": plan.canonical(row.system), "seeds": scores, **_efficiency(plan, table, row)}
+
+
+def _efficiency(plan: Plan, table: Table, row: Row) -> dict[str, Any]:
+    """The measurement of a row's costs, if the table shows any: of the first seed's model, as all cost alike.
+
+    Raises:
+        EncoreError: the columns want measurements of different queries.
+    """
+    wanted = dict.fromkeys(_read(plan, column) for column in table.columns if column.efficiency)
+    if not wanted:
+        return {}
+    if len(wanted) > 1:
+        raise EncoreError("its columns of latency and size are about different queries; give them one split")
+    ((dataset, topics),) = wanted
+    seed = plan.config.seeds[0] if plan.has_chance(row.system) else None
+    measured = plan.latency(row.system, seed, dataset, topics)
+    return {"efficiency": measured.folder if measured else None}
 
 
 def _column(plan: Plan, column: Column) -> dict[str, Any]:
     """A column with its collection; without one where the collection says that it cannot have the split."""
     fields, dataset = plan.dataset(column.dataset), plan.dataset_name(column.dataset)
     if column.split in fields.absent:
-        return {**column.model_dump(), "collection": ""}
+        return {**_fields(column), "collection": ""}
     if column.split not in fields.splits:
         near = nearest(column.split, fields.splits)
         mend = f"; if it cannot have one, say why under its `absent:`{near}"
         raise EncoreError(f"column {column.id!r}: dataset {dataset!r} has no split {column.split!r}{mend}")
     measures = fields.splits[column.split].measures
-    if column.measure not in measures:
+    if column.measure not in measures and not column.efficiency:
         near = nearest(column.measure, measures)
         raise EncoreError(f"column {column.id!r}: {column.measure!r} is not measured on split {column.split!r}{near}")
-    return {**column.model_dump(), "collection": plan.collection(column.dataset).name}
+    return {**_fields(column), "collection": plan.collection(column.dataset).name}
+
+
+def _fields(column: Column) -> dict[str, Any]:
+    """A column as the plan says it; a table without columns of costs reads as it did before there were any."""
+    return column.model_dump(exclude=None if column.efficiency else {"efficiency"})
 
 
 def _absences(plan: Plan, table: Table) -> list[str]:

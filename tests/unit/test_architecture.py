@@ -19,7 +19,7 @@ LAYERS = [
     {"objectives", "finetuning", "pretraining"},
     {"scoring"},
     {"retrieval", "teaching", "expanding"},
-    {"evaluation"},
+    {"evaluation", "latency"},
     {"reporting"},
     {"resolution", "planning", "plan", "tables", "targets", "budget", "ledger", "provenance.audit"},
     {"project", "tuning"},

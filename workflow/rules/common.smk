@@ -4,7 +4,7 @@ from encore import ledger
 from encore.errors import EncoreError
 from encore.project import CATALOGUE, load_plan
 from encore.storage import canonical
-from encore.tables import CURVES, curves_models, curves_plan, table_plan, table_scores, write_plans
+from encore.tables import CURVES, curves_models, curves_plan, table_latencies, table_plan, table_scores, write_plans
 from encore.targets import everything_declared
 
 
@@ -51,6 +51,7 @@ wildcard_constraints:
     shard=r"\d{3}-of-\d{3}",
     topics=NAME,
     evaluation=NAME,
+    measured=NAME,
     table=rf"(?!{CURVES}\.)[a-z0-9_/-]+",
     curves=CURVES,
 
@@ -99,8 +100,9 @@ def shards_of(folder, file="manifest.json"):
 
 
 def scores_of_table(wildcards):
-    """The manifests of all scores that a table reads."""
-    return [artifact.manifest for artifact in table_scores(PLAN, wildcards.table)]
+    """The manifests of all scores and measurements that a table reads."""
+    read = [*table_scores(PLAN, wildcards.table), *table_latencies(PLAN, wildcards.table)]
+    return [artifact.manifest for artifact in read]
 
 
 def table_spec(wildcards):

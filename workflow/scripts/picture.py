@@ -10,7 +10,7 @@ from encore.plan import Plan
 from encore.planning.artifact import Artifact
 from encore.project import DEFAULT_RUN, load_plan
 from encore.storage import write_text
-from encore.tables import table_plan, table_scores
+from encore.tables import table_latencies, table_plan, table_scores
 from encore.targets import has_figure
 
 Point = tuple[float, float]
@@ -30,6 +30,7 @@ RULES: dict[str, tuple[float, float, str, str]] = {
     "build_index": (6, 1, "search", "HNSW, IVF-PQ"),
     "search_index": (7, 1, "search", "and recall"),
     "evaluate": (8, 1, "result", "scores"),
+    "measure_latency": (8, 1, "result", "ms a query"),
     "table": (9, 0, "result", "4 formats"),
     "figure": (9, 1, "result", "forest plot"),
     "curves": (5, 1, "result", "held-out loss"),
@@ -65,11 +66,12 @@ def stages(plan: Plan) -> tuple[Counter[str], set[tuple[str, str]]]:
     What is made from another input already is no arrow of its own: nearly every rule reads the collection.
     """
     tables = plan.config.tables
-    behind_all = [scores for name in tables for scores in table_scores(plan, name)]
+    behind_all = [each for name in tables for each in (*table_scores(plan, name), *table_latencies(plan, name))]
     made = {each.folder: each for scores in behind_all for each in scores.ancestors()}
     figures = sum(has_figure(table_plan(plan, name)) for name in tables)
     jobs = Counter(map(_rule, made.values())) + Counter(table=len(tables), figure=figures, curves=1)
     arrows = {("evaluate", "table"), ("evaluate", "figure"), ("pretrain", "curves")}
+    arrows |= {("measure_latency", "table")} if jobs["measure_latency"] else set()
     for artifact in made.values():
         inputs = list(artifact.inputs.values())
         behind = {each.folder for parent in inputs for each in list(parent.ancestors())[:-1]}

@@ -5,7 +5,7 @@ from typing import Any
 
 from encore.errors import EncoreError
 from encore.lineage import split_index
-from encore.planning import bm25, dense, fusion, indexed
+from encore.planning import bm25, dense, fusion, indexed, latency
 from encore.planning.artifact import Artifact, Topics
 from encore.planning.models import Models
 
@@ -41,6 +41,14 @@ class Runs(Models):
         if index is not None:
             return indexed.run(self, lineage, index, seed, dataset, topics)
         return dense.run(self, lineage, seed, dataset, topics)
+
+    def latency(self, system: str, seed: int | None, dataset: str, split: str) -> Artifact | None:
+        """What one query takes in a system; see ``latency.py``."""
+        return latency.latency(self, system, seed, dataset, split)
+
+    def parts(self, system: str) -> tuple[str, ...]:
+        """The systems and lineages that a system is made of; none for a lineage."""
+        return self.system(system).parts if system in self.catalogue.systems else ()
 
     def has_chance(self, system: str) -> bool:
         """Whether a system's run depends on a seed: whether anything in it was trained."""

@@ -150,8 +150,9 @@ def _cells(plan: Plan, slices: dict[str, dict[str, Any]]) -> dict[str, list[str]
     for name, content in slices.items():
         for row in content["rows"]:
             cell = f"{name}: {row['label']}" + (f" [{row['setting']}]" if row.get("setting") else "")
-            for seed in row["seeds"]:
-                for artifact in _distinct(plan.find(seed["model" if name == CURVES else "scores"])):
+            folders = [seed["model" if name == CURVES else "scores"] for seed in row["seeds"]]
+            for folder in filter(None, [*folders, row.get("efficiency")]):
+                for artifact in _distinct(plan.find(folder)):
                     if cell not in behind.setdefault(artifact.folder, []):
                         behind[artifact.folder].append(cell)
     return behind

@@ -3,7 +3,7 @@
 import statistics
 from dataclasses import dataclass
 
-from encore.reporting import reported
+from encore.reporting import efficiency, reported
 from encore.reporting.comparisons import Address, Comparison, compare
 from encore.reporting.layout import Column, Layout, Row
 from encore.reporting.measured import Measured, exact_mean, measure
@@ -15,6 +15,8 @@ SYMBOLS = "†‡§¶‖"
 @dataclass(frozen=True)
 class Cell:
     """A row under a column. None means that there is no such number: it is shown as empty, never as zero.
+
+    Under a column of costs ``reproduced`` is the cost, and nothing else is there.
 
     ``seeds`` is None for a system without chance in it. ``detectable`` is the smallest gain over none and control that
     could have been shown; ``control`` is the id of the row that ``interval`` is a difference to.
@@ -57,7 +59,12 @@ def grid(layout: Layout) -> Grid:
         EncoreError: scores are missing, lack a measure, or cannot be compared.
     """
     addresses = [(row, column, (row.setting, row.id, column.id)) for row in layout.rows for column in layout.columns]
-    found = {address: one for row, column, address in addresses if (one := measure(row, column)) is not None}
+    costs = {address: efficiency.value(row, column) for row, column, address in addresses if column.efficiency}
+    found = {
+        address: one
+        for row, column, address in addresses
+        if address not in costs and (one := measure(row, column)) is not None
+    }
     compared = compare(layout, found)
     printed = reported.read(layout.reported)
     return Grid(
@@ -70,6 +77,7 @@ def grid(layout: Layout) -> Grid:
                 reported.find(printed, row, column),
                 found.get(address),
                 compared.get(address, {}),
+                costs.get(address),
             )
             for row, column, address in addresses
         },
@@ -88,6 +96,7 @@ def _cell(
     printed: float | None,
     found: Measured | None,
     comparisons: dict[str, Comparison],
+    cost: float | None,
 ) -> Cell:
     means = found.means() if found else []
     against = _decisive(layout, row, column, comparisons)
@@ -96,7 +105,7 @@ def _cell(
         row=row,
         column=column,
         reported=printed,
-        reproduced=exact_mean(means) if means else None,
+        reproduced=exact_mean(means) if means else cost,
         sd=statistics.stdev(means) if len(means) > 1 else None,
         seeds=len(means) if seeded else None,
         ties=found.tie_interval() if found else None,

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 
 from encore.evaluation.significance import SIGNIFICANT
+from encore.reporting import efficiency
 from encore.reporting.cells import Cell, Grid, symbols
 from encore.reporting.layout import Column
 from encore.reporting.verdicts import ENOUGH_SEEDS, OPEN
@@ -14,7 +15,15 @@ STAND_IN = "Real text, but not the papers’ data: this shows machinery and stat
 def footnotes(grid: Grid) -> list[str]:
     """The notes of a table, most needed first; those of the plan come last."""
     notes = [STAND_IN] if grid.layout.stand_in else []
-    return [*notes, *_marks(grid), *_data(grid), *_seeds(grid), *_ties(grid), *grid.layout.notes]
+    return [
+        *notes,
+        *_marks(grid),
+        *_data(grid),
+        *_seeds(grid),
+        *_ties(grid),
+        *efficiency.notes(grid.layout),
+        *grid.layout.notes,
+    ]
 
 
 def seeds_run(grid: Grid) -> list[int]:
@@ -44,7 +53,7 @@ def _marks(grid: Grid) -> Iterator[str]:
 def _data(grid: Grid) -> Iterator[str]:
     """One note for each split that was run: collection with digest, queries judged, queries answered."""
     splits: dict[tuple[str, str], list[Column]] = {}
-    for column in grid.layout.columns:
+    for column in (column for column in grid.layout.columns if not column.efficiency):
         splits.setdefault((column.dataset, column.split), []).append(column)
     for (dataset, split), columns in splits.items():
         cells = [cell for cell in grid.cells.values() if cell.column in columns and cell.judged is not None]

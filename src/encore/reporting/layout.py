@@ -51,6 +51,7 @@ class Row(Part):
     system: str = ""
     role: Role = "baseline"
     seeds: list[SeedScores] = []
+    efficiency: str | None = None  # the folder of what a query takes and how large the index is
     reported_label: str | None = None  # ``row_label`` in the file of reported numbers, when it is not the label
     reported_setting: str | None = None
 
@@ -62,7 +63,8 @@ class Column(Part):
     label: str
     dataset: str
     split: str
-    measure: str
+    measure: str = ""
+    efficiency: Literal["latency", "size"] | None = None  # instead of a measure
     primary: bool = False
     collection: str = ""
     reported_dataset: str | None = None
@@ -96,7 +98,9 @@ class Layout(Product):
         return self.significance.comparators if self.significance else []
 
     def folders(self) -> list[Path]:
-        return list(dict.fromkeys(Path(seed.scores) for row in self.rows for seed in row.seeds))
+        read = [seed.scores for row in self.rows for seed in row.seeds]
+        read += [row.efficiency for row in self.rows if row.efficiency]
+        return [Path(folder) for folder in dict.fromkeys(read)]
 
 
 def read(path: Path, kind: type[P]) -> P:

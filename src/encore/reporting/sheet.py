@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from encore.reporting import footnotes
+from encore.reporting import efficiency, footnotes
 from encore.reporting.cells import Cell, Grid
 from encore.reporting.layout import Column, Row
 from encore.reporting.verdicts import OPEN
@@ -40,7 +40,7 @@ def sheet(grid: Grid) -> Sheet:
     """What a grid shows: the papers' layout, then the difference to the control and the verdict where there are any."""
     layout = grid.layout
     shown = [column.label for column in layout.columns]
-    primary = _judged_column(grid)
+    primary = _judged_column(grid) if any(row.role == "control" for row in layout.rows) else None
     extra = [f"{primary.label} − control [95 %]", "Verdict"] if primary else []
     blocks = [
         Block(setting, [_line(grid, row, primary) for row in grid.rows(setting)]) for setting in layout.settings()
@@ -70,7 +70,7 @@ def _line(grid: Grid, row: Row, primary: Column | None) -> list[Entry]:
 
 def _number(cell: Cell) -> str:
     """The mean, its deviation over seeds, and the paper's number in parentheses."""
-    parts = [f"{cell.reproduced:.3f}"] if cell.reproduced is not None else []
+    parts = [_digits(cell)] if cell.reproduced is not None else []
     if cell.sd is not None:
         parts.append(f"±{cell.sd:.3f}")
     if cell.reported is not None:
@@ -78,8 +78,14 @@ def _number(cell: Cell) -> str:
     return " ".join(parts)
 
 
+def _digits(cell: Cell) -> str:
+    return efficiency.shown(cell.reproduced or 0) if cell.column.efficiency else f"{cell.reproduced:.3f}"
+
+
 def _best(grid: Grid, cell: Cell) -> bool:
-    """Whether the cell is the highest of its column within its setting; nothing is best alone."""
+    """Whether the cell is the highest of its column within its setting; nothing is best alone, and no cost is."""
+    if cell.column.efficiency:
+        return False
     rivals = [grid.cell(row, cell.column).reproduced for row in grid.rows(cell.row.setting)]
     values = [value for value in rivals if value is not None]
     return len(values) > 1 and cell.reproduced == max(values)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from encore.reporting.cells import Cell, Grid
 from encore.reporting.comparisons import Comparison
+from encore.reporting.efficiency import UNITS
 from encore.storage import write_text
 
 DIGITS = 12  # beyond them, processors disagree about the last bits of logarithms and sums
@@ -45,7 +46,7 @@ def _line(grid: Grid, cell: Cell) -> dict[str, str]:
         "system": row.system,
         "dataset": column.dataset,
         "split": column.split,
-        "measure": column.measure,
+        "measure": f"{column.efficiency} ({UNITS[column.efficiency]})" if column.efficiency else column.measure,
         "reported": number(cell.reported),
         "reproduced": number(cell.reproduced),
         "sd": number(cell.sd),

@@ -58,10 +58,11 @@ def search(held: Shard, names: Sequence[str], queries: np.ndarray, depth: int) -
         queries: float32 [queries, dimension], in the order of ``names``.
     """
     rows = np.ascontiguousarray(queries)
-    return {name: _one(held, rows[place : place + 1], depth) for place, name in enumerate(names)}
+    return {name: one(held, rows[place : place + 1], depth) for place, name in enumerate(names)}
 
 
-def _one(held: Shard, query: np.ndarray, depth: int) -> Ranking:
+def one(held: Shard, query: np.ndarray, depth: int) -> Ranking:
+    """What the index finds for one query, float32 [1, dimension]."""
     wanted = depth + SPARE
     while True:
         scores, rows = (found[0] for found in held.index.search(query, min(wanted, len(held.documents))))

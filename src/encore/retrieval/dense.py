@@ -118,16 +118,29 @@ def search(shards: Sequence[Shard], names: Sequence[str], vectors: np.ndarray, d
         names: query ids.
         vectors: float32 [queries, dimension], in the order of ``names``.
     """
-    documents = [document for shard in shards for document in shard.documents]
-    place = np.empty(len(documents), dtype=np.int64)  # where a row's document stands among all ids in ascending order
-    place[sorted(range(len(documents)), key=documents.__getitem__)] = np.arange(len(documents))
-    names_of = np.array(documents, dtype=object)
+    searcher = Searcher(shards)
     run: Run = {}
     for start in range(0, len(names), QUERIES):
-        scores, rows = _best(shards, np.ascontiguousarray(vectors[start : start + QUERIES]), place, depth)
-        for name, found, its in zip(names[start:], names_of[rows].tolist(), scores, strict=False):
+        scores, documents = searcher.best(np.ascontiguousarray(vectors[start : start + QUERIES]), depth)
+        for name, found, its in zip(names[start:], documents.tolist(), scores, strict=False):
             run[name] = Ranking(found, its)
     return run
+
+
+class Searcher:
+    """Shards, with what is the same for every batch of queries."""
+
+    def __init__(self, shards: Sequence[Shard]) -> None:
+        documents = [document for shard in shards for document in shard.documents]
+        self.shards = shards
+        self.place = np.empty(len(documents), dtype=np.int64)  # of a row's document among all ids in ascending order
+        self.place[sorted(range(len(documents)), key=documents.__getitem__)] = np.arange(len(documents))
+        self.names_of = np.array(documents, dtype=object)
+
+    def best(self, batch: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+        """Scores and documents, [queries, depth] each, of queries float32 [queries, dimension]."""
+        scores, rows = _best(self.shards, batch, self.place, depth)
+        return scores, self.names_of[rows]
 
 
 def _best(shards: Sequence[Shard], batch: np.ndarray, place: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
