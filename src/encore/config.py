@@ -168,8 +168,6 @@ class FinetuneStep(Step):
             raise ValueError("`teachers` and `teacher_scores` are two sources of one thing; leave one of them out")
         if self.teacher_scores and self.loss == "kl-in-batch":
             raise ValueError("published scores are of triples, not of batches; let `loss` be kl-pairwise or margin-mse")
-        if self.loss in ("kl-pairwise", "margin-mse") and not self.teacher_scores and self.negatives == "none":
-            raise ValueError(f"loss {self.loss} needs negatives of its own; let `negatives` be another than none")
         if self.pool and self.taught and self.loss != "kl-in-batch":
             raise ValueError(f"loss {self.loss} looks at no passages of other queries; leave `pool` out")
         return self

@@ -35,6 +35,8 @@ def taught(plan: Models, lineage: Lineage, seed: int, negatives: Artifact | None
     place = f"step {lineage.steps[-1].name!r}"
     if step.taught and not (step.teachers or step.teacher_scores):
         raise EncoreError(f"{place}: loss {step.loss} learns from teachers, and it has none; name some in `teachers`")
+    if step.teachers and step.loss != "kl-in-batch" and negatives is None:
+        raise EncoreError(f"{place}: loss {step.loss} needs negatives of its own; let `negatives` be another than none")
     if step.teacher_scores:
         content = contents(explained(files, step.teacher_scores, place))
         return {"teacher0": _published(plan, lineage, step, content)}
@@ -97,20 +99,29 @@ def _published(plan: Models, lineage: Lineage, step: FinetuneStep, content: dict
 
 
 def explore(plan: Models, teacher: Lineage | None, seed: int) -> None:
-    """Plan every student of a teacher (of published scores without one) that goes on from it or one step later.
+    """Plan the students of a teacher (of published scores without one), as far as the catalogue lets guess them.
 
-    A folder of what a teacher said does not name the students, which a part of the workflow may know it by alone.
+    A folder of what a teacher said does not name its students, and a job of the workflow knows it by its name alone.
+    Students go on from a part of the teacher's lineage, from one step after that, or from whose negatives a step takes.
     """
     for name, step in _taught_steps(plan):
         if teacher is None:
             starts = [Lineage(backbone) for backbone in plan.catalogue.backbones] if step.teacher_scores else []
         else:
-            starts = [teacher, *(_after(teacher, other) for other in plan.catalogue.steps)]
+            starts = _starts(plan, teacher)
         for start in starts:
             with suppress(EncoreError):  # of another vocabulary, of texts that this run has not
                 student = _after(start, name)
                 if teacher is None or teacher in [teacher_of(plan, student, known) for known in step.teachers]:
                     plan.model(student, seed)
+
+
+def _starts(plan: Models, teacher: Lineage) -> list[Lineage]:
+    parts = [Lineage(teacher.backbone, teacher.steps[:count]) for count in range(len(teacher.steps), -1, -1)]
+    steps = [fields for name, fields in plan.catalogue.steps.items() if plan.has_texts(name)]
+    miners = {fields["mined_by"] for fields in steps if fields.get("mined_by")}
+    later = [_after(part, other) for part in parts for other in plan.catalogue.steps]
+    return [*parts, *later, *map(plan.lineage, sorted(miners))]
 
 
 def _taught_steps(plan: Models) -> Iterator[tuple[str, FinetuneStep]]:

@@ -91,7 +91,7 @@ def _triple(line: str, queries: Mapping[str, int], passages: Mapping[str, int]) 
 def _refuse_others(path: Path, triples: np.ndarray, others: np.ndarray) -> None:
     if len(others) != len(triples):
         raise EncoreError(
-            f"{path} has {len(others)} lines and the first file {len(triples)}; average files of one kind"
+            f"{path} has {len(others)} lines, the first file {len(triples)}; average scores of the same triples"
         )
     other = np.flatnonzero((triples != others).any(axis=1))
     if len(other):
