@@ -101,9 +101,17 @@ class FinetuneStep(Step):
     teacher_temperature: float = Field(1.0, gt=0, description="teachers' scores are divided by it")
     queries: Positive | None = Field(None, description="size of the sample of training queries; all of them without")
     sample: int = Field(0, ge=0, description="which sample of that size")
-    negatives: Literal["bm25", "mined", "none"] = Field(
-        description="from BM25, from a lineage's own run, or none but the batch's other passages"
+    negatives: Literal["bm25", "mined", "bm25+mined", "systems", "none"] = Field(
+        description="from BM25, a lineage's own run, both, a file of several systems, or the batch's passages alone"
     )
+    triples: str | None = Field(
+        None, description="a file of query, positive, negative on each line: BM25's negatives in place of our own run's"
+    )
+    systems_file: str | None = Field(
+        None, description="for `systems`: a JSON-lines file of each query's candidates with a cross-encoder's scores"
+    )
+    margin: float = Field(3.0, description="for `systems`: a negative scores this much below the worst positive")
+    per_system: Positive = Field(5, description="for `systems`: negatives taken from each")
     mined_by: str | None = Field(None, description="the lineage whose run negatives are mined from; the parent without")
     first_rank: Positive = Field(1, description="the best rank that negatives are taken from")
     depth: Positive = Field(200, description="the last rank that negatives are taken from")
@@ -117,6 +125,11 @@ class FinetuneStep(Step):
         "none", description="from each score the logarithm of its passage's sampling probability is taken"
     )
     exclude_judged: bool = Field(True, description="a judged document is never a negative")
+    exclude_answers: bool = Field(False, description="a passage that contains an answer to the question is no negative")
+    positives: Literal["judged", "answers"] = Field(
+        "judged", description="`answers`: each retrieved passage that contains an answer to the question is one as well"
+    )
+    least_negatives: int = Field(0, ge=0, description="queries with fewer are left out")
     start: Literal["parent", "pretrained"] = Field(
         "parent", description="whose weights: the parent's, or its last pre-trained ancestor's"
     )
@@ -142,7 +155,7 @@ class FinetuneStep(Step):
     @property
     def mines(self) -> bool:
         """Whether negatives come from a lineage's own run."""
-        return self.negatives == "mined"
+        return "mined" in self.negatives.split("+")
 
     @model_validator(mode="after")
     def _say_nothing_idle(self) -> "FinetuneStep":
@@ -156,6 +169,14 @@ class FinetuneStep(Step):
             raise ValueError("the log-q correction is of positives drawn in a batch; it needs `negatives: none`")
         if self.mined_by and not self.mines:
             raise ValueError(f"nothing is mined for `negatives: {self.negatives}`; leave `mined_by` out")
+        if self.triples and "bm25" not in self.negatives.split("+"):
+            raise ValueError(f"triples stand for BM25's negatives, not for `negatives: {self.negatives}`")
+        if self.systems_file and self.negatives != "systems":
+            raise ValueError(f"a file of several systems is not for `negatives: {self.negatives}`; leave it out")
+        if self.positives == "answers" and self.negatives in ("systems", "none"):
+            raise ValueError("`positives: answers` are retrieved; let `negatives` come from a run")
+        if self.positives == "answers" and self.taught:
+            raise ValueError("teachers score judged passages; leave `positives: answers` out")
         if self.first_rank > self.depth:
             raise ValueError(f"first_rank is {self.first_rank}, below the depth of {self.depth}")
         return self

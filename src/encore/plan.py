@@ -14,7 +14,7 @@ from encore.catalogue import nearest
 from encore.config import FinetuneStep
 from encore.errors import EncoreError
 from encore.lineage import Lineage, StepName
-from encore.planning import teachers
+from encore.planning import negatives, teachers
 from encore.planning.artifact import Artifact, Topics, names
 from encore.planning.runs import Runs
 
@@ -112,7 +112,7 @@ class Plan(Runs):
             return
         for step in self._mining():
             if step.mined_by is None or self.lineage(step.mined_by) == lineage:
-                self.drawn(str(lineage), step, seed)
+                negatives.drawn(self, str(lineage), step, seed)
 
     def _mining(self) -> Iterator[FinetuneStep]:
         """The steps that this run can take and that learn from mined negatives."""

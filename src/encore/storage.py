@@ -7,6 +7,7 @@ import io
 import json
 import os
 import platform
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -124,6 +125,25 @@ def open_text(path: Path) -> IO[str]:
     if not path.is_file():
         raise EncoreError(f"{path} is missing; run the command that makes it again")
     return gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines of a plain or gzipped text of the user's, without their ends (also ``CR LF``).
+
+    Raises:
+        EncoreError: it is no UTF-8, or cut short; with the line.
+    """
+    number = 0
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                yield number, line.decode("utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise EncoreError(
+            f"{path}, line {number}: not UTF-8 ({error.reason}); convert the file, e.g. with iconv"
+        ) from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise EncoreError(f"{path}, after line {number}: cannot be read ({error}); replace the file") from error
 
 
 def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:

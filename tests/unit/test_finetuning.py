@@ -284,6 +284,25 @@ def test_a_judged_negative_that_a_recipe_keeps_is_one(store, collection):
     assert loss == pytest.approx(np.log(2)), "two equal passages, one of them right"
 
 
+def test_queries_with_few_negatives_are_left_out(store, collection):
+    every = {
+        query: dict(list(drawn.items())[: 3 - number % 2]) for number, (query, drawn) in enumerate(NEGATIVES.items())
+    }
+    few = training_queries(step(least_negatives=3), collection, store, every)
+    assert [query.row for query in few] == [0, 2, 4, 6]
+    with pytest.raises(EncoreError, match="as many as 4 negatives"):
+        training_queries(step(least_negatives=4), collection, store, every)
+
+
+def test_a_passage_that_answers_is_a_positive_and_never_a_random_negative(store, collection):
+    queries = training_queries(step(), collection, store, {}, {"q7": {"d09": 3, "d25": 40}})
+    task = Contrastive(step(), queries, store)
+    assert (task.queries[7].positives, task.queries[7].relevant) == ((7, 9, 25), {7, 9, 25})
+    drawn = [task.example(7, np.random.default_rng(seed)).passages for seed in range(100)]
+    assert {passages[0] for passages in drawn} == {7, 9, 25}
+    assert not {passage for passages in drawn for passage in passages[1:]} & {7, 9, 25}
+
+
 def pairs_by_definition(task, encoder, examples):
     """Mean of -log sigmoid over each query's own pairs, in float64."""
     terms = []
@@ -317,6 +336,9 @@ def test_pairs_are_those_by_definition_in_any_company(store, collection):
         ({"correction": "log-q"}, "needs `negatives: none`"),
         ({"mined_by": "bert-base+marco-bm25"}, "leave `mined_by` out"),
         ({"first_rank": 201}, "below the depth of 200"),
+        ({"negatives": "mined", "triples": "x"}, "triples stand for BM25's negatives"),
+        ({"systems_file": "x"}, "not for `negatives: bm25`"),
+        ({"negatives": "none", "positives": "answers"}, "are retrieved"),
     ],
 )
 def test_fields_that_would_be_idle_or_impossible_are_refused(changes, words):

@@ -1,12 +1,15 @@
 """Negatives: what is drawn, what never is, and that a draw stays put."""
 
 import gzip
+import hashlib
+import json
 
+import numpy as np
 import pytest
 
 from encore.errors import EncoreError
 from encore.finetuning import negatives as module
-from encore.finetuning.negatives import Statistics, mine, overlap
+from encore.finetuning.negatives import Statistics, identity, merge, mine, overlap
 
 RANKING = {"q2": [f"d{i}" for i in range(100)], "q1": ["d5", "d6", "d7"]}
 JUDGMENTS = {"q1": {"d6": 3, "d7": 0}, "q2": {"d3": 3, "d8": 1, "d99": 2}, "q3": {"d1": 3}}
@@ -76,6 +79,52 @@ def test_overlap_by_hand():
     other = {"a": {"y": 9, "z": 1, "w": 2}, "b": {"x": 4}, "d": {"x": 1}}
     assert overlap(own, other) == (2, pytest.approx((1 / 4 + 1) / 2), pytest.approx((1 / 2 + 1) / 2))
     assert overlap(own, {}) == (0, None, None)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_the_run_and_the_recipe_no_judged_and_no_answering_document_is_drawn(seed):
+    rng = np.random.default_rng(seed)
+    documents = [f"d{i}" for i in range(60)]
+    ranking = {f"q{i}": rng.permutation(documents).tolist() for i in range(8)}
+    judgments = {query: {d: int(rng.integers(0, 4)) for d in rng.choice(documents, 9)} for query in ranking}
+    right = {query: set(rng.choice(documents, 9).tolist()) for query in ranking}
+    recipe = {
+        "depth": int(rng.integers(5, 60)),
+        "keep": int(rng.integers(1, 50)),
+        "first_rank": int(rng.integers(1, 6)),
+    }
+    for exclude in (True, False):
+        drawn, counts = mine(ranking, judgments, exclude_judged=exclude, seed=seed, answering=right, **recipe)
+        for query, negatives in drawn.items():
+            assert not negatives.keys() & right[query]
+            assert not exclude or not negatives.keys() & judgments[query].keys()
+            assert all(recipe["first_rank"] <= rank <= recipe["depth"] for rank in negatives.values())
+            assert len(negatives) <= recipe["keep"]
+        window = sum(recipe["first_rank"] <= rank <= recipe["depth"] for rank in range(1, 61)) * len(ranking)
+        free, _ = mine(ranking, judgments, exclude_judged=exclude, answering=right, **recipe | {"keep": 60})
+        assert window == sum(map(len, free.values())) + counts.judged + counts.answering
+
+
+def test_two_sets_are_merged_and_keep_the_first_ones_ranks():
+    one, other = {"b": {"x": 3}, "a": {"x": 1, "y": 2}}, {"a": {"y": 9, "z": 4}, "c": {"x": 5}}
+    assert merge(one, other) == {"a": {"x": 1, "y": 2, "z": 4}, "b": {"x": 3}, "c": {"x": 5}}
+    assert list(merge(one, other)) == ["a", "b", "c"]
+
+
+def test_the_digest_is_of_the_set():
+    one = {"a": {"x": 1, "y": 2}, "b": {}}
+    assert identity(one) == identity({"a": {"y": 7, "x": 1}}) == hashlib.sha256(b"a\tx\na\ty\n").hexdigest()
+    assert identity(one) != identity({"a": {"x": 1}, "b": {"y": 2}})
+
+
+def test_what_is_counted_is_written_with_the_sets_digest(tmp_path):
+    negatives, counts = mine(RANKING, JUDGMENTS, depth=100, keep=5)
+    found = module.write(tmp_path, negatives, counts, {"q1": {"d3": 4}})
+    assert json.loads((tmp_path / "statistics.json").read_text()) == found
+    assert (found["set"], found["positives"], found["kept"]) == (identity(negatives), 1, counts.kept)
+    assert module.read_positives(tmp_path) == {"q1": {"d3": 4}}
+    module.write(tmp_path, negatives, counts)
+    assert module.read_positives(tmp_path) == {}, "those of an earlier recipe are gone"
 
 
 def test_files_read_back_and_have_equal_bytes(tmp_path):

@@ -36,7 +36,7 @@ def test_every_rule_that_makes_files_has_its_place(picture):
 def test_what_is_drawn_is_what_the_plan_makes(picture, monkeypatch):
     monkeypatch.chdir(ROOT)
     jobs, arrows = picture.stages(load_plan())
-    assert set(jobs) == set(picture.RULES)
+    assert set(jobs) <= set(picture.RULES), "some rules are for other runs"
     assert {("search", "negatives"), ("lucene_search", "negatives"), ("start", "finetune")} <= arrows
     assert ("collection", "evaluate") not in arrows  # it follows from the arrow from a run
 

@@ -6,6 +6,7 @@ rule negatives:
     input:
         run=made_from("results/negatives/{system}/{topics}", "run"),
         collection=made_from("results/negatives/{system}/{topics}", "collection"),
+        other=made_from("results/negatives/{system}/{topics}", "other"),
     output:
         manifest="results/negatives/{system}/{topics}/manifest.json",
     log:
@@ -26,6 +27,64 @@ rule negatives:
         " --spec {params.spec:q}"
         " --run {input.run:q}"
         " --collection {input.collection:q}"
+        " --other {input.other:q}"
+        " --output {output.manifest:q}"
+        " > {log:q} 2>&1"
+
+
+rule listed_negatives:
+    """Draw negatives for training queries from a file in which others have listed them."""
+    input:
+        source=ancient(source_of("results/negatives/{listed}/{topics}")),
+        collection=made_from("results/negatives/{listed}/{topics}", "collection"),
+    output:
+        manifest="results/negatives/{listed}/{topics}/manifest.json",
+    log:
+        "results/logs/listed_negatives/{listed}/{topics}.log",
+    benchmark:
+        "results/benchmarks/listed_negatives/{listed}/{topics}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=escalate(8_000),
+        runtime=escalate(4 * 60),
+    params:
+        spec=spec_of("results/negatives/{listed}/{topics}"),
+    shell:
+        "python workflow/scripts/listed_negatives.py"
+        " --spec {params.spec:q}"
+        " --source {input.source:q}"
+        " --collection {input.collection:q}"
+        " --output {output.manifest:q}"
+        " > {log:q} 2>&1"
+
+
+rule merged_negatives:
+    """Put BM25's negatives and those that a model mined together."""
+    input:
+        bm25=made_from("results/negatives/{merged}/{topics}", "bm25"),
+        mined=made_from("results/negatives/{merged}/{topics}", "mined"),
+    output:
+        manifest="results/negatives/{merged}/{topics}/manifest.json",
+    log:
+        "results/logs/merged_negatives/{merged}/{topics}.log",
+    benchmark:
+        "results/benchmarks/merged_negatives/{merged}/{topics}.tsv"
+    localrule: True
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=escalate(2_000),
+        runtime=escalate(30),
+    params:
+        spec=spec_of("results/negatives/{merged}/{topics}"),
+    shell:
+        "python workflow/scripts/merged_negatives.py"
+        " --spec {params.spec:q}"
+        " --bm25 {input.bm25:q}"
+        " --mined {input.mined:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 

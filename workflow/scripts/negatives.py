@@ -1,15 +1,17 @@
 """Draw negatives for fine-tuning from a run over the training queries."""
 
 import argparse
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from encore.cli_support import artifact, json_object, run
 from encore.collections.common import Collection
 from encore.finetuning import negatives
+from encore.finetuning.answering import answering
 from encore.provenance.manifest import record
 from encore.runs import read_run
 
 RECIPE = ("first_rank", "depth", "keep", "exclude_judged", "seed")
+WINDOW = ("first_rank", "depth")
 
 
 def main() -> None:
@@ -17,20 +19,24 @@ def main() -> None:
     parser.add_argument("--spec", required=True, type=json_object, help="split, depth, keep, exclude_judged, seed")
     parser.add_argument("--run", required=True, type=artifact, help="folder of the run over the split's queries")
     parser.add_argument("--collection", required=True, type=artifact)
-    parser.add_argument("--other", type=artifact, help="folder of other negatives, to report the overlap with")
+    parser.add_argument("--other", nargs="?", type=artifact, help="other negatives, to report the overlap with")
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
-    recipe = {name: args.spec[name] for name in RECIPE if name in args.spec}
+    spec, collection = args.spec, Collection(args.collection)
+    recipe = {name: spec[name] for name in RECIPE if name in spec}
     inputs = [args.run, args.collection, *([args.other] if args.other else [])]
-    with record(args.output, stage="negatives", spec=args.spec, inputs=inputs) as facts:
+    with record(args.output, stage="negatives", spec=spec, inputs=inputs) as facts:
         ranking = {query: ranked.documents for query, ranked in read_run(args.run / "run.trec.gz").items()}
-        drawn, statistics = negatives.mine(ranking, Collection(args.collection).qrels(args.spec["split"]), **recipe)
+        window = {name: spec[name] for name in WINDOW if name in spec}
+        right = answering(ranking, collection, **window) if spec.get("answers") else {}
+        found = {query: documents.keys() for query, documents in right.items()}
+        drawn, counts = negatives.mine(ranking, collection.qrels(spec["split"]), answering=found, **recipe)
         if args.other:
             compared, jaccard, shared = negatives.overlap(drawn, negatives.read(args.other))
-            statistics = replace(statistics, compared=compared, jaccard=jaccard, shared=shared)
-        negatives.write(args.output, drawn, statistics)
-        facts["results"] = asdict(statistics)
-    print(f"negatives: {statistics.kept} for {statistics.queries} queries, {statistics.judged} judged left out")
+            counts = replace(counts, compared=compared, jaccard=jaccard, shared=shared)
+        positives = right if spec.get("answers") == "positives" else None
+        facts["results"] = negatives.write(args.output, drawn, counts, positives)
+    print(f"negatives: {counts.kept} for {counts.queries} queries, {counts.judged} judged left out")
 
 
 if __name__ == "__main__":

@@ -41,6 +41,8 @@ RULES: dict[str, tuple[float, float, str, str]] = {
     "tune_fusion": (6, 2, "search", "weight"),
     "fuse": (7, 2, "search", "fused runs"),
     "negatives": (4, 2, "model", "for training"),
+    "listed_negatives": (4, 3, "model", "from a file"),
+    "merged_negatives": (5, 3, "model", "BM25 and mined"),
     "teach": (5, 2, "model", "what teachers say"),
 }
 COLOURS = {

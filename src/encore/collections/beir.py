@@ -1,12 +1,12 @@
 """A folder in BEIR's layout: ``corpus.jsonl``, ``queries.jsonl`` (``.gz`` or not) and ``qrels/<split>.tsv``.
 
+Beside them may lie ``answers.jsonl``, the right answers to queries that are questions: ``{"_id", "answers": [...]}``.
+
 Anybody's data can come this way, so every row is checked, and a bad one is named with its file and line.
 """
 
-import gzip
 import json
 import re
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +17,7 @@ from encore.collections.common import QRELS_HEADER, Judgment, Located, Row, smal
 from encore.collections.form import Form, FormFields
 from encore.config import Positive
 from encore.errors import EncoreError
-from encore.storage import contents
+from encore.storage import contents, numbered_lines
 
 
 class BeirFields(FormFields):
@@ -91,11 +91,14 @@ def build(spec: dict[str, Any], folder: Path, source: Path) -> dict[str, Any]:
         Located(paths["queries"], _rows(paths["queries"])),
         {split: (each for each in judgments if each.document not in empty) for split, judgments in qrels.items()},
         form=form,
+        answers=Located(paths["answers"], _objects(paths["answers"])) if "answers" in paths else (),
     )
 
 
 def _paths(folder: Path, files: dict[str, str]) -> dict[str, Path]:
     paths = {"corpus": _data_file(folder, "corpus"), "queries": _data_file(folder, "queries")}
+    if any((folder / f"answers.jsonl{packed}").is_file() for packed in (".gz", "")):
+        paths["answers"] = _data_file(folder, "answers")
     return paths | {_qrels(split): _existing(folder / file) for split, file in files.items()}
 
 
@@ -116,19 +119,15 @@ def _existing(path: Path) -> Path:
     return path
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines of a plain or gzipped text, without their ends (also ``CR LF``)."""
-    number = 0
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                yield number, line.decode("utf-8").rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise EncoreError(
-            f"{path}, line {number}: not UTF-8 ({error.reason}); convert the file, e.g. with iconv"
-        ) from error
-    except (OSError, EOFError, zlib.error) as error:
-        raise EncoreError(f"{path}, after line {number}: cannot be read ({error}); replace the file") from error
+def _objects(path: Path) -> Iterator[tuple[int, Row]]:
+    for number, line in numbered_lines(path):
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise EncoreError(f"{path}, line {number}: not JSON ({error}); mend or remove the line") from error
+        if not isinstance(row, dict):
+            raise EncoreError(f'{path}, line {number}: needs an object with "_id"; mend or remove the line')
+        yield number, row
 
 
 def _rows(path: Path, others: tuple[str, ...] = ()) -> Iterator[tuple[int, Row]]:
@@ -137,12 +136,8 @@ def _rows(path: Path, others: tuple[str, ...] = ()) -> Iterator[tuple[int, Row]]
     ``others`` are further fields that a document's text is made of.
     """
     texts = ("_id", "title", "text", *others)
-    for number, line in _lines(path):
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise EncoreError(f"{path}, line {number}: not JSON ({error}); mend or remove the line") from error
-        if not isinstance(row, dict) or not all(isinstance(row.get(key, ""), str) for key in texts):
+    for number, row in _objects(path):
+        if not all(isinstance(row.get(key, ""), str) for key in texts):
             raise EncoreError(
                 f'{path}, line {number}: needs an object with "_id" and "text" as strings; put ids in quotes'
             )
@@ -168,7 +163,7 @@ def _without_empty(rows: Iterable[tuple[int, Row]], empty: set[str]) -> Iterator
 
 
 def _judgments(path: Path) -> Iterator[Judgment]:
-    for number, line in _lines(path):
+    for number, line in numbered_lines(path):
         place = f"{path}, line {number}"
         if number == 1:
             if line != QRELS_HEADER:

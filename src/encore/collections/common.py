@@ -1,6 +1,7 @@
 """The common form of a collection: passages, queries, graded judgments and, where there are any, linked articles.
 
 The folder has BEIR's layout (``corpus.jsonl.gz``, ``queries.jsonl.gz``, ``qrels/<split>.tsv``) and beside it
+where the queries are questions ``answers.jsonl.gz`` (``{"_id", "answers": [...]}``), and where there is structure
 ``articles.jsonl.gz``: ``{"_id", "title", "sections": [{"title", "sentences"}], "links": [{"section", "to", "anchor",
 "origin"}]}``, where section ``section`` of the article links to section ``anchor`` of article ``to``. Where a
 document's text is not its title and text, ``form.json`` says which fields it is (``form.py``).
@@ -17,6 +18,7 @@ from encore.errors import EncoreError
 from encore.storage import open_text, open_text_writer, read_jsonl, write_json, write_jsonl
 
 QRELS_HEADER = "query-id\tcorpus-id\tscore"
+ANSWERS = "answers.jsonl.gz"
 Row = dict[str, Any]
 
 
@@ -91,6 +93,20 @@ class Collection:
                 judged.setdefault(query, {})[document] = int(grade)
         return judged
 
+    def answers(self) -> dict[str, list[str]]:
+        """Right answers, as strings, by the id of the query that asks for them.
+
+        Raises:
+            EncoreError: the collection's queries are no questions.
+        """
+        path = self.folder / ANSWERS
+        if not path.is_file():
+            raise EncoreError(
+                f"{self.folder} has no {ANSWERS}, so nothing says which passages answer a question; let the step have "
+                f"`positives: judged` and `exclude_answers: false`, or give its source an {ANSWERS}"
+            )
+        return {row["_id"]: row["answers"] for row in read_jsonl(path)}
+
     def has_articles(self) -> bool:
         return (self.folder / "articles.jsonl.gz").is_file()
 
@@ -128,6 +144,7 @@ def write_collection(
     articles: Iterable[Row] = (),
     statistics: Mapping[str, Any] | None = None,
     form: Form = Form(),  # noqa: B008  # frozen
+    answers: Iterable[Row] = (),
 ) -> dict[str, Any]:
     """Write a collection in the common form and return its counts (also in ``statistics.json``).
 
@@ -137,7 +154,7 @@ def write_collection(
     Raises:
         EncoreError: an id is repeated, empty or holds white space, a row has no text, judgments contradict each other
             or name a query or document that does not exist, a query that trains stands in a split that it is tested
-            with, or there are no documents at all.
+            with, answers are given for no query, twice or are none, or there are no documents at all.
     """
     documents: set[str] = set()
     known: set[str] = set()
@@ -154,9 +171,39 @@ def write_collection(
         counts["splits"][split] = {"queries": len(judged), "judgments": sum(map(len, judged.values()))}
         asked[split] = judged.keys()
     _refuse_shared(asked)
+    counts |= write_answers(folder, answers, known)
     counts |= _write_articles(folder / "articles.jsonl.gz", articles) | dict(statistics or {})
     write_json(folder / "statistics.json", counts)
     return counts
+
+
+def write_answers(folder: Path, rows: Iterable[Row], queries: Container[str]) -> dict[str, int]:
+    """Write the answers to a collection's questions, ``{"_id", "answers": [...]}``, and count the answered ones.
+
+    Without rows there is no file.
+
+    Raises:
+        EncoreError: a row names no query of the collection, one twice, or has no answer that says something.
+    """
+    path, seen = folder / ANSWERS, dict[str, list[str]]()
+    path.unlink(missing_ok=True)
+    for number, row in enumerate(rows, 1):
+        place = rows.place if isinstance(rows, Located) else f"answers, row {number}"
+        name, given = row.get("_id"), row.get("answers")
+        if not isinstance(name, str) or name not in queries or name in seen:
+            reason = "is answered twice; keep one row" if name in seen else "is not among the queries; remove the row"
+            raise EncoreError(f"{place}: query {name!r} {reason}")
+        if (
+            not isinstance(given, list)
+            or not given
+            or not all(isinstance(each, str) and each.strip() for each in given)
+        ):
+            raise EncoreError(f"{place}: query {name!r} needs a list of answers, each a text; mend or remove the row")
+        seen[name] = given
+    if not seen:
+        return {}
+    write_jsonl(path, ({"_id": name, "answers": given} for name, given in seen.items()))
+    return {"answered": len(seen)}
 
 
 def _checked(rows: Iterable[Row], seen: set[str], what: str) -> Iterator[Row]:

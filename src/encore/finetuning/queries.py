@@ -33,18 +33,36 @@ class Example:
 
 
 def training_queries(
-    step: FinetuneStep, collection: Collection, store: TokenStore, negatives: Negatives
+    step: FinetuneStep,
+    collection: Collection,
+    store: TokenStore,
+    negatives: Negatives,
+    positives: Negatives | None = None,
 ) -> list[Query]:
     """The judged queries of the training role, or the step's sample of them.
 
+    Args:
+        positives: documents that are right for a query beside those of its highest grade.
+
     Raises:
-        EncoreError: nothing is judged relevant, or a query or document is not in the token store.
+        EncoreError: nothing is judged relevant or has negatives enough, or a query or document is not in the token
+            store.
     """
-    return judged_queries(collection, store, negatives, "train", step.queries, step.sample)
+    found = judged_queries(collection, store, negatives, "train", step.queries, step.sample, positives)
+    enough = [query for query in found if len(query.negatives) >= step.least_negatives]
+    if not enough:
+        raise EncoreError(f"no query has as many as {step.least_negatives} negatives; lower `least_negatives`")
+    return enough
 
 
 def judged_queries(
-    collection: Collection, store: TokenStore, negatives: Negatives, split: str, queries: int | None, sample: int
+    collection: Collection,
+    store: TokenStore,
+    negatives: Negatives,
+    split: str,
+    queries: int | None,
+    sample: int,
+    positives: Negatives | None = None,
 ) -> list[Query]:
     """The judged queries of a split, or that sample of them; raises as ``training_queries`` does."""
     judgments = collection.qrels(split)
@@ -52,7 +70,10 @@ def judged_queries(
     rows = {name: row for row, name in enumerate(store.queries.names)}
     passages = {name: row for row, name in enumerate(store.passages.names)}
     try:
-        found = [_query(rows[name], judgments[name], negatives.get(name, {}), passages) for name in names]
+        found = [
+            _query(rows[name], judgments[name], negatives.get(name, {}), (positives or {}).get(name, {}), passages)
+            for name in names
+        ]
     except KeyError as error:
         raise EncoreError(
             f"{error} is judged or a negative, but not in the token store; make the tokens again"
@@ -65,11 +86,18 @@ def judged_queries(
     return found
 
 
-def _query(row: int, judged: Mapping[str, int], negatives: Mapping[str, int], passages: Mapping[str, int]) -> Query:
+def _query(
+    row: int,
+    judged: Mapping[str, int],
+    negatives: Mapping[str, int],
+    positives: Mapping[str, int],
+    passages: Mapping[str, int],
+) -> Query:
+    further = {passages[document] for document in positives}
     return Query(
         row=row,
-        positives=tuple(sorted(passages[document] for document in highest(judged))),
-        relevant=frozenset(passages[document] for document, grade in judged.items() if grade > 0),
-        judged=frozenset(passages[document] for document in judged),
+        positives=tuple(sorted({passages[document] for document in highest(judged)} | further)),
+        relevant=frozenset(passages[document] for document, grade in judged.items() if grade > 0) | further,
+        judged=frozenset(passages[document] for document in judged) | further,
         negatives=tuple(passages[document] for document in negatives),
     )

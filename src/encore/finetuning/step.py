@@ -67,7 +67,8 @@ def finetune(
     store, judged = TokenStore.open(tokens), Collection(collection)
     encoder, heads = vectors.load(weights, store), folder.load_heads(weights)
     project(encoder, step.projector, heads, spec["seed"])
-    queries = training_queries(step, judged, store, negatives.read(mined) if mined else {})
+    drawn = (negatives.read(mined), negatives.read_positives(mined)) if mined else ({}, {})
+    queries = training_queries(step, judged, store, *drawn)
     if step.taught:
         task: Judged = distillation(step, queries, store, taught)
     else:

@@ -1,4 +1,4 @@
-"""The plan of models: what each step of a lineage makes of the one before, and the negatives that it learns from."""
+"""The plan of models: what each step of a lineage makes of the one before."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,9 +8,12 @@ from encore.catalogue import Catalogue
 from encore.config import Backbone, FinetuneStep, PretrainStep, RunConfig, Step
 from encore.errors import EncoreError
 from encore.lineage import Lineage
-from encore.planning import teachers
+from encore.planning import negatives, teachers
 from encore.planning.artifact import Artifact, Topics, names, required
 from encore.planning.texts import Texts
+
+# Whose run or which file negatives come from, and who teaches: the folders' names say it, however it is called here.
+NAMED_ELSEWHERE = {"mined_by", "triples", "systems_file", "teachers", "teacher_scores"}
 
 
 class Models(Texts):
@@ -47,24 +50,6 @@ class Models(Texts):
             self._models[key] = made
         return self._models[key]
 
-    def negatives(self, parent: Lineage, step: FinetuneStep, seed: int) -> Artifact | None:
-        """Negatives for a fine-tuning step, none where its batches are enough."""
-        if step.negatives == "none":
-            return None
-        return self.drawn("bm25" if step.negatives == "bm25" else step.mined_by or str(parent), step, seed)
-
-    def drawn(self, system: str, step: FinetuneStep, seed: int) -> Artifact:
-        """Negatives by a step's recipe from a system's run over the training queries."""
-        topics = Topics("train", step.depth, step.queries, step.sample)
-        run = self.run(system, seed, step.collection, topics)
-        inputs = {"run": run, "collection": self.collection(step.collection)}
-        recipe = {"depth": step.depth, "keep": step.keep, "exclude_judged": step.exclude_judged, "seed": seed}
-        recipe |= {"first_rank": step.first_rank} if step.first_rank > 1 else {}
-        spec = {"impl": self.impl("negatives"), "split": topics.split, **recipe, **names(inputs)}
-        return self.make(
-            "negatives", f"negatives/{run.owner}/{self.dataset_name(step.collection)}.{topics}", spec, inputs
-        )
-
     def _start_model(self, lineage: Lineage, seed: int) -> Artifact:
         backbone = self.backbone(lineage)
         inputs = {"tokenizer": self.tokenizer(backbone)}
@@ -88,11 +73,10 @@ class Models(Texts):
             inputs |= self._prepared(step, inputs)
         if isinstance(step, FinetuneStep):
             inputs["collection"] = self.collection(step.collection)
-            negatives = self.negatives(lineage.parent, step, seed)
-            inputs |= {"negatives": negatives} if negatives else {}
-            inputs |= teachers.taught(self, lineage, seed, negatives)
-        # Whose run negatives come from and who teaches is in the folders' names, whatever the lineage is called here.
-        fields = step.model_dump(mode="json", exclude_defaults=True, exclude={"mined_by", "teachers", "teacher_scores"})
+            drawn = negatives.planned(self, lineage.parent, step, seed)
+            inputs |= {"negatives": drawn} if drawn else {}
+            inputs |= teachers.taught(self, lineage, seed, drawn)
+        fields = step.model_dump(mode="json", exclude_defaults=True, exclude=NAMED_ELSEWHERE)
         spec = {"impl": impl, "step": fields, **self.chance(seed), **names(inputs)}
         return self.make(stage, _folder(lineage, seed), spec, inputs)
 

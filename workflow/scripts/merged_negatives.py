@@ -1,0 +1,29 @@
+"""Put two sets of negatives together: BM25's, and those that a model mined."""
+
+import argparse
+from dataclasses import replace
+
+from encore.cli_support import artifact, json_object, run
+from encore.finetuning import negatives
+from encore.provenance.manifest import record
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spec", required=True, type=json_object, help="the names of both")
+    parser.add_argument("--bm25", required=True, type=artifact)
+    parser.add_argument("--mined", required=True, type=artifact)
+    parser.add_argument("--output", required=True, type=artifact)
+    args = parser.parse_args()
+    with record(args.output, stage="merged_negatives", spec=args.spec, inputs=[args.bm25, args.mined]) as facts:
+        bm25, mined = negatives.read(args.bm25), negatives.read(args.mined)
+        both = negatives.merge(bm25, mined)
+        compared, jaccard, shared = negatives.overlap(mined, bm25)
+        counts = replace(negatives.statistics(both), compared=compared, jaccard=jaccard, shared=shared)
+        positives = negatives.read_positives(args.mined) or None
+        facts["results"] = negatives.write(args.output, both, counts, positives)
+    print(f"negatives: {counts.kept} for {counts.queries} queries")
+
+
+if __name__ == "__main__":
+    run(main)
