@@ -20,7 +20,9 @@ def main() -> None:
     """Parse the command line and answer."""
     parser = argparse.ArgumentParser(prog="encore", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    path = _command(commands, "path", show_path, "print the folder and the targets of a lineage, declared or not")
+    path = _command(
+        commands, "path", show_path, "print the folder and the targets of a lineage or system, declared or not"
+    )
     path.add_argument("lineage", help="for example bert-base+costa~temperature=0.05+marco-bm25")
     checking = _command(commands, "audit", show_audit, "recompute every digest behind the declared tables")
     checking.add_argument("--prune", action="store_true", help="remove what is bad and all that was made from it")
@@ -36,8 +38,11 @@ def main() -> None:
 
 
 def show_path(arguments: argparse.Namespace) -> int:
-    """The model's folder for every seed, then what Snakemake can be asked for."""
+    """The model's folder for every seed, if it is a lineage, then what Snakemake can be asked for."""
     plan = _plan(arguments)
+    if arguments.lineage in plan.catalogue.systems:
+        print("\n".join(dict.fromkeys(lineage_targets(plan, arguments.lineage))))
+        return 0
     lineage = plan.lineage(split_index(arguments.lineage)[0])
     for seed in plan.config.seeds:
         print(plan.model(lineage, seed).manifest)

@@ -6,6 +6,7 @@ from typing import Any
 
 from encore.catalogue import nearest
 from encore.errors import EncoreError
+from encore.lineage import split_index
 from encore.plan import Plan
 from encore.tables import CURVES, curves_plan, table_plan, table_scores
 
@@ -39,10 +40,11 @@ def summary(plan: Plan) -> str:
 
 
 def lineage_targets(plan: Plan, name: str) -> list[str]:
-    """The scores of a lineage on every dataset of the run, for every seed; its models if they only score pairs."""
-    lineage = plan.lineage(name)
-    if plan.scorer(lineage) != "vector":
-        return [plan.model(lineage, seed).manifest for seed in plan.config.seeds]
+    """The scores of a lineage or system on every dataset, for every seed; a lineage's models if they score pairs."""
+    if name not in plan.catalogue.systems:
+        lineage = plan.lineage(split_index(name)[0])
+        if plan.scorer(lineage) != "vector":
+            return [plan.model(lineage, seed).manifest for seed in plan.config.seeds]
     datasets = dict.fromkeys(plan.dataset_name(name) for name in [*plan.config.scale.datasets, *plan.config.datasets])
     found = []
     for seed in plan.config.seeds:

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -108,6 +109,12 @@ def test_the_library_knows_nothing_of_snakemake():
     assert not [
         path for path in MODULES if "import snakemake" in path.read_text() or "from snakemake" in path.read_text()
     ]
+
+
+def test_transformers_serves_expansions_alone():
+    """It takes seconds to import; all other models are our own."""
+    users = [name(path) for path in MODULES if re.search(r"^\s*(from|import) transformers", path.read_text(), re.M)]
+    assert users == ["expanding.model"]
 
 
 def test_no_file_is_a_drawer():

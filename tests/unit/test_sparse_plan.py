@@ -10,6 +10,7 @@ from encore import project
 from encore.config import RunConfig
 from encore.errors import EncoreError
 from encore.plan import Plan
+from encore.targets import lineage_targets
 
 ROOT = Path(__file__).parents[2]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
@@ -27,10 +28,11 @@ def catalogue():
 
 @pytest.fixture
 def make(catalogue):
-    """A plan of nano, with fields of systems changed."""
+    """A plan of nano, with fields of systems changed, or with other expansions."""
 
-    def plan(**systems):
+    def plan(expansions=None, **systems):
         scale = NANO["scale"] | {"systems": {**NANO["scale"]["systems"], **systems}}
+        scale["expansions"] = expansions or scale["expansions"]
         return Plan(RunConfig.model_validate(NANO | {"scale": scale}), catalogue, project.impl)
 
     return plan
@@ -115,3 +117,90 @@ def test_a_scaled_system_must_be_right(make):
         make(hybird={"depth": 1})
     with pytest.raises(EncoreError, match=r"scale\.systems: hybrid.*dpeth"):
         make(hybrid={"dpeth": 1})
+
+
+def folders(artifact):
+    return {each.folder for each in artifact.ancestors()}
+
+
+def test_an_expanded_index_is_one_of_its_own(make):
+    plan = make()
+    plain, expanded = (run_of(plan, name).inputs["index"] for name in ("bm25", "bm25-doct5"))
+    assert set(plain.inputs) == {"collection"}
+    assert "expansions" not in plain.spec
+    assert set(expanded.inputs) == {"collection", "expansions"}
+    assert expanded.folder.startswith("results/indexes/lucene/pydocs-stdlib+tiny-t5-")
+
+
+def test_an_expander_learns_from_training_queries_with_the_vocabulary_of_the_collection(make):
+    plan = make()
+    expander = run_of(plan, "bm25-doct5").inputs["index"].inputs["expansions"].inputs["expander"]
+    assert set(expander.inputs) == {"collection", "tokenizer"}
+    assert expander.inputs["tokenizer"] is plan.tokenizer(plan.catalogue.backbones["tiny"])
+    assert expander.spec["expansion"]["train_split"] == "train"
+    assert not [role for role in expander.spec["expansion"] if role in ("per_passage", "top_k", "kind", "seed")]
+
+
+@pytest.mark.parametrize("split", ["test", "valid", "graded", "nowhere"])
+def test_an_expander_that_would_learn_from_other_queries_is_refused(make, monkeypatch, split):
+    plan = make()
+    changed = plan.catalogue.expansions["tiny-t5"].model_copy(update={"train_split": split})
+    monkeypatch.setitem(plan.catalogue.expansions, "tiny-t5", changed)
+    with pytest.raises(EncoreError, match=f"{split!r} is no split of role train of 'pydocs-stdlib'; it has train"):
+        run_of(plan, "bm25-doct5")
+
+
+def test_how_queries_are_sampled_trains_nothing_again(make, monkeypatch):
+    before = run_of(make(), "bm25-doct5")
+    plan = make()
+    changed = plan.catalogue.expansions["tiny-t5"].model_copy(update={"per_passage": 3})
+    monkeypatch.setitem(plan.catalogue.expansions, "tiny-t5", changed)
+    after = run_of(plan, "bm25-doct5")
+    assert before.owner != after.owner
+    assert {folder for folder in folders(before) - folders(after) if "/expanders/" in folder} == set()
+    assert len([folder for folder in folders(before) - folders(after) if "/expansions/" in folder]) == 1
+
+
+def test_seeds_of_a_run_do_not_touch_expansions(make):
+    plan = make()
+    assert not plan.has_chance("bm25-doct5")
+    assert run_of(plan, "bm25-doct5", None) is run_of(plan, "bm25-doct5", 1)
+    zero, one = run_of(plan, "hybrid-doct5", 0), run_of(plan, "hybrid-doct5", 1)
+    assert zero.inputs["sparse"] is one.inputs["sparse"]
+
+
+def test_published_expansions_are_known_by_their_content(make, monkeypatch, tmp_path):
+    plan = make({"doct5": "doct5"})
+    with pytest.raises(EncoreError, match=r"predicted_queries_topk\.txt is missing.*scale: expansions:"):
+        run_of(plan, "bm25-doct5")
+    owners = []
+    for name, text in [("one.txt", "a\n"), ("two.txt", "a\n"), ("two.txt", "b\n")]:
+        (tmp_path / name).write_text(text)
+        fresh = make({"doct5": "doct5"})
+        fields = fresh.catalogue.expansions["doct5"].model_copy(update={"path": str(tmp_path / name)})
+        monkeypatch.setitem(fresh.catalogue.expansions, "doct5", fields)
+        run = run_of(fresh, "bm25-doct5")
+        assert run.inputs["index"].inputs["expansions"].source == str(tmp_path / name)
+        owners.append(run.owner)
+    assert owners[0] == owners[1] != owners[2]
+
+
+def test_what_is_made_on_the_way_to_a_system_can_be_asked_for(make):
+    wanted = run_of(make(), "hybrid-doct5")
+    for artifact in wanted.ancestors():
+        assert make().find(artifact.folder).spec == artifact.spec
+
+
+def test_unknown_expansions_are_refused(make):
+    with pytest.raises(EncoreError, match=r"scale\.expansions: unknown name 'doc5'; did you mean doct5"):
+        make({"doc5": "tiny-t5"})
+    with pytest.raises(EncoreError, match=r"expansion 'doct6' is not in expansions\.yaml; did you mean doct5"):
+        run_of(make(**{"bm25-doct5": {"expansion": "doct6"}}), "bm25-doct5")
+
+
+def test_the_scores_of_a_system_are_found_by_its_name(make):
+    plan = make()
+    for name in ("bm25-doct5", "hybrid"):
+        targets = lineage_targets(plan, name)
+        assert plan.scores(name, 0, "msmarco-passage", "test").manifest in targets
+        assert all(f"results/scores/{name}" in target for target in targets)
