@@ -77,7 +77,6 @@ def _last_models(run: Artifact) -> Iterator[Artifact]:
     """The models that a run was made with: its own, or those of the runs that it is made of."""
     if "model" in run.inputs:
         yield run.inputs["model"]
-        return
     for part in run.inputs.values():
         if part.folder.startswith("results/runs/"):
             yield from _last_models(part)

@@ -63,7 +63,20 @@ class Fusion(System):
         return (self.sparse, self.dense)
 
 
-KINDS: dict[str, type[System]] = {"bm25": Bm25, "fusion": Fusion}
+class Rerank(System):
+    """The best of a first stage, ranked again by a trained model (``encore/scoring/``)."""
+
+    kind: Literal["rerank"]
+    first: str = Field(description="the system or lineage whose results are ranked again")
+    ranker: str = Field(description="the lineage whose model scores a query and a passage")
+    depth: Positive = Field(1000, description="results of each query that it scores; the others stay below")
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return (self.first, self.ranker)
+
+
+KINDS: dict[str, type[System]] = {"bm25": Bm25, "fusion": Fusion, "rerank": Rerank}
 
 
 def read(fields: dict[str, Any]) -> System:

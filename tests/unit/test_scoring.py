@@ -20,6 +20,7 @@ from encore.tokens import TokenStore
 OWN = {
     "vector": {"validate_every": None},
     "late-interaction": {"validate_every": None, "token_dimension": 6},
+    "cross-encoder": {"validate_every": None, "length": 8, "steps": 60, "learning_rate": 1e-2},
 }  # fmt: skip
 PAIRS = np.random.default_rng(0).integers(0, 64, (2, 150))
 
@@ -38,6 +39,12 @@ def trained(request, home, negatives):  # noqa: F811
 def one_pair(kind, model, store, query, passage):
     """A pair's score from the encoder and the heads alone, without padding."""
     encoder, heads = folder.load(model).eval(), folder.load_heads(model)
+    if kind == "cross-encoder":
+        asked, known = store.queries[query].tolist()[:6], store.passages[passage].tolist()[:7]
+        ids = torch.tensor([[encoder.shape.cls, *asked, encoder.shape.sep, *known, encoder.shape.sep]])
+        segments = torch.tensor([[0] * (len(asked) + 2) + [1] * (len(known) + 1)])
+        pooled = encoder(ids, None, segments)[0].mean(0)
+        return (pooled @ heads["cross.weight"][0] + heads["cross.bias"][0]).item()
     states = []
     for sequences, row, length in ((store.queries, query, 8), (store.passages, passage, 16)):
         ids = torch.from_numpy(texts.wrap(sequences[row], length, encoder.shape))[None]
@@ -82,7 +89,8 @@ def test_a_folder_says_its_scorer_and_what_it_cannot_open(trained):
     said = json.loads((model / "encoder.json").read_text())
     assert said.get("scorer", {"kind": "vector"})["kind"] == kind == folder.load_use(model).scorer["kind"]
     assert (model / "modules.json").exists() == (kind == "vector")
-    assert (folder.load_use(model).length, folder.load_use(model).query_length) == (16, 8)
+    use, length = folder.load_use(model), {"cross-encoder": 8}.get(kind, 16)
+    assert (use.length, use.query_length) == (length, 8)
 
 
 def test_a_scorers_weights_start_a_vector_model_and_its_own_go_on(home, negatives, trained, tmp_path):  # noqa: F811
@@ -95,7 +103,8 @@ def test_a_scorers_weights_start_a_vector_model_and_its_own_go_on(home, negative
     before, after = folder.load(model).state_dict(), folder.load(tmp_path / "student").state_dict()
     assert all(torch.allclose(before[name], after[name]) for name in before)
     assert folder.load_heads(tmp_path / "student").keys() == folder.load_heads(model).keys()
-    again = {**step, "scorer": kind, **{key: value for key, value in OWN[kind].items() if value is not None}}
+    again = {**OWN[kind], **step, "scorer": kind, "length": folder.load_use(model).length}
+    del again["validate_every"]
     finetune({"step": again, "seed": 5, "numerics": NUMERICS}, *places, tmp_path / "more", tmp_path / "state2")
     one, other = (open_scorer(each, store).score(*PAIRS) for each in (model, tmp_path / "more"))
     np.testing.assert_allclose(one, other, atol=1e-5)

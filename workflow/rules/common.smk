@@ -42,6 +42,7 @@ wildcard_constraints:
     model=PLAN.lineages(),
     bm25=PLAN.systems("bm25"),
     fusion=PLAN.systems("fusion"),
+    rerank=PLAN.systems("rerank"),
     indexed=rf"{NAME}@[a-z0-9_.=~-]+",
     system=rf"(?!(?:bm25\+mined|triples|systems)-){NAME}(?:@[a-z0-9_.=~-]+)?",
     listed=r"(?:triples|systems)-[0-9a-f]{8}",

@@ -129,3 +129,35 @@ rule fuse:
         " --weight {input.weight:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
+
+
+rule rerank:
+    """Rank the best results of a run again with a trained scorer."""
+    input:
+        first=made_from("results/runs/{rerank}/{topics}", "first"),
+        tokens=made_from("results/runs/{rerank}/{topics}", "tokens"),
+        model=made_from("results/runs/{rerank}/{topics}", "model"),
+        weights=ancient(made_from("results/runs/{rerank}/{topics}", "model", "model.safetensors")),
+    output:
+        run="results/runs/{rerank}/{topics}/run.trec.gz",
+        manifest="results/runs/{rerank}/{topics}/manifest.json",
+    log:
+        "results/logs/rerank/{rerank}/{topics}.log",
+    benchmark:
+        "results/benchmarks/rerank/{rerank}/{topics}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=escalate(8_000),
+        runtime=escalate(8 * 60),
+    params:
+        spec=spec_of("results/runs/{rerank}/{topics}"),
+    shell:
+        "python workflow/scripts/rerank.py"
+        " --spec {params.spec:q}"
+        " --model {input.model:q}"
+        " --tokens {input.tokens:q}"
+        " --first {input.first:q}"
+        " --output {output.manifest:q}"
+        " > {log:q} 2>&1"

@@ -40,6 +40,7 @@ RULES: dict[str, tuple[float, float, str, str]] = {
     "expand": (1, 1, "search", "queries"),
     "tune_fusion": (6, 2, "search", "weight"),
     "fuse": (7, 2, "search", "fused runs"),
+    "rerank": (8, 2, "search", "ranked again"),
     "negatives": (4, 2, "model", "for training"),
     "listed_negatives": (4, 3, "model", "from a file"),
     "merged_negatives": (5, 3, "model", "BM25 and mined"),

@@ -15,6 +15,7 @@ from encore.config import FinetuneStep
 from encore.errors import EncoreError
 from encore.finetuning import negatives
 from encore.finetuning.contrastive import Contrastive
+from encore.finetuning.cross_encoder import CrossEncoder
 from encore.finetuning.distillation import distillation
 from encore.finetuning.judged import Judged
 from encore.finetuning.late_interaction import LateInteraction
@@ -33,7 +34,7 @@ from encore.training.randomness import number
 from encore.training.record import Trained
 
 TASKS: dict[str, type[Judged]] = {"contrastive": Contrastive, "pairwise": Pairwise}  # by loss, of vectors
-SCORERS: dict[str, type[Judged]] = {"late-interaction": LateInteraction}
+SCORERS: dict[str, type[Judged]] = {"late-interaction": LateInteraction, "cross-encoder": CrossEncoder}
 
 
 def finetune(

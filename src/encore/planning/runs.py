@@ -5,12 +5,12 @@ from typing import Any
 
 from encore.errors import EncoreError
 from encore.lineage import split_index
-from encore.planning import bm25, dense, fusion, indexed, latency
+from encore.planning import bm25, dense, fusion, indexed, latency, rerank
 from encore.planning.artifact import Artifact, Topics
 from encore.planning.models import Models
 
 # How the run of each kind of system is planned: (plan, name, fields, seed, dataset, topics).
-KINDS: dict[str, Callable[..., Artifact]] = {"bm25": bm25.run, "fusion": fusion.run}
+KINDS: dict[str, Callable[..., Artifact]] = {"bm25": bm25.run, "fusion": fusion.run, "rerank": rerank.run}
 
 
 class Runs(Models):

@@ -97,8 +97,8 @@ def write_index(folder: Path, documents: Sequence[str], index: faiss.Index) -> N
 class Progress:
     """Prints how many passages are done, the rate and the time left, at most every 10 seconds and at the end."""
 
-    def __init__(self, total: int) -> None:
-        self.total = total
+    def __init__(self, total: int, unit: str = "passages") -> None:
+        self.total, self.unit = total, unit
         self.began = self.printed = time.monotonic()
 
     def show(self, done: int) -> None:
@@ -108,4 +108,4 @@ class Progress:
         self.printed = now
         rate = done / max(now - self.began, 1e-9)
         left = (self.total - done) / rate
-        print(f"{done}/{self.total} passages  {rate:.0f} passages/s  {left:.0f} s left", flush=True)
+        print(f"{done}/{self.total} {self.unit}  {rate:.0f} {self.unit}/s  {left:.0f} s left", flush=True)

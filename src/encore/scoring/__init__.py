@@ -10,6 +10,7 @@ import numpy as np
 
 from encore.errors import EncoreError
 from encore.modeling import folder, vectors
+from encore.scoring.progress import Said, silent
 from encore.tokens import TokenStore
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class Scorer(Protocol):
         """Move it; it begins on the CPU."""
         ...
 
-    def score(self, queries: np.ndarray, passages: np.ndarray) -> np.ndarray:
+    def score(self, queries: np.ndarray, passages: np.ndarray, said: Said = silent) -> np.ndarray:
         """Scores float32 [n] of n pairs, given as rows of the store; equal input gives equal bytes on one device."""
         ...
 
@@ -34,10 +35,15 @@ def open_scorer(model: Path, store: TokenStore) -> Scorer:
     Raises:
         EncoreError: the store's ids are those of another vocabulary, or the folder is damaged.
     """
+    from encore.scoring.cross_encoder import CrossEncoder
     from encore.scoring.late_interaction import LateInteraction
     from encore.scoring.vector import Vector
 
-    kinds: dict[str, Callable[..., Scorer]] = {"vector": Vector, "late-interaction": LateInteraction}
+    kinds: dict[str, Callable[..., Scorer]] = {
+        "vector": Vector,
+        "late-interaction": LateInteraction,
+        "cross-encoder": CrossEncoder,
+    }
     use, encoder = folder.load_use(model), vectors.load(model, store).eval()
     if use.scorer.get("kind") not in kinds:
         raise EncoreError(f"{model} scores by {use.scorer.get('kind')!r}, which is unknown; make the model again")

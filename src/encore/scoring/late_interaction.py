@@ -11,12 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from encore.errors import EncoreError
 from encore.modeling import late_interaction, texts
 from encore.modeling.encoder import Encoder
 from encore.modeling.folder import Use
 from encore.modeling.vectors import BATCH
 from encore.scoring.blocks import blocks
+from encore.scoring.progress import Said, silent
+from encore.scoring.weights import filled
 from encore.tokens import Sequences, TokenStore
 
 TOGETHER = 256  # passages of one product with a query's tokens
@@ -43,15 +44,8 @@ class LateInteraction:
     def __init__(self, encoder: Encoder, heads: Mapping[str, Tensor], use: Use, store: TokenStore) -> None:
         self.encoder, self.use, self.store = encoder, use, store
         self.device = torch.device("cpu")
-        try:
-            weight = heads[f"{late_interaction.NAME}.weight"]
-        except KeyError as error:
-            raise EncoreError(
-                f"a model for late interaction has no tensor {error} among its heads; make it again"
-            ) from error
-        linear = late_interaction.heads(encoder.shape, len(weight))
-        linear.load_state_dict({f"{late_interaction.NAME}.weight": weight})
-        self.linear = linear[late_interaction.NAME]
+        width = len(heads.get(f"{late_interaction.NAME}.weight", ()))
+        self.linear = filled(late_interaction.heads(encoder.shape, width), heads)[late_interaction.NAME]
         self.both = use.scorer.get("normalised") == "both"
 
     def to(self, device: torch.device) -> Self:
@@ -70,8 +64,8 @@ class LateInteraction:
         return self._tokens(tower, self.store.queries, rows, length, normalised=self.both)
 
     @torch.no_grad()
-    def score(self, queries: np.ndarray, passages: np.ndarray) -> np.ndarray:
-        found = np.empty(len(queries), dtype=np.float32)
+    def score(self, queries: np.ndarray, passages: np.ndarray, said: Said = silent) -> np.ndarray:
+        found, done = np.empty(len(queries), dtype=np.float32), 0
         for part in blocks(passages):
             rows, own = np.unique(queries[part], return_inverse=True)
             asked = self.queries(rows)
@@ -81,6 +75,8 @@ class LateInteraction:
                 one = asked.padded(np.array([query]))
                 scores = late_interaction.max_sim(*self._moved(one), *self._moved(known.padded(other[places])))
                 found[part][places] = scores[0].float().cpu().numpy()
+                done += len(places)
+                said(done)
         return found
 
     def _moved(self, padded: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:

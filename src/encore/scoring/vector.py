@@ -13,6 +13,7 @@ from encore.modeling import vectors
 from encore.modeling.encoder import Encoder
 from encore.modeling.folder import Use
 from encore.scoring.blocks import blocks
+from encore.scoring.progress import Said, silent
 from encore.tokens import TokenStore
 
 
@@ -26,7 +27,7 @@ class Vector:
         self.encoder.to(device)
         return self
 
-    def score(self, queries: np.ndarray, passages: np.ndarray) -> np.ndarray:
+    def score(self, queries: np.ndarray, passages: np.ndarray, said: Said = silent) -> np.ndarray:
         found = [np.empty(0, dtype=np.float32)]
         for part in blocks(passages):
             rows, own = np.unique(queries[part], return_inverse=True)
@@ -34,4 +35,5 @@ class Vector:
             rows, other = np.unique(passages[part], return_inverse=True)
             known = vectors.embed(self.encoder, self.store.passages, rows, self.use.length)
             found.append(np.einsum("nd,nd->n", asked[own], known[other]))
+            said(part.stop)
         return np.concatenate(found)

@@ -1,0 +1,77 @@
+"""Fine-tuning of a cross-encoder: each query's positive against the negatives that it brings itself.
+
+Passages of other queries would each need a pass of their own with this query, so they take no part: the loss is the
+softmax cross-entropy over a query's own passages (RankNet's loss where there is one negative, as of the teachers of
+Hofstätter et al. 2020, which KD-T1 and KD-T2 in TCT-ColBERT's Table 2 learned from).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from encore import losses
+from encore.finetuning.judged import PARTS, Judged
+from encore.finetuning.queries import Example
+from encore.modeling import cross_encoder, operations
+from encore.training.task import Arrays, Pass
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from encore.modeling.encoder import Encoder
+    from encore.modeling.shape import Shape
+
+
+class CrossEncoder(Judged):
+    """Each query read together with each of its passages."""
+
+    def heads(self, shape: Shape) -> nn.ModuleDict:
+        return cross_encoder.heads(shape)
+
+    def collate(self, examples: list[Example]) -> Arrays:
+        """A batch of B queries with P passages each, all pairs read from short to long.
+
+        Returns:
+            ``pair_ids_<i>``, ``pair_mask_<i>``, ``pair_segments_<i>`` for each part of the B * P pairs; ``places``
+            [B, P], where each stands among these.
+        """
+        queries, passages = self.store.queries, self.store.passages
+        found = [(example.query.row, passage) for example in examples for passage in example.passages]
+        order = np.argsort([queries.lengths[query] + passages.lengths[row] for query, row in found], kind="stable")
+        batch: Arrays = {"places": np.argsort(order).reshape(len(examples), -1)}
+        for number, part in enumerate(np.array_split(order, min(PARTS, len(order)))):
+            asked, known = [queries[found[place][0]] for place in part], [passages[found[place][1]] for place in part]
+            arrays = cross_encoder.pairs(asked, known, self.step.query_length, self.step.length, self.store.special)
+            batch |= {f"pair_{name}_{number}": array for name, array in zip(_NAMES, arrays, strict=True)}
+        return batch
+
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+        """The loss is computed in fp32 at least, whatever the encoder ran in."""
+        import torch
+
+        linear = heads[cross_encoder.NAME]
+        found = [
+            cross_encoder.score(encoder, linear, *(batch[f"pair_{name}_{number}"] for name in _NAMES))
+            for number in _parts(batch)
+        ]
+        scores = losses.wide(torch.cat(found))[batch["places"]] / self.step.temperature
+        positive = torch.zeros(len(scores), dtype=torch.int64, device=scores.device)
+        with torch.autocast(scores.device.type, enabled=False):
+            return Pass({"contrast": losses.choice(scores, positive)}, {})
+
+    def weights(self, progress: float) -> dict[str, float]:
+        return {"contrast": 1.0}
+
+    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+        """Forward and backward of all pairs, padding included."""
+        forward = sum(operations.forward(encoder.shape, *batch[f"pair_ids_{number}"].shape) for number in _parts(batch))
+        return operations.TRAINING * (forward + operations.product(batch["places"].size, encoder.shape.hidden, 1))
+
+
+_NAMES = ("ids", "mask", "segments")
+
+
+def _parts(batch: dict[str, Tensor] | Arrays) -> range:
+    return range(sum(name.startswith("pair_ids_") for name in batch))

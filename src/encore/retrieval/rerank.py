@@ -1,0 +1,81 @@
+"""Ranking a first stage's results again: a scorer orders the best of each query, the rest stays below as it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from encore.errors import EncoreError
+from encore.retrieval.encode import Progress
+from encore.runs import Ranking, Run, describe, rank, read_header, read_run, write_run
+from encore.scoring import Scorer, open_scorer
+from encore.tokens import TokenStore
+from encore.training import machine
+
+LARGEST = 2**20  # of a score: below its negative, whole float32 numbers are no longer enough for the ranks below
+
+
+def answer(spec: dict[str, Any], model: Path, tokens: Path, first: Path, output: Path) -> dict[str, Any]:
+    """Rank the first stage's run again with a model, write ``run.trec.gz``, and return its counts.
+
+    Args:
+        spec: ``reranked``, how many of each query's results the model scores; ``depth``, how many are kept;
+            ``collection`` and ``split`` of the header, ``numerics``, and ``system``, the name of the run.
+        first: the folder of the run.
+    """
+    store, numerics = TokenStore.open(tokens), spec["numerics"]
+    device = machine.prepare(numerics)
+    with machine.precision(numerics, device):
+        run, pairs = rerank(read_run(first / "run.trec.gz"), open_scorer(model, store).to(device), store, spec)
+    before = read_header(first / "run.trec.gz")["method"]["retrieval"]
+    stage = {"name": "reranking", "method": "trained scorer", "model": model.name, "depth": spec["reranked"]}
+    header = describe(spec["system"], collection=spec["collection"], split=spec["split"], retrieval=[*before, stage])
+    write_run(output / "run.trec.gz", run, header)
+    print(f"{len(run)} queries ranked again, {pairs} pairs scored", flush=True)
+    return {"queries": len(run), "pairs": pairs}
+
+
+def rerank(run: Run, scorer: Scorer, store: TokenStore, spec: dict[str, Any]) -> tuple[Run, int]:
+    """The run in its new order, and how many pairs were scored.
+
+    Raises:
+        EncoreError: the run names a query or a document that the token store does not have.
+    """
+    queries = {name: row for row, name in enumerate(store.queries.names)}
+    passages = {name: row for row, name in enumerate(store.passages.names)}
+    depth = spec["reranked"]
+    try:
+        pairs = [(queries[name], passages[its]) for name, found in run.items() for its in found.documents[:depth]]
+    except KeyError as error:
+        raise EncoreError(
+            f"{error} is in the run, but not in the token store; make both from the same collection"
+        ) from error
+    rows = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    scores = scorer.score(rows[:, 0], rows[:, 1], Progress(len(rows), "pairs").show)
+    bounds = np.cumsum([0, *(min(depth, len(found)) for found in run.values())])
+    reordered = {
+        name: above(rank(found.documents[:depth], scores[first:end]), found, spec["depth"])
+        for (name, found), first, end in zip(run.items(), bounds[:-1], bounds[1:], strict=True)
+    }
+    return reordered, len(rows)
+
+
+def above(best: Ranking, found: Ranking, depth: int) -> Ranking:
+    """What was ranked again, and below it the rest of what was found, in its order and with its ties.
+
+    The rest's scores are whole numbers that fall by one wherever the first stage's fall.
+
+    Raises:
+        EncoreError: scores are so large that float32 has no numbers for the ranks below.
+    """
+    rest = found.scores[len(best) :]
+    if not len(rest) or not len(best):
+        return Ranking(best.documents[:depth], best.scores[:depth]) if len(best) else found
+    lowest = float(best.scores[-1])
+    if abs(lowest) > LARGEST:
+        raise EncoreError(f"a scorer gives {lowest:g}; the model's training diverged, lower the learning rate")
+    falls = np.cumsum([0, *(rest[1:] < rest[:-1])])
+    scores = np.concatenate([best.scores, (np.floor(lowest) - 1 - falls).astype(np.float32)])
+    return Ranking([*best.documents, *found.documents[len(best) :]][:depth], scores[:depth])
