@@ -8,7 +8,7 @@ import io
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean, median, stdev
 from typing import Any
 
 from harness import agreement, equivalence, finetuning_record, machine
@@ -23,6 +23,7 @@ from encore.project import DEFAULT_RUN
 from encore.training.loop import train
 
 HERE = Path(__file__).parent
+Found = list[dict[str, float]]  # of each seed: the measure, and seconds
 MARGIN = 0.01  # of RR@10, fixed before the first run
 OURS, THEIRS, OWN, PLANTED = (
     "Encore",
@@ -51,7 +52,7 @@ def measure(recipe: Recipe, seeds: Sequence[int], margin: float) -> dict[str, An
     peer, planted = Peer(recipe), Peer(recipe, scale=1.0)
     first = recipe.batches(seeds[0])
     agreed = agreement.agree(recipe, peer, first[0])
-    arms: dict[str, list[dict[str, float]]] = {OURS: [], THEIRS: [], OWN: [], PLANTED: []}
+    arms: dict[str, Found] = {OURS: [], THEIRS: [], OWN: [], PLANTED: []}
     for seed in seeds:
         batches = recipe.batches(seed)
         texts = [recipe.texts(example) for batch in batches for example in batch]
@@ -78,8 +79,8 @@ def measure(recipe: Recipe, seeds: Sequence[int], margin: float) -> dict[str, An
             {"arm": name, **vars(equivalence.compare(values[OURS], values[name], margin))}
             for name in (THEIRS, OWN, PLANTED)
         ],
-        "ratio": _best(arms[THEIRS]) / _best(arms[OURS]),
-        "ratio_without_data": _best(arms[THEIRS], "data") / _best(arms[OURS], "data"),
+        "ratio": _ratio(arms[THEIRS], arms[OURS]),
+        "ratio_without_data": _ratio(arms[THEIRS], arms[OURS], without="data"),
     }
 
 
@@ -105,19 +106,24 @@ def _found(recipe: Recipe, encoder: Any, training: Seconds, data: Seconds) -> di
     return {MEASURE: recipe.score(encoder), **times}
 
 
-def _best(found: list[dict[str, float]], without: str | None = None) -> float:
-    """The least seconds of the process that one training took."""
-    return min(one["cpu"] - (one[f"{without}_cpu"] if without else 0.0) for one in found)
+def _ratio(theirs: Found, ours: Found, without: str | None = None) -> dict[str, float]:
+    """Seconds of the process that theirs took over ours, the median of seeds and its ends."""
+
+    def seconds(one: dict[str, float]) -> float:
+        return one["cpu"] - (one[f"{without}_cpu"] if without else 0.0)
+
+    ratios = [seconds(other) / seconds(own) for other, own in zip(theirs, ours, strict=True)]
+    return {"median": median(ratios), "low": min(ratios), "high": max(ratios)}
 
 
-def _arm(name: str, found: list[dict[str, float]], examples: int) -> dict[str, Any]:
+def _arm(name: str, found: Found, examples: int) -> dict[str, Any]:
     values = [one[MEASURE] for one in found]
     return {
         "name": name,
         "values": values,
         "mean": mean(values),
         "deviation": stdev(values),
-        "examples_per_second": examples / _best(found),
+        "examples_per_second": examples / median(one["cpu"] for one in found),
         "cpu_seconds": [one["cpu"] for one in found],
         "wall_seconds": [one["wall"] for one in found],
         "data_cpu_seconds": [one["data_cpu"] for one in found],

@@ -12,7 +12,7 @@ from harness.record import table
 DIFFERENCES = (
     "Ours leaves other right answers of a query out of its denominator; theirs does not. Its own batches have no text "
     "twice, ours may.",
-    "Their learning rate warms up from 0, ours from the first step's share: one step apart all along.",
+    "Their learning rate warms up from 0, ours from the first step's share: one step apart until the warm-up ends.",
     "Their batches are padded column by column, and tokenised when they are made; ours are padded in four parts sorted "
     "by length, from ids that were made once (`tokens`, not counted here).",
     "The same on both sides: weights at the start, token ids, lengths of passages and queries, no dropout in this "
@@ -54,9 +54,9 @@ def markdown(name: str, record: dict[str, Any]) -> str:
         "",
         *table([_difference(one) for one in record["differences"]]),
         "",
-        f"On the same batches Encore trains {record['ratio']:.2f} times as many examples a second, "
-        f"{record['ratio_without_data']:.2f} times without the making of batches (seconds of the process, one thread, "
-        "the best training of each).",
+        f"On the same batches Encore trains {_ratio(record['ratio'])} times as many examples a second, "
+        f"{_ratio(record['ratio_without_data'])} times without the making of batches (seconds of the process, one "
+        "thread; the median of seeds, the least and the most).",
         "",
         "What differs, and what does not:",
         "",
@@ -82,3 +82,7 @@ def _difference(one: dict[str, Any]) -> dict[str, Any]:
         "p": f"{one['p']:.2g}",
         "equivalent": one["equivalent"],
     }
+
+
+def _ratio(found: dict[str, float]) -> str:
+    return f"{found['median']:.2f} ({found['low']:.2f} to {found['high']:.2f})"

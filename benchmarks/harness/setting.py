@@ -33,8 +33,9 @@ class Setting:
     repetitions: int
     steps: int
 
-    def shape(self) -> Shape:
-        return Shape(vocabulary=self.vocabulary, max_length=max(self.length, 64), **SHAPES[self.model])
+    def shape(self, positions: int = 64) -> Shape:
+        """Of the model, with at least so many positions."""
+        return Shape(vocabulary=self.vocabulary, max_length=max(self.length, positions), **SHAPES[self.model])
 
     def numerics(self) -> dict[str, Any]:
         return {"precision": self.precision, "threads": self.threads}

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from encore import vocabulary
+from encore.finetuning.queries import Query
 from encore.storage import write_text
 from encore.tokens import TYPE, TokenStore
 
@@ -78,3 +79,24 @@ def _ids(size: int, pieces: int, rng: np.random.Generator) -> np.ndarray:
 def _write(folder: Path, name: str, rows: list[np.ndarray]) -> None:
     np.concatenate(rows).astype(TYPE).tofile(folder / f"{name}.ids.bin")
     np.save(folder / f"{name}.offsets.npy", np.cumsum([0, *map(len, rows)]))
+
+
+def write_judged(
+    folder: Path, queries: int, length: int, query_length: int, pieces: int, full: bool, seed: int = 0
+) -> tuple[TokenStore, list[Query]]:
+    """A store of queries, each with a positive and a negative passage of its own.
+
+    Args:
+        length, query_length: tokens of the longest passage and query, [CLS] and [SEP] included; with ``full``, of all.
+    """
+    rng = np.random.default_rng(seed)
+    vocabulary.save(vocabulary.build(_pieces(pieces)), folder / "tokenizer")
+    passages = np.full(2 * queries, length - 2) if full else _lengths(2 * queries, length - 2, rng)
+    asked = np.full(queries, query_length - 2) if full else rng.integers(4, max(min(14, query_length - 2), 5), queries)
+    for name, lengths in (("passages", passages), ("queries", asked)):
+        _write(folder, name, [_ids(size, pieces, rng) for size in lengths.tolist()])
+        write_text(folder / f"{name}.names.txt", "".join(f"{row}\n" for row in range(len(lengths))))
+    judged = [
+        Query(row, (2 * row,), frozenset([2 * row]), frozenset([2 * row]), (2 * row + 1,)) for row in range(queries)
+    ]
+    return TokenStore.open(folder), judged

@@ -1,0 +1,177 @@
+"""Fine-tuning with a teacher, in every way whose cost Table 1 of TCT-ColBERT compares, and with its answers kept.
+
+Teachers that run in the loop are frozen: they see each batch without a backward pass, as the paper's do. Those of the
+workflow run once, so that a student reads what they said (``encore.finetuning.distillation``).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from encore import losses
+from encore.config import FinetuneStep
+from encore.finetuning.contrastive import Contrastive
+from encore.finetuning.distillation import BatchDistillation, PairDistillation
+from encore.finetuning.judged import Judged, parts
+from encore.finetuning.queries import Example, Query
+from encore.finetuning.taught import write_scores, write_vectors
+from encore.modeling import late_interaction, operations, texts
+from encore.modeling.encoder import Encoder
+from encore.tokens import TokenStore
+from encore.training.task import Arrays, Pass
+
+TERM = "distillation"
+DIMENSION = 128  # of a token's vector
+TEMPERATURE = 0.25
+
+
+class ColbertInTheLoop(Judged):
+    """A late-interaction teacher that embeds every batch: for pairs, or for all passages of the batch."""
+
+    def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore, teacher: Encoder) -> None:
+        super().__init__(step, queries, store)
+        self.teacher = frozen(teacher)
+        torch.manual_seed(0)
+        self.linear = frozen(late_interaction.heads(teacher.shape, DIMENSION)[late_interaction.NAME])
+
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+        queries, vectors = self.embed(encoder, batch)
+        asked, counted_asked, known, counted = self._tokens(batch)
+        if self.step.loss == "kl-in-batch":
+            said = late_interaction.max_sim(asked, counted_asked, known.flatten(0, 1), counted.flatten(0, 1))
+            return Pass({TERM: losses.kl_over_pool(queries @ vectors.flatten(0, 1).T, said, TEMPERATURE)}, {})
+        pairs = [
+            late_interaction.max_sim(asked[i : i + 1], counted_asked[i : i + 1], known[i], counted[i])
+            for i in range(len(asked))
+        ]
+        student = torch.einsum("bd,bpd->bp", queries, vectors)
+        return Pass({TERM: losses.kl_over_pairs(student, torch.cat(pairs), TEMPERATURE)}, {})
+
+    @torch.no_grad()
+    def _tokens(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Token vectors of queries and of passages as ``max_sim`` takes them, the latter [B, P, J, D]."""
+        ids, mask = batch["query_ids"], batch["query_mask"]
+        asked = late_interaction.token_vectors(self.teacher, self.linear, ids, mask, normalised=False)
+        found = [
+            late_interaction.token_vectors(
+                self.teacher, self.linear, batch[f"passage_ids_{i}"], batch[f"passage_mask_{i}"], normalised=True
+            )
+            for i in parts(batch)
+        ]
+        longest = max(counted.shape[1] for _, counted in found)
+        vectors, counted = (
+            torch.cat([_widened(one, longest) for one in column]) for column in zip(*found, strict=True)
+        )
+        return *asked, vectors[batch["places"]], counted[batch["places"]]
+
+    def weights(self, progress: float) -> dict[str, float]:
+        return {TERM: 1.0}
+
+    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+        """The student's, and one forward pass of the teacher over the same texts with its scores."""
+        shapes = [batch[name].shape for name in ("query_ids", *(f"passage_ids_{i}" for i in parts(batch)))]
+        forward = sum(operations.forward(self.teacher.shape, *shape) for shape in shapes)
+        tokens = sum(rows * length for rows, length in shapes)
+        mapped = operations.product(tokens, self.teacher.shape.hidden, DIMENSION)
+        pairs = batch["passages"].size * (len(batch["passages"]) if self.step.loss == "kl-in-batch" else 1)
+        scores = operations.product(shapes[0][1] * pairs, DIMENSION, max(length for _, length in shapes[1:]))
+        return super().operations(encoder, batch) + forward + mapped + scores
+
+
+class CrossEncoderInTheLoop(Judged):
+    """A teacher that reads each query with each of its own passages as one text; all of the batch would be too many."""
+
+    def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore, teacher: Encoder) -> None:
+        super().__init__(step, queries, store)
+        self.teacher = frozen(teacher)
+        torch.manual_seed(0)
+        self.linear = frozen(nn.Linear(teacher.shape.hidden, 1))
+
+    def collate(self, examples: list[Example]) -> Arrays:
+        """As any batch of judged queries, with ``joint_ids``, ``joint_mask`` and ``joint_segments``, [B * P, L]."""
+        special = self.store.special
+        joint, second = [], []
+        for example in examples:
+            query = texts.wrap(self.store.queries[example.query.row], self.step.query_length, special)
+            for passage in example.passages:
+                other = texts.wrap(self.store.passages[passage], self.step.length, special)[1:]
+                joint.append(np.concatenate([query, other]))
+                second.append(np.repeat([0, 1], [len(query), len(other)]))
+        ids, mask = texts.stack(joint, special.pad)
+        segments, _ = texts.stack(second, 0)
+        return super().collate(examples) | {"joint_ids": ids, "joint_mask": mask, "joint_segments": segments}
+
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+        queries, vectors = self.embed(encoder, batch)
+        with torch.no_grad():
+            states = self.teacher(batch["joint_ids"], batch["joint_mask"], batch["joint_segments"])
+            said = self.linear(states[:, 0]).view(len(queries), -1)
+        student = torch.einsum("bd,bpd->bp", queries, vectors)
+        return Pass({TERM: losses.kl_over_pairs(student, said, TEMPERATURE)}, {})
+
+    def weights(self, progress: float) -> dict[str, float]:
+        return {TERM: 1.0}
+
+    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+        """The student's, and one forward pass of the teacher over all pairs."""
+        return super().operations(encoder, batch) + operations.forward(self.teacher.shape, *batch["joint_ids"].shape)
+
+
+class Arm(NamedTuple):
+    """A way to train: its label, the paper's increase over no teacher in percent, and how its task is made."""
+
+    name: str
+    paper: str
+    task: Callable[[], Judged]
+
+
+def arms(
+    fields: dict[str, object], queries: list[Query], store: TokenStore, teacher: Encoder, folder: Path
+) -> list[Arm]:
+    """The baseline first. ``fields`` are those of a step without its loss; ``folder`` takes what is kept."""
+
+    def step(loss: str) -> FinetuneStep:
+        return FinetuneStep.model_validate(fields | {"loss": loss})
+
+    pairs, batch = step("kl-pairwise"), step("kl-in-batch")
+    write_kept(folder, queries, store, pairs)
+    return [
+        Arm("no teacher", "", lambda: Contrastive(step("contrastive"), queries, store)),
+        Arm("pairwise, kept scores", "", lambda: PairDistillation(pairs, queries, store, [folder])),
+        Arm("in-batch, kept ColBERT vectors", "", lambda: BatchDistillation(batch, queries, store, [folder])),
+        Arm("pairwise, ColBERT in the loop", "32.7", lambda: ColbertInTheLoop(pairs, queries, store, teacher)),
+        Arm("in-batch, ColBERT in the loop", "33.5", lambda: ColbertInTheLoop(batch, queries, store, teacher)),
+        Arm(
+            "pairwise, cross-encoder in the loop", "48.1", lambda: CrossEncoderInTheLoop(pairs, queries, store, teacher)
+        ),
+    ]
+
+
+def write_kept(folder: Path, queries: list[Query], store: TokenStore, step: FinetuneStep) -> None:
+    """What teachers said of all pairs and texts, made up: reading it costs the same whatever it is."""
+    rng = np.random.default_rng(0)
+    asked = np.array([query.row for query in queries])
+    own = np.array([[*query.positives, *query.negatives] for query in queries])
+    write_scores(folder, asked.repeat(own.shape[1]), own.ravel(), rng.normal(size=own.size))
+    for name, rows, length in (("queries", asked, step.query_length), ("passages", np.unique(own), step.length)):
+        lengths = np.minimum(getattr(store, name).lengths[rows], length - 2)
+        vectors = (rng.normal(size=(many, DIMENSION)) / DIMENSION**0.5 for many in lengths.tolist())
+        write_vectors(folder, name, rows, vectors, "token")
+
+
+def frozen(module: Any) -> Any:
+    """A copy that learns nothing."""
+    return copy.deepcopy(module).eval().requires_grad_(False)
+
+
+def _widened(rows: Tensor, length: int) -> Tensor:
+    """[n, L, *] -> [n, length, *], with zeros."""
+    missing = rows.new_zeros(len(rows), length - rows.shape[1], *rows.shape[2:])
+    return torch.cat([rows, missing], dim=1)
