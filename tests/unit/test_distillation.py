@@ -35,6 +35,10 @@ FIELDS = {"per_query": 2, "temperature": 0.5, "teachers": ["parent"], "teacher_t
 
 @pytest.fixture(scope="module")
 def store() -> Any:
+    return made_up()
+
+
+def made_up() -> Any:
     rng = np.random.default_rng(3)
     passages = [rng.integers(5, VOCABULARY, rng.integers(1, 20)) for _ in range(PASSAGES)]
     queries = [rng.integers(5, VOCABULARY, rng.integers(1, 9)) for _ in range(QUERIES)]
@@ -82,6 +86,13 @@ def vectors_in(folder: Path, seed: int, kind: str) -> dict[str, dict[int, np.nda
 
 def task_of(store: Any, loss: str, taught: list[Path], **changes: Any) -> Any:
     return distillation(step(loss=loss, **FIELDS | changes), ASKED, store, taught)
+
+
+def small_task(loss: str, folder: Path) -> Any:
+    """A task with one teacher, for the trainings of ``two_processes.py``."""
+    scores_in(folder, 1)
+    vectors_in(folder, 1, "token")
+    return task_of(made_up(), loss, [folder])
 
 
 def batch_of(task: Any, rows: list[int]) -> tuple[list[Any], dict[str, torch.Tensor]]:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 from small_objective import encoder, heads_of, make
+from test_distillation import small_task as taught_task
 from test_training import NUMERICS, STEP
 from torch import Tensor, nn
 
@@ -24,6 +25,8 @@ CASES: dict[str, dict[str, Any]] = {
     "ict in parts": {"micro_batch": 2},
     "costa with dropout": {"dropout": 0.2, "batch": 8, "micro_batch": 4},
     "mlm in little memory": {"most": 2},
+    "kl-in-batch": {"micro_batch": 2},
+    "kl-pairwise": {},
 }
 
 
@@ -32,9 +35,11 @@ def trained(case: str, state: Path) -> tuple[Trained, dict[str, Tensor]]:
     torch.set_default_dtype(torch.float64)
     options = {"batch": 7, "dropout": 0.0, "micro_batch": None, "most": None, **CASES[case]}
     name = case.split()[0]
-    step = objectives.fields({**STEP, "objective": name, "steps": 2, "batch": options["batch"]})
-    task, model = make(name), encoder(dropout=options["dropout"])
-    heads = heads_of(task, model)
+    distilled = name.startswith("kl-")
+    step = objectives.fields({**STEP, "objective": "mlm" if distilled else name, "steps": 2, "batch": options["batch"]})
+    task = taught_task(name, state / f"{case}-{launch.rank()}") if distilled else make(name)
+    model = encoder(dropout=options["dropout"])
+    heads = nn.ModuleDict() if distilled else heads_of(task, model)
     if options["most"] and launch.rank() == 1:
         _narrow(task, options["most"])
     numerics = {**NUMERICS, "micro_batch": options["micro_batch"]}

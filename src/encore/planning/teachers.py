@@ -82,7 +82,7 @@ def _said(plan: Models, lineage: Lineage, teacher: Lineage, seed: int, negatives
         "split": topics.split,
         "queries": topics.queries,
         "sample": topics.sample,
-        "fill": step.keep if negatives else 0,
+        "fill": max(step.keep, step.brought) if negatives else 0,
         "numerics": plan.numerics(),
         **names(inputs),
     }
