@@ -182,7 +182,7 @@ def test_a_validation_split_that_is_searched_with_test_queries_is_refused():
     datasets = plan.catalogue.datasets | {"pydocs": plan.dataset("pydocs").model_copy(update={"splits": poisoned})}
     catalogue = type(plan.catalogue)(**{**vars(plan.catalogue), "datasets": datasets})
     with pytest.raises(EncoreError, match="split 'graded' has role 'graded'"):
-        search.validation_scores(Plan(plan.config, catalogue, plan._impl), grid(), "bert-base+marco-bm25")
+        search.validation_scores(Plan(plan.config, catalogue, plan.impl), grid(), "bert-base+marco-bm25")
 
 
 def test_no_trial_is_made_from_an_evaluation_or_a_run_of_test_queries():
