@@ -32,12 +32,18 @@ class Backbone(Strict):
     max_length: Positive = 512
     dropout: Share = 0.1
     pooling: Literal["cls", "mean", "content"] = Field(
-        "cls", description="[CLS], the mean of all tokens, or of non-special tokens"
+        "cls", description="[CLS], the mean of all tokens, or of those that are neither special nor a marker"
     )
     similarity: Literal["dot", "cosine"] = "dot"
     head: Positive | None = Field(None, description="dimension of a linear head on the pooled vector; none without")
     towers: Literal["tied", "untied"] = Field(
         "tied", description="one encoder for queries and passages, or two that start as one"
+    )
+    query_marker: str = Field("", description="plain text behind [CLS] that tells a query, in word pieces; no token")
+    passage_marker: str = Field("", description="the same of a passage, in as many pieces")
+    separator: bool = Field(True, description="whether [SEP] ends a text")
+    augment: bool = Field(
+        False, description="queries are filled up to their full length with [MASK], which is read and counted"
     )
     source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
 

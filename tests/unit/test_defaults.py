@@ -18,7 +18,8 @@ FINETUNE |= {"validate_every": None, "validation_queries": 400, "validation_pool
 FINETUNE |= {"teachers": (), "teacher_scores": None, "teacher_temperature": 1.0}
 BACKBONE = {"checkpoint": None, "collection": None, "vocabulary": None, "layers": 12, "hidden": 768, "heads": 12}
 BACKBONE |= {"intermediate": 3072, "max_length": 512, "dropout": 0.1, "pooling": "cls", "similarity": "dot"}
-BACKBONE |= {"head": None, "towers": "tied"}
+BACKBONE |= {"head": None, "towers": "tied", "query_marker": "", "passage_marker": "", "separator": True}
+BACKBONE |= {"augment": False}
 
 
 @pytest.mark.parametrize(("model", "recorded"), [(Step, STEP), (FinetuneStep, FINETUNE), (Backbone, BACKBONE)])

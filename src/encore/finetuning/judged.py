@@ -10,6 +10,7 @@ import numpy as np
 from encore.config import FinetuneStep
 from encore.finetuning.queries import Example, Query
 from encore.modeling import operations, texts
+from encore.modeling.texts import Special
 from encore.tokens import Sequences, TokenStore
 from encore.training.task import Arrays, Task
 
@@ -29,6 +30,7 @@ class Judged(Task):
         self.step = step
         self.queries = queries
         self.store = store
+        self.reading: Special = store.special  # how texts are framed; the model's shape, where that says more
         self.most_relevant = max(len(query.relevant) for query in queries)
 
     def __len__(self) -> int:
@@ -103,7 +105,7 @@ class Judged(Task):
         return rows
 
     def _pad(self, sequences: Sequences, rows: Iterable[int], length: int) -> tuple[np.ndarray, np.ndarray]:
-        return texts.pad([sequences[row] for row in rows], length, self.store.special)
+        return texts.read(sequences, rows, length, self.reading)
 
 
 def parts(batch: Mapping[str, Any]) -> range:

@@ -74,6 +74,7 @@ def finetune(
         task: Judged = distillation(step, queries, store, taught)
     else:
         task = (SCORERS.get(step.scorer) or TASKS[step.loss])(step, queries, store)
+    task.reading = encoder.shape
     own = _own_heads(task, encoder, weights, spec["seed"])
     print(f"{len(task)} training queries", flush=True)
     validate = Validation(step, validation_pool(step, judged, store), store) if step.validate_every else None

@@ -194,8 +194,9 @@ class Encoder(nn.Module):
 
 
 def content(ids: Tensor, shape: Shape) -> Tensor:
-    """bool, true at tokens that are neither [CLS], [SEP] nor padding."""
-    return (ids != shape.cls) & (ids != shape.sep) & (ids != shape.pad)
+    """bool, true at tokens that are neither [CLS], a marker, [SEP] nor padding; at a query's augmentation too."""
+    inside = torch.arange(ids.shape[-1], device=ids.device) >= shape.prefix
+    return (ids != shape.cls) & (ids != shape.sep) & (ids != shape.pad) & inside
 
 
 def mean(hidden: Tensor, mask: Tensor) -> Tensor:

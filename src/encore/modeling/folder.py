@@ -3,8 +3,9 @@
 Beside those a folder holds ``encoder.json`` (the shape, and the lengths that the model was trained with) and, after
 pre-training, ``heads.safetensors``: the modules trained beside the encoder, BERT's vocabulary head under its usual name
 ``cls.predictions``. Of two towers the folder is that of passages, and holds that of queries as a complete folder in it.
-A model that gives texts no single vector (``encore/scoring/``) says so in ``encoder.json``, keeps what it scores with
-among the heads, and has no files for ``SentenceTransformer``.
+A model that gives texts no single vector (``encore/scoring/``) says so in ``encoder.json`` and keeps what it scores
+with among the heads. Such a model, and one that does not read plain texts (``Shape.plain``), has no files for
+``SentenceTransformer``, which could not express it.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def load(folder: Path) -> Encoder:
 def load_shape(folder: Path) -> Shape:
     """The shape of a model folder's encoder."""
     try:
-        return Shape(**_description(folder)["shape"])
+        return Shape.from_json(_description(folder)["shape"])
     except (KeyError, TypeError) as error:
         raise _damaged(folder, error) from error
 
@@ -197,7 +198,7 @@ def _save_tower(
     write_json(folder / "config.json", bert_config(shape))
     said = {"shape": shape.to_json(), "length": length, "query_length": query_length}
     write_json(folder / SHAPE, said | ({} if scorer == VECTOR else {"scorer": dict(scorer)}))
-    if scorer == VECTOR:
+    if scorer == VECTOR and shape.plain:
         sentence_transformer.write(folder, shape, length)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ Pooling = Literal["cls", "mean", "content"]
 Similarity = Literal["dot", "cosine"]
 Projector = Literal["none", "linear", "nonlinear"]
 Towers = Literal["tied", "untied"]
+READING = ("mask", "query_marker", "passage_marker", "separator", "augment")  # fields that say how texts are read
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,8 @@ class Shape:
     ``pooling``: the vector at [CLS], the mean over all real tokens, or over those that are not special. ``projector``:
     a map of the pooled vector that keeps its size. ``head``: the dimension of a linear map behind these, none without.
     ``similarity``: cosine means vectors of length 1. ``towers``: untied means another such encoder for queries.
+    ``query_marker``, ``passage_marker``: ids behind [CLS]; ``separator``: whether [SEP] ends a text; ``augment``:
+    whether queries are filled up with [MASK] (TCT-ColBERT's released code).
     """
 
     vocabulary: int
@@ -41,8 +45,18 @@ class Shape:
     epsilon: float = 1e-12
     projector: Projector = "none"
     towers: Towers = "tied"
+    mask: int = 4
+    query_marker: tuple[int, ...] = ()
+    passage_marker: tuple[int, ...] = ()
+    separator: bool = True
+    augment: bool = False
 
     def __post_init__(self) -> None:
+        if len(self.query_marker) != len(self.passage_marker):
+            raise EncoreError(
+                f"the markers are {len(self.query_marker)} word pieces of a query and {len(self.passage_marker)} of a "
+                "passage; choose texts of as many pieces, since content begins behind them"
+            )
         if self.hidden % self.heads:
             raise EncoreError(
                 f"an encoder of width {self.hidden} cannot have {self.heads} attention heads; "
@@ -54,9 +68,24 @@ class Shape:
         """Numbers in a text's vector."""
         return self.head or self.hidden
 
+    @property
+    def prefix(self) -> int:
+        """Tokens in front of a text's content: [CLS] and the marker."""
+        return 1 + len(self.query_marker)
+
+    @property
+    def plain(self) -> bool:
+        """Whether queries and passages are both read as BERT reads a text: [CLS] text [SEP]."""
+        return self.separator and not self.query_marker and not self.augment
+
     @classmethod
-    def of(cls, backbone: Backbone, vocabulary: int, special: SpecialTokens) -> Shape:
-        """The shape that a backbone of the catalogue describes, for a vocabulary of so many entries."""
+    def of(
+        cls, backbone: Backbone, vocabulary: int, special: SpecialTokens, pieces: Callable[[str], Sequence[int]]
+    ) -> Shape:
+        """The shape that a backbone of the catalogue describes, for a vocabulary of so many entries.
+
+        ``pieces`` gives the ids of a text's word pieces.
+        """
         return cls(
             vocabulary=vocabulary,
             layers=backbone.layers,
@@ -71,7 +100,22 @@ class Shape:
             pad=special.pad,
             cls=special.cls,
             sep=special.sep,
+            mask=special.mask,
+            query_marker=tuple(pieces(backbone.query_marker)),
+            passage_marker=tuple(pieces(backbone.passage_marker)),
+            separator=backbone.separator,
+            augment=backbone.augment,
         )
 
+    @classmethod
+    def from_json(cls, said: dict[str, Any]) -> Shape:
+        """What ``to_json`` gave."""
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in said.items()
+        }
+        return cls(**values)
+
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        """By name; how texts are read is left out where they are read plainly, as in folders older than that."""
+        said = asdict(self)
+        return {name: value for name, value in said.items() if not self.plain or name not in READING}

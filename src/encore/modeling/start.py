@@ -94,4 +94,7 @@ def from_checkpoint(backbone: Backbone, seed: int, tokenizer_folder: Path) -> St
 
 def _shape(backbone: Backbone, tokenizer_folder: Path) -> Shape:
     tokenizer = vocabulary.load(tokenizer_folder)
-    return Shape.of(backbone, tokenizer.get_vocab_size(), vocabulary.special_tokens(tokenizer, tokenizer_folder))
+    special = vocabulary.special_tokens(tokenizer, tokenizer_folder)
+    return Shape.of(
+        backbone, tokenizer.get_vocab_size(), special, lambda text: tokenizer.encode(text, add_special_tokens=False).ids
+    )

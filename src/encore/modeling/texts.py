@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
+
+from encore.modeling.shape import Shape
 
 
 class Special(Protocol):
@@ -31,6 +33,40 @@ def wrap(sequence: np.ndarray, length: int, special: Special) -> np.ndarray:
 def pad(sequences: Sequence[np.ndarray], length: int, special: Special) -> tuple[np.ndarray, np.ndarray]:
     """Wrap sequences without special tokens and pad them to the longest: ids int64 [B, L], mask bool [B, L]."""
     return stack([wrap(sequence, length, special) for sequence in sequences], special.pad)
+
+
+class Texts(Protocol):
+    """Token sequences of a store; ``name`` is ``queries`` where these are queries."""
+
+    @property
+    def name(self) -> str: ...
+    def __getitem__(self, index: int, /) -> np.ndarray: ...
+
+
+def read(sequences: Texts, rows: Iterable[int], length: int, special: Special) -> tuple[np.ndarray, np.ndarray]:
+    """Texts of a store as a model reads them, padded to the longest: ids int64 [B, L], mask bool [B, L].
+
+    Args:
+        special: the model's shape, or where no model is known its special tokens.
+    """
+    found = [sequences[row] for row in rows]
+    if not isinstance(special, Shape) or special.plain:
+        return pad(found, length, special)
+    of_queries = sequences.name == "queries"
+    return stack([frame(sequence, length, special, of_queries) for sequence in found], special.pad)
+
+
+def frame(sequence: np.ndarray, length: int, shape: Shape, of_query: bool) -> np.ndarray:
+    """[CLS] marker sequence [SEP] [MASK] ..., as the shape has it (TCT-ColBERT's released code); int64.
+
+    The sequence is cut from the right so that all is at most ``length`` tokens; a query that is augmented has as many.
+    """
+    before = [shape.cls, *(shape.query_marker if of_query else shape.passage_marker)]
+    after = [shape.sep] if shape.separator else []
+    kept = sequence[: max(length - len(before) - len(after), 0)].tolist()
+    row = [*before, *kept, *after]
+    filled = [shape.mask] * (length - len(row)) if of_query and shape.augment else []
+    return np.array(row + filled, dtype=np.int64)
 
 
 def stack(sequences: Sequence[np.ndarray], padding: int) -> tuple[np.ndarray, np.ndarray]:

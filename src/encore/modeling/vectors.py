@@ -44,7 +44,7 @@ def embed(encoder: Encoder, sequences: Sequences, rows: np.ndarray, length: int)
     size = BATCH[device.type]
     for start in range(0, len(rows), size):
         part = order[start : start + size]
-        ids, mask = texts.pad([sequences[row] for row in rows[part]], length, encoder.shape)
+        ids, mask = texts.read(sequences, rows[part], length, encoder.shape)
         vectors = encoder.embed(torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device))
         found[part] = vectors.float().cpu().numpy()
     if not np.isfinite(found).all():

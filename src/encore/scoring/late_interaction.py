@@ -92,7 +92,7 @@ class LateInteraction:
         found: list[np.ndarray] = [np.empty(0)] * len(rows)
         for start in range(0, len(rows), size):
             part = order[start : start + size]
-            arrays = texts.pad([sequences[row] for row in rows[part]], length, tower.shape)
+            arrays = texts.read(sequences, rows[part], length, tower.shape)
             ids, mask = (torch.from_numpy(array).to(self.device) for array in arrays)
             vectors, counted = late_interaction.token_vectors(tower, self.linear, ids, mask, normalised)
             for place, own, kept in zip(part, vectors.float().cpu().numpy(), counted.cpu().numpy(), strict=True):
