@@ -128,7 +128,19 @@ def test_what_is_kept_of_tokens_scores_as_the_teacher_does(chain: Path) -> None:
     assert results["vectors_of_passages"] == int(vectors["passages"].offsets[-1])
 
 
-@pytest.mark.parametrize("teacher", ["colbert", "tct"])
+@pytest.fixture(scope="module")
+def cross(chain: Path) -> Path:
+    step = {**KNOWN, "scorer": "cross-encoder", "length": 16, "query_length": 8, "steps": 4}
+    return trained(chain, step, "start", "cross", "negatives")
+
+
+def test_a_cross_encoder_scores_no_batch(chain: Path, cross: Path) -> None:
+    with pytest.raises(EncoreError, match="cross gives texts no vectors, so it cannot score a batch"):
+        said(chain, "vectors", cross.name, "never")
+
+
+@pytest.mark.usefixtures("cross")
+@pytest.mark.parametrize("teacher", ["colbert", "tct", "cross"])
 def test_pairs_have_the_teachers_scores(chain: Path, teacher: str, tmp_path: Path) -> None:
     store = TokenStore.open(chain / "tokens")
     spec = {**TEACH, "form": "scores"}
