@@ -147,6 +147,9 @@ class FinetuneStep(Step):
     )
     validation_queries: Positive = 400
     validation_pool: Positive = Field(2000, description="passages ranked at a validation, beside the queries' own")
+    validation_measure: Literal["RR@10", "R@10"] = "RR@10"
+    train_split: str = Field("train", description="the split of role train whose queries are learned from")
+    valid_split: str = Field("valid", description="the split of role valid that validations look at")
 
     @property
     def brought(self) -> int:

@@ -28,7 +28,15 @@ class Plan(Runs):
         """The measures of a system's run, for every split that shares the run's queries.
 
         ``seed`` is None for a system without chance in it.
+
+        Raises:
+            EncoreError: the system has learned from queries of that split, or may have.
         """
+        if not self.tested_fairly(system, dataset, split):
+            name = self.dataset_name(dataset)
+            raise EncoreError(
+                f"{system} learned from another draw of {name!r}, whose training may hold queries of {split!r}"
+            )
         splits = self.dataset(dataset).splits
         topics = splits[split].topics or split
         run = self.run(system, seed, dataset, Topics(topics, self.config.depth))
@@ -90,7 +98,7 @@ class Plan(Runs):
         system += named["index"] or ""
         for dataset in {*self.config.scale.datasets.values(), *self.config.datasets}:
             for split, fields in self._datasets[dataset].splits.items():
-                if fields.measures:
+                if fields.measures and self.tested_fairly(system, dataset, split):
                     self.scores(system, seed, dataset, split)
                     self.latency(system, seed, dataset, fields.topics or split)
 

@@ -5,6 +5,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from encore.catalogue import nearest
+from encore.collections.fields import draw_of
+from encore.config import FinetuneStep
 from encore.errors import EncoreError
 from encore.lineage import split_index
 from encore.plan import Plan
@@ -53,10 +55,21 @@ def lineage_targets(plan: Plan, name: str) -> list[str]:
             reported = dict.fromkeys(
                 split.topics or key
                 for key, split in splits.items()
-                if split.measures and split.role in ("test", "graded")
+                if split.measures and split.role in ("test", "graded") and _is_its_own(plan, name, dataset, key)
             )
             found += [plan.scores(name, seed, dataset, topics).manifest for topics in reported]
     return found
+
+
+def _is_its_own(plan: Plan, name: str, dataset: str, split: str) -> bool:
+    """Whether a lineage is asked a split unbidden: one of a draw only after training on that draw."""
+    if draw_of(split) is None:
+        return True
+    steps = [plan.step(step) for step in plan.lineage(split_index(name)[0]).steps]
+    draws = {
+        draw_of(step.train_split) for step in steps if isinstance(step, FinetuneStep) and step.collection == dataset
+    }
+    return draws == {draw_of(split)}
 
 
 def check_target(plan: Plan, target: str, rules: set[str]) -> None:

@@ -16,6 +16,7 @@ FINETUNE |= {"per_query": 7, "exclude_judged": True, "start": "parent", "project
 FINETUNE |= {"scorer": "vector", "token_dimension": 128, "normalised": "passages"}
 FINETUNE |= {"validate_every": None, "validation_queries": 400, "validation_pool": 2000}
 FINETUNE |= {"teachers": (), "teacher_scores": None, "teacher_temperature": 1.0}
+FINETUNE |= {"validation_measure": "RR@10", "train_split": "train", "valid_split": "valid"}
 BACKBONE = {"checkpoint": None, "collection": None, "vocabulary": None, "layers": 12, "hidden": 768, "heads": 12}
 BACKBONE |= {"intermediate": 3072, "max_length": 512, "dropout": 0.1, "pooling": "cls", "similarity": "dot"}
 BACKBONE |= {"head": None, "towers": "tied", "query_marker": "", "passage_marker": "", "separator": True}

@@ -15,7 +15,13 @@ from encore.finetuning.pairwise import Pairwise
 from encore.finetuning.positives import highest
 from encore.finetuning.queries import training_queries
 from encore.finetuning.step import TASKS
-from encore.finetuning.validation import Validation, mean_reciprocal_rank, validation_pool, write_record
+from encore.finetuning.validation import (
+    Validation,
+    mean_recall,
+    mean_reciprocal_rank,
+    validation_pool,
+    write_record,
+)
 
 VOCABULARY, PASSAGES, QUERIES = 50, 30, 12
 
@@ -428,6 +434,38 @@ def test_reciprocal_rank_by_hand():
     )
 
 
+def test_recall_by_hand():
+    scores = np.array([np.arange(12.0), np.arange(12.0), np.zeros(12)])
+    positive = np.zeros((3, 12), dtype=bool)
+    positive[0, [1, 2]] = True  # ranks 11 and 10
+    positive[1, [0]] = True  # rank 12
+    positive[2, [2, 11]] = True  # of equal scores later columns are higher: ranks 10 and 1
+    assert mean_recall(scores, positive) == pytest.approx((1 / 2 + 0 + 1) / 3)
+    assert mean_reciprocal_rank(scores, positive) == pytest.approx((1 / 10 + 0 + 1) / 3)
+
+
+def test_a_step_learns_from_and_validates_on_its_own_splits(store, tmp_path):
+    """Two draws of one collection: each step sees the queries of its own."""
+    draws = {"train-1": [0, 1], "valid-1": [2], "test-1": [3], "train-80": [2, 3], "valid-80": [0], "test-80": [1]}
+    write_collection(
+        tmp_path,
+        [{"_id": name, "title": "", "text": "t"} for name in store.passages.names],
+        [{"_id": name, "text": "t"} for name in store.queries.names],
+        {split: [Judgment(f"q{row}", f"d{row:02d}", 1) for row in rows] for split, rows in draws.items()},
+    )
+    own = Collection(tmp_path)
+    for share, learned, looked_at in (("1", [0, 1], [2]), ("80", [2, 3], [0])):
+        wanted = step(negatives="none", train_split=f"train-{share}", valid_split=f"valid-{share}")
+        assert [query.row for query in training_queries(wanted, own, store, {})] == learned
+        assert validation_pool(wanted, own, store).queries.tolist() == looked_at
+
+
+def test_the_measure_of_a_validation_is_the_steps(store, collection):
+    pool, encoder = validation_pool(step(), collection, store), Lookup().float().requires_grad_(False)
+    first, second = (Validation(step(validation_measure=name), pool, store)(encoder, 10) for name in ("RR@10", "R@10"))
+    assert 0 < first < second
+
+
 def test_pool_holds_the_answers_and_a_stable_sample(store, collection):
     wanted = step(validation_pool=5)
     pool = validation_pool(wanted, collection, store)
@@ -461,3 +499,5 @@ def test_validation_ranks_the_pool(store, collection):
 def test_validations_are_recorded_in_order(tmp_path):
     write_record(tmp_path / "validation.tsv", [(10, 0.25), (20, 1 / 3)])
     assert (tmp_path / "validation.tsv").read_text() == "step\trr@10\n10\t0.250000\n20\t0.333333\n"
+    write_record(tmp_path / "validation.tsv", [(10, 0.25)], "R@10")
+    assert (tmp_path / "validation.tsv").read_text() == "step\tr@10\n10\t0.250000\n"

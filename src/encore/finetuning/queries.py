@@ -39,7 +39,7 @@ def training_queries(
     negatives: Negatives,
     positives: Negatives | None = None,
 ) -> list[Query]:
-    """The judged queries of the training role, or the step's sample of them.
+    """The judged queries of the step's training split, or the step's sample of them.
 
     Args:
         positives: documents that are right for a query beside those of its highest grade.
@@ -48,7 +48,7 @@ def training_queries(
         EncoreError: nothing is judged relevant or has negatives enough, or a query or document is not in the token
             store.
     """
-    found = judged_queries(collection, store, negatives, "train", step.queries, step.sample, positives)
+    found = judged_queries(collection, store, negatives, step.train_split, step.queries, step.sample, positives)
     enough = [query for query in found if len(query.negatives) >= step.least_negatives]
     if not enough:
         raise EncoreError(f"no query has as many as {step.least_negatives} negatives; lower `least_negatives`")

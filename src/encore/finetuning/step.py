@@ -97,7 +97,7 @@ def finetune(
     )
     write_curve(output / "losses.tsv", done.losses)
     if done.validations:
-        write_record(output / "validation.tsv", done.validations)
+        write_record(output / "validation.tsv", done.validations, step.validation_measure)
     return done
 
 

@@ -1,4 +1,4 @@
-"""How good a model is while it is trained: RR@10 of queries of the validation role over a small pool of passages.
+"""How good a model is while it is trained: RR@10 or R@10 of validation queries over a small pool of passages.
 
 The pool holds the queries' own positives and a sample of the collection, so values are higher than over the whole
 collection and only comparable with each other.
@@ -38,7 +38,7 @@ class Pool:
 
 
 class Validation:
-    """Scores an encoder by RR@10 over a pool; the hook of the training loop."""
+    """Scores an encoder by the step's measure over a pool; the hook of the training loop."""
 
     def __init__(self, step: FinetuneStep, pool: Pool, store: TokenStore) -> None:
         self.step = step
@@ -50,7 +50,7 @@ class Validation:
         queries = vectors.embed(encoder.query_tower, self.store.queries, self.pool.queries, self.step.query_length)
         # Torch's product: its threads are in the spec, NumPy's are not.
         scores = torch.from_numpy(queries) @ torch.from_numpy(passages).T
-        return mean_reciprocal_rank(scores.numpy(), self.pool.positive)
+        return MEASURES[self.step.validation_measure](scores.numpy(), self.pool.positive)
 
 
 def validation_pool(step: FinetuneStep, collection: Collection, store: TokenStore) -> Pool:
@@ -61,11 +61,13 @@ def validation_pool(step: FinetuneStep, collection: Collection, store: TokenStor
     Raises:
         EncoreError: the validation role judges nothing relevant, or names what the token store does not have.
     """
-    judgments = collection.qrels("valid")
-    names = topics(collection, "valid", queries=step.validation_queries)
+    judgments = collection.qrels(step.valid_split)
+    names = topics(collection, step.valid_split, queries=step.validation_queries)
     positives = {name: found for name in names if (found := highest(judgments[name]))}
     if not positives:
-        raise EncoreError(f"no query of {collection.folder} has a relevant passage in the split `valid`; judge some")
+        raise EncoreError(
+            f"no query of {collection.folder} has a relevant passage in the split `{step.valid_split}`; judge some"
+        )
     rows = {name: row for row, name in enumerate(store.passages.names)}
     needed = set().union(*positives.values())
     sample = smallest(rows.keys() - needed, step.validation_pool, "pool")
@@ -88,13 +90,27 @@ def mean_reciprocal_rank(scores: np.ndarray, positive: np.ndarray) -> float:
         scores: [Q, P]; of equal scores the later column is the higher, as descending document ids are.
         positive: [Q, P] bool.
     """
-    columns = scores.shape[1]
-    order = columns - 1 - np.argsort(-scores[:, ::-1], axis=1, kind="stable")
-    found = np.take_along_axis(positive, order, axis=1)[:, :CUT]
+    found = _found(scores, positive)
     ranks = found.argmax(axis=1) + 1
     return float(np.where(found.any(axis=1), 1 / ranks, 0.0).mean())
 
 
-def write_record(path: Path, validations: Sequence[tuple[int, float]]) -> None:
+def mean_recall(scores: np.ndarray, positive: np.ndarray) -> float:
+    """Mean over queries of the share of their positives that stand in the first 10 ranks; arguments as above."""
+    return float((_found(scores, positive).sum(axis=1) / positive.sum(axis=1)).mean())
+
+
+MEASURES = {"RR@10": mean_reciprocal_rank, "R@10": mean_recall}
+
+
+def _found(scores: np.ndarray, positive: np.ndarray) -> np.ndarray:
+    """bool [Q, 10]: whether a positive stands at each of the first ranks."""
+    columns = scores.shape[1]
+    order = columns - 1 - np.argsort(-scores[:, ::-1], axis=1, kind="stable")
+    first: np.ndarray = np.take_along_axis(positive, order, axis=1)[:, :CUT]
+    return first
+
+
+def write_record(path: Path, validations: Sequence[tuple[int, float]], measure: str = "RR@10") -> None:
     """Write every value with its step, in order."""
-    write_text(path, "step\trr@10\n" + "".join(f"{step}\t{value:.6f}\n" for step, value in validations))
+    write_text(path, f"step\t{measure.lower()}\n" + "".join(f"{step}\t{value:.6f}\n" for step, value in validations))

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 from encore import objectives
-from encore.catalogue import Catalogue
+from encore.catalogue import Catalogue, nearest
+from encore.collections.fields import draw_of
 from encore.config import Backbone, FinetuneStep, PretrainStep, RunConfig, Step
 from encore.errors import EncoreError
-from encore.lineage import Lineage
+from encore.lineage import Lineage, split_index
 from encore.planning import negatives, teachers
 from encore.planning.artifact import Artifact, Topics, names, required
 from encore.planning.texts import Texts
@@ -72,6 +73,7 @@ class Models(Texts):
             impl = [self.impl("pretrain"), self.impl(stage)]
             inputs |= self._prepared(step, inputs)
         if isinstance(step, FinetuneStep):
+            self._check_splits(lineage, step)
             inputs["collection"] = self.collection(step.collection)
             drawn = negatives.planned(self, lineage.parent, step, seed)
             inputs |= {"negatives": drawn} if drawn else {}
@@ -79,6 +81,33 @@ class Models(Texts):
         fields = step.model_dump(mode="json", exclude_defaults=True, exclude=NAMED_ELSEWHERE)
         spec = {"impl": impl, "step": fields, **self.chance(seed), **names(inputs)}
         return self.make(stage, _folder(lineage, seed), spec, inputs)
+
+    def _check_splits(self, lineage: Lineage, step: FinetuneStep) -> None:
+        """Refuse splits that the step's collection does not have, have another role, or are of different draws."""
+        splits = self.dataset(step.collection).splits
+        used = {"train": step.train_split} | ({"valid": step.valid_split} if step.validate_every else {})
+        for role, split in used.items():
+            if split not in splits or splits[split].role != role:
+                near = nearest(split, [name for name, fields in splits.items() if fields.role == role])
+                raise EncoreError(f"{lineage}: {step.collection!r} has no split {split!r} of role {role}{near}")
+        if len({draw_of(split) for split in used.values()}) > 1:
+            raise EncoreError(f"{lineage}: {' and '.join(used.values())} are not of one draw; name splits that are")
+
+    def tested_fairly(self, system: str, dataset: str, split: str) -> bool:
+        """Whether a system may be asked a split: no step of it has learned from queries that another draw tests."""
+        if system in self.catalogue.systems:
+            return all(self.tested_fairly(part, dataset, split) for part in self.system(system).parts)
+        steps = (self.step(named) for named in self.lineage(split_index(system)[0]).steps)
+        learned = (
+            draw_of(step.train_split)
+            for step in steps
+            if isinstance(step, FinetuneStep) and self._questions(step.collection) == self._questions(dataset)
+        )
+        return all(draw in (None, draw_of(split)) for draw in learned)
+
+    def _questions(self, dataset: str) -> Any:
+        """What tells datasets apart whose queries differ: the name, unless the fields say it."""
+        return getattr(self.dataset(dataset), "asked", self.dataset_name(dataset))
 
     def _prepared(self, step: PretrainStep, inputs: dict[str, Artifact]) -> dict[str, Artifact]:
         """What the objective computes from the texts before any training, if anything."""

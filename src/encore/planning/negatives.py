@@ -43,7 +43,7 @@ def drawn(plan: Models, system: str, step: FinetuneStep, seed: int) -> Artifact:
     Those that a model mined are compared with BM25's by the same recipe. These are read for that alone, so they are
     no part of the identity.
     """
-    topics = Topics("train", step.depth, step.queries, step.sample)
+    topics = Topics(step.train_split, step.depth, step.queries, step.sample)
     run = plan.run(system, seed, step.collection, topics)
     inputs = {"run": run, "collection": plan.collection(step.collection)}
     recipe: Spec = {"depth": step.depth, "keep": step.keep, "exclude_judged": step.exclude_judged, "seed": seed}
@@ -67,7 +67,7 @@ def listed(plan: Models, step: FinetuneStep, seed: int) -> Artifact:
         raise EncoreError("`negatives: systems` come from a file; name it in the step's `systems_file`")
     if not Path(source).is_file():
         raise EncoreError(f"the file of negatives {source} is missing; put it there, or name another in the step")
-    topics = Topics("train", step.depth, step.queries, step.sample)
+    topics = Topics(step.train_split, step.depth, step.queries, step.sample)
     inputs = {"collection": plan.collection(step.collection)}
     recipe: Spec = {"keep": step.keep, "seed": seed}
     if form == "systems":

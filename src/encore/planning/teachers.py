@@ -75,7 +75,7 @@ def _said(plan: Models, lineage: Lineage, teacher: Lineage, seed: int, negatives
         )
     inputs = {"model": plan.model(teacher, seed), "tokens": tokens, "collection": plan.collection(step.collection)}
     inputs |= {"negatives": negatives} if negatives else {}
-    topics = Topics("train", 0, step.queries, step.sample)
+    topics = Topics(step.train_split, 0, step.queries, step.sample)
     spec = {
         "impl": plan.impl("teach"),
         "form": form,

@@ -39,6 +39,12 @@ class ReqaFields(FormFields):
         """The name of a share and a draw: ``80``, ``80-s1``."""
         return f"{ratio}-s{draw}" if draw else str(ratio)
 
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What decides the questions and how they are parted: with other distractors they are the same ones."""
+        others = {"splits", "absent", "segments", "distractors", "distractors_from"}
+        return self.model_dump(exclude=others, mode="json")
+
     def resolve(self) -> dict[str, Any]:
         """The content's identity: all fields but those that only say how it is used."""
         named = self.model_dump(exclude={"splits", "absent", "of", "segments"}, mode="json")
