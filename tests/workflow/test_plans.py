@@ -97,6 +97,18 @@ def test_an_undeclared_lineage_is_a_target(pristine: Clone) -> None:
     assert f"pretrain {lineage.removesuffix('+marco-bm25')}-s0" in pristine.planned(scores)
 
 
+def test_reranking_asks_for_a_model_and_a_first_stage_and_for_no_vectors(pristine: Clone) -> None:
+    """A model that only scores pairs is trained like any other, and nothing is encoded with it."""
+    (scores,) = pristine.encore("path", "bm25-colbert", "--config", "config/nano.yaml").succeeded().splitlines()
+    planned = pristine.planned(scores)
+    counted = by_rule(planned)
+    assert (counted["finetune"], counted["rerank"], counted["evaluate"]) == (1, 1, 1)
+    assert counted["encode"] == counted["search"] == 0
+    assert counted["lucene_search"] == 2, "the run that is ranked again, and the one that negatives come from"
+    (model,) = pristine.encore("path", "bert-base-tct+colbert", "--config", "config/nano.yaml").succeeded().splitlines()
+    assert by_rule(pristine.planned(model))["rerank"] == 0
+
+
 def test_no_tracked_file_is_a_rule_s_output(pristine: Clone) -> None:
     tracked = subprocess.run(["git", "ls-files", "results"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
     assert tracked.stdout.split() == ["results/.gitignore"]
