@@ -8,14 +8,15 @@ import pytest
 import yaml
 
 from encore.catalogue import checked
-from encore.collections.common import Collection, Judgment, write_collection
+from encore.collections import build
+from encore.collections.common import Collection, Judgment, topics, write_collection
 from encore.config import RunConfig
 from encore.errors import EncoreError
 from encore.evaluation import judging, scores
 from encore.evaluation.scores import Scored
 from encore.lineage import StepName
 from encore.plan import Plan
-from encore.project import load_plan
+from encore.project import load_plan, read_dataset
 from encore.provenance import manifest
 from encore.runs import Ranking
 from encore.tuning import search, trials
@@ -74,8 +75,10 @@ def test_every_trained_row_has_equally_many_trials():
 @pytest.mark.parametrize("file", RECORDS)
 def test_the_recorded_trials_are_those_of_the_grid_on_the_validation_split(file):
     tried, recorded = read_grid(file), trials.read(RECORDS[file])
-    wanted = {(row, *tuned.key, value) for row, tuned in tried.rows.items() for value in tuned.values}
-    assert {(trial.row, trial.step, trial.field, trial.value) for trial in recorded} == wanted
+    wanted = [(row, tuned.step, settings) for row, tuned in tried.rows.items() for settings in tuned.settings()]
+    assert sorted((trial.row, trial.step, str(trial.settings)) for trial in recorded) == sorted(
+        (row, step, str(settings)) for row, step, settings in wanted
+    )
     assert {(trial.split, trial.measure) for trial in recorded} == {("valid", "RR@10")}
     assert load_plan().dataset(tried.dataset).splits["valid"].role == "valid"
 
@@ -116,10 +119,13 @@ def test_rows_that_an_earlier_grid_chose_are_not_tried_again():
 
 def test_a_trial_is_an_override_of_the_rows_own_step():
     plan, tuned = load_plan(), grid().rows["ict"]
-    lineage = search.trial_lineage(plan, "bert-base+ict+marco-bm25", tuned, 0.25)
+    lineage = search.trial_lineage(plan, "bert-base+ict+marco-bm25", tuned, {"learning_rate": 0.25})
     assert str(lineage) == "bert-base+ict~learning_rate=0.25+marco-bm25"
     now = plan.step(StepName("ict")).learning_rate
-    assert str(search.trial_lineage(plan, "bert-base+ict+marco-bm25", tuned, now)) == "bert-base+ict+marco-bm25"
+    assert (
+        str(search.trial_lineage(plan, "bert-base+ict+marco-bm25", tuned, {"learning_rate": now}))
+        == "bert-base+ict+marco-bm25"
+    )
 
 
 @pytest.mark.parametrize(
@@ -162,7 +168,7 @@ def test_a_record_reads_back_and_is_sorted(tmp_path):
 
 
 def trial(value, score, row="ict"):
-    return Trial(row, "ict", "learning_rate", value, "a+b", "12345678", "valid", "RR@10", score)
+    return Trial(row, "ict", {"learning_rate": value}, "a+b", "12345678", "valid", "RR@10", score)
 
 
 # What is never asked for
@@ -211,7 +217,108 @@ def test_a_trial_is_scored_where_test_judgments_are_gone(tmp_path):
         judging.judge(ranking, collection, {"splits": {"test": spec["splits"]["valid"]}})
 
 
+# Few labels: lineages that choose for themselves, over a grid of two fields
+
+
+LOW = Path("config/tuning/lowres.yaml")
+
+
+def test_few_labels_are_tuned_over_the_papers_grid_for_every_model_and_size():
+    low = read_grid(LOW)
+    found = systems(low, load_plan())
+    assert found == low.lineages
+    assert rounds(low, found) == [list(low.lineages)]
+    for row, tuned in low.rows.items():
+        assert len({(tried["batch"], tried["learning_rate"]) for tried in tuned.settings()}) == 6
+        assert tuned.step == f"costa-low-{row.rsplit('-', 1)[-1]}"
+
+
+def test_no_choice_for_few_labels_sees_a_reported_query():
+    plan, low = load_plan(), read_grid(LOW)
+    splits = plan.dataset(low.dataset).splits
+    for lineage in low.lineages.values():
+        artifact = search.validation_scores(plan, low, lineage)
+        for made in artifact.ancestors():
+            opened = {made.spec["split"]} if "split" in made.spec else set(made.spec.get("splits", {}))
+            if not made.stage.startswith("collection"):
+                assert {splits[split].role for split in opened} <= {"train", "valid"}, made.folder
+    for split in ("test", "graded", "train"):
+        with pytest.raises(EncoreError, match="hyper-parameters are chosen on role 'valid' only"):
+            search.validation_scores(plan, low.model_copy(update={"split": split}), lineage)
+
+
+def test_queries_that_a_choice_is_made_on_are_in_no_sample(tmp_path):
+    """As on MS MARCO: training queries held out as the split `valid`, and samples of all sizes from the others."""
+    source, folder = tmp_path / "source", tmp_path / "collection"
+    (source / "qrels").mkdir(parents=True)
+    names = [f"q{i}" for i in range(400)]
+    (source / "corpus.jsonl").write_text('{"_id": "d", "text": "t"}\n')
+    (source / "queries.jsonl").write_text("".join(f'{{"_id": "{name}", "text": "t"}}\n' for name in names))
+    for split, asked in (("train", names[:300]), ("dev", names[300:])):
+        lines = "".join(f"{name}\td\t1\n" for name in asked)
+        (source / f"qrels/{split}.tsv").write_text("query-id\tcorpus-id\tscore\n" + lines)
+    splits = {"train": {"role": "train"}, "valid": {"role": "valid"}, "dev": {"role": "test"}}
+    fields = read_dataset({"kind": "beir", "path": str(source), "valid_queries": 50, "splits": splits})
+    build("beir", fields.resolve(), folder, source=source, processes=1)
+    held_out = set(topics(Collection(folder), "valid"))
+    assert len(held_out) == 50
+    assert held_out < set(names[:300]), "training queries, none of the reported ones"
+    for size in (10, 100, 250, 10000):
+        for sample in (0, 1, 2):
+            assert not held_out & set(topics(Collection(folder), "train", size, sample))
+
+
+def test_combinations_are_recorded_and_read_back(tmp_path):
+    tried = [
+        Trial("r", "s", {"batch": batch, "learning_rate": rate}, "a+s", "12345678", "valid", "RR@10", score)
+        for (batch, rate, score) in ((8.0, 1e-3, 0.5), (8.0, 5e-4, 0.25), (16.0, 5e-4, 0.625))
+    ]
+    trials.write(tmp_path / "trials.csv", trials.choose(tried))
+    text = (tmp_path / "trials.csv").read_text()
+    assert "r,s,batch+learning_rate,8+0.0005," in text
+    again = trials.read(tmp_path / "trials.csv")
+    assert [trial.settings for trial in again] == [tried[1].settings, tried[0].settings, tried[2].settings]
+    assert [trial.chosen for trial in again] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"lineages": {"a": "b+c"}}, "give one of them"),
+        ({"table": None}, "give one of them"),
+        ({"rows": {"ict": {"step": "ict", "values": VALUES, "crossed": {"learning_rate": VALUES}}}}, "with itself"),
+        ({"rows": {"ict": {"step": "ict", "values": VALUES, "crossed": {"batch": [16, 8]}}}}, "ascending"),
+    ],
+)
+def test_a_grid_that_cannot_be_is_refused(changes, complaint):
+    with pytest.raises(EncoreError, match=complaint):
+        grid(**changes)
+
+
 # From the grid to the record, with a pretended Snakemake
+
+
+def test_every_lineage_gets_its_own_choice_under_a_name_to_ask_for(workshop):
+    _, asked = workshop
+    low = read_grid(LOW)
+
+    def prefer(run, targets):
+        asked.append((load_plan(run), targets))
+        for target in targets:
+            artifact = asked[-1][0].find(str(Path(target).parent))
+            best = "batch=8" if "costa+" in target else "batch=16"
+            pretend(artifact, 0.75 if best in target and "learning_rate" in target else 0.25)
+
+    done = search.tune(Path("config/config.yaml"), low, prefer)
+    assert Counter(trial.row for trial in done) == dict.fromkeys(low.rows, 6)
+    chosen = {trial.row: trial for trial in done if trial.chosen}
+    assert {row: trial.settings["batch"] for row, trial in chosen.items()} == {
+        "none-500": 16, "costa-500": 8, "none-2000": 16, "costa-2000": 8,
+    }  # fmt: skip
+    plan = load_plan(Path("config/config.yaml"))
+    for trial in chosen.values():
+        assert plan.model(plan.lineage(trial.lineage), 0).name.endswith(trial.model), "no training is repeated"
+        assert plan.lineage(f"{trial.lineage}~sample=2"), "the other samples take the same choice"
 
 
 @pytest.fixture
@@ -247,7 +354,7 @@ def test_later_rounds_use_what_was_chosen_first(workshop):
     build, asked = workshop
     done = search.tune(Path("config/nano.yaml"), grid(), build)
     assert Counter(trial.row for trial in done) == dict.fromkeys(grid().rows, len(VALUES))
-    chosen = {trial.row: trial.value for trial in done if trial.chosen}
+    chosen = {trial.row: trial.settings["learning_rate"] for trial in done if trial.chosen}
     assert chosen == dict.fromkeys(grid().rows, 1e-3) | {"ict": 2e-3}
     (first, _), (second, targets) = asked
     assert first.step(StepName("marco-bm25")).learning_rate == 5e-6, "starts from the papers' own value"

@@ -30,13 +30,14 @@ def main() -> None:
         if subprocess.run(command, check=False).returncode:
             raise EncoreError("Snakemake did not make every trial (see above); the same command goes on from here")
 
-    done = search.tune(args.config, read_grid(args.grid), build)
+    grid = read_grid(args.grid)
+    done = search.tune(args.config, grid, build)
     trials.write(args.output, done)
     for trial in done:
         print(f"{trial.row:<12} {trial.score:.4f} {trial.lineage} {'<- chosen' if trial.chosen else ''}".rstrip())
     counts = Counter(trial.row for trial in done)
     print(f"{len(done)} trials, {min(counts.values())} for each of {len(counts)} rows: {args.output}")
-    for difference in trials.differences(load_plan(args.config), done):
+    for difference in trials.differences(load_plan(args.config), done) if grid.table else ():
         print(f"{args.config}, {difference}")
 
 

@@ -1,7 +1,8 @@
 """Make and score the trials of a grid, through the same artifacts as every reported number, but on the validation role.
 
-A trial is a lineage with an override. It starts from the papers' own values of what is tuned, whatever the run's
-configuration holds now, so its name and its folders stay the same after the chosen values are written there.
+A trial is a lineage with overrides. It starts from the papers' own values of what is tuned, whatever the run's
+configuration holds now, so its name and its folders stay the same after the chosen values are written there. Where a
+grid is of lineages nothing is written: the chosen trial's name is what to ask for.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +22,7 @@ from encore.planning.artifact import Artifact
 from encore.project import load_plan
 from encore.provenance.manifest import verify
 from encore.storage import write_text
-from encore.tuning.grid import Grid, Tuned, rounds, systems
+from encore.tuning.grid import Grid, Settings, Tuned, rounds, systems
 from encore.tuning.trials import Trial, choose
 
 RUNS = Path("results/tuning")
@@ -52,7 +53,9 @@ def tune(run: Path, grid: Grid, build: Build) -> list[Trial]:
         print(f"round {number} of {len(order)}: {len(asked)} trials of {', '.join(rows)}", flush=True)
         build(path, [artifact.manifest for _, artifact in asked])
         done = choose(replace(trial, score=_score(artifact, grid)) for trial, artifact in asked)
-        chosen |= {(trial.step, trial.field): trial.value for trial in done if trial.chosen}
+        if grid.table:
+            best = [trial for trial in done if trial.chosen]
+            chosen |= {(trial.step, field): value for trial in best for field, value in trial.settings.items()}
         trials += done
     return trials
 
@@ -63,22 +66,23 @@ def tried_from(plan: Plan, grid: Grid, chosen: Chosen) -> Chosen:
     Raises:
         EncoreError: a step has no such field of its own.
     """
-    for tuned in grid.rows.values():
-        known = plan.catalogue.steps[tuned.step]
-        if tuned.field not in known:
-            raise EncoreError(
-                f"steps.yaml gives {tuned.step!r} no {tuned.field!r} to start from{nearest(tuned.field, known)}"
-            )
-    return {tuned.key: plan.catalogue.steps[tuned.step][tuned.field] for tuned in grid.rows.values()} | chosen
+    papers: Chosen = {}
+    for step, field in (key for tuned in grid.rows.values() for key in tuned.keys):
+        known = plan.catalogue.steps[step]
+        if field not in known:
+            raise EncoreError(f"steps.yaml gives {step!r} no {field!r} to start from{nearest(field, known)}")
+        papers[step, field] = known[field]
+    return papers | chosen if grid.table else {}
 
 
-def trial_lineage(plan: Plan, system: str, tuned: Tuned, value: float) -> Lineage:
-    """A row's lineage with the value as an override of its step; without one where the step has the value anyway."""
+def trial_lineage(plan: Plan, system: str, tuned: Tuned, settings: Settings) -> Lineage:
+    """A row's lineage with the values as overrides of its step; without one where the step has the value anyway."""
     lineage = naming.parse(system)
     steps = []
     for step in lineage.steps:
-        if step.name == tuned.step and getattr(plan.step(step), tuned.field) != value:
-            overrides = {**dict(step.overrides), tuned.field: naming.spelled(value)}
+        if step.name == tuned.step:
+            other = {name: value for name, value in settings.items() if getattr(plan.step(step), name) != value}
+            overrides = dict(step.overrides) | {name: naming.spelled(value) for name, value in other.items()}
             step = StepName(step.name, tuple(sorted(overrides.items())))
         steps.append(step)
     return Lineage(lineage.backbone, tuple(steps))
@@ -115,10 +119,10 @@ def _round(plan: Plan, grid: Grid, lineages: dict[str, str]) -> list[tuple[Trial
 def _trials(plan: Plan, grid: Grid, lineages: dict[str, str]) -> Iterator[Trial]:
     for row, system in lineages.items():
         tuned = grid.rows[row]
-        for value in tuned.values:
-            lineage = str(trial_lineage(plan, system, tuned, value))
+        for settings in tuned.settings():
+            lineage = str(trial_lineage(plan, system, tuned, settings))
             model = plan.model(plan.lineage(lineage), grid.seed).name.rsplit("-", 1)[-1]
-            tried = (row, tuned.step, tuned.field, value, lineage, model)
+            tried = (row, tuned.step, settings, lineage, model)
             yield Trial(*tried, split=grid.split, measure=grid.measure, score=0.0)
 
 

@@ -3,7 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from encore.errors import EncoreError
@@ -11,15 +11,16 @@ from encore.lineage import StepName, spelled
 from encore.plan import Plan
 from encore.storage import write_text
 
+COLUMNS = ("row", "step", "field", "value", "lineage", "model", "split", "measure", "score", "chosen")
+
 
 @dataclass(frozen=True)
 class Trial:
-    """One value of one field, tried in one row."""
+    """A value of a field, or of several fields one each, tried in one row."""
 
     row: str
     step: str
-    field: str
-    value: float
+    settings: dict[str, float]  # by field
     lineage: str
     model: str  # the digest that ends the model's folder
     split: str
@@ -42,23 +43,23 @@ def differences(plan: Plan, trials: Iterable[Trial]) -> list[str]:
     """Each value of a run's configuration that is not the chosen trial's, in words."""
     found = []
     for trial in trials:
-        value = getattr(plan.step(StepName(trial.step)), trial.field)
-        if trial.chosen and value != trial.value:
-            said, best = spelled(value), spelled(trial.value)
-            found.append(
-                f"step {trial.step!r}: {trial.field} is {said}, the best trial of row {trial.row!r} has {best}"
-            )
+        for field, best in trial.settings.items() if trial.chosen else ():
+            value = getattr(plan.step(StepName(trial.step)), field)
+            if value != best:
+                said = f"{field} is {spelled(value)}, the best trial of row {trial.row!r} has {spelled(best)}"
+                found.append(f"step {trial.step!r}: {said}")
     return found
 
 
 def write(path: Path, trials: Iterable[Trial]) -> None:
-    """Write trials sorted by row and value."""
+    """Write trials sorted by row and values; several fields and their values are joined by ``+``."""
     text = io.StringIO()
-    lines = csv.DictWriter(text, [field.name for field in fields(Trial)], lineterminator="\n")
+    lines = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     lines.writeheader()
-    for trial in sorted(trials, key=lambda trial: (trial.row, trial.value)):
-        chosen, score = "yes" if trial.chosen else "no", f"{trial.score:.6f}"
-        lines.writerow({**asdict(trial), "value": spelled(trial.value), "score": score, "chosen": chosen})
+    for trial in sorted(trials, key=lambda trial: (trial.row, *trial.settings.values())):
+        tried = {"field": "+".join(trial.settings), "value": "+".join(map(spelled, trial.settings.values()))}
+        outcome = {"score": f"{trial.score:.6f}", "chosen": "yes" if trial.chosen else "no"}
+        lines.writerow({name: (vars(trial) | tried | outcome)[name] for name in COLUMNS})
     write_text(path, text.getvalue())
 
 
@@ -77,7 +78,10 @@ def read(path: Path) -> list[Trial]:
 
 def _trial(path: Path, number: int, line: dict[str, str]) -> Trial:
     try:
-        numbers = {"value": float(line["value"]), "score": float(line["score"])}
-        return Trial(**{**line, **numbers, "chosen": {"yes": True, "no": False}[line["chosen"]]})  # type: ignore[arg-type]
+        values = map(float, line["value"].split("+"))
+        settings = dict(zip(line["field"].split("+"), values, strict=True))
+        said = {name: line[name] for name in COLUMNS if name not in ("field", "value", "score", "chosen")}
+        chosen = {"yes": True, "no": False}[line["chosen"]]
+        return Trial(**said, settings=settings, score=float(line["score"]), chosen=chosen)
     except (KeyError, TypeError, ValueError) as error:
         raise EncoreError(f"{path}, line {number}: no trial ({error}); run workflow/scripts/tune.py again") from error
