@@ -21,7 +21,7 @@ from encore.modeling import folder
 from encore.modeling.encoder import Encoder
 from encore.modeling.shape import Shape
 from encore.plan import Plan
-from encore.planning.latency import READS
+from encore.planning.latency import PARTS, READS
 from encore.provenance.manifest import record
 from encore.retrieval import approximate, dense, indexing, lucene
 from encore.retrieval.encode import make_shard
@@ -178,6 +178,19 @@ def test_a_fusion_waits_for_the_slower_list_and_keeps_both_indexes(home, measure
     assert (found.size.bytes, found.size.passages) == (sum(sizes), 64)
 
 
+def test_reranking_adds_to_its_first_stage(home, measured, tmp_path):
+    names = [f"q{i}" for i in range(12, 24)]
+    ranking = approximate.Ranking([f"d{i}" for i in range(9, 0, -1)], np.arange(9, 0, -1, dtype=np.float32))
+    header = dense.describe("first", collection="c", split="test", retrieval=[])
+    dense.write_run(tmp_path / "first/run.trec.gz", dict.fromkeys(names[1:], ranking), header)
+    paths = {role: [home / role] for role in ("collection", "model", "tokens")} | {"first": [tmp_path / "first"]}
+    run = SEARCH | {"system": "again", "reranked": 4}
+    found = MEASURERS["rerank"](Given(run, 8, 3, paths, [home / "bm25"]))
+    assert [stage.name for stage in found.stages] == ["bm25-x: search", "rerank"]
+    assert found.total == pytest.approx(found.stages[0].times + found.stages[1].times, abs=1e-3)
+    assert found.size.bytes == measured["words"]["index"]["bytes"]
+
+
 def test_parts_that_timed_other_queries_are_refused(home, measured, tmp_path):
     cut = tmp_path / "cut"
     cut.mkdir()
@@ -203,17 +216,27 @@ def make(**changes):
 
 def test_every_measurer_can_be_planned():
     assert set(READS) == set(MEASURERS)
+    assert set(PARTS) < set(READS)
+
+
+def test_a_system_made_of_others_reads_their_measurements(plan):
+    rows = {row["id"]: row for row in table_plan(plan, "table2")["rows"]}
+    for system, parts in (("fusion", ["bm25", "exact"]), ("colbert", ["bm25"])):
+        measured = plan.find(rows[system]["efficiency"])
+        found = [each.folder for role, each in sorted(measured.inputs.items()) if role.startswith("part")]
+        assert found == [rows[part]["efficiency"] for part in parts]
 
 
 def test_a_table_measures_each_row_once_whatever_the_seeds(plan):
     rows = {row["id"]: row for row in table_plan(plan, "table2")["rows"]}
+    assert None not in {row["efficiency"] for row in rows.values()}
     assert rows["bm25"]["efficiency"].startswith("results/latency/bm25-")
     assert "@hnsw/pydocs-stdlib.test-" in rows["hnsw"]["efficiency"]
     several = {row["id"]: row for row in table_plan(make(seeds=[0, 1]), "table2")["rows"]}
     assert {name: row["efficiency"] for name, row in several.items()} == {
         name: row["efficiency"] for name, row in rows.items()
     }
-    assert len(several["hn"]["seeds"]) == 2
+    assert len(several["tct"]["seeds"]) == 2
     # Two rows that are searched exactly are one system, which is measured once.
     assert len(table_latencies(plan, "table2")) == len({row["efficiency"] for row in rows.values()})
 

@@ -10,6 +10,7 @@ rule measure_latency:
         index=made_from("results/latency/{system}/{measured}", "index"),
         sparse=made_from("results/latency/{system}/{measured}", "sparse"),
         dense=made_from("results/latency/{system}/{measured}", "dense"),
+        first=made_from("results/latency/{system}/{measured}", "first"),
         indexes=shards_of("results/latency/{system}/{measured}"),
         parts=each_of("results/latency/{system}/{measured}", "part"),
     output:
@@ -37,6 +38,7 @@ rule measure_latency:
         " --index {input.index:q}"
         " --sparse {input.sparse:q}"
         " --dense {input.dense:q}"
+        " --first {input.first:q}"
         " --indexes {input.indexes:q}"
         " --parts {input.parts:q}"
         " --memory-mb {resources.java_mb}"

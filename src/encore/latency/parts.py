@@ -17,7 +17,7 @@ import numpy as np
 from encore.collections.common import Collection, topics
 from encore.errors import EncoreError
 from encore.latency.timing import Stage, measure, one_after_another
-from encore.runs import read_run
+from encore.runs import Ranking, read_run
 
 TIMES = "times.tsv"
 RECORD = "latency.json"
@@ -148,6 +148,35 @@ def fused(given: Given) -> Measurement:
     return Measurement([*stages, Stage("fusion", how, times)], np.max(totals, axis=0) + times, size, 1)
 
 
+def reranked(given: Given) -> Measurement:
+    """A first stage, then a scorer over the best of its results, whose texts it reads anew for each query."""
+    from encore.retrieval.rerank import above
+    from encore.runs import rank
+    from encore.scoring import open_scorer
+    from encore.tokens import TokenStore
+    from encore.training import machine
+
+    run, store, names = given.run, TokenStore.open(given.folder("tokens")), given.names()
+    device, first = machine.prepare(run["numerics"]), read_run(given.folder("first") / "run.trec.gz")
+    scorer = open_scorer(given.folder("model"), store).to(device)
+    queries, passages = ({name: row for row, name in enumerate(s.names)} for s in (store.queries, store.passages))
+    empty = Ranking([], np.empty(0, dtype=np.float32))
+
+    def again(number: int) -> None:
+        found = first.get(names[number], empty)
+        best = found.documents[: run["reranked"]]
+        rows = np.array([passages[document] for document in best], dtype=np.int64)
+        scores = scorer.score(np.full(len(rows), queries[names[number]]), rows)
+        above(rank(best, scores), found, run["depth"])
+
+    with machine.precision(run["numerics"], device):
+        times = measure(again, len(names), given.warm_up)
+    stages, totals, size = gathered(given.parts)
+    how = f"{run['reranked']} results of the first stage, on {device.type}, their texts read anew"
+    threads = run["numerics"]["threads"]
+    return Measurement([*stages, Stage("rerank", how, times)], totals[0] + times, size, threads)
+
+
 def gathered(parts: Sequence[Path]) -> tuple[list[Stage], list[np.ndarray], Size]:
     """The stages of the systems that a system is made of, what each takes in all, and the size of their indexes.
 
@@ -173,4 +202,5 @@ MEASURERS: dict[str, Callable[[Given], Measurement]] = {
     "search": exact,
     "search_index": indexed,
     "fuse": fused,
+    "rerank": reranked,
 }

@@ -15,7 +15,10 @@ READS: dict[str, tuple[str, ...]] = {
     "search": ("collection", "model", "tokens"),
     "search_index": ("collection", "model", "tokens", "index"),
     "fuse": ("sparse", "dense"),
+    "rerank": ("first", "model", "tokens"),
 }
+# The systems that it is made of, whose own measurements it reads, as its entry calls them.
+PARTS: dict[str, tuple[str, ...]] = {"fuse": ("sparse", "dense"), "rerank": ("first",)}
 
 
 def latency(plan: Runs, system: str, seed: int | None, dataset: str, split: str) -> Artifact | None:
@@ -26,8 +29,8 @@ def latency(plan: Runs, system: str, seed: int | None, dataset: str, split: str)
     inputs = {role: run.inputs[role] for role in READS[run.stage] if role in run.inputs}
     inputs |= {role: shard for role, shard in run.inputs.items() if role.startswith("shard")}
     inputs.setdefault("collection", plan.collection(dataset))
-    for number, part in enumerate(plan.parts(system)):
-        measured = latency(plan, part, seed, dataset, split)
+    for number, role in enumerate(PARTS.get(run.stage, ())):
+        measured = latency(plan, getattr(plan.system(system), role), seed, dataset, split)
         if measured is None:
             return None
         inputs[f"part{number}"] = measured

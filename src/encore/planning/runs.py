@@ -46,10 +46,6 @@ class Runs(Models):
         """What one query takes in a system; see ``latency.py``."""
         return latency.latency(self, system, seed, dataset, split)
 
-    def parts(self, system: str) -> tuple[str, ...]:
-        """The systems and lineages that a system is made of; none for a lineage."""
-        return self.system(system).parts if system in self.catalogue.systems else ()
-
     def has_chance(self, system: str) -> bool:
         """Whether a system's run depends on a seed: whether anything in it was trained."""
         if system not in self.catalogue.systems:
