@@ -22,6 +22,9 @@ from encore.finetuning.validation import (
     validation_pool,
     write_record,
 )
+from encore.training import gradients
+from encore.training.gradients import Models
+from encore.training.ranks import Ranks
 
 VOCABULARY, PASSAGES, QUERIES = 50, 30, 12
 
@@ -233,6 +236,23 @@ def test_loss_of_every_recipe_is_the_one_by_definition(store, collection, name):
         examples, batch = batch_of(task, indices)
         loss = task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"].item()
         assert loss == pytest.approx(loss_by_definition(task, encoder, examples), abs=1e-6)
+
+
+@pytest.mark.parametrize("micro_batch", [4, 3, 1])
+@pytest.mark.parametrize("name", [*CHANGES, "pairwise"])
+def test_a_batch_in_parts_has_the_loss_and_the_gradient_of_the_whole(store, collection, name, micro_batch):
+    """A pool that lies across two parts is still one pool, and sampling probabilities go with their passages."""
+    task = made(store, collection, **CHANGES.get(name, {"loss": "pairwise"}))
+    torch.manual_seed(1)
+    encoder = Lookup()
+    examples, batch = batch_of(task, [0, 1, 2, 3])
+    whole = task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"]
+    (expected,) = torch.autograd.grad(whole, [encoder.table.weight])
+    models = Models(task, encoder, torch.nn.ModuleDict(), torch.device("cpu"), {"precision": "fp32", "threads": 1})
+    parts = gradients.parts(task, examples, micro_batch, Ranks(), 0)
+    terms = gradients.backward(models, parts, task.weights(0.0), Ranks())
+    assert terms["loss"].item() == pytest.approx(whole.item(), abs=1e-12)
+    torch.testing.assert_close(encoder.table.weight.grad, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["pool", "log-q"])
