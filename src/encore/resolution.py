@@ -173,6 +173,16 @@ class Resolution:
             self.system(name)
         for name, fields in scale.indexes.items():
             explained(self.catalogue.read_index, {**self.catalogue.indexes[name], **fields}, f"scale.indexes.{name}")
+        for name in self.catalogue.systems:
+            self._refuse_circle(name, ())
+
+    def _refuse_circle(self, name: str, above: tuple[str, ...]) -> None:
+        """Refuse a system that is made of itself, however many systems are between."""
+        if name in above:
+            raise EncoreError(f"system {name!r} is made of itself ({' of '.join([*above, name])}); mend systems.yaml")
+        if name in self.catalogue.systems:
+            for part in self.system(name).parts:
+                self._refuse_circle(part, (*above, name))
 
     def _mentioned(self) -> set[str]:
         """Every dataset that something of the catalogue names: what a scale can have another one stand for."""

@@ -130,6 +130,11 @@ def test_every_paper_has_a_ledger_and_its_reasons_are_sentences():
             "step 'costa' in config/steps.yaml: no ledger says where epochs=6.0 comes from",
         ),
         ("costa", "objectives.costa.temperature", "objective 'costa': no ledger says where temperature=0.1 comes from"),
+        (
+            "tct_colbert",
+            "systems.bm25.k1",
+            "system 'bm25' in config/systems.yaml: no ledger says where k1=0.9 comes from",
+        ),
         ("encore", "steps.*.clip", "step 'mlm' in config/steps.yaml: no ledger says where clip=1.0 comes from"),
     ],
 )

@@ -204,3 +204,8 @@ def test_the_scores_of_a_system_are_found_by_its_name(make):
         targets = lineage_targets(plan, name)
         assert plan.scores(name, 0, "msmarco-passage", "test").manifest in targets
         assert all(f"results/scores/{name}" in target for target in targets)
+
+
+def test_a_system_that_is_made_of_itself_is_refused(make):
+    with pytest.raises(EncoreError, match=r"'hybrid' is made of itself \(hybrid of hybrid-doct5 of hybrid\)"):
+        make(**{"hybrid": {"sparse": "hybrid-doct5"}, "hybrid-doct5": {"dense": "hybrid"}})

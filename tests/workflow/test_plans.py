@@ -109,6 +109,14 @@ def test_reranking_asks_for_a_model_and_a_first_stage_and_for_no_vectors(pristin
     assert by_rule(pristine.planned(model))["rerank"] == 0
 
 
+def test_an_undeclared_system_is_a_target(pristine: Clone) -> None:
+    """With all that it is made of, which nothing else of the configuration makes."""
+    (scores,) = pristine.encore("path", "hybrid-doct5", "--config", "config/nano.yaml").succeeded().split()
+    rules = {"collection": 1, "tokenizer": 1, "tokens": 1, "start": 1, "negatives": 1, "finetune": 1, "encode": 1}
+    rules |= {"lucene_index": 2, "lucene_search": 4, "search": 3, "train_expander": 1, "expand": 1}
+    assert by_rule(pristine.planned(scores)) == Counter(rules | {"tune_fusion": 1, "fuse": 1, "evaluate": 1})
+
+
 def test_no_tracked_file_is_a_rule_s_output(pristine: Clone) -> None:
     tracked = subprocess.run(["git", "ls-files", "results"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
     assert tracked.stdout.split() == ["results/.gitignore"]

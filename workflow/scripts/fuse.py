@@ -1,7 +1,6 @@
 """Fuse two runs over the same queries: the sparse scores, weighted, plus the dense ones."""
 
 import argparse
-import time
 
 from encore.cli_support import artifact, json_object, run
 from encore.provenance.manifest import record
@@ -21,10 +20,9 @@ def main() -> None:
     spec, inputs = args.spec, [args.sparse, args.dense, args.weight]
     with record(args.output, stage="fuse", spec=spec, inputs=inputs) as facts:
         sparse, dense = (read_run(folder / "run.trec.gz") for folder in (args.sparse, args.dense))
-        weight, started = weights.read(args.weight), time.perf_counter()
+        weight = weights.read(args.weight)
         queries = list(dict.fromkeys([*dense, *sparse]))
         found = {query: fuse(align(sparse.get(query), dense.get(query)), weight, spec["depth"]) for query in queries}
-        facts["ms_per_query"] = round(1000 * (time.perf_counter() - started) / max(1, len(found)), 4)
         stages = [{"name": "fusion", "method": "weight * sparse + dense", "weight": weight}]
         header = describe(spec["system"], collection=spec["collection"], split=spec["split"], retrieval=stages)
         write_run(args.output / "run.trec.gz", found, header)
