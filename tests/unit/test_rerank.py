@@ -171,6 +171,13 @@ def test_depth_seed_and_model_rename_the_run_and_the_first_stage_only_where_it_i
     assert {runs[name].inputs["first"].spec["depth"] for name in ("same", "seed", "other")} == {30}
 
 
+def test_its_latency_is_measured_behind_that_of_the_first_stage(make):
+    plan = make()
+    found = plan.latency("bm25-colbert", 0, "msmarco-passage", "test")
+    assert set(found.inputs) == {"collection", "model", "tokens", "first", "part0"}
+    assert found.inputs["part0"] is plan.latency("bm25", None, "msmarco-passage", "test")
+
+
 def test_a_dense_first_stage_may_be_ranked_again(make):
     plan = make(**{"bm25-colbert": {"first": "bert-base+marco-bm25"}})
     run = plan.run("bm25-colbert", 0, "msmarco-passage", Topics("test", 1000))
