@@ -22,6 +22,10 @@ class Backbone(Strict):
     """What a lineage starts from: a checkpoint, or a shape to initialise. An entry of ``backbones.yaml``."""
 
     start: Literal["checkpoint", "random", "lsa"] = Field(description="where the weights come from")
+    architecture: Literal["bert", "bow-mlp"] = Field(
+        "bert",
+        description="a transformer; or the mean of word embeddings (`hidden`), a tanh layer (`intermediate`), `head`",
+    )
     checkpoint: str | None = Field(None, description="Hugging Face id or folder, for `start: checkpoint`")
     collection: str | None = Field(None, description="the texts that a new vocabulary (and LSA) is computed from")
     vocabulary: Positive | None = Field(None, description="WordPiece entries of a new vocabulary")
@@ -46,6 +50,14 @@ class Backbone(Strict):
         False, description="queries are filled up to their full length with [MASK], which is read and counted"
     )
     source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
+
+    @model_validator(mode="after")
+    def _give_a_bag_of_words_what_it_needs(self) -> "Backbone":
+        if self.architecture == "bow-mlp" and (
+            self.start == "checkpoint" or self.head is None or self.pooling != "content"
+        ):
+            raise ValueError("architecture bow-mlp needs `head`, `pooling: content`, and `start: random` or `lsa`")
+        return self
 
 
 class Step(Strict):

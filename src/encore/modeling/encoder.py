@@ -150,6 +150,11 @@ class Encoder(nn.Module):
         """[V, H], which prediction heads share."""
         return self.embeddings.word_embeddings.weight
 
+    @property
+    def row_length(self) -> float:
+        """Length of a word embedding that a start gives."""
+        return 1.0
+
     def forward(self, ids: Tensor, mask: Tensor | None, segments: Tensor | None = None) -> Tensor:
         """Contextual states of all tokens.
 

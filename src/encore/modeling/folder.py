@@ -4,8 +4,8 @@ Beside those a folder holds ``encoder.json`` (the shape, and the lengths that th
 pre-training, ``heads.safetensors``: the modules trained beside the encoder, BERT's vocabulary head under its usual name
 ``cls.predictions``. Of two towers the folder is that of passages, and holds that of queries as a complete folder in it.
 A model that gives texts no single vector (``encore/scoring/``) says so in ``encoder.json`` and keeps what it scores
-with among the heads. Such a model, and one that does not read plain texts (``Shape.plain``), has no files for
-``SentenceTransformer``, which could not express it.
+with among the heads. Such a model, one that does not read plain texts (``Shape.plain``), and a bag of words have no
+files for ``SentenceTransformer``, which could not express them.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ WEIGHTS, HEADS, SHAPE = "model.safetensors", "heads.safetensors", "encoder.json"
 QUERY = "query"  # the folder of the query tower
 LINEAR = "linear."  # how the parameters of a dense layer begin
 OUR_NAME, USUAL_NAME = "mlm.", "cls.predictions."  # how the parameters of the vocabulary head begin
+BAG = {"model_type": "bow-mlp"}  # what ``AutoModel`` cannot load
 VECTOR = MappingProxyType({"kind": "vector"})  # how a model scores unless its folder says otherwise
 
 
@@ -195,10 +196,10 @@ def _save_tower(
     write_tensors(folder / WEIGHTS, tensors)
     for name in vocabulary.FILES:
         shutil.copyfile(tokenizer_folder / name, folder / name)
-    write_json(folder / "config.json", bert_config(shape))
+    write_json(folder / "config.json", bert_config(shape) if shape.architecture == "bert" else BAG)
     said = {"shape": shape.to_json(), "length": length, "query_length": query_length}
     write_json(folder / SHAPE, said | ({} if scorer == VECTOR else {"scorer": dict(scorer)}))
-    if scorer == VECTOR and shape.plain:
+    if scorer == VECTOR and shape.plain and shape.architecture == "bert":
         sentence_transformer.write(folder, shape, length)
 
 

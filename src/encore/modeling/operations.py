@@ -15,6 +15,8 @@ TRAINING = 3.0  # times the forward pass: a backward pass has two products for e
 
 def forward(shape: Shape, batch: int, length: int) -> float:
     """One forward pass of ``batch`` rows padded to ``length`` tokens, with projector and head."""
+    if shape.architecture == "bow-mlp":
+        return product(batch, shape.hidden, shape.intermediate) + product(batch, shape.intermediate, shape.dimension)
     tokens = float(batch * length)
     projections = 4 * product(tokens, shape.hidden, shape.hidden)
     scores_and_mixing = 2 * product(tokens, shape.hidden, length)

@@ -27,7 +27,9 @@ class Dense(NamedTuple):
 
 
 def layers(shape: Shape) -> list[Dense]:
-    """What a shape has behind its pooling, in order."""
+    """What a shape has behind its pooling, in order; nothing of a bag of words, which it cannot express."""
+    if shape.architecture == "bow-mlp":
+        return []
     projector = {
         "none": [],
         "linear": [Dense("2_Projector", "projector.", shape.hidden)],

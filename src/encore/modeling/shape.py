@@ -14,12 +14,14 @@ Pooling = Literal["cls", "mean", "content"]
 Similarity = Literal["dot", "cosine"]
 Projector = Literal["none", "linear", "nonlinear"]
 Towers = Literal["tied", "untied"]
+Architecture = Literal["bert", "bow-mlp"]
 READING = ("mask", "query_marker", "passage_marker", "separator", "augment")  # fields that say how texts are read
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A BERT encoder (Devlin et al., 2019) and how a vector is made from its output.
+    """A BERT encoder (Devlin et al., 2019) and how a vector is made from its output; or a bag of words (``bow_mlp.py``,
+    ``architecture`` bow-mlp).
 
     ``pooling``: the vector at [CLS], the mean over all real tokens, or over those that are not special. ``projector``:
     a map of the pooled vector that keeps its size. ``head``: the dimension of a linear map behind these, none without.
@@ -50,6 +52,7 @@ class Shape:
     passage_marker: tuple[int, ...] = ()
     separator: bool = True
     augment: bool = False
+    architecture: Architecture = "bert"
 
     def __post_init__(self) -> None:
         if len(self.query_marker) != len(self.passage_marker):
@@ -57,7 +60,7 @@ class Shape:
                 f"the markers are {len(self.query_marker)} word pieces of a query and {len(self.passage_marker)} of a "
                 "passage; choose texts of as many pieces, since content begins behind them"
             )
-        if self.hidden % self.heads:
+        if self.architecture == "bert" and self.hidden % self.heads:
             raise EncoreError(
                 f"an encoder of width {self.hidden} cannot have {self.heads} attention heads; "
                 "choose a number that divides the width"
@@ -105,6 +108,7 @@ class Shape:
             passage_marker=tuple(pieces(backbone.passage_marker)),
             separator=backbone.separator,
             augment=backbone.augment,
+            architecture=backbone.architecture,
         )
 
     @classmethod
@@ -116,6 +120,10 @@ class Shape:
         return cls(**values)
 
     def to_json(self) -> dict[str, Any]:
-        """By name; how texts are read is left out where they are read plainly, as in folders older than that."""
+        """By name; how texts are read is left out where they are read plainly, as in folders older than that.
+
+        So is the architecture of a transformer.
+        """
         said = asdict(self)
-        return {name: value for name, value in said.items() if not self.plain or name not in READING}
+        older = {*(READING if self.plain else ()), *(("architecture",) if self.architecture == "bert" else ())}
+        return {name: value for name, value in said.items() if name not in older}

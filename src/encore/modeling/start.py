@@ -53,9 +53,14 @@ def _one_tower(backbone: Backbone, seed: int, tokenizer_folder: Path, tokens: Pa
 
 
 def random(shape: Shape, seed: int) -> Encoder:
-    """BERT's initial weights: normal, standard deviation 0.02."""
+    """BERT's initial weights: normal, standard deviation 0.02.
+
+    A bag of words keeps those that PyTorch draws (embeddings normal of deviation 1): a mean of many at 0.02 is nearly
+    the same for all texts.
+    """
     torch.manual_seed(seed)
-    return initialise(Encoder(shape))
+    encoder = towers.build(shape)
+    return encoder if shape.architecture == "bow-mlp" else initialise(encoder)
 
 
 def with_lsa(encoder: Encoder, store: TokenStore, seed: int) -> dict[str, Tensor]:
@@ -70,7 +75,7 @@ def with_lsa(encoder: Encoder, store: TokenStore, seed: int) -> dict[str, Tensor
         )
     known, rows = lsa.embeddings(store, encoder.shape.hidden, POWER, seed)
     with torch.no_grad():
-        encoder.word_embeddings[torch.from_numpy(known)] = torch.from_numpy(rows).float()
+        encoder.word_embeddings[torch.from_numpy(known)] = encoder.row_length * torch.from_numpy(rows).float()
     return {"mlm.bias": torch.from_numpy(lsa.log_unigram(lsa.counts(store))).float()}
 
 

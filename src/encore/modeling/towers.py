@@ -7,6 +7,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from encore.modeling.bow_mlp import BowMlp
 from encore.modeling.encoder import Encoder
 from encore.modeling.shape import Shape
 
@@ -25,14 +26,28 @@ class TwoTowers(Encoder):
         return self.query_encoder
 
 
+class TwoBags(BowMlp):
+    """The same of bags of words."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__(shape)
+        self.query_encoder = BowMlp(replace(shape, towers="tied"))
+
+    @property
+    def query_tower(self) -> Encoder:
+        return self.query_encoder
+
+
 def build(shape: Shape) -> Encoder:
     """An encoder of a shape, with as many towers as that says and weights as new modules have."""
+    if shape.architecture == "bow-mlp":
+        return TwoBags(shape) if shape.towers == "untied" else BowMlp(shape)
     return TwoTowers(shape) if shape.towers == "untied" else Encoder(shape)
 
 
-def untied(encoder: Encoder) -> TwoTowers:
+def untied(encoder: Encoder) -> Encoder:
     """Two towers, both with the weights of ``encoder``."""
-    towers = TwoTowers(replace(encoder.shape, towers="untied"))
+    towers = build(replace(encoder.shape, towers="untied"))
     own = encoder.state_dict()
     towers.load_state_dict(own | {QUERY + name: tensor for name, tensor in own.items()})
     return towers

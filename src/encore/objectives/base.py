@@ -64,6 +64,11 @@ class Objective(Task, Generic[F]):
             return None
         return cls.Prepares(**{name: getattr(fields, name) for name in cls.Prepares.model_fields})
 
+    @classmethod
+    def needs_states(cls, fields: F) -> bool:
+        """Whether a step with these fields reads an encoder's states of tokens, which a bag of words does not have."""
+        return True
+
     @abstractmethod
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
         """The modules that the objective trains beside the encoder; saved in ``heads.safetensors``."""

@@ -69,6 +69,10 @@ class Pairs(Objective[F]):
         self.passages = passages or Passages(store, fields.length, fields.titles)
         self.chunks = self.passages.chunks
 
+    @classmethod
+    def needs_states(cls, fields: F) -> bool:
+        return fields.mlm_weight > 0
+
     def pair(self, query: np.ndarray, document: Document, rng: np.random.Generator) -> Pair:
         """An example of a query and a document, which is masked where there is MLM."""
         masked = self._masked(document, rng) if self.fields.mlm_weight else None
@@ -113,9 +117,13 @@ class Pairs(Objective[F]):
         parts = range(sum(name.startswith("query_ids_") for name in batch))
         tower = encoder.query_tower
         queries = torch.cat([tower.embed(batch[f"query_ids_{i}"], batch[f"query_mask_{i}"]) for i in parts])
-        hidden = encoder(batch["document_ids"], batch["document_mask"], batch.get("document_segments"))
-        documents = encoder.pool(hidden, batch["document_ids"], batch["document_mask"])
-        means = {"mlm": masked_lm(encoder, heads, hidden, batch)} if self.fields.mlm_weight else {}
+        ids, mask, segments = batch["document_ids"], batch["document_mask"], batch.get("document_segments")
+        if not self.fields.mlm_weight:
+            documents = encoder.embed(ids, mask, segments)
+            return Pass({}, {"queries": queries, "documents": documents, "kind": batch["kind"]})
+        hidden = encoder(ids, mask, segments)
+        documents = encoder.pool(hidden, ids, mask)
+        means = {"mlm": masked_lm(encoder, heads, hidden, batch)}
         return Pass(means, {"queries": queries, "documents": documents, "kind": batch["kind"]})
 
     def contrast(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -66,6 +66,7 @@ class Models(Texts):
             "tokens": self.tokens(step.collection, self.backbone(lineage)),
             "weights": self.model(self._weights(lineage, step), seed),
         }
+        self._check_states(lineage, step)
         stage = "finetune"
         impl: Any = self.impl(stage)
         if isinstance(step, PretrainStep):
@@ -81,6 +82,16 @@ class Models(Texts):
         fields = step.model_dump(mode="json", exclude_defaults=True, exclude=NAMED_ELSEWHERE)
         spec = {"impl": impl, "step": fields, **self.chance(seed), **names(inputs)}
         return self.make(stage, _folder(lineage, seed), spec, inputs)
+
+    def _check_states(self, lineage: Lineage, step: Step) -> None:
+        """Refuse what needs states of tokens where the backbone is a bag of words."""
+        if self.backbone(lineage).architecture != "bow-mlp":
+            return
+        where = f"{lineage}: {lineage.backbone!r} is a bag of words and has no states of tokens"
+        if isinstance(step, PretrainStep) and objectives.load(step.objective).needs_states(step):
+            raise EncoreError(f"{where}, which {step.objective} learns from; take ict, bfs, wlp or ict-bfs-wlp")
+        if isinstance(step, FinetuneStep) and (step.scorer != "vector" or step.projector != "none"):
+            raise EncoreError(f"{where}; take a step with `scorer: vector` and `projector: none`")
 
     def _check_splits(self, lineage: Lineage, step: FinetuneStep) -> None:
         """Refuse splits that the step's collection does not have, have another role, or are of different draws."""
