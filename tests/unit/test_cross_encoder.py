@@ -139,3 +139,17 @@ def test_a_pair_is_cut_on_both_sides_and_says_which_is_which() -> None:
     _, mask, segments = cross_encoder.pairs(queries, [passages[0], passages[0]], 4, 4, special)
     assert segments[1].tolist() == [0, 0, 0, 1, 1, 1, 0]
     assert mask[1].tolist() == [True] * 6 + [False]
+
+
+def test_the_last_map_is_precise_where_the_encoder_is_not() -> None:
+    torch.set_default_dtype(torch.float32)
+    task, models = make()
+    encoder, linear = models.encoder.float(), models.heads["cross"].float()
+    arrays = task.collate(examples(task))
+    batch = [torch.from_numpy(arrays[f"pair_{name}_0"]) for name in ("ids", "mask", "segments")]
+    with torch.autocast("cpu", torch.bfloat16):
+        found = cross_encoder.score(encoder, linear, *batch)
+        pooled = encoder(*batch)[:, 0]
+    assert found.dtype == torch.float32
+    expected = pooled.double() @ linear.weight[0].double() + linear.bias[0].double()
+    assert (found.double() - expected).abs().max() < 1e-5

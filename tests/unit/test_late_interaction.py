@@ -208,3 +208,15 @@ def test_a_text_without_content_is_its_first_token() -> None:
     shape = small_models.random_encoder().shape
     ids = torch.tensor([[shape.cls, shape.sep, shape.pad], [shape.cls, 9, shape.sep]])
     assert late_interaction.counted(ids, shape).tolist() == [[True, False, False], [False, True, False]]
+
+
+def test_scores_are_precise_where_the_encoder_is_not() -> None:
+    torch.manual_seed(0)
+    queries, passages = torch.randn(3, 4, 16).float(), torch.randn(5, 6, 16).float()
+    every = [torch.ones(part.shape[:2], dtype=torch.bool) for part in (queries, passages)]
+    exact = max_sim(queries.double(), every[0], passages.double(), every[1])
+    with torch.autocast("cpu", torch.bfloat16):
+        found = max_sim(queries, every[0], passages, every[1])
+        coarse = torch.einsum("bid,pjd->bpij", queries, passages).max(-1).values.sum(-1)
+    assert (found.double() - exact).abs().max() < 1e-5
+    assert (coarse.double() - exact).abs().max() > 1e-3, "the check sees bf16's rounding"

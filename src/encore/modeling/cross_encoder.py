@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
+from encore.losses import wide
 from encore.modeling import texts
 from encore.modeling.encoder import Encoder, mean
 from encore.modeling.heads import initialise
@@ -44,8 +46,12 @@ def pairs(
 
 
 def score(encoder: Encoder, linear: nn.Module, ids: Tensor, mask: Tensor, segments: Tensor) -> Tensor:
-    """Scores [N] of pairs: the linear map of the state at [CLS], or of the mean of all where the backbone pools so."""
+    """Scores [N] of pairs: the linear map of the state at [CLS], or of the mean of all where the backbone pools so.
+
+    The map is computed in fp32 at least, whatever the encoder ran in: bf16 would tie the scores of like passages.
+    """
     hidden = encoder(ids, mask, segments)
     pooled = hidden[:, 0] if encoder.shape.pooling == "cls" else mean(hidden, mask)
-    scores: Tensor = linear(pooled).squeeze(-1)
+    with torch.autocast(hidden.device.type, enabled=False):
+        scores: Tensor = linear(wide(pooled)).squeeze(-1)
     return scores

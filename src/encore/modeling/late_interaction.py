@@ -57,7 +57,8 @@ def max_sim(queries: Tensor, counted_queries: Tensor, passages: Tensor, counted_
     Returns:
         [B, P].
     """
-    similarities = torch.einsum("bid,pjd->bpij", queries, passages)
+    with torch.autocast(queries.device.type, enabled=False):  # bf16 could not tell close passages apart
+        similarities = torch.einsum("bid,pjd->bpij", queries, passages)
     lowest = torch.finfo(similarities.dtype).min
     best = similarities.masked_fill_(~counted_passages[:, None], lowest).max(dim=-1).values
     return best.masked_fill(~counted_queries[:, None], 0.0).sum(dim=-1)
