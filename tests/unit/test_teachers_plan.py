@@ -14,6 +14,7 @@ from encore import project
 from encore.config import RunConfig
 from encore.errors import EncoreError
 from encore.plan import Plan
+from encore.planning import teachers
 from encore.planning.artifact import Artifact
 
 ROOT = Path(__file__).parents[2]
@@ -109,6 +110,15 @@ def test_an_ensemble_is_a_folder_for_each_teacher(make: Make) -> None:
         model(plan, "bert-base+marco-bm25"),
     ]
     assert taught(plan, TCT)[0].folder == taught(make(), TCT)[0].folder
+
+
+def test_what_a_lineage_has_learned_from_is_its_teachers_and_miners_as_well(make: Make) -> None:
+    plan = make()
+    behind = teachers.learned_from(plan, plan.lineage(f"{TCT}+tct-hn-plus"))
+    names = [f"{TCT}+tct-hn-plus", TCT, COLBERT, f"{COLBERT}+colbert-hn"]
+    assert {str(lineage) for lineage in behind} == {str(plan.lineage(name)) for name in names}
+    circle = make(colbert_hn={"mined_by": f"{TCT}+tct-hn-plus"})
+    assert len(teachers.learned_from(circle, circle.lineage(f"{TCT}+tct-hn-plus"))) == 3, "a circle comes to an end"
 
 
 @pytest.mark.parametrize("student", [TCT, f"{TCT}+tct-hn", f"{TCT}+tct-hn-plus", f"{COLBERT}+kd-colbert"])

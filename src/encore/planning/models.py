@@ -105,10 +105,11 @@ class Models(Texts):
             raise EncoreError(f"{lineage}: {' and '.join(used.values())} are not of one draw; name splits that are")
 
     def tested_fairly(self, system: str, dataset: str, split: str) -> bool:
-        """Whether a system may be asked a split: no step of it has learned from queries that another draw tests."""
+        """Whether a system may be asked a split: no step behind it has learned from queries that another draw tests."""
         if system in self.catalogue.systems:
             return all(self.tested_fairly(part, dataset, split) for part in self.system(system).parts)
-        steps = (self.step(named) for named in self.lineage(split_index(system)[0]).steps)
+        behind = teachers.learned_from(self, self.lineage(split_index(system)[0]))
+        steps = (self.step(named) for lineage in behind for named in lineage.steps)
         learned = (
             draw_of(step.train_split)
             for step in steps

@@ -57,6 +57,23 @@ def teacher_of(plan: Models, lineage: Lineage, name: str) -> Lineage:
     return teacher
 
 
+def learned_from(plan: Models, lineage: Lineage) -> list[Lineage]:
+    """A lineage, its steps' teachers, whose run they took negatives from, and what these in turn have learned from."""
+    found: dict[str, Lineage] = {}
+    waiting = [lineage]
+    while waiting:
+        known = waiting.pop()
+        if str(known) in found:
+            continue
+        found[str(known)] = known
+        for count, named in enumerate(known.steps, 1):
+            if isinstance(step := plan.step(named), FinetuneStep):
+                own = Lineage(known.backbone, known.steps[:count])
+                waiting += [teacher_of(plan, own, teacher) for teacher in step.teachers]
+                waiting += [plan.lineage(step.mined_by)] if step.mined_by else []
+    return list(found.values())
+
+
 def _said(plan: Models, lineage: Lineage, teacher: Lineage, seed: int, negatives: Artifact | None) -> Artifact:
     """Scores of the step's pairs, or vectors where a student learns from whole batches."""
     step = plan.step(lineage.steps[-1])
@@ -94,7 +111,7 @@ def _published(plan: Models, lineage: Lineage, step: FinetuneStep, content: dict
     """The scores of published files, wherever they lie."""
     inputs = {"tokens": plan.tokens(step.collection, plan.backbone(lineage))}
     spec = {"impl": plan.impl("teach"), "form": PUBLISHED, "content": content, **names(inputs)}
-    folder = f"teachers/{PUBLISHED}/{plan.dataset_name(step.collection)}.train"
+    folder = f"teachers/{PUBLISHED}/{plan.dataset_name(step.collection)}.{step.train_split}"
     return plan.make("teach", folder, spec, inputs, step.teacher_scores)
 
 
