@@ -31,6 +31,7 @@ include: "workflow/rules/indexed.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/latency.smk"
 include: "workflow/rules/tables.smk"
+include: "workflow/rules/growing.smk"
 include: "workflow/rules/audit.smk"
 
 

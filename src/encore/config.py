@@ -330,6 +330,22 @@ class Latency(Strict):
     warm_up: Positive = Field(100, description="answers before the first that is timed")
 
 
+class Growing(Strict):
+    """Retrieval from a growing collection (TCT-ColBERT, figure 2): a small one full of good distractors, then more."""
+
+    systems: dict[str, str] = Field(min_length=1, description="lineages by the label that they are drawn with")
+    dataset: str = "msmarco-passage"
+    split: str = "test"
+    queries: Positive | None = Field(None, description="size of the sample of queries; all of the split without")
+    sample: int = Field(0, ge=0, description="which sample of that size")
+    depth: Positive = Field(1000, description="ranks of BM25 that the collection starts from, beside what is relevant")
+    sizes: list[Positive | Annotated[float, Field(gt=0, lt=1)]] = Field(
+        [1_000_000, 2_000_000, 4_000_000],
+        description="passages, or shares of all of them below 1; the start and all are drawn anyway",
+    )
+    order: int = Field(0, ge=0, description="which random order passages are added in")
+
+
 class Execution(Strict):
     """How a run is carried out; never part of a name or a digest."""
 
@@ -352,6 +368,7 @@ class RunConfig(Strict):
     datasets: dict[str, dict[str, Any]] = Field({}, description="datasets of your own, as in datasets.yaml")
     lineages: list[str] = Field([], description="models to train and evaluate beside those of the tables")
     latency: Latency = Latency()
+    growing: Growing | None = Field(None, description="the figure of retrieval from a growing collection")
     numerics: Numerics = Numerics()
     execution: Execution = Execution()
 

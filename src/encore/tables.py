@@ -12,6 +12,7 @@ from encore import lineage as naming
 from encore.catalogue import explained, nearest
 from encore.config import Column, PretrainStep, Row, Table
 from encore.errors import EncoreError
+from encore.growth import GROWING, growing_plan
 from encore.lineage import Lineage
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
@@ -88,7 +89,9 @@ def declared(plan: Plan) -> dict[str, dict[str, Any]]:
     """The slices of all that the configuration declares, by name."""
     tables = {name: table_plan(plan, name) for name in plan.config.tables}
     curves = curves_plan(plan)
-    return tables | ({CURVES: curves} if curves["rows"] else {})
+    growing = growing_plan(plan)
+    figures = {each["name"]: each for each in (curves, growing) if each["rows"]}
+    return tables | figures
 
 
 def plan_file(name: str) -> Path:
@@ -126,8 +129,8 @@ def _pretrained(plan: Plan, lineage: Lineage) -> Iterator[Lineage]:
 
 
 def _table(plan: Plan, name: str) -> Table:
-    if name == CURVES:
-        raise EncoreError(f"tables.{name}: the figure of the pre-training steps has that name; rename the table")
+    if name in (CURVES, GROWING):
+        raise EncoreError(f"tables.{name}: a figure that is no table's has that name; rename the table")
     if name not in plan.catalogue.tables:
         raise EncoreError(f"tables.{name}: no such table in config/papers{nearest(name, plan.catalogue.tables)}")
     return plan.catalogue.tables[name]

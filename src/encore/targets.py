@@ -8,6 +8,7 @@ from encore.catalogue import nearest
 from encore.collections.fields import draw_of
 from encore.config import FinetuneStep
 from encore.errors import EncoreError
+from encore.growth import GROWING, growing_plan
 from encore.lineage import split_index
 from encore.plan import Plan
 from encore.tables import CURVES, curves_plan, table_plan, table_scores
@@ -23,6 +24,7 @@ def everything_declared(plan: Plan) -> list[str]:
     tables = [f"results/tables/{name}.csv" for name in plan.config.tables]
     figures = [f"results/figures/{name}.png" for name in plan.config.tables if has_figure(table_plan(plan, name))]
     figures += [f"results/figures/{CURVES}.png"] if curves_plan(plan)["rows"] else []
+    figures += [f"results/figures/{GROWING}.png"] if growing_plan(plan)["rows"] else []
     return tables + figures + [artifact for name in plan.config.lineages for artifact in lineage_targets(plan, name)]
 
 
@@ -98,6 +100,10 @@ def _check_product(plan: Plan, target: str, kind: str) -> None:
         if not curves_plan(plan)["rows"]:
             raise EncoreError(f"target {target!r}: the tables of this run have no pre-training step to draw")
         return
+    if (kind, stem) == ("figures", GROWING):
+        if not growing_plan(plan)["rows"]:
+            raise EncoreError(f"target {target!r}: this run has no `growing:` to draw; add it to its configuration")
+        return
     if stem not in plan.catalogue.tables:
         raise EncoreError(f"target {target!r}: there is no table {stem!r}{nearest(stem, plan.catalogue.tables)}")
     if stem not in plan.config.tables:
@@ -114,4 +120,5 @@ def _check_artifact(plan: Plan, path: PurePosixPath) -> None:
         lineage_targets(plan, name)
     for name in plan.config.tables:
         table_scores(plan, name)
+    growing_plan(plan)
     plan.find(str(path.parent))

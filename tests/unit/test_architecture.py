@@ -22,7 +22,7 @@ LAYERS = [
     {"retrieval", "teaching", "expanding"},
     {"evaluation", "latency"},
     {"reporting"},
-    {"resolution", "planning", "plan", "tables", "targets", "budget", "ledger", "provenance.audit"},
+    {"resolution", "planning", "plan", "growth", "tables", "targets", "budget", "ledger", "provenance.audit"},
     {"project", "tuning"},
     {"cli"},
 ]

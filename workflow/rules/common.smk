@@ -2,6 +2,7 @@
 
 from encore import ledger
 from encore.errors import EncoreError
+from encore.growth import GROWING, growing_artifacts, growing_plan
 from encore.project import CATALOGUE, load_plan
 from encore.storage import canonical
 from encore.tables import CURVES, curves_models, curves_plan, table_latencies, table_plan, table_scores, write_plans
@@ -55,8 +56,10 @@ wildcard_constraints:
     topics=NAME,
     evaluation=NAME,
     measured=NAME,
-    table=rf"(?!{CURVES}\.)[a-z0-9_/-]+",
+    table=rf"(?!(?:{CURVES}|{GROWING})\.)[a-z0-9_/-]+",
     curves=CURVES,
+    growing=GROWING,
+    subset=NAME,
 
 
 def spec_of(folder):
@@ -116,6 +119,16 @@ def table_spec(wildcards):
 def models_of_curves(wildcards):
     """The manifests of all models whose losses on held-out texts are drawn."""
     return [artifact.manifest for artifact in curves_models(PLAN)]
+
+
+def scores_of_growing(wildcards):
+    """The manifests of all scores that the figure of the growing collection shows, and of their runs."""
+    return [artifact.manifest for artifact in growing_artifacts(PLAN)]
+
+
+def growing_spec(wildcards):
+    """The slice of the plan of the growing collection; like a table's, it also lies in results/plan."""
+    return canonical(growing_plan(PLAN))
 
 
 def curves_spec(wildcards):

@@ -42,6 +42,7 @@ rule search:
         collection=made_from("results/runs/{model}/{topics}", "collection"),
         shards=shards_of("results/runs/{model}/{topics}"),
         vectors=ancient(shards_of("results/runs/{model}/{topics}", "index")),
+        subset=made_from("results/runs/{model}/{topics}", "subset"),
     output:
         run="results/runs/{model}/{topics}/run.trec.gz",
         manifest="results/runs/{model}/{topics}/manifest.json",
@@ -64,6 +65,7 @@ rule search:
         " --tokens {input.tokens:q}"
         " --collection {input.collection:q}"
         " --indexes {input.shards:q}"
+        " --subset {input.subset:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 

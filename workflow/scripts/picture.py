@@ -6,6 +6,7 @@ from html import escape
 from pathlib import Path
 
 from encore import cli_support
+from encore.growth import growing_artifacts
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
 from encore.project import DEFAULT_RUN, load_plan
@@ -31,6 +32,8 @@ RULES: dict[str, tuple[float, float, str, str]] = {
     "search_index": (7, 1, "search", "and recall"),
     "evaluate": (8, 1, "result", "scores"),
     "measure_latency": (8, 1, "result", "ms a query"),
+    "grow": (6, 2, "text", "nested corpora"),
+    "growing": (9, 2, "result", "corpus size"),
     "table": (9, 0, "result", "4 formats"),
     "figure": (9, 1, "result", "forest plot"),
     "curves": (5, 1, "result", "held-out loss"),
@@ -70,11 +73,14 @@ def stages(plan: Plan) -> tuple[Counter[str], set[tuple[str, str]]]:
     """
     tables = plan.config.tables
     behind_all = [each for name in tables for each in (*table_scores(plan, name), *table_latencies(plan, name))]
+    behind_all += growing_artifacts(plan)
     made = {each.folder: each for scores in behind_all for each in scores.ancestors()}
     figures = sum(has_figure(table_plan(plan, name)) for name in tables)
     jobs = Counter(map(_rule, made.values())) + Counter(table=len(tables), figure=figures, curves=1)
+    jobs += Counter(growing=1 if plan.config.growing else 0)
     arrows = {("evaluate", "table"), ("evaluate", "figure"), ("pretrain", "curves")}
     arrows |= {("measure_latency", "table")} if jobs["measure_latency"] else set()
+    arrows |= {("evaluate", "growing")} if plan.config.growing else set()
     for artifact in made.values():
         inputs = list(artifact.inputs.values())
         behind = {each.folder for parent in inputs for each in list(parent.ancestors())[:-1]}

@@ -15,14 +15,16 @@ def main() -> None:
     parser.add_argument("--tokens", required=True, type=artifact, help="token store of the collection")
     parser.add_argument("--collection", required=True, type=artifact)
     parser.add_argument("--indexes", required=True, type=artifact, nargs="+", help="its shards, in any order")
+    parser.add_argument("--subset", type=artifact, nargs="?", help="a growing collection, of which `size` is searched")
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
 
-    inputs = [args.model, args.tokens, args.collection, *args.indexes]
+    places = [args.model, args.tokens, args.collection]
+    inputs = [*places, *args.indexes, *([args.subset] if args.subset else [])]
     with record(args.output, stage="search", spec=args.spec, inputs=inputs) as facts:
         from encore.retrieval.dense import answer
 
-        facts["results"] = answer(args.spec, args.model, args.tokens, args.collection, args.indexes, args.output)
+        facts["results"] = answer(args.spec, *places, args.indexes, args.output, args.subset)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from encore.errors import EncoreError
+from encore.growth import GROWING
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
 from encore.provenance import manifest
@@ -49,7 +50,9 @@ def audit(plan: Plan) -> Report:
     behind = _cells(plan, slices)
     made = [name for name in slices if any(_files(_product(kind, name)) for kind in KINDS)]
     report.notes += [
-        f"{'figure' if name == CURVES else 'table'} {name} is not made yet" for name in slices if name not in made
+        f"{'figure' if name in (CURVES, GROWING) else 'table'} {name} is not made yet"
+        for name in slices
+        if name not in made
     ]
     wanted = {folder for folder, cells in behind.items() if any(cell.split(":")[0] in made for cell in cells)}
     for folder, artifact in plan.made.items():

@@ -13,11 +13,13 @@ from typing import Any
 
 import faiss
 import numpy as np
+from numpy.typing import NDArray
 
 from encore.collections.common import Collection, topics
 from encore.errors import EncoreError
 from encore.modeling import vectors
 from encore.modeling.encoder import Encoder
+from encore.retrieval import growing
 from encore.runs import Ranking, Run, describe, write_run
 from encore.tokens import TokenStore
 from encore.training import machine
@@ -29,7 +31,13 @@ MEND = "encode the collection again with this model"
 
 
 def answer(
-    spec: dict[str, Any], model: Path, tokens: Path, collection: Path, indexes: Sequence[Path], output: Path
+    spec: dict[str, Any],
+    model: Path,
+    tokens: Path,
+    collection: Path,
+    indexes: Sequence[Path],
+    output: Path,
+    subset: Path | None = None,
 ) -> dict[str, Any]:
     """Answer the queries of a split with a model, write ``run.trec.gz``, and return its counts.
 
@@ -37,17 +45,21 @@ def answer(
         spec: ``split``, ``queries`` and ``sample`` of it, ``depth``, ``query_length`` in tokens, ``numerics``, and
             ``system``, the name of the run.
         indexes: the folders of all shards of the collection.
+        subset: a growing collection, of which only the passages at ``spec["size"]`` are searched.
     """
     store, split, depth = TokenStore.open(tokens), spec["split"], spec["depth"]
     encoder = opened(spec, model, store)
     shards = open_shards(indexes, store.passages.names, encoder.dimension)
+    if subset is not None:
+        shards = restricted(shards, growing.members(subset, spec["size"]))
     names, queries = embedded(spec, encoder, store, collection)
+    passages = sum(len(shard) for shard in shards)
     run = search(shards, names, queries, depth)
     method = {"name": "exact search", "method": "dense", "similarity": encoder.shape.similarity, "depth": depth}
     header = describe(spec["system"], collection=collection.name, split=split, retrieval=[method])
     write_run(output / "run.trec.gz", run, header)
-    print(f"{len(names)} queries answered from {len(store.passages)} passages", flush=True)
-    return {"queries": len(names), "passages": len(store.passages)}
+    print(f"{len(names)} queries answered from {passages} passages", flush=True)
+    return {"queries": len(names), "passages": passages}
 
 
 def opened(spec: dict[str, Any], model: Path, store: TokenStore) -> Encoder:
@@ -70,10 +82,32 @@ def embedded(
 
 @dataclass(frozen=True)
 class Shard:
-    """A part of a collection: its vectors, and the document of each."""
+    """A part of a collection: its vectors, and the document of each; ``kept`` are those that are searched, or all."""
 
     index: faiss.Index
     documents: list[str]
+    kept: NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        """How many of its vectors are searched."""
+        return len(self.documents) if self.kept is None else int(self.kept.sum())
+
+    def search(self, batch: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
+        """Scores and rows of the best, at most ``wanted`` and as many as there are, best first."""
+        count = min(wanted, len(self))
+        how: dict[str, Any] = {}
+        if self.kept is not None:
+            selector: Any = faiss.IDSelectorBitmap
+            parameters: Any = faiss.SearchParameters
+            how["params"] = parameters(sel=selector(np.packbits(self.kept, bitorder="little")))
+        found: tuple[np.ndarray, np.ndarray] = self.index.search(batch, count, **how)
+        return found
+
+
+def restricted(shards: Sequence[Shard], members: set[str]) -> list[Shard]:
+    """The same shards, of which only these documents are searched."""
+    kept = [np.array([document in members for document in shard.documents], dtype=bool) for shard in shards]
+    return [Shard(shard.index, shard.documents, mask) for shard, mask in zip(shards, kept, strict=True)]
 
 
 def open_shard(folder: Path) -> Shard:
@@ -171,7 +205,7 @@ def _hits(shards: Sequence[Shard], batch: np.ndarray, wanted: int) -> Iterator[t
     """Each shard's best scores and their global rows, best first."""
     first = 0
     for shard in shards:
-        if shard.documents:
-            scores, rows = shard.index.search(batch, min(wanted, len(shard.documents)))
+        if len(shard):
+            scores, rows = shard.search(batch, wanted)
             yield scores, rows + first
         first += len(shard.documents)

@@ -1,0 +1,22 @@
+"""Order a collection as it grows: what is relevant and what BM25 ranks high first, the rest at random."""
+
+import argparse
+
+from encore.cli_support import artifact, json_object, run
+from encore.provenance.manifest import record
+from encore.retrieval.growing import grow
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spec", required=True, type=json_object, help="split, queries, sample, depth and order")
+    parser.add_argument("--run", required=True, type=artifact, help="folder of BM25's run over the queries")
+    parser.add_argument("--collection", required=True, type=artifact)
+    parser.add_argument("--output", required=True, type=artifact)
+    args = parser.parse_args()
+    with record(args.output, stage="grow", spec=args.spec, inputs=[args.run, args.collection]) as facts:
+        facts["results"] = grow(args.spec, args.run, args.collection, args.output)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,17 @@
+"""Draw how a model's retrieval falls as the collection grows, as PNG and SVG, with the data beside as CSV."""
+
+from encore.cli_support import run
+from encore.reporting import growth, products
+
+
+def main() -> None:
+    args = products.command_line(__doc__)
+    with products.recorded(
+        args.plan, args.spec, args.output, growth.Growth, stage="growing", endings=["png", "svg", "csv"]
+    ) as drawn:
+        growth.draw(args.output, drawn)
+    print(f"figure {drawn.name}: {args.output / drawn.name}.png")
+
+
+if __name__ == "__main__":
+    run(main)
