@@ -85,6 +85,7 @@ def stages(plan: Plan) -> tuple[Counter[str], set[tuple[str, str]]]:
         inputs = list(artifact.inputs.values())
         behind = {each.folder for parent in inputs for each in list(parent.ancestors())[:-1]}
         arrows |= {(_rule(parent), _rule(artifact)) for parent in inputs if parent.folder not in behind}
+    arrows = {(source, target) for source, target in arrows if source != target}  # a fusion's measurement reads others
     return jobs, arrows
 
 
