@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from encore.collections.reqa.fields import ReqaFields
 from encore.collections.reqa.parts import parts
 from encore.collections.reqa.tuples import Passage, Question, answering
 from encore.errors import EncoreError
+from encore.provenance import manifest
 from encore.storage import sha256
 from encore.tokens import TokenStore, write_store
 
@@ -322,3 +324,18 @@ def test_distractors_come_from_the_other_group(tmp_path: Path) -> None:
     added = {row["_id"] for row in found.corpus() if row["_id"].startswith("other.")}
     assert added == {"other.music.play:0#0", "other.music.play:0#1"}
     assert not any(document in added for split in found.splits() for grades in found.qrels(split).values() for document in grades)  # fmt: skip  # noqa: E501
+
+
+def test_bm25_indexes_the_sentence_and_the_passage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program of the workflow hands Lucene both texts of the pair, so that the sentence's words count twice."""
+    given: dict[str, str] = {}
+    monkeypatch.setattr("encore.retrieval.lucene.build_index", lambda texts, *_: given.update(texts) or len(given))
+    with manifest.record(tmp_path / "c", stage="collection.pydocs-reqa", spec={}, inputs=[]):
+        squad_like(tmp_path / "c")
+    spec = ["--spec", '{"collection": "c"}', "--collection", str(tmp_path / "c"), "--output", str(tmp_path / "index")]
+    monkeypatch.setattr("sys.argv", ["lucene_index.py", *spec])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(Path(__file__).parents[2] / "workflow/scripts/lucene_index.py"), run_name="__main__")
+    assert not ended.value.code
+    assert len(given) == 120
+    assert given["c7#1"] == "It has 7 gates. Towns Town 7 is old. It has 7 gates. Its river is slow."
