@@ -44,11 +44,9 @@ def show_path(arguments: argparse.Namespace) -> int:
         print("\n".join(dict.fromkeys(lineage_targets(plan, arguments.lineage))))
         return 0
     lineage = plan.lineage(split_index(arguments.lineage)[0])
-    for seed in plan.config.seeds:
-        print(plan.model(lineage, seed).manifest)
-    searched = lineage.steps and plan.scorer(lineage) == "vector"
-    for target in lineage_targets(plan, arguments.lineage) if searched else []:
-        print(target)
+    found = [plan.model(lineage, seed).manifest for seed in plan.config.seeds]
+    found += lineage_targets(plan, arguments.lineage) if lineage.steps else []
+    print("\n".join(dict.fromkeys(found)))
     return 0
 
 

@@ -212,6 +212,20 @@ class FinetuneStep(Step):
             raise ValueError("published scores are of triples, not of batches; let `loss` be kl-pairwise or margin-mse")
         if self.pool and self.taught and self.loss != "kl-in-batch":
             raise ValueError(f"loss {self.loss} looks at no passages of other queries; leave `pool` out")
+        if self.teacher_temperature != 1 and not self.taught:
+            raise ValueError(f"loss {self.loss} has no teacher to divide by; leave `teacher_temperature` out")
+        if len(set(self.teachers)) < len(self.teachers):
+            raise ValueError("a teacher stands twice in `teachers`, whose scores are averaged; name each once")
+        return self
+
+    @model_validator(mode="after")
+    def _give_a_cross_encoder_passages_to_choose_from(self) -> "FinetuneStep":
+        if self.scorer != "cross-encoder":
+            return self
+        if self.negatives == "none":
+            raise ValueError("a cross-encoder reads its own negatives only; let `negatives` be another than none")
+        if self.pool:
+            raise ValueError("a cross-encoder reads no passages of other queries; leave `pool` out")
         return self
 
     @model_validator(mode="after")

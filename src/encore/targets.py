@@ -46,8 +46,9 @@ def summary(plan: Plan) -> str:
 def lineage_targets(plan: Plan, name: str) -> list[str]:
     """The scores of a lineage or system on every dataset, for every seed; a lineage's models if they score pairs."""
     if name not in plan.catalogue.systems:
-        lineage = plan.lineage(split_index(name)[0])
-        if plan.scorer(lineage) != "vector":
+        own, index = split_index(name)
+        lineage = plan.lineage(own)
+        if plan.scorer(lineage) != "vector" and index is None:
             return [plan.model(lineage, seed).manifest for seed in plan.config.seeds]
     datasets = dict.fromkeys(plan.dataset_name(name) for name in [*plan.config.scale.datasets, *plan.config.datasets])
     found = []
