@@ -6,7 +6,7 @@ everything upstream of it. What the names mean is in ``resolution.py``, how each
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import product
 
@@ -23,6 +23,8 @@ _FOLDER = re.compile(r"(?P<system>[a-z0-9_.=~+-]+?)(?:-s(?P<seed>\d+))?-[0-9a-f]
 
 class Plan(Runs):
     """What one run configuration makes of the catalogue."""
+
+    asked: Sequence[str] = ()  # folders that a person asked for: what they are made from may be known by nothing else
 
     def scores(self, system: str, seed: int | None, dataset: str, split: str) -> Artifact:
         """The measures of a system's run, for every split that shares the run's queries.
@@ -73,6 +75,8 @@ class Plan(Runs):
         if folder not in self.made:
             self._explore(folder)
         if folder not in self.made:
+            self._explore_asked()
+        if folder not in self.made:
             self._explore_systems()
         if folder not in self.made:
             raise EncoreError(f"{folder} is nothing that this configuration makes{nearest(folder, self.made)}")
@@ -101,6 +105,12 @@ class Plan(Runs):
                 if fields.measures and self.tested_fairly(system, dataset, split):
                     self.scores(system, seed, dataset, split)
                     self.latency(system, seed, dataset, fields.topics or split)
+
+    def _explore_asked(self) -> None:
+        """Make the plan of what people asked for: no name of BM25's run over fifty queries says which step takes it."""
+        for folder in self.asked:
+            with suppress(EncoreError):  # asked for under another configuration
+                self._explore(folder)
 
     def _explore_systems(self) -> None:
         """Make the plan of every system: runs that choose a fusion's weight, say, are made on the way to one alone."""

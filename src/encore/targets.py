@@ -1,6 +1,7 @@
 """What a user may ask Snakemake for: the targets that a configuration declares, and a word about any other."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -11,8 +12,10 @@ from encore.errors import EncoreError
 from encore.growth import GROWING, growing_plan
 from encore.lineage import split_index
 from encore.plan import Plan
+from encore.storage import write_text
 from encore.tables import CURVES, curves_plan, table_plan, table_scores
 
+ASKED = Path("results/plan/asked.txt")
 FORMATS = {
     "tables": (".csv", ".md", ".tex", ".html", ".manifest.json"),
     "figures": (".png", ".svg", ".csv", ".manifest.json"),
@@ -73,6 +76,20 @@ def _is_its_own(plan: Plan, name: str, dataset: str, split: str) -> bool:
         draw_of(step.train_split) for step in steps if isinstance(step, FinetuneStep) and step.collection == dataset
     }
     return draws == {draw_of(split)}
+
+
+def remember(targets: Iterable[str]) -> None:
+    """Note artifacts that a person asks for by name: a cluster's job knows its own target, not what it is made for."""
+    paths = [PurePosixPath(os.path.relpath(target)) for target in targets]
+    known = recall()
+    folders = [str(path.parent) for path in paths if len(path.parts) > 3 and path.parts[1] not in FORMATS]
+    if new := [folder for folder in dict.fromkeys(folders) if folder not in known]:
+        write_text(ASKED, "".join(f"{folder}\n" for folder in [*known, *new]))
+
+
+def recall() -> list[str]:
+    """The folders of all artifacts that were asked for by name."""
+    return ASKED.read_text().splitlines() if ASKED.is_file() else []
 
 
 def check_target(plan: Plan, target: str, rules: set[str]) -> None:

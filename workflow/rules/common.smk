@@ -6,7 +6,7 @@ from encore.growth import GROWING, growing_artifacts, growing_plan
 from encore.project import CATALOGUE, load_plan
 from encore.storage import canonical
 from encore.tables import CURVES, curves_models, curves_plan, table_latencies, table_plan, table_scores, write_plans
-from encore.targets import everything_declared
+from encore.targets import everything_declared, recall
 
 
 def refuse(error):
@@ -21,6 +21,7 @@ if workflow.is_main_process and (len(workflow.configfiles) > 1 or workflow.confi
 RUN_FILE = Path(workflow.configfiles[-1])
 try:
     PLAN = load_plan(RUN_FILE, config)
+    PLAN.asked = recall()
     TARGETS = everything_declared(PLAN)
     if workflow.is_main_process:
         ledger.check(PLAN.catalogue, CATALOGUE)

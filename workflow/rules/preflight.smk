@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 
-from encore.targets import check_target, summary
+from encore.targets import check_target, remember, summary
 
 
 def targets_asked_for():
@@ -19,10 +19,11 @@ def targets_asked_for():
 def refuse_unknown_targets():
     """Say in one line what is wrong with a target, before Snakemake looks for a rule that makes it."""
     rules = {rule.name for rule in workflow.rules if not rule.has_wildcards()}
+    targets = [target for target in targets_asked_for() if target not in rules]
     try:
-        for target in targets_asked_for():
-            if target not in rules:
-                check_target(PLAN, target, rules)
+        for target in targets:
+            check_target(PLAN, target, rules)
+        remember(targets)
     except EncoreError as error:
         refuse(error)
 

@@ -1,0 +1,57 @@
+"""A cluster's job knows the name of its own target: what the person asked for says how that is made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from encore import project
+from encore.errors import EncoreError
+from encore.plan import Plan
+from encore.targets import lineage_targets, recall, remember
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+@pytest.mark.parametrize("lineage", ["bert-base+costa-low-500", "bert-base+marco-bm25~queries=50"])
+def test_a_job_finds_all_that_an_undeclared_lineage_is_made_from(lineage: str) -> None:
+    person = project.load_plan()
+    asked = [target.rsplit("/", 1)[0] for target in lineage_targets(person, lineage)]
+    wanted = {artifact.folder: artifact for folder in asked for artifact in person.find(folder).ancestors()}
+    job = Plan(person.config, person.catalogue, project.impl)
+    missing = [folder for folder in wanted if not _finds(job, folder)]
+    assert [folder for folder in missing if folder.startswith("results/negatives/bm25-")]
+    for folder, artifact in wanted.items():
+        job = Plan(person.config, person.catalogue, project.impl)
+        job.asked = asked
+        assert job.find(folder).spec == artifact.spec
+
+
+def test_what_another_configuration_was_asked_for_does_no_harm() -> None:
+    plan = project.load_plan()
+    plan.asked = ["results/models/tiny+marco-bm25-s0-00000000", "results/scores/no+lineage-s0-00000000/x-00000000"]
+    with pytest.raises(EncoreError, match="is nothing that this configuration makes"):
+        plan.find("results/negatives/bm25-812f4a43/pydocs.train.50-00000000")
+
+
+def test_targets_are_remembered_once_and_tables_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert recall() == []
+    first, second = "results/models/a-s0-12345678", "results/scores/a-s0-12345678/b.test-12345678"
+    remember([f"{first}/manifest.json", "results/tables/table1.csv", "results/figures/papers/one.png"])
+    remember([f"./{second}/scores.parquet", str(tmp_path / first / "manifest.json")])
+    assert recall() == [first, second]
+
+
+def _finds(plan: Plan, folder: str) -> bool:
+    try:
+        plan.find(folder)
+    except EncoreError:
+        return False
+    return True
