@@ -7,7 +7,7 @@ everything upstream of it. What the names mean is in ``resolution.py``, how each
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import product
 
 from encore.catalogue import nearest
@@ -103,8 +103,13 @@ class Plan(Runs):
         for dataset in {*self.config.scale.datasets.values(), *self.config.datasets}:
             for split, fields in self._datasets[dataset].splits.items():
                 if fields.measures and self.tested_fairly(system, dataset, split):
-                    self.scores(system, seed, dataset, split)
-                    self.latency(system, seed, dataset, fields.topics or split)
+                    with self._what_can_be_had(system):
+                        self.scores(system, seed, dataset, split)
+                        self.latency(system, seed, dataset, fields.topics or split)
+
+    def _what_can_be_had(self, system: str) -> AbstractContextManager[None]:
+        """A fusion, say, cannot choose its weight on every dataset; where it cannot, nothing is planned."""
+        return suppress(EncoreError) if system in self.catalogue.systems else nullcontext()
 
     def _explore_asked(self) -> None:
         """Make the plan of what people asked for: no name of BM25's run over fifty queries says which step takes it."""

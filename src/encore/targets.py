@@ -68,9 +68,9 @@ def lineage_targets(plan: Plan, name: str) -> list[str]:
 
 
 def _is_its_own(plan: Plan, name: str, dataset: str, split: str) -> bool:
-    """Whether a lineage is asked a split unbidden: one of a draw only after training on that draw."""
-    if draw_of(split) is None:
-        return True
+    """Whether a lineage is asked a split unbidden: one of a draw only after training on that draw; no system is."""
+    if draw_of(split) is None or name in plan.catalogue.systems:
+        return draw_of(split) is None
     steps = [plan.step(step) for step in plan.lineage(split_index(name)[0]).steps]
     draws = {
         draw_of(step.train_split) for step in steps if isinstance(step, FinetuneStep) and step.collection == dataset

@@ -55,3 +55,15 @@ def _finds(plan: Plan, folder: str) -> bool:
     except EncoreError:
         return False
     return True
+
+
+def test_every_system_can_be_asked_for_by_name_and_found_by_its_folder() -> None:
+    """Though no fusion can choose its weight on collections of questions, which know no RR@10."""
+    person = project.load_plan()
+    for name in person.catalogue.systems:
+        targets = lineage_targets(person, name)
+        assert targets, name
+        for folder in (target.rsplit("/", 1)[0] for target in targets):
+            assert folder.startswith(f"results/scores/{name}-")
+            job = Plan(person.config, person.catalogue, project.impl)
+            assert job.find(folder).spec == person.find(folder).spec
