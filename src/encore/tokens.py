@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -194,26 +194,28 @@ def _sentences(collection: Collection) -> Iterator[str]:
 
 def _write_structure(folder: Path, collection: Collection) -> dict[str, int]:
     """Write which sentences, sections and links belong together."""
-    sections, firsts, numbers, linking = [0], [0], {}, []
+    sections, firsts, numbers = array("q", [0]), array("q", [0]), dict[str, int]()
     for article in articles(collection):
         numbers[article["_id"]] = len(firsts) - 1
-        sections += [len(section["sentences"]) for section in article["sections"]]
+        sections.extend(len(section["sentences"]) for section in article["sections"])
         firsts.append(len(sections) - 1)
-        linking += [(article["_id"], link) for link in article.get("links", [])]
-    found = [_link(source, link, numbers, firsts) for source, link in linking]
-    write_array(folder / "sections.npy", np.array(sections, dtype=np.int64).cumsum())
-    write_array(folder / "articles.npy", np.array(firsts, dtype=np.int64))
-    write_array(folder / "links.npy", np.array(found, dtype=np.int64).reshape(-1, 2))
-    return {"sections": len(sections) - 1, "articles": len(numbers), "links": len(found)}
+    links = array("q")
+    for article in collection.articles():  # again: a link may lead to an article that comes later
+        for link in article.get("links", []):
+            links.extend(_link(article["_id"], link, numbers, firsts))
+    write_array(folder / "sections.npy", np.array(sections).cumsum())
+    write_array(folder / "articles.npy", np.array(firsts))
+    write_array(folder / "links.npy", np.array(links).reshape(-1, 2))
+    return {"sections": len(sections) - 1, "articles": len(numbers), "links": len(links) // 2}
 
 
-def _link(source: str, link: Row, numbers: dict[str, int], firsts: list[int]) -> tuple[int, int]:
+def _link(source: str, link: Row, numbers: dict[str, int], firsts: Sequence[int]) -> tuple[int, int]:
     """A link as a pair of section numbers."""
     linking = _section(source, link["section"], numbers, firsts)
     return linking, _section(link["to"], link.get("anchor", 0), numbers, firsts)
 
 
-def _section(article: str, section: int, numbers: dict[str, int], firsts: list[int]) -> int:
+def _section(article: str, section: int, numbers: dict[str, int], firsts: Sequence[int]) -> int:
     number = numbers.get(article, -1)
     if number < 0 or not 0 <= section < firsts[number + 1] - firsts[number]:
         raise EncoreError(

@@ -4,6 +4,7 @@ import gzip
 import json
 import subprocess
 import sys
+import tracemalloc
 
 import pytest
 
@@ -106,6 +107,59 @@ def test_bad_judgments_are_refused(tmp_path, judgments, said):
 def test_links_must_point_to_sections(tmp_path):
     lost = [{**ARTICLES[0], "links": [{"section": 0, "to": "m", "anchor": 2, "origin": "see-also"}]}]
     assert "section that does not exist" in refusal(tmp_path, CORPUS, QUERIES, QRELS, lost)
+
+
+def linked(name: str, *links: tuple[int, str, int], sections: int = 2) -> dict:
+    return {
+        "_id": name,
+        "title": name,
+        "sections": [{"title": "", "sentences": ["One."]}] * sections,
+        "links": [{"section": own, "to": to, "anchor": anchor, "origin": "link"} for own, to, anchor in links],
+    }
+
+
+def test_links_may_lead_to_articles_that_come_later(tmp_path):
+    rows = [linked("a", (0, "b", 1), (1, "b", 0), (0, "a", 1)), linked("b", (1, "a", 1))]
+    counts = write_collection(tmp_path, CORPUS, QUERIES, QRELS, rows)
+    assert list(Collection(tmp_path).articles()) == rows
+    assert {name: counts[name] for name in ("articles", "sections", "links", "links_between_articles")} == {
+        "articles": 2,
+        "sections": 4,
+        "links": 4,
+        "links_between_articles": 3,
+    }
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([linked("a", (0, "b", 2)), linked("b")], "2 of 'b'"),
+        ([linked("b"), linked("a", (0, "b", 2))], "2 of 'b'"),
+        ([linked("a", (0, "b", 0)), linked("b", sections=0)], "0 of 'b'"),
+        ([linked("a", (0, "b", 1), (0, "b", 0)), linked("b", sections=1)], "1 of 'b'"),
+        ([linked("a", (0, "c", 0)), linked("b")], "0 of 'c'"),
+        ([linked("a", (0, "a", -1))], "-1 of 'a'"),
+        ([linked("a", (2, "b", 0)), linked("b")], "2 of 'a'"),
+        ([linked("a"), linked("a")], "the id 'a' occurs twice"),
+    ],
+)
+def test_wrong_articles_are_refused_and_leave_no_file(tmp_path, rows, said):
+    assert said in refusal(tmp_path, CORPUS, QUERIES, QRELS, rows)
+    assert not (tmp_path / "articles.jsonl.gz").exists()
+
+
+def test_articles_are_written_as_they_come(tmp_path):
+    """Fifty megabytes of them in less than five of memory."""
+    text = "word " * 5000
+    rows = (
+        linked(f"a{number}") | {"sections": [{"title": "", "sentences": [f"{number} {text}"]}]}
+        for number in range(2000)
+    )
+    tracemalloc.start()
+    write_collection(tmp_path, CORPUS, QUERIES, QRELS, rows)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 5_000_000
 
 
 def test_topics_are_in_file_order_and_samples_are_nested(tmp_path):

@@ -73,6 +73,18 @@ def test_nano_is_small() -> None:
     assert SHIPPED["nano"].total() + 1 <= 40
 
 
+def test_a_dump_that_is_not_there_is_planned_with_and_stops_a_run_before_its_first_job(clone: Clone) -> None:
+    run = (clone.root / "config/nano.yaml").read_text().replace("wikipedia: pydocs-stdlib, ", "")
+    (clone.root / "config/dump.yaml").write_text(run)
+    arguments = (TABLE1, "--profile", "local", "--configfile", "config/dump.yaml")
+    planned = jobs(clone.snakemake(*arguments, "-n").succeeded())
+    assert {"collection wikipedia", "tokens wikipedia", "tokenizer wordpiece-8192"} <= planned
+    refused = clone.snakemake(*arguments)
+    assert refused.code != 0
+    assert "data/wikipedia/enwiki-pages-articles-multistream.xml.bz2" in refused.output
+    assert not list((clone.root / "results").glob("collections/*"))
+
+
 def test_the_parser_sees_a_change(pristine: Clone) -> None:
     """Were wildcards or rules overlooked, no test of a plan would mean anything."""
     text = pristine.nano("-n", TABLE1).succeeded()

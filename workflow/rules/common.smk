@@ -83,10 +83,14 @@ def made_from(folder, role, file="manifest.json"):
 
 
 def source_of(folder):
-    """The folder of the user's that a collection is read from; nothing for a kind that brings its own texts."""
+    """The folder or file of the user's that a collection is read from; nothing for a kind that brings its own texts.
+
+    A dry run plans with what is not there yet; without it Snakemake stops before the first job.
+    """
 
     def path(wildcards):
-        return PLAN.find(folder.format(**wildcards)).source or []
+        source = PLAN.find(folder.format(**wildcards)).source
+        return source if source and (Path(source).exists() or not workflow.dryrun) else []
 
     return path
 

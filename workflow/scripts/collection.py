@@ -13,10 +13,12 @@ def main() -> None:
     parser.add_argument(
         "--spec", type=json_object, required=True, help="what the collection's fields resolve to, as JSON"
     )
-    parser.add_argument("--source", type=Path, nargs="?", help="kind beir: the folder that its files lie in")
+    parser.add_argument(
+        "--source", type=Path, nargs="?", help="kinds of files of one's own: the file, or the folder of the files"
+    )
     parser.add_argument("--collection", type=artifact, nargs="?", help="kinds made of another one: that one")
     parser.add_argument("--output", type=artifact, required=True)
-    parser.add_argument("--processes", type=int, default=1, help="kind pydocs: readers of source files")
+    parser.add_argument("--processes", type=int, default=1, help="kinds pydocs and wikipedia: readers of the source")
     arguments = parser.parse_args()
 
     spec = arguments.spec

@@ -11,6 +11,7 @@ from encore.collections.documents import DocumentsFields
 from encore.collections.fields import CollectionFields, Split
 from encore.collections.pydocs import PydocsFields
 from encore.collections.reqa import PydocsReqaFields
+from encore.collections.wikipedia import WikipediaFields
 from encore.errors import EncoreError
 
 __all__ = ["KINDS", "CollectionFields", "Split", "build"]
@@ -20,6 +21,7 @@ KINDS: dict[str, type[CollectionFields]] = {
     "pydocs-documents": DocumentsFields,
     "pydocs-reqa": PydocsReqaFields,
     "beir": BeirFields,
+    "wikipedia": WikipediaFields,
 }
 # How a collection that is made of another one is built: (spec, folder, the other one).
 DERIVED: dict[str, Callable[[dict[str, Any], Path, Collection], dict[str, Any]]] = {
@@ -39,8 +41,8 @@ def build(
 ) -> dict[str, Any]:
     """Write the collection that ``spec`` (what ``CollectionFields.resolve`` gave) describes; returns its counts.
 
-    ``source`` is the folder that a kind with files of its own is read from, ``base`` the collection that a kind is made
-    of which has no texts of its own.
+    ``source`` is the folder or file that a kind with files of its own is read from, ``base`` the collection that a kind
+    is made of which has no texts of its own.
 
     Raises:
         EncoreError: the kind is unknown, or its source is missing, damaged or not what ``spec`` was made from.
@@ -55,4 +57,10 @@ def build(
         raise EncoreError(f"a collection of kind {kind} needs --collection, the one that it is made of")
     if kind == "beir":
         raise EncoreError("a collection of kind beir needs --source, the folder that holds its files")
+    if kind == "wikipedia" and source is not None:
+        from encore.collections.wikipedia.build import build as build_wikipedia  # its parser is not for planning
+
+        return build_wikipedia(spec, folder, source, processes)
+    if kind == "wikipedia":
+        raise EncoreError("a collection of kind wikipedia needs --source, the dump's file")
     raise EncoreError(f"unknown kind of collection {kind!r}; choose one of {', '.join(KINDS)}")

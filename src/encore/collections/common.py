@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from encore.collections.articles import write_articles
 from encore.collections.fields import draw_of, role_of
 from encore.collections.form import Form
 from encore.errors import EncoreError
@@ -172,7 +173,7 @@ def write_collection(
         asked[split] = judged.keys()
     _refuse_shared(asked)
     counts |= write_answers(folder, answers, known)
-    counts |= _write_articles(folder / "articles.jsonl.gz", articles) | dict(statistics or {})
+    counts |= write_articles(folder / "articles.jsonl.gz", articles) | dict(statistics or {})
     write_json(folder / "statistics.json", counts)
     return counts
 
@@ -266,28 +267,3 @@ def _write_qrels(path: Path, judged: dict[str, dict[str, int]]) -> None:
         file.write(QRELS_HEADER + "\n")
         for query, grades in judged.items():
             file.writelines(f"{query}\t{document}\t{grade}\n" for document, grade in grades.items())
-
-
-def _write_articles(path: Path, articles: Iterable[Row]) -> dict[str, int]:
-    """Write the articles after checking that links point to sections; no file when there are none."""
-    rows = list(articles)
-    path.unlink(missing_ok=True)
-    if not rows:
-        return {}
-    sections = {row["_id"]: len(row["sections"]) for row in rows}
-    if len(sections) != len(rows):
-        raise EncoreError("articles: an id occurs twice; give each article one row")
-    for row in rows:
-        for link in row["links"]:
-            if not (0 <= link["section"] < sections[row["_id"]] and 0 <= link["anchor"] < sections.get(link["to"], 0)):
-                raise EncoreError(
-                    f"article {row['_id']!r} has a link to a section that does not exist: {link}; remove it"
-                )
-    write_jsonl(path, rows)
-    return {
-        "articles": len(rows),
-        "sections": sum(sections.values()),
-        "sentences": sum(len(section["sentences"]) for row in rows for section in row["sections"]),
-        "links": sum(len(row["links"]) for row in rows),
-        "links_between_articles": sum(link["to"] != row["_id"] for row in rows for link in row["links"]),
-    }

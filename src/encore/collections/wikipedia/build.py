@@ -1,0 +1,121 @@
+"""The whole way from a dump to a collection in the common form."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from encore.collections.common import Row, write_collection
+from encore.collections.wikipedia import dump, multistream
+from encore.collections.wikipedia.fields import refuse_other
+from encore.collections.wikipedia.links import Links, Titles
+from encore.collections.wikipedia.pages import Extracted, extract, unpacked
+from encore.collections.wikipedia.parallel import in_order
+
+_TOLD = 100_000  # pages between two lines that say how far it is
+
+
+def build(spec: dict[str, Any], folder: Path, source: Path, processes: int = 1) -> dict[str, Any]:
+    """Write the collection that ``spec``, a resolved ``WikipediaFields``, describes; returns its counts.
+
+    The dump is read once. What its pages say waits in a temporary file until all titles are known.
+
+    Raises:
+        EncoreError: another dump or parser than planned, a damaged dump (with its line or block), or no article in it.
+    """
+    refuse_other(spec, source)
+    folder.mkdir(parents=True, exist_ok=True)
+    titles, counts = Titles(), Counter[str]()
+    with tempfile.TemporaryFile(dir=folder) as file:
+        spool = Spool(file)
+        for extracted in read(source, processes):
+            titles.add(extracted)
+            counts.update(extracted.counts)
+            spool.add(extracted.rows)
+        print(f"{len(titles.ids)} articles among {len(titles.titles)} titles", flush=True)
+        links = Links(titles)
+        statistics = {
+            "pages": {**links.pages, **{name: counts[name] for name in ("other_namespaces", "other_models")}},
+            "redirects_lost": links.lost,
+            "links_removed": links.removed,  # filled while the articles are written
+            "paragraphs_with_markup": counts["paragraphs_with_markup"],
+        }
+        return write_collection(
+            folder,
+            passages((row for _, row in spool.rows(links.repeated)), spec["passage_words"]),
+            (),
+            {},
+            (_article(row, links.of(number, row[3])) for number, row in spool.rows(links.repeated)),
+            statistics=statistics,
+        )
+
+
+def read(source: Path, processes: int) -> Iterator[Extracted]:
+    """What the pages of a dump gave, in its order whatever the number of processes is."""
+    index = multistream.index_of(source)
+    print(f"reading {source}" + (f" by {index}" if index else ""), flush=True)
+    parts: Iterator[Any] = iter(multistream.blocks(source, index)) if index else dump.batches(dump.pages(source))
+    seen = 0
+    for extracted in in_order(extract, parts, processes):
+        before, seen = seen, seen + len(extracted.titles) + sum(extracted.counts.values())
+        if seen // _TOLD > before // _TOLD:
+            print(f"{seen} pages", flush=True)
+        yield extracted
+
+
+def passages(rows: Iterable[list[Any]], words: int) -> Iterator[Row]:
+    """Passages for the corpus: sentences of one section, as many as have at most ``words`` words together."""
+    for page, title, sections, _ in rows:
+        texts = (text for _, sentences in sections for text in packed(sentences, words))
+        for number, text in enumerate(texts):
+            yield {"_id": f"{page}-{number}", "title": title, "text": text}
+
+
+def packed(sentences: list[str], words: int) -> Iterator[str]:
+    """Sentences joined as long as they fit; one that is too long stands alone and whole."""
+    taken: list[str] = []
+    size = 0
+    for sentence in sentences:
+        length = len(sentence.split())
+        if taken and size + length > words:
+            yield " ".join(taken)
+            taken, size = [], 0
+        taken.append(sentence)
+        size += length
+    if taken:
+        yield " ".join(taken)
+
+
+def _article(row: list[Any], links: list[Row]) -> Row:
+    page, title, sections, _ = row
+    return {
+        "_id": page,
+        "title": title,
+        "sections": [{"title": heading, "sentences": sentences} for heading, sentences in sections],
+        "links": links,
+    }
+
+
+class Spool:
+    """Packed rows in a file, to be read as often as needed."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._sizes: list[int] = []
+
+    def add(self, rows: bytes) -> None:
+        self._file.write(rows)
+        self._sizes.append(len(rows))
+
+    def rows(self, without: frozenset[int]) -> Iterator[tuple[int, list[Any]]]:
+        """Articles with their numbers, those in ``without`` left out."""
+        self._file.seek(0)
+        number = 0
+        for size in self._sizes:
+            for row in unpacked(self._file.read(size)):
+                if number not in without:
+                    yield number, row
+                number += 1
