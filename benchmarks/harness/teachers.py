@@ -16,7 +16,6 @@ import torch
 from torch import Tensor, nn
 
 from encore import losses
-from encore.config import FinetuneStep
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.distillation import BatchDistillation, PairDistillation
 from encore.finetuning.judged import Judged, parts
@@ -24,6 +23,7 @@ from encore.finetuning.queries import Example, Query
 from encore.finetuning.taught import write_scores, write_vectors
 from encore.modeling import late_interaction, operations, texts
 from encore.modeling.encoder import Encoder
+from encore.recipe import FinetuneStep
 from encore.tokens import TokenStore
 from encore.training.task import Arrays, Pass
 

@@ -11,12 +11,12 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import product
 
 from encore.catalogue import nearest
-from encore.config import FinetuneStep
 from encore.errors import EncoreError
 from encore.lineage import Lineage, StepName
 from encore.planning import negatives, teachers
 from encore.planning.artifact import Artifact, Topics, names
 from encore.planning.runs import Runs
+from encore.recipe import FinetuneStep
 
 _FOLDER = re.compile(r"(?P<system>[a-z0-9_.=~+-]+?)(?:-s(?P<seed>\d+))?-[0-9a-f]{8}(?P<index>@[a-z0-9_.=~-]+)?")
 

@@ -5,10 +5,11 @@ from typing import Any
 
 from encore import collections, expansions, index_types, objectives, systems
 from encore.catalogue import Catalogue, nearest, read_catalogue, read_run
-from encore.config import FinetuneStep, Step
+from encore.config import Step
 from encore.errors import EncoreError
 from encore.plan import Plan
 from encore.provenance import implementation
+from encore.recipe import FinetuneStep
 
 CATALOGUE = Path("config")
 DEFAULT_RUN = CATALOGUE / "config.yaml"

@@ -5,10 +5,11 @@ from typing import Any
 
 from encore import lineage as naming
 from encore.catalogue import Catalogue, checked, explained, nearest
-from encore.config import FinetuneStep, RunConfig, Step, System
+from encore.config import RunConfig, Step, System
 from encore.errors import EncoreError
 from encore.index_types import IndexType
 from encore.lineage import Lineage, StepName
+from encore.recipe import FinetuneStep
 
 
 class Resolution:
@@ -110,6 +111,15 @@ class Resolution:
             return longest, longest
         step = self.step(lineage.steps[-1])
         return step.length, step.query_length
+
+    def passage_length(self, lineage: Lineage, dataset: str) -> int:
+        """Tokens that a model reads of a dataset's texts: as many as it trained with, more where the dataset says so.
+
+        A model of passages that searches documents reads as much of them as its backbone can.
+        """
+        least = self.dataset(dataset).length or 0
+        longest = self.catalogue.backbones[lineage.backbone].max_length
+        return max(self.lengths(lineage)[0], min(least, longest))
 
     def scorer(self, lineage: Lineage) -> str:
         """How the model scores that a lineage ends with; only vectors can be searched."""

@@ -7,11 +7,11 @@ from typing import Any
 
 from encore.catalogue import nearest
 from encore.collections.fields import draw_of
-from encore.config import FinetuneStep
 from encore.errors import EncoreError
 from encore.growth import GROWING, growing_plan
 from encore.lineage import split_index
 from encore.plan import Plan
+from encore.recipe import FinetuneStep
 from encore.storage import write_text
 from encore.tables import CURVES, curves_plan, table_plan, table_scores
 

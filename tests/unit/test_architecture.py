@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parents[2] / "src/encore"
 LAYERS = [
     {"errors", "mistakes", "storage", "sentences"},
     {"lineage", "config", "cli_support", "runs", "losses", "checkpoints"},
-    {"catalogue", "collections", "systems", "index_types", "expansions"},
+    {"catalogue", "collections", "recipe", "systems", "index_types", "expansions"},
     {"provenance.implementation", "provenance.manifest", "vocabulary", "bodies", "tokens"},
     {"modeling", "training"},
     {"objectives", "finetuning", "pretraining"},

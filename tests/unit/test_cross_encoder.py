@@ -13,10 +13,10 @@ import small_models
 import torch
 from torch import Tensor, nn
 
-from encore.config import FinetuneStep
 from encore.finetuning.cross_encoder import CrossEncoder
 from encore.finetuning.queries import Query
 from encore.modeling import cross_encoder
+from encore.recipe import FinetuneStep
 from encore.training import gradients
 from encore.training.gradients import Models
 from encore.training.ranks import Ranks

@@ -4,7 +4,8 @@ models under their old names. Objectives' own are watched with their code; these
 
 import pytest
 
-from encore.config import Backbone, FinetuneStep, Step, Strict
+from encore.config import Backbone, Step, Strict
+from encore.recipe import FinetuneStep
 
 STEP = {"epochs": None, "steps_per_epoch": None, "steps": None, "warmup": 0.1, "schedule": "linear"}
 STEP |= {"weight_decay": 0.0, "clip": 1.0, "query_length": 64}

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from encore.collections.common import Collection, Judgment, write_collection
-from encore.config import FinetuneStep
 from encore.errors import EncoreError
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.judged import PARTS
@@ -22,6 +21,7 @@ from encore.finetuning.validation import (
     validation_pool,
     write_record,
 )
+from encore.recipe import FinetuneStep
 from encore.training import gradients
 from encore.training.gradients import Models
 from encore.training.ranks import Ranks

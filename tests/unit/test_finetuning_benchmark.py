@@ -14,13 +14,13 @@ from scipy import stats
 
 from encore import vocabulary
 from encore.collections.common import Collection, Judgment, write_collection
-from encore.config import FinetuneStep
 from encore.errors import EncoreError
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.queries import training_queries
 from encore.modeling import folder, vectors
 from encore.modeling.encoder import Encoder
 from encore.modeling.shape import Shape
+from encore.recipe import FinetuneStep
 from encore.tokens import TokenStore, write_store
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))

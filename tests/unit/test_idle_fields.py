@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from encore import project
-from encore.config import FinetuneStep
 from encore.errors import EncoreError
+from encore.recipe import FinetuneStep
 from encore.targets import lineage_targets
 
 STEP = {

@@ -13,12 +13,12 @@ import small_models
 import torch
 from torch import Tensor, nn
 
-from encore.config import FinetuneStep
 from encore.finetuning.judged import Judged
 from encore.finetuning.late_interaction import LateInteraction
 from encore.finetuning.queries import Query
 from encore.modeling import late_interaction, texts
 from encore.modeling.late_interaction import max_sim
+from encore.recipe import FinetuneStep
 from encore.training import gradients
 from encore.training.gradients import Models
 from encore.training.ranks import Ranks

@@ -11,6 +11,7 @@ from encore import project
 from encore.config import RunConfig
 from encore.errors import EncoreError
 from encore.plan import Plan
+from encore.planning.dense import shards
 from encore.tables import table_plan
 from encore.targets import check_target, everything_declared, lineage_targets
 
@@ -436,3 +437,13 @@ def test_every_table_of_questions_can_be_planned(default):
     assert len(names) == 5
     for name in names:
         assert all(row["seeds"] for row in table_plan(default, name)["rows"])
+
+
+def test_a_model_of_passages_reads_as_much_of_documents_as_they_say(catalogue):
+    plan = Plan(project.load_plan().config, catalogue, project.impl)
+    passages, documents = plan.lineage("bert-base+marco-bm25"), plan.lineage("bert-base+marco-bm25+marco-doc-1")
+    assert [plan.passage_length(passages, name) for name in ("msmarco-passage", "msmarco-document")] == [128, 160]
+    assert plan.passage_length(documents, "msmarco-document") == 160
+    (shard,) = shards(plan, passages, 0, "msmarco-document")
+    assert shard.spec["length"] == 160
+    assert "length" not in plan.collection("msmarco-document").spec

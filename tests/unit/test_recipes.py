@@ -9,9 +9,10 @@ import yaml
 
 from encore import project
 from encore.collections.common import Collection, Judgment, topics, write_collection
-from encore.config import FinetuneStep, RunConfig
+from encore.config import RunConfig
 from encore.errors import EncoreError
 from encore.plan import Plan
+from encore.recipe import FinetuneStep
 
 ROOT = Path(__file__).parents[2]
 DEFAULT = yaml.safe_load((ROOT / "config/config.yaml").read_text())

@@ -9,10 +9,10 @@ import pytest
 import torch
 from test_dense_path import NUMERICS, STEP, home, negatives  # noqa: F401
 
-from encore.config import FinetuneStep
 from encore.errors import EncoreError
 from encore.finetuning.step import finetune
 from encore.modeling import folder, texts, vectors
+from encore.recipe import FinetuneStep
 from encore.scoring import open_scorer
 from encore.scoring.blocks import blocks
 from encore.tokens import TokenStore

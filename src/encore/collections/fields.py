@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from encore.config import Strict
+from encore.config import Positive, Strict
 
 Role = Literal["train", "valid", "test", "graded"]
 
@@ -36,7 +36,9 @@ class CollectionFields(Strict):
     """Fields that every kind of collection has."""
 
     splits: dict[str, Split] = Field(description="the splits that are used, by name")
-
+    length: Positive | None = Field(
+        None, exclude=True, description="tokens that models read of each text at least, whatever they trained with"
+    )
     absent: dict[str, str] = Field(
         {}, description="splits that tables may name and this collection cannot have, with the reason"
     )

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encore import losses
-from encore.config import FinetuneStep
 from encore.finetuning.judged import Judged
 from encore.finetuning.queries import Example, Query
+from encore.recipe import FinetuneStep
 from encore.tokens import TokenStore
 from encore.training.task import Arrays, Pass
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encore import losses
-from encore.config import FinetuneStep
 from encore.errors import EncoreError
 from encore.finetuning.judged import Judged
 from encore.finetuning.queries import Example, Query
 from encore.finetuning.taught import TRIPLES, PairScores, TextVectors
+from encore.recipe import FinetuneStep
 from encore.tokens import TokenStore
 from encore.training.task import Arrays, Pass
 

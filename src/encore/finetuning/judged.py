@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from encore.config import FinetuneStep
 from encore.finetuning.queries import Example, Query
 from encore.modeling import operations, texts
 from encore.modeling.texts import Special
+from encore.recipe import FinetuneStep
 from encore.tokens import Sequences, TokenStore
 from encore.training.task import Arrays, Task
 

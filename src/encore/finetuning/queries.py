@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from encore.collections.common import Collection, topics
-from encore.config import FinetuneStep
 from encore.errors import EncoreError
 from encore.finetuning.negatives import Negatives
 from encore.finetuning.positives import highest
+from encore.recipe import FinetuneStep
 from encore.tokens import TokenStore
 
 

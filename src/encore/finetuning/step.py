@@ -11,7 +11,6 @@ from pydantic import ValidationError
 from torch import nn
 
 from encore.collections.common import Collection
-from encore.config import FinetuneStep
 from encore.errors import EncoreError
 from encore.finetuning import negatives
 from encore.finetuning.contrastive import Contrastive
@@ -26,6 +25,7 @@ from encore.finetuning.validation import Validation, validation_pool, write_reco
 from encore.mistakes import explain
 from encore.modeling import folder, vectors
 from encore.modeling.encoder import Encoder
+from encore.recipe import FinetuneStep
 from encore.tokens import TokenStore
 from encore.training import launch
 from encore.training.loop import train

@@ -15,10 +15,10 @@ import numpy as np
 import torch
 
 from encore.collections.common import Collection, smallest, topics
-from encore.config import FinetuneStep
 from encore.errors import EncoreError
 from encore.finetuning.positives import highest
 from encore.modeling import vectors
+from encore.recipe import FinetuneStep
 from encore.storage import write_text
 from encore.tokens import TokenStore
 

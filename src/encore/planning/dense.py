@@ -33,7 +33,7 @@ def shards(plan: Runs, lineage: Lineage, seed: int, dataset: str) -> list[Artifa
     inputs = {"model": model, "tokens": plan.tokens(dataset, plan.backbone(lineage))}
     spec = {
         "impl": plan.impl("encode"),
-        "length": plan.lengths(lineage)[0],
+        "length": plan.passage_length(lineage, dataset),
         "numerics": plan.numerics(),
         **names(inputs),
     }

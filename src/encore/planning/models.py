@@ -6,12 +6,13 @@ from typing import Any
 from encore import objectives
 from encore.catalogue import Catalogue, nearest
 from encore.collections.fields import draw_of
-from encore.config import Backbone, FinetuneStep, PretrainStep, RunConfig, Step
+from encore.config import Backbone, PretrainStep, RunConfig, Step
 from encore.errors import EncoreError
 from encore.lineage import Lineage, split_index
 from encore.planning import negatives, teachers
 from encore.planning.artifact import Artifact, Topics, names, required
 from encore.planning.texts import Texts
+from encore.recipe import FinetuneStep
 
 # Whose run or which file negatives come from, and who teaches: the folders' names say it, however it is called here.
 NAMED_ELSEWHERE = {"mined_by", "triples", "systems_file", "teachers", "teacher_scores"}

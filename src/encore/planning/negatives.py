@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from encore.config import FinetuneStep
 from encore.errors import EncoreError
 from encore.lineage import Lineage
 from encore.planning.artifact import Artifact, Spec, Topics, names
+from encore.recipe import FinetuneStep
 from encore.storage import contents, digest
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from encore.catalogue import explained
-from encore.config import FinetuneStep
 from encore.errors import EncoreError
 from encore.lineage import Lineage, StepName
 from encore.planning.artifact import Artifact, Topics, names
+from encore.recipe import FinetuneStep
 from encore.storage import contents
 from encore.teaching.sources import files
 
