@@ -39,8 +39,9 @@ format: $(READY) ## Format the code and mend what linters can mend
 	ruff format .
 	snakefmt Snakefile workflow
 
-picture: $(READY) ## Draw docs/dag.svg anew from the plan of the embedded default
-	python workflow/scripts/picture.py --output docs/dag.svg
+picture: $(READY) ## Draw docs/dag.svg and docs/recipes.svg anew from the plan of the embedded default
+	python workflow/scripts/picture.py --tables table1 --output docs/dag.svg
+	python workflow/scripts/picture.py --tables table2 --output docs/recipes.svg
 
 # The stamp is written last, so an interrupted installation starts again where pip left it.
 $(READY): envs/cpu.txt pyproject.toml
