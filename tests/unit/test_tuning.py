@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[2]
 RECORDS = {
     Path("config/tuning/default.yaml"): Path("config/tuning/trials.csv"),
     Path("config/tuning/objectives.yaml"): Path("config/tuning/objectives.csv"),
+    Path("config/tuning/recipes.yaml"): Path("config/tuning/recipes.csv"),
 }
 VALUES = [1e-3, 2e-3]
 

@@ -16,6 +16,12 @@ def targets_asked_for():
     return get_argument_parser().parse_known_args(sys.argv[1:])[0].targets or []
 
 
+def folder_of_another_user():
+    """The first folder of results that this user cannot write into; None where all is well."""
+    folders = [Path("results"), *Path("results").glob("*/"), *Path("results/logs").glob("*/")]
+    return next((folder for folder in folders if not os.access(folder, os.W_OK)), None)
+
+
 def refuse_unknown_targets():
     """Say in one line what is wrong with a target, before Snakemake looks for a rule that makes it."""
     rules = {rule.name for rule in workflow.rules if not rule.has_wildcards()}
@@ -23,7 +29,8 @@ def refuse_unknown_targets():
     try:
         for target in targets:
             check_target(PLAN, target, rules)
-        remember(targets)
+        if folder_of_another_user() is None:  # else `onstart` says so, and a dry run needs no memory
+            remember(targets)
     except EncoreError as error:
         refuse(error)
 
@@ -38,12 +45,6 @@ def obstacle_to_slurm():
     if subprocess.call(["scontrol", "ping"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) != 0:
         return "--profile slurm: sbatch is here, but no SLURM answers `scontrol ping`"
     return None
-
-
-def folder_of_another_user():
-    """The first folder of results that this user cannot write into; None where all is well."""
-    folders = [Path("results"), *Path("results").glob("*/"), *Path("results/logs").glob("*/")]
-    return next((folder for folder in folders if not os.access(folder, os.W_OK)), None)
 
 
 onstart:
