@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import io
 import json
+import lzma
 import os
 import platform
 import zlib
@@ -128,22 +129,28 @@ def open_text(path: Path) -> IO[str]:
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines of a plain or gzipped text of the user's, without their ends (also ``CR LF``).
+    """Numbered lines of a user's text, plain or packed by gzip or xz, without their ends (also ``CR LF``).
 
     Raises:
         EncoreError: it is no UTF-8, or cut short; with the line.
     """
     number = 0
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        with _opened(path) as file:
             for number, line in enumerate(file, 1):
                 yield number, line.decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise EncoreError(
             f"{path}, line {number}: not UTF-8 ({error.reason}); convert the file, e.g. with iconv"
         ) from error
-    except (OSError, EOFError, zlib.error) as error:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise EncoreError(f"{path}, after line {number}: cannot be read ({error}); replace the file") from error
+
+
+def _opened(path: Path) -> IO[bytes]:
+    if path.suffix == ".xz":
+        return lzma.open(path)
+    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
 
 
 def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:

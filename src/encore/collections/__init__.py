@@ -4,10 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from encore.collections import beir, documents, pydocs, reqa
+from encore.collections import beir, documents, encyclopedia, pydocs, reqa
 from encore.collections.beir import BeirFields
 from encore.collections.common import Collection
 from encore.collections.documents import DocumentsFields
+from encore.collections.encyclopedia import EncyclopediaFields
 from encore.collections.fields import CollectionFields, Split
 from encore.collections.pydocs import PydocsFields
 from encore.collections.reqa import PydocsReqaFields
@@ -21,7 +22,13 @@ KINDS: dict[str, type[CollectionFields]] = {
     "pydocs-documents": DocumentsFields,
     "pydocs-reqa": PydocsReqaFields,
     "beir": BeirFields,
+    "encyclopedia": EncyclopediaFields,
     "wikipedia": WikipediaFields,
+}
+# How a collection of files of the user's is built: (spec, folder, the file or their folder).
+SOURCED: dict[str, Callable[[dict[str, Any], Path, Path], dict[str, Any]]] = {
+    "beir": beir.build,
+    "encyclopedia": encyclopedia.build,
 }
 # How a collection that is made of another one is built: (spec, folder, the other one).
 DERIVED: dict[str, Callable[[dict[str, Any], Path, Collection], dict[str, Any]]] = {
@@ -49,18 +56,16 @@ def build(
     """
     if kind == "pydocs":
         return pydocs.build(spec, folder, processes)
-    if kind == "beir" and source is not None:
-        return beir.build(spec, folder, source)
     if kind in DERIVED and base is not None:
         return DERIVED[kind](spec, folder, Collection(base))
     if kind in DERIVED:
         raise EncoreError(f"a collection of kind {kind} needs --collection, the one that it is made of")
-    if kind == "beir":
-        raise EncoreError("a collection of kind beir needs --source, the folder that holds its files")
+    if kind in SOURCED and source is not None:
+        return SOURCED[kind](spec, folder, source)
     if kind == "wikipedia" and source is not None:
         from encore.collections.wikipedia.build import build as build_wikipedia  # its parser is not for planning
 
         return build_wikipedia(spec, folder, source, processes)
-    if kind == "wikipedia":
-        raise EncoreError("a collection of kind wikipedia needs --source, the dump's file")
+    if kind in KINDS:
+        raise EncoreError(f"a collection of kind {kind} needs --source, the file or folder that it is read from")
     raise EncoreError(f"unknown kind of collection {kind!r}; choose one of {', '.join(KINDS)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -96,25 +97,22 @@ def title_rooms(store: TokenStore, length: int) -> np.ndarray:
 
 def _pack(lengths: np.ndarray, sections: np.ndarray, rooms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Bounds [n, 2] in sentences and section [n] of each chunk; sections without text have none."""
-    bounds: list[tuple[int, int]] = []
-    owners: list[int] = []
-    sizes = lengths.tolist()
+    bounds, owners = array("q"), array("q")
     for section, (first, last) in enumerate(zip(sections[:-1].tolist(), sections[1:].tolist(), strict=True)):
-        room = int(rooms[section])
-        for start, end in _pack_section(sizes, first, last, room):
-            bounds.append((start, end))
+        for start, end in _pack_section(lengths[first:last].tolist(), int(rooms[section])):
+            bounds.extend((first + start, first + end))
             owners.append(section)
-    return np.array(bounds, dtype=np.int64).reshape(-1, 2), np.array(owners, dtype=np.int64)
+    return np.array(bounds).reshape(-1, 2), np.array(owners)
 
 
-def _pack_section(sizes: list[int], first: int, last: int, room: int) -> list[tuple[int, int]]:
+def _pack_section(sizes: list[int], room: int) -> list[tuple[int, int]]:
     """Greedy: a chunk ends before the first sentence that does not fit; chunks without a piece are left out."""
-    found, start, used = [], first, 0
-    for sentence in range(first, last):
-        if used and used + sizes[sentence] > room:
+    found, start, used = [], 0, 0
+    for sentence, size in enumerate(sizes):
+        if used and used + size > room:
             found.append((start, sentence))
             start, used = sentence, 0
-        used += sizes[sentence]
+        used += size
     if used:
-        found.append((start, last))
+        found.append((start, len(sizes)))
     return found

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from encore.collections.common import Row, write_collection
+from encore.collections.passages import passages
 from encore.collections.wikipedia import dump, multistream
 from encore.collections.wikipedia.fields import refuse_other
 from encore.collections.wikipedia.links import Links, Titles
@@ -45,7 +46,11 @@ def build(spec: dict[str, Any], folder: Path, source: Path, processes: int = 1) 
         }
         return write_collection(
             folder,
-            passages((row for _, row in spool.rows(links.repeated)), spec["passage_words"]),
+            (
+                passage
+                for _, (page, title, sections, _) in spool.rows(links.repeated)
+                for passage in passages(page, title, [each[1] for each in sections], spec["passage_words"])
+            ),
             (),
             {},
             (_article(row, links.of(number, row[3])) for number, row in spool.rows(links.repeated)),
@@ -64,29 +69,6 @@ def read(source: Path, processes: int) -> Iterator[Extracted]:
         if seen // _TOLD > before // _TOLD:
             print(f"{seen} pages", flush=True)
         yield extracted
-
-
-def passages(rows: Iterable[list[Any]], words: int) -> Iterator[Row]:
-    """Passages for the corpus: sentences of one section, as many as have at most ``words`` words together."""
-    for page, title, sections, _ in rows:
-        texts = (text for _, sentences in sections for text in packed(sentences, words))
-        for number, text in enumerate(texts):
-            yield {"_id": f"{page}-{number}", "title": title, "text": text}
-
-
-def packed(sentences: list[str], words: int) -> Iterator[str]:
-    """Sentences joined as long as they fit; one that is too long stands alone and whole."""
-    taken: list[str] = []
-    size = 0
-    for sentence in sentences:
-        length = len(sentence.split())
-        if taken and size + length > words:
-            yield " ".join(taken)
-            taken, size = [], 0
-        taken.append(sentence)
-        size += length
-    if taken:
-        yield " ".join(taken)
 
 
 def _article(row: list[Any], links: list[Row]) -> Row:

@@ -21,6 +21,13 @@ _INLINE = re.compile(
 _BLOCK = re.compile("p|div|center|blockquote|poem")
 _DROPPED_PAGES = frozenset(["file", "image", "category"])
 _LANGUAGE = re.compile(r"(?!mw:)[a-z]{2,3}(?:-[a-z-]+)?:\S|simple:\S")
+# What MediaWiki, too, takes out before it reads the rest; half of an article's markup is notes.
+_SET_APART = re.compile(
+    r"<!--.*?(?:-->|\Z)|(<nowiki>.*?</nowiki>)"
+    r"|<(ref|math|chem|gallery|timeline|score|syntaxhighlight|source|pre|hiero|imagemap|templatestyles|templatedata)\b"
+    r"(?:[^>]*/>|[^>]*>.*?</\2\s*>)",
+    re.DOTALL | re.IGNORECASE,
+)
 _LIST = tuple("*#:;|!")
 _QUOTES = re.compile("'{2,5}")
 _POSSESSIVE = re.compile(r"(?<=\w)'''(?=s\b)")
@@ -78,7 +85,7 @@ def read(markup: str) -> Text:
     Paragraphs that end like a sentence stay. Lines of lists, tables and indented formulas are no prose, nor is what
     introduces them with a colon.
     """
-    code = mwparserfromhell.parse(markup, skip_style_tags=True)
+    code = mwparserfromhell.parse(_SET_APART.sub(lambda found: found[1] or "", markup), skip_style_tags=True)
     text = Text([Section(0, "")])
     text.disambiguation = "__DISAMBIG__" in markup or any(
         templates.tells_disambiguation(templates.normal(str(node.name)))

@@ -1,0 +1,127 @@
+"""Articles in lines of JSON become the common form: links stand where their target is named."""
+
+import json
+import lzma
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from encore import collections
+from encore.collections.common import Collection
+from encore.collections.encyclopedia import EncyclopediaFields
+from encore.errors import EncoreError
+
+
+def article(name: str, *sections: tuple[str, list[str]], links: tuple[str, ...] = ()) -> dict:
+    written = [{"heading": heading, "paragraphs": paragraphs} for heading, paragraphs in sections]
+    return {"id": name, "title": name.replace("_", " "), "categories": [], "sections": written, "links": list(links)}
+
+
+ARTICLES = [
+    article(
+        "Big_cat",
+        ("", ["A big cat is an animal. It roars.", "It is no lion cub."]),
+        ("Lists", []),
+        ("Kinds", ["A Lion is one. A million are dead."]),
+        links=("Lion", "Mill", "Dog", "Nowhere", "Big_cat", "Empty", "Lion"),
+    ),
+    article("Lion", ("", []), ("Mane", ["It has a mane."]), links=("Big_cat",)),
+    article("Mill", ("", ["Corn is ground."])),
+    article("Dog", ("", ["The big cat’s enemy."]), links=("Big_cat",)),
+    article("Empty", ("", []), ("See also", [" "])),
+]
+
+
+def write(path: Path, rows: list[dict] | None = None) -> Path:
+    text = "".join(json.dumps(row) + "\n" for row in (ARTICLES if rows is None else rows))
+    path.write_bytes(lzma.compress(text.encode()) if path.suffix == ".xz" else text.encode())
+    return path
+
+
+def build(path: Path, output: Path, **others) -> Collection:
+    fields = EncyclopediaFields.model_validate({"kind": "encyclopedia", "path": str(path), **others})
+    collections.build("encyclopedia", fields.resolve(), output, source=path)
+    return Collection(output)
+
+
+def refusal(path: Path, output: Path) -> str:
+    with pytest.raises(EncoreError) as caught:
+        build(path, output)
+    return str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def collection(tmp_path_factory) -> Collection:
+    home = tmp_path_factory.mktemp("encyclopedia")
+    return build(write(home / "articles.jsonl.xz"), home / "out")
+
+
+def test_articles_have_sections_and_sentences(collection):
+    rows = {row["_id"]: row for row in collection.articles()}
+    assert list(rows) == ["Big_cat", "Lion", "Mill", "Dog"]
+    assert rows["Big_cat"]["title"] == "Big cat"
+    assert rows["Big_cat"]["sections"] == [
+        {"title": "", "sentences": ["A big cat is an animal.", "It roars.", "It is no lion cub."]},
+        {"title": "Kinds", "sentences": ["A Lion is one.", "A million are dead."]},
+    ]
+    assert [each["sentences"] for each in rows["Lion"]["sections"]] == [[], ["It has a mane."]]
+
+
+def test_a_link_stands_where_the_title_of_its_target_is_said(collection):
+    """A mill is in no million, and nothing says Dog."""
+    found = {row["_id"]: row["links"] for row in collection.articles()}
+    assert found["Big_cat"] == [{"section": 0, "to": "Lion", "anchor": 0, "origin": "link"}]
+    assert found["Dog"] == [{"section": 0, "to": "Big_cat", "anchor": 0, "origin": "link"}]
+    counts = json.loads((collection.folder / "statistics.json").read_text())
+    assert counts["links_removed"] == {"unsaid": 3, "missing": 2, "self": 1}
+    assert (counts["articles"], counts["articles_without_text"], counts["links"]) == (4, 1, 2)
+
+
+def test_passages_are_sentences_of_one_section(collection, tmp_path):
+    rows = [row["_id"] for row in collection.corpus()]
+    assert rows == ["Big_cat-0", "Big_cat-1", "Lion-0", "Mill-0", "Dog-0"]
+    short = build(write(tmp_path / "a.jsonl"), tmp_path / "out", passage_words=7)
+    assert [row["text"] for row in short.corpus()][:2] == ["A big cat is an animal.", "It roars. It is no lion cub."]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{", "not JSON"),
+        ("[]", 'needs "id" and "title"'),
+        (json.dumps({**ARTICLES[2], "id": 3}), 'needs "id" and "title"'),
+        (json.dumps({**ARTICLES[2], "links": [3]}), 'needs "id" and "title"'),
+        (json.dumps({**ARTICLES[2], "sections": [{"heading": "x"}]}), 'needs "id" and "title"'),
+        (json.dumps({**ARTICLES[2], "sections": [{"heading": "x", "paragraphs": [1]}]}), 'needs "id" and "title"'),
+        (json.dumps(ARTICLES[0]), "id 'Big_cat' occurs twice"),
+    ],
+)
+def test_wrong_lines_are_named(tmp_path, line, said):
+    path = write(tmp_path / "a.jsonl", ARTICLES[:2])
+    path.write_text(path.read_text() + line + "\n")
+    assert f"a.jsonl, line 3: {said}" in refusal(path, tmp_path / "out")
+
+
+def test_damaged_files_are_named(tmp_path):
+    path = write(tmp_path / "a.jsonl.xz")
+    path.write_bytes(path.read_bytes()[:-8])
+    assert "a.jsonl.xz, after line" in refusal(path, tmp_path / "out")
+    path = write(tmp_path / "b.jsonl")
+    path.write_bytes(path.read_bytes() + b"caf\xe9\n")
+    assert "b.jsonl, line 6: not UTF-8" in refusal(path, tmp_path / "out")
+
+
+def test_a_file_that_is_not_there_can_be_planned_with_but_not_read(tmp_path):
+    path = tmp_path / "a.jsonl"
+    spec = EncyclopediaFields.model_validate({"kind": "encyclopedia", "path": str(path)}).resolve()
+    with pytest.raises(EncoreError, match="is missing; put the articles there"):
+        collections.build("encyclopedia", spec, tmp_path / "out", source=path)
+    write(path)
+    with pytest.raises(EncoreError, match="has changed since; run snakemake again"):
+        collections.build("encyclopedia", spec, tmp_path / "out", source=path)
+
+
+def test_it_has_no_splits():
+    with pytest.raises(ValidationError):
+        EncyclopediaFields.model_validate({"kind": "encyclopedia", "path": "a", "splits": {"test": {"role": "test"}}})
