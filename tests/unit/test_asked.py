@@ -14,9 +14,7 @@ from encore.targets import lineage_targets, recall, remember
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(autouse=True)
-def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
+pytestmark = pytest.mark.usefixtures("at_the_root")
 
 
 @pytest.mark.parametrize("lineage", ["bert-base+costa-low-500", "bert-base+marco-bm25~queries=50"])

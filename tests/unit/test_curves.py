@@ -32,11 +32,6 @@ CPDAE = {"mlm": [8.0, 7.0, 6.0], "rec": [400.0, 300.0, 100.0], "contrast": [4.8,
 # Which steps
 
 
-@pytest.fixture(scope="module")
-def catalogue():
-    return project.load_catalogue(ROOT / "config")
-
-
 @pytest.fixture
 def make(catalogue, monkeypatch):
     """A plan of nano over the catalogue with other tables: their rows as (label, system)."""

@@ -122,9 +122,7 @@ def make(**changes):
     return Plan(RunConfig.model_validate(content), project.load_catalogue(), project.impl)
 
 
-@pytest.fixture(autouse=True)
-def _at_the_root(monkeypatch):
-    monkeypatch.chdir(ROOT)
+pytestmark = pytest.mark.usefixtures("at_the_root")
 
 
 def test_each_size_masks_the_vectors_of_the_run_over_all():

@@ -186,9 +186,7 @@ def make(changes=None):
     return Plan(RunConfig.model_validate(deepcopy(NANO) | (changes or {})), project.load_catalogue(), project.impl)
 
 
-@pytest.fixture(autouse=True)
-def _at_the_root(monkeypatch):
-    monkeypatch.chdir(ROOT)
+pytestmark = pytest.mark.usefixtures("at_the_root")
 
 
 @pytest.mark.parametrize(

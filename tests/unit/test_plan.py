@@ -20,14 +20,7 @@ NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
 ICT = "bert-base+ict+marco-bm25+marco-hn"
 
 
-@pytest.fixture(autouse=True)
-def _at_the_root(monkeypatch):
-    monkeypatch.chdir(ROOT)
-
-
-@pytest.fixture(scope="module")
-def catalogue():
-    return project.load_catalogue(ROOT / "config")
+pytestmark = pytest.mark.usefixtures("at_the_root")
 
 
 @pytest.fixture

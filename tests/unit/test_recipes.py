@@ -19,14 +19,7 @@ DEFAULT = yaml.safe_load((ROOT / "config/config.yaml").read_text())
 PASSAGES = "bert-base+costa+marco-bm25+marco-hn"
 
 
-@pytest.fixture(autouse=True)
-def _at_the_root(monkeypatch):
-    monkeypatch.chdir(ROOT)
-
-
-@pytest.fixture(scope="module")
-def catalogue():
-    return project.load_catalogue(ROOT / "config")
+pytestmark = pytest.mark.usefixtures("at_the_root")
 
 
 @pytest.fixture

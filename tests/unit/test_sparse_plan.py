@@ -16,14 +16,7 @@ ROOT = Path(__file__).parents[2]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
 
 
-@pytest.fixture(autouse=True)
-def _at_the_root(monkeypatch):
-    monkeypatch.chdir(ROOT)
-
-
-@pytest.fixture(scope="module")
-def catalogue():
-    return project.load_catalogue(ROOT / "config")
+pytestmark = pytest.mark.usefixtures("at_the_root")
 
 
 @pytest.fixture

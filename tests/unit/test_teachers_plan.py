@@ -24,14 +24,7 @@ TCT = f"{COLBERT}+tct"
 Make = Callable[..., Plan]
 
 
-@pytest.fixture(autouse=True)
-def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-
-
-@pytest.fixture(scope="module")
-def catalogue() -> Any:
-    return project.load_catalogue(ROOT / "config")
+pytestmark = pytest.mark.usefixtures("at_the_root")
 
 
 @pytest.fixture

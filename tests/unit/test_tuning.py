@@ -32,9 +32,7 @@ RECORDS = {
 VALUES = [1e-3, 2e-3]
 
 
-@pytest.fixture(autouse=True)
-def _at_the_root(monkeypatch):
-    monkeypatch.chdir(ROOT)
+pytestmark = pytest.mark.usefixtures("at_the_root")
 
 
 def grid(**changes):
