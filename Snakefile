@@ -21,6 +21,7 @@ if not workflow.configfiles:
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/fetch.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/pretrain.smk"
 include: "workflow/rules/finetune.smk"

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from encore.config import Backbone, RunConfig, Step, System, Table
 from encore.errors import EncoreError
+from encore.fetching.remote import Source
 from encore.mistakes import MISSING, UNKNOWN, Mistake, explain
 
 M = TypeVar("M", bound=BaseModel)
@@ -29,6 +30,7 @@ class Catalogue:
     systems: dict[str, System]
     indexes: dict[str, dict[str, Any]]
     expansions: dict[str, Any]
+    sources: dict[str, Source]
     tables: dict[str, Table]
     read_step: Callable[[dict[str, Any]], Step]
     read_dataset: Callable[[dict[str, Any]], Any]
@@ -70,6 +72,7 @@ def read_catalogue(
     for name, index in indexes.items():
         explained(read_index, index, f"{folder}/indexes.yaml: {name}")
     expansions = _entries(folder / "expansions.yaml", lambda value, place: explained(read_expansion, value, place))
+    sources = _entries(folder / "sources.yaml", lambda value, place: checked(Source, value, place))
     tables: dict[str, Table] = {}
     for path in sorted((folder / "papers").glob("*/tables.yaml")):
         tables |= {
@@ -77,7 +80,17 @@ def read_catalogue(
             for name, table in _entries(path, lambda value, place: checked(Table, value, place)).items()
         }
     return Catalogue(
-        backbones, steps, datasets, systems, indexes, expansions, tables, read_step, read_dataset, read_index
+        backbones,
+        steps,
+        datasets,
+        systems,
+        indexes,
+        expansions,
+        sources,
+        tables,
+        read_step,
+        read_dataset,
+        read_index,
     )
 
 

@@ -12,6 +12,7 @@ from encore.catalogue import nearest
 from encore.errors import EncoreError
 from encore.lineage import split_index
 from encore.plan import Plan
+from encore.planning import fetched
 from encore.provenance import audit
 from encore.targets import lineage_targets
 
@@ -21,7 +22,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="encore", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     path = _command(
-        commands, "path", show_path, "print the folder and the targets of a lineage or system, declared or not"
+        commands, "path", show_path, "print the targets of a lineage, a system, a source or a dataset, declared or not"
     )
     path.add_argument("lineage", help="for example bert-base+costa~temperature=0.05+marco-bm25")
     checking = _command(commands, "audit", show_audit, "recompute every digest behind the declared tables")
@@ -40,6 +41,9 @@ def main() -> None:
 def show_path(arguments: argparse.Namespace) -> int:
     """The model's folder for every seed, if it is a lineage, then what Snakemake can be asked for."""
     plan = _plan(arguments)
+    if texts := fetched.named(plan, arguments.lineage):
+        print("\n".join(texts))
+        return 0
     if arguments.lineage in plan.catalogue.systems:
         print("\n".join(dict.fromkeys(lineage_targets(plan, arguments.lineage))))
         return 0

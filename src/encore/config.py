@@ -221,6 +221,7 @@ class Execution(Strict):
     processes: Positive = Field(1, description="of a training, one a GPU, started by torchrun")
     checkpoint_seconds: Positive = Field(120, description="between two checkpoints of a training")
     java_memory_mb: Positive = Field(1024, description="heap of Lucene's Java process")
+    data_root: str = Field("data", min_length=1, description="folder of what is fetched, or was put there by hand")
 
 
 class RunConfig(Strict):

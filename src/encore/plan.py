@@ -13,7 +13,7 @@ from itertools import product
 from encore.catalogue import nearest
 from encore.errors import EncoreError
 from encore.lineage import Lineage, StepName
-from encore.planning import negatives, teachers
+from encore.planning import fetched, negatives, teachers
 from encore.planning.artifact import Artifact, Topics, names
 from encore.planning.runs import Runs
 from encore.recipe import FinetuneStep
@@ -85,6 +85,7 @@ class Plan(Runs):
     def _explore(self, folder: str) -> None:
         """Make the plan of a system that only the folder's name knows, and of all that follows from it."""
         owner = folder.split("/")[2] if folder.count("/") >= 2 else ""
+        fetched.explore(self, folder)
         if folder.startswith(f"results/teachers/{teachers.PUBLISHED}/"):
             teachers.explore(self, None, self.config.seeds[0])
         named = _FOLDER.fullmatch(owner)

@@ -31,6 +31,10 @@ class Resolution:
             )
         return standing
 
+    def dataset_names(self) -> Collection[str]:
+        """Every dataset, the run's own among them."""
+        return self._datasets.keys()
+
     def has_texts(self, step: str) -> bool:
         """Whether this run has a dataset that stands for a step's; not every run is able to take every step."""
         name = self._scaled(step)["collection"]

@@ -8,7 +8,7 @@ from clones import REPOSITORY, Clone
 from snakemake.api import SnakemakeApi
 from snakemake.settings.types import ConfigSettings, OutputSettings, ResourceSettings
 
-ASKING = {"all", "audit"}
+ASKING = {"all", "audit", "fetch"}
 PRODUCTS = {"table", "figure", "curves"}
 
 
@@ -40,7 +40,7 @@ def test_there_are_rules(rules: dict[str, Any]) -> None:
 
 def test_every_rule_has_a_docstring_and_a_log(rules: dict[str, Any]) -> None:
     assert not [name for name, rule in rules.items() if not (rule.docstring or "").strip().endswith(".")]
-    assert not [name for name, rule in rules.items() if len(rule.log) != 1 and name != "all"]
+    assert not [name for name, rule in rules.items() if len(rule.log) != 1 and name not in ("all", "fetch")]
 
 
 def test_every_rule_that_makes_something_has_one_spec_and_a_benchmark(rules: dict[str, Any]) -> None:
@@ -82,3 +82,13 @@ def test_the_rules_are_shell_commands_of_the_repository_s_programs(rules: dict[s
     for name, rule in made_by(rules).items():
         assert rule.shellcmd.startswith(f"python workflow/scripts/{name}.py"), name
         assert Path(REPOSITORY, f"workflow/scripts/{name}.py").is_file()
+
+
+def test_only_rules_of_fetching_touch_the_network(workflow: Any, rules: dict[str, Any]) -> None:
+    """Their programs alone download, and they run where Snakemake runs: on a cluster, its login node."""
+    fetching = {name for name in made_by(rules) if name.startswith("fetch_")}
+    assert fetching == {"fetch_source", "fetch_ir_datasets"}
+    assert workflow._localrules >= fetching
+    scripts = {path.stem: path.read_text() for path in Path(REPOSITORY, "workflow/scripts").glob("*.py")}
+    downloading = {name for name, text in scripts.items() if "fetching." in text and " import fetch" in text}
+    assert downloading == fetching

@@ -3,6 +3,7 @@
 from encore import ledger
 from encore.errors import EncoreError
 from encore.growth import GROWING, growing_artifacts, growing_plan
+from encore.planning import fetched
 from encore.project import CATALOGUE, load_plan
 from encore.storage import canonical
 from encore.tables import CURVES, curves_models, curves_plan, table_latencies, table_plan, table_scores, write_plans
@@ -34,6 +35,8 @@ NAME = r"[a-z0-9_.=~+-]+-[0-9a-f]{8}"
 
 
 wildcard_constraints:
+    source=NAME,
+    downloaded=NAME,
     collection=NAME,
     tokenizer=NAME,
     tokens=NAME,

@@ -6,6 +6,7 @@ rule collection:
     input:
         source=ancient(source_of("results/collections/{collection}")),
         collection=made_from("results/collections/{collection}", "collection"),
+        fetched=made_from("results/collections/{collection}", "fetched"),
     output:
         manifest="results/collections/{collection}/manifest.json",
     log:
@@ -25,6 +26,8 @@ rule collection:
         " --spec {params.spec:q}"
         " --source {input.source:q}"
         " --collection {input.collection:q}"
+        " --fetched {input.fetched:q}"
+        " --data-root {DATA_ROOT:q}"
         " --processes {threads}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

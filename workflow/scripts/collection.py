@@ -17,13 +17,15 @@ def main() -> None:
         "--source", type=Path, nargs="?", help="kinds of files of one's own: the file, or the folder of the files"
     )
     parser.add_argument("--collection", type=artifact, nargs="?", help="kinds made of another one: that one")
+    parser.add_argument("--fetched", type=artifact, nargs="?", help="kind ir-datasets: what was downloaded for it")
+    parser.add_argument("--data-root", type=Path, help="kind ir-datasets: where it was downloaded to")
     parser.add_argument("--output", type=artifact, required=True)
     parser.add_argument("--processes", type=int, default=1, help="kinds pydocs and wikipedia: readers of the source")
     arguments = parser.parse_args()
 
     spec = arguments.spec
     kind = spec.get("kind")
-    inputs = [arguments.collection] if arguments.collection else []
+    inputs = [folder for folder in (arguments.collection, arguments.fetched) if folder]
     with record(arguments.output, stage=f"collection.{kind}", spec=spec, inputs=inputs) as facts:
         counts = collections.build(
             kind,
@@ -31,6 +33,7 @@ def main() -> None:
             arguments.output,
             source=arguments.source,
             base=arguments.collection,
+            data_root=arguments.data_root,
             processes=arguments.processes,
         )
         facts["results"] = counts

@@ -28,6 +28,8 @@ PITCH, ROW, WIDTH, HEIGHT, LEFT, TOP = 120, 96, 100, 48, 14, 60  # pixels
 LEGEND = 190  # characters of a line below the boxes
 # What each rule is for (the colour), and what it makes, in a word.
 RULES: dict[str, tuple[str, str]] = {
+    "fetch_source": ("text", "from the web"),
+    "fetch_ir_datasets": ("text", "from the web"),
     "collection": ("text", "raw text"),
     "tokenizer": ("text", "WordPiece"),
     "tokens": ("text", "token store"),

@@ -4,18 +4,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from encore.collections import beir, documents, encyclopedia, pydocs, reqa
+from encore.collections import beir, documents, encyclopedia, ir_datasets, pydocs, reqa
 from encore.collections.beir import BeirFields
 from encore.collections.common import Collection
 from encore.collections.documents import DocumentsFields
 from encore.collections.encyclopedia import EncyclopediaFields
 from encore.collections.fields import CollectionFields, Split
+from encore.collections.ir_datasets import IrDatasetsFields
 from encore.collections.pydocs import PydocsFields
 from encore.collections.reqa import PydocsReqaFields
 from encore.collections.wikipedia import WikipediaFields
 from encore.errors import EncoreError
 
-__all__ = ["KINDS", "CollectionFields", "Split", "build"]
+__all__ = ["KINDS", "CollectionFields", "IrDatasetsFields", "Split", "build"]
 
 KINDS: dict[str, type[CollectionFields]] = {
     "pydocs": PydocsFields,
@@ -24,6 +25,7 @@ KINDS: dict[str, type[CollectionFields]] = {
     "beir": BeirFields,
     "encyclopedia": EncyclopediaFields,
     "wikipedia": WikipediaFields,
+    "ir-datasets": IrDatasetsFields,
 }
 # How a collection of files of the user's is built: (spec, folder, the file or their folder).
 SOURCED: dict[str, Callable[[dict[str, Any], Path, Path], dict[str, Any]]] = {
@@ -44,18 +46,21 @@ def build(
     *,
     source: Path | None = None,
     base: Path | None = None,
+    data_root: Path | None = None,
     processes: int = 1,
 ) -> dict[str, Any]:
     """Write the collection that ``spec`` (what ``CollectionFields.resolve`` gave) describes; returns its counts.
 
     ``source`` is the folder or file that a kind with files of its own is read from, ``base`` the collection that a kind
-    is made of which has no texts of its own.
+    is made of which has no texts of its own, ``data_root`` where ir_datasets' files were fetched to.
 
     Raises:
         EncoreError: the kind is unknown, or its source is missing, damaged or not what ``spec`` was made from.
     """
     if kind == "pydocs":
         return pydocs.build(spec, folder, processes)
+    if kind == "ir-datasets" and data_root is not None:
+        return ir_datasets.build(spec, folder, data_root)
     if kind in DERIVED and base is not None:
         return DERIVED[kind](spec, folder, Collection(base))
     if kind in DERIVED:
@@ -66,6 +71,8 @@ def build(
         from encore.collections.wikipedia.build import build as build_wikipedia  # its parser is not for planning
 
         return build_wikipedia(spec, folder, source, processes)
+    if kind == "ir-datasets":
+        raise EncoreError("a collection of kind ir-datasets needs --data-root, the folder that it was fetched to")
     if kind in KINDS:
         raise EncoreError(f"a collection of kind {kind} needs --source, the file or folder that it is read from")
     raise EncoreError(f"unknown kind of collection {kind!r}; choose one of {', '.join(KINDS)}")

@@ -13,8 +13,9 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from encore.collections.common import QRELS_HEADER, Judgment, Located, Row, smallest, write_collection
+from encore.collections.common import QRELS_HEADER, Judgment, Located, Row, write_collection
 from encore.collections.form import Form, FormFields
+from encore.collections.held_out import hold_out
 from encore.config import Positive
 from encore.errors import EncoreError
 from encore.storage import contents, numbered_lines
@@ -25,6 +26,7 @@ class BeirFields(FormFields):
 
     kind: Literal["beir"]
     path: str = Field(description="the folder; relative to the repository's root")
+    how: str = Field("", exclude=True, description="how to get the folder, said where it is missing")
     valid_queries: Positive | None = Field(
         None,
         description="training queries held out, by hash of their id, as the split of role valid; it then has no file",
@@ -55,6 +57,8 @@ class BeirFields(FormFields):
         Raises:
             EncoreError: a file is missing.
         """
+        if self.how and not Path(self.path).is_dir():
+            raise EncoreError(f"{self.path} is missing, which cannot be downloaded: {self.how}")
         held_out = self._named("valid") if self.valid_queries else None
         files = {name: split.file or f"qrels/{name}.tsv" for name, split in self.splits.items() if name != held_out}
         holding = {"source": self._named("train"), "split": held_out, "queries": self.valid_queries}
@@ -80,7 +84,7 @@ def build(spec: dict[str, Any], folder: Path, source: Path) -> dict[str, Any]:
         raise EncoreError(f"{source} is not what was planned with: its files have changed since; run snakemake again")
     qrels = {split: list(_judgments(paths[_qrels(split)])) for split in spec["files"]}
     if spec["held_out"]:
-        qrels |= _held_out(qrels, **spec["held_out"])
+        qrels |= hold_out(qrels, **spec["held_out"])
     empty: set[str] = set()
     form = Form.of_spec(spec)
     rows = _rows(paths["corpus"], tuple(sorted(form.fields - {"title", "text"})))
@@ -175,15 +179,3 @@ def _judgments(path: Path) -> Iterator[Judgment]:
         if not re.fullmatch(r"-?\d+", fields[2]):
             raise EncoreError(f"{place}: grade {fields[2]!r} is no whole number; give one, such as 1")
         yield Judgment(fields[0], fields[1], int(fields[2]), place)
-
-
-def _held_out(qrels: dict[str, list[Judgment]], source: str, split: str, queries: int) -> dict[str, list[Judgment]]:
-    """Training judgments parted into those that stay and those of the ``queries`` held out for validation."""
-    asked = dict.fromkeys(judgment.query for judgment in qrels[source])
-    if queries >= len(asked):
-        raise EncoreError(f"valid_queries is {queries}, but {source} has {len(asked)} queries; hold out fewer")
-    held_out = set(smallest(asked, queries, "valid"))
-    return {
-        source: [judgment for judgment in qrels[source] if judgment.query not in held_out],
-        split: [judgment for judgment in qrels[source] if judgment.query in held_out],
-    }

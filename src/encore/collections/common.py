@@ -223,7 +223,7 @@ def _fault(row: Row, seen: set[str]) -> str | None:
         return f"id {name!r} is empty or holds white space, which no TREC run can say; rename it"
     if name in seen:
         return f"id {name!r} occurs twice; remove one of the rows"
-    if not (row["text"].strip() or row.get("title", "").strip()):
+    if not any(isinstance(said, str) and said.strip() for key, said in row.items() if key != "_id"):
         return f"{name!r} has no text; give it one, remove the row, or set `empty_documents: drop`"
     return None
 

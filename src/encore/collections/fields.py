@@ -1,5 +1,6 @@
 """What the configuration says about every collection, whatever its source: its splits and their roles."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -35,7 +36,7 @@ class Split(Strict):
 class CollectionFields(Strict):
     """Fields that every kind of collection has."""
 
-    splits: dict[str, Split] = Field(description="the splits that are used, by name")
+    splits: Mapping[str, Split] = Field(description="the splits that are used, by name")
     length: Positive | None = Field(
         None, exclude=True, description="tokens that models read of each text at least, whatever they trained with"
     )

@@ -6,6 +6,7 @@ from typing import Any
 from encore.catalogue import Catalogue
 from encore.config import Backbone, RunConfig
 from encore.errors import EncoreError
+from encore.planning import fetched
 from encore.planning.artifact import Artifact, Spec, names, required
 from encore.resolution import Resolution
 from encore.storage import digest
@@ -27,7 +28,7 @@ class Texts(Resolution):
         name, fields = self.dataset_name(dataset), self.dataset(dataset)
         if name not in self._collections:
             stage = f"collection.{fields.kind}"
-            inputs = self._made_of(name, getattr(fields, "of", None))
+            inputs = self._made_of(name, getattr(fields, "of", None)) | fetched.of_dataset(self, name, fields)
             spec = {"impl": self.impl(stage), **fields.resolve(), **names(inputs)}
             source = getattr(fields, "path", None)
             self._collections[name] = self.make(stage, f"collections/{name}", spec, inputs, source)

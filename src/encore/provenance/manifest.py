@@ -31,6 +31,7 @@ REPORTED_PACKAGES = (
     "faiss-gpu-cu12",
     "pyserini",
     "ir-measures",
+    "ir_datasets",
     "snakemake",
 )
 

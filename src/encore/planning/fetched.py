@@ -1,0 +1,67 @@
+"""The plan of what comes from the network: named sources, and what ir_datasets downloads for a dataset.
+
+Neither an address nor where the files are kept decides anything, so neither is in a spec.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from encore.catalogue import nearest
+from encore.errors import EncoreError
+from encore.planning.artifact import Artifact
+
+if TYPE_CHECKING:
+    from encore.planning.texts import Texts
+
+FOLDERS = {"fetch_source": "sources", "fetch_ir_datasets": "ir_datasets"}
+
+
+def source(plan: Texts, name: str) -> Artifact:
+    """The unpacked files of an entry of ``sources.yaml``.
+
+    Raises:
+        EncoreError: there is no such entry.
+    """
+    known = plan.catalogue.sources
+    if name not in known:
+        raise EncoreError(f"{name!r} is not in sources.yaml{nearest(name, known)}")
+    spec = {"impl": plan.impl("fetch_source"), "files": known[name].identity()}
+    return plan.make("fetch_source", f"{FOLDERS['fetch_source']}/{name}", spec, {})
+
+
+def ir_datasets(plan: Texts, dataset: str) -> Artifact:
+    """What ir_datasets downloads of a dataset: the proof that it lies in ``data_root``, with counts."""
+    ids = plan.dataset(dataset).ids()
+    spec = {"impl": plan.impl("fetch_ir_datasets"), "ids": ids}
+    return plan.make("fetch_ir_datasets", f"{FOLDERS['fetch_ir_datasets']}/{plan.dataset_name(dataset)}", spec, {})
+
+
+def of_dataset(plan: Texts, dataset: str, fields: Any) -> dict[str, Artifact]:
+    """What has to be fetched before a dataset can be brought into the common form, if anything."""
+    return {"fetched": ir_datasets(plan, dataset)} if hasattr(fields, "ids") else {}
+
+
+def explore(plan: Texts, folder: str) -> None:
+    """Plan the source or the dataset that a folder names, whether or not anything declared needs it."""
+    kind, name = folder.split("/")[1:3] if folder.count("/") == 2 else ("", "")
+    name = name.rpartition("-")[0]
+    if kind == FOLDERS["fetch_source"] and name in plan.catalogue.sources:
+        source(plan, name)
+    if kind == FOLDERS["fetch_ir_datasets"] and name in plan.dataset_names() and hasattr(plan.dataset(name), "ids"):
+        ir_datasets(plan, name)
+    if kind == "collections" and name in plan.dataset_names():
+        plan.collection(name)
+
+
+def named(plan: Texts, name: str) -> list[str]:
+    """What Snakemake can be asked for to have a source or a dataset, or both where they have one name."""
+    sources = [source(plan, name).manifest] if name in plan.catalogue.sources else []
+    if name in plan.dataset_names() and not (sources and getattr(plan.dataset(name), "path", None)):
+        return [*sources, plan.collection(name).manifest]
+    return sources
+
+
+def needed(plan: Texts) -> list[Artifact]:
+    """Everything fetched among what has been planned so far."""
+    return [artifact for artifact in plan.made.values() if artifact.stage in FOLDERS]

@@ -1,0 +1,285 @@
+"""Fetching: whole or not at all, gone on with after a break, and one line for whatever goes wrong."""
+
+import errno
+import gzip
+import hashlib
+import io
+import shutil
+import tarfile
+import threading
+import zipfile
+from collections import namedtuple
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from encore.errors import EncoreError
+from encore.fetching import download as downloading
+from encore.fetching.download import download
+from encore.fetching.remote import Remote, digest_of
+from encore.fetching.unpack import unpack
+
+CONTENT = bytes(range(256)) * 4096  # 1 MiB
+
+
+class Server:
+    """Serves one file, and breaks as it is told."""
+
+    def __init__(self):
+        self.content, self.version = CONTENT, '"one"'
+        self.status = 200
+        self.breaks = []  # after how many bytes each of the next answers ends, though it promised more
+        self.requests = []  # the ranges that were asked for
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                owner.answer(self)
+
+            def log_message(self, *arguments):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}/data/file.bin"
+
+    def answer(self, request):
+        asked = request.headers.get("Range")
+        self.requests.append(asked)
+        if self.status != 200:
+            request.send_error(self.status)
+            return
+        start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
+        if request.headers.get("If-Range") not in (None, self.version):
+            start = 0
+        if start >= len(self.content):
+            request.send_error(416)
+            return
+        body = self.content[start:]
+        request.send_response(206 if start else 200)
+        request.send_header("ETag", self.version)
+        request.send_header("Content-Length", str(len(body)))
+        request.end_headers()
+        request.wfile.write(body[: self.breaks.pop(0)] if self.breaks else body)
+
+
+@pytest.fixture
+def server():
+    one = Server()
+    yield one
+    one.server.shutdown()
+    one.server.server_close()
+
+
+def remote(url, **fields):
+    digest = "sha256:" + hashlib.sha256(CONTENT).hexdigest()
+    return Remote.model_validate(
+        {"url": url, "digest": digest, "licence": "none", "terms": "https://example.org/terms", **fields}
+    )
+
+
+def left(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_is_fetched_once(server, tmp_path):
+    for _ in range(2):
+        download(remote(server.url), tmp_path / "file.bin")
+    assert (tmp_path / "file.bin").read_bytes() == CONTENT
+    assert server.requests == [None]
+    assert left(tmp_path) == ["file.bin"]
+
+
+def test_a_broken_connection_goes_on_where_it_broke(server, tmp_path, capsys):
+    server.breaks = [5 << 16, 3 << 16]
+    download(remote(server.url), tmp_path / "file.bin", pause=0)
+    assert (tmp_path / "file.bin").read_bytes() == CONTENT
+    assert server.requests == [None, f"bytes={5 << 16}-", f"bytes={8 << 16}-"]
+    assert capsys.readouterr().out.count("the connection broke") == 2
+
+
+def test_a_killed_transfer_is_gone_on_with_by_the_next_command(server, tmp_path):
+    server.breaks = [6 << 16] + [0] * downloading.TRIES
+    with pytest.raises(EncoreError, match=r"does not answer .*run the same command again.*login node.*file\.bin"):
+        download(remote(server.url), tmp_path / "file.bin", pause=0)
+    assert not (tmp_path / "file.bin").exists()
+    asked = len(server.requests)
+    download(remote(server.url), tmp_path / "file.bin", pause=0)
+    assert server.requests[asked:] == [f"bytes={6 << 16}-"]
+    assert (tmp_path / "file.bin").read_bytes() == CONTENT
+
+
+def test_two_versions_of_a_file_are_never_joined(server, tmp_path):
+    server.breaks = [6 << 16] + [0] * downloading.TRIES
+    with pytest.raises(EncoreError):
+        download(remote(server.url), tmp_path / "file.bin", pause=0)
+    server.content, server.version = bytes(len(CONTENT)), '"two"'
+    with pytest.raises(EncoreError, match=r"has the digest sha256:.* is published"):
+        download(remote(server.url), tmp_path / "file.bin", pause=0)
+    download(remote(server.url, digest=None), tmp_path / "file.bin")
+    assert (tmp_path / "file.bin").read_bytes() == server.content
+
+
+def test_a_part_that_is_whole_needs_no_byte_more(server, tmp_path):
+    (tmp_path / "file.bin.part").write_bytes(CONTENT)
+    (tmp_path / "file.bin.part.json").write_text('{"version": "\\"one\\""}')
+    download(remote(server.url), tmp_path / "file.bin")
+    assert server.requests == [f"bytes={len(CONTENT)}-"]
+    assert left(tmp_path) == ["file.bin"]
+
+
+def test_a_wrong_digest_leaves_nothing(server, tmp_path):
+    with pytest.raises(EncoreError, match=rf"{server.url}.*md5:{'0' * 32} is published.*https://example.org/terms"):
+        download(remote(server.url, digest=f"md5:{'0' * 32}"), tmp_path / "file.bin")
+    assert not (tmp_path / "file.bin").exists()
+    assert not (tmp_path / "file.bin.part").exists()
+
+
+def test_a_file_that_a_user_put_there_is_checked_and_kept(server, tmp_path):
+    (tmp_path / "file.bin").write_bytes(CONTENT[:-1])
+    with pytest.raises(EncoreError, match="has the digest sha256:"):
+        download(remote(server.url), tmp_path / "file.bin")
+    assert left(tmp_path) == ["file.bin"]
+    assert server.requests == []
+
+
+def test_what_cannot_be_downloaded_says_how_to_get_it(tmp_path):
+    form = remote(None, name="file.bin", how="fill in the form")
+    with pytest.raises(EncoreError, match=r"file\.bin cannot be downloaded: fill in the form .*example\.org/terms"):
+        download(form, tmp_path / "file.bin")
+    (tmp_path / "file.bin").write_bytes(CONTENT)
+    download(form, tmp_path / "file.bin")
+
+
+def test_md5_is_checked_too(server, tmp_path):
+    right = "md5:" + hashlib.md5(CONTENT).hexdigest()
+    download(remote(server.url, digest=right), tmp_path / "file.bin")
+    assert digest_of(tmp_path / "file.bin", "md5") == right
+
+
+def test_a_short_file_is_refused(server, tmp_path):
+    with pytest.raises(EncoreError, match=f"has {len(CONTENT)} of {len(CONTENT) + 1} bytes"):
+        download(remote(server.url, digest=None, bytes=len(CONTENT) + 1), tmp_path / "file.bin")
+    assert not (tmp_path / "file.bin").exists()
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 410])
+def test_a_moved_file_says_where_to_look(server, tmp_path, status):
+    server.status = status
+    with pytest.raises(EncoreError, match=rf"answers {status} .*https://example.org/terms.*config/sources.yaml"):
+        download(remote(server.url), tmp_path / "file.bin")
+    assert len(server.requests) == 1
+    assert left(tmp_path) == []
+
+
+def test_a_server_in_trouble_is_tried_again(server, tmp_path):
+    server.status = 503
+    with pytest.raises(EncoreError, match="503 Service Unavailable"):
+        download(remote(server.url), tmp_path / "file.bin", pause=0)
+    assert len(server.requests) == downloading.TRIES
+
+
+def test_a_disk_without_room_is_said_before_the_first_byte(server, tmp_path, monkeypatch):
+    usage = namedtuple("Usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(1, 1, downloading.SPARE))
+    with pytest.raises(EncoreError, match=r"needs 1 MB more and the disk has 67 MB free"):
+        download(remote(server.url), tmp_path / "file.bin")
+    assert not (tmp_path / "file.bin.part").exists()
+
+
+def test_a_disk_that_fills_up_keeps_the_part(server, tmp_path, monkeypatch):
+    def full(self, size=1):
+        yield CONTENT[:1000]
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("requests.Response.iter_content", full)
+    with pytest.raises(EncoreError, match=r"cannot write .*file\.bin\.part: No space left.*make room"):
+        download(remote(server.url), tmp_path / "file.bin")
+    assert (tmp_path / "file.bin.part").read_bytes() == CONTENT[:1000]
+
+
+def test_a_mirror_on_this_machine_is_copied(tmp_path):
+    (tmp_path / "mirror.bin").write_bytes(CONTENT)
+    download(remote((tmp_path / "mirror.bin").as_uri()), tmp_path / "data" / "file.bin")
+    assert (tmp_path / "data/file.bin").read_bytes() == CONTENT
+    with pytest.raises(EncoreError, match="there is no such file"):
+        download(remote((tmp_path / "none.bin").as_uri()), tmp_path / "data" / "none.bin")
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"digest": "abc"}, {"url": "ftp://example.org/x"}, {"bytes": 0}, {"url": None}, {"name": "../x"}]
+)
+def test_an_entry_is_checked(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        remote(**{"url": "https://example.org/x", **wrong})
+
+
+def test_an_address_that_moves_is_no_other_file():
+    one, other = remote("https://a.org/x.gz"), remote("https://b.org/y/x.gz")
+    assert one.identity() == other.identity()
+    assert remote("https://a.org/y.gz").identity() != one.identity()
+
+
+def packed(path, names):
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            for name in names:
+                archive.writestr(name, name)
+    else:
+        with tarfile.open(path, "w:gz") as archive:
+            for name in names:
+                member = tarfile.TarInfo(name)
+                member.size = len(name)
+                archive.addfile(member, io.BytesIO(name.encode()))
+    return path, "zip" if path.suffix == ".zip" else "tar"
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar.gz"])
+def test_an_archive_is_unpacked_whole_or_in_part(tmp_path, name):
+    archive, kind = packed(tmp_path / name, ["set/corpus.jsonl", "set/qrels/test.tsv"])
+    unpack(archive, kind, (), tmp_path / "all")
+    assert (tmp_path / "all/set/qrels/test.tsv").read_text() == "set/qrels/test.tsv"
+    unpack(archive, kind, ["set/corpus.jsonl"], tmp_path / "part")
+    assert [str(path.relative_to(tmp_path / "part")) for path in (tmp_path / "part").rglob("*.*")] == [
+        "set/corpus.jsonl"
+    ]
+    with pytest.raises(EncoreError, match=r"does not hold set/none.*members"):
+        unpack(archive, kind, ["set/none"], tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar.gz"])
+@pytest.mark.parametrize("evil", ["../out.txt", "/tmp/encore-out.txt", "set/../../out.txt"])
+def test_an_archive_that_leads_outside_is_refused(tmp_path, name, evil):
+    archive, kind = packed(tmp_path / name, ["set/corpus.jsonl", evil])
+    with pytest.raises(EncoreError, match=r"outside of its folder"):
+        unpack(archive, kind, (), tmp_path / "inner" / "set")
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [name]
+    assert not Path("/tmp/encore-out.txt").exists()
+
+
+def test_a_link_that_leads_outside_is_refused(tmp_path):
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        link = tarfile.TarInfo("set/link")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    with pytest.raises(EncoreError, match="do not use this file"):
+        unpack(tmp_path / "a.tar", "tar", (), tmp_path / "set")
+    assert not (tmp_path / "set").exists()
+
+
+@pytest.mark.parametrize("kind", ["gz", "tar", "zip"])
+def test_a_damaged_archive_is_said_so(tmp_path, kind):
+    (tmp_path / "a.gz").write_bytes(gzip.compress(CONTENT)[:500])
+    with pytest.raises(EncoreError, match=rf"a\.gz is no {kind} archive or is damaged"):
+        unpack(tmp_path / "a.gz", kind, (), tmp_path / "set")
+    assert left(tmp_path) == ["a.gz"]
+
+
+def test_a_single_file_is_unpacked_by_its_name(tmp_path):
+    (tmp_path / "docs.tsv.gz").write_bytes(gzip.compress(b"text"))
+    unpack(tmp_path / "docs.tsv.gz", "gz", (), tmp_path / "set")
+    assert (tmp_path / "set/docs.tsv").read_text() == "text"
+    unpack(tmp_path / "docs.tsv.gz", "none", (), tmp_path / "plain")
+    assert (tmp_path / "plain/docs.tsv.gz").read_bytes() == (tmp_path / "docs.tsv.gz").read_bytes()

@@ -1,0 +1,51 @@
+"""What Snakemake plans to fetch, and that nothing of it is on a cluster's nodes or in the embedded default."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+from clones import Clone, jobs
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    """A clone in which nothing is ever built, with a run on MS MARCO's own passages beside the shipped ones."""
+    clone = Clone.fresh(tmp_path_factory.mktemp("pristine") / "a clone")
+    run = yaml.safe_load((clone.root / "config/nano.yaml").read_text())
+    run["scale"]["datasets"]["msmarco-passage"] = "msmarco-passage"
+    run |= {"tables": {}, "lineages": ["bm25", "bert-base+marco-bm25"]}
+    (clone.root / "config/marco.yaml").write_text(yaml.safe_dump(run))
+    return clone
+
+
+def planned(clone: Clone, *arguments: str) -> Counter[str]:
+    output = clone.snakemake("--profile", "local", "-n", *arguments).succeeded()
+    return Counter(job.split()[0] for job in jobs(output))
+
+
+def target(clone: Clone, name: str) -> str:
+    return clone.encore("path", name).succeeded().strip()
+
+
+def test_the_embedded_default_fetches_nothing(pristine: Clone) -> None:
+    assert not {rule for rule in planned(pristine) if rule.startswith("fetch_")}
+
+
+@pytest.mark.parametrize("name", ["squad", "msmarco-teacher-t2", "dpr-questions", "bookcorpus"])
+def test_a_source_is_one_job(pristine: Clone, name: str) -> None:
+    assert planned(pristine, target(pristine, name)) == Counter(fetch_source=1)
+
+
+@pytest.mark.parametrize("name", ["nq-open", "trivia-qa", "beir-fiqa"])
+def test_a_dataset_is_fetched_before_it_is_made(pristine: Clone, name: str) -> None:
+    assert planned(pristine, target(pristine, name)) == Counter(fetch_ir_datasets=1, collection=1)
+
+
+def test_everything_is_fetched_with_one_command(pristine: Clone) -> None:
+    run = ("--configfile", "config/marco.yaml")
+    assert planned(pristine, "fetch", *run)["fetch_ir_datasets"] == 1
+    everything = planned(pristine, *run)
+    assert everything["fetch_ir_datasets"] == 1
+    assert everything["finetune"] > 0
+    assert not (Path(pristine.root) / "data").exists()

@@ -1,0 +1,59 @@
+"""What comes from the network. No other rule touches it; these run where Snakemake runs: on a cluster, its login node."""
+
+DATA_ROOT = PLAN.config.execution.data_root
+
+
+rule fetch_source:
+    """Download an entry of sources.yaml into data_root, after its terms were shown, and unpack it."""
+    output:
+        manifest="results/sources/{source}/manifest.json",
+    log:
+        "results/logs/fetch_source/{source}.log",
+    benchmark:
+        "results/benchmarks/fetch_source/{source}.tsv"
+    localrule: True
+    conda:
+        "../../envs/environment.yaml"
+    resources:
+        mem_mb=escalate(4_000),
+        runtime=escalate(24 * 60),
+    params:
+        spec=spec_of("results/sources/{source}"),
+    shell:
+        "python workflow/scripts/fetch_source.py"
+        " --spec {params.spec:q}"
+        " --data-root {DATA_ROOT:q}"
+        " --output {output.manifest:q}"
+        " 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
+
+
+rule fetch_ir_datasets:
+    """Let ir_datasets download what a dataset needs into data_root, and try that it is all there."""
+    output:
+        manifest="results/ir_datasets/{downloaded}/manifest.json",
+    log:
+        "results/logs/fetch_ir_datasets/{downloaded}.log",
+    benchmark:
+        "results/benchmarks/fetch_ir_datasets/{downloaded}.tsv"
+    localrule: True
+    conda:
+        "../../envs/environment.yaml"
+    resources:
+        mem_mb=escalate(4_000),
+        runtime=escalate(24 * 60),
+    params:
+        spec=spec_of("results/ir_datasets/{downloaded}"),
+    shell:
+        "python workflow/scripts/fetch_ir_datasets.py"
+        " --spec {params.spec:q}"
+        " --config {RUN_FILE:q}"
+        " --data-root {DATA_ROOT:q}"
+        " --output {output.manifest:q}"
+        " 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
+
+
+rule fetch:
+    """All that the declared tables need from the network, and nothing else; afterwards everything works offline."""
+    input:
+        [artifact.manifest for artifact in fetched.needed(PLAN)],
+    localrule: True

@@ -1,0 +1,29 @@
+"""Fetch an entry of sources.yaml: show its terms, download into data_root, check digests, unpack."""
+
+import argparse
+from pathlib import Path
+
+from encore.cli_support import artifact, json_object, run
+from encore.errors import EncoreError
+from encore.fetching.source import fetch
+from encore.project import load_catalogue
+from encore.provenance.manifest import record
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spec", type=json_object, required=True, help="what the entry resolves to, as JSON")
+    parser.add_argument("--data-root", type=Path, required=True, help="where downloads are kept, or lie already")
+    parser.add_argument("--output", type=artifact, required=True, help="results/sources/<entry>-<digest>")
+    arguments = parser.parse_args()
+
+    name = arguments.output.name.rpartition("-")[0]
+    source = load_catalogue().sources.get(name)
+    if source is None or source.identity() != arguments.spec["files"]:
+        raise EncoreError(f"config/sources.yaml: {name} is not what was planned with; run snakemake again")
+    with record(arguments.output, stage="fetch_source", spec=arguments.spec, inputs=[]) as facts:
+        facts["results"] = {"files": fetch(name, source, arguments.data_root, arguments.output)}
+
+
+if __name__ == "__main__":
+    run(main)
