@@ -18,6 +18,7 @@ from encore.fetching.remote import Source
 from encore.mistakes import MISSING, UNKNOWN, Mistake, explain
 
 M = TypeVar("M", bound=BaseModel)
+OWN = "Value error, "  # what pydantic puts before a sentence of our own
 
 
 @dataclass(frozen=True)
@@ -120,8 +121,9 @@ def explained(read: Callable[[Any], T], value: Any, place: str) -> T:
     try:
         return read(value)
     except ValidationError as error:
-        joint = ": " if place.endswith(".yaml") else "."
-        raise EncoreError(f"{place}{joint}{_line(explain(error))}") from error
+        mistake = explain(error)
+        joint = ": " if place.endswith(".yaml") or not mistake.place else "."
+        raise EncoreError(f"{place}{joint}{_line(mistake)}") from error
     except EncoreError as error:
         raise EncoreError(f"{place}: {error}") from error
 
@@ -144,11 +146,13 @@ def _table_name(paper: str, name: str) -> str:
 
 def _line(mistake: Mistake) -> str:
     """A mistake in one line: where, what, and for a wrong key the nearest right one."""
-    place = mistake.place or "all of it"
     if mistake.kind == UNKNOWN:
         hint = nearest(mistake.name, mistake.beside) if mistake.beside else "; remove it"
-        return f"{place}: unknown key{hint}"
+        return f"{mistake.place}: unknown key{hint}"
     if mistake.kind == MISSING:
-        return f"{place}: is required; add it"
-    sentence = mistake.sentence[:1].lower() + mistake.sentence[1:]
-    return f"{place}: {sentence} (found {str(mistake.found)[:60]!r})"
+        return f"{mistake.place}: is required; add it"
+    sentence = mistake.sentence.removeprefix(OWN)
+    if mistake.sentence.startswith(OWN) and isinstance(mistake.found, dict):  # fields do not fit; it says which
+        return f"{mistake.place}: {sentence}" if mistake.place else sentence
+    sentence = sentence[:1].lower() + sentence[1:]
+    return f"{mistake.place or 'all of it'}: {sentence} (found {str(mistake.found)[:60]!r})"

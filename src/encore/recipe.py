@@ -95,6 +95,21 @@ class FinetuneStep(Step):
         """Whether negatives come from a lineage's own run."""
         return "mined" in self.negatives.split("+")
 
+    @property
+    def idle(self) -> set[str]:
+        """Fields that decide nothing beside the others: a name that overrides one would say one model twice."""
+        late = self.scorer == "late-interaction"
+        validation = {"valid_split", "validation_queries", "validation_pool", "validation_measure"}
+        taken = {"keep", "per_query", "replacement", "exclude_judged", "exclude_answers"}
+        return {
+            *(set() if late else {"token_dimension", "normalised"}),
+            *(set() if self.validate_every else validation),
+            *(set() if self.queries else {"sample"}),
+            *(set() if self.negatives == "systems" else {"margin", "per_system"}),
+            *({"first_rank", "depth"} if self.negatives in ("none", "systems") else set()),
+            *(taken if self.negatives == "none" else set()),
+        }
+
     @model_validator(mode="after")
     def _say_nothing_idle(self) -> "FinetuneStep":
         if self.pool and self.batch % self.pool:

@@ -72,13 +72,20 @@ class Resolution:
         read = naming.parse(text)
         lineage = Lineage(self.config.scale.backbones.get(read.backbone, read.backbone), read.steps)
         if lineage.backbone not in self.catalogue.backbones:
-            known = self.catalogue.backbones
-            raise EncoreError(
-                f"lineage {text!r}: unknown backbone {lineage.backbone!r}{nearest(lineage.backbone, known)}"
-            )
+            raise EncoreError(self._no_lineage(text, lineage))
         for step in lineage.steps:
             explained(self.step, step, f"lineage {text!r}")
         return lineage
+
+    def _no_lineage(self, text: str, read: Lineage) -> str:
+        """Why what was named starts from no backbone."""
+        backbones, systems = self.catalogue.backbones, self.catalogue.systems
+        if read.backbone in systems:
+            return f"{read.backbone!r} is a system, and here only a lineage can stand: a model that is trained"
+        if not read.steps:
+            known = {*backbones, *systems}
+            return f"lineage {text!r}: unknown backbone {text!r}, and no system either{nearest(text, known)}"
+        return f"lineage {text!r}: unknown backbone {read.backbone!r}{nearest(read.backbone, backbones)}"
 
     def step(self, named: StepName) -> Step:
         """The fields of a step: catalogue, then scale, then the name's overrides."""
@@ -106,6 +113,9 @@ class Resolution:
                 f"step {named.name!r}: {min(idle)} changes nothing, since it trains for {step.steps} steps; "
                 "override `steps` instead"
             )
+        nothing = named.values().keys() & (step.idle if isinstance(step, FinetuneStep) else set())
+        if nothing:
+            raise EncoreError(f"step {named.name!r}: {min(nothing)} changes nothing in such a step; leave it out")
         return step.model_copy(update={"collection": self.dataset_name(step.collection)})
 
     def lengths(self, lineage: Lineage) -> tuple[int, int]:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -182,6 +184,18 @@ def test_a_failed_job_leaves_no_manifest(results):
     with pytest.raises(ZeroDivisionError), manifest.record(Path(B.folder), stage="start", spec={}, inputs=[]):
         _ = 1 / 0
     assert not Path(B.manifest).exists()
+
+
+def test_what_a_killed_job_was_writing_is_removed_by_the_next(results):
+    """A signal 9 leaves a temporary file, of gigabytes where a teacher's vectors are written."""
+    left = Path(B.folder) / ".passages.vectors.bin.host.1234.tmp"
+    code = f"import os, signal, pathlib; pathlib.Path({str(left)!r}).write_bytes(b'half'); os.kill(os.getpid(), 9)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -9
+    assert left.exists()
+    with manifest.record(Path(B.folder), stage="start", spec={}, inputs=[]):
+        write_text(Path(B.folder) / "whole", "x")
+    assert not left.exists()
+    assert "whole" in manifest.read(Path(B.folder))["outputs"]
 
 
 def test_a_manifest_holds_no_time_host_or_absolute_path(results):

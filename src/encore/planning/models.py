@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from encore import objectives
-from encore.catalogue import Catalogue, nearest
+from encore.catalogue import Catalogue, explained, nearest
 from encore.collections.fields import draw_of
 from encore.config import Backbone, PretrainStep, RunConfig, Step
 from encore.errors import EncoreError
@@ -68,6 +68,7 @@ class Models(Texts):
             "weights": self.model(self._weights(lineage, step), seed),
         }
         self._check_states(lineage, step)
+        self._check_length(lineage, step)
         stage = "finetune"
         impl: Any = self.impl(stage)
         if isinstance(step, PretrainStep):
@@ -76,6 +77,7 @@ class Models(Texts):
             inputs |= self._prepared(step, inputs)
         if isinstance(step, FinetuneStep):
             self._check_splits(lineage, step)
+            self._check_ancestry(lineage, step)
             inputs["collection"] = self.collection(step.collection)
             drawn = negatives.planned(self, lineage.parent, step, seed)
             inputs |= {"negatives": drawn} if drawn else {}
@@ -93,6 +95,26 @@ class Models(Texts):
             raise EncoreError(f"{where}, which {step.objective} learns from; take ict, bfs, wlp or ict-bfs-wlp")
         if isinstance(step, FinetuneStep) and (step.scorer != "vector" or step.projector != "none"):
             raise EncoreError(f"{where}; take a step with `scorer: vector` and `projector: none`")
+
+    def _check_length(self, lineage: Lineage, step: Step) -> None:
+        """Refuse texts that are longer than the backbone has positions for; a bag of words has none to run out of."""
+        backbone = self.backbone(lineage)
+        if backbone.architecture == "bert" and step.length > backbone.max_length:
+            raise EncoreError(
+                f"{lineage}: step {lineage.steps[-1].name!r} reads {step.length} tokens of a text, and "
+                f"{lineage.backbone!r} has {backbone.max_length} positions; lower `length`, or take another backbone"
+            )
+
+    def _check_ancestry(self, lineage: Lineage, step: FinetuneStep) -> None:
+        """Refuse a miner that is no lineage, and a new start where nothing would be left behind."""
+        name, parent = lineage.steps[-1].name, lineage.parent
+        if step.mined_by:
+            explained(self.lineage, step.mined_by, f"step {name!r}, mined_by")
+        if step.start == "pretrained" and self._weights(lineage, step) == parent:
+            raise EncoreError(
+                f"{lineage}: {name!r} starts again from the pre-trained model, and no fine-tuning stands before it; "
+                "put its first stage there, or let `start` be parent"
+            )
 
     def _check_splits(self, lineage: Lineage, step: FinetuneStep) -> None:
         """Refuse splits that the step's collection does not have, have another role, or are of different draws."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from encore.catalogue import explained
 from encore.errors import EncoreError
 from encore.lineage import split_index
 from encore.planning import bm25, dense, fusion, indexed, latency, rerank
@@ -28,7 +29,8 @@ class Runs(Models):
         """
         if system in self.catalogue.systems:
             fields: Any = self.system(system)
-            return KINDS[fields.kind](self, system, fields, seed, dataset, topics)
+            place = f"system {system!r}"
+            return explained(lambda run: run(self, system, fields, seed, dataset, topics), KINDS[fields.kind], place)
         if seed is None:
             raise EncoreError(f"system {system!r} is trained, so its run needs a seed")
         name, index = split_index(system)

@@ -70,7 +70,8 @@ def learned_from(plan: Models, lineage: Lineage) -> list[Lineage]:
             if isinstance(step := plan.step(named), FinetuneStep):
                 own = Lineage(known.backbone, known.steps[:count])
                 waiting += [teacher_of(plan, own, teacher) for teacher in step.teachers]
-                waiting += [plan.lineage(step.mined_by)] if step.mined_by else []
+                place = f"step {named.name!r}, mined_by"
+                waiting += [explained(plan.lineage, step.mined_by, place)] if step.mined_by else []
     return list(found.values())
 
 

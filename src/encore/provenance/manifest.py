@@ -50,6 +50,9 @@ def record(output: Path, *, stage: str, spec: dict[str, Any], inputs: Sequence[P
     for folder in inputs:
         verify(folder)
     (output / MANIFEST).unlink(missing_ok=True)
+    for path in output.rglob("*.tmp"):  # of a job that was killed; they can be large
+        if path.is_file():
+            path.unlink()
     facts: dict[str, Any] = {}
     yield facts
     results = facts.pop("results", {})
