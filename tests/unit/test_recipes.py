@@ -78,7 +78,9 @@ def test_question_answering_takes_both_kinds_of_negatives_and_every_answer(make,
     (tmp_path / "answers.jsonl").write_text(json.dumps({"_id": "q", "answers": ["t"]}) + "\n")
     (tmp_path / "qrels/train.tsv").write_text("query-id\tcorpus-id\tscore\nq\td\t1\n")
     questions = {"kind": "beir", "path": str(tmp_path), "splits": {"train": {"role": "train"}}}
-    plan = make(datasets={"nq-open": questions})
+    own = {"nq-open": "nq-here", "trivia-qa": "trivia-here"}
+    scale = DEFAULT["scale"] | {"datasets": DEFAULT["scale"]["datasets"] | own}
+    plan = make(datasets=dict.fromkeys(own.values(), questions), scale=scale)
     first, second = (model(plan, "bert-base+bow" + rest) for rest in ("+bow-qa-1", "+bow-qa-1+bow-qa-2"))
     assert first.inputs["negatives"].spec["answers"] == "left out"
     both = second.inputs["negatives"]
@@ -86,8 +88,7 @@ def test_question_answering_takes_both_kinds_of_negatives_and_every_answer(make,
     assert both.inputs["bm25"] is first.inputs["negatives"]
     assert both.inputs["mined"].spec["answers"] == "positives"
     assert second.inputs["weights"] is model(plan, "bert-base+bow")
-    trivia = make(datasets={"nq-open": questions, "trivia-qa": questions})
-    assert model(trivia, "bert-base+bow+bow-qa-1~collection=trivia-qa").folder != first.folder
+    assert model(plan, "bert-base+bow+bow-qa-1~collection=trivia-qa").folder != first.folder
 
 
 def test_the_beir_recipe_needs_its_file(make, tmp_path):
