@@ -31,7 +31,7 @@ class FinetuneStep(Step):
         (), description="lineages whose mean scores are learned instead of judgments; `parent` is the step's own parent"
     )
     teacher_scores: str | None = Field(
-        None, description="published scores of training triples in place of teachers: a file, or a folder of files"
+        None, description="published scores of triples in place of teachers: a source, a file, or a folder of files"
     )
     teacher_temperature: float = Field(1.0, gt=0, description="teachers' scores are divided by it")
     queries: Positive | None = Field(None, description="size of the sample of training queries; all of them without")

@@ -251,6 +251,13 @@ def test_files_of_other_triples_are_not_averaged(home: Path, tmp_path: Path) -> 
         published(home, tmp_path, tmp_path / "out")
 
 
+def test_what_was_fetched_is_read_from_its_folder(home: Path, tmp_path: Path) -> None:
+    """Its own manifest says what the files are, so the plan has no digest of them."""
+    (tmp_path / "manifest.json").write_text("{}")
+    (tmp_path / "one.tsv").write_text(LINES[0])
+    assert bring({}, str(tmp_path), home / "tokens", tmp_path / "out")["triples"] == 1
+
+
 def test_a_changed_source_is_refused(home: Path, tmp_path: Path) -> None:
     (tmp_path / "one.tsv").write_text(LINES[0])
     with pytest.raises(EncoreError, match="is not what was planned with"):

@@ -162,6 +162,15 @@ def test_fields_that_do_not_fit_each_other_are_refused(make: Make, fields: dict[
         make(tct=fields)
 
 
+def test_scores_of_a_source_are_fetched_first(make: Make) -> None:
+    plan = make(kd_t2={"teachers": [], "negatives": "none", "teacher_scores": "msmarco-teacher-t2"})
+    (said,) = taught(plan, f"{COLBERT}+kd-t2")
+    assert said.inputs["fetched"].folder.startswith("results/sources/msmarco-teacher-t2-")
+    assert said.spec["fetched"] == said.inputs["fetched"].name
+    assert (said.source, "content" in said.spec) == (None, False)
+    assert make().find(said.inputs["fetched"].folder).stage == "fetch_source"
+
+
 def test_published_scores_stand_for_a_teacher(make: Make, tmp_path: Path) -> None:
     published = {"teachers": [], "negatives": "none"}
     plan = make(kd_t2=published | {"teacher_scores": str(tmp_path)})

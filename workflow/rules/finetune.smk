@@ -98,6 +98,7 @@ rule teach:
         collection=made_from("results/teachers/{teacher}/{topics}", "collection"),
         negatives=made_from("results/teachers/{teacher}/{topics}", "negatives"),
         source=ancient(source_of("results/teachers/{teacher}/{topics}")),
+        fetched=made_from("results/teachers/{teacher}/{topics}", "fetched"),
     output:
         manifest="results/teachers/{teacher}/{topics}/manifest.json",
     log:
@@ -120,6 +121,7 @@ rule teach:
         " --collection {input.collection:q}"
         " --negatives {input.negatives:q}"
         " --source {input.source:q}"
+        " --fetched {input.fetched:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 

@@ -15,15 +15,16 @@ def main() -> None:
     parser.add_argument("--collection", type=artifact, nargs="?", help="its queries and judgments")
     parser.add_argument("--negatives", type=artifact, nargs="?", help="what students bring to a batch, if anything")
     parser.add_argument("--source", type=Path, nargs="?", help="published scores, a file or a folder of files")
+    parser.add_argument("--fetched", type=artifact, nargs="?", help="published scores, from the web")
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
 
-    inputs = [folder for folder in (args.model, args.tokens, args.collection, args.negatives) if folder]
+    inputs = [folder for folder in (args.model, args.tokens, args.collection, args.negatives, args.fetched) if folder]
     with record(args.output, stage="teach", spec=args.spec, inputs=inputs) as facts:
         if args.spec["form"] == "published":
             from encore.teaching.published import bring
 
-            facts["results"] = bring(args.spec, str(args.source), args.tokens, args.output)
+            facts["results"] = bring(args.spec, str(args.source or args.fetched), args.tokens, args.output)
         else:
             from encore.teaching.stage import teach
 

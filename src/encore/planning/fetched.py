@@ -55,11 +55,10 @@ def explore(plan: Texts, folder: str) -> None:
 
 
 def named(plan: Texts, name: str) -> list[str]:
-    """What Snakemake can be asked for to have a source or a dataset, or both where they have one name."""
-    sources = [source(plan, name).manifest] if name in plan.catalogue.sources else []
-    if name in plan.dataset_names() and not (sources and getattr(plan.dataset(name), "path", None)):
-        return [*sources, plan.collection(name).manifest]
-    return sources
+    """What Snakemake can be asked for to have a source or a dataset; of one name, the source."""
+    if name in plan.catalogue.sources:
+        return [source(plan, name).manifest]
+    return [plan.collection(name).manifest] if name in plan.dataset_names() else []
 
 
 def needed(plan: Texts) -> list[Artifact]:

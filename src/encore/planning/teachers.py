@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from encore.catalogue import explained
 from encore.errors import EncoreError
 from encore.lineage import Lineage, StepName
-from encore.planning.artifact import Artifact, Topics, names
+from encore.planning import fetched
+from encore.planning.artifact import Artifact, Spec, Topics, names
 from encore.recipe import FinetuneStep
 from encore.storage import contents
 from encore.teaching.sources import files
@@ -38,8 +39,7 @@ def taught(plan: Models, lineage: Lineage, seed: int, negatives: Artifact | None
     if step.teachers and step.loss != "kl-in-batch" and negatives is None:
         raise EncoreError(f"{place}: loss {step.loss} needs negatives of its own; let `negatives` be another than none")
     if step.teacher_scores:
-        content = contents(explained(files, step.teacher_scores, place))
-        return {"teacher0": _published(plan, lineage, step, content)}
+        return {"teacher0": _published(plan, lineage, step)}
     found = [teacher_of(plan, lineage, name) for name in step.teachers]
     return {f"teacher{number}": _said(plan, lineage, teacher, seed, negatives) for number, teacher in enumerate(found)}
 
@@ -108,12 +108,18 @@ def _said(plan: Models, lineage: Lineage, teacher: Lineage, seed: int, negatives
     return plan.make("teach", folder, spec, inputs)
 
 
-def _published(plan: Models, lineage: Lineage, step: FinetuneStep, content: dict[str, str]) -> Artifact:
-    """The scores of published files, wherever they lie."""
+def _published(plan: Models, lineage: Lineage, step: FinetuneStep) -> Artifact:
+    """The scores of published files: of a source that is fetched, or of the user's own, wherever they lie."""
+    assert step.teacher_scores is not None
     inputs = {"tokens": plan.tokens(step.collection, plan.backbone(lineage))}
-    spec = {"impl": plan.impl("teach"), "form": PUBLISHED, "content": content, **names(inputs)}
+    spec: Spec = {"impl": plan.impl("teach"), "form": PUBLISHED}
     folder = f"teachers/{PUBLISHED}/{plan.dataset_name(step.collection)}.{step.train_split}"
-    return plan.make("teach", folder, spec, inputs, step.teacher_scores)
+    if step.teacher_scores in plan.catalogue.sources:
+        inputs["fetched"] = fetched.source(plan, step.teacher_scores)
+        return plan.make("teach", folder, {**spec, **names(inputs)}, inputs)
+    place = f"step {lineage.steps[-1].name!r}"
+    spec["content"] = contents(explained(files, step.teacher_scores, place))
+    return plan.make("teach", folder, {**spec, **names(inputs)}, inputs, step.teacher_scores)
 
 
 def explore(plan: Models, teacher: Lineage | None, seed: int) -> None:
