@@ -1,0 +1,59 @@
+"""Recipes and systems after a finished nano run: a table with a teacher, its student, indexes, a fusion, a reranker."""
+
+import csv
+import json
+
+import pytest
+from clones import Clone
+
+ROWS = ["Recipes: tct", "tct-hn-plus", "fp16", "hnsw", "fusion", "colbert"]
+TABLE = "results/tables/table2.csv"
+FIGURE = "results/figures/growing.csv"
+GROWING = """
+growing:
+  systems: {TCT-ColBERT: bert-base-tct+colbert+tct}
+  queries: 20
+  depth: 10
+  sizes: [0.5]
+latency: {queries: 10, warm_up: 2}
+"""
+
+
+@pytest.fixture
+def small(nano: Clone) -> Clone:
+    """Nano with some rows of table 2, and one model in a growing collection."""
+    nano.replace("config/nano.yaml", "tables: {table1:", f"tables: {{table2: {json.dumps(ROWS)}, table1:")
+    path = nano.root / "config/nano.yaml"
+    path.write_text(path.read_text() + GROWING)
+    return nano
+
+
+@pytest.mark.slow
+def test_recipes_and_systems(small: Clone) -> None:
+    made = {job.split()[0] for job in small.built(TABLE, FIGURE)}
+    assert {"teach", "finetune", "build_index", "search_index", "tune_fusion", "fuse", "rerank"} <= made
+    assert {"measure_latency", "grow", "growing"} <= made
+    assert small.planned(TABLE, FIGURE) == set()
+
+    rows = list(csv.DictReader((small.root / TABLE).open()))
+    assert {row["row"] for row in rows} == {"tct", "tct-hn-plus", "fp16", "hnsw", "fusion", "colbert"}
+    values = {(row["row"], row["measure"]): float(row["reproduced"]) for row in rows if row["reproduced"]}
+    assert len(values) == len({row["row"] for row in rows}) * 5  # standard library only: no graded judgments
+    assert min(values.values()) > 0
+    assert values["fp16", "RR@10"] == pytest.approx(values["tct-hn-plus", "RR@10"], abs=0.01)
+
+    grown = [row for row in csv.DictReader((small.root / FIGURE).open()) if row["measure"] == "R@100"]
+    assert [row["size"] for row in grown] == ["start", "0.5", "all"]
+    recalls = [float(row["value"]) for row in grown]
+    assert recalls == sorted(recalls, reverse=True)
+
+    # A student's temperature is no teacher's: what the teacher said stays, and the students are taught again.
+    small.replace(
+        "config/nano.yaml",
+        "    tct: {steps: 10, teacher_temperature: 0.05}",
+        "    tct: {steps: 10, teacher_temperature: 0.1}",
+    )
+    again = small.planned(TABLE)
+    assert "finetune tiny+colbert+tct-s0" in again
+    assert "finetune tiny+colbert-s0" not in again
+    assert "teach tiny+colbert-s0 pydocs-stdlib.train.200" not in again
