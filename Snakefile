@@ -10,8 +10,6 @@ min_version("9.20")
 
 # The library is importable here and in every job, installed or not, and jobs use the Python that runs Snakemake.
 sys.path.insert(0, str(Path(workflow.basedir) / "src"))
-bin, src = (quote(str(folder)) for folder in (Path(sys.executable).parent, Path(workflow.basedir) / "src"))
-shell.prefix(f"export PATH={bin}:$PATH PYTHONPATH={src}; ")
 
 
 # A run's configuration is complete: one given with --configfile replaces the default, it is never merged.
@@ -21,6 +19,14 @@ if not workflow.configfiles:
 
 
 include: "workflow/rules/common.smk"
+
+
+# What every job has in its environment; where downloads lie is no param, since it decides nothing.
+bin, src = (quote(str(folder)) for folder in (Path(sys.executable).parent, Path(workflow.basedir) / "src"))
+run, data = quote(str(RUN_FILE)), quote(str(PLAN.config.execution.data_root))
+shell.prefix(f"export PATH={bin}:$PATH PYTHONPATH={src} ENCORE_RUN={run} ENCORE_DATA_ROOT={data}; ")
+
+
 include: "workflow/rules/fetch.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/pretrain.smk"

@@ -27,7 +27,7 @@ rule collection:
         " --source {input.source:q}"
         " --collection {input.collection:q}"
         " --fetched {input.fetched:q}"
-        " --data-root {DATA_ROOT:q}"
+        ' --data-root "$ENCORE_DATA_ROOT"'
         " --processes {threads}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

@@ -1,7 +1,5 @@
 """What comes from the network. No other rule touches it; these run where Snakemake runs: on a cluster, its login node."""
 
-DATA_ROOT = PLAN.config.execution.data_root
-
 
 rule fetch_source:
     """Download an entry of sources.yaml into data_root, after its terms were shown, and unpack it."""
@@ -22,7 +20,7 @@ rule fetch_source:
     shell:
         "python workflow/scripts/fetch_source.py"
         " --spec {params.spec:q}"
-        " --data-root {DATA_ROOT:q}"
+        ' --data-root "$ENCORE_DATA_ROOT"'
         " --output {output.manifest:q}"
         " 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
 
@@ -46,8 +44,8 @@ rule fetch_ir_datasets:
     shell:
         "python workflow/scripts/fetch_ir_datasets.py"
         " --spec {params.spec:q}"
-        " --config {RUN_FILE:q}"
-        " --data-root {DATA_ROOT:q}"
+        ' --config "$ENCORE_RUN"'
+        ' --data-root "$ENCORE_DATA_ROOT"'
         " --output {output.manifest:q}"
         " 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
 
