@@ -15,7 +15,7 @@ import numpy as np
 
 from encore import project
 from encore.collections.common import Collection, topics
-from encore.config import FinetuneStep
+from encore.recipe import FinetuneStep
 from encore.errors import EncoreError
 from encore.evaluation import judging
 from encore.finetuning import negatives
