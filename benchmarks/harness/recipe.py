@@ -15,7 +15,6 @@ import numpy as np
 
 from encore import project
 from encore.collections.common import Collection, topics
-from encore.recipe import FinetuneStep
 from encore.errors import EncoreError
 from encore.evaluation import judging
 from encore.finetuning import negatives
@@ -23,6 +22,7 @@ from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.queries import Example, training_queries
 from encore.modeling import vectors
 from encore.modeling.encoder import Encoder
+from encore.recipe import FinetuneStep
 from encore.retrieval.dense import Shard, search
 from encore.retrieval.encode import Part, encode
 from encore.tokens import TokenStore
