@@ -4,7 +4,7 @@ Every mistake is said in one line with its file, its place and the nearest right
 """
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -126,6 +126,14 @@ def explained(read: Callable[[Any], T], value: Any, place: str) -> T:
         raise EncoreError(f"{place}{joint}{_line(mistake)}") from error
     except EncoreError as error:
         raise EncoreError(f"{place}: {error}") from error
+
+
+def by_kind(fields: dict[str, Any], kinds: Mapping[str, type[M]], what: str) -> M:
+    """Check an entry's fields by its ``kind``."""
+    kind: Any = fields.get("kind")
+    if kind not in kinds:
+        raise EncoreError(f"unknown kind of {what} {kind!r}{nearest(str(kind), kinds)}")
+    return kinds[kind].model_validate(fields)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

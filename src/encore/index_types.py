@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from encore.catalogue import nearest
+from encore.catalogue import by_kind
 from encore.config import Positive, Strict
 from encore.errors import EncoreError
 
@@ -86,7 +86,4 @@ KINDS: dict[str, type[IndexType]] = {"hnsw": Hnsw, "ivfpq": IvfPq, "fp16": Fp16}
 
 def read(fields: dict[str, Any]) -> IndexType:
     """Check an entry's fields by its kind."""
-    kind = fields.get("kind")
-    if kind not in KINDS:
-        raise EncoreError(f"unknown kind of index {kind!r}{nearest(str(kind), KINDS)}")
-    return KINDS[kind].model_validate(fields)
+    return by_kind(fields, KINDS, "index")

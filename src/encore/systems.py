@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from encore.catalogue import nearest
+from encore.catalogue import by_kind
 from encore.config import Positive, Share, Strict, System
-from encore.errors import EncoreError
 
 
 class Bm25(System):
@@ -81,7 +80,4 @@ KINDS: dict[str, type[System]] = {"bm25": Bm25, "fusion": Fusion, "rerank": Rera
 
 def read(fields: dict[str, Any]) -> System:
     """Check an entry's fields by its kind."""
-    kind = fields.get("kind")
-    if kind not in KINDS:
-        raise EncoreError(f"unknown kind of system {kind!r}{nearest(str(kind), KINDS)}")
-    return KINDS[kind].model_validate(fields)
+    return by_kind(fields, KINDS, "system")
