@@ -44,6 +44,12 @@ class Resolution:
         """The fields of the dataset that stands for ``name``."""
         return self._datasets[self.dataset_name(name)]
 
+    def dataset_fields(self, name: str) -> Any:
+        """The fields of a dataset itself, whether or not another one stands for it at this scale."""
+        if name not in self._datasets:
+            raise EncoreError(f"unknown dataset {name!r}{nearest(name, self._datasets)}")
+        return self._datasets[name]
+
     def backbone_name(self, name: str) -> str:
         """The backbone that stands for ``name`` at this scale."""
         standing = self.config.scale.backbones.get(name, name)

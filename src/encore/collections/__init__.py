@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from encore.collections import beir, documents, encyclopedia, ir_datasets, pydocs, reqa
+from encore.collections import beir, documents, encyclopedia, ir_datasets, pydocs, reqa, subset
 from encore.collections.beir import BeirFields
 from encore.collections.common import Collection
 from encore.collections.documents import DocumentsFields
@@ -13,6 +13,7 @@ from encore.collections.fields import CollectionFields, Split
 from encore.collections.ir_datasets import IrDatasetsFields
 from encore.collections.pydocs import PydocsFields
 from encore.collections.reqa import PydocsReqaFields
+from encore.collections.subset import SubsetFields
 from encore.collections.wikipedia import WikipediaFields
 from encore.errors import EncoreError
 
@@ -26,6 +27,7 @@ KINDS: dict[str, type[CollectionFields]] = {
     "encyclopedia": EncyclopediaFields,
     "wikipedia": WikipediaFields,
     "ir-datasets": IrDatasetsFields,
+    "subset": SubsetFields,
 }
 # How a collection of files of the user's is built: (spec, folder, the file or their folder).
 SOURCED: dict[str, Callable[[dict[str, Any], Path, Path], dict[str, Any]]] = {
@@ -36,6 +38,7 @@ SOURCED: dict[str, Callable[[dict[str, Any], Path, Path], dict[str, Any]]] = {
 DERIVED: dict[str, Callable[[dict[str, Any], Path, Collection], dict[str, Any]]] = {
     "pydocs-documents": documents.build,
     "pydocs-reqa": reqa.build,
+    "subset": subset.build,
 }
 
 

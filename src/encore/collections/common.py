@@ -8,6 +8,7 @@ document's text is not its title and text, ``form.json`` says which fields it is
 """
 
 import hashlib
+import heapq
 from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -67,11 +68,11 @@ class Collection:
 
     def queries(self) -> dict[str, str]:
         """Text by query id, in file order."""
-        return {row["_id"]: row["text"] for row in self._queries()}
+        return {row["_id"]: row["text"] for row in self.query_rows()}
 
     def clusters(self) -> dict[str, str]:
         """The unit that a query's errors are clustered by; a query without one is its own cluster."""
-        return {row["_id"]: row.get("metadata", {}).get("cluster", row["_id"]) for row in self._queries()}
+        return {row["_id"]: row.get("metadata", {}).get("cluster", row["_id"]) for row in self.query_rows()}
 
     def splits(self) -> list[str]:
         """Names of the splits that have judgments."""
@@ -115,8 +116,13 @@ class Collection:
         """Articles in file order; none when the collection has passages only."""
         return read_jsonl(self.folder / "articles.jsonl.gz") if self.has_articles() else iter(())
 
-    def _queries(self) -> Iterator[Row]:
+    def query_rows(self) -> Iterator[Row]:
+        """Queries as they stand in the file: id, text and perhaps metadata."""
         return read_jsonl(self.folder / "queries.jsonl.gz")
+
+    def answer_rows(self) -> Iterator[Row]:
+        """Right answers as they stand in the file; none where the queries are no questions."""
+        return read_jsonl(self.folder / ANSWERS) if (self.folder / ANSWERS).is_file() else iter(())
 
 
 def topics(collection: Collection, split: str, queries: int | None = None, sample: int = 0) -> list[str]:
@@ -133,8 +139,8 @@ def topics(collection: Collection, split: str, queries: int | None = None, sampl
 
 
 def smallest(ids: Iterable[str], count: int, salt: str) -> list[str]:
-    """The ``count`` ids whose sha256 of ``"<salt>:<id>"`` comes first."""
-    return sorted(ids, key=lambda name: hashlib.sha256(f"{salt}:{name}".encode()).hexdigest())[:count]
+    """The ``count`` ids whose sha256 of ``"<salt>:<id>"`` comes first, in that order; no more than that are held."""
+    return heapq.nsmallest(count, ids, key=lambda name: hashlib.sha256(f"{salt}:{name}".encode()).hexdigest())
 
 
 def write_collection(

@@ -31,10 +31,10 @@ def source(plan: Texts, name: str) -> Artifact:
 
 
 def ir_datasets(plan: Texts, dataset: str) -> Artifact:
-    """What ir_datasets downloads of a dataset: the proof that it lies in ``data_root``, with counts."""
-    ids = plan.dataset(dataset).ids()
+    """What ir_datasets downloads of a dataset itself: the proof that it lies in ``data_root``, with counts."""
+    ids = plan.dataset_fields(dataset).ids()
     spec = {"impl": plan.impl("fetch_ir_datasets"), "ids": ids}
-    return plan.make("fetch_ir_datasets", f"{FOLDERS['fetch_ir_datasets']}/{plan.dataset_name(dataset)}", spec, {})
+    return plan.make("fetch_ir_datasets", f"{FOLDERS['fetch_ir_datasets']}/{dataset}", spec, {})
 
 
 def of_dataset(plan: Texts, dataset: str, fields: Any) -> dict[str, Artifact]:
@@ -48,17 +48,19 @@ def explore(plan: Texts, folder: str) -> None:
     name = name.rpartition("-")[0]
     if kind == FOLDERS["fetch_source"] and name in plan.catalogue.sources:
         source(plan, name)
-    if kind == FOLDERS["fetch_ir_datasets"] and name in plan.dataset_names() and hasattr(plan.dataset(name), "ids"):
+    if name not in plan.dataset_names():
+        return
+    if kind == FOLDERS["fetch_ir_datasets"] and hasattr(plan.dataset_fields(name), "ids"):
         ir_datasets(plan, name)
-    if kind == "collections" and name in plan.dataset_names():
-        plan.collection(name)
+    if kind == "collections":
+        plan.named_collection(name)
 
 
 def named(plan: Texts, name: str) -> list[str]:
     """What Snakemake can be asked for to have a source or a dataset; of one name, the source."""
     if name in plan.catalogue.sources:
         return [source(plan, name).manifest]
-    return [plan.collection(name).manifest] if name in plan.dataset_names() else []
+    return [plan.named_collection(name).manifest] if name in plan.dataset_names() else []
 
 
 def needed(plan: Texts) -> list[Artifact]:

@@ -25,22 +25,21 @@ class Texts(Resolution):
 
     def collection(self, dataset: str) -> Artifact:
         """A dataset in the common form."""
-        name, fields = self.dataset_name(dataset), self.dataset(dataset)
+        return self.named_collection(self.dataset_name(dataset))
+
+    def named_collection(self, name: str, above: tuple[str, ...] = ()) -> Artifact:
+        """A dataset by its own name: what it is made `of` is the named one, whatever stands for that at this scale."""
+        if name in above:
+            raise EncoreError(f"dataset {name!r} is made of itself ({' of '.join([*above, name])}); mend `of`")
         if name not in self._collections:
-            stage = f"collection.{fields.kind}"
-            inputs = self._made_of(name, getattr(fields, "of", None)) | fetched.of_dataset(self, name, fields)
+            fields = self.dataset_fields(name)
+            stage, base = f"collection.{fields.kind}", getattr(fields, "of", None)
+            inputs = {"collection": self.named_collection(base, (*above, name))} if base is not None else {}
+            inputs |= fetched.of_dataset(self, name, fields)
             spec = {"impl": self.impl(stage), **fields.resolve(), **names(inputs)}
             source = getattr(fields, "path", None)
             self._collections[name] = self.make(stage, f"collections/{name}", spec, inputs, source)
         return self._collections[name]
-
-    def _made_of(self, name: str, base: str | None) -> dict[str, Artifact]:
-        """The collection that another one is made of, if any."""
-        if base is None:
-            return {}
-        if getattr(self.dataset(base), "of", None) is not None:
-            raise EncoreError(f"dataset {name!r}: {base!r} is itself made of another one; name that under `of`")
-        return {"collection": self.collection(base)}
 
     def tokenizer(self, backbone: Backbone) -> Artifact:
         """The vocabulary that a backbone reads: a checkpoint's own, or one trained on its texts."""
