@@ -36,6 +36,8 @@ class Plan(Runs):
         """
         if not self.tested_fairly(system, dataset, split):
             name = self.dataset_name(dataset)
+            if self.dataset(dataset).zero_shot:
+                raise EncoreError(f"{system} learned from queries of {name!r} or its like; it is for zero-shot search")
             raise EncoreError(
                 f"{system} learned from another draw of {name!r}, whose training may hold queries of {split!r}"
             )
@@ -101,7 +103,7 @@ class Plan(Runs):
             if self.scorer(self.lineage(system)) != "vector":
                 return
         system += named["index"] or ""
-        for dataset in {*self.config.scale.datasets.values(), *self.config.datasets}:
+        for dataset in self.datasets_in_use():
             for split, fields in self._datasets[dataset].splits.items():
                 if fields.measures and self.tested_fairly(system, dataset, split):
                     with self._what_can_be_had(system):
@@ -121,7 +123,7 @@ class Plan(Runs):
     def _explore_systems(self) -> None:
         """Make the plan of every system: runs that choose a fusion's weight, say, are made on the way to one alone."""
         for name in self.catalogue.systems:
-            for seed, dataset in product(self.config.seeds, self.config.scale.datasets.values()):
+            for seed, dataset in product(self.config.seeds, self.datasets_in_use()):
                 for split, fields in self._datasets[dataset].splits.items():
                     if fields.measures:
                         with suppress(EncoreError):  # this one cannot be had here, and is not what is looked for

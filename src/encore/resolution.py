@@ -31,6 +31,14 @@ class Resolution:
             )
         return standing
 
+    def datasets_in_use(self) -> list[str]:
+        """Datasets that systems are tested on: those that stand for others, the run's own, those of its tables."""
+        tables = (self.catalogue.tables[name] for name in self.config.tables if name in self.catalogue.tables)
+        columns = (column.dataset for table in tables for column in table.columns)
+        found = (column for column in columns if column in self._datasets or column in self.config.scale.datasets)
+        named = dict.fromkeys([*self.config.scale.datasets, *self.config.datasets, *found])
+        return list(dict.fromkeys(self.config.scale.datasets.get(name, name) for name in named))
+
     def dataset_names(self) -> Collection[str]:
         """Every dataset, the run's own among them."""
         return self._datasets.keys()
@@ -49,6 +57,13 @@ class Resolution:
         if name not in self._datasets:
             raise EncoreError(f"unknown dataset {name!r}{nearest(name, self._datasets)}")
         return self._datasets[name]
+
+    def made_of(self, name: str) -> list[str]:
+        """A dataset's own name, and the names of those that it is made of, one after another."""
+        found = [name]
+        while (base := getattr(self.dataset_fields(found[-1]), "of", None)) is not None and base not in found:
+            found.append(base)
+        return found
 
     def backbone_name(self, name: str) -> str:
         """The backbone that stands for ``name`` at this scale."""

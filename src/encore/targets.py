@@ -53,7 +53,7 @@ def lineage_targets(plan: Plan, name: str) -> list[str]:
         lineage = plan.lineage(own)
         if plan.scorer(lineage) != "vector" and index is None:
             return [plan.model(lineage, seed).manifest for seed in plan.config.seeds]
-    datasets = dict.fromkeys(plan.dataset_name(name) for name in [*plan.config.scale.datasets, *plan.config.datasets])
+    datasets = [dataset for dataset in plan.datasets_in_use() if not plan.dataset(dataset).zero_shot]
     found = []
     for seed in plan.config.seeds:
         for dataset in datasets:

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from encore.collections import beir, documents, encyclopedia, ir_datasets, pydocs, reqa, subset
+from encore.collections import beir, documents, encyclopedia, ir_datasets, packages, pydocs, reqa, subset
 from encore.collections.beir import BeirFields
 from encore.collections.common import Collection
 from encore.collections.documents import DocumentsFields
 from encore.collections.encyclopedia import EncyclopediaFields
 from encore.collections.fields import CollectionFields, Split
 from encore.collections.ir_datasets import IrDatasetsFields
+from encore.collections.packages import PackagesFields
 from encore.collections.pydocs import PydocsFields
 from encore.collections.reqa import PydocsReqaFields
 from encore.collections.subset import SubsetFields
@@ -23,6 +24,7 @@ KINDS: dict[str, type[CollectionFields]] = {
     "pydocs": PydocsFields,
     "pydocs-documents": DocumentsFields,
     "pydocs-reqa": PydocsReqaFields,
+    "pydocs-packages": PackagesFields,
     "beir": BeirFields,
     "encyclopedia": EncyclopediaFields,
     "wikipedia": WikipediaFields,
@@ -38,6 +40,7 @@ SOURCED: dict[str, Callable[[dict[str, Any], Path, Path], dict[str, Any]]] = {
 DERIVED: dict[str, Callable[[dict[str, Any], Path, Collection], dict[str, Any]]] = {
     "pydocs-documents": documents.build,
     "pydocs-reqa": reqa.build,
+    "pydocs-packages": packages.build,
     "subset": subset.build,
 }
 

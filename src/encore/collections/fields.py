@@ -40,6 +40,12 @@ class CollectionFields(Strict):
     length: Positive | None = Field(
         None, exclude=True, description="tokens that models read of each text at least, whatever they trained with"
     )
+    zero_shot: bool = Field(
+        False,
+        exclude=True,
+        description="only models that learned from no query of it, or of what it is made of, are tested on it, and "
+        "only where a table asks for it",
+    )
     absent: dict[str, str] = Field(
         {}, description="splits that tables may name and this collection cannot have, with the reason"
     )
@@ -53,6 +59,10 @@ class CollectionFields(Strict):
                     "there are several; its `file` may be any"
                 )
         return self
+
+    def is_apart_from(self, other: "CollectionFields") -> bool:
+        """Whether two collections that are made of one cannot share a query."""
+        return False
 
     def resolve(self) -> dict[str, Any]:
         """All that decides the collection's content: the spec that its digest is taken of. Measures do not."""

@@ -133,12 +133,18 @@ class Models(Texts):
             return all(self.tested_fairly(part, dataset, split) for part in self.system(system).parts)
         behind = teachers.learned_from(self, self.lineage(split_index(system)[0]))
         steps = (self.step(named) for lineage in behind for named in lineage.steps)
+        tuned = [step for step in steps if isinstance(step, FinetuneStep)]
+        if self.dataset(dataset).zero_shot and any(self._shares_queries(step.collection, dataset) for step in tuned):
+            return False
         learned = (
-            draw_of(step.train_split)
-            for step in steps
-            if isinstance(step, FinetuneStep) and self._questions(step.collection) == self._questions(dataset)
+            draw_of(step.train_split) for step in tuned if self._questions(step.collection) == self._questions(dataset)
         )
         return all(draw in (None, draw_of(split)) for draw in learned)
+
+    def _shares_queries(self, learned: str, tested: str) -> bool:
+        """Whether two datasets may have queries in common: made of one, and not known to be apart."""
+        names = self.made_of(self.dataset_name(learned)), self.made_of(self.dataset_name(tested))
+        return bool(set(names[0]) & set(names[1])) and not self.dataset(tested).is_apart_from(self.dataset(learned))
 
     def _questions(self, dataset: str) -> Any:
         """What tells datasets apart whose queries differ: the name, unless the fields say it."""
