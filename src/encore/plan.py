@@ -49,6 +49,8 @@ class Plan(Runs):
         }
         inputs = {"run": run, "collection": self.collection(dataset)}
         spec = {"impl": self.impl("evaluate"), "splits": measures, **names(inputs)}
+        by_answers = sorted(name for name in measures if splits[name].judged_by == "answers")
+        spec |= {"judged_by_answers": by_answers} if by_answers else {}
         folder = f"scores/{run.owner}/{self.dataset_name(dataset)}.{topics}"
         return self.make("evaluate", folder, spec, inputs)
 

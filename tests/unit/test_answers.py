@@ -101,7 +101,7 @@ def test_a_ranked_passage_answers_by_its_text_alone(collection):
 
 
 def test_a_question_without_answers_is_refused(collection):
-    with pytest.raises(EncoreError, match="1 training queries have no answers, such as 'q3'"):
+    with pytest.raises(EncoreError, match="1 questions have no answers, such as 'q3'"):
         answering({"q3": ["d0"]}, collection, depth=1)
     with pytest.raises(EncoreError, match="'dX' of the run is not in"):
         answering({"q1": ["dX"]}, collection, depth=1)

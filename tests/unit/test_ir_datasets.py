@@ -139,8 +139,12 @@ def test_questions_of_dpr_keep_answers_and_grades(tmp_path):
     }
     packed(home / "nq-train.json.gz", json.dumps([record | contexts]))
     packed(home / "nq-dev.json.gz", json.dumps([record | contexts | {"question": "who else?"}]))
-    open_questions = DATASETS["nq-open"].model_dump(exclude={"expected"}) | {"licence": "free", "terms": "x"}
-    done, made = build(tmp_path, IrDatasetsFields.model_validate(open_questions))
+    names = {"train": "train", "valid": "dev"}
+    splits = {
+        split: {"role": split, "id": f"dpr-w100/natural-questions/{name}", "prefix": f"{name}-", "grades": {2: 2, 1: 1}}
+        for split, name in names.items()
+    }
+    done, made = build(tmp_path, fields_of(id="dpr-w100", splits=splits, valid_queries=None))
     assert done.returncode == 0, done.stderr
     assert made.queries() == {"train-0": "who?", "dev-0": "who else?"}
     assert made.answers() == {"train-0": ["Ada", "A. L."], "dev-0": ["Ada", "A. L."]}

@@ -99,7 +99,7 @@ def source_of(folder):
 
 
 def each_of(folder, kind, file="manifest.json"):
-    """A file of everything that an artifact is made from under numbered roles: ``shard0``, ``shard1``, …"""
+    """A file of everything that an artifact is made from under roles of a kind: ``shard0``, ``shard1``, …"""
 
     def paths(wildcards):
         inputs = PLAN.find(folder.format(**wildcards)).inputs

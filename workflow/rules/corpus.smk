@@ -7,6 +7,7 @@ rule collection:
         source=ancient(source_of("results/collections/{collection}")),
         collection=made_from("results/collections/{collection}", "collection"),
         fetched=made_from("results/collections/{collection}", "fetched"),
+        sources=each_of("results/collections/{collection}", "source."),
     output:
         manifest="results/collections/{collection}/manifest.json",
     log:
@@ -27,6 +28,7 @@ rule collection:
         " --source {input.source:q}"
         " --collection {input.collection:q}"
         " --fetched {input.fetched:q}"
+        " --sources {input.sources:q}"
         ' --data-root "$ENCORE_DATA_ROOT"'
         " --processes {threads}"
         " --output {output.manifest:q}"

@@ -1,13 +1,14 @@
 """Where texts and judgments come from: every kind of source is brought into one common form (``common.py``)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from encore.collections import beir, documents, encyclopedia, ir_datasets, packages, pydocs, reqa, subset
+from encore.collections import beir, documents, dpr, encyclopedia, ir_datasets, packages, pydocs, reqa, subset
 from encore.collections.beir import BeirFields
 from encore.collections.common import Collection
 from encore.collections.documents import DocumentsFields
+from encore.collections.dpr import DprFields
 from encore.collections.encyclopedia import EncyclopediaFields
 from encore.collections.fields import CollectionFields, Split
 from encore.collections.ir_datasets import IrDatasetsFields
@@ -24,7 +25,7 @@ KINDS: dict[str, type[CollectionFields]] = {
     "pydocs": PydocsFields,
     "pydocs-documents": DocumentsFields,
     "pydocs-reqa": PydocsReqaFields,
-    "pydocs-packages": PackagesFields,
+from encore.collections import beir, documents, dpr, encyclopedia, ir_datasets, packages, pydocs, reqa, subset
     "beir": BeirFields,
     "encyclopedia": EncyclopediaFields,
     "wikipedia": WikipediaFields,
@@ -35,6 +36,10 @@ KINDS: dict[str, type[CollectionFields]] = {
 SOURCED: dict[str, Callable[[dict[str, Any], Path, Path], dict[str, Any]]] = {
     "beir": beir.build,
     "encyclopedia": encyclopedia.build,
+}
+# How a collection of published files, or of the user's like them, is built: (spec, folder, the user's, the sources').
+PUBLISHED: dict[str, Callable[[dict[str, Any], Path, Path | None, Mapping[str, Path]], dict[str, Any]]] = {
+    "dpr": dpr.build,
 }
 # How a collection that is made of another one is built: (spec, folder, the other one).
 DERIVED: dict[str, Callable[[dict[str, Any], Path, Collection], dict[str, Any]]] = {
@@ -53,12 +58,14 @@ def build(
     source: Path | None = None,
     base: Path | None = None,
     data_root: Path | None = None,
+    sources: Mapping[str, Path] | None = None,
     processes: int = 1,
 ) -> dict[str, Any]:
     """Write the collection that ``spec`` (what ``CollectionFields.resolve`` gave) describes; returns its counts.
 
     ``source`` is the folder or file that a kind with files of its own is read from, ``base`` the collection that a kind
-    is made of which has no texts of its own, ``data_root`` where ir_datasets' files were fetched to.
+    is made of which has no texts of its own, ``data_root`` where ir_datasets' files were fetched to, ``sources`` the
+    folders of entries of ``sources.yaml``, by name.
 
     Raises:
         EncoreError: the kind is unknown, or its source is missing, damaged or not what ``spec`` was made from.
@@ -71,6 +78,8 @@ def build(
         return DERIVED[kind](spec, folder, Collection(base))
     if kind in DERIVED:
         raise EncoreError(f"a collection of kind {kind} needs --collection, the one that it is made of")
+    if kind in PUBLISHED:
+        return PUBLISHED[kind](spec, folder, source, sources or {})
     if kind in SOURCED and source is not None:
         return SOURCED[kind](spec, folder, source)
     if kind == "wikipedia" and source is not None:

@@ -6,30 +6,29 @@ itself; case does not count. A passage contains an answer if the answer's tokens
 """
 
 import unicodedata
-from collections.abc import Iterable, Iterator
-from itertools import groupby
+from collections.abc import Iterable
 
 WORD, NOTHING = frozenset("LNM"), frozenset("ZC")  # general categories: letters, numbers, marks; separators, controls
 
 
+class _Parted(dict[int, str]):
+    """What a sign becomes so that blanks part the tokens, by its number; filled as signs are met."""
+
+    def __missing__(self, number: int) -> str:
+        sign = chr(number)
+        category = unicodedata.category(sign)[0]
+        self[number] = parted = sign if category in WORD else " " if category in NOTHING else f" {sign} "
+        return parted
+
+
+_PARTED = _Parted()
+
+
 def spread(text: str) -> str:
     """The tokens of a text, parted by single blanks and with one at either end, so that tokens compare as texts."""
-    return f" {' '.join(_tokens(unicodedata.normalize('NFD', text)))} "
+    return f" {' '.join(unicodedata.normalize('NFD', text).translate(_PARTED).lower().split())} "
 
 
 def contains(passage: str, answers: Iterable[str]) -> bool:
     """Whether any of the answers stands in a passage; both as ``spread`` gives them. Nothing is no answer."""
     return any(answer.strip() and answer in passage for answer in answers)
-
-
-def _tokens(text: str) -> Iterator[str]:
-    for kind, signs in groupby(text, _kind):
-        if kind == "word":
-            yield "".join(signs).lower()
-        elif kind == "sign":
-            yield from (sign.lower() for sign in signs)
-
-
-def _kind(sign: str) -> str:
-    category = unicodedata.category(sign)[0]
-    return "word" if category in WORD else "nothing" if category in NOTHING else "sign"

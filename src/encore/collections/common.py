@@ -1,7 +1,9 @@
 """The common form of a collection: passages, queries, graded judgments and, where there are any, linked articles.
 
 The folder has BEIR's layout (``corpus.jsonl.gz``, ``queries.jsonl.gz``, ``qrels/<split>.tsv``) and beside it
-where the queries are questions ``answers.jsonl.gz`` (``{"_id", "answers": [...]}``), and where there is structure
+where the queries are questions ``answers.jsonl.gz`` (``{"_id", "answers": [...]}``) and for splits that answers judge
+``questions/<split>.txt`` (an id a line), where its publisher lists negatives ``negatives/<split>.tsv.gz``, and where
+there is structure
 ``articles.jsonl.gz``: ``{"_id", "title", "sections": [{"title", "sentences"}], "links": [{"section", "to", "anchor",
 "origin"}]}``, where section ``section`` of the article links to section ``anchor`` of article ``to``. Where a
 document's text is not its title and text, ``form.json`` says which fields it is (``form.py``).
@@ -9,7 +11,7 @@ document's text is not its title and text, ``form.json`` says which fields it is
 
 import hashlib
 import heapq
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,10 +19,12 @@ from encore.collections.articles import write_articles
 from encore.collections.fields import draw_of, role_of
 from encore.collections.form import Form
 from encore.errors import EncoreError
-from encore.storage import open_text, open_text_writer, read_jsonl, write_json, write_jsonl
+from encore.storage import chosen_rows, open_text, open_text_writer, read_jsonl, write_json, write_jsonl, write_text
 
 QRELS_HEADER = "query-id\tcorpus-id\tscore"
 ANSWERS = "answers.jsonl.gz"
+QUESTIONS = "questions"
+NEGATIVES, NEGATIVES_HEADER = "negatives", "query-id\tcorpus-id\trank"
 Row = dict[str, Any]
 
 
@@ -61,6 +65,10 @@ class Collection:
         """Rows ``{"_id", "title", "text"}`` in file order, which is the order of every array made from them."""
         return read_jsonl(self.folder / "corpus.jsonl.gz")
 
+    def documents(self, wanted: Container[str]) -> Iterator[dict[str, str]]:
+        """The rows of ``wanted`` ids, in file order; no other is held, or even read as JSON."""
+        return chosen_rows(self.folder / "corpus.jsonl.gz", wanted)
+
     def texts(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Each document's id and what is read of it, in file order: one text, or a pair."""
         form = Form.read(self.folder)
@@ -75,8 +83,18 @@ class Collection:
         return {row["_id"]: row.get("metadata", {}).get("cluster", row["_id"]) for row in self.query_rows()}
 
     def splits(self) -> list[str]:
-        """Names of the splits that have judgments."""
-        return sorted(path.stem for path in (self.folder / "qrels").glob("*.tsv"))
+        """Names of the splits, judged by people or by answers."""
+        judged, asked = (self.folder / "qrels").glob("*.tsv"), (self.folder / QUESTIONS).glob("*.txt")
+        return sorted(path.stem for path in (*judged, *asked))
+
+    def asked(self, split: str) -> list[str]:
+        """Ids of a split's queries: those that are judged, or whose answers judge.
+
+        Raises:
+            EncoreError: the collection has no such split.
+        """
+        path = self.folder / QUESTIONS / f"{split}.txt"
+        return path.read_text(encoding="utf-8").split() if path.is_file() else list(self.qrels(split))
 
     def qrels(self, split: str) -> dict[str, dict[str, int]]:
         """Grades by document and query of one split, in file order.
@@ -126,12 +144,12 @@ class Collection:
 
 
 def topics(collection: Collection, split: str, queries: int | None = None, sample: int = 0) -> list[str]:
-    """Ids of the queries judged in a split, in file order; with ``queries``, a sample of at most that many.
+    """Ids of a split's queries, in file order; with ``queries``, a sample of at most that many.
 
     The sample is the ids whose sha256 of ``"<sample>:<id>"`` is smallest, so that a larger sample contains a smaller
     one and a query's luck does not depend on the other queries.
     """
-    judged = list(collection.qrels(split))
+    judged = collection.asked(split)
     if queries is None or queries >= len(judged):
         return judged
     chosen = set(smallest(judged, queries, str(sample)))
@@ -152,11 +170,13 @@ def write_collection(
     statistics: Mapping[str, Any] | None = None,
     form: Form = Form(),  # noqa: B008  # frozen
     answers: Iterable[Row] = (),
+    questions: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
     """Write a collection in the common form and return its counts (also in ``statistics.json``).
 
     Rows are streamed, and read in the order of the arguments. ``statistics`` adds to the counts. Judgments stand in the
-    order of their queries' first mention.
+    order of their queries' first mention. ``questions`` are the queries of splits without judgments: what they retrieve
+    is judged by their answers.
 
     Raises:
         EncoreError: an id is repeated, empty or holds white space, a row has no text, judgments contradict each other
@@ -177,6 +197,9 @@ def write_collection(
         _write_qrels(folder / "qrels" / f"{split}.tsv", judged)
         counts["splits"][split] = {"queries": len(judged), "judgments": sum(map(len, judged.values()))}
         asked[split] = judged.keys()
+    for split, named in (questions or {}).items():
+        asked[split] = _write_questions(folder / QUESTIONS / f"{split}.txt", named, known)
+        counts["splits"][split] = {"queries": len(named)}
     _refuse_shared(asked)
     counts |= write_answers(folder, answers, known)
     counts |= write_articles(folder / "articles.jsonl.gz", articles) | dict(statistics or {})
@@ -266,6 +289,13 @@ def _refuse_shared(asked: Mapping[str, Iterable[str]]) -> None:
                     f"{len(shared)} queries of split {split!r} also train, such as {min(shared)!r}; "
                     "remove them from one of the two"
                 )
+
+
+def _write_questions(path: Path, named: Sequence[str], queries: Container[str]) -> Sequence[str]:
+    if strange := [name for name in named if name not in queries]:
+        raise EncoreError(f"question {strange[0]!r} of split {path.stem!r} is not among the queries; add it there")
+    write_text(path, "".join(f"{name}\n" for name in named))
+    return named
 
 
 def _write_qrels(path: Path, judged: dict[str, dict[str, int]]) -> None:

@@ -1,5 +1,6 @@
 """What the configuration says about every collection, whatever its source: its splits and their roles."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -7,6 +8,7 @@ from pydantic import Field, model_validator
 
 from encore.config import Positive, Strict
 
+_OF_THE_RETRIEVED = re.compile(r"(Success|RR|P)@\d+")
 Role = Literal["train", "valid", "test", "graded"]
 
 
@@ -30,7 +32,20 @@ class Split(Strict):
     role: Role = Field(description="train; valid chooses; test and graded are reported")
     topics: str | None = Field(None, description="the split whose queries (and runs) it shares; its own without")
     file: str | None = Field(None, description="judgments in the source's folder; `qrels/<split>.tsv` without")
+    judged_by: Literal["judgments", "answers"] = Field(
+        "judgments", description="`answers`: a retrieved passage is right if its text has an answer to the question"
+    )
     measures: dict[str, str] = Field({}, description="printed name: measure as ir-measures writes it")
+
+    @model_validator(mode="after")
+    def _measure_what_answers_tell(self) -> "Split":
+        """Nobody knows how many passages of a collection have an answer, so nothing can be divided by it."""
+        wrong = [measure for measure in self.measures.values() if not _OF_THE_RETRIEVED.fullmatch(measure)]
+        if self.judged_by == "answers" and wrong:
+            raise ValueError(f"{wrong[0]!r} cannot be measured by answers; Success@k, RR@k and P@k can")
+        if self.judged_by == "answers" and self.role in ("train", "valid"):
+            raise ValueError(f"role {self.role} needs judgments; what answers judge is reported")
+        return self
 
 
 class CollectionFields(Strict):

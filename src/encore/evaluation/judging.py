@@ -7,7 +7,7 @@ import numpy as np
 
 from encore.collections.common import Collection, topics
 from encore.errors import EncoreError
-from encore.evaluation import measures, second, ties
+from encore.evaluation import has_answer, measures, second, ties
 from encore.evaluation.measures import Grades, Measure
 from encore.evaluation.scores import Floats, Scored, Scores
 from encore.runs import Ranking, Run
@@ -18,7 +18,8 @@ TOLERANCE = 1e-9
 def judge(run: Run, collection: Collection, spec: Mapping[str, Any]) -> Scores:
     """Score a run on every split that ``spec["splits"]`` names (split -> short name -> expression).
 
-    ``spec["queries"]`` and ``spec["sample"]`` restrict it to the sample of topics that the run was made for.
+    ``spec["queries"]`` and ``spec["sample"]`` restrict it to the sample of topics that the run was made for. The splits
+    of ``spec["judged_by_answers"]`` have no judgments: what the run retrieved is matched with the questions' answers.
 
     Raises:
         EncoreError: a measure is unknown, the run answers no query of a split, or the evaluators disagree.
@@ -28,8 +29,12 @@ def judge(run: Run, collection: Collection, spec: Mapping[str, Any]) -> Scores:
     for split, expressions in sorted(spec["splits"].items()):
         wanted = {name: measures.check(expression) for name, expression in sorted(expressions.items())}
         chosen = topics(collection, split, spec.get("queries"), spec.get("sample", 0))
-        judged = collection.qrels(split)
-        for name, scored in _split(run, {query: judged[query] for query in chosen}, wanted, clusters).items():
+        if split in spec.get("judged_by_answers", ()):
+            grades = has_answer.grades(run, collection, chosen, wanted.values())
+        else:
+            judged = collection.qrels(split)
+            grades = {query: judged[query] for query in chosen}
+        for name, scored in _split(run, grades, wanted, clusters).items():
             if not scored.answered.any():
                 raise EncoreError(f"the run answers no judged query of split {split!r}; search that split first")
             scores[split, name] = scored

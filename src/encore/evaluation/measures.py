@@ -66,6 +66,7 @@ def values(measures: Iterable[Measure], grades: Grades, run: Run) -> dict[Measur
     for measure in measures:
         by_cutoff.setdefault(measure.cutoff, []).append(measure)
     judged = {query: dict(documents) for query, documents in grades.items()}
+    nothing = [query for query, documents in judged.items() if not documents]  # ir-measures would pass over them
     for cutoff, group in by_cutoff.items():
         ordered = {
             query: _descending(_to_last(run[query].documents[:cutoff], documents))
@@ -73,6 +74,8 @@ def values(measures: Iterable[Measure], grades: Grades, run: Run) -> dict[Measur
             if query in run
         }
         found.update(_by_ir_measures(group, judged, ordered))
+    for of_queries in found.values():
+        of_queries.update(dict.fromkeys(nothing, 0.0))
     return found
 
 

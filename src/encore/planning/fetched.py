@@ -38,8 +38,10 @@ def ir_datasets(plan: Texts, dataset: str) -> Artifact:
 
 
 def of_dataset(plan: Texts, dataset: str, fields: Any) -> dict[str, Artifact]:
-    """What has to be fetched before a dataset can be brought into the common form, if anything."""
-    return {"fetched": ir_datasets(plan, dataset)} if hasattr(fields, "ids") else {}
+    """What has to be fetched before a dataset can be brought into the common form, by role, if anything."""
+    found = {"fetched": ir_datasets(plan, dataset)} if hasattr(fields, "ids") else {}
+    named = fields.sources() if hasattr(fields, "sources") else []
+    return found | {f"source.{name}": source(plan, name) for name in named}
 
 
 def explore(plan: Texts, folder: str) -> None:

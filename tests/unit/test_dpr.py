@@ -1,0 +1,202 @@
+"""DPR's files as a collection: passages, questions with passages, questions that answers judge; and what is refused."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small_dpr
+from small_dpr import fields, training
+
+from encore import collections
+from encore.collections.common import Collection, topics
+from encore.collections.dpr import build
+from encore.collections.dpr.json_array import elements
+from encore.errors import EncoreError
+from encore.finetuning.negatives import HEADER
+from encore.storage import open_text
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    return small_dpr.write(tmp_path / "files")
+
+
+def made(files: Path, folder: Path, **changes: Any) -> tuple[Collection, dict[str, Any]]:
+    counts = build(fields(files, **changes).resolve(), folder, files, {})
+    return Collection(folder), counts
+
+
+def test_passages_lose_their_quotes_and_keep_their_titles(files: Path, tmp_path: Path) -> None:
+    collection, counts = made(files, tmp_path / "c")
+    rows = {row["_id"]: row for row in collection.corpus()}
+    assert rows["1"] == {"_id": "1", "title": "Aaron", "text": 'Aaron "the first" said: No.'}
+    assert list(rows) == ["1", "2", "3", "5", "6"]
+    assert (counts["files"]["passages"], counts["files"]["empty"]) == (6, 1)
+
+
+@pytest.mark.parametrize("key", ["passage_id", "psg_id"])
+def test_positives_have_grades_and_hard_negatives_stay_beside(tmp_path: Path, key: str) -> None:
+    files = small_dpr.write(tmp_path / "files", key)
+    collection, counts = made(files, tmp_path / "c")
+    assert collection.qrels("train") == {"train-0": {"1": 2, "6": 1}, "train-2": {"5": 1}}
+    assert collection.qrels("valid") == {"valid-0": {"1": 2, "6": 1}}
+    assert collection.answers()["train-0"] == ["Aaron"]
+    assert collection.queries()["train-1"] == "what never"
+    with open_text(collection.folder / "negatives/train.tsv.gz") as file:
+        assert file.read().splitlines() == [HEADER, "train-0\t3\t1", "train-0\t5\t2", "train-1\t2\t1"]
+    assert counts["files"]["without_positive.train"] == 1
+
+
+def test_test_questions_have_answers_and_no_judgments(files: Path, tmp_path: Path) -> None:
+    collection, counts = made(files, tmp_path / "c")
+    assert collection.asked("test") == topics(collection, "test") == ["test-0", "test-1", "test-2"]
+    assert collection.splits() == ["test", "train", "valid"]
+    assert collection.queries()["test-0"] == "who was ada's mother", "DPR straightens apostrophes of questions"
+    assert collection.queries()["test-1"] == 'when was "Turing" born'
+    answers = collection.answers()
+    assert [answers[f"test-{n}"] for n in range(3)] == [["Anne Isabella", "Lady Byron"], ["1912"], ["nowhere at all"]]
+    assert counts["splits"]["test"] == {"queries": 3}
+    with pytest.raises(EncoreError, match="has no split 'test'"):
+        collection.qrels("test")
+
+
+def test_a_source_is_known_by_its_published_identity_and_needs_no_file(tmp_path: Path, files: Path) -> None:
+    named = fields(None, "dpr:")
+    assert named.sources() == ["dpr"]
+    assert "content" not in named.resolve()
+    counts = collections.build("dpr", named.resolve(), tmp_path / "c", sources={"dpr": files})
+    assert counts["passages"] == 5
+    with pytest.raises(EncoreError, match="needs --sources, the folder of dpr"):
+        collections.build("dpr", named.resolve(), tmp_path / "d")
+
+
+def test_ones_own_files_are_known_by_their_bytes(files: Path, tmp_path: Path) -> None:
+    before = fields(files).resolve()
+    (files / "test.qa.csv").write_text("who\t['he']\n")
+    assert fields(files).resolve() != before
+    with pytest.raises(EncoreError, match="is not what was planned with"):
+        build(before, tmp_path / "c", files, {})
+    (files / "test.qa.csv").unlink()
+    with pytest.raises(EncoreError, match=r"test\.qa\.csv is missing; put it there"):
+        fields(files).resolve()
+    with pytest.raises(EncoreError, match="names no source"):
+        fields(None).resolve()
+
+
+@pytest.mark.parametrize("what", ["passages", "queries.train", "judgments.valid", "negatives.train", "queries.test"])
+def test_other_counts_than_published_are_refused(files: Path, tmp_path: Path, what: str) -> None:
+    counted = {"passages": 6, "queries.train": 3, "judgments.valid": 2, "negatives.train": 3, "queries.test": 3}
+    made(files, tmp_path / "c", expected={what: counted[what]})
+    with pytest.raises(EncoreError, match=rf"{counted[what]} {what} were read, 99 are published"):
+        made(files, tmp_path / "d", expected={what: 99})
+
+
+def test_only_what_is_counted_can_be_expected() -> None:
+    with pytest.raises(ValueError, match=r"expected has 'queries\.dev', which is not counted"):
+        fields(None, "dpr:", expected={"queries.dev": 1})
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["who\t['he']", "who no answers"], r"test\.qa\.csv, line 2: 1 columns"),
+        (["who\t['he']\tmore"], r"line 1: 3 columns"),
+        (["who\t['he'"], r"line 1: \"\['he'\" is no Python list"),
+        (["who\t__import__('os')"], "line 1: .* is no Python list"),
+        (["who\t'he'"], "line 1: the answers of 'who' are no list"),
+        (["who\t[]"], "line 1: 'who' has no answer"),
+        (["who\t['  ']"], "line 1: 'who' has no answer"),
+        (["\t['he']"], "line 1: the question is empty"),
+        (["a\t['b']", "\"who\t['he']", "c\t['d']"], "line 2: cannot be parted"),
+    ],
+)
+def test_wrong_questions_are_named_by_their_line(files: Path, tmp_path: Path, lines: list[str], said: str) -> None:
+    (files / "test.qa.csv").write_text("\n".join(lines) + "\n")
+    with pytest.raises(EncoreError, match=said):
+        made(files, tmp_path / "c")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("id\ttext\ttitle\n1\ta\tb\n1\tc\td\n", r"psgs_w100\.tsv\.gz, line 3: id '1' occurs twice"),
+        ("id\ttext\ttitle\n1\ta\n", "line 2: 2 columns"),
+        ('id\ttext\ttitle\n1\t"a" b\tc\n', "line 2: cannot be parted"),
+        ('id\ttext\ttitle\n1\t"a\tc\n2\tb\tc\n', "line 2: cannot be parted"),
+        ("1\ta\tb\n", "line 1: the header must be id, text and title"),
+        (f"id\ttext\ttitle\n1\t{'a' * 200_000}\tb\n", "line 2: cannot be parted .field larger"),
+    ],
+)
+def test_wrong_passages_are_named_by_their_line(files: Path, tmp_path: Path, text: str, said: str) -> None:
+    (files / "psgs_w100.tsv.gz").write_bytes(gzip.compress(text.encode()))
+    with pytest.raises(EncoreError, match=said):
+        made(files, tmp_path / "c")
+
+
+def test_a_file_that_is_no_utf8_is_named_by_its_line(files: Path, tmp_path: Path) -> None:
+    (files / "test.qa.csv").write_bytes(b"who\t['he']\r\nw\xff\t['x']\n")
+    with pytest.raises(EncoreError, match="line 2: not UTF-8"):
+        made(files, tmp_path / "c")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"positive_ctxs": [{"title": "no id"}]}, r"train\.json, element at line 2: needs .question."),
+        ({"answers": None}, "element at line 2: the answers of 'who said no' are no list"),
+        ({"question": ""}, "element at line 2: the question is empty"),
+        ({"positive_ctxs": [{"passage_id": "99", "score": 1}]}, "line 2: document '99' is not in the corpus"),
+    ],
+)
+def test_wrong_training_questions_are_named(files: Path, tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    (files / "train.json").write_text(json.dumps([training()[0] | change], indent=4))
+    with pytest.raises(EncoreError, match=said):
+        made(files, tmp_path / "c")
+
+
+# A JSON array, an element after another
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 2**20])
+@pytest.mark.parametrize("indent", [None, 4])
+def test_an_array_is_read_in_chunks_of_any_size(tmp_path: Path, chunk: int, indent: int | None) -> None:
+    rows = [{"n": n, "text": "[], {}\n\u00e9" * n} for n in range(5)]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(rows, indent=indent, ensure_ascii=False))
+    assert [element for _, element in elements(path, chunk)] == rows
+    begun = [number for number, line in enumerate(path.read_text().splitlines(), 1) if line == "    {"]
+    assert [line for line, _ in elements(path, chunk)] == (begun if indent else [1] * 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "line 1: a JSON array is expected"),
+        ('{"a": 1}', "line 1: a JSON array is expected"),
+        ('[\n{"a": 1},\n{"b": ', "line 3: damaged or cut short"),
+        ('[\n{"a": 1},', "line 2: the array is damaged or cut short"),
+        ('[\n{"a": 1}\n{"b": 2}]', "line 3: the array is damaged"),
+        ("[\n1]", "line 2: an object is expected"),
+        ('[{"a": 1}]\n[]', "line 2: something follows the array"),
+        ('[{"a": nope}]', "line 1: damaged or cut short"),
+    ],
+)
+def test_a_damaged_array_is_refused_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(EncoreError, match=said):
+        list(elements(tmp_path / "a.json", chunk=3))
+
+
+def test_an_array_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(b'[{"a": "\xff"}]')
+    with pytest.raises(EncoreError, match="line 1: cannot be read"):
+        list(elements(tmp_path / "a.json"))
+
+
+def test_no_more_is_read_than_the_next_element(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("[" + ",".join(['{"a": 1}'] * 10_000) + ",oh")
+    found = elements(path, chunk=100)
+    assert [next(found)[1] for _ in range(5)] == [{"a": 1}] * 5
