@@ -25,7 +25,8 @@ KINDS: dict[str, type[CollectionFields]] = {
     "pydocs": PydocsFields,
     "pydocs-documents": DocumentsFields,
     "pydocs-reqa": PydocsReqaFields,
-from encore.collections import beir, documents, dpr, encyclopedia, ir_datasets, packages, pydocs, reqa, subset
+    "pydocs-packages": PackagesFields,
+    "dpr": DprFields,
     "beir": BeirFields,
     "encyclopedia": EncyclopediaFields,
     "wikipedia": WikipediaFields,
