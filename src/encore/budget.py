@@ -5,6 +5,7 @@ Every objective gets one pre-training budget, and the control spends the dearest
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
@@ -31,11 +32,12 @@ def spent(plan: Plan, table: str) -> list[Spent]:
     Raises:
         EncoreError: a model was not trained yet.
     """
-    rows = [row for row in table_plan(plan, table)["rows"] if row["seeds"][0]["seed"] is not None]
     found = []
-    for row in rows:
-        models = _models(plan.find(row["seeds"][0]["scores"]))
-        found.append(Spent(row["id"], row["setting"], row["role"], _sum(models, "pretrain"), _sum(models, "finetune")))
+    for row in table_plan(plan, table)["rows"]:
+        runs = _first_runs(plan, row)
+        for system, scores in runs.items():
+            models, name = _models(scores), row["id"] if len(runs) == 1 else f"{row['id']} ({system})"
+            found.append(Spent(name, row["setting"], row["role"], _sum(models, "pretrain"), _sum(models, "finetune")))
     return found
 
 
@@ -62,6 +64,17 @@ def show(rows: list[Spent]) -> str:
     lines = [f"{'row':<24} {'setting':<18} {'pre-training':>12} {'fine-tuning':>12}  (10^12 operations)"]
     lines += [f"{r.row:<24} {r.setting:<18} {r.pretraining / 1e12:>12.3f} {r.finetuning / 1e12:>12.3f}" for r in rows]
     return "\n".join(lines)
+
+
+def _first_runs(plan: Plan, row: dict[str, Any]) -> dict[str, Artifact]:
+    """The first scores of each trained system of a row, under the first seed."""
+    found: dict[str, Artifact] = {}
+    for cell in row["cells"].values():
+        for read in cell["reads"][:1]:
+            artifact = plan.find(read["folder"])
+            if artifact.stage == "evaluate" and read["seed"] is not None:
+                found.setdefault(cell["system"], artifact)
+    return found
 
 
 def _models(scores: Artifact) -> list[Artifact]:

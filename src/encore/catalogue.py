@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from encore.config import Backbone, RunConfig, Step, System, Table
+from encore.config import Backbone, RunConfig, Step, System
 from encore.errors import EncoreError
 from encore.fetching.remote import Source
 from encore.mistakes import MISSING, UNKNOWN, Mistake, explain
+from encore.table_entries import Table
 
 M = TypeVar("M", bound=BaseModel)
 OWN = "Value error, "  # what pydantic puts before a sentence of our own

@@ -1,4 +1,4 @@
-"""The typed configuration: what a run, a backbone, a step and a table may say.
+"""The typed configuration: what a run, a backbone and a step may say.
 
 These are the models; reading files and explaining mistakes is ``catalogue.py``. Nothing here imports torch, since the
 workflow is parsed twice for every SLURM job.
@@ -103,69 +103,6 @@ class System(Strict):
     def parts(self) -> tuple[str, ...]:
         """The systems and lineages that it is made of."""
         return ()
-
-
-class Row(Strict):
-    """A row of a table: a system under a setting. Its id is unique in its setting."""
-
-    id: str
-    label: str
-    setting: str = ""
-    system: str = Field(description="an entry of systems.yaml, or a lineage")
-    reported_label: str | None = Field(None, description="its label among the printed numbers, if another")
-    reported_setting: str | None = Field(None, description="its setting there, if another")
-    role: Literal["baseline", "none", "control", "objective"] = "baseline"
-
-
-class Column(Strict):
-    """A column of a table: a measure, by its printed name, on a split of a dataset; or what answering it costs."""
-
-    id: str
-    label: str
-    dataset: str
-    split: str
-    measure: str = ""
-    efficiency: Literal["latency", "size"] | None = Field(
-        None, description="instead of a measure: milliseconds a query of the split takes, or MiB of the index"
-    )
-    reported_dataset: str | None = Field(None, description="the dataset's name among the printed numbers, if another")
-    reported_metric: str | None = Field(None, description="the measure's name there, if another")
-    primary: bool = False
-
-    @model_validator(mode="after")
-    def _show_one_thing(self) -> "Column":
-        if bool(self.measure) == bool(self.efficiency):
-            raise ValueError(f"column {self.id!r} needs a `measure` or an `efficiency`, and not both")
-        if self.efficiency and self.primary:
-            raise ValueError(f"column {self.id!r} shows a cost, which nothing is tested on; it cannot be primary")
-        return self
-
-
-class Significance(Strict):
-    """Which rows of the same setting a row is compared with."""
-
-    comparators: list[str]
-    family: Literal["holm"] = "holm"
-
-
-class Table(Strict):
-    """A grid of systems by measures. An entry of ``papers/<paper>/tables.yaml``."""
-
-    title: str
-    reported: str | None = Field(None, description="the paper's printed numbers, a file of its folder in config/papers")
-    rows: list[Row]
-    columns: list[Column]
-    significance: Significance | None = None
-    notes: list[str] = []
-
-    @model_validator(mode="after")
-    def _name_each_row_once(self) -> "Table":
-        seen: set[tuple[str, str]] = set()
-        for row in self.rows:
-            if (row.setting, row.id) in seen:
-                raise ValueError(f"row {row.id!r} stands twice under {row.setting!r}")
-            seen.add((row.setting, row.id))
-        return self
 
 
 class Numerics(Strict):

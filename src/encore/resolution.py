@@ -234,7 +234,7 @@ class Resolution:
         catalogue = self.catalogue
         steps = {step["collection"] for step in catalogue.steps.values()}
         backbones = {backbone.collection for backbone in catalogue.backbones.values() if backbone.collection}
-        columns = {column.dataset for table in catalogue.tables.values() for column in table.columns}
+        columns = {dataset for table in catalogue.tables.values() for dataset in table.datasets()}
         return {*catalogue.datasets, *steps, *backbones, *columns}
 
 

@@ -29,7 +29,12 @@ def canonical(value: Any) -> str:
 
 def digest(value: Any) -> str:
     """The 8 hexadecimal digits that end a folder name: sha256 of the canonical JSON."""
-    return hashlib.sha256(canonical(value).encode()).hexdigest()[:DIGEST_LENGTH]
+    return full_digest(value)[:DIGEST_LENGTH]
+
+
+def full_digest(value: Any) -> str:
+    """All 64 digits of it, where no name has to hold them."""
+    return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
 def sha256(path: Path) -> str:

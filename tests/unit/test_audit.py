@@ -32,8 +32,8 @@ class FakePlan:
 
 
 def declared(plan):
-    rows = [{"label": label, "setting": "s", "seeds": [{"scores": artifact.folder}]} for label, artifact in ROWS]
-    return {"table1": {"rows": rows}}
+    cells = [(label, {"rr": {"reads": [{"folder": artifact.folder}]}}) for label, artifact in ROWS]
+    return {"table1": {"rows": [{"label": label, "setting": "s", "cells": found} for label, found in cells]}}
 
 
 @pytest.fixture

@@ -12,13 +12,14 @@ import pytest
 import yaml
 
 from encore import project
-from encore.config import RunConfig, Table
+from encore.config import RunConfig
 from encore.errors import EncoreError
 from encore.plan import Plan
 from encore.provenance import manifest
 from encore.reporting import curves, held_out, layout
 from encore.reporting.held_out import Steps
 from encore.storage import write_json
+from encore.table_entries import Table
 from encore.tables import curves_models, curves_plan, declared, write_plans
 from encore.targets import check_target, everything_declared
 
@@ -334,4 +335,4 @@ def test_a_model_without_the_file_is_one_line(tmp_path):
     steps = steps_of(tmp_path, {"mlm": MLM})
     write_json(tmp_path / "mlm-s0/manifest.json", {"spec": {}, "results": {}, "inputs": {}, "outputs": {}})
     with pytest.raises(EncoreError, match=r"mlm-s0/manifest\.json lists no held_out\.tsv; run"):
-        manifest.verify(steps.folders()[0], steps.reads)
+        manifest.verify(*next(iter(steps.reads().items())))

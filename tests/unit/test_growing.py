@@ -187,7 +187,7 @@ def test_the_figure_says_what_its_data_says_and_is_the_same_twice(tmp_path):
     rows = [{"label": "Plain", "system": "tiny+x", "seeds": points}]
     fields = {"name": "growing", "dataset": "d", "split": "test", "measures": ["RR@10"], "depth": 10, "rows": rows}
     drawn = growth.Growth.model_validate(fields)
-    assert len(drawn.folders()) == 8
+    assert len(drawn.reads()) == 8
     for name in ("one", "two"):
         growth.draw(tmp_path / name, drawn)
     for ending in ("png", "svg", "csv"):

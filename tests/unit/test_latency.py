@@ -13,7 +13,7 @@ import yaml
 
 from encore import project, vocabulary
 from encore.collections.common import Collection, Judgment, write_collection
-from encore.config import Column, RunConfig
+from encore.config import RunConfig
 from encore.errors import EncoreError
 from encore.latency import hardware, measurement, timing
 from encore.latency.parts import MEASURERS, Given, gathered
@@ -25,7 +25,8 @@ from encore.planning.latency import PARTS, READS
 from encore.provenance.manifest import record
 from encore.retrieval import approximate, dense, indexing, lucene
 from encore.retrieval.encode import make_shard
-from encore.tables import table_latencies, table_plan
+from encore.table_entries import Column
+from encore.tables import table_plan, table_reads
 from encore.tokens import TokenStore, write_store
 
 ROOT = Path(__file__).parents[2]
@@ -219,26 +220,31 @@ def test_every_measurer_can_be_planned():
     assert set(PARTS) < set(READS)
 
 
+def measured_of(plan):
+    """The measurement that each row of table 2 shows."""
+    rows = table_plan(plan, "table2")["rows"]
+    assert all(row["cells"]["latency"]["reads"] == row["cells"]["size"]["reads"] for row in rows)
+    return {row["id"]: row["cells"]["latency"]["reads"][0]["folder"] for row in rows}
+
+
 def test_a_system_made_of_others_reads_their_measurements(plan):
-    rows = {row["id"]: row for row in table_plan(plan, "table2")["rows"]}
+    found = measured_of(plan)
     for system, parts in (("fusion", ["bm25", "exact"]), ("colbert", ["bm25"])):
-        measured = plan.find(rows[system]["efficiency"])
-        found = [each.folder for role, each in sorted(measured.inputs.items()) if role.startswith("part")]
-        assert found == [rows[part]["efficiency"] for part in parts]
+        inputs = sorted(plan.find(found[system]).inputs.items())
+        assert [each.folder for role, each in inputs if role.startswith("part")] == [found[part] for part in parts]
 
 
 def test_a_table_measures_each_row_once_whatever_the_seeds(plan):
-    rows = {row["id"]: row for row in table_plan(plan, "table2")["rows"]}
-    assert None not in {row["efficiency"] for row in rows.values()}
-    assert rows["bm25"]["efficiency"].startswith("results/latency/bm25-")
-    assert "@hnsw/pydocs-stdlib.test-" in rows["hnsw"]["efficiency"]
-    several = {row["id"]: row for row in table_plan(make(seeds=[0, 1]), "table2")["rows"]}
-    assert {name: row["efficiency"] for name, row in several.items()} == {
-        name: row["efficiency"] for name, row in rows.items()
-    }
-    assert len(several["tct"]["seeds"]) == 2
+    found = measured_of(plan)
+    assert found["bm25"].startswith("results/latency/bm25-")
+    assert "@hnsw/pydocs-stdlib.test-" in found["hnsw"]
+    several = make(seeds=[0, 1])
+    assert measured_of(several) == found
+    tct = next(row for row in table_plan(several, "table2")["rows"] if row["id"] == "tct")["cells"]
+    assert (len(tct["rr10"]["reads"]), len(tct["latency"]["reads"])) == (2, 1)
     # Two rows that are searched exactly are one system, which is measured once.
-    assert len(table_latencies(plan, "table2")) == len({row["efficiency"] for row in rows.values()})
+    read = [artifact for artifact in table_reads(plan, "table2") if artifact.stage == "measure_latency"]
+    assert len(read) == len(set(found.values()))
 
 
 def test_a_measurement_is_part_of_no_other_artifact(plan):
@@ -256,21 +262,15 @@ def test_a_measurement_is_part_of_no_other_artifact(plan):
 
 
 def test_a_measurement_is_found_from_its_folder(plan):
-    folder = next(row for row in table_plan(plan, "table2")["rows"] if row["id"] == "ivfpq")["efficiency"]
+    folder = measured_of(plan)["ivfpq"]
     assert make(tables={}).find(folder).spec == plan.find(folder).spec
-
-
-def test_tables_without_costs_are_planned_as_before(plan):
-    table = table_plan(make(tables={"table1": "all"}), "table1")
-    assert not [row for row in table["rows"] if "efficiency" in row]
-    assert not [column for column in table["columns"] if "efficiency" in column]
 
 
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({}, "needs a `measure` or an `efficiency`"),
-        ({"measure": "RR@10", "efficiency": "size"}, "and not both"),
+        ({}, "needs one source of its values"),
+        ({"measure": "RR@10", "efficiency": "size"}, "and only one: `measure`, `efficiency`"),
         ({"efficiency": "size", "primary": True}, "cannot be primary"),
         ({"efficiency": "speed"}, "latency"),
     ],

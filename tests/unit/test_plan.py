@@ -334,7 +334,7 @@ def test_every_shipped_configuration_plans(name):
 
 
 def test_a_reported_number_is_part_of_the_tables_plan(make, tmp_path, monkeypatch):
-    monkeypatch.setattr("encore.tables.PAPERS", tmp_path)
+    monkeypatch.setattr("encore.tables.slices.PAPERS", tmp_path)
     (tmp_path / "encore").mkdir()
     file = tmp_path / "encore/table1.csv"
     plan = make()
@@ -429,7 +429,7 @@ def test_every_table_of_questions_can_be_planned(default):
     names = [name for name in default.catalogue.tables if name.startswith(("reqa", "documents"))]
     assert len(names) == 5
     for name in names:
-        assert all(row["seeds"] for row in table_plan(default, name)["rows"])
+        assert all(cell["reads"] for row in table_plan(default, name)["rows"] for cell in row["cells"].values())
 
 
 def test_a_model_of_passages_reads_as_much_of_documents_as_they_say(catalogue):

@@ -6,7 +6,7 @@ from encore.growth import GROWING, growing_artifacts, growing_plan
 from encore.planning import fetched
 from encore.project import CATALOGUE, load_plan
 from encore.storage import canonical
-from encore.tables import CURVES, curves_models, curves_plan, table_latencies, table_plan, table_scores, write_plans
+from encore.tables import CURVES, curves_models, curves_plan, slice_digest, table_plan, table_reads, write_plans
 from encore.targets import everything_declared, recall
 
 
@@ -114,14 +114,13 @@ def shards_of(folder, file="manifest.json"):
 
 
 def scores_of_table(wildcards):
-    """The manifests of all scores and measurements that a table reads."""
-    read = [*table_scores(PLAN, wildcards.table), *table_latencies(PLAN, wildcards.table)]
-    return [artifact.manifest for artifact in read]
+    """The manifests of all that a table reads: scores, measurements, models, collections."""
+    return [artifact.manifest for artifact in table_reads(PLAN, wildcards.table)]
 
 
 def table_spec(wildcards):
-    """A table's slice of the plan; it also lies in results/plan, which survives the loss of Snakemake's records."""
-    return canonical(table_plan(PLAN, wildcards.table))
+    """The digest of a table's slice of the plan, which lies in results/plan and survives Snakemake's records."""
+    return canonical(slice_digest(table_plan(PLAN, wildcards.table)))
 
 
 def models_of_curves(wildcards):
@@ -135,13 +134,13 @@ def scores_of_growing(wildcards):
 
 
 def growing_spec(wildcards):
-    """The slice of the plan of the growing collection; like a table's, it also lies in results/plan."""
-    return canonical(growing_plan(PLAN))
+    """The digest of the slice of the growing collection; like a table's, it also lies in results/plan."""
+    return canonical(slice_digest(growing_plan(PLAN)))
 
 
 def curves_spec(wildcards):
-    """The slice of the plan of all pre-training steps; like a table's, it also lies in results/plan."""
-    return canonical(curves_plan(PLAN))
+    """The digest of the slice of all pre-training steps; like a table's, it also lies in results/plan."""
+    return canonical(slice_digest(curves_plan(PLAN)))
 
 
 def escalate(amount):

@@ -15,10 +15,10 @@ from pathlib import Path
 from encore import cli_support
 from encore.errors import EncoreError
 from encore.plan import Plan
-from encore.planning.artifact import Artifact
+from encore.planning.artifact import Artifact, behind
 from encore.project import DEFAULT_RUN, load_plan
 from encore.storage import write_text
-from encore.tables import table_latencies, table_plan, table_scores
+from encore.tables import table_plan, table_reads
 from encore.targets import has_figure
 
 Point = tuple[float, float]
@@ -146,17 +146,17 @@ def stages(plan: Plan, tables: Sequence[str]) -> tuple[Counter[str], set[Arrow]]
 
     What is made from another input already is no arrow of its own: nearly every rule reads the collection.
     """
-    behind_all = [each for name in tables for each in (*table_scores(plan, name), *table_latencies(plan, name))]
-    made = {each.folder: each for scores in behind_all for each in scores.ancestors()}
+    read = [each for name in tables for each in table_reads(plan, name)]
+    made = {each.folder: each for each in behind(read)}
     jobs = Counter(map(_rule, made.values()))
-    arrows = {("evaluate", "table"), ("evaluate", "figure"), ("pretrain", "curves"), ("measure_latency", "table")}
-    arrows = {(source, target) for source, target in arrows if jobs[source]}
+    arrows = {("evaluate", "figure"), ("pretrain", "curves")}
+    arrows = {(source, target) for source, target in arrows if jobs[source]} | {(_rule(each), "table") for each in read}
     jobs += Counter(table=len(tables), curves=min(1, jobs["pretrain"]))
     jobs += Counter(figure=sum(has_figure(table_plan(plan, name)) for name in tables))
     for artifact in made.values():
         inputs = list(artifact.inputs.values())
-        behind = {each.folder for parent in inputs for each in list(parent.ancestors())[:-1]}
-        arrows |= {(_rule(parent), _rule(artifact)) for parent in inputs if parent.folder not in behind}
+        further = {each.folder for each in behind(each for parent in inputs for each in parent.inputs.values())}
+        arrows |= {(_rule(parent), _rule(artifact)) for parent in inputs if parent.folder not in further}
     return +jobs, {(source, target) for source, target in arrows if source != target and jobs[target]}
 
 

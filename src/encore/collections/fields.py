@@ -64,6 +64,9 @@ class CollectionFields(Strict):
     absent: dict[str, str] = Field(
         {}, description="splits that tables may name and this collection cannot have, with the reason"
     )
+    substitute: str | None = Field(
+        None, exclude=True, description="a sentence for tables, where it stands for a dataset that was withdrawn"
+    )
 
     @model_validator(mode="after")
     def _call_what_training_uses_by_its_role(self) -> "CollectionFields":

@@ -1,6 +1,6 @@
 """What a plan consists of: folders of results, and the queries that a run answers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -38,6 +38,18 @@ class Artifact:
         for parent in self.inputs.values():
             yield from parent.ancestors()
         yield self
+
+
+def behind(artifacts: Iterable[Artifact]) -> list[Artifact]:
+    """Artifacts and all that they are made from, each once."""
+    found: dict[str, Artifact] = {}
+    waiting = list(artifacts)
+    while waiting:
+        now = waiting.pop()
+        if now.folder not in found:
+            found[now.folder] = now
+            waiting.extend(now.inputs.values())
+    return list(found.values())
 
 
 class Topics(NamedTuple):

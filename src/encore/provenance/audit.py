@@ -14,10 +14,10 @@ from typing import Any
 from encore.errors import EncoreError
 from encore.growth import GROWING
 from encore.plan import Plan
-from encore.planning.artifact import Artifact
+from encore.planning.artifact import Artifact, behind
 from encore.provenance import manifest
 from encore.provenance.implementation import code_digest
-from encore.tables import CURVES, declared
+from encore.tables import CURVES, declared, folders
 
 KINDS = ("tables", "figures")
 
@@ -47,17 +47,17 @@ def audit(plan: Plan) -> Report:
     """Check all that stands behind the tables and figures that exist; one that was not made yet is a note."""
     report = Report()
     slices = declared(plan)
-    behind = _cells(plan, slices)
+    affected = _cells(plan, slices)
     made = [name for name in slices if any(_files(_product(kind, name)) for kind in KINDS)]
     report.notes += [
         f"{'figure' if name in (CURVES, GROWING) else 'table'} {name} is not made yet"
         for name in slices
         if name not in made
     ]
-    wanted = {folder for folder, cells in behind.items() if any(cell.split(":")[0] in made for cell in cells)}
+    wanted = {folder for folder, cells in affected.items() if any(cell.split(":")[0] in made for cell in cells)}
     for folder, artifact in plan.made.items():
         if folder in wanted:
-            _check(artifact, tuple(behind[folder]), report)
+            _check(artifact, tuple(affected[folder]), report)
     for name in made:
         for kind in KINDS:
             _check_product(slices[name], kind, name, report)
@@ -73,8 +73,8 @@ def prune(plan: Plan, report: Report) -> list[str]:
     removed = sorted(folder for folder in bad if folder in plan.made and Path(folder).exists())
     for folder in removed:
         shutil.rmtree(folder)
-    behind = _cells(plan, declared(plan))
-    tables = {cell.split(":")[0] for folder in removed for cell in behind.get(folder, [])}
+    affected = _cells(plan, declared(plan))
+    tables = {cell.split(":")[0] for folder in removed for cell in affected.get(folder, [])}
     products = [_product(kind, name) for name in sorted(tables) for kind in KINDS]
     products += [Path(place) for place in sorted(bad) if place.endswith(manifest.MANIFEST)]
     for record in dict.fromkeys(products):
@@ -149,28 +149,14 @@ def _check_product(content: dict[str, Any], kind: str, name: str, report: Report
 
 def _cells(plan: Plan, slices: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
     """For each artifact's folder the rows that it stands behind, as ``table: label [setting]``."""
-    behind: dict[str, list[str]] = {}
+    affected: dict[str, list[str]] = {}
     for name, content in slices.items():
         for row in content["rows"]:
             cell = f"{name}: {row['label']}" + (f" [{row['setting']}]" if row.get("setting") else "")
-            folders = [seed["model" if name == CURVES else "scores"] for seed in row["seeds"]]
-            for folder in filter(None, [*folders, row.get("efficiency")]):
-                for artifact in _distinct(plan.find(folder)):
-                    if cell not in behind.setdefault(artifact.folder, []):
-                        behind[artifact.folder].append(cell)
-    return behind
-
-
-def _distinct(artifact: Artifact) -> list[Artifact]:
-    """An artifact and all that it is made from, each once."""
-    found: dict[str, Artifact] = {}
-    waiting = [artifact]
-    while waiting:
-        now = waiting.pop()
-        if now.folder not in found:
-            found[now.folder] = now
-            waiting.extend(now.inputs.values())
-    return list(found.values())
+            for artifact in behind(plan.find(folder) for folder in dict.fromkeys(folders(row))):
+                if cell not in affected.setdefault(artifact.folder, []):
+                    affected[artifact.folder].append(cell)
+    return affected
 
 
 def _product(kind: str, name: str) -> Path:

@@ -3,10 +3,12 @@
 import statistics
 from dataclasses import dataclass
 
-from encore.reporting import efficiency, reported
+from encore.reporting import reported
 from encore.reporting.comparisons import Address, Comparison, compare
-from encore.reporting.layout import Column, Layout, Row
-from encore.reporting.measured import Measured, exact_mean, measure
+from encore.reporting.layout import Asked, Column, Layout, Row
+from encore.reporting.reported import Printed
+from encore.reporting.sources import SOURCES, Values, source_of
+from encore.reporting.sources.measured import exact_mean
 from encore.reporting.verdicts import UNTESTED, detectable, verdict
 
 SYMBOLS = "†‡§¶‖"
@@ -16,14 +18,14 @@ SYMBOLS = "†‡§¶‖"
 class Cell:
     """A row under a column. None means that there is no such number: it is shown as empty, never as zero.
 
-    Under a column of costs ``reproduced`` is the cost, and nothing else is there.
-
+    ``printed`` is the paper's number as it prints it, or its word; ``reported`` is the number in our unit.
     ``seeds`` is None for a system without chance in it. ``detectable`` is the smallest gain over none and control that
     could have been shown; ``control`` is the id of the row that ``interval`` is a difference to.
     """
 
     row: Row
     column: Column
+    printed: str
     reported: float | None
     reproduced: float | None
     sd: float | None
@@ -36,6 +38,17 @@ class Cell:
     markers: str
     verdict: str
     detectable: float | None
+
+    @property
+    def asked(self) -> Asked:
+        """What the plan says of it."""
+        return self.row.cells[self.column.id]
+
+    @property
+    def difference(self) -> float | None:
+        """Ours less the paper's, where there are both."""
+        both = self.reproduced is not None and self.reported is not None
+        return self.reproduced - self.reported if both else None  # type: ignore[operator]
 
 
 @dataclass(frozen=True)
@@ -53,33 +66,27 @@ class Grid:
 
 
 def grid(layout: Layout) -> Grid:
-    """Read the scores and reported numbers of a table and compute all its cells.
+    """Read all that a table reads, and its reported numbers, and compute all its cells.
 
     Raises:
         EncoreError: scores are missing, lack a measure, or cannot be compared.
     """
-    addresses = [(row, column, (row.setting, row.id, column.id)) for row in layout.rows for column in layout.columns]
-    costs = {address: efficiency.value(row, column) for row, column, address in addresses if column.efficiency}
     found = {
-        address: one
-        for row, column, address in addresses
-        if address not in costs and (one := measure(row, column)) is not None
+        (row.setting, row.id, column): values
+        for row in layout.rows
+        for column, values in _values(layout, row).items()
+        if values is not None
     }
-    compared = compare(layout, found)
+    compared = compare(layout, {address: one.queries for address, one in found.items() if one.queries})
     printed = reported.read(layout.reported)
     return Grid(
         layout,
         {
-            address: _cell(
-                layout,
-                row,
-                column,
-                reported.find(printed, row, column),
-                found.get(address),
-                compared.get(address, {}),
-                costs.get(address),
+            (address := (row.setting, row.id, column.id)): _cell(
+                layout, row, column, reported.find(printed, row, column), found.get(address), compared.get(address, {})
             )
-            for row, column, address in addresses
+            for row in layout.rows
+            for column in layout.columns
         },
     )
 
@@ -89,28 +96,42 @@ def symbols(layout: Layout) -> dict[str, str]:
     return dict(zip(layout.comparators(), SYMBOLS, strict=False))
 
 
+def _values(layout: Layout, row: Row) -> dict[str, Values | None]:
+    """What stands in the cells of a row, by column; a mean after what it is a mean of."""
+    found: dict[str, Values | None] = {}
+    waiting = list(layout.columns)
+    while waiting:
+        column = next(column for column in waiting if all(part in found for part in column.mean_of))
+        parts = {part: found[part] for part in column.mean_of}
+        found[column.id] = SOURCES[column.source].values(row.cells[column.id], parts)
+        waiting.remove(column)
+    return found
+
+
 def _cell(
     layout: Layout,
     row: Row,
     column: Column,
-    printed: float | None,
-    found: Measured | None,
+    printed: Printed | None,
+    found: Values | None,
     comparisons: dict[str, Comparison],
-    cost: float | None,
 ) -> Cell:
-    means = found.means() if found else []
+    means = found.means if found else []
+    queries = found.queries if found else None
     against = _decisive(layout, row, column, comparisons)
     seeded = found is not None and found.seeds != [None]
+    number = None if printed is None or printed.number is None else printed.number * column.reported_times
     return Cell(
         row=row,
         column=column,
-        reported=printed,
-        reproduced=exact_mean(means) if means else cost,
+        printed=printed.text if printed else "",
+        reported=None if number is None else source_of(column).in_our_unit(number, layout.unit),
+        reproduced=exact_mean(means) if means else None,
         sd=statistics.stdev(means) if len(means) > 1 else None,
         seeds=len(means) if seeded else None,
-        ties=found.tie_interval() if found else None,
-        judged=len(found.queries) if found else None,
-        answered=found.answered() if found else None,
+        ties=found.ties if found else None,
+        judged=len(queries.queries) if queries else None,
+        answered=queries.answered() if queries else None,
         comparisons=comparisons,
         control=_role(layout, row.setting, "control"),
         markers=_markers(layout, comparisons),
@@ -127,7 +148,7 @@ def _decisive(layout: Layout, row: Row, column: Column, comparisons: dict[str, C
     return [comparisons[name] for name in needed if name is not None]
 
 
-def _verdict(layout: Layout, row: Row, column: Column, found: Measured | None, against: list[Comparison]) -> str:
+def _verdict(layout: Layout, row: Row, column: Column, found: Values | None, against: list[Comparison]) -> str:
     if row.role == "objective" and column.primary and found is None:
         return UNTESTED
     return verdict(against, stand_in=layout.stand_in) if against else ""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from encore.evaluation.significance import SIGNIFICANT, Difference, clustered, holm, paired_t, randomised
 from encore.reporting.layout import Column, Layout, Row
-from encore.reporting.measured import Measured, differences
+from encore.reporting.sources.measured import Measured, differences
 
 Address = tuple[str, str, str]  # setting, row id, column id
 Comparisons = dict[Address, dict[str, "Comparison"]]  # then by the comparator's row id
@@ -53,7 +53,7 @@ def _against(
         theirs = found.get((row.setting, other, column.id))
         if other == row.id or theirs is None:
             continue
-        apart = differences(ours, theirs, f"rows {row.id!r} and {other!r} of {row.setting!r}", column)
+        apart = differences(ours, theirs, f"rows {row.id!r} and {other!r} of {row.setting!r}", row.cells[column.id])
         yield (
             other,
             Comparison(

@@ -4,11 +4,11 @@ import math
 from collections.abc import Iterator
 
 from encore.evaluation.significance import SIGNIFICANT
-from encore.reporting import efficiency
 from encore.reporting.cells import Cell, Grid, symbols
-from encore.reporting.layout import Column
+from encore.reporting.sources import SOURCES
 from encore.reporting.verdicts import ENOUGH_SEEDS, OPEN
 
+_PRINTED = " In parentheses: the paper's number, and ours less it."
 STAND_IN = "Real text, but not the papers’ data: this shows machinery and statistics, it does not confirm a paper."
 
 
@@ -21,21 +21,20 @@ def footnotes(grid: Grid) -> list[str]:
         *_data(grid),
         *_seeds(grid),
         *_ties(grid),
-        *efficiency.notes(grid.layout),
+        *(note for source in SOURCES.values() for note in source.notes(grid.layout)),
         *grid.layout.notes,
     ]
 
 
 def seeds_run(grid: Grid) -> list[int]:
     """Every seed of the table, in order."""
-    return sorted({seed.seed for row in grid.layout.rows for seed in row.seeds if seed.seed is not None})
+    reads = [read for row in grid.layout.rows for cell in row.cells.values() for read in cell.reads]
+    return sorted({read.seed for read in reads if read.seed is not None})
 
 
 def _marks(grid: Grid) -> Iterator[str]:
     layout, cells = grid.layout, grid.cells.values()
-    yield "Bold: the best of a column within its setting." + (
-        " In parentheses: the paper's number." if any(cell.reported is not None for cell in cells) else ""
-    )
+    yield "Bold: the best of a column within its setting." + (_PRINTED if any(cell.printed for cell in cells) else "")
     if not any(cell.comparisons for cell in cells):
         return
     labels = {row.id: row.label for row in layout.rows}
@@ -52,15 +51,14 @@ def _marks(grid: Grid) -> Iterator[str]:
 
 def _data(grid: Grid) -> Iterator[str]:
     """One note for each split that was run: collection with digest, queries judged, queries answered."""
-    splits: dict[tuple[str, str], list[Column]] = {}
-    for column in (column for column in grid.layout.columns if not column.efficiency):
-        splits.setdefault((column.dataset, column.split), []).append(column)
-    for (dataset, split), columns in splits.items():
-        cells = [cell for cell in grid.cells.values() if cell.column in columns and cell.judged is not None]
-        if cells:
-            name = grid.layout.dataset_labels.get(dataset, dataset)
-            measures = ", ".join(column.label for column in columns)
-            yield f"{measures}: {name}, split {split} of {columns[0].collection or dataset}; {_counts(cells)}."
+    splits: dict[tuple[str, str], list[Cell]] = {}
+    for cell in (grid.cell(row, column) for column in grid.layout.columns for row in grid.layout.rows):
+        if cell.judged is not None:
+            splits.setdefault((cell.asked.dataset, cell.asked.split), []).append(cell)
+    for (dataset, split), cells in splits.items():
+        name = grid.layout.dataset_labels.get(dataset, dataset)
+        measures = ", ".join(dict.fromkeys(cell.column.label for cell in cells))
+        yield f"{measures}: {name}, split {split} of {cells[0].asked.collection}; {_counts(cells)}."
 
 
 def _counts(cells: list[Cell]) -> str:
@@ -86,7 +84,8 @@ def _seeds(grid: Grid) -> Iterator[str]:
 def _ties(grid: Grid) -> Iterator[str]:
     widths = [high - low for cell in grid.cells.values() if cell.ties for low, high in [cell.ties]]
     if widths:
-        yield f"Tied scores: no order of them moves any value here by more than {_up(max(widths))}."
+        widest = max(widths) * (100 if grid.layout.unit == "percent" else 1)
+        yield f"Tied scores: no order of them moves any value here by more than {_up(widest)}."
 
 
 def _up(width: float) -> str:

@@ -13,9 +13,9 @@ from encore.reporting import page
 from encore.reporting.cells import Cell, Grid
 from encore.reporting.footnotes import STAND_IN, seeds_run
 from encore.reporting.layout import Column
+from encore.reporting.numbers import number, write_rows
 from encore.reporting.page import BAND, INK, SOFT
 from encore.reporting.sheet import signed
-from encore.reporting.tidy import number, write_rows
 from encore.reporting.verdicts import ENOUGH_SEEDS
 
 GAIN, LOSS, OPEN = "#1b7f5c", "#b5472f", "#6b7680"
@@ -111,7 +111,8 @@ def _caption(grid: Grid, column: Column) -> str:
     cells = [grid.cell(row, column) for row in grid.layout.rows]
     judged = next(cell.judged for cell in cells if cell.judged is not None)
     seeds = len(seeds_run(grid))
-    data = grid.layout.dataset_labels.get(column.dataset, column.dataset)
+    dataset = next(cell.asked.dataset for cell in cells if cell.judged is not None)
+    data = grid.layout.dataset_labels.get(dataset, dataset)
     return (
         f"{judged:,} queries of {data}; {seeds} seed{'s' if seeds != 1 else ''}. Lines: 95 % intervals over "
         f"{'queries and seeds' if seeds > 1 else 'queries only'}. Filled: significant after Holm’s correction. "

@@ -1,8 +1,8 @@
 """Retrieval as the collection grows: one panel a measure, one line a system, over the number of passages."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,9 +14,9 @@ from encore.provenance import manifest
 from encore.reporting import page
 from encore.reporting.footnotes import STAND_IN
 from encore.reporting.layout import Part, Product
-from encore.reporting.measured import exact_mean
+from encore.reporting.numbers import number, write_rows
 from encore.reporting.page import INK, SOFT
-from encore.reporting.tidy import number, write_rows
+from encore.reporting.sources.measured import exact_mean
 
 HEADING = "Retrieval from a growing collection"
 COLOURS = ("#2f6690", "#c4752a", "#1b7f5c", "#8f4f8f", "#b5472f", "#3a9aa8", "#8a6d1f", "#5f6bbd")
@@ -42,17 +42,15 @@ class Line(Part):
 class Growth(Product):
     """What the figure is made of."""
 
-    reads: ClassVar[None] = None
-
     dataset: str
     split: str
     measures: list[str]
     depth: int
     rows: list[Line]
 
-    def folders(self) -> list[Path]:
+    def reads(self) -> dict[Path, Sequence[str] | None]:
         points = [point for row in self.rows for point in row.seeds]
-        return [Path(folder) for folder in dict.fromkeys(each for p in points for each in (p.scores, p.run))]
+        return {Path(folder): None for point in points for folder in (point.scores, point.run)}
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
 from encore.errors import EncoreError
 from encore.reporting.layout import Part, Product
-from encore.reporting.tidy import number, write_rows
+from encore.reporting.numbers import number, write_rows
 
 FILE = "held_out.tsv"
 HEADER = ["step", "lineage", "seed", "training_step", "term", "value"]
@@ -34,12 +33,10 @@ class Step(Part):
 class Steps(Product):
     """The figure's slice of the plan: every pre-training step, in the order of the tables."""
 
-    reads: ClassVar[Sequence[str] | None] = (FILE,)
-
     rows: list[Step]
 
-    def folders(self) -> list[Path]:
-        return [Path(seed.model) for row in self.rows for seed in row.seeds]
+    def reads(self) -> dict[Path, Sequence[str] | None]:
+        return {Path(seed.model): (FILE,) for row in self.rows for seed in row.seeds}
 
 
 @dataclass(frozen=True)
@@ -100,17 +97,17 @@ def write(path: Path, curves: Sequence[Curves]) -> None:
 
 def _curves(step: Step) -> Curves:
     paths = [Path(seed.model) / FILE for seed in step.seeds]
-    tables = [_table(path) for path in paths]
+    tables = [table(path) for path in paths]
     names, first = tables[0]
-    for path, (others, table) in zip(paths, tables, strict=True):
-        if others != names or not np.array_equal(table[:, 0], first[:, 0]):
+    for path, (others, points) in zip(paths, tables, strict=True):
+        if others != names or not np.array_equal(points[:, 0], first[:, 0]):
             raise EncoreError(f"{path} has other columns or steps than {paths[0]}; run snakemake for both models again")
-    values = np.stack([table for _, table in tables])
+    values = np.stack([points for _, points in tables])
     terms = [Term(name, values[:, :, place]) for place, name in enumerate(names) if place > 0]
     return Curves(step, first[:, 0].astype(int), terms)
 
 
-def _table(path: Path) -> tuple[list[str], np.ndarray]:
+def table(path: Path) -> tuple[list[str], np.ndarray]:
     """The names of the columns, and the rows as numbers; no rows where nothing was held out."""
     if not path.is_file():
         raise EncoreError(f"{path} is missing: nothing says what the model learned; run snakemake for it again")

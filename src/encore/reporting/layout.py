@@ -6,13 +6,16 @@ The plan is written by a program and was checked there, so this only gives it ty
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from encore.errors import EncoreError
 
 Role = Literal["baseline", "none", "control", "objective"]
+Unit = Literal["share", "percent"]
+# What is read of a folder, by the source of values; all of it where nothing is said.
+FILES: dict[str, tuple[str, ...]] = {"held_out": ("held_out.tsv",), "statistic": ("statistics.json",)}
 
 
 class Part(BaseModel):
@@ -22,53 +25,62 @@ class Part(BaseModel):
 class Product(Part):
     """What every slice of the plan says."""
 
-    reads: ClassVar[Sequence[str] | None] = None  # the files of each folder that are read; None: any
-
     name: str
     stand_in: bool = True
 
-    def folders(self) -> list[Path]:
-        """Every folder of results that it reads, once."""
+    def reads(self) -> dict[Path, Sequence[str] | None]:
+        """Every folder of results that it reads, with the files of it that are read; None: all."""
         raise NotImplementedError
 
 
 P = TypeVar("P", bound=Product)
 
 
-class SeedScores(Part):
-    """One run's scores; a system without chance in it (BM25) has one, whose seed is null."""
+class Read(Part):
+    """A folder that a cell reads, and the seed it was made under; null where there is no chance in it (BM25)."""
 
     seed: int | None = None
-    scores: str  # the folder
+    folder: str
+
+
+class Asked(Part):
+    """A cell: what of its column's source it shows (a measure by its short name in the scores), and where that lies.
+
+    Without ``reads`` it only shows what the paper printed, if anything. ``reported`` are the columns and entries that
+    tell its number from others in the file of reported ones.
+    """
+
+    value: str = ""
+    system: str = ""
+    dataset: str = ""
+    split: str = ""
+    collection: str = ""  # named with its digest
+    reads: list[Read] = []
+    reported: dict[str, str] = {}
 
 
 class Row(Part):
-    """A system under a setting; ids are unique in their setting. Without ``seeds`` it only shows reported numbers."""
+    """A row under a setting; ids are unique in their setting. ``copied``: whose numbers it shows, none of ours."""
 
     id: str
     label: str
     setting: str
     system: str = ""
     role: Role = "baseline"
-    seeds: list[SeedScores] = []
-    efficiency: str | None = None  # the folder of what a query takes and how large the index is
-    reported_label: str | None = None  # ``row_label`` in the file of reported numbers, when it is not the label
-    reported_setting: str | None = None
+    copied: str = ""
+    cells: dict[str, Asked]  # by the column's id
 
 
 class Column(Part):
-    """A measure, by its short name in the scores, on a split of a collection (named with its digest)."""
+    """What its cells have in common: the source of their values, the columns that it is a mean of, if it is one."""
 
     id: str
     label: str
-    dataset: str
-    split: str
-    measure: str = ""
-    efficiency: Literal["latency", "size"] | None = None  # instead of a measure
+    source: Literal["measure", "efficiency", "held_out", "statistic", "mean_of"] = "measure"
+    mean_of: list[str] = []
+    hidden: bool = False  # in the CSV only
     primary: bool = False
-    collection: str = ""
-    reported_dataset: str | None = None
-    reported_metric: str | None = None
+    reported_times: float = 1.0  # what brings a printed number to our unit
 
 
 class Design(Part):
@@ -83,6 +95,7 @@ class Layout(Product):
 
     paper: str
     title: str
+    unit: Unit = "share"  # of measures, as the paper prints them and people are shown ours
     rows: list[Row]
     columns: list[Column]
     dataset_labels: dict[str, str] = {}
@@ -97,10 +110,13 @@ class Layout(Product):
     def comparators(self) -> list[str]:
         return self.significance.comparators if self.significance else []
 
-    def folders(self) -> list[Path]:
-        read = [seed.scores for row in self.rows for seed in row.seeds]
-        read += [row.efficiency for row in self.rows if row.efficiency]
-        return [Path(folder) for folder in dict.fromkeys(read)]
+    def shown(self) -> list[Column]:
+        """The columns that people are shown."""
+        return [column for column in self.columns if not column.hidden]
+
+    def reads(self) -> dict[Path, Sequence[str] | None]:
+        cells = ((row.cells[column.id], column.source) for row in self.rows for column in self.columns)
+        return {Path(read.folder): FILES.get(source) for cell, source in cells for read in cell.reads}
 
 
 def read(path: Path, kind: type[P]) -> P:

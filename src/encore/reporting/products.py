@@ -12,14 +12,14 @@ from encore.errors import EncoreError
 from encore.provenance import manifest
 from encore.reporting import layout
 from encore.reporting.layout import P
-from encore.storage import write_json
+from encore.storage import full_digest, write_json
 
 
 def command_line(says: str | None) -> argparse.Namespace:
     """What each program that makes a table or a figure is told: ``plan``, ``spec``, ``output``."""
     parser = argparse.ArgumentParser(description=says)
     parser.add_argument("--plan", required=True, type=Path, help="its slice of the plan, results/plan/NAME.json")
-    parser.add_argument("--spec", type=json_object, help="what the plan must say; refused when it was rewritten since")
+    parser.add_argument("--spec", type=json_object, help="digest of the plan; refused when it was rewritten since")
     parser.add_argument("--output", required=True, type=Path, help="folder of its files")
     return parser.parse_args()
 
@@ -30,27 +30,29 @@ def recorded(
 ) -> Iterator[P]:
     """Verify what a product reads, let the body write ``<name>.<ending>`` files, then write ``<name>.manifest.json``.
 
-    It has the shape of an artifact's manifest; its spec is the product's plan, of the given kind, which must be
-    ``spec`` where one is given.
+    It has the shape of an artifact's manifest; its spec is the product's plan, of the given kind, whose name and digest
+    must be ``spec`` where one is given.
 
     Raises:
         EncoreError: an input was altered, cut short or lost since it was made, or another run rewrote the plan.
     """
     product = layout.read(plan, kind)
-    if spec is not None and json.loads(plan.read_text()) != spec:
+    content = json.loads(plan.read_text())
+    if spec is not None and spec != {"name": product.name, "sha256": full_digest(content)}:
         raise EncoreError(f"{plan} was rewritten by another run of the workflow; run this one again")
-    for read in product.folders():
-        manifest.verify(read, product.reads)
+    reads = product.reads()
+    for folder_read, files in reads.items():
+        manifest.verify(folder_read, files)
     record = folder / f"{product.name}.{manifest.MANIFEST}"
     record.unlink(missing_ok=True)
     yield product
-    inputs = [read / manifest.MANIFEST for read in product.folders()]
+    inputs = [read / manifest.MANIFEST for read in reads]
     outputs = [folder / f"{product.name}.{ending}" for ending in endings]
     write_json(
         record,
         {
             "stage": stage,
-            "spec": json.loads(plan.read_text()),
+            "spec": content,
             "results": {},
             "inputs": {str(path): manifest.describe(path) for path in inputs},
             "outputs": {path.name: manifest.describe(path) for path in outputs},

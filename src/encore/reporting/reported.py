@@ -1,12 +1,22 @@
 """The papers' own numbers, from ``reported/`` files; never from code."""
 
 import csv
+from dataclasses import dataclass
 from pathlib import Path
 
 from encore.errors import EncoreError
 from encore.reporting.layout import Column, Row
 
 Reported = list[dict[str, str]]
+MANY = {"K": 1e3, "M": 1e6, "B": 1e9}  # as papers print large counts
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a paper prints in a cell: its text, and the number that it says; None for a word (OOM)."""
+
+    text: str
+    number: float | None
 
 
 def read(path: str | None) -> Reported:
@@ -20,20 +30,25 @@ def read(path: str | None) -> Reported:
         raise EncoreError(f"cannot read the reported numbers {path}: {error.strerror}; correct `reported:`") from error
 
 
-def find(rows: Reported, row: Row, column: Column) -> float | None:
-    """The number that the paper prints for a cell; None where it prints none.
+def find(rows: Reported, row: Row, column: Column) -> Printed | None:
+    """What the paper prints in a cell; None where it prints nothing.
 
     Raises:
         EncoreError: two numbers fit, so that the row needs ``reported_setting``.
     """
-    wanted = {
-        "row_label": row.reported_label or row.label,
-        "dataset": column.reported_dataset or column.dataset,
-        "metric": column.reported_metric or column.label,
-    }
-    if row.reported_setting is not None:
-        wanted["setting"] = row.reported_setting
+    wanted = row.cells[column.id].reported
+    if not wanted:
+        return None
     values = [found["value"] for found in rows if all(found[key] == value for key, value in wanted.items())]
     if len(values) > 1:
         raise EncoreError(f"{len(values)} reported numbers fit {wanted}; set `reported_setting` of row {row.id!r}")
-    return float(values[0]) if values and values[0] else None
+    return _printed(values[0]) if values and values[0] else None
+
+
+def _printed(text: str) -> Printed:
+    """``.310`` -> 0.31, ``11.2B`` -> 11.2e9, ``OOM`` -> no number."""
+    text = f"0{text}" if text.startswith(".") else text
+    try:
+        return Printed(text, float(text.rstrip("KMB")) * MANY.get(text[-1:], 1))
+    except ValueError:
+        return Printed(text, None)

@@ -1,10 +1,12 @@
 """The table as people see it, before it becomes Markdown, LaTeX or HTML: texts, bold, markers and footnotes."""
 
 from dataclasses import dataclass
+from functools import partial
 
-from encore.reporting import efficiency, footnotes
+from encore.reporting import footnotes
 from encore.reporting.cells import Cell, Grid
-from encore.reporting.layout import Column, Row
+from encore.reporting.layout import Column, Row, Unit
+from encore.reporting.sources import SOURCES, source_of
 from encore.reporting.verdicts import OPEN
 
 
@@ -39,7 +41,7 @@ class Sheet:
 def sheet(grid: Grid) -> Sheet:
     """What a grid shows: the papers' layout, then the difference to the control and the verdict where there are any."""
     layout = grid.layout
-    shown = [column.label for column in layout.columns]
+    shown = [column.label for column in layout.shown()]
     primary = _judged_column(grid) if any(row.role == "control" for row in layout.rows) else None
     extra = [f"{primary.label} − control [95 %]", "Verdict"] if primary else []
     blocks = [
@@ -48,8 +50,9 @@ def sheet(grid: Grid) -> Sheet:
     return Sheet(layout.name, layout.title, ["", *shown, *extra], blocks, footnotes.footnotes(grid))
 
 
-def signed(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "−")
+def signed(value: float, unit: Unit = "share") -> str:
+    """A difference of measures."""
+    return ("+" if value >= 0 else "−") + SOURCES["measure"].shown(abs(value), unit)
 
 
 def _judged_column(grid: Grid) -> Column | None:
@@ -60,45 +63,48 @@ def _judged_column(grid: Grid) -> Column | None:
 
 
 def _line(grid: Grid, row: Row, primary: Column | None) -> list[Entry]:
-    cells = [grid.cell(row, column) for column in grid.layout.columns]
-    entries = [Entry(_number(cell), _best(grid, cell), cell.markers) for cell in cells]
+    unit = grid.layout.unit
+    cells = [grid.cell(row, column) for column in grid.layout.shown()]
+    entries = [Entry(_number(cell, unit), _best(grid, cell), cell.markers) for cell in cells]
     if primary:
         cell = grid.cell(row, primary)
-        entries += [Entry(_to_control(cell)), Entry(_verdict(cell))]
+        entries += [Entry(_to_control(cell, unit)), Entry(_verdict(cell, unit))]
     return [Entry(row.label), *entries]
 
 
-def _number(cell: Cell) -> str:
-    """The mean, its deviation over seeds, and the paper's number in parentheses."""
-    parts = [_digits(cell)] if cell.reproduced is not None else []
+def _number(cell: Cell, unit: Unit) -> str:
+    """The mean, its deviation over seeds, and in parentheses the paper's number and how far ours is from it."""
+    shown = partial(source_of(cell.column).shown, unit=unit)
+    parts = [shown(cell.reproduced)] if cell.reproduced is not None else []
     if cell.sd is not None:
-        parts.append(f"±{cell.sd:.3f}")
-    if cell.reported is not None:
-        parts.append(f"({cell.reported:g})")
+        parts.append(f"±{shown(cell.sd)}")
+    if cell.printed:
+        scaled = cell.column.reported_times != 1 and cell.reported is not None
+        theirs = [shown(cell.reported) if scaled and cell.reported is not None else cell.printed]
+        if cell.difference is not None:
+            theirs.append(("+" if cell.difference >= 0 else "−") + shown(abs(cell.difference)))
+        parts.append(f"({'; '.join(theirs)})")
     return " ".join(parts)
-
-
-def _digits(cell: Cell) -> str:
-    return efficiency.shown(cell.reproduced or 0) if cell.column.efficiency else f"{cell.reproduced:.3f}"
 
 
 def _best(grid: Grid, cell: Cell) -> bool:
     """Whether the cell is the highest of its column within its setting; nothing is best alone, and no cost is."""
-    if cell.column.efficiency:
+    if not source_of(cell.column).ranked:
         return False
     rivals = [grid.cell(row, cell.column).reproduced for row in grid.rows(cell.row.setting)]
     values = [value for value in rivals if value is not None]
     return len(values) > 1 and cell.reproduced == max(values)
 
 
-def _to_control(cell: Cell) -> str:
+def _to_control(cell: Cell, unit: Unit) -> str:
     comparison = cell.comparisons.get(cell.control or "")
     if comparison is None:
         return ""
     low, high = comparison.difference.interval()
-    return f"{signed(comparison.difference.mean)} [{signed(low)}, {signed(high)}]"
+    return f"{signed(comparison.difference.mean, unit)} [{signed(low, unit)}, {signed(high, unit)}]"
 
 
-def _verdict(cell: Cell) -> str:
-    shown = f" (needs {cell.detectable:.3f})" if cell.verdict == OPEN and cell.detectable else ""
-    return cell.verdict + shown
+def _verdict(cell: Cell, unit: Unit) -> str:
+    if cell.verdict != OPEN or not cell.detectable:
+        return cell.verdict
+    return f"{cell.verdict} (needs {source_of(cell.column).shown(cell.detectable, unit)})"

@@ -1,21 +1,12 @@
 """The table as data: one line a cell, every number with the digits that read back equal."""
 
-import csv
-import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from encore.reporting.cells import Cell, Grid
 from encore.reporting.comparisons import Comparison
-from encore.reporting.efficiency import UNITS
-from encore.storage import write_text
-
-DIGITS = 12  # beyond them, processors disagree about the last bits of logarithms and sums
-
-
-def number(value: float | None) -> str:
-    """The shortest text of a number at 12 significant digits; nothing for a missing one."""
-    return "" if value is None else repr(float(f"{value:.{DIGITS}g}"))
+from encore.reporting.numbers import number, write_rows
+from encore.reporting.sources import source_of
 
 
 def write(path: Path, grid: Grid) -> None:
@@ -24,16 +15,8 @@ def write(path: Path, grid: Grid) -> None:
     write_rows(path, list(lines[0]) if lines else [], [list(line.values()) for line in lines])
 
 
-def write_rows(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    write_text(path, text.getvalue())
-
-
 def _line(grid: Grid, cell: Cell) -> dict[str, str]:
-    layout, row, column = grid.layout, cell.row, cell.column
+    layout, row, column, asked = grid.layout, cell.row, cell.column, cell.asked
     low, high = cell.ties or (None, None)
     to_control = cell.comparisons.get(cell.control or "")
     interval = to_control.difference.interval() if to_control else (None, None)
@@ -43,10 +26,10 @@ def _line(grid: Grid, cell: Cell) -> dict[str, str]:
         "row": row.id,
         "label": row.label,
         "setting": row.setting,
-        "system": row.system,
-        "dataset": column.dataset,
-        "split": column.split,
-        "measure": f"{column.efficiency} ({UNITS[column.efficiency]})" if column.efficiency else column.measure,
+        "system": asked.system or row.system,
+        "dataset": asked.dataset,
+        "split": asked.split,
+        "measure": source_of(column).named(asked, column),
         "reported": number(cell.reported),
         "reproduced": number(cell.reproduced),
         "sd": number(cell.sd),
@@ -65,7 +48,9 @@ def _line(grid: Grid, cell: Cell) -> dict[str, str]:
         "queries_judged": _count(cell.judged),
         "queries_answered": _count(cell.answered),
         "verdict": cell.verdict,
-        "collection": column.collection,
+        "collection": asked.collection,
+        "difference": number(cell.difference),
+        "source": row.copied,
     }
 
 

@@ -11,9 +11,10 @@ from pydantic import Field, model_validator
 
 from encore import lineage as naming
 from encore.catalogue import checked, nearest, read_yaml
-from encore.config import Row, Strict
+from encore.config import Strict
 from encore.errors import EncoreError
 from encore.plan import Plan
+from encore.table_entries import Row
 
 Settings = dict[str, float]  # values of a step's fields
 
@@ -137,4 +138,4 @@ def _rows_of(table: str, grid: Grid, plan: Plan) -> dict[str, str]:
 
 
 def _trained(row: Row, grid: Grid, plan: Plan) -> bool:
-    return row.setting == grid.setting and row.system not in plan.catalogue.systems
+    return row.setting == grid.setting and row.system not in {"", *plan.catalogue.systems}

@@ -1,7 +1,7 @@
-"""One cell's raw material: per-query values of all its seeds, and the paired differences of two of them."""
+"""Measures of runs: per-query values of all seeds of a cell, and the paired differences of two cells."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import Scored
-from encore.reporting.layout import Column, Row
+from encore.reporting.layout import Asked, Column
+from encore.reporting.sources.base import Share, Values
 
 Floats = NDArray[np.float64]
 
@@ -46,27 +47,39 @@ class Measured:
         return int(np.logical_and.reduce([one.answered for one in self.scored]).sum())
 
 
-def measure(row: Row, column: Column) -> Measured | None:
-    """Read a cell's scores; None for a row that was not run, or a column that the collection cannot have.
+class Measures(Share):
+    """A measure on a split, read from the scores of the cell's runs."""
+
+    def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
+        """None for a row that was not run, or a split that the collection cannot have."""
+        found = measure(asked)
+        return Values(found.seeds, found.means(), found.tie_interval(), found) if found else None
+
+    def named(self, asked: Asked, column: Column) -> str:
+        return asked.value
+
+
+def measure(asked: Asked) -> Measured | None:
+    """Read a cell's scores.
 
     Raises:
         EncoreError: scores lack the measure, or two seeds were judged on different queries.
     """
-    if not row.seeds or not column.collection:
+    if not asked.reads:
         return None
-    scored = [_one(Path(seed.scores), column) for seed in row.seeds]
-    for seed, one in zip(row.seeds, scored, strict=True):
-        _same_queries(one, scored[0], f"{seed.scores} and {row.seeds[0].scores}", column)
-    return Measured([seed.seed for seed in row.seeds], scored)
+    scored = [_one(Path(read.folder), asked) for read in asked.reads]
+    for read, one in zip(asked.reads, scored, strict=True):
+        _same_queries(one, scored[0], f"{read.folder} and {asked.reads[0].folder}", asked)
+    return Measured([read.seed for read in asked.reads], scored)
 
 
-def differences(ours: Measured, theirs: Measured, names: str, column: Column) -> Floats:
+def differences(ours: Measured, theirs: Measured, names: str, asked: Asked) -> Floats:
     """[queries, seeds]: ours minus theirs, for each seed that both have; a system without seeds is paired with each.
 
     Raises:
         EncoreError: the two share no seed, or were judged on different queries.
     """
-    _same_queries(ours.scored[0], theirs.scored[0], names, column)
+    _same_queries(ours.scored[0], theirs.scored[0], names, asked)
     pairs = [(a, b) for a, b in _pairs(ours.seeds, theirs.seeds)]
     if not pairs:
         raise EncoreError(f"{names} share no seed, so they cannot be compared; give both the same `seeds`")
@@ -85,12 +98,12 @@ def _pairs(ours: list[int | None], theirs: list[int | None]) -> list[tuple[int, 
     return [(place, theirs.index(seed)) for place, seed in enumerate(ours) if seed in theirs]
 
 
-def _one(folder: Path, column: Column) -> Scored:
+def _one(folder: Path, asked: Asked) -> Scored:
     found = _scores(folder)
-    if (column.split, column.measure) not in found:
+    if (asked.split, asked.value) not in found:
         known = ", ".join(f"{measure} on {split}" for split, measure in found)
-        raise EncoreError(f"{folder} has no {column.measure} on {column.split}, only {known}; evaluate the run again")
-    return found[column.split, column.measure]
+        raise EncoreError(f"{folder} has no {asked.value} on {asked.split}, only {known}; evaluate the run again")
+    return found[asked.split, asked.value]
 
 
 @cache
@@ -98,9 +111,9 @@ def _scores(folder: Path) -> scores.Scores:
     return scores.read(folder)
 
 
-def _same_queries(one: Scored, other: Scored, names: str, column: Column) -> None:
+def _same_queries(one: Scored, other: Scored, names: str, asked: Asked) -> None:
     if one.queries != other.queries:
         raise EncoreError(
-            f"{names} were judged on different queries of {column.dataset} ({len(one.queries)} and "
+            f"{names} were judged on different queries of {asked.dataset} ({len(one.queries)} and "
             f"{len(other.queries)}, or in another order); evaluate both on the same collection"
         )

@@ -1,0 +1,23 @@
+"""Where the values of a column come from, by the source that the table's plan names."""
+
+from encore.reporting.layout import Column
+from encore.reporting.sources.base import Source, Values
+from encore.reporting.sources.efficiency import Efficiency
+from encore.reporting.sources.held_out import HeldOut
+from encore.reporting.sources.mean import Mean
+from encore.reporting.sources.measured import Measures
+from encore.reporting.sources.statistic import Statistic
+
+__all__ = ["SOURCES", "Source", "Values", "source_of"]
+
+SOURCES: dict[str, Source] = {
+    "measure": Measures(),
+    "efficiency": Efficiency(),
+    "held_out": HeldOut(),
+    "statistic": Statistic(),
+    "mean_of": Mean(),
+}
+
+
+def source_of(column: Column) -> Source:
+    return SOURCES[column.source]

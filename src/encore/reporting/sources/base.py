@@ -1,0 +1,68 @@
+"""What every source of a column's values can say."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from encore.reporting.layout import Asked, Column, Layout, Unit
+
+if TYPE_CHECKING:
+    from encore.reporting.sources.measured import Measured
+
+
+@dataclass(frozen=True)
+class Values:
+    """What stands in a cell: a value for each seed, one under no seed where there is no chance in it.
+
+    ``ties``: the lowest and highest value over all orders of tied scores. ``queries``: what differences are tested on.
+    """
+
+    seeds: list[int | None]
+    means: list[float]
+    ties: tuple[float, float] | None = None
+    queries: Measured | None = None
+
+
+class Source(ABC):
+    """One kind of values. It is made once and knows nothing of a table."""
+
+    ranked: ClassVar[bool] = False  # whether the highest of a column is the best and set in bold
+
+    @abstractmethod
+    def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
+        """What stands in a cell, from its folders or from the cells that it is made of; None where nothing does.
+
+        Raises:
+            EncoreError: what is read is missing or damaged, or lacks what is asked for.
+        """
+
+    @abstractmethod
+    def named(self, asked: Asked, column: Column) -> str:
+        """What the tidy CSV calls it, under ``measure``."""
+
+    @abstractmethod
+    def shown(self, value: float, unit: Unit) -> str:
+        """An amount as people read it in a table of that unit."""
+
+    def in_our_unit(self, printed: float, unit: Unit) -> float:
+        """A number that a paper prints in a table of that unit, as our values are."""
+        return printed
+
+    def notes(self, layout: Layout) -> list[str]:
+        """What a reader must know of how these values came about."""
+        return []
+
+
+class Share(Source):
+    """Values between 0 and 1, which a table may show in percent: three digits, or two of a percent."""
+
+    ranked = True
+
+    def shown(self, value: float, unit: Unit) -> str:
+        return f"{100 * value:.2f}" if unit == "percent" else f"{value:.3f}"
+
+    def in_our_unit(self, printed: float, unit: Unit) -> float:
+        return printed / 100 if unit == "percent" else printed

@@ -1,0 +1,40 @@
+"""Columns of losses: what a pre-training step's loss on held-out texts was in the end. Nothing is tested on them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from encore.errors import EncoreError
+from encore.reporting import held_out
+from encore.reporting.layout import Asked, Column, Layout, Unit
+from encore.reporting.sources.base import Source, Values
+
+
+class HeldOut(Source):
+    """The last value of a term of the loss, for each seed; nothing for a model that no step pre-trained.
+
+    Not ranked: a step that keeps most of its budget for other terms is no worse for it.
+    """
+
+    def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
+        if not asked.reads:
+            return None
+        seeds, folders = [read.seed for read in asked.reads], [Path(read.folder) for read in asked.reads]
+        return Values(seeds, [_last(folder / held_out.FILE, asked.value) for folder in folders])
+
+    def named(self, asked: Asked, column: Column) -> str:
+        return f"held-out {asked.value}"
+
+    def shown(self, value: float, unit: Unit) -> str:
+        return f"{value:.4f}"
+
+    def notes(self, layout: Layout) -> list[str]:
+        labels = [column.label for column in layout.columns if column.source == "held_out"]
+        return [f"{label}: at the end of the last pre-training step, on its own held-out texts." for label in labels]
+
+
+def _last(path: Path, term: str) -> float:
+    terms, points = held_out.table(path)
+    if term not in terms[1:] or not len(points):
+        known = ", ".join(terms[1:]) or "nothing"
+        raise EncoreError(f"{path} has no {term!r}, only {known}; say under the row's `empty` that it has no such loss")
+    return float(points[-1, terms.index(term)])

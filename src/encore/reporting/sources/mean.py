@@ -1,0 +1,43 @@
+"""Columns that are the mean of others: a collection of collections (BEIR), forums that count as one set, samples."""
+
+from collections.abc import Mapping
+
+from encore.errors import EncoreError
+from encore.reporting.layout import Asked, Column, Layout
+from encore.reporting.sources.base import Share, Values
+from encore.reporting.sources.measured import exact_mean
+
+
+class Mean(Share):
+    """The unweighted mean of a row's cells, for each seed; nothing where one of them has nothing.
+
+    It is a mean of sets, not of queries, so no test over queries says anything about it, and it is never compared.
+    """
+
+    def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
+        found = [part for part in parts.values() if part is not None]
+        if len(found) < len(parts):
+            return None
+        seeds = max((part.seeds for part in found), key=len)
+        if any(part.seeds not in (seeds, [None]) for part in found):
+            raise EncoreError(f"{' and '.join(parts)} were run under different seeds, so they have no mean for each")
+        means = [exact_mean([_under(part, place) for part in found]) for place in range(len(seeds))]
+        ties = [part.ties for part in found if part.ties is not None]
+        low, high = (exact_mean([tie[end] for tie in ties]) for end in (0, 1))
+        return Values(seeds, means, (low, high))
+
+    def named(self, asked: Asked, column: Column) -> str:
+        return f"mean of {' '.join(column.mean_of)}"
+
+    def notes(self, layout: Layout) -> list[str]:
+        """What each mean is over."""
+        labels = {column.id: column.label for column in layout.columns}
+        means = [column for column in layout.columns if column.source == "mean_of"]
+        return [
+            f"{column.label}: the mean of {', '.join(labels[part] for part in column.mean_of)}; not tested."
+            for column in means
+        ]
+
+
+def _under(part: Values, place: int) -> float:
+    return part.means[0] if part.seeds == [None] else part.means[place]

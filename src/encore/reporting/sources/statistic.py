@@ -1,0 +1,47 @@
+"""Columns of what a collection holds: numbers of its ``statistics.json``."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from encore.catalogue import nearest
+from encore.errors import EncoreError
+from encore.reporting.layout import Asked, Column, Unit
+from encore.reporting.sources.base import Source, Values
+
+FILE = "statistics.json"
+
+
+class Statistic(Source):
+    """A count or a mean over a collection; there is no chance in it."""
+
+    def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
+        if not asked.reads:
+            return None
+        path = Path(asked.reads[0].folder) / FILE
+        try:
+            content = json.loads(path.read_text())
+        except (OSError, ValueError) as error:
+            raise EncoreError(f"{path} has no statistics ({error}); run snakemake for the collection again") from error
+        found = dict(_numbers(content))
+        if asked.value not in found:
+            raise EncoreError(f"{path} has no number {asked.value!r}{nearest(asked.value, found)}")
+        return Values([None], [found[asked.value]])
+
+    def named(self, asked: Asked, column: Column) -> str:
+        return f"statistic {asked.value}"
+
+    def shown(self, value: float, unit: Unit) -> str:
+        return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
+
+
+def _numbers(content: dict[str, Any], above: str = "") -> list[tuple[str, float]]:
+    """Every number with the keys above it, between which stands a full stop."""
+    found: list[tuple[str, float]] = []
+    for key, value in content.items():
+        if isinstance(value, dict):
+            found += _numbers(value, f"{above}{key}.")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            found.append((f"{above}{key}", float(value)))
+    return found

@@ -1,0 +1,22 @@
+"""Slices of the plan: what stands in a table's cells, and which models the figure of the pre-training steps shows.
+
+Each is written to ``results/plan/<name>.json``.
+"""
+
+from encore.tables.declared import declared, folders, plan_file, slice_digest, write_plans
+from encore.tables.slices import CURVES, table_plan, table_reads, table_scores
+from encore.tables.steps import curves_models, curves_plan
+
+__all__ = [
+    "CURVES",
+    "curves_models",
+    "curves_plan",
+    "declared",
+    "folders",
+    "plan_file",
+    "slice_digest",
+    "table_plan",
+    "table_reads",
+    "table_scores",
+    "write_plans",
+]

@@ -1,0 +1,46 @@
+"""All slices of the plan that a configuration declares, and the files that they are written to."""
+
+from pathlib import Path
+from typing import Any
+
+from encore.growth import growing_plan
+from encore.plan import Plan
+from encore.storage import canonical, full_digest, write_text
+from encore.tables.slices import table_folders, table_plan
+from encore.tables.steps import curves_plan
+
+PLANS = Path("results/plan")
+
+
+def declared(plan: Plan) -> dict[str, dict[str, Any]]:
+    """The slices of all that the configuration declares, by name."""
+    tables = {name: table_plan(plan, name) for name in plan.config.tables}
+    curves = curves_plan(plan)
+    growing = growing_plan(plan)
+    figures = {each["name"]: each for each in (curves, growing) if each["rows"]}
+    return tables | figures
+
+
+def plan_file(name: str) -> Path:
+    """Where a slice of the plan lies."""
+    return PLANS / f"{name}.json"
+
+
+def write_plans(plan: Plan) -> None:
+    """Write all declared slices; a file whose bytes would be the same is not touched."""
+    for name, content in declared(plan).items():
+        path, text = plan_file(name), canonical(content) + "\n"
+        if not path.is_file() or path.read_text() != text:
+            write_text(path, text)
+
+
+def slice_digest(content: dict[str, Any]) -> dict[str, str]:
+    """What stands for a slice on a command line, which has no room for a large one: its name and its digest."""
+    return {"name": content["name"], "sha256": full_digest(content)}
+
+
+def folders(row: dict[str, Any]) -> list[str]:
+    """The folders that a row of a table or of a figure reads."""
+    if "cells" in row:
+        return table_folders([row])
+    return [seed[kind] for seed in row["seeds"] for kind in ("model", "scores") if kind in seed]

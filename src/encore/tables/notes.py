@@ -1,0 +1,52 @@
+"""What a table's plan knows that its reader must: what is empty and why, what is copied, and what stands for what."""
+
+from collections.abc import Iterable, Iterator
+
+from encore.plan import Plan
+from encore.planning.artifact import Artifact, behind
+from encore.table_entries import Row
+from encore.tables.cells import Cell
+
+
+def notes(plan: Plan, rows: list[Row], cells: list[Cell]) -> list[str]:
+    """Sentences, each once, in the order of the table."""
+    return list(dict.fromkeys([*_copied(rows), *_absent(cells), *_empty(cells), *_substitutes(plan, cells)]))
+
+
+def _copied(rows: list[Row]) -> Iterator[str]:
+    """Who printed the rows that were not run."""
+    labels: dict[str, list[str]] = {}
+    for row in (row for row in rows if row.copied):
+        labels.setdefault(row.copied, []).append(row.label)
+    if labels:
+        yield "Copied, not run: " + "; ".join(f"{', '.join(own)} from {who}" for who, own in labels.items()) + "."
+
+
+def _absent(cells: list[Cell]) -> Iterator[str]:
+    """Why cells are empty that the run's collections cannot have."""
+    for cell in cells:
+        if cell.reads and cell.reads.absent:
+            yield f"{cell.column.label} is not testable here: {cell.reads.absent}."
+
+
+def _empty(cells: list[Cell]) -> Iterator[str]:
+    """Why cells are empty that a row cannot have, one sentence for a row and a reason."""
+    columns: dict[tuple[str, str], list[str]] = {}
+    for cell in cells:
+        if reason := cell.row.empty.get(cell.column.id):
+            columns.setdefault((cell.row.label, reason), []).append(cell.column.label)
+    for (row, reason), labels in columns.items():
+        yield f"{row} has no {' and no '.join(labels)}: {reason}."
+
+
+def _substitutes(plan: Plan, cells: list[Cell]) -> Iterator[str]:
+    """What stands for a dataset that was withdrawn, for every such dataset that anything here was made from."""
+    used = {artifact.folder for artifact in behind(_read(cells)) if artifact.stage.startswith("collection.")}
+    for name in plan.dataset_names():
+        substitute = plan.dataset(name).substitute
+        if substitute and plan.collection(name).folder in used:
+            yield substitute
+
+
+def _read(cells: list[Cell]) -> Iterable[Artifact]:
+    return (artifact for cell in cells if cell.reads for _, artifact in cell.reads.by_seed)

@@ -1,0 +1,113 @@
+"""What the cells of a column read, by the source of the column's values; how each is read is in ``reporting/sources``.
+
+A cell reads folders, each under a seed: under every seed of the run where its system has chance in it, otherwise under
+none. Adding a source takes a function here, its reader there, and its field in ``table_entries.py``.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from encore import lineage as naming
+from encore.catalogue import nearest
+from encore.config import PretrainStep
+from encore.errors import EncoreError
+from encore.lineage import Lineage
+from encore.plan import Plan
+from encore.planning.artifact import Artifact
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A cell with its names filled: what of its source it shows, about which system, dataset and split, if any."""
+
+    value: str
+    system: str = ""
+    dataset: str = ""
+    split: str = ""
+
+
+@dataclass(frozen=True)
+class Reads:
+    """The artifacts that a cell reads, by seed; ``absent`` says why the collection cannot have what is asked for."""
+
+    by_seed: tuple[tuple[int | None, Artifact], ...] = ()
+    collection: str = ""
+    absent: str = ""
+
+
+def pretrained(plan: Plan, lineage: Lineage) -> Iterator[Lineage]:
+    """The beginnings of a lineage that end with a pre-training step."""
+    for count, step in enumerate(lineage.steps, 1):
+        if isinstance(plan.step(step), PretrainStep):
+            yield Lineage(lineage.backbone, lineage.steps[:count])
+
+
+def _measure(plan: Plan, asked: Asked) -> Reads:
+    """The scores of the system's run over the queries of the split.
+
+    Raises:
+        EncoreError: the split is unknown, or has no such measure.
+    """
+    fields = plan.dataset(asked.dataset)
+    if asked.split in fields.absent:
+        return Reads(absent=fields.absent[asked.split])
+    topics = _topics(plan, asked)
+    if asked.value not in (measures := fields.splits[asked.split].measures):
+        near = nearest(asked.value, measures)
+        raise EncoreError(f"{asked.value!r} is not measured on split {asked.split!r} of {asked.dataset!r}{near}")
+    seeds: list[int | None] = list(plan.config.seeds) if plan.has_chance(asked.system) else [None]
+    scores = ((seed, plan.scores(asked.system, seed, asked.dataset, topics)) for seed in seeds)
+    return Reads(tuple(scores), plan.collection(asked.dataset).name)
+
+
+def _efficiency(plan: Plan, asked: Asked) -> Reads:
+    """What a query takes in the system: of the first seed's model, as all cost alike; nothing where none can tell."""
+    fields = plan.dataset(asked.dataset)
+    if asked.split in fields.absent:
+        return Reads(absent=fields.absent[asked.split])
+    seed = plan.config.seeds[0] if plan.has_chance(asked.system) else None
+    measured = plan.latency(asked.system, seed, asked.dataset, _topics(plan, asked))
+    return Reads(((seed, measured),) if measured else (), plan.collection(asked.dataset).name)
+
+
+def _held_out(plan: Plan, asked: Asked) -> Reads:
+    """The models that the system's last pre-training step ends with; nothing where it has none."""
+    if asked.system in plan.catalogue.systems:
+        return Reads()
+    lineage = plan.lineage(naming.split_index(asked.system)[0])
+    last = list(pretrained(plan, lineage))[-1:]
+    return Reads(tuple((seed, plan.model(each, seed)) for each in last for seed in plan.config.seeds))
+
+
+def _statistic(plan: Plan, asked: Asked) -> Reads:
+    """The collection."""
+    collection = plan.collection(asked.dataset)
+    return Reads(((None, collection),), collection.name)
+
+
+def _mean(plan: Plan, asked: Asked) -> Reads:
+    """Nothing: its values are those of other cells of its row."""
+    return Reads()
+
+
+READERS: dict[str, Callable[[Plan, Asked], Reads]] = {
+    "measure": _measure,
+    "efficiency": _efficiency,
+    "held_out": _held_out,
+    "statistic": _statistic,
+    "mean_of": _mean,
+}
+
+
+def _topics(plan: Plan, asked: Asked) -> str:
+    """The split whose queries a run answers for the split that is asked for.
+
+    Raises:
+        EncoreError: the dataset has no such split.
+    """
+    splits: dict[str, Any] = plan.dataset(asked.dataset).splits
+    if asked.split not in splits:
+        mend = f"; if it cannot have one, say why under its `absent:`{nearest(asked.split, splits)}"
+        raise EncoreError(f"dataset {plan.dataset_name(asked.dataset)!r} has no split {asked.split!r}{mend}")
+    return splits[asked.split].topics or asked.split

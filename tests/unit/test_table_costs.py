@@ -1,0 +1,43 @@
+"""Columns of costs: shown in every format, tested on nothing."""
+
+from pathlib import Path
+
+import pytest
+from small_table import NUMERIC, grid_of, lines_of, with_costs
+
+from encore.errors import EncoreError
+from encore.reporting import html, latex, markdown
+from encore.reporting.sheet import sheet
+
+
+def test_costs_stand_in_their_columns_and_nothing_is_tested_on_them(tmp_path: Path) -> None:
+    lines = lines_of(tmp_path, grid_of(with_costs(tmp_path)))
+    ms, mib = "latency (ms a query)", "size (MiB)"
+    assert [lines["bm25", name]["reproduced"] for name in (ms, mib)] == ["12.345", "3.0"]
+    assert [lines["ict", name]["reproduced"] for name in (ms, mib)] == ["1234.25", "0.5"]
+    others = NUMERIC[0:1] + NUMERIC[2:]
+    for row, name in ((row, name) for row in ("bm25", "ict", "mlm", "seed") for name in (ms, mib)):
+        assert {value for key, value in lines[row, name].items() if key.startswith(others)} == {""}
+        assert lines[row, name]["markers"] == lines[row, name]["verdict"] == ""
+    assert lines["mlm", ms]["reproduced"] == lines["seed", mib]["reproduced"] == ""
+
+
+def test_costs_are_shown_in_all_formats_and_never_bold(tmp_path: Path) -> None:
+    shown = sheet(grid_of(with_costs(tmp_path)))
+    assert shown.header[:5] == ["", "RR@10", "nDCG@10", "ms/query", "Index, MiB"]
+    entries = {line[0].text: line[3:5] for block in shown.blocks for line in block.lines}
+    assert [entry.text for entry in entries["BM25"]] == ["12.3", "3.00"]
+    assert [entry.text for entry in entries["ICT"]] == ["1,234", "0.50"]
+    assert [entry.text for entry in entries["MLM"]] == ["", ""]
+    assert not any(entry.bold or entry.marker for line in entries.values() for entry in line)
+    for text in (markdown.render(shown), latex.render(shown), html.render(shown)):
+        assert "12.3" in text
+        assert "A Processor, 1 thread" in text
+    assert sum("ms/query" in note for note in shown.notes) == 1
+
+
+def test_a_damaged_measurement_is_one_clear_line(tmp_path: Path) -> None:
+    table = with_costs(tmp_path)
+    (tmp_path / "latency-ict" / "latency.json").write_text('{"total": {}}')
+    with pytest.raises(EncoreError, match=r"latency-ict/latency\.json is no measurement"):
+        grid_of(table)

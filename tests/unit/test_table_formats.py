@@ -1,0 +1,88 @@
+"""A table as people see it: Markdown, the terminal, LaTeX, HTML, and the notes below."""
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from small_table import grid_of, plan
+
+from encore.errors import EncoreError
+from encore.reporting import html, latex, markdown
+from encore.reporting.sheet import sheet
+
+
+def test_markdown_is_aligned_and_marks_the_best(tmp_path: Path) -> None:
+    text = markdown.render(sheet(grid_of(plan(tmp_path))))
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(rows) == 2 + 2 + 6
+    assert len({len(line) for line in rows}) == 1
+    best = next(line for line in rows if "ICT" in line)
+    assert best.count("**") == 4
+    assert "†‡§" in best
+    assert "SEED & co\\_1" in text
+    assert "40 queries judged (BM25 answered 38)" in text
+    assert "does not confirm a paper" in text
+    assert "A note of the plan." in text
+
+
+def test_the_terminal_sees_no_markup_and_the_same_columns(tmp_path: Path) -> None:
+    (tmp_path / "t.md").write_text(markdown.render(sheet(grid_of(plan(tmp_path)))))
+    shown = markdown.show(tmp_path, "t", bold="{}")
+    rows = [line for line in shown.splitlines() if line.startswith("|") and "SEED" not in line]
+    assert "*" not in shown
+    assert len({len(line) for line in rows}) == 1
+    assert str(tmp_path / "t.csv") in shown
+    with pytest.raises(EncoreError, match="is missing"):
+        markdown.show(tmp_path, "other")
+
+
+def test_one_seed_is_said_below_the_table(tmp_path: Path) -> None:
+    notes = sheet(grid_of(plan(tmp_path, seeds=1))).notes
+    assert any("about these checkpoints, not about the objectives" in note for note in notes)
+    assert any("needs 5 seeds" in note for note in notes)
+
+
+def test_latex_has_whole_rows_and_no_bare_specials(tmp_path: Path) -> None:
+    text = latex.render(sheet(grid_of(plan(tmp_path))))
+    body = text.split(r"\toprule")[1].split(r"\bottomrule")[0].strip().splitlines()
+    rows = [line for line in body if line.endswith(r"\\") and "multicolumn" not in line]
+    assert len(rows) == 1 + 6
+    assert {line.replace(r"\&", "").count("&") for line in rows} == {4}
+    assert r"SEED \& co\_1" in text
+    assert r"\textsuperscript{$\dagger$$\ddagger$\S{}}" in text
+    assert not set(text) & set("†‡§±−’“”")
+
+
+def test_without_a_control_no_difference_to_it_is_announced(tmp_path: Path) -> None:
+    table = plan(tmp_path)
+    table["rows"] = [row for row in table["rows"] if row["id"] != "control"]
+    shown = sheet(grid_of(table))
+    assert shown.header == ["", "RR@10", "nDCG@10"]
+    assert any("†" in entry.marker for block in shown.blocks for line in block.lines for entry in line)
+
+
+class Page(HTMLParser):
+    """Counts the cells of each row and notices anything that a browser would fetch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[int] = []
+        self.fetched: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "tr":
+            self.rows.append(0)
+        if tag in {"td", "th"}:
+            self.rows[-1] += int(dict(attrs).get("colspan") or 1)
+        self.fetched += [name for name, _ in attrs if name in {"src", "href"}]
+
+
+def test_html_is_one_whole_page(tmp_path: Path) -> None:
+    text = html.render(sheet(grid_of(plan(tmp_path))))
+    page = Page()
+    page.feed(text)
+    assert page.rows == [5] * 9
+    assert page.fetched == []
+    assert "A &lt;small&gt; table" in text
+    assert "<small>" not in text
+    assert "url(" not in text

@@ -1,0 +1,46 @@
+"""The programs that make tables and figures: files, manifests, and what they refuse."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from small_table import plan
+
+from encore.errors import EncoreError
+from encore.evaluation import scores
+from encore.reporting import layout
+from encore.storage import full_digest
+
+
+def run(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, f"workflow/scripts/{script}.py", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env={"PYTHONPATH": "src", "MPLCONFIGDIR": "/tmp"})
+
+
+def test_the_programs_write_files_and_manifests_and_check_their_scores(tmp_path: Path) -> None:
+    path = tmp_path / "table1.json"
+    path.write_text(json.dumps(plan(tmp_path, seeds=1)))
+    for script, endings in (("table", {"csv", "md", "tex", "html"}), ("figure", {"csv", "png", "svg"})):
+        spec = json.dumps({"name": "table1", "sha256": full_digest(json.loads(path.read_text()))})
+        done = run(script, "--plan", path, "--spec", spec, "--output", tmp_path / script)
+        assert done.returncode == 0, done.stderr
+        manifest = json.loads((tmp_path / script / "table1.manifest.json").read_text())
+        assert set(manifest["outputs"]) == {f"table1.{ending}" for ending in endings}
+        assert len(manifest["inputs"]) == 5
+        assert manifest["spec"] == json.loads(path.read_text())
+    with (tmp_path / "ict-s0" / scores.FILE).open("ab") as file:
+        file.write(b"!")
+    done = run("table", "--plan", path, "--output", tmp_path / "again")
+    assert done.returncode == 1
+    assert "ict-s0/scores.parquet has" in done.stderr
+    assert not (tmp_path / "again").exists()
+
+
+def test_a_wrong_plan_is_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(EncoreError, match="is missing"):
+        layout.read(tmp_path / "none.json", layout.Layout)
+    (tmp_path / "t.json").write_text('{"name": "t", "paper": "p", "title": "", "rows": [], "columns": [{"id": "x"}]}')
+    with pytest.raises(EncoreError, match=r"columns\.0\.label: Field required"):
+        layout.read(tmp_path / "t.json", layout.Layout)
