@@ -22,7 +22,10 @@ class Published(Expansion):
     """Predictions that somebody has published, in a file."""
 
     kind: Literal["published"]
-    path: str = Field(description="`.jsonl`, `.tsv` or `.txt`, perhaps `.gz`; relative to the repository's root")
+    path: str = Field(description="a source, or a file `.jsonl`, `.tsv` or `.txt`, perhaps `.gz`, from the root")
+    samples: Positive | None = Field(
+        None, description="of a source with a file for each sample: how many of a passage's are taken; all without"
+    )
 
     def content(self) -> str:
         """The file's identity, whatever it is called.

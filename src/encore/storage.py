@@ -142,7 +142,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
     """
     number = 0
     try:
-        with _opened(path) as file:
+        with opened(path) as file:
             for number, line in enumerate(file, 1):
                 yield number, line.decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError as error:
@@ -153,7 +153,8 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
         raise EncoreError(f"{path}, after line {number}: cannot be read ({error}); replace the file") from error
 
 
-def _opened(path: Path) -> IO[bytes]:
+def opened(path: Path) -> IO[bytes]:
+    """A user's file, plain or packed by gzip or xz."""
     if path.suffix == ".xz":
         return lzma.open(path)
     return gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]

@@ -110,7 +110,8 @@ def test_a_corpus_with_titles_is_another_than_the_same_files_without(catalogue: 
     }
 
     def made(own: dict[str, Any]) -> Artifact:
-        scale = DEFAULT["scale"] | {"datasets": DEFAULT["scale"]["datasets"] | {"msmarco-passage": "own"}}
+        own_texts = dict.fromkeys(("msmarco-passage", "msmarco-passage-titles"), "own")
+        scale = DEFAULT["scale"] | {"datasets": DEFAULT["scale"]["datasets"] | own_texts}
         return scores(plan_of(catalogue, scale=scale, datasets={"own": own}))
 
     with_titles, without = made(fields), made({**fields, "segments": [["text"]]})

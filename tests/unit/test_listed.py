@@ -6,13 +6,20 @@ import json
 import numpy as np
 import pytest
 
-from encore.collections.common import smallest
+from encore.collections.common import Collection
 from encore.errors import EncoreError
-from encore.finetuning.listed import Wanted, from_systems, from_triples
+from encore.finetuning import triples
+from encore.finetuning.listed import Wanted
+from encore.finetuning.systems import from_systems
 
 JUDGMENTS = {"q1": {"p1": 1}, "q2": {"p2": 1, "z": 0}, "q3": {"p3": 1}}
 DOCUMENTS = {"p1", "p2", "p3", "z", *(f"n{i}" for i in range(50))}
 WANTED = Wanted({"q1", "q2"}, JUDGMENTS, DOCUMENTS)
+
+
+def from_triples(path, wanted, **recipe):
+    """Ids alone, so that the collection's texts are not looked at."""
+    return triples.from_triples(path, wanted, Collection(path.parent), **recipe)
 
 
 def write(path, lines):
@@ -34,15 +41,29 @@ def test_a_judged_triple_stays_where_the_recipe_keeps_it(tmp_path):
     assert (set(drawn["q2"]), counts.judged) == ({"p2", "z"}, 0)
 
 
-def test_a_draw_is_that_of_all_triples_however_they_come(tmp_path):
-    """Candidates that cannot be drawn any more are forgotten on the way; the result is as if all had been kept."""
-    triples = [f"q1\tp1\tn{i % 50}" for i in range(500)]
-    for keep, seed in ((1, 0), (2, 0), (3, 5)):
-        expected = smallest([f"n{i}" for i in range(50)], keep, f"{seed}:q1")
-        for order in range(5):
-            lines = np.random.default_rng(order).permutation(triples).tolist()
-            drawn, _ = from_triples(write(tmp_path / "t.tsv", lines), WANTED, keep=keep, seed=seed)
-            assert list(drawn["q1"]) == expected
+@pytest.mark.parametrize("most", [1, 40, 10**6])
+def test_a_draw_is_that_of_all_triples_however_they_come_and_however_few_are_held(tmp_path, most):
+    lines = [f"q1\tp1\tn{i % 50}" for i in range(500)] + [f"q2\tp2\tn{i}" for i in range(0, 50, 7)]
+    for keep, seed in ((1, 0), (2, 0), (30, 5)):
+        draws = []
+        for order in range(4):
+            path = write(tmp_path / "t.tsv", np.random.default_rng(order).permutation(lines).tolist())
+            drawn, counts = from_triples(path, WANTED, keep=keep, seed=seed, most=most)
+            draws.append({query: list(found) for query, found in drawn.items()})
+        assert draws == [draws[0]] * 4
+        assert [len(set(found)) for found in draws[0].values()] == [keep, min(keep, 8)]
+        assert counts.kept == keep + min(keep, 8)
+
+
+def test_a_draw_is_uniform_and_another_seeds_is_another(tmp_path):
+    """Each of fifty candidates is drawn about as often as any other; more of them, and a smaller draw is a part."""
+    path = write(tmp_path / "t.tsv", [f"q1\tp1\tn{i}" for i in range(50)])
+    draws = [from_triples(path, WANTED, keep=10, seed=seed)[0]["q1"] for seed in range(300)]
+    often = np.array([sum(f"n{i}" in drawn for drawn in draws) for i in range(50)])
+    assert often.sum() == 3000
+    assert often.min() > 35
+    assert often.max() < 90, "the mean is 60, the standard deviation 7"
+    assert set(from_triples(path, WANTED, keep=4, seed=7)[0]["q1"]) < set(draws[7])
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_question_answering_takes_both_kinds_of_negatives_and_every_answer(make,
 def test_the_beir_recipe_needs_its_file(make, tmp_path):
     published = {"negatives": "systems"}
     with pytest.raises(EncoreError, match="systems_file"):
-        model(make({"bow-beir": published}), "bert-base+bow+bow-beir")
+        model(make({"bow-beir": published | {"systems_file": None}}), "bert-base+bow+bow-beir")
     path = tmp_path / "hard-negatives.jsonl"
     path.write_text(json.dumps({"qid": "q", "pos": [], "neg": {}}) + "\n")
     made = model(make({"bow-beir": published | {"systems_file": str(path)}}), "bert-base+bow+bow-beir").inputs[

@@ -226,7 +226,7 @@ def test_students_learn_from_a_published_file(home: Path, loss: str, tmp_path: P
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("3.5\t1.0\tq0\td0", "line 2: 4 columns instead of pos_score, neg_score, query_id, pos_id, neg_id"),
+        ("3.5\t1.0\tq0\td0", "line 2: not `pos_score<TAB>neg_score<TAB>query_id<TAB>pos_id<TAB>neg_id`"),
         ("high\t1.0\tq0\td0\td5", "line 2: could not convert string to float: 'high'"),
         ("nan\t1.0\tq0\td0\td5", "line 2: a score is not finite"),
         ("3.5\t1.0\tq999\td0\td5", "line 2: query 'q999' is not in the collection"),

@@ -13,7 +13,9 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     """A clone in which nothing is ever built, with a run on MS MARCO's own passages beside the shipped ones."""
     clone = Clone.fresh(tmp_path_factory.mktemp("pristine") / "a clone")
     run = yaml.safe_load((clone.root / "config/nano.yaml").read_text())
-    run["scale"]["datasets"]["msmarco-passage"] = "msmarco-passage"
+    for name in ("msmarco-passage", "msmarco-passage-titles"):
+        run["scale"]["datasets"][name] = name
+    del run["scale"]["finetune"]["triples"]
     run |= {"tables": {}, "lineages": ["bm25", "bert-base+marco-bm25"]}
     (clone.root / "config/marco.yaml").write_text(yaml.safe_dump(run))
     return clone
@@ -44,8 +46,10 @@ def test_a_dataset_is_fetched_before_it_is_made(pristine: Clone, name: str) -> N
 
 def test_everything_is_fetched_with_one_command(pristine: Clone) -> None:
     run = ("--configfile", "config/marco.yaml")
-    assert planned(pristine, "fetch", *run)["fetch_ir_datasets"] == 1
+    fetched = {"fetch_ir_datasets": 1, "fetch_source": 2}  # the passages, their titles, and the official triples
+    assert planned(pristine, "fetch", *run) == Counter(fetch=1, **fetched)
     everything = planned(pristine, *run)
-    assert everything["fetch_ir_datasets"] == 1
+    assert {rule: everything[rule] for rule in fetched} == fetched
+    assert everything["listed_negatives"] == 1
     assert everything["finetune"] > 0
     assert not (Path(pristine.root) / "data").exists()

@@ -37,6 +37,7 @@ rule expand:
     """Give every passage its predicted queries: published ones, or samples of a trained T5."""
     input:
         source=ancient(source_of("results/expansions/{expansion}")),
+        fetched=made_from("results/expansions/{expansion}", "fetched"),
         collection=made_from("results/expansions/{expansion}", "collection"),
         expander=made_from("results/expansions/{expansion}", "expander"),
         model=ancient(made_from("results/expansions/{expansion}", "expander", "model.safetensors")),
@@ -60,6 +61,7 @@ rule expand:
         " --collection {input.collection:q}"
         " --expander {input.expander:q}"
         " --source {input.source:q}"
+        " --fetched {input.fetched:q}"
         " --state results/state/{wildcards.expansion:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

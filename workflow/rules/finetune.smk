@@ -36,6 +36,7 @@ rule listed_negatives:
     """Draw negatives for training queries from a file in which others have listed them."""
     input:
         source=ancient(source_of("results/negatives/{listed}/{topics}")),
+        fetched=made_from("results/negatives/{listed}/{topics}", "fetched"),
         collection=made_from("results/negatives/{listed}/{topics}", "collection"),
     output:
         manifest="results/negatives/{listed}/{topics}/manifest.json",
@@ -55,6 +56,7 @@ rule listed_negatives:
         "python workflow/scripts/listed_negatives.py"
         " --spec {params.spec:q}"
         " --source {input.source:q}"
+        " --fetched {input.fetched:q}"
         " --collection {input.collection:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

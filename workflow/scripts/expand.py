@@ -18,10 +18,11 @@ def main() -> None:
     parser.add_argument("--collection", required=True, type=artifact)
     parser.add_argument("--expander", type=artifact, nargs="?", help="kind t5: folder of the trained model")
     parser.add_argument("--source", type=Path, nargs="?", help="kind published: the file of predictions")
+    parser.add_argument("--fetched", type=artifact, nargs="?", help="kind published: the folder of a fetched source")
     parser.add_argument("--state", required=True, type=Path, help="finished blocks, removed when all are written")
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
-    inputs = [args.collection, *([args.expander] if args.expander else [])]
+    inputs = [folder for folder in (args.collection, args.expander, args.fetched) if folder]
     with record(args.output, stage=f"expand.{args.spec['kind']}", spec=args.spec, inputs=inputs) as facts:
         counts = facts["results"] = form.write(args.output, predicted(args))
     shutil.rmtree(args.state, ignore_errors=True)
@@ -31,9 +32,10 @@ def main() -> None:
 def predicted(args):
     """Queries by passage, in the corpus' order."""
     if args.spec["kind"] == "published":
-        if content(args.source) != args.spec["content"]:
+        if not args.fetched and content(args.source) != args.spec["content"]:
             raise EncoreError(f"{args.source} has changed since it was planned with; run snakemake again")
-        return published.predicted(args.source, (row["_id"] for row in Collection(args.collection).corpus()))
+        names = (row["_id"] for row in Collection(args.collection).corpus())
+        return published.predicted(args.fetched or args.source, names, args.spec.get("samples"))
     from encore.expanding.sampling import sample
 
     return sample(args.spec, args.expander, args.collection, args.state)

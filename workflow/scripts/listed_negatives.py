@@ -1,4 +1,4 @@
-"""Draw negatives for fine-tuning from a file in which others have listed them."""
+"""Draw negatives for training queries from a file in which others have listed them."""
 
 import argparse
 from pathlib import Path
@@ -6,31 +6,50 @@ from pathlib import Path
 from encore.cli_support import artifact, json_object, run
 from encore.collections.common import Collection, topics
 from encore.errors import EncoreError
-from encore.finetuning import listed, negatives
+from encore.fetching import unpacked
+from encore.finetuning import negatives
+from encore.finetuning.listed import Wanted
+from encore.finetuning.pair_scores import PublishedScores
+from encore.finetuning.systems import from_systems
+from encore.finetuning.triples import from_triples
 from encore.provenance.manifest import record
 from encore.storage import contents
 
-FORMS = {"triples": (listed.from_triples, ("keep", "seed")), "systems": (listed.from_systems, ("margin", "per_system"))}
+ENDINGS = {"triples": (".tsv", ".tsv.gz", ".txt", ".txt.gz"), "systems": (".jsonl", ".jsonl.gz")}
+SCORES = (".pkl", ".pkl.gz")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spec", required=True, type=json_object, help="form, content, split, queries, and the recipe")
-    parser.add_argument("--source", required=True, type=Path, help="the file")
+    parser.add_argument("--source", type=Path, nargs="?", help="the file, where it is the user's")
+    parser.add_argument("--fetched", type=artifact, nargs="?", help="the folder that holds it, where it was fetched")
     parser.add_argument("--collection", required=True, type=artifact)
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
     spec, collection = args.spec, Collection(args.collection)
-    draw, recipe = FORMS[spec["form"]]
-    with record(args.output, stage="listed_negatives", spec=spec, inputs=[args.collection]) as facts:
-        if contents({"file": args.source})["file"] != spec["content"]:
+    inputs = [args.collection, *([args.fetched] if args.fetched else [])]
+    with record(args.output, stage="listed_negatives", spec=spec, inputs=inputs) as facts:
+        if not args.fetched and contents({"file": args.source})["file"] != spec["content"]:
             raise EncoreError(f"{args.source} is not what was planned with: it has changed since; run snakemake again")
-        asked = topics(collection, spec["split"], spec["queries"], spec["sample"])
-        documents = {row["_id"] for row in collection.corpus()}
-        wanted = listed.Wanted(set(asked), collection.qrels(spec["split"]), documents, spec["exclude_judged"])
-        drawn, counts = draw(args.source, wanted, **{name: spec[name] for name in recipe})
+        path = unpacked.file(args.fetched, ENDINGS[spec["form"]]) if args.fetched else args.source
+        asked = set(topics(collection, spec["split"], spec["queries"], spec["sample"]))
+        documents = dict.fromkeys(row["_id"] for row in collection.corpus())
+        wanted = Wanted(asked, collection.qrels(spec["split"]), documents, spec["exclude_judged"])
+        if spec["form"] == "systems":
+            scores = scores_beside(args.fetched, asked)
+            drawn, counts = from_systems(path, wanted, scores, margin=spec["margin"], per_system=spec["per_system"])
+        else:
+            drawn, counts = from_triples(path, wanted, collection, keep=spec["keep"], seed=spec["seed"])
         facts["results"] = negatives.write(args.output, drawn, counts)
     print(f"negatives: {counts.kept} for {counts.queries} queries, {counts.unknown} lines of another collection")
+
+
+def scores_beside(folder, queries):
+    """The scores that a source has in a file of their own, if it has."""
+    if folder and any(path.name.endswith(SCORES) for path in unpacked.files(folder)):
+        return PublishedScores.read(unpacked.file(folder, SCORES), queries)
+    return None
 
 
 if __name__ == "__main__":

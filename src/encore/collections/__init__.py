@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from encore.collections import beir, documents, dpr, encyclopedia, ir_datasets, packages, pydocs, reqa, subset
+from encore.collections import beir, documents, dpr, encyclopedia, ir_datasets, packages, pydocs, reqa, subset, titled
 from encore.collections.beir import BeirFields
 from encore.collections.common import Collection
 from encore.collections.documents import DocumentsFields
@@ -16,6 +16,7 @@ from encore.collections.packages import PackagesFields
 from encore.collections.pydocs import PydocsFields
 from encore.collections.reqa import PydocsReqaFields
 from encore.collections.subset import SubsetFields
+from encore.collections.titled import TitledFields
 from encore.collections.wikipedia import WikipediaFields
 from encore.errors import EncoreError
 
@@ -32,6 +33,7 @@ KINDS: dict[str, type[CollectionFields]] = {
     "wikipedia": WikipediaFields,
     "ir-datasets": IrDatasetsFields,
     "subset": SubsetFields,
+    "titled": TitledFields,
 }
 # How a collection of files of the user's is built: (spec, folder, the file or their folder).
 SOURCED: dict[str, Callable[[dict[str, Any], Path, Path], dict[str, Any]]] = {
@@ -48,6 +50,10 @@ DERIVED: dict[str, Callable[[dict[str, Any], Path, Collection], dict[str, Any]]]
     "pydocs-reqa": reqa.build,
     "pydocs-packages": packages.build,
     "subset": subset.build,
+}
+# How one is built that is made of another one and of published files: (spec, folder, the other one, the sources').
+COMPLETED: dict[str, Callable[[dict[str, Any], Path, Collection, Mapping[str, Path]], dict[str, Any]]] = {
+    "titled": titled.build,
 }
 
 
@@ -77,7 +83,9 @@ def build(
         return ir_datasets.build(spec, folder, data_root)
     if kind in DERIVED and base is not None:
         return DERIVED[kind](spec, folder, Collection(base))
-    if kind in DERIVED:
+    if kind in COMPLETED and base is not None:
+        return COMPLETED[kind](spec, folder, Collection(base), sources or {})
+    if kind in DERIVED | COMPLETED:
         raise EncoreError(f"a collection of kind {kind} needs --collection, the one that it is made of")
     if kind in PUBLISHED:
         return PUBLISHED[kind](spec, folder, source, sources or {})

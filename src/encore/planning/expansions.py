@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from encore.collections.fields import role_of
 from encore.errors import EncoreError
 from encore.expansions import SAMPLING, T5, Published
-from encore.planning.artifact import Artifact, names
+from encore.planning import fetched
+from encore.planning.artifact import Artifact, Spec, names
 from encore.storage import digest
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ def identity(plan: Runs, name: str) -> str:
     """What decides an expansion, whatever collection it is of; a part of the name of a system that uses it."""
     fields = plan.expansion(name)
     if isinstance(fields, Published):
-        return digest([plan.impl("expand.published"), fields.content()])
+        said = _predictions(plan, fields)[1]
+        return digest([plan.impl("expand.published"), said.get("content", said)])
     assert isinstance(fields, T5)
     return digest([plan.impl("expand.t5"), expander(plan, name, fields).name, [getattr(fields, f) for f in SAMPLING]])
 
@@ -28,13 +30,25 @@ def expanded(plan: Runs, name: str, dataset: str) -> Artifact:
     fields, inputs = plan.expansion(name), {"collection": plan.collection(dataset)}
     folder = f"expansions/{plan.expansion_name(name)}.{plan.dataset_name(dataset)}"
     if isinstance(fields, Published):
-        spec = {"impl": plan.impl("expand.published"), "kind": fields.kind, "content": fields.content()}
-        return plan.make("expand.published", folder, {**spec, **names(inputs)}, inputs, fields.path)
+        brought, said = _predictions(plan, fields)
+        inputs |= brought
+        spec = {"impl": plan.impl("expand.published"), "kind": fields.kind, **said, **names(inputs)}
+        return plan.make("expand.published", folder, spec, inputs, None if brought else fields.path)
     assert isinstance(fields, T5)
     inputs["expander"] = expander(plan, name, fields)
     sampling = {field: getattr(fields, field) for field in (*SAMPLING, "length", "query_length")}
     spec = {"impl": plan.impl("expand.t5"), "kind": fields.kind, **sampling, **plan.chance(fields.seed)}
     return plan.make("expand.t5", folder, {**spec, **names(inputs)}, inputs)
+
+
+def _predictions(plan: Runs, fields: Published) -> tuple[dict[str, Artifact], Spec]:
+    """What is fetched to have published predictions, if anything, and what tells them from others."""
+    if fields.path in plan.catalogue.sources:
+        brought = {"fetched": fetched.source(plan, fields.path)}
+        return brought, names(brought) | ({"samples": fields.samples} if fields.samples else {})
+    if fields.samples:
+        raise EncoreError(f"{fields.path} is one file, not one a sample; leave `samples` out, or name a source")
+    return {}, {"content": fields.content()}
 
 
 def expander(plan: Runs, name: str, fields: T5) -> Artifact:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from encore.catalogue import nearest
 from encore.errors import EncoreError
 from encore.lineage import Lineage
+from encore.planning import fetched
 from encore.planning.artifact import Artifact, Spec, Topics, names
 from encore.recipe import FinetuneStep
 from encore.storage import contents, digest
@@ -57,30 +59,38 @@ def drawn(plan: Models, system: str, step: FinetuneStep, seed: int) -> Artifact:
 
 
 def listed(plan: Models, step: FinetuneStep, seed: int) -> Artifact:
-    """Negatives from a file of the user's.
+    """Negatives from a source that is fetched, or from a file of the user's.
 
     Raises:
-        EncoreError: there is no such file.
+        EncoreError: there is neither.
     """
     form, source = ("systems", step.systems_file) if step.negatives == "systems" else ("triples", step.triples)
     if source is None:
         raise EncoreError("`negatives: systems` come from a file; name it in the step's `systems_file`")
-    if not Path(source).is_file():
-        raise EncoreError(f"the file of negatives {source} is missing; put it there, or name another in the step")
+    brought, said = _file(plan, source)
     topics = Topics(step.train_split, step.depth, step.queries, step.sample)
-    inputs = {"collection": plan.collection(step.collection)}
+    inputs = {"collection": plan.collection(step.collection), **brought}
     recipe: Spec = {"keep": step.keep, "seed": seed}
     if form == "systems":
         recipe = {"margin": step.margin, "per_system": step.per_system}
     asked = {"split": topics.split, "queries": topics.queries, "sample": topics.sample}
-    identity = {
-        "form": form,
-        "content": contents({"file": Path(source)})["file"],
-        "exclude_judged": step.exclude_judged,
-    }
+    identity = {"form": form, **said, "exclude_judged": step.exclude_judged}
     spec = {"impl": plan.impl("listed_negatives"), **identity, **asked, **recipe, **names(inputs)}
     folder = f"negatives/{form}-{digest(identity)}/{plan.dataset_name(step.collection)}.{topics}"
-    return plan.make("listed_negatives", folder, spec, inputs, source)
+    return plan.make("listed_negatives", folder, spec, inputs, None if brought else source)
+
+
+def _file(plan: Models, source: str) -> tuple[dict[str, Artifact], Spec]:
+    """What is fetched to have a file of negatives, if anything, and what tells it from others."""
+    if source in plan.catalogue.sources:
+        brought = {"fetched": fetched.source(plan, source)}
+        return brought, names(brought)
+    if not Path(source).is_file():
+        raise EncoreError(
+            f"the file of negatives {source} is missing; put it there, or name another, or a source, in the step"
+            f"{nearest(source, plan.catalogue.sources)}"
+        )
+    return {}, {"content": contents({"file": Path(source)})["file"]}
 
 
 def _merged(plan: Models, miner: str, step: FinetuneStep, seed: int) -> Artifact:

@@ -6,26 +6,22 @@ triples in the same order, the scores are averaged: so is T2 made of three model
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from encore.columns import Block, blocks
 from encore.errors import EncoreError
 from encore.finetuning.taught import TRIPLES, write_scores
-from encore.storage import contents, open_text, write_array
+from encore.rows import Rows
+from encore.storage import contents, write_array
 from encore.teaching.sources import files
 from encore.tokens import TokenStore
 
-COLUMNS = 5
-
-
-class Triple(NamedTuple):
-    """A line of a file: scores of the positive and the negative, and the texts as rows of the token store."""
-
-    scores: tuple[float, float]
-    texts: tuple[int, int, int]
+COLUMNS = ("pos_score", "neg_score", "query_id", "pos_id", "neg_id")
 
 
 def bring(spec: dict[str, Any], source: str, tokens: Path, output: Path) -> dict[str, int]:
@@ -39,10 +35,10 @@ def bring(spec: dict[str, Any], source: str, tokens: Path, output: Path) -> dict
     if "content" in spec and contents(paths) != spec["content"]:  # what was fetched has a manifest
         raise EncoreError(f"{source} is not what was planned with: its files have changed since; run snakemake again")
     store = TokenStore.open(tokens)
-    rows = [{name: row for row, name in enumerate(sequences.names)} for sequences in (store.queries, store.passages)]
-    triples, scores = _read(next(iter(paths.values())), *rows)
+    queries, passages = Rows(store.queries.names), Rows(store.passages.names)
+    triples, scores = _read(next(iter(paths.values())), queries, passages)
     for path in list(paths.values())[1:]:
-        others, added = _read(path, *rows)
+        others, added = _read(path, queries, passages)
         _refuse_others(path, triples, others)
         scores += added
     write_array(output / TRIPLES, triples)
@@ -50,42 +46,53 @@ def bring(spec: dict[str, Any], source: str, tokens: Path, output: Path) -> dict
     return {"files": len(paths), "triples": len(triples), "pairs": kept}
 
 
-def _read(path: Path, queries: Mapping[str, int], passages: Mapping[str, int]) -> tuple[np.ndarray, np.ndarray]:
-    """int32 [N, 3], the texts of each line, and float64 [N, 2], their scores."""
-    found = list(_triples(path, queries, passages))
+def _read(path: Path, queries: Rows, passages: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """int32 [N, 3], the texts of each line as rows of the token store, and float64 [N, 2], their scores."""
+    found = list(_blocks(path, queries, passages))
     if not found:
         raise EncoreError(f"{path} has no line; put the published scores there")
-    return (
-        np.array([triple.texts for triple in found], dtype=np.int32),
-        np.array([triple.scores for triple in found], dtype=np.float64),
-    )
+    triples, scores = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return triples, scores
 
 
-def _triples(path: Path, queries: Mapping[str, int], passages: Mapping[str, int]) -> Iterator[Triple]:
-    number = 1
+def _blocks(path: Path, queries: Rows, passages: Rows) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    for block in blocks(path, COLUMNS):
+        scores = [_scores(path, block, place) for place in (0, 1)]
+        known = [("query", queries), ("document", passages), ("document", passages)]
+        texts = [_texts(path, block, place, what, rows) for place, (what, rows) in enumerate(known, 2)]
+        yield np.stack(texts, axis=1).astype(np.int32), np.stack(scores, axis=1)
+
+
+def _scores(path: Path, block: Block, place: int) -> np.ndarray:
+    """float64 [n]."""
     try:
-        with open_text(path) as file:
-            for line in file:
-                yield _triple(line, queries, passages)
-                number += 1
-    except (ValueError, EOFError, OSError) as error:
-        raise EncoreError(f"{path}, line {number}: {error}; mend the file or the collection") from error
+        found = np.asarray(block.columns[place].cast(pa.float64()).to_numpy(zero_copy_only=False))
+    except pa.ArrowInvalid:
+        for number, written in enumerate(block.columns[place].to_pylist(), block.first):
+            try:
+                float(written)
+            except ValueError as error:
+                raise EncoreError(f"{path}, line {number}: {error}; mend the file") from error
+        raise
+    if not np.isfinite(found).all():
+        first = int(np.flatnonzero(~np.isfinite(found))[0])
+        raise EncoreError(
+            f"{path}, line {block.first + first}: a score is not finite: {block.columns[place][first].as_py()}; mend "
+            "the file"
+        )
+    return found
 
 
-def _triple(line: str, queries: Mapping[str, int], passages: Mapping[str, int]) -> Triple:
-    """Raises ``ValueError`` with what is wrong."""
-    columns = line.rstrip("\r\n").split("\t")
-    if len(columns) != COLUMNS:
-        raise ValueError(f"{len(columns)} columns instead of pos_score, neg_score, query_id, pos_id, neg_id")
-    scores = float(columns[0]), float(columns[1])
-    if not np.isfinite(scores).all():
-        raise ValueError(f"a score is not finite: {columns[0]} and {columns[1]}")
-    places = [("query", columns[2], queries), ("document", columns[3], passages), ("document", columns[4], passages)]
-    for kind, name, known in places:
-        if name not in known:
-            raise ValueError(f"{kind} {name!r} is not in the collection")
-    query, positive, negative = (known[name] for _, name, known in places)
-    return Triple(scores, (query, positive, negative))
+def _texts(path: Path, block: Block, place: int, what: str, rows: Rows) -> np.ndarray:
+    """int64 [n], rows of the token store."""
+    found = rows.of(block.columns[place])
+    if len(strange := np.flatnonzero(found < 0)):
+        first = int(strange[0])
+        raise EncoreError(
+            f"{path}, line {block.first + first}: {what} {block.columns[place][first].as_py()!r} is not in the "
+            "collection; mend the file or the collection"
+        )
+    return found
 
 
 def _refuse_others(path: Path, triples: np.ndarray, others: np.ndarray) -> None:
