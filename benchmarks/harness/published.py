@@ -1,0 +1,26 @@
+"""Rows of a comparison: what we find beside what others print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from encore.catalogue import read_yaml
+
+FILE = Path(__file__).parents[1] / "published.yaml"
+Row = dict[str, Any]
+
+
+def read(path: Path = FILE) -> dict[str, dict[str, Any]]:
+    """The printed numbers, by kind and name."""
+    return read_yaml(path)
+
+
+def beside(name: str, found: Mapping[str, int], printed: Mapping[str, Any]) -> list[Row]:
+    """A row for every count that is printed; one that was not found differs."""
+    return [
+        {"file": name, "count": what, "found": found.get(what), "published": value, "equal": found.get(what) == value}
+        for what, value in printed.items()
+        if what != "origin"
+    ]
