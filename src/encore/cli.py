@@ -13,6 +13,7 @@ from encore.errors import EncoreError
 from encore.lineage import split_index
 from encore.plan import Plan
 from encore.planning import fetched
+from encore.preflight import command
 from encore.provenance import audit
 from encore.targets import lineage_targets
 
@@ -33,6 +34,12 @@ def main() -> None:
     spending.add_argument("table", nargs="?", default="table1")
     sourced = _command(commands, "ledger", show_ledger, "print where the values of steps and objectives come from")
     sourced.add_argument("--paper", help="one paper's ledger: a folder of config/papers")
+    command.add_preflight(
+        _command(commands, "preflight", show_preflight, "print what a run needs and what is missing, before it starts")
+    )
+    command.add_calibrate(
+        _command(commands, "calibrate", show_calibration, "measure this machine for `encore preflight`, in a minute")
+    )
     _command(commands, "schema", show_schema, "print the JSON schema of a run's configuration")
     arguments = parser.parse_args()
     cli_support.run(lambda: arguments.answer(arguments))
@@ -103,6 +110,16 @@ def show_ledger(arguments: argparse.Namespace) -> int:
         raise EncoreError(f"there is no ledger of {arguments.paper!r}{nearest(arguments.paper, papers)}")
     print(ledger.table([entry for entry in entries if arguments.paper in (None, entry.paper)]))
     return 0
+
+
+def show_preflight(arguments: argparse.Namespace) -> int:
+    """What a run needs; 1 when that is beyond a limit."""
+    return command.preflight(_plan(arguments), arguments)
+
+
+def show_calibration(arguments: argparse.Namespace) -> int:
+    """How fast this machine is at what the run does."""
+    return command.calibrate(_plan(arguments), arguments)
 
 
 def show_schema(arguments: argparse.Namespace) -> int:

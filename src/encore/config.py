@@ -161,6 +161,18 @@ class Execution(Strict):
     data_root: str = Field("data", min_length=1, description="folder of what is fetched, or was put there by hand")
 
 
+class Limits(Strict):
+    """What a run may need: `encore preflight` refuses one that needs more. Part of nothing else."""
+
+    download_gb: float | None = Field(None, gt=0)
+    disk_gb: float | None = Field(None, gt=0, description="beyond what is there, at the peak")
+    gpu_hours: float | None = Field(None, gt=0)
+    gpu_memory_gb: float | None = Field(None, gt=0, description="of one job, on each GPU")
+    ram_gb: float | None = Field(None, gt=0, description="of one job")
+    wall_hours: float | None = Field(None, gt=0)
+    energy_kwh: float | None = Field(None, gt=0)
+
+
 class RunConfig(Strict):
     """One run: complete in one file, never merged with another."""
 
@@ -177,6 +189,7 @@ class RunConfig(Strict):
     growing: Growing | None = Field(None, description="the figure of retrieval from a growing collection")
     numerics: Numerics = Numerics()
     execution: Execution = Execution()
+    limits: Limits = Limits()
 
     @model_validator(mode="after")
     def _name_each_seed_once(self) -> "RunConfig":

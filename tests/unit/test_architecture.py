@@ -24,7 +24,7 @@ LAYERS = [
     {"evaluation", "latency"},
     {"reporting"},
     {"resolution", "planning", "plan", "growth", "tables", "targets", "budget", "ledger", "provenance.audit"},
-    {"project", "tuning"},
+    {"project", "tuning", "preflight"},
     {"cli"},
 ]
 MODULES = sorted(path for path in SOURCE.rglob("*.py") if path.name != "__init__.py" or path.parent != SOURCE)

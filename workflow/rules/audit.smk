@@ -12,3 +12,16 @@ rule audit:
         run=RUN_FILE,
     shell:
         "python -m encore.cli audit --config {params.run:q} 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
+
+
+rule preflight:
+    """Say what the declared tables need and what is missing: bytes, memory, hours, energy; refuse what is too much."""
+    log:
+        "results/logs/preflight.log",
+    localrule: True
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        run=RUN_FILE,
+    shell:
+        "python -m encore.cli preflight --config {params.run:q} 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"

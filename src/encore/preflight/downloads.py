@@ -1,0 +1,102 @@
+"""What comes from the network: how many bytes, under which licence, and what lies in ``data_root`` already."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from encore.fetching.ir_datasets import HOME
+from encore.plan import Plan
+from encore.planning.artifact import Artifact
+
+WHOLE = ("collectionandqueries", "docs", "queries")  # entries that any part of a collection needs
+PARTS = ("queries", "qrels")  # of a split
+SHORT = {"natural-questions": "nq", "trivia-qa": "tqa"}  # what DPR's files are called
+
+
+@dataclass(frozen=True)
+class Download:
+    """One thing to fetch: ``bytes`` is None where its publisher says nothing; ``here`` is a part of it, or all."""
+
+    name: str
+    kind: str  # source, ir_datasets, checkpoint, by hand
+    bytes: float | None
+    here: float
+    licence: str
+
+    @property
+    def missing(self) -> float | None:
+        """Bytes that are still to come."""
+        return None if self.bytes is None else max(0.0, self.bytes - self.here)
+
+
+def of_source(plan: Plan, made: Artifact) -> Download:
+    """An entry of ``sources.yaml``."""
+    name = made.name.rpartition("-")[0]
+    source, root = plan.catalogue.sources[name], Path(plan.config.execution.data_root) / name
+    sizes = [remote.bytes or _on_disk(root / remote.file) for remote in source.files]
+    here = sum(_on_disk(root / remote.file) or 0 for remote in source.files)
+    total = None if None in sizes else float(sum(size or 0 for size in sizes))
+    return Download(name, "source", total, float(here), source.licence)
+
+
+def of_ir_datasets(plan: Plan, made: Artifact, known: dict[str, dict[str, Any]] | None = None) -> Download:
+    """What ir_datasets downloads of a dataset."""
+    dataset = made.name.rpartition("-")[0]
+    known = published() if known is None else known
+    home = Path(plan.config.execution.data_root) / HOME
+    entries = wanted(made.spec["ids"], known)
+    fields = plan.dataset(dataset) if dataset in plan.dataset_names() else None
+    total = float(sum(entry.get("size_hint") or 0 for entry in entries.values())) if entries else None
+    here = sum(_on_disk(home / top / str(entry.get("cache_path"))) or 0 for (top, _), entry in entries.items())
+    return Download(dataset, "ir_datasets", total, min(float(here), total or 0.0), getattr(fields, "licence", ""))
+
+
+def of_checkpoint(made: Artifact, parameters: float) -> Download | None:
+    """A checkpoint of Hugging Face's hub, in fp32; None where it lies in a folder."""
+    checkpoint = made.spec.get("backbone", {}).get("checkpoint")
+    if checkpoint is None or Path(checkpoint).is_dir():
+        return None
+    cache = Path.home() / ".cache/huggingface/hub" / f"models--{checkpoint.replace('/', '--')}"
+    total = 4.0 * parameters + 1e6
+    return Download(checkpoint, "checkpoint", total, total if cache.is_dir() else 0.0, "see its page on the hub")
+
+
+def published() -> dict[str, dict[str, Any]]:
+    """The sizes that ir_datasets knows, by collection and file; nothing where the library is not installed."""
+    spec = find_spec("ir_datasets")
+    folders = list(spec.submodule_search_locations or []) if spec else []
+    path = Path(folders[0], "etc", "downloads.json") if folders else Path()
+    return json.loads(path.read_text()) if path.is_file() else {}
+
+
+def wanted(ids: list[str], known: dict[str, dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
+    """The entries that datasets need, by collection and file, each once."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for each in ids:
+        top, *rest = each.split("/")
+        entries = known.get(top, {})
+        names = [*WHOLE, *_files(rest, entries)]
+        found |= {(top, name): entries[name] for name in names if name in entries}
+    return found
+
+
+def _files(rest: list[str], entries: dict[str, Any]) -> list[str]:
+    """What a part of a collection needs: the archive called as its beginning is, queries and judgments of it."""
+    beginnings = ["/".join(rest[:count]) for count in range(len(rest), 0, -1)]
+    archive = next(([name] for name in beginnings if name in entries), [])
+    files = [f"{name}/{part}" for name in beginnings for part in PARTS]
+    short = ["-".join([SHORT[rest[0]], *rest[1:2]])] if rest and rest[0] in SHORT else []
+    return [*archive, *files, *short]
+
+
+def _on_disk(path: Path) -> int | None:
+    """Bytes of a file or of a folder's files; None where there is nothing."""
+    if path.is_file():
+        return path.stat().st_size
+    if path.is_dir():
+        return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    return None

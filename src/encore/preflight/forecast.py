@@ -1,0 +1,248 @@
+"""The forecast of a run: what is missing, what that needs by rule, how long it takes, and what is beyond a limit."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from encore.config import Limits
+from encore.plan import Plan
+from encore.planning.artifact import Artifact
+from encore.preflight.cost import GB, Cost
+from encore.preflight.downloads import Download
+from encore.preflight.jobs import Needed, fetched, needed, roots
+from encore.preflight.machine import Machine
+from encore.preflight.schedule import Job, Schedule, schedule
+from encore.preflight.sizes import Sizes, read_stated
+from encore.tables import table_latencies, table_plan, table_scores
+from encore.targets import has_figure
+
+HOUR = 3600.0
+PRODUCTS = {"table": ("tables", "csv"), "figure": ("figures", "png")}
+PRODUCT = Cost(start="torch", kept=5e5, ram=3e8)  # pandas and the drawing library take as long to load as torch
+
+
+@dataclass(frozen=True)
+class OfRule:
+    """What the missing jobs of a rule need together, and the largest of them."""
+
+    rule: str
+    finished: int
+    missing: int
+    seconds: float
+    gpu_hours: float
+    operations: float
+    kept: float
+    ram: float
+    gpu_memory: float
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """All that is said of a run before it starts."""
+
+    title: str
+    machine: Machine
+    gpus: int
+    cores: int
+    precision: str
+    jobs: list[Needed]
+    missing: list[Needed]
+    downloads: list[Download]
+    sizes: Sizes
+    free: float
+
+    def seconds(self, job: Needed) -> float:
+        return self.machine.seconds(job.cost, self.precision)
+
+    def on_gpu(self, job: Needed) -> bool:
+        """Whether a job occupies a GPU of this machine."""
+        return job.cost.gpu and self.gpus > 0
+
+    @cached_property
+    def rules(self) -> list[OfRule]:
+        """Every rule that something is needed of, in the order of their first artifact."""
+        names = dict.fromkeys(job.rule for job in self.jobs)
+        return [self._of_rule(name) for name in names]
+
+    def _of_rule(self, rule: str) -> OfRule:
+        missing = [job for job in self.missing if job.rule == rule]
+        return OfRule(
+            rule=rule,
+            finished=sum(job.rule == rule and job.finished for job in self.jobs),
+            missing=len(missing),
+            seconds=sum(self.seconds(job) for job in missing),
+            gpu_hours=sum(self._gpu_seconds(job) for job in missing) / HOUR,
+            operations=sum(job.cost.operations for job in missing),
+            kept=sum(job.cost.kept for job in missing),
+            ram=max((job.cost.memory for job in missing), default=0.0),
+            gpu_memory=max((job.cost.gpu_memory for job in missing if self.on_gpu(job)), default=0.0),
+        )
+
+    def _gpu_seconds(self, job: Needed) -> float:
+        return self.seconds(job) * job.cost.processes if self.on_gpu(job) else 0.0
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The missing jobs side by side."""
+        return schedule([self._job(job) for job in self.missing], self.gpus, self.cores)
+
+    def _job(self, job: Needed) -> Job:
+        gpus = job.cost.processes if self.on_gpu(job) else 0
+        after = tuple(part.folder for part in job.artifact.inputs.values())
+        return Job(job.artifact.folder, self.seconds(job), after, gpus, job.cost.threads)
+
+    @property
+    def gpu_hours(self) -> float:
+        return sum(rule.gpu_hours for rule in self.rules)
+
+    @property
+    def core_hours(self) -> float:
+        """Hours of the processor in jobs that occupy no GPU."""
+        own = [job for job in self.missing if not self.on_gpu(job)]
+        return sum(self.seconds(job) * job.cost.threads for job in own) / HOUR
+
+    @property
+    def energy_kwh(self) -> float:
+        """Of GPUs with their share of the host, and of cores that work beside them."""
+        machine = self.machine
+        core = machine.host_watts / machine.cores if machine.gpus else machine.watts
+        return (self.gpu_hours * (machine.watts + machine.host_watts) + self.core_hours * core) / 1000
+
+    @property
+    def ram(self) -> float:
+        return max((rule.ram for rule in self.rules), default=0.0)
+
+    @property
+    def gpu_memory(self) -> float:
+        return max((rule.gpu_memory for rule in self.rules), default=0.0)
+
+    @property
+    def to_download(self) -> float:
+        """Bytes that are still to come, as far as their publishers say."""
+        return sum(each.missing or 0.0 for each in self.downloads)
+
+    @property
+    def unknown_downloads(self) -> list[str]:
+        return [each.name for each in self.downloads if each.bytes is None and not each.here]
+
+    @cached_property
+    def disk(self) -> dict[str, float]:
+        """Bytes that will be written: what stays, by the kind of its folder, and at most at once for a while."""
+        found: dict[str, float] = {}
+        for job in self.missing:
+            kind = job.artifact.folder.split("/")[1]
+            found[kind] = found.get(kind, 0.0) + job.cost.kept
+        checkpoints = [each.missing or 0.0 for each in self.downloads if each.kind == "checkpoint"]
+        found["released checkpoints"] = sum(checkpoints)
+        together = max(1, self.gpus)
+        found["checkpoints of trainings"] = sum(
+            sorted((job.cost.scratch for job in self.missing), reverse=True)[:together]
+        )
+        return {kind: count for kind, count in found.items() if count >= 1}
+
+    @property
+    def peak_disk(self) -> float:
+        """Bytes beyond what is there now; nothing that a run makes is removed but checkpoints."""
+        return sum(self.disk.values())
+
+    def complaints(self, limits: Limits) -> list[str]:
+        """What is beyond a limit, one line each; free disk and the machine's memory are limits too."""
+        reached = {
+            "download_gb": self.to_download / GB,
+            "disk_gb": self.peak_disk / GB,
+            "gpu_hours": self.gpu_hours,
+            "gpu_memory_gb": self.gpu_memory / GB,
+            "ram_gb": self.ram / GB,
+            "wall_hours": self.schedule.wall / HOUR,
+            "energy_kwh": self.energy_kwh,
+        }
+        found = []
+        for name, value in reached.items():
+            limit = getattr(limits, name)
+            if limit is not None and value > limit:
+                found.append(f"limits.{name}: {value:,.4g} is needed, {limit:g} is allowed")
+        if self.peak_disk > self.free:
+            found.append(f"disk: {self.peak_disk / GB:,.4g} GB is needed, {self.free / GB:,.4g} GB is free here")
+        if (memory := self.machine.gpu_memory_gb) and self.gpu_memory / GB > memory:
+            found.append(
+                f"GPU memory: one example at a time takes {self.gpu_memory / GB:,.4g} GB, the GPU has {memory:g}"
+            )
+        if (ram := self.machine.ram_gb) and self.ram / GB > ram:
+            found.append(f"memory: a job takes {self.ram / GB:,.4g} GB, the machine has {ram:g}")
+        return found
+
+    @property
+    def notes(self) -> list[str]:
+        """What had to be assumed, each once."""
+        own = [
+            f"{self.sizes.dataset(job.artifact)}: {note}"
+            for job in self.jobs
+            if job.rule == "collection"
+            for note in self.sizes.of(job.artifact).notes
+        ]
+        parts = [
+            f"{job.artifact.name}: {note}"
+            for job in self.missing
+            if job.rule != "collection"
+            for note in job.cost.notes
+        ]
+        return list(dict.fromkeys([*own, *parts]))
+
+
+def forecast(plan: Plan, tables: Iterable[str], machine: Machine, gpus: int, cores: int, sizes_file: Path) -> Forecast:
+    """Reckon what the tables still need, or everything that the configuration declares.
+
+    Raises:
+        EncoreError: a table is not declared, or a file of the catalogue is wrong.
+    """
+    names = list(tables)
+    sizes = Sizes(plan, read_stated(sizes_file))
+    wanted = roots(plan, names)
+    jobs = needed(plan, wanted, sizes, machine)
+    missing = _missing(wanted, jobs)
+    done = {job.artifact.folder: job.finished for job in jobs}
+    made = [product for name in names or plan.config.tables for product in _products(plan, name, done)]
+    if machine.gpus == 0:
+        gpus = 0
+    return Forecast(
+        title=plan.config.title,
+        machine=machine,
+        gpus=gpus,
+        cores=cores,
+        precision=plan.config.numerics.precision,
+        jobs=[*jobs, *made],
+        missing=[*missing, *(each for each in made if not each.finished)],
+        downloads=fetched(plan, missing),
+        sizes=sizes,
+        free=float(shutil.disk_usage(".").free),
+    )
+
+
+def _missing(wanted: list[Artifact], jobs: list[Needed]) -> list[Needed]:
+    """What has to be made: what is not finished, and what that is made from; nothing behind what is finished."""
+    by = {job.artifact.folder: job for job in jobs}
+    kept, waiting = dict[str, None](), [artifact.folder for artifact in wanted]
+    while waiting:
+        folder = waiting.pop()
+        if folder in kept or by[folder].finished:
+            continue
+        kept[folder] = None
+        waiting += [part.folder for part in by[folder].artifact.inputs.values()]
+    return [job for job in jobs if job.artifact.folder in kept]
+
+
+def _products(plan: Plan, table: str, done: dict[str, bool]) -> list[Needed]:
+    """A table and its figure, which are finished where they and all that they read are."""
+    scores = [*table_scores(plan, table), *table_latencies(plan, table)]
+    kinds = ["table", "figure"] if has_figure(table_plan(plan, table)) else ["table"]
+    found = []
+    for kind in kinds:
+        folder, ending = PRODUCTS[kind]
+        artifact = Artifact(kind, f"results/{folder}/{table}", {}, {each.folder: each for each in scores})
+        there = Path(f"results/{folder}/{table}.{ending}").is_file() and all(done[each.folder] for each in scores)
+        found.append(Needed(artifact, kind, there, PRODUCT))
+    return found

@@ -1,0 +1,147 @@
+"""What the jobs need that read and write texts: collections, vocabularies, token stores, negatives, scores."""
+
+from __future__ import annotations
+
+from encore.modeling import operations
+from encore.planning.artifact import Artifact
+from encore.preflight import shapes
+from encore.preflight.cost import Cost, Work
+from encore.preflight.retrieval import CHARACTERS, NAME, ROW
+from encore.preflight.sizes import Size, Sizes
+
+PACKED = 0.4  # of a text's bytes, in gzip
+TOKEN = 2  # bytes of a token in a store
+KINDS = {"collection.pydocs": "docstrings", "collection.wikipedia": "wikitext_words"}  # kinds with a rate of their own
+
+
+def collection(made: Artifact, sizes: Sizes) -> Cost:
+    """A collection in the common form."""
+    size = sizes.of(made)
+    text = _bytes(size)
+    kind = KINDS.get(made.stage, "documents")
+    words = text / 6
+    amount = words if kind == "wikitext_words" else size.passages.count
+    return Cost(
+        works=(Work(kind, amount), Work("packed", text)),
+        kept=PACKED * text,
+        ram=NAME * (size.passages.count + sum(size.queries.values())),
+        notes=tuple(size.notes),
+    )
+
+
+def tokenizer(made: Artifact, sizes: Sizes) -> Cost:
+    """A vocabulary trained on a collection, or a checkpoint's."""
+    if "collection" not in made.inputs:
+        return Cost(kept=1e6)
+    size = sizes.of(made.inputs["collection"])
+    return Cost(works=(Work("tokens", _tokens(size) / 4),), kept=0.5e6, ram=min(_bytes(size), 4e9) / 4)
+
+
+def tokens(made: Artifact, sizes: Sizes) -> Cost:
+    """A token store: passages, queries, and the sentences of articles where there are any."""
+    size = sizes.of(made.inputs["collection"])
+    count = _tokens(size)
+    names = 12 * (size.passages.count + sum(size.queries.values()))
+    return Cost(
+        works=(Work("tokens", count), Work("unpacked", _bytes(size))),
+        kept=TOKEN * count + 8 * size.passages.count + names,
+        ram=NAME * size.passages.count + 16 * size.passages.count,
+        threads=2,
+    )
+
+
+def start(made: Artifact, sizes: Sizes) -> Cost:
+    """Weights at random, of a checkpoint, or with LSA of a corpus."""
+    count = shapes.parameters(shapes.shape_of(made))
+    works = [Work("bytes", 4.0 * count)]
+    if "tokens" in made.inputs:
+        works.append(Work("tokens", _tokens(sizes.of(made.inputs["tokens"].inputs["collection"]))))
+    return Cost(tuple(works), "torch", kept=4.0 * count + 1e6, ram=8.0 * count)
+
+
+def prepare(made: Artifact, sizes: Sizes) -> Cost:
+    """Word counts and word sets; B-PROP reads all texts with the parent model, on the CPU."""
+    size = sizes.of(made.inputs["tokens"].inputs["collection"])
+    works, start_kind, ram = [Work("tokens", 4 * _tokens(size))], "plain", 12 * _tokens(size)
+    sections = size.sections or size.passages
+    if "weights" in made.inputs:
+        shape = shapes.shape_of(made.inputs["weights"])
+        length = float(sections.read(min(512, shape.max_length)).mean())
+        each = operations.forward(shape, 1, max(1, round(length)))
+        works.append(Work("encode_host", sections.count * each, shape, 64, length))
+        start_kind = "torch"
+    return Cost(tuple(works), "torch" if start_kind == "torch" else "plain", kept=sections.count * 200, ram=ram)
+
+
+def negatives(made: Artifact, sizes: Sizes) -> Cost:
+    """Negatives drawn from a run that is held in memory."""
+    size = sizes.of(made.inputs["collection"])
+    run = made.inputs.get("run")
+    depth = run.spec["depth"] if run else 100
+    asked = size.topics(made.spec["split"], run.spec["queries"] if run else None)
+    return Cost(
+        works=(Work("lines", asked * depth),),
+        kept=asked * made.spec.get("keep", 30) * 6,
+        ram=ROW * asked * depth,
+    )
+
+
+def merged(made: Artifact, sizes: Sizes) -> Cost:
+    """Two files of negatives as one."""
+    both = [negatives(part, sizes) for part in made.inputs.values() if "collection" in part.inputs]
+    kept = sum(cost.kept for cost in both)
+    return Cost(works=(Work("lines", kept / 6),), kept=kept, ram=20 * kept)
+
+
+def evaluate(made: Artifact, sizes: Sizes) -> Cost:
+    """Measures of a run."""
+    run = made.inputs["run"]
+    asked = sizes.of(made.inputs["collection"]).topics(run.spec["split"], run.spec["queries"])
+    read = asked * run.spec["depth"]
+    return Cost(works=(Work("lines", 2 * read),), kept=asked * 40, ram=2 * ROW * read)
+
+
+def grow(made: Artifact, sizes: Sizes) -> Cost:
+    """The order in which a collection grows."""
+    count = sizes.of(made.inputs["collection"]).passages.count
+    return Cost(works=(Work("documents", count),), kept=12 * count, ram=2 * NAME * count)
+
+
+def train_expander(made: Artifact, sizes: Sizes) -> Cost:
+    """A T5 that learns to write queries: six operations a parameter and token."""
+    fields = made.spec["expansion"]
+    count = _t5(fields)
+    each = 6.0 * count * fields["batch"] * (fields["length"] + fields["query_length"]) / 2
+    memory = 16.0 * count + fields["batch"] * fields["length"] * 12 * 34 * 768
+    works = (Work("train", fields["steps"] * each),)
+    return Cost(works, "torch", kept=4.0 * count, scratch=12.0 * count, ram=12.0 * count, gpu=True, gpu_memory=memory)
+
+
+def expand(made: Artifact, sizes: Sizes) -> Cost:
+    """Queries written for every passage, or read from a published file."""
+    size = sizes.of(made.inputs["collection"])
+    if "expander" not in made.inputs:
+        return Cost(works=(Work("documents", size.passages.count),), kept=size.passages.count * 300)
+    fields = made.spec
+    written = fields["per_passage"] * fields["query_length"] + float(size.passages.read(fields["length"]).mean())
+    count = _t5(made.inputs["expander"].spec["expansion"])
+    works = (Work("encode", 2.0 * count * size.passages.count * written),)
+    kept = size.passages.count * fields["per_passage"] * 15
+    return Cost(works, "torch", kept=kept, ram=4.0 * count + 1e9, gpu=True, gpu_memory=4.0 * count + 2e9)
+
+
+def _t5(fields: dict[str, object]) -> float:
+    """Parameters of a T5: of a checkpoint those of t5-base, which an expansion names."""
+    if fields.get("checkpoint"):
+        return 223e6
+    hidden, inner, layers = (float(str(fields[name])) for name in ("hidden", "intermediate", "layers"))
+    return 8192 * hidden + layers * (12 * hidden * hidden + 4 * hidden * inner)
+
+
+def _tokens(size: Size) -> float:
+    return size.passages.tokens + (size.sections.tokens if size.sections else 0.0)
+
+
+def _bytes(size: Size) -> float:
+    """Bytes of all texts as they are."""
+    return _tokens(size) * CHARACTERS

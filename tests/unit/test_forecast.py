@@ -1,0 +1,292 @@
+"""What ``encore preflight`` says and refuses: missing and finished jobs, limits, unknown sizes, machines by name."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from encore.catalogue import read_yaml
+from encore.config import Limits
+from encore.errors import EncoreError
+from encore.plan import Plan
+from encore.planning.artifact import Artifact
+from encore.preflight import against, command, downloads, machine, report
+from encore.preflight.cost import Cost, Work
+from encore.preflight.forecast import Forecast, forecast
+from encore.preflight.sizes import Sizes, read_stated
+from encore.project import load_plan
+
+ROOT = Path(__file__).parents[2]
+RUN = Path("config/nano.yaml")
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The configuration alone, nothing made."""
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    (tmp_path / "Snakefile").write_text("")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def planned(**changes: Any) -> Plan:
+    return load_plan(RUN, {**read_yaml(RUN), **changes})
+
+
+def reckon(plan: Plan, name: str = "cpu", gpus: int = 1, tables: tuple[str, ...] = ()) -> Forecast:
+    known = machine.find(name, command.MACHINES)
+    return forecast(plan, tables, known, gpus, known.cores, command.SIZES)
+
+
+def finish(artifact: Artifact, **content: Any) -> None:
+    """Let an artifact look finished."""
+    folder = Path(artifact.folder)
+    folder.mkdir(parents=True)
+    made = {"spec": {}, "results": {}, "inputs": {}, "outputs": {"file": {"bytes": 1000}}, **content}
+    (folder / "manifest.json").write_text(json.dumps(made))
+    (folder / "run.json").write_text(json.dumps({"seconds": 8.0, "peak_memory_mb": 300}))
+
+
+def test_before_anything_is_made_everything_is_missing(clone: Path) -> None:
+    found = reckon(planned())
+    assert len(found.missing) == len(found.jobs) > 30
+    rules = {rule.rule: rule for rule in found.rules}
+    assert rules["pretrain"].missing == 1
+    assert rules["finetune"].missing == 5
+    assert rules["table"].missing == rules["figure"].missing == 1
+    assert all(rule.seconds > 0 for rule in found.rules)
+    assert found.schedule.wall >= found.schedule.critical_seconds > 0
+
+
+def test_what_is_finished_is_not_made_again_nor_what_it_was_made_from(clone: Path) -> None:
+    plan = planned()
+    before = reckon(plan)
+    model = next(job.artifact for job in before.jobs if job.rule == "pretrain")
+    finish(model)
+    after = reckon(plan)
+    assert {rule.rule: rule.finished for rule in after.rules}["pretrain"] == 1
+    assert len(before.missing) - len(after.missing) == 1
+    collection = next(job.artifact for job in before.jobs if job.rule == "collection")
+    assert collection.folder in {job.artifact.folder for job in after.missing}, "others still need it"
+
+
+def test_a_finished_root_needs_nothing_behind_it(clone: Path) -> None:
+    plan = planned()
+    for job in reckon(plan).jobs:
+        if job.rule == "evaluate":
+            finish(job.artifact)
+    found = reckon(plan)
+    assert {job.rule for job in found.missing} == {"table", "figure"}
+
+
+def test_gpus_shorten_the_wall_but_not_below_the_chain(clone: Path) -> None:
+    one, four = (reckon(planned(), "a100-80gb", gpus) for gpus in (1, 4))
+    assert four.schedule.wall <= one.schedule.wall
+    assert four.schedule.critical_seconds == one.schedule.critical_seconds <= four.schedule.wall
+    assert four.gpu_hours == pytest.approx(one.gpu_hours)
+    assert one.energy_kwh > 0
+
+
+def test_larger_batches_than_fit_are_parted(clone: Path) -> None:
+    steps = read_yaml(RUN)["scale"]["steps"] | {"ict": {"batch": 8192, "steps": 1}}
+    backbones = {"bert-base": "bert-base", "bert-base-tct": "bert-base-tct", "bert-base-random": "tiny-random"}
+    plan = planned(scale=read_yaml(RUN)["scale"] | {"steps": steps, "backbones": backbones})
+    small, large = reckon(plan, "l4"), reckon(plan, "h200")
+    assert small.gpu_memory <= 24e9 < large.gpu_memory
+    assert any("examples at once" in note for note in small.notes)
+
+
+@pytest.mark.parametrize("limit", list(Limits.model_fields))
+def test_every_limit_refuses_by_name(clone: Path, limit: str) -> None:
+    found = reckon(planned(), "l4")
+    object.__setattr__(found, "downloads", [downloads.Download("made-up", "source", 5e9, 0.0, "")])
+    complaints = found.complaints(Limits(**{limit: 1e-9}))
+    assert [complaint.split(":")[0] for complaint in complaints] == [f"limits.{limit}"]
+    assert found.complaints(Limits(**{limit: 1e9})) == []
+
+
+def test_too_little_free_disk_is_refused(clone: Path) -> None:
+    found = reckon(planned())
+    object.__setattr__(found, "free", 10.0)
+    assert any(complaint.startswith("disk: ") for complaint in found.complaints(Limits()))
+
+
+def test_the_program_refuses_with_1_and_says_why(clone: Path) -> None:
+    run = read_yaml(RUN) | {"limits": {"disk_gb": 0.001, "wall_hours": 1e-6}}
+    Path("config/tight.yaml").write_text(json.dumps(run))
+    asked = [sys.executable, "-m", "encore.cli", "preflight", "--config", "config/tight.yaml"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    beyond = [line for line in done.stdout.splitlines() if line.startswith("beyond: limits.")]
+    assert [line.split(".")[1].split(":")[0] for line in beyond] == ["disk_gb", "wall_hours"]
+    assert max(map(len, done.stdout.splitlines())) <= report.WIDTH
+
+
+def test_json_holds_what_the_text_says(clone: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = planned()
+    found = reckon(plan)
+    content = json.loads(json.dumps(report.as_json(found, ["x"])))
+    assert content["jobs"]["missing"] == len(found.missing)
+    assert content["complaints"] == ["x"]
+    assert {rule["rule"] for rule in content["rules"]} == {rule.rule for rule in found.rules}
+    assert content["disk"]["peak"] == pytest.approx(sum(found.disk.values()))
+
+
+def test_an_undeclared_table_is_refused(clone: Path) -> None:
+    with pytest.raises(EncoreError, match="does not declare table 'table2'; it has table1"):
+        reckon(planned(), tables=("table2",))
+
+
+def test_limits_are_part_of_no_digest(clone: Path) -> None:
+    names = [{job.artifact.folder for job in reckon(planned(**more)).jobs} for more in ({}, {"limits": {"ram_gb": 4}})]
+    assert names[0] == names[1]
+
+
+def test_an_unknown_size_is_named(clone: Path) -> None:
+    own = {"kind": "beir", "path": "data/own", "splits": {"test": {"role": "test", "measures": {"RR@10": "RR@10"}}}}
+    plan = planned(datasets={"own": own})
+    size = Sizes(plan, read_stated(command.SIZES)).of("own-00000000")
+    assert size.topics("test") > 0
+    assert any("passages unknown" in note for note in size.notes)
+    assert any("queries of test unknown" in note for note in size.notes)
+
+
+def test_published_counts_come_before_stated_ones(clone: Path) -> None:
+    plan = planned(scale=read_yaml(RUN)["scale"] | {"datasets": {}})
+    size = Sizes(plan, read_stated(command.SIZES)).of("msmarco-passage-00000000")
+    assert size.passages.count == 8_841_823
+    assert size.topics("test") == 6_980
+    assert size.topics("train") == 502_939 - 6_980
+    assert size.topics("train", 100) == 100
+
+
+def test_counts_of_a_made_collection_come_before_all(clone: Path) -> None:
+    folder = clone / "results/collections/pydocs-stdlib-00000000"
+    folder.mkdir(parents=True)
+    counted = {"passages": 77, "sections": 5, "sentences": 9, "splits": {"test": {"queries": 3}}}
+    (folder / "statistics.json").write_text(json.dumps(counted))
+    size = Sizes(planned(), read_stated(command.SIZES)).of("pydocs-stdlib-00000000")
+    assert (size.passages.count, size.topics("test"), size.origin) == (77, 3, "counted")
+
+
+def test_an_unknown_machine_has_a_nearest_name(clone: Path) -> None:
+    with pytest.raises(EncoreError, match="did you mean a100-80gb"):
+        machine.find("a100-80g", command.MACHINES)
+
+
+def test_a_broken_profile_is_named(clone: Path) -> None:
+    machine.PROFILES.mkdir(parents=True)
+    (machine.PROFILES / "here.json").write_text('{"name": "here"}')
+    with pytest.raises(EncoreError, match=r"here\.json is no machine's profile .*encore calibrate"):
+        machine.find(None, command.MACHINES)
+    (machine.PROFILES / "here.json").write_text("{")
+    with pytest.raises(EncoreError, match="encore calibrate"):
+        machine.find(None, command.MACHINES)
+
+
+def test_a_profile_that_was_kept_is_taken_without_a_name(clone: Path) -> None:
+    known = machine.find("l4", command.MACHINES)
+    machine.write(known.model_copy(update={"name": "mine"}))
+    assert machine.find(None, command.MACHINES) == machine.find("mine", command.MACHINES)
+
+
+@pytest.mark.parametrize("name", [name for name in read_yaml(ROOT / command.MACHINES) if name != "host"])
+def test_every_named_machine_can_do_every_kind_of_work(clone: Path, name: str) -> None:
+    known = machine.find(name, command.MACHINES)
+    kinds = ["train", "encode", "encode_host", *known.rates]
+    cost = Cost(works=tuple(Work(kind, 1.0) for kind in kinds))
+    assert known.seconds(cost) > 0
+    assert known.how == "reckoned"
+
+
+def test_the_nearest_measured_point_counts(clone: Path) -> None:
+    known = machine.find("cpu", command.MACHINES)
+    points = [machine.Point(hidden=128, layers=2, rows=rows, length=64, flops=rows) for rows in (8, 512)]
+    known = known.model_copy(update={"points": {"train": points}})
+    from encore.modeling.shape import Shape
+
+    shape = Shape(vocabulary=96, layers=2, hidden=128, heads=2)
+    assert known.flops(Work("train", 1.0, shape, 10, 64), "fp32") == 8
+    assert known.flops(Work("train", 1.0, shape, 900, 64), "fp32") == 512
+
+
+IDS = {
+    "msmarco-passage": {
+        "collectionandqueries": 1,
+        "queries": 2,
+        "train/qrels": 4,
+        "train/docpairs": 8,
+        "dev/qrels": 16,
+    },
+    "dpr-w100": {"docs": 1, "nq-train": 2, "nq-dev": 4, "tqa-train": 8},
+    "beir": {"fever": 1, "climate-fever": 2, "webis-touche2020": 4, "webis-touche2020/v2": 8, "cqadupstack": 16},
+}
+
+
+@pytest.mark.parametrize(
+    ("ids", "total"),
+    [
+        (["msmarco-passage"], 3),
+        (["msmarco-passage", "msmarco-passage/train/judged", "msmarco-passage/dev/small"], 23),
+        (["dpr-w100", "dpr-w100/natural-questions/train"], 3),
+        (["beir/fever", "beir/fever/test"], 1),
+        (["beir/webis-touche2020/v2"], 8),
+        (["beir/cqadupstack/android"], 16),
+        (["made-up"], 0),
+    ],
+)
+def test_what_ir_datasets_downloads_is_found_by_name(ids: list[str], total: int) -> None:
+    known = {top: {name: {"size_hint": size} for name, size in files.items()} for top, files in IDS.items()}
+    assert sum(entry["size_hint"] for entry in downloads.wanted(ids, known).values()) == total
+
+
+def test_a_source_without_a_size_is_unknown_until_it_is_here(clone: Path) -> None:
+    plan = planned(execution={"data_root": "there"})
+    made = Artifact("fetch_source", "results/sources/msmarco-titles-00000000", {})
+    assert downloads.of_source(plan, made).bytes is None
+    (clone / "there/msmarco-titles").mkdir(parents=True)
+    (clone / "there/msmarco-titles/marco.tar.gz").write_bytes(b"12345")
+    found = downloads.of_source(plan, made)
+    assert (found.bytes, found.here, found.missing) == (5, 5, 0)
+    assert "non-commercial" in found.licence
+
+
+def test_against_compares_what_was_reckoned_with_what_it_took(clone: Path) -> None:
+    plan = planned()
+    jobs = [job for job in reckon(plan).jobs if job.rule in ("pretrain", "finetune")]
+    for job in jobs:
+        finish(job.artifact, results={"operations": 5e9})
+    (clone / "results/benchmarks/pretrain").mkdir(parents=True)
+    model = next(job.artifact for job in jobs if job.rule == "pretrain")
+    benchmark = clone / f"results/benchmarks/pretrain/{model.name}.tsv"
+    benchmark.write_text("s\th:m:s\tmax_rss\n20.0\t0:00:20\t512\n")
+    found = {row.rule: row for row in against.against(reckon(plan))}
+    assert (found["pretrain"].measured.seconds, found["pretrain"].measured.ram) == (20.0, 512e6)
+    assert (found["finetune"].measured.seconds, found["finetune"].measured.ram) == (40.0, 300e6)
+    assert found["finetune"].measured.kept == 5000
+    assert found["pretrain"].ratio == 20.0 / found["pretrain"].reckoned.seconds
+    lines = against.show(found.values()).splitlines()
+    assert max(map(len, lines)) <= report.WIDTH
+
+
+def test_against_nothing_is_refused(clone: Path) -> None:
+    with pytest.raises(EncoreError, match="nothing of this configuration is finished"):
+        against.against(reckon(planned()))
+
+
+@pytest.mark.parametrize(
+    ("count", "says"), [(None, "unknown"), (0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (2.5e11, "250 GB")]
+)
+def test_bytes_have_the_unit_that_suits(count: float | None, says: str) -> None:
+    assert report.size(count) == says
+
+
+@pytest.mark.parametrize(("seconds", "says"), [(3, "3 s"), (90, "1.5 min"), (7200, "2.0 h"), (864000, "10.0 d")])
+def test_times_have_the_unit_that_suits(seconds: float, says: str) -> None:
+    assert report.duration(seconds) == says
