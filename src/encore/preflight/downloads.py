@@ -49,7 +49,7 @@ def of_ir_datasets(plan: Plan, made: Artifact, known: dict[str, dict[str, Any]] 
     known = published() if known is None else known
     home = Path(plan.config.execution.data_root) / HOME
     entries = wanted(made.spec["ids"], known)
-    fields = plan.dataset(dataset) if dataset in plan.dataset_names() else None
+    fields = plan.dataset_fields(dataset) if dataset in plan.dataset_names() else None
     total = float(sum(entry.get("size_hint") or 0 for entry in entries.values())) if entries else None
     here = sum(_on_disk(home / top / str(entry.get("cache_path"))) or 0 for (top, _), entry in entries.items())
     return Download(dataset, "ir_datasets", total, min(float(here), total or 0.0), getattr(fields, "licence", ""))

@@ -17,7 +17,7 @@ from encore.preflight.jobs import Needed, fetched, needed, roots
 from encore.preflight.machine import Machine
 from encore.preflight.schedule import Job, Schedule, schedule
 from encore.preflight.sizes import Sizes, read_stated
-from encore.tables import table_latencies, table_plan, table_scores
+from encore.tables import table_plan, table_reads
 from encore.targets import has_figure
 
 HOUR = 3600.0
@@ -237,7 +237,7 @@ def _missing(wanted: list[Artifact], jobs: list[Needed]) -> list[Needed]:
 
 def _products(plan: Plan, table: str, done: dict[str, bool]) -> list[Needed]:
     """A table and its figure, which are finished where they and all that they read are."""
-    scores = [*table_scores(plan, table), *table_latencies(plan, table)]
+    scores = table_reads(plan, table)
     kinds = ["table", "figure"] if has_figure(table_plan(plan, table)) else ["table"]
     found = []
     for kind in kinds:

@@ -16,7 +16,7 @@ from encore.preflight.cost import Cost, Work
 from encore.preflight.downloads import Download
 from encore.preflight.machine import Machine
 from encore.preflight.sizes import Sizes
-from encore.tables import table_latencies, table_scores
+from encore.tables import table_reads
 from encore.targets import lineage_targets
 
 Reckon = Callable[[Artifact, Sizes], Cost]
@@ -68,16 +68,12 @@ def roots(plan: Plan, tables: Iterable[str]) -> list[Artifact]:
     for name in chosen:
         if name not in plan.config.tables:
             raise EncoreError(f"this run does not declare table {name!r}; it has {', '.join(plan.config.tables)}")
-    found = [read for name in chosen or plan.config.tables for read in _read(plan, name)]
+    found = [read for name in chosen or plan.config.tables for read in table_reads(plan, name)]
     if not chosen:
         found += growing_artifacts(plan)
         targets = [target for name in plan.config.lineages for target in lineage_targets(plan, name)]
         found += [plan.find(str(Path(target).parent)) for target in targets]
     return found
-
-
-def _read(plan: Plan, table: str) -> list[Artifact]:
-    return [*table_scores(plan, table), *table_latencies(plan, table)]
 
 
 def behind(artifacts: Iterable[Artifact]) -> list[Artifact]:

@@ -85,7 +85,7 @@ class Sizes:
 
     def _size(self, name: str) -> Size:
         dataset = self.dataset(name)
-        fields = self.plan.dataset(dataset) if dataset in self.plan.dataset_names() else None
+        fields = self.plan.dataset_fields(dataset) if dataset in self.plan.dataset_names() else None
         size = _reckoned(fields, self.stated.get(dataset), self._base(fields))
         counted = _json(Path("results/collections") / name / "statistics.json")
         if counted:
@@ -98,7 +98,7 @@ class Sizes:
     def _base(self, fields: Any) -> Size | None:
         """The size of the collection that another one is made of."""
         base = getattr(fields, "of", None)
-        return self.of(self.plan.collection(base)) if base else None
+        return self.of(self.plan.named_collection(base)) if base else None
 
     def _store(self, name: str) -> Path | None:
         """A finished token store of a collection, of whatever vocabulary."""
