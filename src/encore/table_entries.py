@@ -23,6 +23,7 @@ SOURCES: dict[str, tuple[Need, ...]] = {
     "efficiency": ("system", "dataset", "split"),
     "held_out": ("system",),
     "statistic": ("dataset",),
+    "tokens": ("system", "dataset"),
     "mean_of": (),
 }
 TESTED = "measure"  # the source whose values are queries', so that differences can be tested
@@ -66,6 +67,9 @@ class Column(Strict):
     )
     statistic: str | None = Field(
         None, description="instead: a number of the dataset's statistics.json, with a full stop between keys"
+    )
+    tokens: Literal["passages", "queries"] | None = Field(
+        None, description="instead: the mean length of the dataset's texts in word pieces of the system's vocabulary"
     )
     mean_of: list[str] = Field([], description="instead: the mean of other columns, by id, for each seed")
     fill: Fill = Field({}, description="what names in its cells stand for, where the row does not say it")

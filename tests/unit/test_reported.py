@@ -1,12 +1,13 @@
 """The papers' printed numbers beside ours."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from small_table import grid_of, lines_of, plan
+from small_table import grid_of, lines_of, plan, row_of, with_costs
 
 from encore.errors import EncoreError
-from encore.reporting import markdown
+from encore.reporting import html, latex, markdown
 from encore.reporting.sheet import sheet
 
 
@@ -30,3 +31,82 @@ def test_reported_numbers_come_from_their_file(tmp_path: Path) -> None:
     del table["rows"][1]["cells"]["rr"]["reported"]["setting"]
     with pytest.raises(EncoreError, match="2 reported numbers fit"):
         grid_of(table)
+
+
+def with_printed(tmp_path: Path, *values: str, **fields: Any) -> dict[str, Any]:
+    """The small table and what a paper printed under RR@10: the first for ICT, the second for the copied row."""
+    lines = [f"{row},marco,MRR@10,{value}" for row, value in zip(("ICT", "SEED"), values, strict=False)]
+    path = tmp_path / "reported.csv"
+    path.write_text("\n".join(["row_label,dataset,metric,value", *lines, ""]))
+    table = plan(tmp_path, reported=str(path), **fields)
+    for row, label in (("ict", "ICT"), ("seed", "SEED")):
+        wanted = {"row_label": label, "dataset": "marco", "metric": "MRR@10"}
+        row_of(table, row)["cells"]["rr"]["reported"] = wanted
+    row_of(table, "seed").update(copied="Lu et al. 2021", role="baseline")
+    return table
+
+
+def shown_of(table: dict[str, Any], row: str, place: int = 1) -> str:
+    return next(
+        line[place].text for block in sheet(grid_of(table)).blocks for line in block.lines if line[0].text == row
+    )
+
+
+def test_a_copied_row_shows_what_its_source_printed_and_nothing_else(tmp_path: Path) -> None:
+    table = with_printed(tmp_path, ".555", "0.339")
+    line = lines_of(tmp_path, grid_of(table))["seed", "RR@10"]
+    assert [line[name] for name in ("reported", "reproduced", "difference", "source", "verdict", "queries_judged")] == [
+        "0.339",
+        "",
+        "",
+        "Lu et al. 2021",
+        "",
+        "",
+    ]
+    assert shown_of(table, "SEED & co_1") == "(0.339)"
+    for text in (render(sheet(grid_of(table))) for render in (markdown.render, latex.render, html.render)):
+        assert "(0.339)" in text
+        assert "(0.555; " in text
+
+
+def test_percent_is_for_people_and_the_csv_has_shares(tmp_path: Path) -> None:
+    shares = lines_of(tmp_path, grid_of(with_printed(tmp_path, "0.3605", "0.339")))
+    percent = with_printed(tmp_path, "36.05", "33.9", unit="percent")
+    assert lines_of(tmp_path, grid_of(percent)) == shares
+    line = lines_of(tmp_path, grid_of(percent))["ict", "RR@10"]
+    ours, sd, apart = (100 * float(line[name]) for name in ("reproduced", "sd", "difference"))
+    assert apart == pytest.approx(ours - 36.05)
+    assert shown_of(percent, "ICT") == f"{ours:.2f} ±{sd:.2f} (36.05; +{apart:.2f})"
+    delta = 100 * float(line["delta_control"])
+    assert shown_of(percent, "ICT", place=3).startswith(f"+{delta:.2f} [+")
+    assert any("more than 0.2" in note for note in sheet(grid_of(percent)).notes)
+
+
+@pytest.mark.parametrize(
+    ("printed", "number", "shown"),
+    [
+        (".310", "0.31", "0.310; "),
+        ("11.2B", "11200000000.0", "11.2B; "),
+        ("17.5M", "17500000.0", "17.5M; "),
+        ("OOM", "", "OOM"),
+        ("O(n^2)", "", "O(n^2)"),
+        ("-", "", "-"),
+    ],
+)
+def test_what_is_printed_is_shown_as_it_is_and_read_as_a_number(
+    tmp_path: Path, printed: str, number: str, shown: str
+) -> None:
+    table = with_printed(tmp_path, printed)
+    assert lines_of(tmp_path, grid_of(table))["ict", "RR@10"]["reported"] == number
+    assert f"({shown}" in shown_of(table, "ICT")
+
+
+def test_a_number_of_another_unit_is_shown_in_ours(tmp_path: Path) -> None:
+    table = with_costs(tmp_path)
+    (tmp_path / "reported.csv").write_text("row_label,value\nBM25,4\n")
+    table["reported"] = str(tmp_path / "reported.csv")
+    table["columns"][3]["reported_times"] = 1024
+    row_of(table, "bm25")["cells"]["size"]["reported"] = {"row_label": "BM25"}
+    line = lines_of(tmp_path, grid_of(table))["bm25", "size (MiB)"]
+    assert (line["reported"], line["difference"]) == ("4096.0", "-4093.0")
+    assert shown_of(table, "BM25", place=4) == "3.00 (4,096; −4,093)"

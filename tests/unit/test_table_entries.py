@@ -1,13 +1,16 @@
 """What an entry of tables.yaml may say: sources of columns, names that are filled, copied rows, empty cells."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from pydantic import ValidationError
 
 from encore.catalogue import checked
 from encore.errors import EncoreError
-from encore.table_entries import Column, Table, filled
+from encore.table_entries import SOURCES, Column, Table, filled
 
 RR = {"id": "rr", "label": "RR@10", "dataset": "d", "split": "test", "measure": "RR@10"}
 ICT = {"id": "ict", "label": "ICT", "system": "tiny+ict"}
@@ -136,3 +139,13 @@ def test_wrong_columns_are_one_line(columns: list[dict[str, Any]], says: str) ->
 
 def test_a_mean_may_be_of_means() -> None:
     assert len(table([ICT], [RR, mean("beir", "forums", "rr"), mean("forums", "rr")]).columns) == 3
+
+
+def test_the_example_of_the_documentation_is_one() -> None:
+    page = (Path(__file__).parents[2] / "config/README.md").read_text()
+    block = re.search(r"```yaml\n(example:.*?)```", page, re.DOTALL)
+    assert block
+    example = checked(Table, yaml.safe_load(block[1])["example"], "config/README.md")
+    assert {column.source for column in example.columns} == set(SOURCES)
+    for source in SOURCES:
+        assert f"| `{source}` |" in page

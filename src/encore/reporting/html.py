@@ -59,7 +59,7 @@ def render(sheet: Sheet) -> str:
 def _block(block: Block, columns: int) -> str:
     title = f'<tr class="setting"><th scope="rowgroup" colspan="{columns}">{escape(block.title)}</th></tr>'
     lines = "\n".join(f"<tr>{_line(line)}</tr>" for line in block.lines)
-    return f"<tbody>\n{title}\n{lines}\n</tbody>"
+    return f"<tbody>\n{title}\n{lines}\n</tbody>" if block.title else f"<tbody>\n{lines}\n</tbody>"
 
 
 def _line(line: list[Entry]) -> str:

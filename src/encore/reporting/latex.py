@@ -35,7 +35,8 @@ def render(sheet: Sheet) -> str:
     columns = len(sheet.header)
     lines = [_row(Entry(title) for title in sheet.header)]
     for block in sheet.blocks:
-        lines += [r"\midrule", rf"\multicolumn{{{columns}}}{{l}}{{\emph{{{escape(block.title)}}}}} \\"]
+        heading = rf"\multicolumn{{{columns}}}{{l}}{{\emph{{{escape(block.title)}}}}} \\"
+        lines += [r"\midrule", heading] if block.title else [r"\midrule"]
         lines += [_row(line) for line in block.lines]
     notes = [rf"\par {escape(note)}" for note in sheet.notes]
     return "\n".join(

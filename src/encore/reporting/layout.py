@@ -15,7 +15,11 @@ from encore.errors import EncoreError
 Role = Literal["baseline", "none", "control", "objective"]
 Unit = Literal["share", "percent"]
 # What is read of a folder, by the source of values; all of it where nothing is said.
-FILES: dict[str, tuple[str, ...]] = {"held_out": ("held_out.tsv",), "statistic": ("statistics.json",)}
+FILES: dict[str, tuple[str, ...]] = {
+    "held_out": ("held_out.tsv",),
+    "statistic": ("statistics.json",),
+    "tokens": ("passages.offsets.npy", "queries.offsets.npy"),
+}
 
 
 class Part(BaseModel):
@@ -76,7 +80,7 @@ class Column(Part):
 
     id: str
     label: str
-    source: Literal["measure", "efficiency", "held_out", "statistic", "mean_of"] = "measure"
+    source: Literal["measure", "efficiency", "held_out", "statistic", "tokens", "mean_of"] = "measure"
     mean_of: list[str] = []
     hidden: bool = False  # in the CSV only
     primary: bool = False

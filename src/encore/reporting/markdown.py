@@ -15,7 +15,7 @@ def render(sheet: Sheet) -> str:
     rows = [[_plain(title) for title in sheet.header]]
     tails = [_tail([line[column] for block in sheet.blocks for line in block.lines]) for column in range(len(rows[0]))]
     for block in sheet.blocks:
-        rows.append([f"*{_plain(block.title)}*", *[""] * (len(sheet.header) - 1)])
+        rows += [[f"*{_plain(block.title)}*", *[""] * (len(sheet.header) - 1)]] if block.title else []
         rows += [[_shown(entry, tail) for entry, tail in zip(line, tails, strict=True)] for line in block.lines]
     widths = [max(3, *(len(row[column]) for row in rows)) for column in range(len(sheet.header))]
     rule = "|".join(["-" * (widths[0] + 2), *("-" * (width + 1) + ":" for width in widths[1:])])

@@ -41,11 +41,11 @@ def _empty(cells: list[Cell]) -> Iterator[str]:
 
 def _substitutes(plan: Plan, cells: list[Cell]) -> Iterator[str]:
     """What stands for a dataset that was withdrawn, for every such dataset that anything here was made from."""
-    used = {artifact.folder for artifact in behind(_read(cells)) if artifact.stage.startswith("collection.")}
+    collections = (artifact for artifact in behind(_read(cells)) if artifact.stage.startswith("collection."))
+    used = {artifact.name.rpartition("-")[0] for artifact in collections}
     for name in plan.dataset_names():
-        substitute = plan.dataset(name).substitute
-        if substitute and plan.collection(name).folder in used:
-            yield substitute
+        if name in used and plan.dataset(name).substitute:
+            yield plan.dataset(name).substitute
 
 
 def _read(cells: list[Cell]) -> Iterable[Artifact]:

@@ -86,6 +86,14 @@ def _statistic(plan: Plan, asked: Asked) -> Reads:
     return Reads(((None, collection),), collection.name)
 
 
+def _tokens(plan: Plan, asked: Asked) -> Reads:
+    """The dataset's texts in the vocabulary of the lineage's backbone; nothing for a system that is no lineage."""
+    if asked.system in plan.catalogue.systems:
+        return Reads()
+    backbone = plan.backbone(plan.lineage(naming.split_index(asked.system)[0]))
+    return Reads(((None, plan.tokens(asked.dataset, backbone)),), plan.collection(asked.dataset).name)
+
+
 def _mean(plan: Plan, asked: Asked) -> Reads:
     """Nothing: its values are those of other cells of its row."""
     return Reads()
@@ -96,6 +104,7 @@ READERS: dict[str, Callable[[Plan, Asked], Reads]] = {
     "efficiency": _efficiency,
     "held_out": _held_out,
     "statistic": _statistic,
+    "tokens": _tokens,
     "mean_of": _mean,
 }
 

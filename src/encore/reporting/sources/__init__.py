@@ -7,6 +7,7 @@ from encore.reporting.sources.held_out import HeldOut
 from encore.reporting.sources.mean import Mean
 from encore.reporting.sources.measured import Measures
 from encore.reporting.sources.statistic import Statistic
+from encore.reporting.sources.tokens import Tokens
 
 __all__ = ["SOURCES", "Source", "Values", "source_of"]
 
@@ -15,6 +16,7 @@ SOURCES: dict[str, Source] = {
     "efficiency": Efficiency(),
     "held_out": HeldOut(),
     "statistic": Statistic(),
+    "tokens": Tokens(),
     "mean_of": Mean(),
 }
 

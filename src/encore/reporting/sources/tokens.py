@@ -1,0 +1,30 @@
+"""Columns of lengths: how many word pieces a collection's texts have in a backbone's vocabulary."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from encore.errors import EncoreError
+from encore.reporting.layout import Asked, Column, Unit
+from encore.reporting.sources.base import Source, Values
+
+
+class Tokens(Source):
+    """The mean over all passages, or all queries, before any is cut and without special tokens."""
+
+    def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
+        if not asked.reads:
+            return None
+        path = Path(asked.reads[0].folder) / f"{asked.value}.offsets.npy"
+        try:
+            offsets = np.load(path, mmap_mode="r")
+        except (OSError, ValueError) as error:
+            raise EncoreError(f"{path} is no part of a token store ({error}); run snakemake for it again") from error
+        return Values([None], [int(offsets[-1]) / (len(offsets) - 1)]) if len(offsets) > 1 else None
+
+    def named(self, asked: Asked, column: Column) -> str:
+        return f"tokens of {asked.value}"
+
+    def shown(self, value: float, unit: Unit) -> str:
+        return f"{value:,.2f}"

@@ -1,0 +1,163 @@
+"""Where a column's values come from beside measures: losses, counts, lengths, means; by hand, and what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from small_table import NUMERIC, grid_of, lines_of, plan, row_of, write_artifact
+
+from encore.errors import EncoreError
+from encore.evaluation import scores
+from encore.provenance import manifest
+from encore.reporting import html, latex, markdown
+from encore.reporting.layout import Layout
+from encore.reporting.sheet import sheet
+from encore.reporting.sources import SOURCES
+from encore.table_entries import SOURCES as ENTRIES
+from encore.tables.sources import READERS
+
+LOSSES = "step\tloss\tmlm\tbow\n0\t9.5\t6.5\t3.0\n10\t4.25\t{mlm}\t2.0\n"
+
+
+def add(table: dict[str, Any], column: dict[str, Any], cells: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """The table with one more column; rows without a cell of their own have an empty one."""
+    table["columns"].append({"label": column["id"], **column})
+    for row in table["rows"]:
+        row["cells"][column["id"]] = cells.get(row["id"], {})
+    return table
+
+
+def reads(*folders: str, seeds: bool = True) -> list[dict[str, Any]]:
+    return [{"seed": number if seeds else None, "folder": folder} for number, folder in enumerate(folders)]
+
+
+def with_losses(tmp_path: Path, term: str = "mlm") -> dict[str, Any]:
+    models = [
+        write_artifact(tmp_path / f"m{n}", "held_out.tsv", LOSSES.format(mlm=mlm)) for n, mlm in enumerate((2, 3))
+    ]
+    return add(
+        plan(tmp_path, seeds=2), {"id": "l", "source": "held_out"}, {"ict": {"value": term, "reads": reads(*models)}}
+    )
+
+
+def with_statistics(tmp_path: Path, key: str, content: Any) -> dict[str, Any]:
+    folder = write_artifact(tmp_path / "collection", "statistics.json", content)
+    (tmp_path / "collection/corpus.jsonl.gz").write_bytes(b"large")
+    cell = {"value": key, "reads": reads(folder, seeds=False)}
+    return add(plan(tmp_path, seeds=1), {"id": "n", "label": "N", "source": "statistic"}, {"ict": cell})
+
+
+def means(table: dict[str, Any], name: str, *parts: str, **column: Any) -> dict[str, Any]:
+    return add(table, {"id": name, "label": name, "source": "mean_of", "mean_of": list(parts), **column}, {})
+
+
+def test_every_source_of_an_entry_is_planned_and_read() -> None:
+    assert list(ENTRIES) == list(READERS) == list(SOURCES)
+
+
+def test_a_loss_is_its_last_value_for_each_seed(tmp_path: Path) -> None:
+    table = with_losses(tmp_path)
+    lines = lines_of(tmp_path, grid_of(table))
+    line = lines["ict", "held-out mlm"]
+    assert (line["reproduced"], float(line["sd"]), line["seeds"]) == ("2.5", pytest.approx(0.5**0.5), "2")
+    assert {value for key, value in line.items() if key.startswith(("delta", "p_", "tie", "queries"))} == {""}
+    shown = sheet(grid_of(table))
+    assert "l: at the end of the last pre-training step, on its own held-out texts." in shown.notes
+    entries = {row[0].text: row[3] for block in shown.blocks for row in block.lines}
+    assert (entries["ICT"].text, entries["ICT"].bold, entries["MLM"].text) == ("2.5000 ±0.7071", False, "")
+
+
+def test_a_loss_that_a_step_does_not_have_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EncoreError, match=r"m0/held_out\.tsv has no 'ict', only loss, mlm, bow; .*`empty`"):
+        grid_of(with_losses(tmp_path, term="ict"))
+
+
+def test_a_statistic_is_found_by_its_keys_even_with_full_stops_in_them(tmp_path: Path) -> None:
+    content = {"passages": 1234567, "splits": {"test-80.sentence": {"queries": 12}}, "ratio": 0.125, "packages": ["a"]}
+    for key, number, text in (
+        ("passages", "1234567.0", "1,234,567"),
+        ("splits.test-80.sentence.queries", "12.0", "12"),
+        ("ratio", "0.125", "0.12"),
+    ):
+        grid = grid_of(with_statistics(tmp_path, key, content))
+        assert lines_of(tmp_path, grid)["ict", f"statistic {key}"]["reproduced"] == number
+        assert text in markdown.render(sheet(grid))
+    for key in ("packages", "splits", "queries"):
+        with pytest.raises(EncoreError, match=rf"statistics\.json has no number '{key}'"):
+            grid_of(with_statistics(tmp_path, key, content))
+
+
+def test_of_a_large_folder_only_what_is_read_is_verified(tmp_path: Path) -> None:
+    table = Layout.model_validate(with_statistics(tmp_path, "passages", {"passages": 1}))
+    found = table.reads()
+    assert found[tmp_path / "collection"] == ("statistics.json",)
+    assert {files for folder, files in found.items() if folder != tmp_path / "collection"} == {None}
+    for folder, files in found.items():
+        manifest.verify(folder, files)
+
+
+def test_a_length_is_the_mean_over_texts(tmp_path: Path) -> None:
+    folder = tmp_path / "tokens"
+    folder.mkdir()
+    np.save(folder / "queries.offsets.npy", np.array([0, 3, 4, 12]))
+    cell = {"value": "queries", "reads": reads(str(folder), seeds=False)}
+    grid = grid_of(add(plan(tmp_path, seeds=1), {"id": "q", "source": "tokens"}, {"ict": cell}))
+    assert lines_of(tmp_path, grid)["ict", "tokens of queries"]["reproduced"] == "4.0"
+    (folder / "queries.offsets.npy").unlink()
+    with pytest.raises(EncoreError, match=r"queries\.offsets\.npy is no part of a token store"):
+        grid_of(add(plan(tmp_path, seeds=1), {"id": "q", "source": "tokens"}, {"ict": cell}))
+
+
+def test_a_mean_is_of_means_for_each_seed_and_is_never_tested(tmp_path: Path) -> None:
+    table = means(means(plan(tmp_path, seeds=3), "both", "rr", "ndcg"), "of a mean", "both", "rr")
+    lines = lines_of(tmp_path, grid_of(table))
+    line = lines["ict", "mean of rr ndcg"]
+    folders = [read["folder"] for read in row_of(table, "ict")["cells"]["rr"]["reads"]]
+    found = [scores.read(Path(folder)) for folder in folders]
+    each = [(one["test", "RR@10"].values.mean() + one["graded", "nDCG@10"].values.mean()) / 2 for one in found]
+    assert float(line["reproduced"]) == pytest.approx(np.mean(each), abs=1e-11)
+    assert float(line["sd"]) == pytest.approx(np.std(each, ddof=1), abs=1e-11)
+    assert float(line["tie_low"]) == pytest.approx(np.mean(each) - 0.0005, abs=1e-11)
+    assert {line[key] for key in line if key.startswith(("delta", "p_", "queries"))} | {line["markers"]} == {""}
+    above = (float(line["reproduced"]) + float(lines["ict", "RR@10"]["reproduced"])) / 2
+    assert float(lines["ict", "mean of both rr"]["reproduced"]) == pytest.approx(above, abs=1e-11)
+    assert lines["bm25", "mean of rr ndcg"]["seeds"] == ""
+    shown = sheet(grid_of(table))
+    assert "both: the mean of RR@10, nDCG@10; not tested." in shown.notes
+    assert next(row for block in shown.blocks for row in block.lines if row[0].text == "ICT")[3].bold
+
+
+def test_a_mean_of_what_is_not_there_is_not_there(tmp_path: Path) -> None:
+    table = means(plan(tmp_path, seeds=1), "both", "rr", "ndcg")
+    row_of(table, "ict")["cells"]["ndcg"]["reads"] = []
+    line = lines_of(tmp_path, grid_of(table))["ict", "mean of rr ndcg"]
+    assert {line[name] for name in line if name.startswith(NUMERIC)} == {""}
+
+
+def test_a_mean_of_runs_under_other_seeds_is_refused(tmp_path: Path) -> None:
+    table = means(plan(tmp_path, seeds=2), "both", "rr", "ndcg")
+    cell = row_of(table, "ict")["cells"]["ndcg"]
+    cell["reads"] = [read | {"seed": read["seed"] + 7} for read in cell["reads"]]
+    with pytest.raises(EncoreError, match="different seeds"):
+        grid_of(table)
+
+
+def test_a_hidden_column_is_data_and_not_shown(tmp_path: Path) -> None:
+    table = means(plan(tmp_path), "both", "rr", "ndcg")
+    table["columns"][1]["hidden"] = True
+    grid = grid_of(table)
+    shown = sheet(grid)
+    assert shown.header[:3] == ["", "RR@10", "both"]
+    assert {len(line) for block in shown.blocks for line in block.lines} == {len(shown.header)}
+    assert lines_of(tmp_path, grid)["ict", "nDCG@10"]["reproduced"] != ""
+
+
+def test_rows_without_a_setting_have_no_heading(tmp_path: Path) -> None:
+    table = plan(tmp_path, seeds=1)
+    for row in table["rows"]:
+        row["setting"] = ""
+    shown = sheet(grid_of(table))
+    assert len([line for line in markdown.render(shown).splitlines() if line.startswith("|")]) == 2 + 6
+    assert "multicolumn" not in latex.render(shown)
+    assert "rowgroup" not in html.render(shown)
