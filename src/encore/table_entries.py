@@ -25,6 +25,8 @@ SOURCES: dict[str, tuple[Need, ...]] = {
     "statistic": ("dataset",),
     "tokens": ("system", "dataset"),
     "mean_of": (),
+    "gain": (),
+    "printed": (),
 }
 TESTED = "measure"  # the source whose values are queries', so that differences can be tested
 _NAME = re.compile(r"{(\w*)}")
@@ -51,6 +53,13 @@ class Row(Strict):
         return self
 
 
+class Gain(Strict):
+    """What a row has more than another one of its setting, under a column."""
+
+    of: str = Field(description="the column, by id")
+    over: str = Field(description="the other row, by id")
+
+
 class Column(Strict):
     """A column of a table: what stands in it, by its printed name, and where that comes from."""
 
@@ -72,6 +81,8 @@ class Column(Strict):
         None, description="instead: the mean length of the dataset's texts in word pieces of the system's vocabulary"
     )
     mean_of: list[str] = Field([], description="instead: the mean of other columns, by id, for each seed")
+    gain: Gain | None = Field(None, description="instead: how much more a row has under a column than another row")
+    printed: bool = Field(False, description="instead: only what the paper prints, since nothing here measures it")
     fill: Fill = Field({}, description="what names in its cells stand for, where the row does not say it")
     hidden: bool = Field(False, description="only in the CSV: it is there for a mean")
     reported_dataset: str | None = Field(None, description="the dataset's name among the printed numbers, if another")
@@ -147,6 +158,19 @@ class Table(Strict):
         return self
 
     @model_validator(mode="after")
+    def _know_what_gains_are_over(self) -> "Table":
+        for column in (column for column in self.columns if column.gain):
+            assert column.gain is not None
+            own = next((other for other in self.columns if other.id == column.gain.of), None)
+            if own is None or own.source not in (TESTED, "mean_of"):
+                raise ValueError(
+                    f"column {column.id!r}, gain: {column.gain.of!r} is no column of measures or their mean"
+                )
+            if column.gain.over not in {row.id for row in self.rows}:
+                raise ValueError(f"column {column.id!r}, gain: the table has no row {column.gain.over!r}")
+        return self
+
+    @model_validator(mode="after")
     def _give_each_cell_what_it_needs(self) -> "Table":
         ids = {column.id for column in self.columns}
         for row in self.rows:
@@ -186,11 +210,25 @@ def runs(row: Row, column: Column) -> bool:
 
 
 def filled(text: str, row: Row, column: Column) -> str:
-    """A text of a cell with its names filled; one that nothing fills stays, which no cell has that is run."""
-    if "{" not in text:
-        return text
+    """A text of a cell with its names filled, and the names in what fills them.
+
+    One that nothing fills stays, which no cell has that is run.
+    """
     values = {**column.fill, **row.fill}
-    return _NAME.sub(lambda name: spelled(values[name[1]]) if name[1] in values else name[0], text)
+    while (after := _NAME.sub(lambda name: spelled(values[name[1]]) if name[1] in values else name[0], text)) != text:
+        text = after
+    return text
+
+
+def printed_as(row: Row, column: Column) -> dict[str, str]:
+    """What tells a cell's number from others in the file of printed ones, by column of that file."""
+    wanted = {
+        "row_label": row.reported_label or row.label,
+        "dataset": column.reported_dataset or column.dataset,
+        "metric": column.reported_metric or column.label,
+    }
+    wanted |= {} if row.reported_setting is None else {"setting": row.reported_setting}
+    return {key: filled(text, row, column) for key, text in wanted.items()}
 
 
 def _names(row: Row, column: Column) -> set[str]:
@@ -201,7 +239,25 @@ def _names(row: Row, column: Column) -> set[str]:
         needs = SOURCES[column.source]
         texts += [row.system if "system" in needs else None, column.dataset, column.split]
         texts += [column.measure, column.held_out, column.statistic]
-    return {name for text in texts if text for name in _NAME.findall(text)}
+    return _within(texts, {**column.fill, **row.fill})
+
+
+def _within(texts: Iterable[str | None], values: Fill) -> set[str]:
+    """The names in some texts, and those in what fills them.
+
+    Raises:
+        ValueError: a name is filled with itself.
+    """
+    found: set[str] = set()
+    waiting: dict[str, tuple[str, ...]] = {name: (name,) for text in texts if text for name in _NAME.findall(text)}
+    while waiting:
+        name, path = waiting.popitem()
+        found.add(name)
+        for inner in _NAME.findall(str(values.get(name, ""))):
+            if inner in path:
+                raise ValueError(f"{{{inner}}} is filled with itself; let its `fill` be another text")
+            waiting[inner] = (*path, inner)
+    return found
 
 
 def _behind(column: Column, known: dict[str, Column]) -> set[str]:

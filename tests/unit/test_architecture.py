@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parents[2] / "src/encore"
 LAYERS = [
     {"errors", "mistakes", "storage", "sentences"},
     {"columns", "rows", "mojibake"},
-    {"lineage", "config", "table_entries", "cli_support", "runs", "losses", "checkpoints", "fetching"},
+    {"lineage", "config", "table_entries", "claim_entries", "cli_support", "runs", "losses", "checkpoints", "fetching"},
     {"catalogue", "collections", "recipe", "systems", "index_types", "expansions"},
     {"provenance.implementation", "provenance.manifest", "vocabulary", "bodies", "tokens"},
     {"modeling", "training"},
@@ -23,7 +23,7 @@ LAYERS = [
     {"retrieval", "teaching", "expanding"},
     {"evaluation", "latency"},
     {"reporting"},
-    {"resolution", "planning", "plan", "growth", "tables", "targets", "budget", "ledger", "provenance.audit"},
+    {"resolution", "planning", "plan", "growth", "tables", "claims", "targets", "budget", "ledger", "provenance.audit"},
     {"project", "tuning", "preflight"},
     {"cli"},
 ]

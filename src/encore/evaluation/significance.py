@@ -17,7 +17,7 @@ clusters are joined: the test then speaks of these two checkpoints, not of two w
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,11 @@ class Difference:
         reach = _quantile(0.5 + confidence / 2, self.freedom) * self.error
         return self.mean - reach, self.mean + reach
 
+    def shifted(self, amount: float) -> "Difference":
+        """The same with an amount added to the mean, and the p value of that."""
+        mean = self.mean + amount
+        return replace(self, mean=mean, p=_two_tailed(mean, self.error, self.freedom))
+
     def detectable(self, level: float = SIGNIFICANT, power: float = POWER) -> float:
         """The smallest true difference that a two-tailed test at ``level`` would show with probability ``power``.
 
@@ -64,14 +69,40 @@ def clustered(differences: Floats, clusters: Sequence[str]) -> Difference:
     Raises:
         EncoreError: fewer than two clusters, so that nothing can be said about the spread.
     """
-    sums, sizes = _by_cluster(differences, clusters)
-    groups, seeds = sums.shape
-    if groups < 2:
-        raise EncoreError("a significance test needs queries of at least 2 clusters; use more queries")
-    mean = float(sums.sum() / (sizes.sum() * seeds))
-    error = float(np.sqrt(_variance(sums - mean * sizes[:, None], sizes / sizes.sum())) / (sizes.sum() * seeds))
-    effective = float(sizes.sum() ** 2 / (sizes**2).sum())
-    freedom = (effective if seeds == 1 else min(effective, seeds)) - 1
+    return summed([(differences, clusters)])
+
+
+def summed(parts: Sequence[tuple[Floats, Sequence[str]]]) -> Difference:
+    """The test of a sum of mean differences, each over queries of its own: of several collections, say.
+
+    Clusters of different parts err independently, and their variances add up; the seeds are the same models in every
+    part, so a seed's errors are added before they are squared.
+
+    Args:
+        parts: of each the differences [queries, seeds], of the same seeds, and its queries' clusters [queries].
+
+    Raises:
+        EncoreError: a part has fewer than two clusters, so that nothing can be said about the spread.
+    """
+    mean, of_clusters, of_both, effective = 0.0, 0.0, 0.0, np.inf
+    of_seeds: Floats = np.zeros(parts[0][0].shape[1])
+    seeds = len(of_seeds)
+    for differences, clusters in parts:
+        sums, sizes = _by_cluster(differences, clusters)
+        if len(sums) < 2:
+            raise EncoreError("a significance test needs queries of at least 2 clusters; use more queries")
+        own, shares = float(sums.sum() / (sizes.sum() * seeds)), sizes / sizes.sum()
+        deviations = (sums - own * sizes[:, None]) / (sizes.sum() * seeds)
+        mean += own
+        of_clusters += _jackknife(deviations.sum(axis=1), shares)
+        of_both += _jackknife(deviations.ravel(), np.repeat(shares / seeds, seeds))
+        of_seeds = of_seeds + deviations.sum(axis=0)
+        effective = min(effective, float(sizes.sum() ** 2 / (sizes**2).sum()))
+    variance, freedom = of_clusters, effective - 1
+    if seeds > 1:
+        between = _jackknife(of_seeds, np.full(seeds, 1 / seeds))
+        variance, freedom = max(of_clusters + between - of_both, of_clusters, between), min(effective, seeds) - 1
+    error = float(np.sqrt(variance))
     return Difference(mean, error, freedom, _two_tailed(mean, error, freedom), seeds)
 
 
@@ -119,19 +150,8 @@ def _by_cluster(differences: Floats, clusters: Sequence[str]) -> tuple[Floats, N
     return sums, np.bincount(member)
 
 
-def _variance(deviations: Floats, shares: Floats) -> float:
-    """N^2 V, from sums of deviations [clusters, seeds] and the clusters' shares of the queries [clusters]."""
-    seeds = deviations.shape[1]
-    of_clusters = _jackknife(deviations.sum(axis=1), shares)
-    if seeds == 1:
-        return of_clusters
-    of_seeds = _jackknife(deviations.sum(axis=0), np.full(seeds, 1 / seeds))
-    of_both = _jackknife(deviations.ravel(), np.repeat(shares / seeds, seeds))
-    return max(of_clusters + of_seeds - of_both, of_clusters, of_seeds)
-
-
 def _jackknife(sums: Floats, shares: Floats) -> float:
-    """N^2 V_x, from the sum of deviations and the share of the data of each group [groups]."""
+    """V_x, from the sum of deviations over N and the share of the data of each group [groups]."""
     return float((len(sums) - 1) / len(sums) * ((sums / (1 - shares)) ** 2).sum())
 
 

@@ -8,6 +8,7 @@ from encore.reporting.comparisons import Address, Comparison, compare
 from encore.reporting.layout import Asked, Column, Layout, Row
 from encore.reporting.reported import Printed
 from encore.reporting.sources import SOURCES, Values, source_of
+from encore.reporting.sources.gain import OTHER, OWN
 from encore.reporting.sources.measured import exact_mean
 from encore.reporting.verdicts import UNTESTED, detectable, verdict
 
@@ -71,12 +72,7 @@ def grid(layout: Layout) -> Grid:
     Raises:
         EncoreError: scores are missing, lack a measure, or cannot be compared.
     """
-    found = {
-        (row.setting, row.id, column): values
-        for row in layout.rows
-        for column, values in _values(layout, row).items()
-        if values is not None
-    }
+    found = values_of(layout)
     compared = compare(layout, {address: one.queries for address, one in found.items() if one.queries})
     printed = reported.read(layout.reported)
     return Grid(
@@ -91,15 +87,37 @@ def grid(layout: Layout) -> Grid:
     )
 
 
+def values_of(layout: Layout) -> dict[Address, Values]:
+    """What stands in the cells of a table that have values of ours.
+
+    Raises:
+        EncoreError: what a cell reads is missing, damaged, or lacks what is asked for.
+    """
+    found = {
+        (row.setting, row.id, column): values
+        for row in layout.rows
+        for column, values in _values(layout, row).items()
+        if values is not None
+    }
+    for column in layout.columns:
+        for row in layout.rows if column.gain else ():
+            assert column.gain is not None
+            own, other = ((row.setting, each, column.gain.of) for each in (row.id, column.gain.over))
+            gained = source_of(column).values(row.cells[column.id], {OWN: found.get(own), OTHER: found.get(other)})
+            if gained is not None and row.id != column.gain.over:
+                found[row.setting, row.id, column.id] = gained
+    return found
+
+
 def symbols(layout: Layout) -> dict[str, str]:
     """The marker of each comparator."""
     return dict(zip(layout.comparators(), SYMBOLS, strict=False))
 
 
 def _values(layout: Layout, row: Row) -> dict[str, Values | None]:
-    """What stands in the cells of a row, by column; a mean after what it is a mean of."""
+    """What stands in the cells of a row, by column, but for gains; a mean after what it is a mean of."""
     found: dict[str, Values | None] = {}
-    waiting = list(layout.columns)
+    waiting = [column for column in layout.columns if column.gain is None]
     while waiting:
         column = next(column for column in waiting if all(part in found for part in column.mean_of))
         parts = {part: found[part] for part in column.mean_of}

@@ -75,13 +75,23 @@ class Row(Part):
     cells: dict[str, Asked]  # by the column's id
 
 
+class Gain(Part):
+    """How much more a row has under a column than another row of its setting."""
+
+    of: str
+    over: str
+
+
 class Column(Part):
     """What its cells have in common: the source of their values, the columns that it is a mean of, if it is one."""
 
     id: str
     label: str
-    source: Literal["measure", "efficiency", "held_out", "statistic", "tokens", "mean_of"] = "measure"
+    source: Literal["measure", "efficiency", "held_out", "statistic", "tokens", "mean_of", "gain", "printed"] = (
+        "measure"
+    )
     mean_of: list[str] = []
+    gain: Gain | None = None
     hidden: bool = False  # in the CSV only
     primary: bool = False
     reported_times: float = 1.0  # what brings a printed number to our unit

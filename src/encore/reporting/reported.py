@@ -1,6 +1,7 @@
 """The papers' own numbers, from ``reported/`` files; never from code."""
 
 import csv
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,17 +32,21 @@ def read(path: str | None) -> Reported:
 
 
 def find(rows: Reported, row: Row, column: Column) -> Printed | None:
-    """What the paper prints in a cell; None where it prints nothing.
+    """What the paper prints in a cell of a table's plan; None where it prints nothing."""
+    return found(rows, row.cells[column.id].reported, row.id)
+
+
+def found(rows: Reported, wanted: Mapping[str, str], row: str) -> Printed | None:
+    """What the paper prints where ``wanted`` says (by column of the file); None where it prints nothing.
 
     Raises:
         EncoreError: two numbers fit, so that the row needs ``reported_setting``.
     """
-    wanted = row.cells[column.id].reported
     if not wanted:
         return None
-    values = [found["value"] for found in rows if all(found[key] == value for key, value in wanted.items())]
+    values = [each["value"] for each in rows if all(each[key] == value for key, value in wanted.items())]
     if len(values) > 1:
-        raise EncoreError(f"{len(values)} reported numbers fit {wanted}; set `reported_setting` of row {row.id!r}")
+        raise EncoreError(f"{len(values)} reported numbers fit {wanted}; set `reported_setting` of row {row!r}")
     return _printed(values[0]) if values and values[0] else None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from encore.catalogue import explained
 from encore.errors import EncoreError
 from encore.plan import Plan
-from encore.table_entries import SOURCES, TESTED, Column, Row, Table, filled, runs
+from encore.table_entries import SOURCES, TESTED, Column, Row, Table, filled, printed_as, runs
 from encore.tables.sources import READERS, Asked, Reads
 
 
@@ -67,22 +67,11 @@ def _cell_plan(plan: Plan, cell: Cell, *, reported: bool) -> dict[str, Any]:
         "collection": reads.collection,
         "reads": [{"seed": seed, "folder": artifact.folder} for seed, artifact in reads.by_seed],
     }
-    return said | ({"reported": _reported(cell.row, cell.column)} if reported else {})
+    return said | ({"reported": printed_as(cell.row, cell.column)} if reported else {})
 
 
 def _called(plan: Plan, system: str) -> str:
     return plan.canonical(system) if system else ""
-
-
-def _reported(row: Row, column: Column) -> dict[str, str]:
-    """What tells a cell's number from others in the file of printed ones, by column of that file."""
-    wanted = {
-        "row_label": row.reported_label or row.label,
-        "dataset": column.reported_dataset or column.dataset,
-        "metric": column.reported_metric or column.label,
-    }
-    wanted |= {} if row.reported_setting is None else {"setting": row.reported_setting}
-    return {key: filled(text, row, column) for key, text in wanted.items()}
 
 
 def _refuse_unequal_queries(name: str, table: Table, found: list[Cell]) -> None:

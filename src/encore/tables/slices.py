@@ -75,7 +75,7 @@ def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:
 
 def _column(column: Column) -> dict[str, Any]:
     return {"source": column.source} | column.model_dump(
-        include={"id", "label", "mean_of", "hidden", "primary", "reported_times"}
+        include={"id", "label", "mean_of", "hidden", "primary", "reported_times"} | ({"gain"} if column.gain else set())
     )
 
 

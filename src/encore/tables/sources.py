@@ -94,8 +94,8 @@ def _tokens(plan: Plan, asked: Asked) -> Reads:
     return Reads(((None, plan.tokens(asked.dataset, backbone)),), plan.collection(asked.dataset).name)
 
 
-def _mean(plan: Plan, asked: Asked) -> Reads:
-    """Nothing: its values are those of other cells of its row."""
+def _nothing(plan: Plan, asked: Asked) -> Reads:
+    """Nothing: its values are made of other cells' (a mean, a gain), or it has none of ours."""
     return Reads()
 
 
@@ -105,7 +105,9 @@ READERS: dict[str, Callable[[Plan, Asked], Reads]] = {
     "held_out": _held_out,
     "statistic": _statistic,
     "tokens": _tokens,
-    "mean_of": _mean,
+    "mean_of": _nothing,
+    "gain": _nothing,
+    "printed": _nothing,
 }
 
 

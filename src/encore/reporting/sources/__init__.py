@@ -3,9 +3,11 @@
 from encore.reporting.layout import Column
 from encore.reporting.sources.base import Source, Values
 from encore.reporting.sources.efficiency import Efficiency
+from encore.reporting.sources.gain import Gain
 from encore.reporting.sources.held_out import HeldOut
 from encore.reporting.sources.mean import Mean
 from encore.reporting.sources.measured import Measures
+from encore.reporting.sources.printed import PrintedOnly
 from encore.reporting.sources.statistic import Statistic
 from encore.reporting.sources.tokens import Tokens
 
@@ -18,6 +20,8 @@ SOURCES: dict[str, Source] = {
     "statistic": Statistic(),
     "tokens": Tokens(),
     "mean_of": Mean(),
+    "gain": Gain(),
+    "printed": PrintedOnly(),
 }
 
 

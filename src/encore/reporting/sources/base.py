@@ -25,6 +25,10 @@ class Values:
     ties: tuple[float, float] | None = None
     queries: Measured | None = None
 
+    def under(self, seed: int | None) -> float:
+        """The value under a seed; the only one where there is no chance in it."""
+        return self.means[0 if self.seeds == [None] else self.seeds.index(seed)]
+
 
 class Source(ABC):
     """One kind of values. It is made once and knows nothing of a table."""

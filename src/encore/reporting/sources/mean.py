@@ -21,7 +21,7 @@ class Mean(Share):
         seeds = max((part.seeds for part in found), key=len)
         if any(part.seeds not in (seeds, [None]) for part in found):
             raise EncoreError(f"{' and '.join(parts)} were run under different seeds, so they have no mean for each")
-        means = [exact_mean([_under(part, place) for part in found]) for place in range(len(seeds))]
+        means = [exact_mean([part.under(seed) for part in found]) for seed in seeds]
         ties = [part.ties for part in found if part.ties is not None]
         low, high = (exact_mean([tie[end] for tie in ties]) for end in (0, 1))
         return Values(seeds, means, (low, high))
@@ -37,7 +37,3 @@ class Mean(Share):
             f"{column.label}: the mean of {', '.join(labels[part] for part in column.mean_of)}; not tested."
             for column in means
         ]
-
-
-def _under(part: Values, place: int) -> float:
-    return part.means[0] if part.seeds == [None] else part.means[place]

@@ -1,0 +1,107 @@
+"""The value of a contrast on runs, with the error of its estimate.
+
+Cells of the same queries are subtracted query by query and seed by seed; sums over several sets of queries add up as
+``significance.summed`` says. A cell without queries (a loss, a cost) has a value for each seed only, and a test over
+seeds; with a single one nothing can be told but the direction.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from encore.claims.contrasts import Address, Contrast
+from encore.claims.verdict import Estimate
+from encore.errors import EncoreError
+from encore.evaluation.significance import Difference, paired_t, summed
+from encore.reporting.sources import Values
+
+Floats = NDArray[np.float64]
+Seeds = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Something that a cell's value is a weighted sum of: itself, or each of the cells that it is a mean of."""
+
+    weight: float
+    values: Values
+
+
+Cells = Callable[[Address], Sequence[Part] | None]
+Printed = Callable[[Address], float | None]
+
+
+def estimate(contrast: Contrast, cells: Cells, printed: Printed) -> Estimate | None:
+    """A contrast minus its bound; None where one of its cells has no value here.
+
+    Args:
+        cells: what a cell of ours is made of; None for one that was not run.
+        printed: what the paper prints in a cell, in the measure's own unit.
+    """
+    constant = -contrast.least
+    for address, weight in contrast.printed:
+        if (number := printed(address)) is None:
+            return None
+        constant += weight * number
+    parts: list[Part] = []
+    for address, weight in contrast.terms:
+        found = cells(address)
+        if found is None:
+            return None
+        parts += [Part(weight * part.weight, part.values) for part in found]
+    seeds = _shared(parts)
+    return Estimate(_difference(parts, seeds).shifted(constant), contrast.equivalence, len(seeds) or None)
+
+
+def _difference(parts: Sequence[Part], seeds: Seeds) -> Difference:
+    if all(part.values.queries is not None for part in parts):
+        return summed([(apart, clusters) for apart, clusters in _by_queries(parts, seeds)])
+    totals = sum(part.weight * np.array([_mean(part.values, seed) for seed in seeds or (None,)]) for part in parts)
+    return _over_seeds(np.asarray(totals, dtype=np.float64))
+
+
+def _over_seeds(totals: Floats) -> Difference:
+    """The mean over seeds [seeds], and the t-test on it; an endless error where there is one."""
+    count = len(totals)
+    if count < 2:
+        return Difference(float(totals.mean()), math.inf, 1, 1.0, count)
+    error = float(totals.std(ddof=1)) / math.sqrt(count)
+    return Difference(float(totals.mean()), error, count - 1, paired_t(totals), count)
+
+
+def _shared(parts: Sequence[Part]) -> Seeds:
+    """The seeds that every part with chance in it has; none where no part has any.
+
+    Raises:
+        EncoreError: two parts share none.
+    """
+    seeded = [part.values.seeds for part in parts if part.values.seeds != [None]]
+    shared = [seed for seed in (seeded[0] if seeded else []) if all(seed in seeds for seeds in seeded)]
+    if seeded and not shared:
+        raise EncoreError("rows of a claim share no seed, so they cannot be compared; give all the same `seeds`")
+    return tuple(seed for seed in shared if seed is not None)
+
+
+def _by_queries(parts: Sequence[Part], seeds: Seeds) -> Iterator[tuple[Floats, Sequence[str]]]:
+    """Weighted sums [queries, seeds] of the parts that were judged on the same queries, and the queries' clusters."""
+    sums: dict[tuple[str, ...], tuple[Floats, Sequence[str]]] = {}
+    for part in parts:
+        measured = part.values.queries
+        assert measured is not None
+        columns = [measured.scored[_place(part.values, seed)].values for seed in seeds or (None,)]
+        own = part.weight * np.stack(columns, axis=1)
+        key = tuple(measured.queries)
+        before = sums[key][0] if key in sums else 0.0
+        sums[key] = (before + own, measured.clusters)
+    yield from sums.values()
+
+
+def _place(values: Values, seed: int | None) -> int:
+    return 0 if values.seeds == [None] else values.seeds.index(seed)
+
+
+def _mean(values: Values, seed: int | None) -> float:
+    return values.means[_place(values, seed)]

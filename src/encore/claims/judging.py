@@ -1,0 +1,124 @@
+"""A claim on runs: the evidence on each of its tests, and the verdict."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from encore.claim_entries import Above, Alike, AnyTest, Claim, Close, Figure, Limit, NoWinner, Ratio, Value
+from encore.claims.contrasts import Address, Contrast, Tables, columns_of, contrasts
+from encore.claims.estimates import Cells, Printed, estimate
+from encore.claims.verdict import PREMISE, Estimate, Evidence, of_inequalities, of_no_winner, of_orders, word
+from encore.evaluation.significance import SIGNIFICANT
+from encore.reporting.verdicts import ENOUGH_SEEDS, TOO_FEW, UNTESTED
+
+AMOUNTS = (Close, Limit, Ratio, Value)  # tests of how much, which data that stand in for others cannot bear out
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What a claim is judged on."""
+
+    tables: Tables
+    cells: Cells
+    printed: Printed
+    stand_in: bool
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A test on runs: its inequalities with their estimates, how many must hold, and the evidence."""
+
+    contrasts: tuple[Contrast, ...]
+    estimates: tuple[Estimate, ...]
+    needed: int
+    evidence: Evidence
+
+    @property
+    def held(self) -> int:
+        """Inequalities whose estimate lies on the claim's side."""
+        return sum(one.mean > 0 for one in self.estimates)
+
+    @property
+    def weakest(self) -> tuple[Contrast, Estimate]:
+        """The inequality that the claim is least sure of."""
+        pairs = zip(self.contrasts, self.estimates, strict=True)
+        return max(pairs, key=lambda pair: pair[1].p_above)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A claim's verdict on runs; ``why`` says what kept it from being judged."""
+
+    verdict: str
+    tested: tuple[Tested, ...] = ()
+    why: str = ""
+
+    @property
+    def detectable(self) -> float | None:
+        """The smallest difference that every inequality could have shown, at 80 % power."""
+        known = [one.difference for tested in self.tested for one in tested.estimates]
+        return max((one.detectable(SIGNIFICANT) for one in known), default=None)
+
+
+def judge(claim: Claim, runs: Runs) -> Judgement:
+    """Judge a claim by what was run.
+
+    Raises:
+        EncoreError: a test names what no table has, or rows share no seed.
+    """
+    if any(isinstance(test, Figure) for test in claim.tests):
+        return Judgement(UNTESTED, why="only a figure shows it")
+    if runs.stand_in and any(isinstance(test, AMOUNTS) for test in claim.tests):
+        return Judgement(UNTESTED, why="it is about an amount, which other data have no say in")
+    premise = _tested(claim.premise, runs)
+    tested = _tested(claim.tests, runs)
+    if isinstance(tested, str) or isinstance(premise, str):
+        return Judgement(UNTESTED, why=next(each for each in (tested, premise) if isinstance(each, str)))
+    if _seeds([*premise, *tested]) < ENOUGH_SEEDS:
+        return Judgement(TOO_FEW, tuple(tested))
+    if any(one.evidence is not Evidence.SHOWN for one in premise):
+        return Judgement(PREMISE, tuple(tested))
+    return Judgement(word([one.evidence for one in tested], stand_in=runs.stand_in), tuple(tested))
+
+
+def _tested(tests: Sequence[AnyTest], runs: Runs) -> list[Tested] | str:
+    """The evidence on each test, or the first cell that has no value."""
+    found = []
+    for test in tests:
+        assert not isinstance(test, Figure)
+        inequalities = contrasts(test, runs.tables)
+        estimates = [estimate(each, runs.cells, runs.printed) for each in inequalities]
+        missing = next((each for each, one in zip(inequalities, estimates, strict=True) if one is None), None)
+        if missing is not None:
+            return f"{missing} has no value here"
+        known = [one for one in estimates if one is not None]
+        needed = test.at_least if isinstance(test, Above) and test.at_least else len(known)
+        evidence = _evidence(test, known, needed, runs, len(tests))
+        found.append(Tested(tuple(inequalities), tuple(known), needed, evidence))
+    return found
+
+
+def _evidence(test: AnyTest, estimates: Sequence[Estimate], needed: int, runs: Runs, tests: int) -> Evidence:
+    if isinstance(test, NoWinner):
+        return of_no_winner(estimates, tests)
+    if isinstance(test, Alike):
+        return of_orders([_values(test, column, runs) for column in columns_of(test, runs.tables)], tests)
+    return of_inequalities(estimates, needed, tests)
+
+
+def _values(test: Alike, column: str, runs: Runs) -> tuple[list[float], list[float]]:
+    """The values of a test's rows under either setting."""
+    first, second = (
+        [_value(Address(test.table, setting, row, column), runs) for row in test.rows] for setting in test.settings
+    )
+    return first, second
+
+
+def _value(address: Address, runs: Runs) -> float:
+    parts = runs.cells(address) or []
+    return sum(part.weight * sum(part.values.means) / len(part.values.means) for part in parts)
+
+
+def _seeds(tested: Sequence[Tested]) -> int:
+    """The fewest seeds that any inequality rests on; enough where nothing has chance in it."""
+    counts = [one.seeds for each in tested for one in each.estimates if one.seeds is not None]
+    return min(counts, default=ENOUGH_SEEDS)

@@ -1,0 +1,109 @@
+"""What a claim says of the paper's own printed numbers: no run, no test, only whether they bear it out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from encore.claim_entries import Above, Alike, AnyTest, Claim, Figure, NoWinner
+from encore.claims.alike import tau
+from encore.claims.contrasts import Address, Contrast, Tables, columns_of, contrasts
+
+HOLDS, PARTLY, FAILS = "holds", "partly", "fails"
+FIGURE, MISSING = "figure only", "not printed"
+DUST = 1e-9  # sums of printed decimals are equal within it
+Values = Mapping[Address, float]
+
+
+@dataclass(frozen=True)
+class Bearing:
+    """How many of the needed inequalities hold on printed numbers, and which do not."""
+
+    held: int
+    needed: int
+    count: int
+    exceptions: tuple[str, ...]
+    smallest: float | None = None  # the slimmest margin by which one holds or fails
+
+    @property
+    def satisfied(self) -> bool:
+        return self.held >= self.needed
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim on printed numbers: its verdict, and what each of its tests gave."""
+
+    verdict: str
+    bearings: tuple[Bearing, ...]
+    cells: frozenset[Address]
+
+    @property
+    def exceptions(self) -> list[str]:
+        return [each for bearing in self.bearings for each in bearing.exceptions]
+
+
+def judge(claim: Claim, tables: Tables, values: Values) -> Judged:
+    """Judge a claim by ``values``, the printed numbers by cell, in the measures' own unit.
+
+    Raises:
+        EncoreError: a test names what no table has.
+    """
+    judged = [test for test in claim.tests if not isinstance(test, Figure)]
+    if not judged:
+        return Judged(FIGURE, (), frozenset())
+    expanded = [contrasts(test, tables) for test in judged]
+    cells = frozenset(address for found in expanded for one in found for address, _ in one.terms)
+    bearings = tuple(_bearing(test, found, tables, values) for test, found in zip(judged, expanded, strict=True))
+    if any(bearing.count == 0 for bearing in bearings):
+        return Judged(MISSING, bearings, cells)
+    if all(bearing.satisfied for bearing in bearings):
+        return Judged(HOLDS, bearings, cells)
+    return Judged(PARTLY if any(bearing.held for bearing in bearings) else FAILS, bearings, cells)
+
+
+def value(contrast: Contrast, values: Values) -> float | None:
+    """A contrast minus its bound; None where the paper does not print one of its cells."""
+    terms = (*contrast.terms, *contrast.printed)
+    if not all(address in values for address, _ in terms):
+        return None
+    return sum(weight * values[address] for address, weight in terms) - contrast.least
+
+
+def _bearing(test: AnyTest, found: Sequence[Contrast], tables: Tables, values: Values) -> Bearing:
+    if isinstance(test, NoWinner):
+        return _no_winner(test, found, values)
+    if isinstance(test, Alike):
+        return _alike(test, tables, values)
+    known = [(contrast, apart) for contrast in found if (apart := value(contrast, values)) is not None]
+    failed = [contrast for contrast, apart in known if not _holds(contrast, apart)]
+    needed = test.at_least if isinstance(test, Above) and test.at_least else len(known)
+    return Bearing(
+        len(known) - len(failed),
+        needed,
+        len(known),
+        tuple(dict.fromkeys(map(str, failed))),
+        min((apart for _, apart in known), key=abs, default=None),
+    )
+
+
+def _holds(contrast: Contrast, apart: float) -> bool:
+    return apart > DUST or (contrast.or_equal and apart > -DUST)
+
+
+def _no_winner(test: NoWinner, found: Sequence[Contrast], values: Values) -> Bearing:
+    known = [apart for contrast in found if (apart := value(contrast, values)) is not None]
+    mixed = not all(apart > DUST for apart in known) and not all(apart < -DUST for apart in known)
+    said = () if mixed else (f"{test.table} / {test.row} and {test.than} differ one way under every column",)
+    return Bearing(int(mixed), 1, len(known) and 1, said)
+
+
+def _alike(test: Alike, tables: Tables, values: Values) -> Bearing:
+    taus = {}
+    for column in columns_of(test, tables):
+        lists = [
+            [values.get(Address(test.table, setting, row, column)) for row in test.rows] for setting in test.settings
+        ]
+        known = [[number for number in numbers if number is not None] for numbers in lists]
+        if all(len(numbers) == len(test.rows) for numbers in known):
+            taus[column] = tau(*known)
+    failed = tuple(f"{test.table} / {column}: tau {found:.2f}" for column, found in taus.items() if found <= 0)
+    return Bearing(len(taus) - len(failed), len(taus), len(taus), failed, min(taus.values(), key=abs, default=None))

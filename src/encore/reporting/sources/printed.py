@@ -1,0 +1,19 @@
+"""Columns that only show what the paper prints: a complexity, the cost of a machine that nobody here has."""
+
+from collections.abc import Mapping
+
+from encore.reporting.layout import Asked, Column, Unit
+from encore.reporting.sources.base import Source, Values
+
+
+class PrintedOnly(Source):
+    """No values of ours."""
+
+    def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
+        return None
+
+    def named(self, asked: Asked, column: Column) -> str:
+        return column.label
+
+    def shown(self, value: float, unit: Unit) -> str:
+        return f"{value:g}"

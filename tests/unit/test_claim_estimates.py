@@ -1,0 +1,224 @@
+"""Claims on runs: what a contrast of cells is estimated at, and the verdict that follows."""
+
+import numpy as np
+import pytest
+
+from encore.claim_entries import Claim
+from encore.claims.contrasts import Address, Contrast
+from encore.claims.estimates import Part, estimate
+from encore.claims.judging import Runs, judge
+from encore.errors import EncoreError
+from encore.evaluation.scores import Scored
+from encore.evaluation.significance import clustered
+from encore.reporting.sources import Values
+from encore.reporting.sources.measured import Measured
+from encore.table_entries import Table
+
+QUERIES = [f"q{number}" for number in range(40)]
+ROWS = ("a", "b", "c")
+COLUMNS = ("x", "y")
+
+
+def values(truth, seeds=(0, 1, 2, 3, 4), queries=QUERIES, salt=0):
+    """A cell's values around a truth, the same for the same salt."""
+    generator = np.random.default_rng(salt)
+    scored = [
+        Scored(
+            queries=queries,
+            clusters=queries,
+            values=(own := truth + generator.normal(0, 0.05, len(queries))),
+            low=own,
+            high=own,
+            answered=np.ones(len(queries), dtype=bool),
+        )
+        for _ in seeds
+    ]
+    measured = Measured(list(seeds), scored)
+    return Values(list(seeds), measured.means(), measured.tie_interval(), measured)
+
+
+def cell(row, column="x"):
+    return Address("p/t", "", row, column)
+
+
+def given(cells):
+    """Cells by row and column, each itself."""
+    known = {cell(*name): [Part(1.0, value)] for name, value in cells.items()}
+    return known.get
+
+
+def no_number(address):
+    return None
+
+
+def test_a_difference_on_the_same_queries_is_tested_query_by_query():
+    a, b = values(0.5, salt=1), values(0.4, salt=2)
+    found = estimate(Contrast(((cell("a"), 1), (cell("b"), -1)), least=0.02), given({("a",): a, ("b",): b}), no_number)
+    apart = np.stack([x.values - y.values for x, y in zip(a.queries.scored, b.queries.scored, strict=True)], axis=1)
+    wanted = clustered(apart - 0.02, QUERIES)
+    assert found.mean == pytest.approx(wanted.mean)
+    assert found.difference.error == pytest.approx(wanted.error)
+    assert found.difference.p == pytest.approx(wanted.p)
+    assert found.seeds == 5
+
+
+def test_a_system_without_chance_is_paired_with_every_seed():
+    found = estimate(
+        Contrast(((cell("a"), 1), (cell("b"), -1))),
+        given({("a",): values(0.5), ("b",): values(0.4, seeds=(None,))}),
+        no_number,
+    )
+    assert found.seeds == 5
+    assert found.mean == pytest.approx(0.1, abs=0.02)
+    both = estimate(
+        Contrast(((cell("a"), 1), (cell("b"), -1))),
+        given({("a",): values(0.5, seeds=(None,)), ("b",): values(0.4, seeds=(None,))}),
+        no_number,
+    )
+    assert both.seeds is None
+
+
+def test_sums_over_collections_add_their_variances():
+    others = [f"r{number}" for number in range(30)]
+    first = {("a",): values(0.5, salt=1), ("b",): values(0.4, salt=2)}
+    second = {("a", "y"): values(0.5, queries=others, salt=3), ("b", "y"): values(0.4, queries=others, salt=4)}
+    terms = [(cell("a"), 1), (cell("b"), -1)]
+    more = [(cell("a", "y"), 1), (cell("b", "y"), -1)]
+    cells = given(first | second)
+    one, other, both = (estimate(Contrast(tuple(each)), cells, no_number) for each in (terms, more, terms + more))
+    assert both.mean == pytest.approx(one.mean + other.mean)
+    assert both.difference.error < one.difference.error + other.difference.error
+    assert both.difference.error > max(one.difference.error, other.difference.error) * 0.9
+
+
+def test_a_mean_of_columns_is_the_sum_of_its_parts():
+    parts = [Part(0.5, values(0.5, salt=1)), Part(0.5, values(0.3, salt=2))]
+    found = estimate(Contrast(((cell("a"), 1),)), {cell("a"): parts}.get, no_number)
+    assert found.mean == pytest.approx(np.mean([part.values.means for part in parts]))
+
+
+def test_what_has_no_queries_is_tested_over_seeds():
+    losses = {name: Values([0, 1, 2], [mean + 0.01 * seed for seed in range(3)]) for name, mean in (("a", 2), ("b", 1))}
+    cells = given({("a",): losses["a"], ("b",): losses["b"]})
+    found = estimate(Contrast(((cell("a"), 1), (cell("b"), -1))), cells, no_number)
+    assert (found.mean, found.seeds) == (pytest.approx(1.0), 3)
+    single = given({(name,): Values([None], [loss.means[0]]) for name, loss in losses.items()})
+    lone = estimate(Contrast(((cell("a"), 1), (cell("b"), -1))), single, no_number)
+    assert lone.mean == pytest.approx(1.0)
+    assert lone.p_above == 0.5  # one measurement shows nothing but a direction
+
+
+def test_a_missing_cell_gives_nothing():
+    contrast = Contrast(((cell("a"), 1), (cell("b"), -1)))
+    assert estimate(contrast, given({("a",): values(0.5)}), no_number) is None
+    against = Contrast(((cell("a"), 1),), printed=((cell("a"), -1),))
+    assert estimate(against, given({("a",): values(0.5)}), no_number) is None
+    assert estimate(against, given({("a",): values(0.5)}), lambda address: 0.4).mean == pytest.approx(0.1, abs=0.02)
+
+
+def test_rows_without_a_common_seed_are_refused():
+    with pytest.raises(EncoreError, match="share no seed"):
+        estimate(
+            Contrast(((cell("a"), 1), (cell("b"), -1))),
+            given({("a",): values(0.5, seeds=(0, 1)), ("b",): values(0.4, seeds=(2, 3))}),
+            no_number,
+        )
+
+
+TABLE = Table.model_validate(
+    {
+        "title": "Small",
+        "rows": [{"id": name, "label": name, "system": name} for name in ROWS],
+        "columns": [{"id": name, "label": name, "dataset": "d", "split": "s", "measure": name} for name in COLUMNS],
+    }
+)
+
+
+def verdict(tests, truths, *, premise=(), stand_in=False, seeds=(0, 1, 2, 3, 4), printed=no_number):
+    claim = Claim.model_validate(
+        {
+            "says": "s",
+            "place": "p",
+            "tests": [{"table": "p/t", **test} for test in tests],
+            "premise": [{"table": "p/t", **test} for test in premise],
+        }
+    )
+    cells = {
+        (row, column): values(truth, seeds=seeds, salt=salt)
+        for salt, (row, truth) in enumerate(truths.items())
+        for column in COLUMNS
+    }
+    return judge(claim, Runs({"p/t": TABLE}, given(cells), printed, stand_in))
+
+
+ABOVE = {"kind": "above", "rows": ["a"], "than": ["b"]}
+
+
+@pytest.mark.parametrize(
+    ("truths", "stand_in", "word"),
+    [
+        ({"a": 0.6, "b": 0.4}, False, "reproduced"),
+        ({"a": 0.6, "b": 0.4}, True, "holds here"),
+        ({"a": 0.4, "b": 0.6}, False, "contradicted"),
+        ({"a": 0.4, "b": 0.6}, True, "fails here"),
+    ],
+)
+def test_words(truths, stand_in, word):
+    assert verdict([ABOVE], truths, stand_in=stand_in).verdict == word
+
+
+def test_equal_systems_show_at_most_a_direction():
+    found = verdict([ABOVE], {"a": 0.5, "b": 0.5})
+    assert found.verdict in ("same direction", "not distinguishable")
+    assert found.detectable > 0
+
+
+def test_a_claim_needs_five_seeds():
+    assert verdict([ABOVE], {"a": 0.6, "b": 0.4}, seeds=(0, 1)).verdict == "too few seeds"
+    assert verdict([ABOVE], {"a": 0.6, "b": 0.4}, seeds=(None,)).verdict == "reproduced"
+
+
+def test_a_claim_without_its_premise():
+    premise = [{"kind": "above", "rows": ["b"], "than": ["c"]}]
+    assert verdict([ABOVE], {"a": 0.6, "b": 0.4, "c": 0.5}, premise=premise).verdict == "premise not met"
+    assert verdict([ABOVE], {"a": 0.6, "b": 0.4, "c": 0.2}, premise=premise).verdict == "reproduced"
+
+
+def test_what_was_not_run_is_not_testable_here():
+    found = verdict([ABOVE], {"a": 0.6})
+    assert found.verdict == "not testable here"
+    assert "has no value here" in found.why
+
+
+def test_amounts_are_not_testable_on_other_data():
+    close = {"kind": "close", "rows": ["a", "b"], "within": 0.1}
+    assert verdict([close], {"a": 0.5, "b": 0.5}).verdict == "reproduced"
+    assert verdict([close], {"a": 0.7, "b": 0.5}).verdict == "contradicted"
+    assert verdict([close], {"a": 0.5, "b": 0.5}, stand_in=True).verdict == "not testable here"
+
+
+def test_a_printed_value_is_reproduced_within_its_margin_and_too_good_fails_too():
+    value = {"kind": "value", "rows": ["a"], "within": 0.05}
+    assert verdict([value], {"a": 0.5}, printed=lambda address: 0.51).verdict == "reproduced"
+    assert verdict([value], {"a": 0.5}, printed=lambda address: 0.40).verdict == "contradicted"
+    assert verdict([value], {"a": 0.5}, printed=lambda address: 0.60).verdict == "contradicted"
+
+
+def test_several_tests_must_all_hold():
+    less = {"kind": "above", "rows": ["c"], "than": ["a"]}
+    assert verdict([ABOVE, less], {"a": 0.6, "b": 0.4, "c": 0.2}).verdict == "contradicted"
+    assert verdict([ABOVE, less], {"a": 0.6, "b": 0.4, "c": 0.8}).verdict == "reproduced"
+
+
+def test_orders_are_compared():
+    table = TABLE.model_copy(
+        update={"rows": [row.model_copy(update={"setting": each}) for each in ("one", "two") for row in TABLE.rows]}
+    )
+    test = {"kind": "alike", "table": "p/t", "rows": list(ROWS), "settings": ["one", "two"]}
+    claim = Claim.model_validate({"says": "s", "place": "p", "tests": [test]})
+
+    def cells(address):
+        truth = {"a": 0.6, "b": 0.5, "c": 0.4}[address.row]
+        return [Part(1.0, values(truth if address.setting == "one" else 1 - truth, salt=ord(address.row)))]
+
+    assert judge(claim, Runs({"p/t": table}, cells, no_number, False)).verdict == "not distinguishable"

@@ -1,0 +1,104 @@
+"""The grammar of verdicts by simulation: with a truth that is planted, a wrong verdict must be rare."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from encore.claims.verdict import Estimate, Evidence, of_inequalities, of_no_winner, of_orders
+from encore.evaluation.significance import clustered
+
+DRAWS, QUERIES, SEEDS = 1000, 60, 5
+STATED = 0.05
+SLACK = 2 * (STATED * (1 - STATED) / DRAWS) ** 0.5  # two standard errors of a rate that is just right
+
+
+def differences(generator, truths, spread=0.02):
+    """Estimates of true differences: queries, seeds and both together add noise, shared by nothing."""
+    found = []
+    for truth in truths:
+        noise = generator.normal(0, 0.2, (QUERIES, SEEDS))
+        noise += generator.normal(0, 0.1, (QUERIES, 1)) + generator.normal(0, spread, (1, SEEDS))
+        found.append(clustered(truth + noise, [str(query) for query in range(QUERIES)]))
+    return found
+
+
+def rates(judge, truths):
+    """How often each evidence comes out."""
+    generator = np.random.default_rng(7)
+    counts = dict.fromkeys(Evidence, 0)
+    for _ in range(DRAWS):
+        counts[judge([Estimate(one) for one in differences(generator, truths)])] += 1
+    return {evidence: count / DRAWS for evidence, count in counts.items()}
+
+
+def every(estimates):
+    return of_inequalities(estimates, len(estimates))
+
+
+@pytest.mark.parametrize(
+    ("truths", "needed"),
+    [
+        ([0.0], 1),
+        ([0.0, 0.3, 0.3], 3),
+        ([0.0] * 4, 1),
+        ([0.3, 0.3, 0.0, 0.0, 0.0], 3),
+    ],
+    ids=["equal", "one of three equal", "one of four", "three of five"],
+)
+def test_what_is_false_is_rarely_shown(truths, needed):
+    found = rates(lambda estimates: of_inequalities(estimates, needed), truths)
+    assert found[Evidence.SHOWN] <= STATED + SLACK
+
+
+@pytest.mark.parametrize(
+    ("truths", "needed"),
+    [([1e-9], 1), ([1e-9] * 8, 8), ([1e-9, -0.3, -0.3], 1), ([1e-9] * 3 + [-0.3] * 2, 3)],
+    ids=["barely", "eight, barely", "one of three", "three of five"],
+)
+def test_what_is_true_is_rarely_refuted(truths, needed):
+    found = rates(lambda estimates: of_inequalities(estimates, needed), truths)
+    assert found[Evidence.REFUTED] <= STATED + SLACK
+
+
+def test_clear_truths_are_found():
+    assert rates(every, [0.3, 0.3, 0.3])[Evidence.SHOWN] > 0.95
+    assert rates(every, [0.3, 0.3, -0.3])[Evidence.REFUTED] > 0.95
+
+
+def test_several_tests_of_one_claim_share_the_rate_of_refutation():
+    one = rates(lambda estimates: of_inequalities(estimates, 1, tests=4), [1e-9])[Evidence.REFUTED]
+    assert one <= STATED / 4 + SLACK
+
+
+def within(estimates, margin=0.15):
+    """The two inequalities that say a difference is within a margin."""
+    (one,) = estimates
+    opposite = replace(one.difference, mean=-one.mean)
+    return [Estimate(each.shifted(margin), equivalence=True) for each in (one.difference, opposite)]
+
+
+def test_an_equivalence_is_rarely_shown_at_its_margin_and_found_inside_it():
+    assert rates(lambda estimates: every(within(estimates)), [0.15])[Evidence.SHOWN] <= STATED + SLACK
+    assert rates(lambda estimates: every(within(estimates)), [0.15 - 1e-9])[Evidence.REFUTED] <= STATED + SLACK
+    assert rates(lambda estimates: every(within(estimates)), [0.0])[Evidence.SHOWN] > 0.8
+    assert rates(lambda estimates: every(within(estimates)), [0.4])[Evidence.REFUTED] > 0.95
+
+
+def test_no_winner():
+    found = rates(of_no_winner, [0.0, 0.0, 0.0])
+    assert found[Evidence.REFUTED] <= STATED + SLACK
+    assert found[Evidence.SHOWN] <= STATED + SLACK
+    assert rates(of_no_winner, [0.3, -0.3])[Evidence.SHOWN] > 0.95
+    assert rates(of_no_winner, [0.3, 0.3])[Evidence.REFUTED] > 0.95
+
+
+def test_orders():
+    generator = np.random.default_rng(3)
+    unrelated = [of_orders([generator.random((2, 6))]) for _ in range(DRAWS)]
+    assert np.mean([one is Evidence.SHOWN for one in unrelated]) <= STATED + SLACK
+    assert np.mean([one is Evidence.REFUTED for one in unrelated]) <= STATED + SLACK
+    straight = list(range(6))
+    assert of_orders([(straight, straight)] * 3) is Evidence.SHOWN
+    assert of_orders([(straight, straight[::-1])]) is Evidence.REFUTED
+    assert of_orders([([1, 2, 3], [1, 2, 3])]) is Evidence.DIRECTION  # three systems can show nothing

@@ -1,0 +1,188 @@
+"""Claims on the papers' own printed numbers: what each says of them, what chance would give, what is refused."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from encore.catalogue import checked
+from encore.claim_entries import Claim
+from encore.claims import chance, ledger, printed
+from encore.claims.contrasts import Address, contrasts
+from encore.errors import EncoreError
+from encore.table_entries import Table
+
+PAPERS = Path("config/papers")
+# What was found by reading the tables, before any of this was written: all others hold.
+PARTLY = {"C02", "C14", "C19", "C27", "C32", "C40"}
+FIGURES = {"C18", "C37", "C48"}
+
+TABLE = Table.model_validate(
+    {
+        "title": "Small",
+        "rows": [
+            {"id": name, "label": name, "setting": setting, "system": name}
+            for setting in ("one", "two")
+            for name in ("a", "b", "c")
+        ],
+        "columns": [
+            {"id": name, "label": name, "dataset": "d", "split": split, "measure": name}
+            for name, split in (("x", "test"), ("y", "test"), ("z", "graded"))
+        ],
+    }
+)
+TABLES = {"p/t": TABLE}
+VALUES = {
+    Address("p/t", setting, row, column): value + bonus
+    for setting, bonus in (("one", 0.0), ("two", 0.1))
+    for row, values in {"a": (0.5, 0.4, 0.3), "b": (0.4, 0.4, 0.35), "c": (0.1, 0.2, 0.3)}.items()
+    for column, value in zip("xyz", values, strict=True)
+}
+
+
+def judged(*tests):
+    claim = checked(Claim, {"says": "s", "place": "p", "tests": [{"table": "p/t", **test} for test in tests]}, "claim")
+    return printed.judge(claim, TABLES, VALUES)
+
+
+@pytest.fixture(scope="session")
+def lines(catalogue, tmp_path_factory):
+    path = tmp_path_factory.mktemp("claims") / "claims_printed.csv"
+    ledger.write_printed(path, PAPERS, catalogue.tables)
+    with path.open(newline="", encoding="utf-8") as file:
+        return {line["id"]: line for line in csv.DictReader(file)}
+
+
+def test_the_printed_numbers_bear_out_what_a_reader_found(lines):
+    assert len(lines) >= 49
+    found = {f"C{number:02}": lines[f"C{number:02}"]["verdict"] for number in range(1, 50)}
+    assert {name for name, verdict in found.items() if verdict == "partly"} == PARTLY
+    assert {name for name, verdict in found.items() if verdict == "figure only"} == FIGURES
+    assert set(found.values()) == {"holds", "partly", "figure only"}
+
+
+def test_exceptions_are_named(lines):
+    assert lines["C02"]["exceptions"] == "cpdae/table1 / Dense / cpdae / r100, cpdae-r"
+    assert lines["C19"]["exceptions"].startswith("two_tower/table3 / 1 % / 99 % / all / r1")
+    assert [name in lines["C35"]["exceptions"] for name in ("arguana", "quora", "climate", "fiqa")] == [True] * 3 + [
+        False
+    ]
+
+
+def test_claims_on_the_same_cells_name_each_other(lines):
+    assert "C49" in lines["C38"]["shares_cells_with"].split()
+    assert "C38" in lines["C49"]["shares_cells_with"].split()
+    assert lines["C06"]["shares_cells_with"] == ""
+
+
+def test_two_ledgers_are_the_same_bytes(catalogue, tmp_path):
+    for name in ("one", "two"):
+        ledger.write_printed(tmp_path / name, PAPERS, catalogue.tables)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("test", "verdict"),
+    [
+        ({"kind": "above", "rows": ["a"], "than": ["c"], "columns": ["x", "y"]}, "holds"),
+        ({"kind": "above", "rows": ["a"], "than": ["c"]}, "partly"),
+        ({"kind": "above", "rows": ["a"], "than": ["c"], "or_equal": True}, "holds"),
+        ({"kind": "above", "rows": ["a"], "than": ["c"], "at_least": 4}, "holds"),
+        ({"kind": "above", "rows": ["a"], "than": ["c"], "at_least": 5}, "partly"),
+        ({"kind": "above", "rows": ["a"], "than": ["b"], "columns": ["x"], "by": 0.1}, "fails"),
+        ({"kind": "above", "rows": ["a"], "than": ["b"], "columns": ["x"], "by": 0.09}, "holds"),
+        ({"kind": "above", "rows": ["c"], "than": ["a"], "columns": ["x", "y"]}, "fails"),
+        ({"kind": "later", "setting": "two", "than_setting": "one"}, "holds"),
+        ({"kind": "later", "setting": "one", "than_setting": "two"}, "fails"),
+        ({"kind": "order", "rows": ["a", "b", "c"], "columns": ["x"]}, "holds"),
+        ({"kind": "order", "rows": ["a", "b", "c"], "columns": ["y"]}, "partly"),
+        ({"kind": "order", "rows": ["a", "b", "c"], "columns": ["y"], "or_equal": True}, "holds"),
+        ({"kind": "across", "rows": ["a"], "columns": ["x", "y", "z"]}, "holds"),
+        ({"kind": "across", "rows": ["c"], "columns": ["x", "y"]}, "fails"),
+        ({"kind": "limit", "rows": ["a"], "than": "b", "by": 0.1}, "holds"),
+        ({"kind": "limit", "rows": ["a"], "than": "b", "by": 0.05, "columns": ["x"]}, "fails"),
+        ({"kind": "close", "rows": ["a", "b"], "within": 0.05, "columns": ["y", "z"]}, "holds"),
+        ({"kind": "close", "rows": ["a", "b"], "within": 0.04, "columns": ["z"]}, "partly"),
+        (
+            {"kind": "ratio", "rows": ["b"], "than": ["a"], "factor": 0.8, "columns": ["x"], "settings": ["one"]},
+            "holds",
+        ),
+        (
+            {"kind": "ratio", "rows": ["b"], "than": ["a"], "factor": 0.9, "columns": ["x"], "settings": ["one"]},
+            "fails",
+        ),
+        ({"kind": "shrinking", "row": "a", "than": "b", "columns": ["x", "y", "z"]}, "holds"),
+        ({"kind": "shrinking", "row": "a", "than": "b", "columns": ["z", "y"]}, "fails"),
+        ({"kind": "no-winner", "row": "a", "than": "b"}, "holds"),
+        ({"kind": "no-winner", "row": "a", "than": "c", "columns": ["x", "y"]}, "fails"),
+        ({"kind": "alike", "rows": ["a", "b", "c"], "settings": ["one", "two"], "columns": ["x"]}, "holds"),
+        ({"kind": "value", "rows": ["a"], "within": 0.001}, "holds"),
+    ],
+    ids=lambda value: "-".join(map(str, value.values())) if isinstance(value, dict) else value,
+)
+def test_each_kind_of_test(test, verdict):
+    assert judged(test).verdict == verdict
+
+
+def test_orders_that_disagree_are_not_alike():
+    test = {"kind": "alike", "table": "p/t", "rows": ["a", "b", "c"], "settings": ["one", "two"], "columns": ["x"]}
+    claim = Claim.model_validate({"says": "s", "place": "p", "tests": [test]})
+    turned = VALUES | {Address("p/t", "two", row, "x"): value for row, value in {"a": 0.1, "b": 0.2, "c": 0.3}.items()}
+    assert printed.judge(claim, TABLES, turned).verdict == "fails"
+
+
+def test_what_is_not_printed_is_not_judged():
+    test = {"kind": "above", "table": "p/t", "rows": ["a"], "than": ["c"]}
+    claim = Claim.model_validate({"says": "s", "place": "p", "tests": [test]})
+    assert printed.judge(claim, TABLES, {}).verdict == "not printed"
+
+
+@pytest.mark.parametrize(
+    ("test", "message"),
+    [
+        ({"kind": "above", "rows": ["aa"], "than": ["b"]}, "did you mean"),
+        ({"kind": "above", "rows": ["a"], "than": ["b"], "columns": ["xx"]}, "no column 'xx'"),
+        ({"kind": "above", "table": "p/u", "rows": ["a"], "than": ["b"]}, "no table 'p/u'"),
+        ({"kind": "above", "rows": ["a"], "than": ["b"], "settings": ["ones"]}, "under 'ones'"),
+        ({"kind": "later", "setting": "three", "than_setting": "one"}, "compares nothing"),
+    ],
+    ids=["row", "column", "table", "setting", "nothing"],
+)
+def test_a_claim_about_nothing_is_refused(test, message):
+    with pytest.raises(EncoreError, match=message):
+        judged(test)
+
+
+def test_columns_of_two_tables_go_in_pairs():
+    test = {"kind": "above", "table": "p/t", "rows": ["a"], "than": ["b"], "columns": ["x"], "than_columns": ["x", "y"]}
+    with pytest.raises(ValidationError, match="in their order"):
+        Claim.model_validate({"says": "s", "place": "p", "tests": [test]})
+
+
+def rate(test, needed=None):
+    claim = Claim.model_validate({"says": "s", "place": "p", "tests": [{"table": "p/t", **test}]})
+    found = contrasts(claim.tests[0], TABLES)
+    splits = {column.id: column.split for column in TABLE.columns}
+    return chance.rate(found, needed or len(found), lambda address: splits[address.column])
+
+
+def test_chance_counts_columns_of_a_run_once():
+    above = {"kind": "above", "rows": ["a"], "than": ["b", "c"], "settings": ["one"]}
+    assert rate({**above, "columns": ["x"]}) == pytest.approx(1 / 3)
+    assert rate({**above, "columns": ["x", "y"]}) == pytest.approx(1 / 3)
+    assert rate({**above, "columns": ["x", "z"]}) == pytest.approx(1 / 9)
+    assert rate({"kind": "order", "rows": ["a", "b", "c"], "settings": ["one"], "columns": ["x"]}) == pytest.approx(
+        1 / 6
+    )
+    assert rate({"kind": "later", "setting": "two", "than_setting": "one"}) == pytest.approx(1 / 2**6)
+
+
+def test_chance_of_some_of_many():
+    above = {"kind": "above", "rows": ["a"], "than": ["b"], "settings": ["one"], "at_least": 2}
+    assert rate(above, needed=2) == pytest.approx(4 / 8)
+
+
+def test_chance_has_no_say_in_amounts():
+    assert rate({"kind": "close", "rows": ["a", "b"], "within": 0.1}) is None
+    assert rate({"kind": "above", "rows": ["a"], "than": ["b"], "by": 0.1}) is None

@@ -1,0 +1,60 @@
+"""The papers' tables as data: every printed number stands in exactly one cell, and every table is there."""
+
+import csv
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from encore.reporting.reported import read
+from encore.table_entries import SOURCES, filled, printed_as, runs
+
+PAPERS = Path("config/papers")
+TABLES = {"bow": 6, "costa": 7, "cpdae": 3, "tct_colbert": 6, "two_tower": 6}  # CPDAE's fourth is a picture in words
+PRINTED = 1113
+
+
+def cells(table):
+    return [(row, column) for row in table.rows for column in table.columns if not column.hidden]
+
+
+@pytest.fixture(scope="session")
+def papers(catalogue):
+    return {name: table for name, table in catalogue.tables.items() if name.split("/")[0] in TABLES}
+
+
+def test_every_numbered_table_is_there(papers):
+    assert set(papers) == {f"{paper}/table{number + 1}" for paper, count in TABLES.items() for number in range(count)}
+    assert all(table.reported == f"reported/{name.split('/')[1]}.csv" for name, table in papers.items())
+
+
+def test_every_printed_number_stands_in_exactly_one_cell(papers):
+    total = 0
+    for name, table in papers.items():
+        rows = read(str(PAPERS / name.split("/")[0] / table.reported))
+        total += len(rows)
+        taken = Counter()
+        for row, column in cells(table):
+            wanted = printed_as(row, column).items()
+            found = [number for number, each in enumerate(rows) if all(each[key] == value for key, value in wanted)]
+            assert len(found) == 1, (name, row.id, column.id, found)
+            taken.update(found)
+        assert set(taken.values()) == {1}, name
+        assert len(taken) == len(rows), (name, [rows[number] for number in range(len(rows)) if number not in taken][:3])
+    assert total == PRINTED
+
+
+def test_copied_rows_name_whom_the_file_names(papers):
+    for name, table in papers.items():
+        with (PAPERS / name.split("/")[0] / table.reported).open(encoding="utf-8", newline="") as file:
+            sources = {(line["row_label"], line["setting"]): line["source"] for line in csv.DictReader(file)}
+        for row in (row for row in table.rows if row.copied):
+            own = {who for (label, setting), who in sources.items() if label == (row.reported_label or row.label)}
+            assert row.copied.replace("ä", "a") in {who.replace("ä", "a") for who in own}, (name, row.id, own)
+
+
+def test_no_name_in_a_cell_is_left_unfilled(papers):
+    for table in papers.values():
+        for row, column in cells(table):
+            for need in SOURCES[column.source] if runs(row, column) else ():
+                assert "{" not in filled(row.system if need == "system" else getattr(column, need), row, column)
