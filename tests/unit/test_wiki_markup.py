@@ -42,6 +42,8 @@ def paragraphs(text: str) -> list[str]:
         ("[[Image:A.jpg|thumb|A caption.]]Text.[[Category:Things]][[fr:Chose]]", "Text."),
         ("See [[:Category:Things]] and [[mw:Help|help]].", "See Category:Things and help."),
         ("A line\nand its second.", "A line and its second."),
+        ("Two stay. They are:\n* one\n* two", "Two stay."),
+        ("One stays.\nThis has no end (so far)<ref>a note</ref>\n[[File:A.jpg|thumb]]", "One stays."),
     ],
 )
 def test_prose_is_what_a_reader_sees(written, read):
@@ -74,6 +76,11 @@ def test_a_paragraph_in_which_markup_stays_is_dropped_and_counted():
     text = markup.read("Good one.\n\nBad {{unclosed one.\n\nGood two.\n\nBad [[unclosed link.")
     assert text.left_over == 2
     assert [each.text for each in text.sections[0].paragraphs] == ["Good one.", "Good two."]
+
+
+def test_links_of_a_sentence_without_an_end_go_with_it():
+    (section,) = markup.read("The ''[[Cat|house cat]]'' stays. So do the [[dog]] and the [[owl]]:\n* all").sections
+    assert section.paragraphs == [markup.Paragraph("The house cat stays.", (titles.target("Cat"),))]
 
 
 def test_lists_part_paragraphs():

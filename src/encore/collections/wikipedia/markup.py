@@ -13,6 +13,7 @@ from mwparserfromhell.wikicode import Wikicode
 
 from encore.collections.wikipedia import templates
 from encore.collections.wikipedia.titles import Target, target
+from encore.sentences import split
 
 _INLINE = re.compile(
     "b|i|em|strong|u|small|big|sub|sup|span|q|cite|abbr|dfn|ins|var|samp|kbd|tt|code|font|nowiki|noinclude|onlyinclude"
@@ -76,14 +77,19 @@ class _Label(NamedTuple):
     to: Target
 
 
+class _Found(NamedTuple):
+    text: str
+    labels: list[_Label]
+
+
 _Piece = str | _Label | _Heading
 
 
 def read(markup: str) -> Text:
     """The text of a page.
 
-    Paragraphs that end like a sentence stay. Lines of lists, tables and indented formulas are no prose, nor is what
-    introduces them with a colon.
+    Sentences that end like one stay. Lines of lists, tables and indented formulas are no prose, nor is what introduces
+    them with a colon: it ends a paragraph, whose whole sentences before it stay.
     """
     code = mwparserfromhell.parse(_SET_APART.sub(lambda found: found[1] or "", markup), skip_style_tags=True)
     text = Text([Section(0, "")])
@@ -97,28 +103,29 @@ def read(markup: str) -> Text:
             text.sections.append(Section(found.level, _clean(found.title)))
         elif _LEFT_OVER.search(found.text):
             text.left_over += 1
-        elif _is_prose(found.text):
-            text.sections[-1].paragraphs.append(found)
+        elif kept := _whole(found.text):
+            links = (label.to for label in found.labels if kept == found.text or _clean(label.text) in kept)
+            text.sections[-1].paragraphs.append(Paragraph(kept, tuple(links)))
     return text
 
 
-def _paragraphs(pieces: Iterable[_Piece]) -> Iterator[_Heading | Paragraph]:
+def _paragraphs(pieces: Iterable[_Piece]) -> Iterator[_Heading | _Found]:
     """Lines joined to paragraphs, up to blank lines, headings and lines of lists, which are left out."""
     words: list[str] = []
-    links: list[Target] = []
+    labels: list[_Label] = []
     for line in _lines(pieces):
         prose = [] if isinstance(line, _Heading) else _prose(line)
         if prose:
             words += [*(piece if isinstance(piece, str) else piece.text for piece in prose), "\n"]
-            links += [piece.to for piece in prose if isinstance(piece, _Label)]
+            labels += [piece for piece in prose if isinstance(piece, _Label)]
             continue
         if words:
-            yield Paragraph(_clean("".join(words)), tuple(links))
-            words, links = [], []
+            yield _Found(_clean("".join(words)), labels)
+            words, labels = [], []
         if isinstance(line, _Heading):
             yield line
     if words:
-        yield Paragraph(_clean("".join(words)), tuple(links))
+        yield _Found(_clean("".join(words)), labels)
 
 
 def _prose(line: list[str | _Label]) -> list[str | _Label]:
@@ -208,6 +215,8 @@ def _clean(text: str) -> str:
     return _BLANK_BEFORE.sub("", text).strip()
 
 
-def _is_prose(text: str) -> bool:
-    """Whether a paragraph ends like a sentence and has words."""
-    return text.rstrip(_AFTER_END).endswith(_ENDS) and any(map(str.isalpha, text))
+def _whole(text: str) -> str:
+    """A paragraph's sentences; the last only where it ends like one. Nothing where none has a word."""
+    ended = text.rstrip(_AFTER_END).endswith(_ENDS)
+    kept = text if ended else " ".join(split(text)[:-1])
+    return kept if any(map(str.isalpha, kept)) else ""
