@@ -32,10 +32,13 @@ def everything_declared(plan: Plan) -> list[str]:
 
 
 def has_figure(table: dict[str, Any]) -> bool:
-    """Whether a table has an objective beside a control, whose difference can be drawn."""
+    """Whether a table has an objective beside a control that it is compared with, whose difference can be drawn."""
+    column = next((column["id"] for column in table["columns"] if column["primary"]), None)
+    comparators = table["significance"]["comparators"] if table["significance"] else []
     roles: dict[str, set[str]] = {}
     for row in table["rows"]:
-        roles.setdefault(row["setting"], set()).add(row["role"])
+        if column and row["cells"][column]["reads"] and (row["role"] != "control" or row["id"] in comparators):
+            roles.setdefault(row["setting"], set()).add(row["role"])
     return any({"objective", "control"} <= found for found in roles.values())
 
 

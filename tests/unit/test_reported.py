@@ -79,7 +79,9 @@ def test_percent_is_for_people_and_the_csv_has_shares(tmp_path: Path) -> None:
     assert shown_of(percent, "ICT") == f"{ours:.2f} ±{sd:.2f} (36.05; +{apart:.2f})"
     delta = 100 * float(line["delta_control"])
     assert shown_of(percent, "ICT", place=3).startswith(f"+{delta:.2f} [+")
-    assert any("more than 0.2" in note for note in sheet(grid_of(percent)).notes)
+    notes = sheet(grid_of(percent)).notes
+    assert any("more than 0.2" in note for note in notes)
+    assert any("in percent" in note for note in notes)
 
 
 @pytest.mark.parametrize(

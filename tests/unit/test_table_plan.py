@@ -14,6 +14,7 @@ from encore.errors import EncoreError
 from encore.plan import Plan
 from encore.table_entries import Table
 from encore.tables import curves_plan, table_plan, table_reads, table_scores
+from encore.targets import has_figure
 
 ROOT = Path(__file__).parents[2]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
@@ -167,3 +168,14 @@ def test_a_large_table_is_planned_once_and_quickly(make):
     assert len(table_reads(plan, "t")) == 40 * 30 * 3
     assert first < 20
     assert again < first
+
+
+def test_a_figure_needs_an_objective_that_is_run_and_compared_with_its_control(make):
+    rows = [ICT | {"role": "objective"}, {"id": "more", "label": "M", "system": "bert-base+control", "role": "control"}]
+    compared, primary = {"significance": {"comparators": ["more"]}}, RR | {"primary": True}
+    assert has_figure(table_plan(make(rows, [primary], **compared), "t"))
+    assert not has_figure(table_plan(make(rows, [RR], **compared), "t"))
+    assert not has_figure(table_plan(make(rows, [primary]), "t"))
+    assert not has_figure(table_plan(make(rows, [primary], significance={"comparators": ["ict"]}), "t"))
+    unrun = [rows[0] | {"empty": {"rr": "no run"}}, rows[1]]
+    assert not has_figure(table_plan(make(unrun, [primary], **compared), "t"))

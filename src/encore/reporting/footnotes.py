@@ -35,6 +35,8 @@ def seeds_run(grid: Grid) -> list[int]:
 def _marks(grid: Grid) -> Iterator[str]:
     layout, cells = grid.layout, grid.cells.values()
     yield "Bold: the best of a column within its setting." + (_PRINTED if any(cell.printed for cell in cells) else "")
+    if layout.unit == "percent":
+        yield "Measures, their differences and deviations are in percent."
     if not any(cell.comparisons for cell in cells):
         return
     labels = {row.id: row.label for row in layout.rows}

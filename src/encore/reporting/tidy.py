@@ -51,6 +51,7 @@ def _line(grid: Grid, cell: Cell) -> dict[str, str]:
         "collection": asked.collection,
         "difference": number(cell.difference),
         "source": row.copied,
+        "column": column.id,
     }
 
 

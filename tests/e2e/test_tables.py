@@ -1,0 +1,84 @@
+"""A table with every source of values after a finished nano run: only what it lacks is made, and it is right."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from clones import Clone
+
+TABLE = "results/tables/many.csv"
+CONFIG = ("--config", "config/nano.yaml")
+ENTRY = """
+
+many:
+  title: Everything that a table can say
+  reported: printed.csv
+  unit: percent
+  rows:
+    - {id: bm25, label: BM25, system: bm25, empty: {loss: it learns nothing}}
+    - {id: ict, label: ICT, system: "bert-base+ict+{recipe}"}
+    - {id: seed, label: SEED, copied: "Lu et al. 2021"}
+  columns:
+    - id: one
+      label: One
+      <<: &test {dataset: msmarco-passage, split: test, measure: "RR@10"}
+      fill: &bm25 {recipe: marco-bm25}
+    - {id: two, label: Two, <<: *test, fill: {recipe: marco-bm25+marco-hn}}
+    - {id: valid, label: V, dataset: wikipedia, split: valid, measure: "RR@10", hidden: true, fill: *bm25}
+    - {id: mean, label: Mean, mean_of: [one, two, valid], reported_dataset: all}
+    - {id: loss, label: Loss, held_out: contrast, fill: *bm25}
+    - {id: passages, label: Passages, dataset: msmarco-passage, statistic: passages}
+    - {id: length, label: Length, dataset: msmarco-passage, tokens: queries, fill: *bm25}
+"""
+PRINTED = "row_label,dataset,metric,value\nICT,all,Mean,31.6\nSEED,all,Mean,OOM\n"
+
+
+@pytest.fixture
+def many(nano: Clone) -> Clone:
+    """Nano with a table of every source that needs no training beside table 1's."""
+    tables = nano.root / "config/papers/encore/tables.yaml"
+    tables.write_text(tables.read_text() + ENTRY)
+    (tables.parent / "printed.csv").write_text(PRINTED)
+    nano.replace("config/nano.yaml", "tables: {table1:", "tables: {many: all, table1:")
+    return nano
+
+
+def lines(path: Path) -> dict[tuple[str, str], dict[str, str]]:
+    columns = [column["id"] for column in yaml.safe_load(ENTRY)["many"]["columns"]]
+    with path.open(newline="") as file:
+        found = list(csv.DictReader(file))
+    return {(line["row"], columns[place % len(columns)]): line for place, line in enumerate(found)}
+
+
+@pytest.mark.slow
+def test_a_table_reads_what_is_there_and_says_what_it_means(many: Clone) -> None:
+    made = {job.split()[0] for job in many.built(TABLE)}
+    assert made == {"lucene_search", "search", "evaluate", "table"}
+    assert many.planned(TABLE) == set()
+    found = lines(many.root / TABLE)
+    value = {address: line["reproduced"] for address, line in found.items()}
+
+    ict = many.folder("models", "tiny+ict-s0")
+    assert float(value["ict", "loss"]) == float((ict / "held_out.tsv").read_text().split()[-2])
+    statistics = json.loads((many.folder("collections", "pydocs-stdlib") / "statistics.json").read_text())
+    assert float(value["ict", "passages"]) == float(value["bm25", "passages"]) == statistics["passages"]
+    parts = [float(value["ict", name]) for name in ("one", "two", "valid")]
+    assert float(value["ict", "mean"]) == pytest.approx(sum(parts) / 3)
+    assert len(set(parts)) == 3
+    assert float(value["ict", "length"]) > 1
+    assert {value["seed", name] for name in ("one", "mean", "passages")} == {value["bm25", "loss"]} == {""}
+    assert (found["seed", "mean"]["source"], found["ict", "mean"]["reported"]) == ("Lu et al. 2021", "0.316")
+
+    page = (many.root / TABLE).with_suffix(".md").read_text()
+    assert "(OOM)" in page
+    assert "(31.6; " in page
+    assert "BM25 has no Loss: it learns nothing." in page
+    assert "0 bad" in many.encore("audit", *CONFIG).succeeded()
+
+    (ict / "held_out.tsv").write_text("step\\tloss\\tcontrast\\n0\\t1\\t1\\n")
+    damaged = many.encore("audit", *CONFIG)
+    assert damaged.code != 0
+    assert "affects" in damaged.output
+    assert "many: ICT" in damaged.output
