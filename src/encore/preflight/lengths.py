@@ -51,11 +51,12 @@ def sampled(lengths: np.ndarray) -> Texts:
 
 
 def packed(sections: Texts, length: int) -> Texts:
-    """The chunks that sections are packed into (``objectives/chunks.py``): as many as need be, of like length."""
-    room = max(length - 2, 1)
-    parts = np.ceil(sections.lengths / (FILLED * room))
-    chunks = np.minimum(np.repeat(sections.lengths / parts, parts.astype(np.int64)), room)
-    return Texts(sections.count * float(parts.mean()), sampled(chunks).lengths)
+    """The chunks that sections are packed into (``objectives/chunks.py``): full ones, and what is left over."""
+    room = FILLED * max(length - 2, 1)
+    full = np.floor(sections.lengths / room)
+    left = sections.lengths - full * room
+    chunks = np.concatenate([np.full(int(full.sum()), room), left[left >= 1]])
+    return Texts(sections.count * len(chunks) / len(sections.lengths), sampled(chunks).lengths)
 
 
 FILLED = 0.95  # of a chunk's room on average, since it ends before the first sentence that does not fit

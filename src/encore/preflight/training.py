@@ -13,7 +13,7 @@ from encore.planning.artifact import Artifact
 from encore.preflight import judged, outlines, shapes
 from encore.preflight.cost import Cost, Work
 from encore.preflight.lengths import Texts, packed, sampled
-from encore.preflight.sizes import Size, Sizes
+from encore.preflight.sizes import PIECES, Size, Sizes
 from encore.recipe import FinetuneStep
 from encore.training.schedule import total_steps
 
@@ -21,6 +21,7 @@ FP32 = 4
 STATE = 4  # a parameter, its gradient and AdamW's two moments, each in fp32
 KEPT = 2  # checkpoints that are kept (training/checkpoint.py)
 QUANTILES = 8  # lengths at which a pre-training step is counted: its batches hold texts of like length
+PADDED = 1.3  # tokens of a part of a batch's sentences, of which each is padded to the longest, over their own
 FORWARD_TWICE = 4 / 3  # gradient caching: a batch in parts that is contrasted runs forward twice
 
 
@@ -67,7 +68,7 @@ def cost(model: Artifact, sizes: Sizes, processes: int, most: float) -> Cost:
 def usable(step: PretrainStep, size: Size) -> Texts:
     """The texts that a pre-training step learns from, cut to its length: chunks of sections, or passages."""
     texts = packed(size.sections, step.length) if size.sections else size.passages
-    long_enough = texts.lengths >= getattr(step, "shortest", 1)
+    long_enough = texts.lengths >= (1.5 * size.sentence if step.objective == "ict" else getattr(step, "shortest", 1))
     short = texts.lengths < getattr(step, "skip_below", 0)
     kept = np.where(short, 1 - getattr(step, "skip_share", 0.8 if short.any() else 0.0), 1.0) * long_enough
     lengths = texts.lengths[kept > 0] if (kept > 0).any() else texts.lengths
@@ -77,7 +78,8 @@ def usable(step: PretrainStep, size: Size) -> Texts:
 
 def pretraining(step: PretrainStep, shape: Shape, texts: Texts, size: Size) -> float:
     """Operations of a mean step."""
-    sentence = min(size.sentence + 2, float(step.query_length))
+    words = 3 * getattr(step, "set_size", 0.0)  # of the longest of a batch's word sets
+    sentence = min(words * PIECES + 2 if words else PADDED * size.sentence + 2, float(step.query_length))
     taken = (1 - getattr(step, "keep_sentence", 1.0)) * size.sentence  # of a document, since it is the query
     lengths = np.maximum(np.quantile(texts.read(step.length), (np.arange(QUANTILES) + 0.5) / QUANTILES) - taken, 3)
     return float(np.mean([outlines.operations(step, shape, length, sentence) for length in lengths]))
