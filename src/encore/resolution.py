@@ -37,6 +37,7 @@ class Resolution:
         columns = (column.dataset for table in tables for column in table.columns)
         found = (column for column in columns if column in self._datasets or column in self.config.scale.datasets)
         named = dict.fromkeys([*self.config.scale.datasets, *self.config.datasets, *found])
+        named = {name: None for name in named if name not in self.config.scale.absent}
         return list(dict.fromkeys(self.config.scale.datasets.get(name, name) for name in named))
 
     def dataset_names(self) -> Collection[str]:
@@ -57,6 +58,12 @@ class Resolution:
         if name not in self._datasets:
             raise EncoreError(f"unknown dataset {name!r}{nearest(name, self._datasets)}")
         return self._datasets[name]
+
+    def absence(self, dataset: str, split: str) -> str | None:
+        """Why a split of a dataset is not to be had at this scale; None where it is."""
+        if dataset in self.config.scale.absent:
+            return self.config.scale.absent[dataset]
+        return self.dataset(dataset).absent.get(split)
 
     def made_of(self, name: str) -> list[str]:
         """A dataset's own name, and the names of those that it is made of, one after another."""
@@ -207,11 +214,14 @@ class Resolution:
             ("datasets", scale.datasets, self._mentioned()),
             ("datasets", scale.datasets.values(), self._datasets),
             ("indexes", scale.indexes, self.catalogue.indexes),
+            ("absent", scale.absent, self._mentioned()),
         ]
         for section, names, known in named:
             for name in names:
                 if name not in known:
                     raise EncoreError(f"scale.{section}: unknown name {name!r}{nearest(name, known)}")
+        if both := sorted(scale.absent.keys() & scale.datasets.keys()):
+            raise EncoreError(f"scale.absent: {both[0]!r} has a stand-in under `datasets`; leave one of the two out")
         for name, step in self.catalogue.steps.items():
             explained(self.catalogue.read_step, self._scaled(name), f"scale of {step['kind']} step {name!r}")
         for name in scale.systems:

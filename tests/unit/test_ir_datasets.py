@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -280,8 +281,13 @@ def test_the_papers_collections_are_there_in_full():
 @pytest.mark.parametrize("name", ["bioasq", "signal1m", "trec-news", "robust04"])
 def test_a_restricted_set_says_how_to_get_it(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(EncoreError, match=f"data/beir/{name} is missing, which cannot be downloaded: .*https?://"):
-        DATASETS[f"beir-{name}"].resolve()
+    fields = DATASETS[f"beir-{name}"]
+    assert re.fullmatch(f"data/beir/{name} is missing, which cannot be downloaded: .*https?://.*", fields.missing)
+    assert fields.resolve()["content"] == {"absent": name}, "a run with it can be planned all the same"
+    (tmp_path / "data/beir" / name).mkdir(parents=True)
+    assert fields.missing is None
+    with pytest.raises(EncoreError, match="corpus"):
+        fields.resolve()
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,14 @@ import subprocess
 from encore.targets import check_target, remember, summary
 
 
-def targets_asked_for():
-    """Targets of the command line, read again: Snakemake hands them over only after the rules are parsed."""
+def asked_for():
+    """Targets of the command line, and whether it is a dry run: Snakemake hands them over only after rules are parsed."""
     from snakemake.cli import get_argument_parser
 
     if not workflow.is_main_process or "snakemake" not in sys.argv[0]:
-        return []  # a cluster's job, or a program that uses Snakemake as a library
-    return get_argument_parser().parse_known_args(sys.argv[1:])[0].targets or []
+        return [], True  # a cluster's job, or a program that uses Snakemake as a library
+    read = get_argument_parser().parse_known_args(sys.argv[1:])[0]
+    return read.targets or [], read.dryrun
 
 
 def folder_of_another_user():
@@ -25,8 +26,11 @@ def folder_of_another_user():
 def refuse_unknown_targets():
     """Say in one line what is wrong with a target, before Snakemake looks for a rule that makes it."""
     rules = {rule.name for rule in workflow.rules if not rule.has_wildcards()}
-    targets = [target for target in targets_asked_for() if target not in rules]
+    asked, dryrun = asked_for()
+    targets = [target for target in asked if target not in rules]
     try:
+        if not dryrun and (not asked or targets):  # `fetch` and `audit` need nothing that people bring
+            fetched.refuse_missing(PLAN)
         for target in targets:
             check_target(PLAN, target, rules)
         if folder_of_another_user() is None:  # else `onstart` says so, and a dry run needs no memory

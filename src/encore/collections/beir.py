@@ -54,11 +54,11 @@ class BeirFields(FormFields):
         Up to 64 MiB together the files are hashed whole; above, each counts by its size and its first and last
         MiB, since this runs whenever the workflow is parsed.
 
+        A folder that is brought by hand and not there yet counts by its name, so that a run with it can be planned.
+
         Raises:
             EncoreError: a file is missing.
         """
-        if self.how and not Path(self.path).is_dir():
-            raise EncoreError(f"{self.path} is missing, which cannot be downloaded: {self.how}")
         held_out = self._named("valid") if self.valid_queries else None
         files = {name: split.file or f"qrels/{name}.tsv" for name, split in self.splits.items() if name != held_out}
         holding = {"source": self._named("train"), "split": held_out, "queries": self.valid_queries}
@@ -67,9 +67,16 @@ class BeirFields(FormFields):
             "files": files,
             "held_out": holding if held_out else None,
             "empty_documents": self.empty_documents,
-            "content": contents(_paths(Path(self.path), files)),
+            "content": {"absent": Path(self.path).name} if self.missing else contents(_paths(Path(self.path), files)),
             **self.form.to_spec(),
         }
+
+    @property
+    def missing(self) -> str | None:
+        """What is not there and how to get it; None where all is well, or where files are simply read."""
+        if not self.how or Path(self.path).is_dir():
+            return None
+        return f"{self.path} is missing, which cannot be downloaded: {self.how}"
 
 
 def build(spec: dict[str, Any], folder: Path, source: Path) -> dict[str, Any]:

@@ -5,6 +5,7 @@ Neither an address nor where the files are kept decides anything, so neither is 
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from encore.catalogue import nearest
@@ -63,6 +64,18 @@ def named(plan: Texts, name: str) -> list[str]:
     if name in plan.catalogue.sources:
         return [source(plan, name).manifest]
     return [plan.named_collection(name).manifest] if name in plan.dataset_names() else []
+
+
+def refuse_missing(plan: Texts) -> None:
+    """Refuse to begin where something that was planned with has to be brought by hand, and is not there.
+
+    Raises:
+        EncoreError: it says what, and how to get it.
+    """
+    for made in (made for made in plan.made.values() if made.stage.startswith("collection.")):
+        fields = plan.dataset_fields(made.name.rpartition("-")[0])
+        if (missing := getattr(fields, "missing", None)) and not Path(made.manifest).is_file():
+            raise EncoreError(missing)
 
 
 def needed(plan: Texts) -> list[Artifact]:
