@@ -34,7 +34,7 @@ class Resolution:
     def datasets_in_use(self) -> list[str]:
         """Datasets that systems are tested on: those that stand for others, the run's own, those of its tables."""
         tables = (self.catalogue.tables[name] for name in self.config.tables if name in self.catalogue.tables)
-        columns = (column.dataset for table in tables for column in table.columns)
+        columns = (dataset for table in tables for dataset in sorted(table.datasets()))
         found = (column for column in columns if column in self._datasets or column in self.config.scale.datasets)
         named = dict.fromkeys([*self.config.scale.datasets, *self.config.datasets, *found])
         named = {name: None for name in named if name not in self.config.scale.absent}

@@ -24,9 +24,12 @@ def _copied(rows: list[Row]) -> Iterator[str]:
 
 def _absent(cells: list[Cell]) -> Iterator[str]:
     """Why cells are empty that the run's collections cannot have."""
+    labels: dict[str, dict[str, None]] = {}
     for cell in cells:
         if cell.reads and cell.reads.absent:
-            yield f"{cell.column.label} is not testable here: {cell.reads.absent}."
+            labels.setdefault(cell.reads.absent, {})[cell.column.label] = None
+    for reason, columns in labels.items():
+        yield f"{', '.join(columns)} {'are' if len(columns) > 1 else 'is'} not testable here: {reason}."
 
 
 def _empty(cells: list[Cell]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from encore.planning.artifact import Artifact
 from encore.storage import sha256
 from encore.table_entries import Column, Row, Table
 from encore.tables.cells import cells, row_plan
+from encore.tables.means import means, partial
 from encore.tables.notes import notes
 
 PAPERS = Path("config/papers")
@@ -56,6 +57,7 @@ def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:
     found = cells(plan, name, table, rows)
     width, is_reported = len(table.columns), table.reported is not None
     datasets = dict.fromkeys(cell.asked.dataset for cell in found if cell.reads and cell.asked.dataset)
+    over = means(table.columns, found)
     return {
         "name": name.rsplit("/", 1)[-1],
         "paper": name.split("/")[0] if "/" in name else OWN,
@@ -65,18 +67,18 @@ def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:
             row_plan(plan, row, found[place * width : (place + 1) * width], reported=is_reported)
             for place, row in enumerate(rows)
         ],
-        "columns": [_column(column) for column in table.columns],
+        "columns": [_column(column, over.get(column.id, [])) for column in table.columns],
         "dataset_labels": {dataset: plan.dataset_name(dataset) for dataset in datasets},
         "significance": _design(table, rows),
-        "notes": [*table.notes, *notes(plan, rows, found)],
+        "notes": [*table.notes, *notes(plan, rows, found), *partial(table.columns, over)],
         "stand_in": plan.config.stand_in,
     }
 
 
-def _column(column: Column) -> dict[str, Any]:
-    return {"source": column.source} | column.model_dump(
-        include={"id", "label", "mean_of", "hidden", "primary", "reported_times"} | ({"gain"} if column.gain else set())
-    )
+def _column(column: Column, over: list[str]) -> dict[str, Any]:
+    """A column as its table's slice says it; ``over`` are those that it is the mean of here, if any."""
+    shown = {"id", "label", "hidden", "primary", "reported_times"} | ({"gain"} if column.gain else set())
+    return {"source": column.source, "mean_of": over} | column.model_dump(include=shown)
 
 
 def _table(plan: Plan, name: str) -> Table:

@@ -49,10 +49,9 @@ def _measure(plan: Plan, asked: Asked) -> Reads:
     Raises:
         EncoreError: the split is unknown, or has no such measure.
     """
-    fields = plan.dataset(asked.dataset)
-    if asked.split in fields.absent:
-        return Reads(absent=fields.absent[asked.split])
-    topics = _topics(plan, asked)
+    if reason := plan.absence(asked.dataset, asked.split):
+        return Reads(absent=reason)
+    fields, topics = plan.dataset(asked.dataset), _topics(plan, asked)
     if asked.value not in (measures := fields.splits[asked.split].measures):
         near = nearest(asked.value, measures)
         raise EncoreError(f"{asked.value!r} is not measured on split {asked.split!r} of {asked.dataset!r}{near}")
@@ -63,9 +62,8 @@ def _measure(plan: Plan, asked: Asked) -> Reads:
 
 def _efficiency(plan: Plan, asked: Asked) -> Reads:
     """What a query takes in the system: of the first seed's model, as all cost alike; nothing where none can tell."""
-    fields = plan.dataset(asked.dataset)
-    if asked.split in fields.absent:
-        return Reads(absent=fields.absent[asked.split])
+    if reason := plan.absence(asked.dataset, asked.split):
+        return Reads(absent=reason)
     seed = plan.config.seeds[0] if plan.has_chance(asked.system) else None
     measured = plan.latency(asked.system, seed, asked.dataset, _topics(plan, asked))
     return Reads(((seed, measured),) if measured else (), plan.collection(asked.dataset).name)
@@ -82,6 +80,8 @@ def _held_out(plan: Plan, asked: Asked) -> Reads:
 
 def _statistic(plan: Plan, asked: Asked) -> Reads:
     """The collection."""
+    if reason := plan.absence(asked.dataset, ""):
+        return Reads(absent=reason)
     collection = plan.collection(asked.dataset)
     return Reads(((None, collection),), collection.name)
 

@@ -1,0 +1,104 @@
+"""Datasets that nothing stands for at a scale: their columns stay empty with the reason, and means are over the others."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from encore import project
+from encore.catalogue import Catalogue
+from encore.config import RunConfig
+from encore.errors import EncoreError
+from encore.plan import Plan
+from encore.reporting.sources.mean import Mean
+from encore.table_entries import Table
+from encore.tables import table_plan
+from encore.targets import lineage_targets
+
+ROOT = Path(__file__).parents[2]
+NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
+REASON = "it is too large for a day"
+SETS = ["beir-fever", "beir-fiqa", "beir-nq", "beir-quora"]
+
+
+def column(name: str) -> dict[str, Any]:
+    return {"id": name, "label": name.upper(), "dataset": name, "split": "test", "measure": "nDCG@10"}
+
+
+@pytest.fixture
+def make(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Plan]:
+    """Nano with a table of four sets and two means, where some sets are absent."""
+    monkeypatch.chdir(ROOT)
+
+    def plan(*absent: str, **scale: Any) -> Plan:
+        kept = copy.deepcopy(catalogue)
+        columns = [column(name) for name in SETS]
+        columns += [
+            {"id": "two", "label": "TWO", "mean_of": SETS[:2]},
+            {"id": "all", "label": "ALL", "mean_of": ["two", *SETS[2:]]},
+        ]
+        rows = [{"id": "bm25", "label": "BM25", "system": "bm25"}]
+        kept.tables["t"] = Table.model_validate({"title": "T", "rows": rows, "columns": columns})
+        content = copy.deepcopy(NANO) | {"tables": {"t": "all"}}
+        content["scale"] |= {"absent": dict.fromkeys(absent, REASON), **scale}
+        return Plan(RunConfig.model_validate(content), kept, project.impl)
+
+    return plan
+
+
+def over(plan: Plan) -> dict[str, list[str]]:
+    return {column["id"]: column["mean_of"] for column in table_plan(plan, "t")["columns"] if column["mean_of"]}
+
+
+def test_a_whole_table_has_nothing_to_say_of_absence(make: Callable[..., Plan]) -> None:
+    plan = make()
+    assert over(plan) == {"two": SETS[:2], "all": ["two", *SETS[2:]]}
+    assert table_plan(plan, "t")["notes"] == []
+    (row,) = table_plan(plan, "t")["rows"]
+    assert all(row["cells"][name]["reads"] for name in SETS)
+
+
+def test_an_absent_set_is_empty_with_one_note_for_each_reason_and_is_never_planned(make: Callable[..., Plan]) -> None:
+    plan = make("beir-fever", "beir-quora")
+    (row,) = table_plan(plan, "t")["rows"]
+    assert [name for name in SETS if not row["cells"][name]["reads"]] == ["beir-fever", "beir-quora"]
+    assert f"BEIR-FEVER, BEIR-QUORA are not testable here: {REASON}." in table_plan(plan, "t")["notes"]
+    assert not [folder for folder in plan.made if "beir-fever" in folder or "beir-quora" in folder]
+    assert [folder for folder in plan.made if "beir-nq" in folder]
+    assert "beir-fever" not in plan.datasets_in_use()
+    assert not [path for path in lineage_targets(plan, "bm25") if "beir-fever" in path]
+
+
+def test_a_mean_is_over_the_sets_that_are_there_and_says_so(make: Callable[..., Plan]) -> None:
+    plan = make("beir-fever", "beir-quora")
+    assert over(plan) == {"two": ["beir-fiqa"], "all": ["two", "beir-nq"]}
+    assert [note for note in table_plan(plan, "t")["notes"] if "mean" in note] == [
+        "TWO is the mean of 1 of 2 columns here; a number printed beside it is of all.",
+        "ALL is the mean of 2 of 3 columns here; a number printed beside it is of all.",
+    ]
+
+
+def test_a_mean_of_absent_sets_alone_is_absent_too(make: Callable[..., Plan]) -> None:
+    assert over(make(*SETS[:2])) == {"two": SETS[:2], "all": SETS[2:]}
+    assert over(make(*SETS)) == {"two": SETS[:2], "all": ["two", *SETS[2:]]}
+    assert Mean().values(None, dict.fromkeys(SETS)) is None  # type: ignore[arg-type]  # it asks nothing
+
+
+@pytest.mark.parametrize(
+    ("scale", "says"),
+    [
+        ({"absent": {"beir-fevr": "no"}}, "scale.absent: unknown name 'beir-fevr'; did you mean beir-fever"),
+        (
+            {"absent": {"msmarco-passage": "no"}},
+            "scale.absent: 'msmarco-passage' has a stand-in under `datasets`; leave one of the two out",
+        ),
+    ],
+)
+def test_what_is_absent_has_a_name_and_no_stand_in(make: Callable[..., Plan], scale: Any, says: str) -> None:
+    with pytest.raises(EncoreError, match=says):
+        make(**scale)
