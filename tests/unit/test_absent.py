@@ -1,4 +1,4 @@
-"""Datasets that nothing stands for at a scale: their columns stay empty with the reason, and means are over the others."""
+"""Datasets that nothing stands for at a scale: columns stay empty with the reason, means are over the others."""
 
 from __future__ import annotations
 

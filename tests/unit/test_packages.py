@@ -144,9 +144,9 @@ def test_a_model_of_the_standard_library_is_tested_on_each_package(plan: Callabl
 @pytest.mark.parametrize(
     "steps",
     [
-        {"bow-beir": {"collection": "pydocs", "negatives": "bm25"}},
-        {"bow-beir": {"collection": "pydocs-documents", "negatives": "bm25"}},
-        {"bow-beir": {"collection": "squad-reqa", "negatives": "bm25", "train_split": "train-1"}},
+        {"bow-beir": {"collection": "pydocs", "negatives": "bm25", "systems_file": None}},
+        {"bow-beir": {"collection": "pydocs-documents", "negatives": "bm25", "systems_file": None}},
+        {"bow-beir": {"collection": "squad-reqa", "negatives": "bm25", "systems_file": None, "train_split": "train-1"}},
     ],
 )
 def test_a_model_that_may_have_learned_from_a_set_is_not_tested_on_it(plan: Callable[..., Plan], steps: Any) -> None:

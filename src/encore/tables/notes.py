@@ -25,9 +25,11 @@ def _copied(rows: list[Row]) -> Iterator[str]:
 def _absent(cells: list[Cell]) -> Iterator[str]:
     """Why cells are empty that the run's collections cannot have."""
     labels: dict[str, dict[str, None]] = {}
+    shown = {part: mean.label for mean in (cell.column for cell in cells) for part in mean.mean_of}
     for cell in cells:
         if cell.reads and cell.reads.absent:
-            labels.setdefault(cell.reads.absent, {})[cell.column.label] = None
+            label = shown.get(cell.column.id) if cell.column.hidden else None
+            labels.setdefault(cell.reads.absent, {})[label or cell.column.label] = None
     for reason, columns in labels.items():
         yield f"{', '.join(columns)} {'are' if len(columns) > 1 else 'is'} not testable here: {reason}."
 
