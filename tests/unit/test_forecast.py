@@ -166,6 +166,21 @@ def test_published_counts_come_before_stated_ones(clone: Path) -> None:
     assert size.topics("train", 100) == 100
 
 
+def test_a_part_of_a_collection_is_as_large_as_it_says(clone: Path) -> None:
+    parts = {
+        "some": {"kind": "subset", "of": "msmarco-passage", "passages": 50_000, "train_queries": 700},
+        "pages": {"kind": "subset", "of": "wikipedia", "articles": 70_000},
+    }
+    split = {"train": {"role": "train"}, "test": {"role": "test", "measures": {"RR@10": "RR@10"}}}
+    parts["some"]["splits"] = split
+    plan = planned(datasets=parts)
+    sizes = Sizes(plan, read_stated(command.SIZES))
+    some, pages, whole = (sizes.of(f"{name}-00000000") for name in ("some", "pages", "wikipedia"))
+    assert (some.passages.count, some.topics("train"), some.topics("test")) == (50_000, 700, 6_980)
+    assert pages.passages.count == pytest.approx(whole.passages.count * 70_000 / whole.articles)
+    assert sizes.of("msmarco-passage-00000000").passages.count == 8_841_823, "the whole is as it was"
+
+
 def test_counts_of_a_made_collection_come_before_all(clone: Path) -> None:
     folder = clone / "results/collections/pydocs-stdlib-00000000"
     folder.mkdir(parents=True)
@@ -290,3 +305,23 @@ def test_bytes_have_the_unit_that_suits(count: float | None, says: str) -> None:
 @pytest.mark.parametrize(("seconds", "says"), [(3, "3 s"), (90, "1.5 min"), (7200, "2.0 h"), (864000, "10.0 d")])
 def test_times_have_the_unit_that_suits(seconds: float, says: str) -> None:
     assert report.duration(seconds) == says
+
+
+def test_a_calibration_measures_every_rate_and_is_read_back(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from encore.preflight import measuring
+
+    monkeypatch.setattr(measuring, "_starts", lambda: {"plain": 1.0, "torch": 2.0})
+    monkeypatch.setattr(measuring, "_lucene", lambda scratch: {})
+    found = measuring.measure(planned(), "mine", 1, command.MACHINES, command.SIZES)
+    machine.write(found)
+    assert machine.find("mine", command.MACHINES) == machine.find(None, command.MACHINES) == found
+    assert found.how == "measured"
+    assert all(points for points in found.points.values())
+    stated = machine.find("cpu", command.MACHINES)
+    changed = {name for name, rate in found.rates.items() if rate != stated.rates.get(name)}
+    assert {"search", "bytes", "tokens", "packed", "lines", "host_encode"} <= changed
+    assert all(rate > 0 for rate in found.rates.values())
+    assert sorted(path.name for path in machine.PROFILES.iterdir()) == ["here.json", "mine.json"]
+    assert "operations/s" in measuring.show(found)
+    with pytest.raises(EncoreError, match="is no name of a file"):
+        measuring.measure(planned(), "../mine", 1, command.MACHINES, command.SIZES)

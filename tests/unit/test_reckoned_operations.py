@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import small_objective
 import small_store
+import torch
 from small_models import random_encoder
 
 from encore import objectives
@@ -156,6 +157,29 @@ def test_a_batch_is_halved_until_it_fits() -> None:
     assert at_once in (16, 32)
     assert less <= 0.6 * memory
     assert training.fit(step, SHAPE, 20.0, 64, {"precision": "fp32"}, 1.0)[0] == 1
+
+
+@pytest.mark.parametrize(("precision", "length"), [("fp32", 32), ("fp32", 64), ("bf16", 64)])
+def test_what_a_forward_pass_keeps_is_what_torch_keeps(precision: str, length: int) -> None:
+    """Without dropout, for which a CPU keeps attention matrices that a GPU's kernels do not."""
+    shape = Shape(vocabulary=96, layers=4, hidden=64, heads=2, intermediate=256, max_length=64, dropout=0.0)
+    encoder = towers.build(shape).train()
+    own = {parameter.untyped_storage().data_ptr() for parameter in encoder.parameters()}
+    kept: dict[int, torch.Tensor] = {}
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        kept.setdefault(tensor.untyped_storage().data_ptr(), tensor)
+        return tensor
+
+    ids = torch.randint(5, 96, (8, length))
+    with (
+        torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor),
+        torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"),
+    ):
+        encoder.embed(ids, torch.ones_like(ids, dtype=torch.bool))
+    counted = sum(tensor.untyped_storage().nbytes() for place, tensor in kept.items() if place not in own)
+    step = FinetuneStep.model_validate({**JUDGED, "negatives": "none"})
+    assert training.activations(step, shape, 8, length, precision) == pytest.approx(counted, rel=0.25)
 
 
 def test_the_oracle_is_the_encoder_itself() -> None:

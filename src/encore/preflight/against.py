@@ -87,12 +87,11 @@ def _number(text: str) -> bool:
 
 
 def _compared(found: Forecast, rule: str, pairs: Sequence[tuple[Needed, Measured]]) -> Compared:
-    costs = [job.cost for job, _ in pairs]
     counted = [(job, real) for job, real in pairs if real.operations is not None]
     reckoned = Measured(
         seconds=sum(found.seconds(job) for job, _ in pairs),
-        ram=max(cost.memory for cost in costs),
-        kept=sum(cost.kept for cost in costs),
+        ram=max(found.memory(job) for job, _ in pairs),
+        kept=sum(job.cost.kept for job, _ in pairs),
         operations=sum(_trained(job) for job, _ in counted) if counted else None,
     )
     real = Measured(

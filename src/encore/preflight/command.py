@@ -21,7 +21,9 @@ def add_preflight(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("tables", nargs="*", help="tables that the run declares; everything it declares without")
     parser.add_argument("--machine", help="an entry of config/machines.yaml, or a machine that was calibrated")
     parser.add_argument("--gpus", type=_positive, default=1, help="GPUs side by side, on a machine that has some")
-    parser.add_argument("--cores", type=_positive, help="cores side by side; the machine's without")
+    parser.add_argument(
+        "--cores", type=_positive, help="cores side by side; without, the machine's, as many for each GPU"
+    )
     parser.add_argument("--against", action="store_true", help="compare with what finished jobs really took")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -35,7 +37,7 @@ def add_calibrate(parser: argparse.ArgumentParser) -> None:
 def preflight(plan: Plan, arguments: argparse.Namespace) -> int:
     """Print the forecast; 1 when a limit is exceeded."""
     known = machine.find(arguments.machine, MACHINES)
-    cores = arguments.cores or known.cores
+    cores = arguments.cores or known.cores * (arguments.gpus if known.gpus else 1)
     found = forecast(plan, arguments.tables, known, arguments.gpus, cores, SIZES)
     if arguments.against:
         rows = against.against(found)

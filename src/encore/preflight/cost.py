@@ -9,7 +9,7 @@ from encore.modeling.shape import Shape
 
 Start = Literal["plain", "torch", "java"]
 GB = 1e9
-BASE = {"plain": 0.15 * GB, "torch": 0.45 * GB, "java": 0.3 * GB}  # memory of a process before it has read anything
+BASE = {"plain": 0.08 * GB, "torch": 0.32 * GB, "java": 0.2 * GB}  # memory of a process before it has read anything
 
 
 @dataclass(frozen=True)

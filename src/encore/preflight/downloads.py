@@ -65,6 +65,14 @@ def of_checkpoint(made: Artifact, parameters: float) -> Download | None:
     return Download(checkpoint, "checkpoint", total, total if cache.is_dir() else 0.0, "see its page on the hub")
 
 
+def by_hand(plan: Plan, made: Artifact, size: float | None) -> Download:
+    """A file or folder of the user's that is not there yet."""
+    dataset = made.name.rpartition("-")[0]
+    fields = plan.dataset_fields(dataset) if dataset in plan.dataset_names() else None
+    licence = getattr(fields, "licence", "") or getattr(fields, "how", "")
+    return Download(str(made.source), "by hand", size, 0.0, licence)
+
+
 def published() -> dict[str, dict[str, Any]]:
     """The sizes that ir_datasets knows, by collection and file; nothing where the library is not installed."""
     spec = find_spec("ir_datasets")

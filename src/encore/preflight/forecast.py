@@ -17,6 +17,7 @@ from encore.preflight.jobs import Needed, fetched, needed, roots
 from encore.preflight.machine import Machine
 from encore.preflight.schedule import Job, Schedule, schedule
 from encore.preflight.sizes import Sizes, read_stated
+from encore.provenance import manifest
 from encore.tables import table_plan, table_reads
 from encore.targets import has_figure
 
@@ -62,6 +63,10 @@ class Forecast:
         """Whether a job occupies a GPU of this machine."""
         return job.cost.gpu and self.gpus > 0
 
+    def memory(self, job: Needed) -> float:
+        """Bytes of RAM of a job; what a GPU would hold lies there too where there is none."""
+        return job.cost.memory + (0.0 if self.on_gpu(job) else job.cost.gpu_memory)
+
     @cached_property
     def rules(self) -> list[OfRule]:
         """Every rule that something is needed of, in the order of their first artifact."""
@@ -78,7 +83,7 @@ class Forecast:
             gpu_hours=sum(self._gpu_seconds(job) for job in missing) / HOUR,
             operations=sum(job.cost.operations for job in missing),
             kept=sum(job.cost.kept for job in missing),
-            ram=max((job.cost.memory for job in missing), default=0.0),
+            ram=max(map(self.memory, missing), default=0.0),
             gpu_memory=max((job.cost.gpu_memory for job in missing if self.on_gpu(job)), default=0.0),
         )
 
@@ -124,6 +129,13 @@ class Forecast:
     def to_download(self) -> float:
         """Bytes that are still to come, as far as their publishers say."""
         return sum(each.missing or 0.0 for each in self.downloads)
+
+    @cached_property
+    def finished_bytes(self) -> float:
+        """What the finished jobs left on the disk, as their manifests say."""
+        finished = [Path(job.artifact.folder) for job in self.jobs if job.finished and job.rule not in PRODUCTS]
+        outputs = [each for folder in finished for each in manifest.read(folder)["outputs"].values()]
+        return float(sum(each["bytes"] for each in outputs))
 
     @property
     def unknown_downloads(self) -> list[str]:
@@ -216,7 +228,7 @@ def forecast(plan: Plan, tables: Iterable[str], machine: Machine, gpus: int, cor
         precision=plan.config.numerics.precision,
         jobs=[*jobs, *made],
         missing=[*missing, *(each for each in made if not each.finished)],
-        downloads=fetched(plan, missing),
+        downloads=fetched(plan, missing, sizes),
         sizes=sizes,
         free=float(shutil.disk_usage(".").free),
     )

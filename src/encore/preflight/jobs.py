@@ -104,11 +104,14 @@ def rule_of(artifact: Artifact) -> str:
     return artifact.stage.partition(".")[0]
 
 
-def fetched(plan: Plan, jobs: Iterable[Needed]) -> list[Download]:
-    """What the artifacts need from the network."""
+def fetched(plan: Plan, jobs: Iterable[Needed], sizes: Sizes) -> list[Download]:
+    """What the artifacts need from the network, or from the user's own hand."""
     known = downloads.published()
     found: list[Download | None] = []
     for job in jobs:
+        if job.artifact.source and not Path(job.artifact.source).exists():
+            stated = sizes.stated.get(sizes.dataset(job.artifact)) if job.rule == "collection" else None
+            found.append(downloads.by_hand(plan, job.artifact, stated.bytes if stated else None))
         if job.rule == "fetch_source":
             found.append(downloads.of_source(plan, job.artifact))
         elif job.rule == "fetch_ir_datasets":

@@ -10,6 +10,7 @@ from encore.preflight.forecast import HOUR, Forecast
 from encore.preflight.machine import Machine
 
 WIDTH = 100
+NOTES = 15
 CHAIN = 6  # jobs of the longest chain that are named
 UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 
@@ -27,7 +28,11 @@ def as_json(found: Forecast, complaints: Sequence[str]) -> dict[str, Any]:
         "machine": {"name": found.machine.name, "device": found.machine.device, "how": found.machine.how},
         "gpus": found.gpus,
         "cores": found.cores,
-        "jobs": {"finished": sum(job.finished for job in found.jobs), "missing": len(found.missing)},
+        "jobs": {
+            "finished": sum(job.finished for job in found.jobs),
+            "missing": len(found.missing),
+            "bytes": found.finished_bytes,
+        },
         "downloads": [vars(each) | {"missing": each.missing} for each in found.downloads],
         "rules": [vars(rule) for rule in found.rules],
         "disk": {**found.disk, "peak": found.peak_disk, "free": found.free},
@@ -44,9 +49,10 @@ def as_json(found: Forecast, complaints: Sequence[str]) -> dict[str, Any]:
 
 def _head(found: Forecast) -> str:
     finished = sum(job.finished for job in found.jobs)
+    there = f" ({size(found.finished_bytes)})" if finished else ""
     return (
         f"{found.title}\n{_fit(about(found.machine))}\n"
-        f"{finished} of {len(found.jobs)} jobs are finished, {len(found.missing)} are to run"
+        f"{finished} of {len(found.jobs)} jobs are finished{there}, {len(found.missing)} are to run"
     )
 
 
@@ -114,7 +120,9 @@ def _time(found: Forecast) -> str:
 
 
 def _notes(found: Forecast) -> str:
-    return "\n".join(_fit(f"assumed: {note}") for note in found.notes[:20])
+    lines = [_fit(f"assumed: {note}") for note in found.notes[:NOTES]]
+    more = len(found.notes) - NOTES
+    return "\n".join([*lines, *([f"and {more} more; --json has them all"] if more > 0 else [])])
 
 
 def columns(heads: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> str:

@@ -7,7 +7,7 @@ from encore.planning.artifact import Artifact
 from encore.preflight import shapes
 from encore.preflight.cost import Cost, Work
 from encore.preflight.retrieval import CHARACTERS, NAME, ROW
-from encore.preflight.sizes import Size, Sizes
+from encore.preflight.sizes import PIECES, Size, Sizes
 
 PACKED = 0.4  # of a text's bytes, in gzip
 TOKEN = 2  # bytes of a token in a store
@@ -19,8 +19,7 @@ def collection(made: Artifact, sizes: Sizes) -> Cost:
     size = sizes.of(made)
     text = _bytes(size)
     kind = KINDS.get(made.stage, "documents")
-    words = text / 6
-    amount = words if kind == "wikitext_words" else size.passages.count
+    amount = size.passages.tokens / PIECES if kind == "wikitext_words" else size.passages.count
     return Cost(
         works=(Work(kind, amount), Work("packed", text)),
         kept=PACKED * text,

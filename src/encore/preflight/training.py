@@ -22,6 +22,8 @@ STATE = 4  # a parameter, its gradient and AdamW's two moments, each in fp32
 KEPT = 2  # checkpoints that are kept (training/checkpoint.py)
 QUANTILES = 8  # lengths at which a pre-training step is counted: its batches hold texts of like length
 PADDED = 1.3  # tokens of a part of a batch's sentences, of which each is padded to the longest, over their own
+WIDE = {"fp32": 2.0, "bf16": 1.4}  # over what a layer keeps in 16 bits throughout
+MASKS = 6  # bytes of the masks of dropout, in widths of a token
 FORWARD_TWICE = 4 / 3  # gradient caching: a batch in parts that is contrasted runs forward twice
 
 
@@ -57,7 +59,7 @@ def cost(model: Artifact, sizes: Sizes, processes: int, most: float) -> Cost:
         start="torch",
         kept=FP32 * (shapes.parameters(shape) + kept_heads(step, shape)) + 1e6,
         scratch=KEPT * FP32 * weights * (3 + best),
-        ram=FP32 * weights * 3 + 200 * size.passages.count * bool(isinstance(step, FinetuneStep)) + 2e8,
+        ram=FP32 * weights * 3 + 200 * size.passages.count * bool(isinstance(step, FinetuneStep)) + 5e7,
         gpu=True,
         gpu_memory=memory,
         processes=processes,
@@ -126,14 +128,13 @@ def activations(step: Step, shape: Shape, examples: int, length: float, precisio
     """Bytes that a forward pass leaves for the backward pass.
 
     A layer keeps about 18 widths and 4 inner widths a token in 16 bits (Korthikanti et al. 2022, section 4.1, without
-    the attention matrices, which the fused kernels do not keep), and as much again in 32. A vocabulary head keeps the
-    logits, their softmax and their gradient.
+    the attention matrices, which the fused kernels do not keep), twice that in 32; under autocast some stay in 32. A
+    vocabulary head keeps the logits, their softmax and their gradient.
     """
-    wide = 2.0 if precision == "fp32" else 1.0
     texts = examples * texts_an_example(step)
     if shape.architecture == "bow-mlp":
         return texts * (shape.hidden + shape.intermediate) * 12.0
-    token = wide * (18 * shape.hidden + 4 * shape.intermediate)
+    token = WIDE[precision] * (18 * shape.hidden + 4 * shape.intermediate) + MASKS * shape.hidden * (shape.dropout > 0)
     decoded = 1.0 if hasattr(step, "decoder_weight") else 0.0
     layers = shape.layers + decoded * getattr(step, "decoder_layers", 1)
     predicted = texts * length * (getattr(step, "mask_ratio", 0.0) + decoded) if has_vocabulary_head(step) else 0.0
