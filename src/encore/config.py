@@ -26,7 +26,14 @@ class Backbone(Strict):
         "bert",
         description="a transformer; or the mean of word embeddings (`hidden`), a tanh layer (`intermediate`), `head`",
     )
-    checkpoint: str | None = Field(None, description="Hugging Face id or folder, for `start: checkpoint`")
+    checkpoint: str | None = Field(
+        None, description="for `start: checkpoint`: an id of Hugging Face's hub, an entry of sources.yaml, or a folder"
+    )
+    revision: str | None = Field(
+        None,
+        pattern="^[0-9a-f]{40}$",
+        description="the commit of a hub's checkpoint; without it, the first one fetched",
+    )
     collection: str | None = Field(None, description="the texts that a new vocabulary (and LSA) is computed from")
     vocabulary: Positive | None = Field(None, description="WordPiece entries of a new vocabulary")
     layers: Positive = 12
@@ -49,7 +56,22 @@ class Backbone(Strict):
     augment: bool = Field(
         False, description="queries are filled up to their full length with [MASK], which is read and counted"
     )
+    length: Positive | None = Field(
+        None,
+        description="tokens of a passage, where no step says it: of a checkpoint that answers as it is; all without",
+    )
+    query_length: Positive | None = Field(None, description="the same of a query")
     source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
+
+    @model_validator(mode="after")
+    def _name_what_a_checkpoint_needs(self) -> "Backbone":
+        if self.checkpoint is not None and self.start != "checkpoint":
+            raise ValueError(
+                f"`start: {self.start}` reads no `checkpoint:`; leave it out, or write `start: checkpoint`"
+            )
+        if self.revision and self.checkpoint is None:
+            raise ValueError("`revision:` is the commit of a `checkpoint:`, and there is none")
+        return self
 
     @model_validator(mode="after")
     def _give_a_bag_of_words_what_it_needs(self) -> "Backbone":

@@ -149,8 +149,8 @@ class Resolution:
     def lengths(self, lineage: Lineage) -> tuple[int, int]:
         """Tokens of a passage and of a query: those that the last step trained with, or all that the backbone reads."""
         if not lineage.steps:
-            longest = self.catalogue.backbones[lineage.backbone].max_length
-            return longest, longest
+            backbone = self.catalogue.backbones[lineage.backbone]
+            return backbone.length or backbone.max_length, backbone.query_length or backbone.max_length
         step = self.step(lineage.steps[-1])
         return step.length, step.query_length
 

@@ -16,7 +16,7 @@ LAYERS = [
     {"columns", "rows", "mojibake"},
     {"lineage", "config", "table_entries", "claim_entries", "cli_support", "runs", "losses", "checkpoints", "fetching"},
     {"catalogue", "collections", "recipe", "systems", "index_types", "expansions"},
-    {"provenance.implementation", "provenance.manifest", "vocabulary", "bodies", "tokens"},
+    {"provenance.implementation", "provenance.manifest", "vocabulary", "checkpoint_vocabulary", "bodies", "tokens"},
     {"modeling", "training"},
     {"objectives", "finetuning", "pretraining"},
     {"scoring"},

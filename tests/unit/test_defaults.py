@@ -21,7 +21,7 @@ FINETUNE |= {"validation_measure": "RR@10", "train_split": "train", "valid_split
 BACKBONE = {"checkpoint": None, "collection": None, "vocabulary": None, "layers": 12, "hidden": 768, "heads": 12}
 BACKBONE |= {"intermediate": 3072, "max_length": 512, "dropout": 0.1, "pooling": "cls", "similarity": "dot"}
 BACKBONE |= {"head": None, "towers": "tied", "query_marker": "", "passage_marker": "", "separator": True}
-BACKBONE |= {"augment": False, "architecture": "bert"}
+BACKBONE |= {"augment": False, "architecture": "bert", "revision": None, "length": None, "query_length": None}
 
 
 @pytest.mark.parametrize(("model", "recorded"), [(Step, STEP), (FinetuneStep, FINETUNE), (Backbone, BACKBONE)])

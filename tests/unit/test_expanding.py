@@ -186,8 +186,9 @@ def test_another_model_than_a_t5_is_refused(trained: Path) -> None:
 
 
 def test_a_checkpoint_is_gone_on_from(trained: Path) -> None:
-    fields = {**FIELDS, "checkpoint": str(trained / "expander"), "steps": 1, "learning_rate": 1e-12}
-    training.train({**TRAINING, "expansion": fields}, trained / "collection", None, Path("expander"), Path("state"))
+    spec = {**TRAINING, "expansion": {**FIELDS, "steps": 1, "learning_rate": 1e-12}}
+    places = (trained / "collection", None, Path("expander"), Path("state"))
+    training.train(spec, *places, begun=trained / "expander")
     before, after = (model.load(folder)[0].state_dict() for folder in (trained / "expander", Path("expander")))
     assert all(torch.allclose(before[name], after[name], atol=1e-9) for name in before)
 

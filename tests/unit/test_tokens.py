@@ -1,7 +1,6 @@
 """The token store: what it holds of a small collection, with articles and without; damage refused."""
 
 import io
-import json
 import runpy
 import subprocess
 import sys
@@ -155,7 +154,10 @@ def test_the_programs_make_a_store_from_a_collection(tmp_path: Path, monkeypatch
         write_collection(tmp_path / "collection", CORPUS, QUERIES, QRELS, ARTICLES)
     collection, tokenizer = str(tmp_path / "collection"), str(tmp_path / "tokenizer")
     trained = ["--spec", '{"vocabulary": 60}', "--collection", collection, "--output", tokenizer]
-    adopted = ["--spec", json.dumps({"checkpoint": tokenizer}), "--output", str(tmp_path / "adopted")]
+    for name in ("config.json", "model.safetensors"):  # the vocabulary's folder as that of a checkpoint
+        (tmp_path / "tokenizer").mkdir(exist_ok=True)
+        (tmp_path / "tokenizer" / name).write_text("{}")
+    adopted = ["--spec", "{}", "--checkpoint", tokenizer, "--output", str(tmp_path / "adopted")]
     stored = ["--spec", "{}", "--collection", collection, "--tokenizer", tokenizer, "--output", str(tmp_path / "store")]
     for name, flags in (("tokenizer", trained), ("tokenizer", adopted), ("tokens", stored)):
         assert ran(name, flags, monkeypatch) == 0

@@ -37,6 +37,7 @@ NAME = r"[a-z0-9_.=~+-]+-[0-9a-f]{8}"
 wildcard_constraints:
     source=NAME,
     downloaded=NAME,
+    checkpoint=NAME,
     collection=NAME,
     tokenizer=NAME,
     tokens=NAME,

@@ -38,7 +38,9 @@ rule collection:
 rule tokenizer:
     """Train a WordPiece vocabulary on a collection, or take a checkpoint's own."""
     input:
+        source=ancient(source_of("results/tokenizers/{tokenizer}")),
         collection=made_from("results/tokenizers/{tokenizer}", "collection"),
+        checkpoint=made_from("results/tokenizers/{tokenizer}", "checkpoint"),
     output:
         manifest="results/tokenizers/{tokenizer}/manifest.json",
     log:
@@ -57,6 +59,8 @@ rule tokenizer:
         "python workflow/scripts/tokenizer.py"
         " --spec {params.spec:q}"
         " --collection {input.collection:q}"
+        " --checkpoint {input.checkpoint:q}"
+        " --source {input.source:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 

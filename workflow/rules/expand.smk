@@ -4,8 +4,10 @@
 rule train_expander:
     """Train a T5 to write the query that a passage answers, on training queries."""
     input:
+        source=ancient(source_of("results/expanders/{expander}")),
         collection=made_from("results/expanders/{expander}", "collection"),
         tokenizer=made_from("results/expanders/{expander}", "tokenizer"),
+        checkpoint=made_from("results/expanders/{expander}", "checkpoint"),
     output:
         model="results/expanders/{expander}/model.safetensors",
         manifest="results/expanders/{expander}/manifest.json",
@@ -27,6 +29,8 @@ rule train_expander:
         " --spec {params.spec:q}"
         " --collection {input.collection:q}"
         " --tokenizer {input.tokenizer:q}"
+        " --checkpoint {input.checkpoint:q}"
+        " --source {input.source:q}"
         " --state results/state/{wildcards.expander:q}"
         " --checkpoint-seconds {resources.checkpoint_s}"
         " --output {output.manifest:q}"

@@ -50,6 +50,30 @@ rule fetch_ir_datasets:
         " 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
 
 
+rule fetch_checkpoint:
+    """Download the files of a model of Hugging Face's hub into data_root, all of one commit."""
+    output:
+        manifest="results/checkpoints/{checkpoint}/manifest.json",
+    log:
+        "results/logs/fetch_checkpoint/{checkpoint}.log",
+    benchmark:
+        "results/benchmarks/fetch_checkpoint/{checkpoint}.tsv"
+    localrule: True
+    conda:
+        "../../envs/environment.yaml"
+    resources:
+        mem_mb=escalate(4_000),
+        runtime=escalate(24 * 60),
+    params:
+        spec=spec_of("results/checkpoints/{checkpoint}"),
+    shell:
+        "python workflow/scripts/fetch_checkpoint.py"
+        " --spec {params.spec:q}"
+        ' --data-root "$ENCORE_DATA_ROOT"'
+        " --output {output.manifest:q}"
+        " 2>&1 | tee {log:q}; exit ${{PIPESTATUS[0]}}"
+
+
 rule fetch:
     """All that the declared tables need from the network, and nothing else; afterwards everything works offline."""
     input:

@@ -4,8 +4,10 @@
 rule start:
     """Make the model that a lineage starts from: random weights, LSA embeddings, or a checkpoint."""
     input:
+        source=ancient(source_of("results/models/{start}")),
         tokenizer=made_from("results/models/{start}", "tokenizer"),
         tokens=made_from("results/models/{start}", "tokens"),
+        checkpoint=made_from("results/models/{start}", "checkpoint"),
     output:
         model="results/models/{start}/model.safetensors",
         manifest="results/models/{start}/manifest.json",
@@ -26,6 +28,8 @@ rule start:
         " --spec {params.spec:q}"
         " --tokenizer {input.tokenizer:q}"
         " --tokens {input.tokens:q}"
+        " --checkpoint {input.checkpoint:q}"
+        " --source {input.source:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 

@@ -30,6 +30,7 @@ LEGEND = 190  # characters of a line below the boxes
 RULES: dict[str, tuple[str, str]] = {
     "fetch_source": ("text", "from the web"),
     "fetch_ir_datasets": ("text", "from the web"),
+    "fetch_checkpoint": ("text", "from the web"),
     "collection": ("text", "raw text"),
     "tokenizer": ("text", "WordPiece"),
     "tokens": ("text", "token store"),

@@ -1,9 +1,11 @@
 """Make the model that a lineage starts from: random, with embeddings of a corpus, or a checkpoint's."""
 
 import argparse
+from pathlib import Path
 
 import torch
 
+from encore import checkpoints
 from encore.cli_support import artifact, json_object, run
 from encore.config import Backbone
 from encore.modeling import folder
@@ -16,14 +18,17 @@ def main() -> None:
     parser.add_argument("--spec", required=True, type=json_object, help="backbone, seed, numerics")
     parser.add_argument("--tokenizer", required=True, type=artifact)
     parser.add_argument("--tokens", type=artifact, nargs="?", help="token store of the corpus, for `start: lsa`")
+    parser.add_argument("--checkpoint", type=artifact, nargs="?", help="fetched files, for `start: checkpoint`")
+    parser.add_argument("--source", type=Path, nargs="?", help="or the user's folder of them")
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
     backbone = Backbone.model_validate(args.spec["backbone"])
     torch.set_num_threads(int(args.spec.get("numerics", {}).get("threads", 1)))
-    inputs = [args.tokenizer, args.tokens] if args.tokens else [args.tokenizer]
+    inputs = [made for made in (args.tokenizer, args.tokens, args.checkpoint) if made]
+    checkpoint = checkpoints.given(args.spec, args.checkpoint, args.source)
     with record(args.output, stage="start", spec=args.spec, inputs=inputs) as facts:
-        encoder, heads = start(backbone, args.spec["seed"], args.tokenizer, args.tokens)
-        folder.save(encoder, heads, args.output, args.tokenizer)
+        encoder, heads = start(backbone, args.spec["seed"], args.tokenizer, args.tokens, checkpoint)
+        folder.save(encoder, heads, args.output, args.tokenizer, backbone.length, backbone.query_length)
         facts["results"] = {"parameters": sum(parameter.numel() for parameter in encoder.parameters())}
 
 

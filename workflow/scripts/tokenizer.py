@@ -1,8 +1,9 @@
 """Train a WordPiece tokenizer on a collection's bodies and training queries, or take a checkpoint's own."""
 
 import argparse
+from pathlib import Path
 
-from encore import checkpoints, vocabulary
+from encore import checkpoint_vocabulary, checkpoints, vocabulary
 from encore.bodies import vocabulary_texts
 from encore.cli_support import artifact, json_object, run
 from encore.collections.common import Collection
@@ -12,17 +13,19 @@ from encore.provenance.manifest import record
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, type=json_object, help="vocabulary (a size), or checkpoint")
+    parser.add_argument("--spec", required=True, type=json_object, help="vocabulary (a size), or whose it is")
     parser.add_argument("--collection", type=artifact, nargs="?", help="folder of the texts to train on")
+    parser.add_argument("--checkpoint", type=artifact, nargs="?", help="fetched files of a checkpoint, to take its own")
+    parser.add_argument("--source", type=Path, nargs="?", help="or the user's folder of them")
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
-    checkpoint = args.spec.get("checkpoint")
+    checkpoint = checkpoints.given(args.spec, args.checkpoint, args.source)
     if checkpoint is None and args.collection is None:
         raise EncoreError("a new vocabulary is trained on texts; give --collection")
-    inputs = [] if checkpoint else [args.collection]
+    inputs = [folder for folder in (args.collection, args.checkpoint) if folder]
     with record(args.output, stage="tokenizer", spec=args.spec, inputs=inputs) as facts:
         if checkpoint:
-            tokenizer = vocabulary.load(checkpoints.locate(checkpoint))
+            tokenizer = checkpoint_vocabulary.load(checkpoint)
         else:
             texts = vocabulary_texts(Collection(args.collection))
             tokenizer = vocabulary.build(vocabulary.train(texts, args.spec["vocabulary"]))

@@ -4,6 +4,7 @@ import argparse
 import shutil
 from pathlib import Path
 
+from encore import checkpoints
 from encore.cli_support import artifact, json_object, run
 from encore.provenance.manifest import record
 
@@ -13,16 +14,19 @@ def main() -> None:
     parser.add_argument("--spec", required=True, type=json_object, help="expansion, seed and numerics, as JSON")
     parser.add_argument("--collection", required=True, type=artifact)
     parser.add_argument("--tokenizer", type=artifact, nargs="?", help="its vocabulary, where there is no checkpoint")
+    parser.add_argument("--checkpoint", type=artifact, nargs="?", help="the fetched T5 that it goes on from")
+    parser.add_argument("--source", type=Path, nargs="?", help="or the user's folder of it")
     parser.add_argument("--state", required=True, type=Path, help="checkpoints, removed when the model is written")
     parser.add_argument("--checkpoint-seconds", type=float, default=120, help="between two checkpoints")
     parser.add_argument("--output", required=True, type=artifact, help="folder of the model")
     args = parser.parse_args()
-    inputs = [args.collection, *([args.tokenizer] if args.tokenizer else [])]
+    inputs = [folder for folder in (args.collection, args.tokenizer, args.checkpoint) if folder]
+    begun = checkpoints.given(args.spec, args.checkpoint, args.source)
     with record(args.output, stage="train_expander", spec=args.spec, inputs=inputs) as facts:
         from encore.expanding.training import train
 
-        seconds = args.checkpoint_seconds
-        facts["results"] = train(args.spec, args.collection, args.tokenizer, args.output, args.state, seconds)
+        places = (args.collection, args.tokenizer, args.output, args.state)
+        facts["results"] = train(args.spec, *places, args.checkpoint_seconds, begun)
     shutil.rmtree(args.state, ignore_errors=True)
 
 

@@ -16,18 +16,21 @@ from encore.expanding.words import Words
 from encore.training.randomness import number
 
 
-def create(expansion: dict[str, Any], seed: int, tokenizer: Path | None) -> tuple[Any, Words]:
+def create(
+    expansion: dict[str, Any], seed: int, tokenizer: Path | None, begun: Path | None = None
+) -> tuple[Any, Words]:
     """The model that training begins with, and its vocabulary.
 
     Args:
         expansion: fields of ``expansions.T5``.
         tokenizer: folder of the WordPiece vocabulary of a model without a checkpoint.
+        begun: folder of the checkpoint.
 
     Raises:
         EncoreError: there is neither, or the checkpoint is no T5.
     """
-    if expansion["checkpoint"] is not None:
-        return load(checkpoints.locate(expansion["checkpoint"]))
+    if begun is not None:
+        return load(checkpoints.inside(begun))
     if tokenizer is None:
         raise EncoreError("a T5 without a checkpoint needs a vocabulary; give --tokenizer")
     from transformers import T5Config, T5ForConditionalGeneration
@@ -59,10 +62,10 @@ def load(folder: Path) -> tuple[Any, Words]:
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    config = AutoConfig.from_pretrained(folder)
+    config = AutoConfig.from_pretrained(folder, local_files_only=True)
     if config.model_type != "t5":
         raise EncoreError(f"{folder} holds a {config.model_type!r}, no T5; correct the expansion's `checkpoint`")
-    model = T5ForConditionalGeneration.from_pretrained(folder)
+    model = T5ForConditionalGeneration.from_pretrained(folder, local_files_only=True)
     return model, Words.of_model(folder, config.pad_token_id, config.eos_token_id)
 
 

@@ -25,13 +25,20 @@ IGNORED = -100  # what the loss leaves out, by torch's convention
 
 
 def train(
-    spec: dict[str, Any], collection: Path, tokenizer: Path | None, output: Path, state: Path, seconds: float = 120.0
+    spec: dict[str, Any],
+    collection: Path,
+    tokenizer: Path | None,
+    output: Path,
+    state: Path,
+    seconds: float = 120.0,
+    begun: Path | None = None,
 ) -> dict[str, Any]:
     """Train on the spec's queries and write the model; an interrupted training goes on to the same bytes on CPU.
 
     Args:
         spec: ``expansion`` (fields of ``expansions.T5``), ``seed``, ``numerics``.
         state: the folder of checkpoints; one is written every ``seconds``.
+        begun: the folder of the T5 that others made and training goes on from; a new one without.
 
     Raises:
         EncoreError: nothing to learn from, or a loss that is no number.
@@ -39,7 +46,7 @@ def train(
     fields, seed = spec["expansion"], spec["seed"]
     device = machine.prepare(spec["numerics"])
     pairs = training_pairs(Collection(collection), fields["train_split"], fields["queries"], fields["sample"])
-    model, words = models.create(fields, seed, tokenizer)
+    model, words = models.create(fields, seed, tokenizer, begun)
     model.to(device).train()
     optimiser = AdamW(model, weight_decay=0.0)
     done, losses = _restore(checkpoint.load(state, digest([spec, len(pairs)])), model, optimiser)

@@ -24,7 +24,7 @@ def fetch(name: str, source: Source, data_root: Path, folder: Path) -> dict[str,
     found = {}
     for remote in source.files:
         path = data_root / name / remote.file
-        digest = _brought(remote, path, data_root)
+        digest = brought(remote, path, data_root)
         print(f"{path}: {path.stat().st_size / 1e6:.1f} MB, {digest}", flush=True)
         found[remote.file] = {"digest": digest, "bytes": path.stat().st_size}
     shutil.rmtree(folder, ignore_errors=True)  # what an attempt that failed has left
@@ -39,7 +39,7 @@ def say_terms(name: str, licence: str, terms: str) -> None:
     print(f"{name}: licence: {licence}\n{name}: terms: {terms}", flush=True)
 
 
-def _brought(remote: Remote, path: Path, data_root: Path) -> str:
+def brought(remote: Remote, path: Path, data_root: Path) -> str:
     """A file's digest, after it has come or was found where a user had put it."""
     staged = path.is_file()
     if not staged and remote.url:

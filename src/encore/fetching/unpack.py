@@ -35,7 +35,7 @@ def unpack(archive: Path, kind: Kind, members: Collection[str], folder: Path) ->
         with _explained(archive, kind):
             match kind:
                 case "none":
-                    _same(archive, temporary / archive.name)
+                    same(archive, temporary / archive.name)
                 case "gz":
                     with gzip.open(archive) as packed, (temporary / archive.stem).open("wb") as file:
                         shutil.copyfileobj(packed, file, 1 << 20)
@@ -54,7 +54,7 @@ def unpack(archive: Path, kind: Kind, members: Collection[str], folder: Path) ->
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _same(file: Path, target: Path) -> None:
+def same(file: Path, target: Path) -> None:
     """A second name where the disk can give one, since these files may be large; a copy elsewhere."""
     try:
         target.hardlink_to(file)

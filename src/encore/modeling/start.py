@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from encore import checkpoints, vocabulary
+from encore import vocabulary
 from encore.config import Backbone
 from encore.errors import EncoreError
 from encore.modeling import bert, folder, lsa, towers
@@ -26,24 +26,31 @@ POWER = 0.5  # of the singular values in an embedding
 Started = tuple[Encoder, dict[str, Tensor]]
 
 
-def start(backbone: Backbone, seed: int, tokenizer_folder: Path, tokens: Path | None = None) -> Started:
+def start(
+    backbone: Backbone, seed: int, tokenizer_folder: Path, tokens: Path | None = None, checkpoint: Path | None = None
+) -> Started:
     """The encoder of a backbone, of one tower or two equal ones, and the tensors of its vocabulary head.
 
     Args:
         seed: of random weights and of the randomised decomposition.
         tokenizer_folder: whose vocabulary it reads.
         tokens: token store of the texts for ``start: lsa``.
+        checkpoint: folder of its files for ``start: checkpoint``.
 
     Raises:
         EncoreError: the backbone asks for something that is missing.
     """
-    encoder, head = _one_tower(backbone, seed, tokenizer_folder, tokens)
+    encoder, head = _one_tower(backbone, seed, tokenizer_folder, tokens, checkpoint)
     return towers.untied(encoder) if backbone.towers == "untied" else encoder, head
 
 
-def _one_tower(backbone: Backbone, seed: int, tokenizer_folder: Path, tokens: Path | None) -> Started:
+def _one_tower(
+    backbone: Backbone, seed: int, tokenizer_folder: Path, tokens: Path | None, checkpoint: Path | None
+) -> Started:
     if backbone.start == "checkpoint":
-        return from_checkpoint(backbone, seed, tokenizer_folder)
+        if checkpoint is None:
+            raise EncoreError("a backbone with `start: checkpoint` needs its files; give --checkpoint or --source")
+        return from_checkpoint(backbone, seed, tokenizer_folder, checkpoint)
     encoder = random(_shape(backbone, tokenizer_folder), seed)
     if backbone.start == "random":
         return encoder, {}
@@ -79,9 +86,12 @@ def with_lsa(encoder: Encoder, store: TokenStore, seed: int) -> dict[str, Tensor
     return {"mlm.bias": torch.from_numpy(lsa.log_unigram(lsa.counts(store))).float()}
 
 
-def from_checkpoint(backbone: Backbone, seed: int, tokenizer_folder: Path) -> Started:
-    """A checkpoint's weights, with a random head if the backbone has one."""
-    source = checkpoints.locate(backbone.checkpoint or "")
+def from_checkpoint(backbone: Backbone, seed: int, tokenizer_folder: Path, source: Path) -> Started:
+    """A checkpoint's weights, with a random head if the backbone has one; says what of it is not used.
+
+    Raises:
+        EncoreError: it is no BERT, not of the backbone's shape, or of another vocabulary.
+    """
     config = bert.check(source, backbone)
     shape = _shape(backbone, tokenizer_folder)
     if config["vocab_size"] < shape.vocabulary:
@@ -91,10 +101,14 @@ def from_checkpoint(backbone: Backbone, seed: int, tokenizer_folder: Path) -> St
         )
     shape = replace(shape, segments=config.get("type_vocab_size", 2), epsilon=config.get("layer_norm_eps", 1e-12))
     encoder = random(shape, seed)
-    own, head = bert.weights(source, shape.vocabulary)
-    linear = {name: tensor for name, tensor in encoder.state_dict().items() if name.startswith("head.")}
-    folder.fill(encoder, own | linear, source)
-    return encoder, head
+    own = bert.weights(source, shape.vocabulary)
+    wanted = encoder.state_dict()
+    linear = {name: tensor for name, tensor in wanted.items() if name.startswith("head.")}
+    bert.refuse_misfit(own.encoder | linear, wanted, source)
+    folder.fill(encoder, own.encoder | linear, source)
+    if own.left_out:
+        print(f"{source}: not used of this checkpoint: {', '.join(own.left_out)}", flush=True)
+    return encoder, own.head
 
 
 def _shape(backbone: Backbone, tokenizer_folder: Path) -> Shape:

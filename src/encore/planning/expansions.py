@@ -69,4 +69,9 @@ def expander(plan: Runs, name: str, fields: T5) -> Artifact:
         inputs["tokenizer"] = plan.tokenizer(plan.catalogue.backbones[plan.backbone_name(fields.backbone)])
     learning = fields.model_dump(mode="json", exclude={"kind", "collection", "backbone", "seed", *SAMPLING})
     spec = {"impl": plan.impl("train_expander"), "expansion": learning, **plan.chance(fields.seed), **names(inputs)}
-    return plan.make("train_expander", f"expanders/{plan.expansion_name(name)}", spec, inputs)
+    folder = f"expanders/{plan.expansion_name(name)}"
+    if fields.checkpoint is None:
+        return plan.make("train_expander", folder, spec, inputs)
+    given = fetched.checkpoint(plan, fields.checkpoint)
+    del learning["checkpoint"]  # what it is called decides nothing
+    return plan.make("train_expander", folder, spec | given.spec, inputs | given.inputs, given.folder)

@@ -5,17 +5,20 @@ Neither an address nor where the files are kept decides anything, so neither is 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from encore import checkpoints
 from encore.catalogue import nearest
+from encore.config import Backbone
 from encore.errors import EncoreError
-from encore.planning.artifact import Artifact
+from encore.planning.artifact import Artifact, Spec, names, required
 
 if TYPE_CHECKING:
     from encore.planning.texts import Texts
 
-FOLDERS = {"fetch_source": "sources", "fetch_ir_datasets": "ir_datasets"}
+FOLDERS = {"fetch_source": "sources", "fetch_ir_datasets": "ir_datasets", "fetch_checkpoint": "checkpoints"}
 
 
 def source(plan: Texts, name: str) -> Artifact:
@@ -38,6 +41,33 @@ def ir_datasets(plan: Texts, dataset: str) -> Artifact:
     return plan.make("fetch_ir_datasets", f"{FOLDERS['fetch_ir_datasets']}/{dataset}", spec, {})
 
 
+class Given(NamedTuple):
+    """Where a checkpoint comes from: what specs say of it, the artifact that brings it, or the user's folder."""
+
+    spec: Spec
+    inputs: dict[str, Artifact]
+    folder: str | None = None
+
+
+def checkpoint(plan: Texts, name: str, revision: str | None = None) -> Given:
+    """The files of a checkpoint: an entry of ``sources.yaml``, a folder of the user's, or an id of the hub."""
+    if name in plan.catalogue.sources:
+        inputs = {"checkpoint": source(plan, name)}
+    elif checkpoints.is_folder(name):
+        return Given({"content": checkpoints.content(Path(name))}, {}, name)
+    else:
+        spec = {"impl": plan.impl("fetch_checkpoint"), "id": name, "revision": revision}
+        folder = f"{FOLDERS['fetch_checkpoint']}/{checkpoints.called(name).lower()}"
+        inputs = {"checkpoint": plan.make("fetch_checkpoint", folder, spec, {})}
+    return Given(names(inputs), inputs)
+
+
+def of_backbone(plan: Texts, backbone: Backbone) -> Given:
+    """The files of the checkpoint that a backbone starts from."""
+    name = required(backbone.checkpoint, "checkpoint", "a backbone with `start: checkpoint`")
+    return checkpoint(plan, name, backbone.revision)
+
+
 def of_dataset(plan: Texts, dataset: str, fields: Any) -> dict[str, Artifact]:
     """What has to be fetched before a dataset can be brought into the common form, by role, if anything."""
     found = {"fetched": ir_datasets(plan, dataset)} if hasattr(fields, "ids") else {}
@@ -51,6 +81,9 @@ def explore(plan: Texts, folder: str) -> None:
     name = name.rpartition("-")[0]
     if kind == FOLDERS["fetch_source"] and name in plan.catalogue.sources:
         source(plan, name)
+    for known, revision in _checkpoints(plan) if kind == FOLDERS["fetch_checkpoint"] else ():
+        if checkpoints.called(known).lower() == name:
+            checkpoint(plan, known, revision)
     if name not in plan.dataset_names():
         return
     if kind == FOLDERS["fetch_ir_datasets"] and hasattr(plan.dataset_fields(name), "ids"):
@@ -63,6 +96,9 @@ def named(plan: Texts, name: str) -> list[str]:
     """What Snakemake can be asked for to have a source or a dataset; of one name, the source."""
     if name in plan.catalogue.sources:
         return [source(plan, name).manifest]
+    for known, revision in _checkpoints(plan):
+        if known == name:
+            return [artifact.manifest for artifact in checkpoint(plan, known, revision).inputs.values()]
     return [plan.named_collection(name).manifest] if name in plan.dataset_names() else []
 
 
@@ -76,6 +112,16 @@ def refuse_missing(plan: Texts) -> None:
         fields = plan.dataset_fields(made.name.rpartition("-")[0])
         if (missing := getattr(fields, "missing", None)) and not Path(made.manifest).is_file():
             raise EncoreError(missing)
+
+
+def _checkpoints(plan: Texts) -> Iterator[tuple[str, str | None]]:
+    """The checkpoints that backbones and expansions name, with their commits where these are pinned."""
+    for backbone in plan.catalogue.backbones.values():
+        if backbone.checkpoint is not None:
+            yield backbone.checkpoint, backbone.revision
+    for expansion in plan.catalogue.expansions.values():
+        if getattr(expansion, "checkpoint", None) is not None:
+            yield expansion.checkpoint, None
 
 
 def needed(plan: Texts) -> list[Artifact]:

@@ -9,7 +9,7 @@ from encore.collections.fields import draw_of
 from encore.config import Backbone, PretrainStep, RunConfig, Step
 from encore.errors import EncoreError
 from encore.lineage import Lineage, split_index
-from encore.planning import negatives, teachers
+from encore.planning import fetched, negatives, teachers
 from encore.planning.artifact import Artifact, Topics, names, required
 from encore.planning.texts import Texts
 from encore.recipe import FinetuneStep
@@ -57,9 +57,12 @@ class Models(Texts):
         inputs = {"tokenizer": self.tokenizer(backbone)}
         if backbone.start == "lsa":
             inputs["tokens"] = self.tokens(required(backbone.collection, "collection", "an LSA start"), backbone)
-        fields = backbone.model_dump(mode="json", exclude_defaults=True)
+        fields = backbone.model_dump(mode="json", exclude_defaults=True, exclude={"checkpoint", "revision"})
         spec = {"impl": self.impl("start"), "backbone": fields, **self.chance(seed), **names(inputs)}
-        return self.make("start", _folder(lineage, seed), spec, inputs)
+        if backbone.start != "checkpoint":
+            return self.make("start", _folder(lineage, seed), spec, inputs)
+        given = fetched.of_backbone(self, backbone)
+        return self.make("start", _folder(lineage, seed), spec | given.spec, inputs | given.inputs, given.folder)
 
     def _step_model(self, lineage: Lineage, seed: int) -> Artifact:
         step = self.step(lineage.steps[-1])

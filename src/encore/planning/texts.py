@@ -44,9 +44,10 @@ class Texts(Resolution):
     def tokenizer(self, backbone: Backbone) -> Artifact:
         """The vocabulary that a backbone reads: a checkpoint's own, or one trained on its texts."""
         impl = self.impl("tokenizer")
-        if backbone.checkpoint is not None:
+        if backbone.start == "checkpoint":
+            given = fetched.of_backbone(self, backbone)
             return self.make(
-                "tokenizer", "tokenizers/checkpoint", {"impl": impl, "checkpoint": backbone.checkpoint}, {}
+                "tokenizer", "tokenizers/checkpoint", {"impl": impl, **given.spec}, given.inputs, given.folder
             )
         texts = self.collection(required(backbone.collection, "collection", "a backbone without a checkpoint"))
         size = required(backbone.vocabulary, "vocabulary", "a backbone without a checkpoint")

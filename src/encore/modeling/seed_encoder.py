@@ -1,0 +1,83 @@
+"""SEED-Encoder's released weights in BERT's terms (Lu et al. 2021; microsoft/SEED-Encoder, model/SEED_Encoder).
+
+It is fairseq's encoder: the same layers under other names, except that there are no segments, positions begin behind
+the padding's id, and LayerNorm's epsilon is PyTorch's. Its decoder is no part of the model and is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import torch
+from torch import Tensor
+
+ENCODER = "sentence_encoder."  # what stands before its parameters' names, behind a prefix
+HEAD = "lm_head."
+PADDING = 1  # the id of its [PAD], where its configuration does not say it
+# BERT's fields and SEED-Encoder's, with the values that its configuration leaves out.
+FIELDS: dict[str, tuple[str, Any]] = {
+    "num_hidden_layers": ("encoder_layers", 12),
+    "hidden_size": ("encoder_embed_dim", 768),
+    "num_attention_heads": ("encoder_attention_heads", 12),
+    "intermediate_size": ("encoder_ffn_embed_dim", 3072),
+    "max_position_embeddings": ("max_positions", 512),
+    "vocab_size": ("vocab_size", 32769),
+    "hidden_act": ("activation_fn", "gelu"),
+}
+PARTS = {
+    "embed_tokens.": "embeddings.word_embeddings.",
+    "embed_positions.": "embeddings.position_embeddings.",
+    "emb_layer_norm.": "embeddings.LayerNorm.",
+}
+LAYER = {
+    "self_attn.q_proj": "attention.self.query",
+    "self_attn.k_proj": "attention.self.key",
+    "self_attn.v_proj": "attention.self.value",
+    "self_attn.out_proj": "attention.output.dense",
+    "self_attn_layer_norm": "attention.output.LayerNorm",
+    "fc1": "intermediate.dense",
+    "fc2": "output.dense",
+    "final_layer_norm": "output.LayerNorm",
+}
+HEADS = {
+    "lm_head.dense.": "cls.predictions.transform.dense.",
+    "lm_head.layer_norm.": "cls.predictions.transform.LayerNorm.",
+    "lm_head.bias": "cls.predictions.bias",
+}
+
+
+def described(config: dict[str, Any]) -> dict[str, Any]:
+    """Its configuration as a BERT's."""
+    own = {name: config.get(field, value) for name, (field, value) in FIELDS.items()}
+    return own | {"model_type": "bert", "layer_norm_eps": 1e-5, "type_vocab_size": 2}
+
+
+def renamed(tensors: dict[str, Tensor], padding: int) -> dict[str, Tensor]:
+    """Its tensors under the names of BERT's, with segments that add nothing; those of no part keep their own name."""
+    found = {_name(name): tensor for name, tensor in tensors.items()}
+    positions = "embeddings.position_embeddings.weight"
+    if positions in found:
+        found[positions] = found[positions][padding + 1 :]
+    words = found.get("embeddings.word_embeddings.weight")
+    if words is not None:
+        found["embeddings.token_type_embeddings.weight"] = torch.zeros(2, words.shape[1])
+    return found
+
+
+def _name(name: str) -> str:
+    inside, head = name.find(ENCODER), name.find(HEAD)
+    if head >= 0:
+        return _begun(name[head:], HEADS) or name
+    if inside < 0:
+        return name
+    own = name[inside + len(ENCODER) :]
+    layer = re.fullmatch(r"layers\.(\d+)\.(.+)\.(weight|bias)", own)
+    if layer and layer[2] in LAYER:
+        return f"encoder.layer.{layer[1]}.{LAYER[layer[2]]}.{layer[3]}"
+    return _begun(own, PARTS) or name
+
+
+def _begun(name: str, beginnings: dict[str, str]) -> str | None:
+    """The name with another beginning, if it has a known one."""
+    return next((new + name.removeprefix(old) for old, new in beginnings.items() if name.startswith(old)), None)
