@@ -3,6 +3,7 @@
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -14,6 +15,9 @@ from encore.errors import EncoreError
 from encore.plan import Plan
 from encore.planning import fetched
 from encore.planning.artifact import Topics
+from encore.preflight import command
+from encore.preflight.forecast import forecast
+from encore.preflight.machine import find
 from encore.targets import everything_declared
 
 ROOT = Path(__file__).parents[2]
@@ -23,11 +27,12 @@ RELEASED = {"seed", "retromae", "simcse", "costa", "bow", "tct", "tct-hn-plus"}
 pytestmark = pytest.mark.usefixtures("at_the_root")
 
 
-def plan_of(catalogue: Catalogue, **backbones: dict[str, str]) -> Plan:
-    """A plan of nano with backbones of its own."""
+def plan_of(catalogue: Catalogue, **backbones: Any) -> Plan:
+    """A plan of nano with backbones, or keys of the run, of its own."""
+    run = {key: backbones.pop(key) for key in ("tables", "lineages", "execution", "scale") if key in backbones}
     own = {name: Backbone.model_validate({"start": "checkpoint", **fields}) for name, fields in backbones.items()}
     known = replace(catalogue, backbones={**catalogue.backbones, **own}) if own else catalogue
-    return Plan(RunConfig.model_validate(NANO), known, project.impl)
+    return Plan(RunConfig.model_validate(NANO | run), known, project.impl)
 
 
 def begun(plan: Plan, backbone: str):
@@ -120,6 +125,22 @@ def test_a_released_retriever_answers_without_a_step_as_its_authors_read_texts(c
         for name in ("bert-base-tct", "tct-hn-plus-released")
     )
     assert ours == theirs
+
+
+def test_a_forecast_counts_a_checkpoint_once_and_not_what_lies_there(catalogue: Catalogue, tmp_path: Path) -> None:
+    plan = plan_of(catalogue, tables={}, lineages=["tct-released"], execution={"data_root": str(tmp_path)})
+    machine = find("cpu", command.MACHINES)
+
+    def missing() -> dict[str, float | None]:
+        found = forecast(plan, (), machine, 1, machine.cores, command.SIZES)
+        return {each.name: each.missing for each in found.downloads if each.kind == "checkpoint"}
+
+    (before,) = missing().values()
+    assert before == pytest.approx(4 * 109.5e6, rel=0.01)
+    place = tmp_path / "checkpoints" / "castorini--tct_colbert-v2-msmarco"
+    place.mkdir(parents=True)
+    (place / "pytorch_model.bin").write_text("weights")
+    assert missing() == {"castorini/tct_colbert-v2-msmarco": 0.0}
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def fetch(checkpoint: str, revision: str | None, data_root: Path, folder: Path) 
     Raises:
         EncoreError: there is no such checkpoint or file, or a file cannot be had or is not the published one.
     """
-    place = data_root / PLACE / (checkpoints.called(checkpoint) + (f"@{revision}" if revision else ""))
+    place = lies_at(checkpoint, revision, data_root)
     published = _published(checkpoint, revision, place)
     say_terms(checkpoint, published["licence"], f"{HUB}/{checkpoint}")
     found = {}
@@ -47,6 +47,11 @@ def fetch(checkpoint: str, revision: str | None, data_root: Path, folder: Path) 
     for name in found:
         same(place / name, folder / name)
     return {"commit": published["commit"], "files": found}
+
+
+def lies_at(checkpoint: str, revision: str | None, data_root: Path) -> Path:
+    """The folder below ``data_root`` that a checkpoint's files come to, or are put into by a user."""
+    return data_root / PLACE / (checkpoints.called(checkpoint) + (f"@{revision}" if revision else ""))
 
 
 def _published(checkpoint: str, revision: str | None, place: Path) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from encore.checkpoints import WEIGHTS
+from encore.fetching.checkpoint import lies_at
 from encore.fetching.ir_datasets import HOME
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
@@ -55,14 +57,13 @@ def of_ir_datasets(plan: Plan, made: Artifact, known: dict[str, dict[str, Any]] 
     return Download(dataset, "ir_datasets", total, min(float(here), total or 0.0), getattr(fields, "licence", ""))
 
 
-def of_checkpoint(made: Artifact, parameters: float) -> Download | None:
-    """A checkpoint of Hugging Face's hub, in fp32; None where it lies in a folder."""
-    checkpoint = made.spec.get("backbone", {}).get("checkpoint")
-    if checkpoint is None or Path(checkpoint).is_dir():
-        return None
-    cache = Path.home() / ".cache/huggingface/hub" / f"models--{checkpoint.replace('/', '--')}"
-    total = 4.0 * parameters + 1e6
-    return Download(checkpoint, "checkpoint", total, total if cache.is_dir() else 0.0, "see its page on the hub")
+def of_checkpoint(plan: Plan, made: Artifact, parameters: float) -> Download:
+    """A checkpoint of Hugging Face's hub: its weights in fp32 and its vocabulary."""
+    name = made.spec["id"]
+    place = lies_at(name, made.spec["revision"], Path(plan.config.execution.data_root))
+    here, total = float(_on_disk(place) or 0), 4.0 * parameters + 1e6
+    whole = any((place / weights).is_file() for weights in WEIGHTS)  # other files are small
+    return Download(name, "checkpoint", total, total if whole else min(here, total), "see its page on the hub")
 
 
 def by_hand(plan: Plan, made: Artifact, size: float | None) -> Download:

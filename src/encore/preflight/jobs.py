@@ -116,8 +116,8 @@ def fetched(plan: Plan, jobs: Iterable[Needed], sizes: Sizes) -> list[Download]:
             found.append(downloads.of_source(plan, job.artifact))
         elif job.rule == "fetch_ir_datasets":
             found.append(downloads.of_ir_datasets(plan, job.artifact, known))
-        elif job.rule == "start":
-            found.append(downloads.of_checkpoint(job.artifact, shapes.parameters(shapes.shape_of(job.artifact))))
+        elif job.rule == "fetch_checkpoint":
+            found.append(_of_checkpoint(plan, job.artifact))
     return list({each.name: each for each in found if each}.values())
 
 
@@ -125,11 +125,21 @@ def _cost(plan: Plan, sizes: Sizes, memory: float, artifact: Artifact) -> Cost:
     rule = rule_of(artifact)
     if rule in ("pretrain", "finetune"):
         return training.cost(artifact, sizes, plan.config.execution.processes, memory)
+    if rule == "fetch_checkpoint":  # its bytes are counted where all that is fetched is
+        one = _of_checkpoint(plan, artifact)
+        return Cost(works=(Work("download", one.missing or 0.0),), download=one.missing, licence=one.licence)
     if rule in ("fetch_source", "fetch_ir_datasets"):
         return _fetch(plan, rule, artifact)
     if rule not in STAGES:
         return Cost(notes=(f"nothing is known of rule {rule}",))
     return STAGES[rule](artifact, sizes)
+
+
+def _of_checkpoint(plan: Plan, artifact: Artifact) -> Download:
+    """What a checkpoint needs from the network: as large as the largest model that begins with it."""
+    backbones = (each for each in plan.catalogue.backbones.values() if each.checkpoint == artifact.spec["id"])
+    sizes = [float(shapes.parameters(shapes.shape_of_backbone(backbone))) for backbone in backbones]
+    return downloads.of_checkpoint(plan, artifact, max(sizes, default=texts.T5_BASE))
 
 
 def _fetch(plan: Plan, rule: str, artifact: Artifact) -> Cost:

@@ -11,6 +11,7 @@ from encore.preflight.sizes import PIECES, Size, Sizes
 
 PACKED = 0.4  # of a text's bytes, in gzip
 TOKEN = 2  # bytes of a token in a store
+T5_BASE = 223e6  # parameters of t5-base, the only T5 of others that an expansion names
 KINDS = {"collection.pydocs": "docstrings", "collection.wikipedia": "wikitext_words"}  # kinds with a rate of their own
 
 
@@ -131,8 +132,8 @@ def expand(made: Artifact, sizes: Sizes) -> Cost:
 
 def _t5(fields: dict[str, object]) -> float:
     """Parameters of a T5: of a checkpoint those of t5-base, which an expansion names."""
-    if fields.get("checkpoint"):
-        return 223e6
+    if "checkpoint" not in fields:
+        return T5_BASE
     hidden, inner, layers = (float(str(fields[name])) for name in ("hidden", "intermediate", "layers"))
     return 8192 * hidden + layers * (12 * hidden * hidden + 4 * hidden * inner)
 
