@@ -6,6 +6,7 @@ digit or an opening mark, unless the word before the full stop is an abbreviatio
 
 import re
 
+RULES = "encore-1"  # the name and the version of what follows; another number where a boundary moves
 _BOUNDARY = re.compile(r"""(?<=[.!?])[)\]"'’”]*\s+(?=[("'\[‘“`*]*[^\W_a-z]|[("'\[‘“`*]+\w)""")
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _LAST_WORD = re.compile(r"(\S+)\.$")
@@ -27,6 +28,17 @@ def split(text: str) -> list[str]:
     """
     paragraphs = (" ".join(paragraph.split()) for paragraph in _PARAGRAPH.split(text))
     return [sentence for paragraph in paragraphs for sentence in _split_paragraph(paragraph)]
+
+
+def spans(text: str) -> list[tuple[int, int]]:
+    """Where each sentence of ``split`` begins and ends in the text, white space around it left out."""
+    places, found = [place for place, sign in enumerate(text) if not sign.isspace()], []
+    first = 0
+    for sentence in split(text):
+        last = first + len("".join(sentence.split()))
+        found.append((places[first], places[last - 1] + 1))
+        first = last
+    return found
 
 
 def _split_paragraph(paragraph: str) -> list[str]:

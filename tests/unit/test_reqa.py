@@ -12,11 +12,11 @@ import small_pydocs
 from small_models import tokenizer_folder
 
 from encore import bodies, collections
-from encore.collections.common import Collection, Judgment, write_collection
+from encore.collections.common import Collection, Judgment, order, write_collection
 from encore.collections.pydocs.splits import HeldOut
 from encore.collections.reqa import pydocs, tuples
 from encore.collections.reqa.build import write
-from encore.collections.reqa.distractors import distractors
+from encore.collections.reqa.distractors import distractors, ready
 from encore.collections.reqa.fields import ReqaFields
 from encore.collections.reqa.parts import parts
 from encore.collections.reqa.tuples import Passage, Question, answering
@@ -178,7 +178,7 @@ def squad_like(folder: Path, count: int = 40, **given: Any) -> Collection:
         Question(text, passages[name], answering(passages[name], contexts[name], contexts[name].index(answer)))
         for text, name, answer in asking
     ]
-    write(folder, questions, [Passage("x", "", ("A stack holds calls.", "Time.", "Memory."))], fields(**given))
+    write(folder, questions, ready([Passage("x", "", ("A stack holds calls.", "Time.", "Memory."))]), fields(**given))
     return Collection(folder)
 
 
@@ -220,17 +220,45 @@ def test_distractors_join_the_candidates_and_answer_nothing(tmp_path: Path) -> N
     assert all(opened.qrels(split) == plain.qrels(split) for split in plain.splits())
 
 
+def drawn(pool: list[Passage], gold: list[Passage], count: int, salt: str = "salt") -> list[Passage]:
+    return distractors(ready(pool), gold, count, salt)
+
+
 def test_a_passage_that_is_asked_about_is_no_distractor_and_order_is_chance() -> None:
     pool = [Passage(f"d{number}", "", (f"One {number}.", "Two.")) for number in range(50)]
     copy = Passage("copy", "", ("town 1  IS", "old."))
     gold = [Passage("gold", "", ("Town 1 is old.",))]
-    chosen = distractors([copy, *pool], gold, 21, "salt")
+    chosen = drawn([copy, *pool], gold, 21)
     assert sum(len(passage.sentences) for passage in chosen) == 21
     assert "copy" not in {passage.id for passage in chosen}
-    assert chosen == distractors([copy, *pool[::-1]], gold, 21, "salt")
-    assert {passage.id for passage in chosen} != {passage.id for passage in distractors(pool, gold, 21, "other")}
+    assert chosen == drawn([copy, *pool[::-1]], gold, 21)
+    assert {passage.id for passage in chosen} != {passage.id for passage in drawn(pool, gold, 21, "other")}
     with pytest.raises(EncoreError, match="there are 100 distractors, 101 are asked for"):
-        distractors([copy, *pool], gold, 101, "salt")
+        drawn([copy, *pool], gold, 101)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 37, 150])
+def test_distractors_are_the_first_of_a_shuffle(count: int) -> None:
+    """However the pool comes: whole passages in the order of their hash until there are enough sentences."""
+    pool = [Passage(f"d{n}", "", tuple(f"{n} {s}." for s in range(n % 4))) for n in range(150)]
+    expected: dict[str, tuple[str, ...]] = {}
+    for passage in sorted(pool, key=lambda each: order(each.id, "salt")):
+        left = count - sum(map(len, expected.values()))
+        if left > 0 and passage.sentences:
+            expected[passage.id] = passage.sentences[:left]
+    assert {each.id: each.sentences for each in drawn(pool, [], count)} == expected
+
+
+def test_of_a_large_pool_few_passages_are_read_and_held() -> None:
+    read = []
+
+    def reading(name: str) -> Passage:
+        read.append(name)
+        return Passage(name, "", ("One.", "Two."))
+
+    pool = ((f"d{n}", lambda n=n: reading(f"d{n}")) for n in range(20_000))  # type: ignore[misc]
+    assert len(distractors(pool, [], 100, "salt")) == 50
+    assert len(read) < 1000
 
 
 # Questions about docstrings

@@ -14,7 +14,8 @@ from encore.collections.fields import CollectionFields, Split
 from encore.collections.ir_datasets import IrDatasetsFields
 from encore.collections.packages import PackagesFields
 from encore.collections.pydocs import PydocsFields
-from encore.collections.reqa import PydocsReqaFields
+from encore.collections.reqa import PublishedReqaFields, PydocsReqaFields
+from encore.collections.reqa import published as published_reqa
 from encore.collections.subset import SubsetFields
 from encore.collections.titled import TitledFields
 from encore.collections.wikipedia import WikipediaFields
@@ -28,6 +29,8 @@ KINDS: dict[str, type[CollectionFields]] = {
     "pydocs-reqa": PydocsReqaFields,
     "pydocs-packages": PackagesFields,
     "dpr": DprFields,
+    "squad-reqa": PublishedReqaFields,
+    "nq-reqa": PublishedReqaFields,
     "beir": BeirFields,
     "encyclopedia": EncyclopediaFields,
     "wikipedia": WikipediaFields,
@@ -81,6 +84,8 @@ def build(
         return pydocs.build(spec, folder, processes)
     if kind == "ir-datasets" and data_root is not None:
         return ir_datasets.build(spec, folder, data_root)
+    if KINDS.get(kind) is PublishedReqaFields:
+        return published_reqa.build(spec, folder, source, sources or {}, Collection(base) if base else None)
     if kind in DERIVED and base is not None:
         return DERIVED[kind](spec, folder, Collection(base))
     if kind in COMPLETED and base is not None:

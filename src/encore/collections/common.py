@@ -157,8 +157,13 @@ def topics(collection: Collection, split: str, queries: int | None = None, sampl
 
 
 def smallest(ids: Iterable[str], count: int, salt: str) -> list[str]:
-    """The ``count`` ids whose sha256 of ``"<salt>:<id>"`` comes first, in that order; no more than that are held."""
-    return heapq.nsmallest(count, ids, key=lambda name: hashlib.sha256(f"{salt}:{name}".encode()).hexdigest())
+    """The ``count`` ids whose ``order`` comes first; no more than that are held."""
+    return heapq.nsmallest(count, ids, key=lambda name: order(name, salt))
+
+
+def order(name: str, salt: str) -> str:
+    """An id's place in a shuffle of all possible ids: the sha256 of ``"<salt>:<id>"``."""
+    return hashlib.sha256(f"{salt}:{name}".encode()).hexdigest()
 
 
 def write_collection(

@@ -2,9 +2,10 @@
 
 Questions with the place of their answer become tuples (question, sentence, passage); what is ranked are the pairs
 (sentence, passage) of all passages. ``tuples.py``, ``parts.py`` and ``distractors.py`` are of any source; ``pydocs.py``
-makes passages and questions of docstrings.
+makes passages and questions of docstrings, ``published.py`` of SQuAD and Natural Questions.
 """
 
+from encore.collections.reqa.published import PublishedReqaFields
 from encore.collections.reqa.pydocs import PydocsReqaFields, build
 
-__all__ = ["PydocsReqaFields", "build"]
+__all__ = ["PublishedReqaFields", "PydocsReqaFields", "build"]

@@ -6,14 +6,14 @@ from typing import Any
 
 from encore.collections.common import Row, write_collection
 from encore.collections.reqa import tuples
-from encore.collections.reqa.distractors import distractors
+from encore.collections.reqa.distractors import Pool, distractors
 from encore.collections.reqa.fields import ReqaFields
 from encore.collections.reqa.parts import parts, qrels
 from encore.collections.reqa.tuples import Passage, Question
 
 
 def write(
-    folder: Path, questions: Sequence[Question], others: Sequence[Passage], fields: ReqaFields, **statistics: Any
+    folder: Path, questions: Sequence[Question], others: Pool, fields: ReqaFields, **statistics: Any
 ) -> dict[str, Any]:
     """Write the collection and return its counts.
 

@@ -17,6 +17,7 @@ from pydantic import Field
 from encore.collections.common import Collection
 from encore.collections.docstrings import Documented, objects
 from encore.collections.reqa.build import write
+from encore.collections.reqa.distractors import ready
 from encore.collections.reqa.fields import ReqaFields
 from encore.collections.reqa.tuples import Passage, Question
 
@@ -58,7 +59,7 @@ def build(spec: dict[str, Any], folder: Path, base: Collection) -> dict[str, Any
     others = (passage for each in found if each.package in fields.distractors_from for passage in passages(each))
     made = [question for each in asked for question in questions(each)]
     packages = {question.cluster.partition(".")[0] for question in made}
-    return write(folder, made, list(others), fields, packages=sorted(packages))
+    return write(folder, made, ready(others), fields, packages=sorted(packages))
 
 
 _ADDED = ("impl", "collection")  # what the plan adds to a spec

@@ -14,11 +14,12 @@ IDENTITY = 16  # hexadecimal digits of a question's id
 
 @dataclass(frozen=True)
 class Passage:
-    """A passage in sentences; ``id`` has no white space."""
+    """A passage in sentences; ``id`` has no white space. ``whole`` is its text, where the sentences joined are not."""
 
     id: str
     title: str
     sentences: tuple[str, ...]
+    whole: str = ""
 
     @classmethod
     def of_text(cls, name: str, title: str, text: str) -> "Passage":
@@ -27,7 +28,7 @@ class Passage:
 
     @property
     def text(self) -> str:
-        return " ".join(self.sentences)
+        return self.whole or " ".join(self.sentences)
 
     def candidate(self, sentence: int) -> str:
         """The id of the pair (sentence, passage)."""
@@ -106,13 +107,20 @@ def same_sentence(gold: dict[str, set[str]], passages: Iterable[Passage]) -> dic
 
     With `Success@k` on these judgments a query counts by its best rank, as identical questions do in ReQA's evaluator.
     """
-    texts = {
-        passage.candidate(number): sentence for passage in passages for number, sentence in enumerate(passage.sentences)
-    }
-    alike: dict[str, set[str]] = {}
-    for name, sentence in texts.items():
-        alike.setdefault(sentence, set()).add(name)
-    return {query: set().union(*(alike[texts[name]] for name in pairs)) for query, pairs in gold.items()}
+    passages = list(passages)
+    wanted = {name for pairs in gold.values() for name in pairs}
+    said = {name: sentence for name, sentence in _named(passages) if name in wanted}
+    alike: dict[str, set[str]] = {sentence: set() for sentence in said.values()}  # of few among a million candidates
+    for name, sentence in _named(passages):
+        if sentence in alike:
+            alike[sentence].add(name)
+    return {query: set().union(*(alike[said[name]] for name in pairs)) for query, pairs in gold.items()}
+
+
+def _named(passages: Iterable[Passage]) -> Iterator[tuple[str, str]]:
+    for passage in passages:
+        for number, sentence in enumerate(passage.sentences):
+            yield passage.candidate(number), sentence
 
 
 def in_use(questions: Iterable[Question]) -> list[Passage]:
