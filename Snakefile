@@ -39,6 +39,7 @@ include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/latency.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/growing.smk"
+include: "workflow/rules/claims.smk"
 include: "workflow/rules/audit.smk"
 
 

@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from encore.catalogue import nearest
+from encore.claims.slice import CLAIMS, claims_plan
 from encore.collections.fields import draw_of
 from encore.errors import EncoreError
 from encore.growth import GROWING, growing_plan
@@ -13,9 +14,10 @@ from encore.lineage import split_index
 from encore.plan import Plan
 from encore.recipe import FinetuneStep
 from encore.storage import write_text
-from encore.tables import CURVES, curves_plan, table_plan, table_scores
+from encore.tables import CURVES, curves_plan, declared, table_plan, table_scores, write_plans
 
 ASKED = Path("results/plan/asked.txt")
+CLAIMS_FILES = tuple(f"{name}.{end}" for name in (CLAIMS, f"{CLAIMS}_printed") for end in ("csv", "manifest.json"))
 FORMATS = {
     "tables": (".csv", ".md", ".tex", ".html", ".manifest.json"),
     "figures": (".png", ".svg", ".csv", ".manifest.json"),
@@ -40,6 +42,14 @@ def has_figure(table: dict[str, Any]) -> bool:
         if column and row["cells"][column]["reads"] and (row["role"] != "control" or row["id"] in comparators):
             roles.setdefault(row["setting"], set()).add(row["role"])
     return any({"objective", "control"} <= found for found in roles.values())
+
+
+def write_slices(plan: Plan) -> None:
+    """Write the slices of the plan of all that is declared or was asked for; jobs read them."""
+    slices = declared(plan)
+    if f"results/{CLAIMS}" in plan.asked:
+        slices[CLAIMS] = claims_plan(plan)
+    write_plans(slices)
 
 
 def summary(plan: Plan) -> str:
@@ -81,17 +91,33 @@ def _is_its_own(plan: Plan, name: str, dataset: str, split: str) -> bool:
     return draws == {draw_of(split)}
 
 
-def remember(targets: Iterable[str]) -> None:
-    """Note artifacts that a person asks for by name: a cluster's job knows its own target, not what it is made for."""
+def remember(plan: Plan, targets: Iterable[str]) -> None:
+    """Note what a person asks for by name: a cluster's job knows its own target, not what it is made for.
+
+    What the configuration declares needs no memory.
+    """
     paths = [PurePosixPath(os.path.relpath(target)) for target in targets]
     known = recall()
-    folders = [str(path.parent) for path in paths if len(path.parts) > 3 and path.parts[1] not in FORMATS]
-    if new := [folder for folder in dict.fromkeys(folders) if folder not in known]:
-        write_text(ASKED, "".join(f"{folder}\n" for folder in [*known, *new]))
+    places = [place for path in paths if (place := _place(path)) and place.split("/", 2)[-1] not in plan.config.tables]
+    if new := [place for place in dict.fromkeys(places) if place not in known]:
+        write_text(ASKED, "".join(f"{place}\n" for place in [*known, *new]))
+
+
+def _place(path: PurePosixPath) -> str | None:
+    """What tells a target from others: an artifact's folder; a table, a figure or the claims without the ending."""
+    match path.parts:
+        case ("results", name) if name in CLAIMS_FILES[:2]:
+            return f"results/{CLAIMS}"
+        case ("results", "tables" | "figures" as kind, *_):
+            return next((str(path).removesuffix(end) for end in FORMATS[kind] if path.name.endswith(end)), None)
+        case ("results", _, _, *rest) if rest:
+            return str(path.parent)
+        case _:
+            return None
 
 
 def recall() -> list[str]:
-    """The folders of all artifacts that were asked for by name."""
+    """The folders of all artifacts that were asked for by name, and such tables, figures and claims."""
     return ASKED.read_text().splitlines() if ASKED.is_file() else []
 
 
@@ -105,6 +131,8 @@ def check_target(plan: Plan, target: str, rules: set[str]) -> None:
     match path.parts:
         case ("results", "tables" | "figures" as kind, *_):
             _check_product(plan, str(path), kind)
+        case ("results", name) if name in CLAIMS_FILES:
+            return
         case ("results", _, *rest) if rest:
             _check_artifact(plan, path)
         case _:
@@ -127,10 +155,6 @@ def _check_product(plan: Plan, target: str, kind: str) -> None:
         return
     if stem not in plan.catalogue.tables:
         raise EncoreError(f"target {target!r}: there is no table {stem!r}{nearest(stem, plan.catalogue.tables)}")
-    if stem not in plan.config.tables:
-        raise EncoreError(
-            f"target {target!r}: this run does not declare table {stem!r}; add it under `tables:` of its configuration"
-        )
     table_scores(plan, stem)
 
 

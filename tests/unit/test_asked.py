@@ -9,6 +9,7 @@ import pytest
 from encore import project
 from encore.errors import EncoreError
 from encore.plan import Plan
+from encore.tables import declared, table_plan, wanted_tables
 from encore.targets import lineage_targets, recall, remember
 
 ROOT = Path(__file__).parents[2]
@@ -38,13 +39,29 @@ def test_what_another_configuration_was_asked_for_does_no_harm() -> None:
         plan.find("results/negatives/bm25-812f4a43/pydocs.train.50-00000000")
 
 
-def test_targets_are_remembered_once_and_tables_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_targets_are_remembered_once_and_declared_tables_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = project.load_plan()
     monkeypatch.chdir(tmp_path)
     assert recall() == []
     first, second = "results/models/a-s0-12345678", "results/scores/a-s0-12345678/b.test-12345678"
-    remember([f"{first}/manifest.json", "results/tables/table1.csv", "results/figures/papers/one.png"])
-    remember([f"./{second}/scores.parquet", str(tmp_path / first / "manifest.json")])
-    assert recall() == [first, second]
+    remember(plan, [f"{first}/manifest.json", "results/tables/table1.csv", "results/tables/costa/table1.md"])
+    remember(plan, [f"./{second}/scores.parquet", str(tmp_path / first / "manifest.json"), "results/claims.csv"])
+    assert recall() == [first, "results/tables/costa/table1", second, "results/claims"]
+
+
+def test_a_table_that_was_asked_for_is_planned_like_a_declared_one() -> None:
+    person, job = project.load_plan(), project.load_plan()
+    wanted = table_plan(person, "costa/table4")
+    job.asked = [
+        "results/tables/costa/table4",
+        "results/tables/costa/table4",
+        "results/tables/no/table",
+        "results/claims",
+    ]
+    assert wanted_tables(job) == [*job.config.tables, "costa/table4"]
+    assert declared(job)["costa/table4"] == wanted
 
 
 def _finds(plan: Plan, folder: str) -> bool:

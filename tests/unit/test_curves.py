@@ -88,7 +88,7 @@ def test_a_run_without_pre_training_declares_no_figure(make, tmp_path, monkeypat
     with pytest.raises(EncoreError, match="no pre-training step to draw"):
         check_target(plan, FIGURE, set())
     monkeypatch.chdir(tmp_path)
-    write_plans(plan)
+    write_plans(declared(plan))
     assert [path.name for path in tmp_path.rglob("*.json")] == ["a.json"]
 
 
@@ -100,7 +100,7 @@ def test_a_run_with_pre_training_declares_the_figure_and_writes_its_plan(make, t
     with pytest.raises(EncoreError, match="are written as"):
         check_target(plan, "results/figures/pretraining.pdf", set())
     monkeypatch.chdir(tmp_path)
-    write_plans(plan)
+    write_plans(declared(plan))
     assert layout.read(Path("results/plan/pretraining.json"), Steps).rows[0].label == "ICT"
 
 

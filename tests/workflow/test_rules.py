@@ -9,7 +9,7 @@ from snakemake.api import SnakemakeApi
 from snakemake.settings.types import ConfigSettings, OutputSettings, ResourceSettings
 
 ASKING = {"all", "audit", "fetch"}
-PRODUCTS = {"table", "figure", "curves"}
+PRODUCTS = {"table", "figure", "curves", "growing", "claims", "claims_printed"}
 
 
 @pytest.fixture(scope="module")

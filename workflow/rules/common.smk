@@ -1,13 +1,15 @@
 """The plan derived from the configuration, and the few functions of wildcards that rules need. No torch here."""
 
 from encore import ledger
+from encore.claims.files import contents_of
+from encore.claims.slice import claims_plan, claims_reads
 from encore.errors import EncoreError
 from encore.growth import GROWING, growing_artifacts, growing_plan
 from encore.planning import fetched
 from encore.project import CATALOGUE, load_plan
 from encore.storage import canonical
-from encore.tables import CURVES, curves_models, curves_plan, slice_digest, table_plan, table_reads, write_plans
-from encore.targets import everything_declared, recall
+from encore.tables import CURVES, curves_models, curves_plan, slice_digest, table_plan, table_reads
+from encore.targets import everything_declared, recall, write_slices
 
 
 def refuse(error):
@@ -26,7 +28,7 @@ try:
     TARGETS = everything_declared(PLAN)
     if workflow.is_main_process:
         ledger.check(PLAN.catalogue, CATALOGUE)
-    write_plans(PLAN)
+    write_slices(PLAN)
 except EncoreError as error:
     refuse(error)
 
@@ -142,6 +144,21 @@ def growing_spec(wildcards):
 def curves_spec(wildcards):
     """The digest of the slice of all pre-training steps; like a table's, it also lies in results/plan."""
     return canonical(slice_digest(curves_plan(PLAN)))
+
+
+def reads_of_claims(wildcards):
+    """The manifests of all that the claims' tables read."""
+    return [artifact.manifest for artifact in claims_reads(PLAN)]
+
+
+def claims_spec(wildcards):
+    """The digest of the slice of the claims; like a table's, it also lies in results/plan."""
+    return canonical(slice_digest(claims_plan(PLAN)))
+
+
+def printed_claims(wildcards):
+    """The digest of the claims and the papers' numbers, which are read as they lie in config/papers."""
+    return contents_of(CATALOGUE / "papers")
 
 
 def escalate(amount):

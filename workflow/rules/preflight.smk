@@ -34,7 +34,9 @@ def refuse_unknown_targets():
         for target in targets:
             check_target(PLAN, target, rules)
         if folder_of_another_user() is None:  # else `onstart` says so, and a dry run needs no memory
-            remember(targets)
+            remember(PLAN, targets)
+            PLAN.asked = recall()
+            write_slices(PLAN)
     except EncoreError as error:
         refuse(error)
 

@@ -60,6 +60,8 @@ RULES: dict[str, tuple[str, str]] = {
     "figure": ("result", "forest plot"),
     "curves": ("result", "held-out loss"),
     "growing": ("result", "by corpus size"),
+    "claims": ("result", "verdicts"),
+    "claims_printed": ("result", "no run"),
 }
 
 

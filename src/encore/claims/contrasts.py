@@ -3,10 +3,10 @@
 So one rule judges every kind of test, on printed numbers and on runs alike.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from encore.catalogue import nearest
 from encore.claim_entries import (
@@ -24,7 +24,7 @@ from encore.claim_entries import (
     Value,
 )
 from encore.errors import EncoreError
-from encore.table_entries import TESTED, Table
+from encore.table_entries import TESTED
 
 
 class Address(NamedTuple):
@@ -62,7 +62,32 @@ class Contrast:
         return f"{first}" + "".join(f", {_apart(first, other)}" for other, _ in others)
 
 
-Tables = Mapping[str, Table]
+class _Row(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def setting(self) -> str: ...
+
+
+class _Column(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def hidden(self) -> bool: ...
+
+
+class Shape(Protocol):
+    """The rows and columns of a table, whether as configured or as a plan says them."""
+
+    @property
+    def rows(self) -> Sequence[_Row]: ...
+    @property
+    def columns(self) -> Sequence[_Column]: ...
+
+
+Tables = Mapping[str, Shape]
 
 
 def above(higher: Address, lower: Address, least: float = 0.0, or_equal: bool = False) -> Contrast:
@@ -99,7 +124,7 @@ def check(address: Address, tables: Tables) -> None:
         )
 
 
-def table_of(name: str, tables: Tables) -> Table:
+def table_of(name: str, tables: Tables) -> Shape:
     if name not in tables:
         raise EncoreError(f"there is no table {name!r}{nearest(name, tables)}")
     return tables[name]

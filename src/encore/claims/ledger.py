@@ -3,18 +3,20 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from encore.catalogue import checked, read_yaml
 from encore.claim_entries import Above, AnyTest, Claim, Figure
 from encore.claims import chance, printed
 from encore.claims.contrasts import Address, Contrast, Tables, contrasts
+from encore.claims.files import FILE, contents_of, read_claims
 from encore.claims.printed import Judged, Values
 from encore.errors import EncoreError
+from encore.provenance import manifest
 from encore.reporting.numbers import number, write_rows
 from encore.reporting.reported import Reported, found, read
 from encore.reporting.sources import SOURCES
+from encore.storage import write_json
 from encore.table_entries import Column, Row, Table, filled, printed_as
 
-FILE = "claims.yaml"
+PRINTED = "claims_printed"
 HEADER = (
     "id",
     "paper",
@@ -30,21 +32,6 @@ HEADER = (
     "cells",
     "shares_cells_with",
 )
-
-
-def read_claims(papers: Path) -> dict[str, tuple[str, Claim]]:
-    """Every claim with its paper, by id, in the order of the ids.
-
-    Raises:
-        EncoreError: a file is wrong, or two papers use one id.
-    """
-    claims: dict[str, tuple[str, Claim]] = {}
-    for path in sorted(papers.glob(f"*/{FILE}")):
-        for name, value in read_yaml(path).items():
-            if name in claims:
-                raise EncoreError(f"{path}: {name}: {claims[name][0]} has a claim of that id; give it another")
-            claims[name] = path.parent.name, checked(Claim, value, f"{path}: {name}")
-    return dict(sorted(claims.items()))
 
 
 def printed_values(papers: Path, tables: Mapping[str, Table]) -> dict[Address, float]:
@@ -64,6 +51,23 @@ def printed_values(papers: Path, tables: Mapping[str, Table]) -> dict[Address, f
     return values
 
 
+def make_printed(folder: Path, papers: Path, tables: Mapping[str, Table], spec: str) -> dict[str, int]:
+    """Write ``claims_printed.csv`` and its manifest, and count the verdicts.
+
+    Raises:
+        EncoreError: a claim names what no table has, or the files are others than ``spec`` was taken of.
+    """
+    if contents_of(papers) != spec:
+        raise EncoreError(f"{papers} was changed by somebody since the workflow was read; run snakemake again")
+    record = folder / f"{PRINTED}.{manifest.MANIFEST}"
+    record.unlink(missing_ok=True)
+    csv = folder / f"{PRINTED}.csv"
+    verdicts = write_printed(csv, papers, tables)
+    outputs = {csv.name: manifest.describe(csv)}
+    write_json(record, {"stage": PRINTED, "spec": spec, "results": verdicts, "inputs": {}, "outputs": outputs})
+    return verdicts
+
+
 def write_printed(path: Path, papers: Path, tables: Mapping[str, Table]) -> dict[str, int]:
     """Judge every claim by the printed numbers, write one line a claim, and count the verdicts.
 
@@ -78,7 +82,7 @@ def write_printed(path: Path, papers: Path, tables: Mapping[str, Table]) -> dict
     return {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)}
 
 
-def chance_of(tests: Sequence[AnyTest], tables: Tables) -> float | None:
+def chance_of(tests: Sequence[AnyTest], tables: Mapping[str, Table]) -> float | None:
     """How often all tests of a claim would hold if its systems were equally good; None where chance has no say."""
     expanded: list[Contrast] = []
     for test in tests:

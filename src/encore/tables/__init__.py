@@ -3,7 +3,7 @@
 Each is written to ``results/plan/<name>.json``.
 """
 
-from encore.tables.declared import declared, folders, plan_file, slice_digest, write_plans
+from encore.tables.declared import declared, folders, plan_file, slice_digest, wanted_tables, write_plans
 from encore.tables.slices import CURVES, table_plan, table_reads, table_scores
 from encore.tables.steps import curves_models, curves_plan
 
@@ -18,5 +18,6 @@ __all__ = [
     "table_plan",
     "table_reads",
     "table_scores",
+    "wanted_tables",
     "write_plans",
 ]

@@ -1,0 +1,33 @@
+"""Where claims are written: ``papers/<paper>/claims.yaml``. Planning asks this, so nothing heavy is imported."""
+
+from pathlib import Path
+
+from encore.catalogue import checked, read_yaml
+from encore.claim_entries import Claim
+from encore.errors import EncoreError
+from encore.storage import full_digest, sha256
+
+FILE = "claims.yaml"
+
+
+def read_claims(papers: Path) -> dict[str, tuple[str, Claim]]:
+    """Every claim with its paper, by id, in the order of the ids.
+
+    Raises:
+        EncoreError: a file is wrong, or two papers use one id.
+    """
+    claims: dict[str, tuple[str, Claim]] = {}
+    for path in sorted(papers.glob(f"*/{FILE}")):
+        for name, value in read_yaml(path).items():
+            if name in claims:
+                raise EncoreError(f"{path}: {name}: {claims[name][0]} has a claim of that id; give it another")
+            claims[name] = path.parent.name, checked(Claim, value, f"{path}: {name}")
+    return dict(sorted(claims.items()))
+
+
+def contents_of(papers: Path) -> str:
+    """A digest of all that the ledger is made of: claims, tables and printed numbers."""
+    files = sorted(
+        path for pattern in (f"*/{FILE}", "*/tables.yaml", "*/reported/*.csv") for path in papers.glob(pattern)
+    )
+    return full_digest([[str(path.relative_to(papers)), sha256(path)] for path in files])

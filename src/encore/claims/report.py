@@ -1,0 +1,174 @@
+"""The claims on runs: their slice of the plan read, every claim judged, one line a claim."""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from encore.claim_entries import Claim
+from encore.claims.contrasts import Address
+from encore.claims.estimates import Cells, Part, Printed
+from encore.claims.judging import Judgement, Runs, judge
+from encore.claims.slice import tables_of
+from encore.reporting import reported
+from encore.reporting.cells import values_of
+from encore.reporting.layout import Layout, Product
+from encore.reporting.layout import Part as Entry
+from encore.reporting.numbers import number, write_rows
+from encore.reporting.sources import Values, source_of
+from encore.reporting.verdicts import UNTESTED
+
+HEADER = (
+    "id",
+    "paper",
+    "place",
+    "claim",
+    "verdict",
+    "why",
+    "inequalities",
+    "needed",
+    "held",
+    "weakest",
+    "estimate",
+    "interval_low",
+    "interval_high",
+    "p",
+    "detectable",
+    "seeds",
+    "stand_in",
+)
+
+
+class Named(Entry):
+    """A row or a column of a shape."""
+
+    id: str
+    setting: str = ""
+    source: str = ""
+    hidden: bool = False
+
+
+class Shape(Entry):
+    """All rows and columns of a table."""
+
+    rows: list[Named]
+    columns: list[Named]
+
+
+class Claimed(Entry):
+    """A claim and whose it is."""
+
+    paper: str
+    claim: Claim
+
+
+class Claims(Product):
+    """The slice: claims, the tables that they are about, and why some of those cannot be had here."""
+
+    claims: dict[str, Claimed]
+    shapes: dict[str, Shape]
+    tables: dict[str, Layout]
+    untold: dict[str, str] = {}
+
+    def reads(self) -> dict[Path, Sequence[str] | None]:
+        return {folder: files for table in self.tables.values() for folder, files in table.reads().items()}
+
+
+def write(path: Path, claims: Claims) -> dict[str, int]:
+    """Judge every claim, write one line a claim, and count the verdicts.
+
+    Raises:
+        EncoreError: what a table reads is missing or damaged, or rows of a claim share no seed.
+    """
+    runs = Runs(claims.shapes, _cells(claims.tables), _printed(claims.tables), claims.stand_in)
+    judged = {name: _judged(each.claim, claims, runs) for name, each in claims.claims.items()}
+    lines = [_line(name, each, judged[name], claims.stand_in) for name, each in claims.claims.items()]
+    write_rows(path, HEADER, lines)
+    verdicts = [one.verdict for one in judged.values()]
+    return {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)}
+
+
+def _judged(claim: Claim, claims: Claims, runs: Runs) -> Judgement:
+    for table in tables_of(claim):
+        if table in claims.untold:
+            return Judgement(UNTESTED, why=claims.untold[table])
+    return judge(claim, runs)
+
+
+def _cells(tables: Mapping[str, Layout]) -> Cells:
+    """What the cells of some tables are made of; each table is read once, when its first cell is asked for."""
+
+    @cache
+    def found(table: str) -> dict[tuple[str, str, str], Values]:
+        return values_of(tables[table])
+
+    def parts(address: Address) -> list[Part] | None:
+        if address.table not in tables:
+            return None
+        columns = {column.id: column for column in tables[address.table].columns}
+        column = columns.get(address.column)
+        if column is None or not column.mean_of:
+            values = found(address.table).get(address[1:])
+            return None if values is None else [Part(1.0, values)]
+        collected: list[Part] = []
+        for part in column.mean_of:
+            own = parts(address._replace(column=part))
+            if own is None:
+                return None
+            collected += [Part(each.weight / len(column.mean_of), each.values) for each in own]
+        return collected
+
+    return parts
+
+
+def _printed(tables: Mapping[str, Layout]) -> Printed:
+    """What the papers print in the cells of some tables, in the measures' own unit."""
+
+    @cache
+    def rows(table: str) -> reported.Reported:
+        return reported.read(tables[table].reported)
+
+    def value(address: Address) -> float | None:
+        layout = tables[address.table]
+        row = next((row for row in layout.rows if (row.setting, row.id) == (address.setting, address.row)), None)
+        column = next((column for column in layout.columns if column.id == address.column), None)
+        if row is None or column is None:
+            return None
+        found = reported.find(rows(address.table), row, column)
+        if found is None or found.number is None:
+            return None
+        return source_of(column).in_our_unit(found.number * column.reported_times, layout.unit)
+
+    return value
+
+
+def _line(name: str, claimed: Claimed, judgement: Judgement, stand_in: bool) -> list[str]:
+    tested = judgement.tested
+    weakest = max((one.weakest for one in tested), key=lambda pair: pair[1].p_above, default=None)
+    contrast, estimate = weakest or (None, None)
+    low, high = estimate.difference.interval() if estimate else (None, None)
+    seeds = [one.seeds for each in tested for one in each.estimates if one.seeds is not None]
+    return [
+        name,
+        claimed.paper,
+        claimed.claim.place,
+        claimed.claim.says,
+        judgement.verdict,
+        judgement.why,
+        str(sum(len(each.estimates) for each in tested)) if tested else "",
+        str(sum(each.needed for each in tested)) if tested else "",
+        str(sum(each.held for each in tested)) if tested else "",
+        str(contrast or ""),
+        _finite(estimate.mean if estimate else None),
+        _finite(low),
+        _finite(high),
+        _finite(estimate.difference.p if estimate else None),
+        _finite(judgement.detectable),
+        str(min(seeds)) if seeds else "",
+        "yes" if stand_in else "no",
+    ]
+
+
+def _finite(value: float | None) -> str:
+    """A number; nothing where one measurement alone tells nothing of its error."""
+    return number(value if value is not None and math.isfinite(value) else None)

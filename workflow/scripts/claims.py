@@ -1,0 +1,16 @@
+"""Judge every claim by the runs behind its tables: one line a claim, with the verdict and what it rests on."""
+
+from encore.claims import report
+from encore.cli_support import run
+from encore.reporting import products
+
+
+def main() -> None:
+    args = products.command_line(__doc__)
+    with products.recorded(args.plan, args.spec, args.output, report.Claims, stage="claims", endings=["csv"]) as claims:
+        verdicts = report.write(args.output / f"{claims.name}.csv", claims)
+    print(", ".join(f"{verdict}: {count}" for verdict, count in verdicts.items()))
+
+
+if __name__ == "__main__":
+    run(main)
