@@ -8,7 +8,7 @@ from clones import REPOSITORY, Clone
 from snakemake.api import SnakemakeApi
 from snakemake.settings.types import ConfigSettings, OutputSettings, ResourceSettings
 
-ASKING = {"all", "audit", "fetch"}
+ASKING = {"all", "audit", "fetch", "preflight"}
 PRODUCTS = {"table", "figure", "curves", "growing", "claims", "claims_printed"}
 
 
@@ -87,7 +87,7 @@ def test_the_rules_are_shell_commands_of_the_repository_s_programs(rules: dict[s
 def test_only_rules_of_fetching_touch_the_network(workflow: Any, rules: dict[str, Any]) -> None:
     """Their programs alone download, and they run where Snakemake runs: on a cluster, its login node."""
     fetching = {name for name in made_by(rules) if name.startswith("fetch_")}
-    assert fetching == {"fetch_source", "fetch_ir_datasets"}
+    assert fetching == {"fetch_source", "fetch_ir_datasets", "fetch_checkpoint"}
     assert workflow._localrules >= fetching
     scripts = {path.stem: path.read_text() for path in Path(REPOSITORY, "workflow/scripts").glob("*.py")}
     downloading = {name for name, text in scripts.items() if "fetching." in text and " import fetch" in text}
