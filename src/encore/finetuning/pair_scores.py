@@ -75,6 +75,22 @@ class PublishedScores:
         return list(zip(map(str, ids.tolist()), scores[places].tolist(), strict=True))
 
 
+class _Memo(dict[int, Any]):
+    """What a pickle may refer to again, numbered as it comes; numbers and what they are made of are not held."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._next = 0
+
+    def __len__(self) -> int:
+        return self._next
+
+    def __setitem__(self, place: int, value: Any) -> None:
+        self._next = max(self._next, place + 1)
+        if not isinstance(value, bytes | tuple | np.generic):
+            super().__setitem__(place, value)
+
+
 _InPython: Any = pickle._Unpickler  # the one that is written in Python: only that can be held back between two items
 
 
@@ -85,6 +101,7 @@ class _Reader(_InPython):
 
     def __init__(self, file: IO[bytes], queries: Container[str]) -> None:
         super().__init__(file)
+        self.memo = _Memo()
         self.found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         self._queries = queries
 
