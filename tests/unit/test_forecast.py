@@ -18,6 +18,7 @@ from encore.plan import Plan
 from encore.planning.artifact import Artifact
 from encore.preflight import against, command, downloads, machine, report
 from encore.preflight.cost import Cost, Work
+from encore.preflight.fetches import Fetches
 from encore.preflight.forecast import Forecast, forecast
 from encore.preflight.sizes import Sizes, read_stated
 from encore.project import load_plan
@@ -108,6 +109,7 @@ def test_every_limit_refuses_by_name(clone: Path, limit: str) -> None:
     object.__setattr__(found, "downloads", [downloads.Download("made-up", "source", 5e9, 0.0, "")])
     complaints = found.complaints(Limits(**{limit: 1e-9}))
     assert [complaint.split(":")[0] for complaint in complaints] == [f"limits.{limit}"]
+    assert found.peak_disk > 5e9, "a download lies on the disk too"
     assert found.complaints(Limits(**{limit: 1e9})) == []
 
 
@@ -259,6 +261,20 @@ IDS = {
 def test_what_ir_datasets_downloads_is_found_by_name(ids: list[str], total: int) -> None:
     known = {top: {name: {"size_hint": size} for name, size in files.items()} for top, files in IDS.items()}
     assert sum(entry["size_hint"] for entry in downloads.wanted(ids, known).values()) == total
+
+
+def test_a_file_that_several_datasets_need_counts_once(clone: Path) -> None:
+    fetches = Fetches(planned(), {"beir": {"cqadupstack": {"size_hint": 7, "cache_path": "x.zip"}}})
+    forums = [
+        Artifact(
+            "fetch_ir_datasets",
+            f"results/ir_datasets/beir-cqadupstack-{forum}-0",
+            {"ids": [f"beir/cqadupstack/{forum}"]},
+        )
+        for forum in ("android", "english")
+    ]
+    assert [fetches.of(forum).missing for forum in forums] == [7, 0]
+    assert fetches.of(forums[0]).missing == 7, "and as often as it is asked"
 
 
 def test_a_source_without_a_size_is_unknown_until_it_is_here(clone: Path) -> None:

@@ -17,6 +17,7 @@ from encore.planning.artifact import Artifact
 WHOLE = ("collectionandqueries", "docs", "queries")  # entries that any part of a collection needs
 PARTS = ("queries", "qrels")  # of a split
 SHORT = {"natural-questions": "nq", "trivia-qa": "tqa"}  # what DPR's files are called
+Entries = dict[tuple[str, str], dict[str, Any]]  # of ir_datasets' list of files, by collection and file
 
 
 @dataclass(frozen=True)
@@ -45,16 +46,14 @@ def of_source(plan: Plan, made: Artifact) -> Download:
     return Download(name, "source", total, float(here), source.licence)
 
 
-def of_ir_datasets(plan: Plan, made: Artifact, known: dict[str, dict[str, Any]] | None = None) -> Download:
-    """What ir_datasets downloads of a dataset."""
+def of_ir_datasets(plan: Plan, made: Artifact, entries: Entries) -> Download:
+    """What ir_datasets downloads of a dataset; its entries are those that count for it."""
     dataset = made.name.rpartition("-")[0]
-    known = published() if known is None else known
     home = Path(plan.config.execution.data_root) / HOME
-    entries = wanted(made.spec["ids"], known)
     fields = plan.dataset_fields(dataset) if dataset in plan.dataset_names() else None
-    total = float(sum(entry.get("size_hint") or 0 for entry in entries.values())) if entries else None
+    total = float(sum(entry.get("size_hint") or 0 for entry in entries.values()))
     here = sum(_on_disk(home / top / str(entry.get("cache_path"))) or 0 for (top, _), entry in entries.items())
-    return Download(dataset, "ir_datasets", total, min(float(here), total or 0.0), getattr(fields, "licence", ""))
+    return Download(dataset, "ir_datasets", total, min(float(here), total), getattr(fields, "licence", ""))
 
 
 def of_checkpoint(plan: Plan, made: Artifact, parameters: float) -> Download:
@@ -82,9 +81,9 @@ def published() -> dict[str, dict[str, Any]]:
     return json.loads(path.read_text()) if path.is_file() else {}
 
 
-def wanted(ids: list[str], known: dict[str, dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
+def wanted(ids: list[str], known: dict[str, dict[str, Any]]) -> Entries:
     """The entries that datasets need, by collection and file, each once."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    found: Entries = {}
     for each in ids:
         top, *rest = each.split("/")
         entries = known.get(top, {})

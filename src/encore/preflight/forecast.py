@@ -12,7 +12,8 @@ from encore.config import Limits
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
 from encore.preflight.cost import GB, Cost
-from encore.preflight.downloads import Download
+from encore.preflight.downloads import Download, published
+from encore.preflight.fetches import Fetches
 from encore.preflight.jobs import Needed, fetched, needed, roots
 from encore.preflight.machine import Machine
 from encore.preflight.schedule import Job, Schedule, schedule
@@ -148,8 +149,7 @@ class Forecast:
         for job in self.missing:
             kind = job.artifact.folder.split("/")[1]
             found[kind] = found.get(kind, 0.0) + job.cost.kept
-        checkpoints = [each.missing or 0.0 for each in self.downloads if each.kind == "checkpoint"]
-        found["released checkpoints"] = sum(checkpoints)
+        found["downloads"] = self.to_download
         together = max(1, self.gpus)
         found["checkpoints of trainings"] = sum(
             sorted((job.cost.scratch for job in self.missing), reverse=True)[:together]
@@ -214,7 +214,8 @@ def forecast(plan: Plan, tables: Iterable[str], machine: Machine, gpus: int, cor
     names = list(tables)
     sizes = Sizes(plan, read_stated(sizes_file))
     wanted = roots(plan, names)
-    jobs = needed(plan, wanted, sizes, machine)
+    fetches = Fetches(plan, published())
+    jobs = needed(plan, wanted, sizes, machine, fetches)
     missing = _missing(wanted, jobs)
     done = {job.artifact.folder: job.finished for job in jobs}
     made = [product for name in names or plan.config.tables for product in _products(plan, name, done)]
@@ -228,7 +229,7 @@ def forecast(plan: Plan, tables: Iterable[str], machine: Machine, gpus: int, cor
         precision=plan.config.numerics.precision,
         jobs=[*jobs, *made],
         missing=[*missing, *(each for each in made if not each.finished)],
-        downloads=fetched(plan, missing, sizes),
+        downloads=fetched(plan, missing, sizes, fetches),
         sizes=sizes,
         free=float(shutil.disk_usage(".").free),
     )

@@ -11,9 +11,10 @@ from encore.errors import EncoreError
 from encore.growth import growing_artifacts
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
-from encore.preflight import downloads, retrieval, shapes, texts, training
+from encore.preflight import downloads, retrieval, texts, training
 from encore.preflight.cost import Cost, Work
 from encore.preflight.downloads import Download
+from encore.preflight.fetches import Fetches
 from encore.preflight.machine import Machine
 from encore.preflight.sizes import Sizes
 from encore.tables import table_reads
@@ -45,6 +46,7 @@ STAGES: dict[str, Reckon] = {
     "teach": retrieval.teach,
     "measure_latency": retrieval.latency,
 }
+FETCHING = ("fetch_source", "fetch_ir_datasets", "fetch_checkpoint")
 UNPACKED = 3.0  # bytes of an unpacked source for a byte of it, which is kept too
 
 
@@ -92,10 +94,10 @@ def behind(artifacts: Iterable[Artifact]) -> list[Artifact]:
     return list(found.values())
 
 
-def needed(plan: Plan, wanted: list[Artifact], sizes: Sizes, machine: Machine) -> list[Needed]:
+def needed(plan: Plan, wanted: list[Artifact], sizes: Sizes, machine: Machine, fetches: Fetches) -> list[Needed]:
     """Every artifact behind the wanted ones, with its cost."""
     memory = (machine.gpu_memory_gb or float("inf")) * 1e9 if machine.gpus else float("inf")
-    reckon = partial(_cost, plan, sizes, memory)
+    reckon = partial(_cost, plan, sizes, memory, fetches)
     return [Needed(each, rule_of(each), Path(each.manifest).is_file(), reckon(each)) for each in behind(wanted)]
 
 
@@ -104,46 +106,31 @@ def rule_of(artifact: Artifact) -> str:
     return artifact.stage.partition(".")[0]
 
 
-def fetched(plan: Plan, jobs: Iterable[Needed], sizes: Sizes) -> list[Download]:
+def fetched(plan: Plan, jobs: Iterable[Needed], sizes: Sizes, fetches: Fetches) -> list[Download]:
     """What the artifacts need from the network, or from the user's own hand."""
-    known = downloads.published()
-    found: list[Download | None] = []
+    found: list[Download] = []
     for job in jobs:
         if job.artifact.source and not Path(job.artifact.source).exists():
             stated = sizes.stated.get(sizes.dataset(job.artifact)) if job.rule == "collection" else None
             found.append(downloads.by_hand(plan, job.artifact, stated.bytes if stated else None))
-        if job.rule == "fetch_source":
-            found.append(downloads.of_source(plan, job.artifact))
-        elif job.rule == "fetch_ir_datasets":
-            found.append(downloads.of_ir_datasets(plan, job.artifact, known))
-        elif job.rule == "fetch_checkpoint":
-            found.append(_of_checkpoint(plan, job.artifact))
-    return list({each.name: each for each in found if each}.values())
+        if job.rule in FETCHING:
+            found.append(fetches.of(job.artifact))
+    return list({each.name: each for each in found}.values())
 
 
-def _cost(plan: Plan, sizes: Sizes, memory: float, artifact: Artifact) -> Cost:
+def _cost(plan: Plan, sizes: Sizes, memory: float, fetches: Fetches, artifact: Artifact) -> Cost:
     rule = rule_of(artifact)
     if rule in ("pretrain", "finetune"):
         return training.cost(artifact, sizes, plan.config.execution.processes, memory)
-    if rule == "fetch_checkpoint":  # its bytes are counted where all that is fetched is
-        one = _of_checkpoint(plan, artifact)
-        return Cost(works=(Work("download", one.missing or 0.0),), download=one.missing, licence=one.licence)
-    if rule in ("fetch_source", "fetch_ir_datasets"):
-        return _fetch(plan, rule, artifact)
+    if rule in FETCHING:
+        return _fetch(rule, fetches.of(artifact))
     if rule not in STAGES:
         return Cost(notes=(f"nothing is known of rule {rule}",))
     return STAGES[rule](artifact, sizes)
 
 
-def _of_checkpoint(plan: Plan, artifact: Artifact) -> Download:
-    """What a checkpoint needs from the network: as large as the largest model that begins with it."""
-    backbones = (each for each in plan.catalogue.backbones.values() if each.checkpoint == artifact.spec["id"])
-    sizes = [float(shapes.parameters(shapes.shape_of_backbone(backbone))) for backbone in backbones]
-    return downloads.of_checkpoint(plan, artifact, max(sizes, default=texts.T5_BASE))
-
-
-def _fetch(plan: Plan, rule: str, artifact: Artifact) -> Cost:
-    one = (downloads.of_source if rule == "fetch_source" else downloads.of_ir_datasets)(plan, artifact)
+def _fetch(rule: str, one: Download) -> Cost:
+    """A download; a checkpoint stays in ``data_root`` alone, which is counted where all that is fetched is."""
     missing = one.missing or 0.0
-    kept = missing + (UNPACKED * (one.bytes or 0.0) if rule == "fetch_source" else missing)
-    return Cost(works=(Work("download", missing),), kept=kept, download=one.missing, licence=one.licence)
+    unpacked = {"fetch_source": UNPACKED * (one.bytes or 0.0), "fetch_ir_datasets": missing}.get(rule, 0.0)
+    return Cost(works=(Work("download", missing),), kept=unpacked, download=one.missing, licence=one.licence)

@@ -67,6 +67,7 @@ def _downloads(found: Forecast) -> str:
     rows = [
         [each.name, each.kind, size(each.bytes), size(each.here) if each.here else "", _cut(each.licence, 44)]
         for each in found.downloads
+        if each.bytes != 0  # part of another one
     ]
     unknown = f", and {len(found.unknown_downloads)} of unknown size" if found.unknown_downloads else ""
     table = columns(["download", "from", "size", "here", "licence"], rows, "<<>><")
@@ -120,7 +121,7 @@ def _time(found: Forecast) -> str:
 
 
 def _notes(found: Forecast) -> str:
-    lines = [_fit(f"assumed: {note}") for note in found.notes[:NOTES]]
+    lines = [_fit(f"note: {note}") for note in found.notes[:NOTES]]
     more = len(found.notes) - NOTES
     return "\n".join([*lines, *([f"and {more} more; --json has them all"] if more > 0 else [])])
 

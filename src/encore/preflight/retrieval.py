@@ -216,7 +216,8 @@ def teach(said: Artifact, sizes: Sizes) -> Cost:
     kept = pairs * 20.0
     if said.spec["form"] == "vectors":
         kept = _vectors_of(said.inputs["model"], size, queries, min(pairs, size.passages.count))
-    return Cost((work, Work("bytes", kept)), "torch", kept=kept, ram=kept + 5e8, gpu=True, gpu_memory=memory)
+    ram = 3 * NAME * size.passages.count + 40 * pairs
+    return Cost((work, Work("bytes", kept)), "torch", kept=kept, ram=ram, gpu=True, gpu_memory=memory)
 
 
 def _vectors_of(model: Artifact, size: Size, queries: float, passages: float) -> float:
@@ -224,7 +225,7 @@ def _vectors_of(model: Artifact, size: Size, queries: float, passages: float) ->
     step, shape = shapes.step_of(model), shapes.shape_of(model)
     if isinstance(step, FinetuneStep) and step.scorer == "late-interaction":
         tokens = passages * float(size.passages.read(step.length).mean()) + queries * step.query_length
-        return tokens * step.token_dimension * FP32
+        return tokens * step.token_dimension * FP32 / 2  # in 16 bits
     return (passages + queries) * shape.dimension * FP32
 
 

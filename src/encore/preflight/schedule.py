@@ -37,40 +37,48 @@ def schedule(jobs: Sequence[Job], gpus: int, cores: int) -> Schedule:
     A job that wants more than there is takes all there is. Names that no job has are done already.
     """
     by = {job.name: job for job in jobs}
-    behind = _behind(by)
+    behind, followers = _behind(by), _followers(by)
     waits = {job.name: sum(name in by for name in set(job.after)) for job in jobs}
-    followers = _followers(by)
-    ready = [(-behind[name], name) for name, count in waits.items() if not count]
-    heapq.heapify(ready)
+    queues: Queues = {}
+    for name in (name for name, count in waits.items() if not count):
+        _queue(queues, by[name], behind, (gpus, cores))
     running: list[tuple[float, str]] = []
-    free, now, begins = [gpus, cores], 0.0, dict[str, float]()
-    while ready or running:
-        later = []
-        while ready:
-            entry = heapq.heappop(ready)
-            wants = _wants(by[entry[1]], gpus, cores)
-            if all(have >= want for have, want in zip(free, wants, strict=True)):
-                free = [have - want for have, want in zip(free, wants, strict=True)]
-                begins[entry[1]] = now
-                heapq.heappush(running, (now + by[entry[1]].seconds, entry[1]))
-            else:
-                later.append(entry)
-            if not any(free):
-                break
-        for entry in later:
-            heapq.heappush(ready, entry)
+    free, now, begins = (gpus, cores), 0.0, dict[str, float]()
+    while queues or running:
+        while (wants := _next(queues, free)) is not None:
+            _, name = heapq.heappop(queues[wants])
+            free = (free[0] - wants[0], free[1] - wants[1])
+            begins[name] = now
+            heapq.heappush(running, (now + by[name].seconds, name))
+            if not queues[wants]:
+                del queues[wants]
         now, done = heapq.heappop(running)
-        free = [have + want for have, want in zip(free, _wants(by[done], gpus, cores), strict=True)]
+        wanted = _wants(by[done], (gpus, cores))
+        free = (free[0] + wanted[0], free[1] + wanted[1])
         for name in followers[done]:
             waits[name] -= 1
             if not waits[name]:
-                heapq.heappush(ready, (-behind[name], name))
+                _queue(queues, by[name], behind, (gpus, cores))
     chain = _chain(by, behind, followers)
     return Schedule(now, begins, chain, sum(by[name].seconds for name in chain))
 
 
-def _wants(job: Job, gpus: int, cores: int) -> tuple[int, int]:
-    return min(job.gpus, gpus), max(1, min(job.cores, cores))
+Room = tuple[int, int]  # GPUs and cores
+Queues = dict[Room, list[tuple[float, str]]]  # jobs that could begin, by what they want, the most urgent first
+
+
+def _queue(queues: Queues, job: Job, behind: dict[str, float], whole: Room) -> None:
+    heapq.heappush(queues.setdefault(_wants(job, whole), []), (-behind[job.name], job.name))
+
+
+def _next(queues: Queues, free: Room) -> Room | None:
+    """What the most urgent job wants of those for which there is room."""
+    fitting = [wants for wants in queues if wants[0] <= free[0] and wants[1] <= free[1]]
+    return min(fitting, key=lambda wants: queues[wants][0]) if fitting else None
+
+
+def _wants(job: Job, whole: Room) -> Room:
+    return min(job.gpus, whole[0]), max(1, min(job.cores, whole[1]))
 
 
 def _followers(by: dict[str, Job]) -> dict[str, list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,21 @@ from encore.modeling.operations import PRODUCTS
 from encore.modeling.shape import Shape
 from encore.planning.artifact import Artifact
 from encore.recipe import FinetuneStep
+from encore.storage import canonical
 
 BERT = 30_522  # word pieces of BERT's vocabulary, where a checkpoint is not here to be asked
 
 
 def step_of(model: Artifact) -> Step:
     """The step that a model was trained by, as its spec has it."""
-    fields = model.spec["step"]
-    return objectives.fields(fields) if model.stage.startswith("pretrain") else FinetuneStep.model_validate(fields)
+    return _read(model.stage.startswith("pretrain"), canonical(model.spec["step"]))
+
+
+@cache
+def _read(pretraining: bool, fields: str) -> Step:
+    """Many jobs are about one step, whose fields take a while to check."""
+    step = json.loads(fields)
+    return objectives.fields(step) if pretraining else FinetuneStep.model_validate(step)
 
 
 def shape_of(model: Artifact) -> Shape:
