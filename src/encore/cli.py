@@ -14,7 +14,7 @@ from encore.lineage import split_index
 from encore.plan import Plan
 from encore.planning import fetched
 from encore.preflight import command
-from encore.provenance import audit
+from encore.provenance import audit, explain
 from encore.targets import lineage_targets
 
 
@@ -30,6 +30,14 @@ def main() -> None:
     checking.add_argument("--prune", action="store_true", help="remove what is bad and all that was made from it")
     table = _command(commands, "show", show_table, "print a table that was made, and where its files lie")
     table.add_argument("table", nargs="?", default="table1")
+    explaining = _command(
+        commands, "explain", show_explanation, "print what stands behind a cell, down to the raw text"
+    )
+    explaining.add_argument("table", help="for example results/tables/costa/table1.csv, made or not")
+    explaining.add_argument("--row", required=True, help="a row's id or label")
+    explaining.add_argument("--column", required=True, help="a column's id or label")
+    explaining.add_argument("--setting", help="the row's setting, where several rows are called so")
+    explaining.add_argument("--json", action="store_true", help="as JSON")
     spending = _command(commands, "budget", show_budget, "print the operations that each row of a table spent")
     spending.add_argument("table", nargs="?", default="table1")
     sourced = _command(commands, "ledger", show_ledger, "print where the values of steps and objectives come from")
@@ -88,6 +96,18 @@ def show_table(arguments: argparse.Namespace) -> int:
     bold = "\033[1m{}\033[0m" if sys.stdout.isatty() else "{}"
     print(markdown.show(Path("results/tables"), name, bold=bold), end="")
     print("\n".join(f"results/figures/{name}.{ending}" for ending in ("png", "svg", "csv")))
+    return 0
+
+
+def show_explanation(arguments: argparse.Namespace) -> int:
+    """The chain from a cell to bytes: scores, run, index, models, negatives, corpus."""
+    plan = _plan(arguments)
+    cell = explain.find(plan, arguments.table, arguments.row, arguments.column, arguments.setting)
+    links = list(explain.chain(plan, cell))
+    if arguments.json:
+        print(json.dumps(explain.as_json(cell, links), indent=1))
+    else:
+        print(explain.text(cell, links, explain.shown_in(cell)))
     return 0
 
 
