@@ -39,6 +39,9 @@ class FinetuneStep(Step):
     negatives: Literal["bm25", "mined", "bm25+mined", "systems", "none"] = Field(
         description="from BM25, a lineage's own run, both, a file of several systems, or the batch's passages alone"
     )
+    published_negatives: bool = Field(
+        False, description="the negatives that the collection was published with, in place of BM25's of our own run"
+    )
     triples: str | None = Field(
         None, description="a file of query, positive, negative on each line: BM25's negatives in place of our own run's"
     )
@@ -124,6 +127,8 @@ class FinetuneStep(Step):
             raise ValueError(f"nothing is mined for `negatives: {self.negatives}`; leave `mined_by` out")
         if self.triples and "bm25" not in self.negatives.split("+"):
             raise ValueError(f"triples stand for BM25's negatives, not for `negatives: {self.negatives}`")
+        if self.published_negatives and (self.triples or "bm25" not in self.negatives.split("+")):
+            raise ValueError("published negatives stand for BM25's, and so do triples; leave `published_negatives` out")
         if self.systems_file and self.negatives != "systems":
             raise ValueError(f"a file of several systems is not for `negatives: {self.negatives}`; leave it out")
         if self.positives == "answers" and self.negatives in ("systems", "none"):

@@ -12,6 +12,7 @@ STEP |= {"weight_decay": 0.0, "clip": 1.0, "query_length": 64}
 FINETUNE = STEP | {"loss": "contrastive", "temperature": 1.0, "queries": None, "sample": 0, "depth": 200, "keep": 30}
 FINETUNE |= {"mined_by": None, "first_rank": 1, "replacement": False, "pool": None, "correction": "none"}
 FINETUNE |= {"triples": None, "systems_file": None, "margin": 3.0, "per_system": 5}
+FINETUNE |= {"published_negatives": False}
 FINETUNE |= {"exclude_answers": False, "positives": "judged", "least_negatives": 0}
 FINETUNE |= {"per_query": 7, "exclude_judged": True, "start": "parent", "projector": "none"}
 FINETUNE |= {"scorer": "vector", "token_dimension": 128, "normalised": "passages"}

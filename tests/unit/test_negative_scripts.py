@@ -1,5 +1,6 @@
 """The programs that make negatives, on twenty passages: what they leave in the folder and its manifest."""
 
+import gzip
 import json
 import runpy
 import sys
@@ -109,3 +110,20 @@ def test_listed_negatives_are_drawn_from_the_file_that_was_planned(made, monkeyp
     path.write_text("q1\td00\td05\n")
     assert call(monkeypatch, "listed_negatives.py", made / "m", spec, **flags)[0] == 1
     assert "is not what was planned with" in capfd.readouterr().err
+
+
+def test_published_negatives_are_drawn_by_rank_and_only_where_there_is_a_passage(made, monkeypatch, capfd):
+    path = made / "collection/negatives/train.tsv.gz"
+    path.parent.mkdir()
+    lines = ["q1\td05\t1", "q1\td00\t2", "q1\tgone\t3", "q1\td06\t4", "q2\td07\t1", "q9\td05\t1"]
+    path.write_bytes(gzip.compress(("\n".join([negatives.HEADER, *lines]) + "\n").encode()))
+    spec = {"split": "train", "queries": None, "sample": 0, "exclude_judged": True, "keep": 9, "seed": 0}
+    code, found = call(monkeypatch, "published_negatives.py", made / "n", spec, collection=made / "collection")
+    assert (code, found["kept"], found["judged"], found["unknown"]) == (0, 3, 1, 1)
+    assert negatives.read(made / "n") == {"q1": {"d05": 1, "d06": 4}, "q2": {"d07": 1}}
+    few = {**spec, "keep": 1}
+    assert call(monkeypatch, "published_negatives.py", made / "few", few, collection=made / "collection")[0] == 0
+    assert all(len(drawn) <= 1 for drawn in negatives.read(made / "few").values())
+    other = {**spec, "split": "valid"}
+    assert call(monkeypatch, "published_negatives.py", made / "m", other, collection=made / "collection")[0] == 1
+    assert capfd.readouterr().err.startswith("error: ")

@@ -79,8 +79,11 @@ def test_question_answering_takes_both_kinds_of_negatives_and_every_answer(make,
     (tmp_path / "qrels/train.tsv").write_text("query-id\tcorpus-id\tscore\nq\td\t1\n")
     questions = {"kind": "beir", "path": str(tmp_path), "splits": {"train": {"role": "train"}}}
     own = {"nq-open": "nq-here", "trivia-qa": "trivia-here"}
-    scale = DEFAULT["scale"] | {"datasets": DEFAULT["scale"]["datasets"] | own}
-    plan = make(datasets=dict.fromkeys(own.values(), questions), scale=scale)
+    scale = DEFAULT["scale"] | {"datasets": DEFAULT["scale"]["datasets"] | own, "absent": {}}
+    here = {"datasets": dict.fromkeys(own.values(), questions), "scale": deepcopy(scale)}
+    with pytest.raises(EncoreError, match="dataset 'nq-here' lists no negatives"):
+        model(make(**here), "bert-base+bow+bow-qa-1")
+    plan = make({key: {"published_negatives": False} for key in ("bow-qa-1", "bow-qa-2")}, **here)
     first, second = (model(plan, "bert-base+bow" + rest) for rest in ("+bow-qa-1", "+bow-qa-1+bow-qa-2"))
     assert first.inputs["negatives"].spec["answers"] == "left out"
     both = second.inputs["negatives"]
@@ -89,6 +92,27 @@ def test_question_answering_takes_both_kinds_of_negatives_and_every_answer(make,
     assert both.inputs["mined"].spec["answers"] == "positives"
     assert second.inputs["weights"] is model(plan, "bert-base+bow")
     assert model(plan, "bert-base+bow+bow-qa-1~collection=trivia-qa").folder != first.folder
+
+
+def test_question_answering_learns_from_the_negatives_that_dpr_publishes(make):
+    plan = make(scale=deepcopy(DEFAULT["scale"]) | {"absent": {}})
+    first, second = (model(plan, "bert-base+bow" + rest) for rest in ("+bow-qa-1", "+bow-qa-1+bow-qa-2"))
+    listed, both = first.inputs["negatives"], second.inputs["negatives"]
+    assert (listed.stage, listed.owner[:10], set(listed.inputs)) == (
+        "published_negatives",
+        "published-",
+        {"collection"},
+    )
+    assert listed.inputs["collection"] is plan.collection("nq-open")
+    assert both.inputs["bm25"] is listed
+    assert (both.inputs["mined"].spec["answers"], both.inputs["mined"].spec["depth"]) == ("positives", 100)
+    assert plan.find(listed.folder) is listed
+
+
+def test_published_negatives_stand_for_bm25s_alone(make):
+    for other in ({"triples": "msmarco-triples-small"}, {"negatives": "none"}, {"negatives": "mined"}):
+        with pytest.raises(EncoreError, match="published negatives stand for BM25's"):
+            make({"bow-qa-1": other})
 
 
 def test_the_beir_recipe_needs_its_file(make, tmp_path):

@@ -62,6 +62,32 @@ rule listed_negatives:
         " > {log:q} 2>&1"
 
 
+rule published_negatives:
+    """Draw negatives for training queries from those that a collection was published with."""
+    input:
+        collection=made_from("results/negatives/{published}/{topics}", "collection"),
+    output:
+        manifest="results/negatives/{published}/{topics}/manifest.json",
+    log:
+        "results/logs/published_negatives/{published}/{topics}.log",
+    benchmark:
+        "results/benchmarks/published_negatives/{published}/{topics}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=escalate(8_000),
+        runtime=escalate(4 * 60),
+    params:
+        spec=spec_of("results/negatives/{published}/{topics}"),
+    shell:
+        "python workflow/scripts/published_negatives.py"
+        " --spec {params.spec:q}"
+        " --collection {input.collection:q}"
+        " --output {output.manifest:q}"
+        " > {log:q} 2>&1"
+
+
 rule merged_negatives:
     """Put BM25's negatives and those that a model mined together."""
     input:

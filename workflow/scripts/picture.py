@@ -40,6 +40,7 @@ RULES: dict[str, tuple[str, str]] = {
     "pretrain": ("model", "objectives"),
     "negatives": ("model", "for training"),
     "listed_negatives": ("model", "from a file"),
+    "published_negatives": ("model", "of a collection"),
     "merged_negatives": ("model", "BM25 and mined"),
     "teach": ("model", "teachers' scores"),
     "finetune": ("model", "judged queries"),

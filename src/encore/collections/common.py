@@ -113,6 +113,21 @@ class Collection:
                 judged.setdefault(query, {})[document] = int(grade)
         return judged
 
+    def negatives(self, split: str) -> Iterator[tuple[str, str, int]]:
+        """Query, document and rank of the negatives that were published with a split's questions, in file order.
+
+        Raises:
+            EncoreError: there are none.
+        """
+        path = self.folder / NEGATIVES / f"{split}.tsv.gz"
+        if not path.is_file():
+            raise EncoreError(f"{self.folder} lists no negatives of {split}; let the step draw BM25's")
+        with open_text(path) as file:
+            next(file, None)  # the header
+            for line in file:
+                query, document, rank = line.rstrip("\n").split("\t")
+                yield query, document, int(rank)
+
     def answers(self) -> dict[str, list[str]]:
         """Right answers, as strings, by the id of the query that asks for them.
 

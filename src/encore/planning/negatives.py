@@ -28,7 +28,7 @@ def planned(plan: Models, parent: Lineage, step: FinetuneStep, seed: int) -> Art
     miner = step.mined_by or str(parent)
     match step.negatives:
         case "bm25":
-            return listed(plan, step, seed) if step.triples else drawn(plan, BM25, step, seed)
+            return _listed_for_bm25(plan, step, seed) or drawn(plan, BM25, step, seed)
         case "mined":
             return drawn(plan, miner, step, seed)
         case "bm25+mined":
@@ -56,6 +56,40 @@ def drawn(plan: Models, system: str, step: FinetuneStep, seed: int) -> Artifact:
         inputs["other"] = drawn(plan, BM25, _judged_positives(step), seed)
     folder = f"negatives/{run.owner}/{plan.dataset_name(step.collection)}.{topics}"
     return plan.make("negatives", folder, spec, inputs)
+
+
+def _listed_for_bm25(plan: Models, step: FinetuneStep, seed: int) -> Artifact | None:
+    """What a step names in place of BM25's negatives of our own run, if anything."""
+    if step.published_negatives:
+        return _published(plan, step, seed)
+    return listed(plan, step, seed) if step.triples else None
+
+
+def _published(plan: Models, step: FinetuneStep, seed: int) -> Artifact:
+    """Negatives that a collection was published with.
+
+    Raises:
+        EncoreError: it was published without.
+    """
+    if not getattr(plan.dataset(step.collection), "lists_negatives", False):
+        raise EncoreError(
+            f"dataset {plan.dataset_name(step.collection)!r} lists no negatives; let the step have "
+            "`published_negatives: false`, and BM25's are drawn"
+        )
+    inputs = {"collection": plan.collection(step.collection)}
+    asked = {"split": step.train_split, "queries": step.queries, "sample": step.sample}
+    identity = {"form": "published", "exclude_judged": step.exclude_judged}
+    spec = {
+        "impl": plan.impl("published_negatives"),
+        **identity,
+        **asked,
+        "keep": step.keep,
+        "seed": seed,
+        **names(inputs),
+    }
+    topics = Topics(step.train_split, step.depth, step.queries, step.sample)
+    folder = f"negatives/published-{digest(identity)}/{plan.dataset_name(step.collection)}.{topics}"
+    return plan.make("published_negatives", folder, spec, inputs)
 
 
 def listed(plan: Models, step: FinetuneStep, seed: int) -> Artifact:
@@ -96,7 +130,7 @@ def _file(plan: Models, source: str) -> tuple[dict[str, Artifact], Spec]:
 def _merged(plan: Models, miner: str, step: FinetuneStep, seed: int) -> Artifact:
     """BM25's and mined negatives together; further positives are those of the mined."""
     judged = _judged_positives(step)
-    bm25 = listed(plan, step, seed) if step.triples else drawn(plan, BM25, judged, seed)
+    bm25 = _listed_for_bm25(plan, step, seed) or drawn(plan, BM25, judged, seed)
     inputs = {"bm25": bm25, "mined": drawn(plan, miner, step, seed)}
     spec = {"impl": plan.impl("merged_negatives"), **names(inputs), "from": [each.owner for each in inputs.values()]}
     return plan.make("merged_negatives", f"negatives/bm25+mined-{digest(spec)}/{_topics(bm25)}", spec, inputs)

@@ -29,6 +29,7 @@ STAGES: dict[str, Reckon] = {
     "prepare": texts.prepare,
     "negatives": texts.negatives,
     "listed_negatives": texts.negatives,
+    "published_negatives": texts.negatives,
     "merged_negatives": texts.merged,
     "evaluate": texts.evaluate,
     "grow": texts.grow,

@@ -43,6 +43,11 @@ class DprFields(CollectionFields):
             raise ValueError(f"expected has {strange[0]!r}, which is not counted; known are {known}")
         return self
 
+    @property
+    def lists_negatives(self) -> bool:
+        """Whether its training questions bring negatives."""
+        return True
+
     def files(self) -> list[str]:
         """Every file that is read, by its place."""
         return list(dict.fromkeys([self.passages, *(split.file for split in self.splits.values())]))

@@ -1,0 +1,28 @@
+"""Draw negatives for training queries from those that a collection was published with."""
+
+import argparse
+
+from encore.cli_support import artifact, json_object, run
+from encore.collections.common import Collection, topics
+from encore.finetuning import negatives
+from encore.finetuning.published import published
+from encore.provenance.manifest import record
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spec", required=True, type=json_object, help="split, queries, and the recipe")
+    parser.add_argument("--collection", required=True, type=artifact)
+    parser.add_argument("--output", required=True, type=artifact)
+    args = parser.parse_args()
+    spec, collection = args.spec, Collection(args.collection)
+    recipe = {name: spec[name] for name in ("keep", "seed", "exclude_judged")}
+    with record(args.output, stage="published_negatives", spec=spec, inputs=[args.collection]) as facts:
+        asked = topics(collection, spec["split"], spec["queries"], spec["sample"])
+        drawn, counts = published(collection, spec["split"], asked, **recipe)
+        facts["results"] = negatives.write(args.output, drawn, counts)
+    print(f"negatives: {counts.kept} for {counts.queries} queries, {counts.unknown} of no passage")
+
+
+if __name__ == "__main__":
+    run(main)
