@@ -143,7 +143,9 @@ class Scale(Strict):
     backbones: dict[str, str] = Field({}, description="which backbone stands for the papers' one")
     datasets: dict[str, str] = Field({}, description="which dataset stands for the papers' one")
     absent: dict[str, str] = Field(
-        {}, description="datasets of the papers' that nothing stands for, with the reason: their columns stay empty"
+        {},
+        description="datasets and backbones of the papers' that nothing stands for, with the reason: their columns, or "
+        "the cells of what starts from them, stay empty",
     )
     expansions: dict[str, str] = Field({}, description="which expansion stands for the papers' one")
     pretrain: dict[str, Any] = Field({}, description="fields of every pre-training step")

@@ -65,6 +65,12 @@ class Resolution:
             return self.config.scale.absent[dataset]
         return self.dataset(dataset).absent.get(split)
 
+    def missing_start(self, system: str) -> str | None:
+        """Why nothing stands for a backbone that a system starts from at this scale; None where something does."""
+        if system in self.catalogue.systems:
+            return next((reason for part in self.system(system).parts if (reason := self.missing_start(part))), None)
+        return self.config.scale.absent.get(naming.split_index(system)[0].partition("+")[0])
+
     def made_of(self, name: str) -> list[str]:
         """A dataset's own name, and the names of those that it is made of, one after another."""
         found = [name]
@@ -98,6 +104,8 @@ class Resolution:
             EncoreError: bad spelling, an unknown backbone, step or field, or an override that changes nothing.
         """
         read = naming.parse(text)
+        if reason := self.missing_start(text):
+            raise EncoreError(f"lineage {text!r} is not testable here: {reason} (`absent` of the run's `scale:`)")
         lineage = Lineage(self.config.scale.backbones.get(read.backbone, read.backbone), read.steps)
         if lineage.backbone not in self.catalogue.backbones:
             raise EncoreError(self._no_lineage(text, lineage))
@@ -214,14 +222,17 @@ class Resolution:
             ("datasets", scale.datasets, self._mentioned()),
             ("datasets", scale.datasets.values(), self._datasets),
             ("indexes", scale.indexes, self.catalogue.indexes),
-            ("absent", scale.absent, self._mentioned()),
+            ("absent", scale.absent, self._mentioned() | self.catalogue.backbones.keys()),
         ]
         for section, names, known in named:
             for name in names:
                 if name not in known:
                     raise EncoreError(f"scale.{section}: unknown name {name!r}{nearest(name, known)}")
-        if both := sorted(scale.absent.keys() & scale.datasets.keys()):
-            raise EncoreError(f"scale.absent: {both[0]!r} has a stand-in under `datasets`; leave one of the two out")
+        for section, standing in (("datasets", scale.datasets), ("backbones", scale.backbones)):
+            if both := sorted(scale.absent.keys() & standing.keys()):
+                raise EncoreError(
+                    f"scale.absent: {both[0]!r} has a stand-in under `{section}`; leave one of the two out"
+                )
         for name, step in self.catalogue.steps.items():
             explained(self.catalogue.read_step, self._scaled(name), f"scale of {step['kind']} step {name!r}")
         for name in scale.systems:

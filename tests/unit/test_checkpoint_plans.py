@@ -18,6 +18,8 @@ from encore.planning.artifact import Topics
 from encore.preflight import command
 from encore.preflight.forecast import forecast
 from encore.preflight.machine import find
+from encore.table_entries import Table
+from encore.tables import table_plan
 from encore.targets import everything_declared
 
 ROOT = Path(__file__).parents[2]
@@ -125,6 +127,30 @@ def test_a_released_retriever_answers_without_a_step_as_its_authors_read_texts(c
         for name in ("bert-base-tct", "tct-hn-plus-released")
     )
     assert ours == theirs
+
+
+def test_nothing_small_stands_for_published_weights(catalogue: Catalogue) -> None:
+    plan = project.load_plan()
+    released = {name for name in catalogue.backbones if name.endswith("-released")}
+    assert len(released) > 6
+    assert released <= plan.config.scale.absent.keys()
+    with pytest.raises(EncoreError, match="not testable here: these are weights that somebody trained"):
+        plan.lineage("seed-released+marco-bm25")
+
+
+def test_rows_of_what_nothing_stands_for_are_empty_and_say_why(catalogue: Catalogue) -> None:
+    scale = NANO["scale"] | {"absent": {"seed-released": "too large"}}
+    rows = [{"id": "seed", "label": "SEED", "system": "seed-released+marco-bm25"}, {"id": "bm25", "label": "BM25"}]
+    rows[1]["system"] = "bm25"
+    column = {"id": "rr", "label": "RR@10", "dataset": "msmarco-passage", "split": "test", "measure": "RR@10"}
+    table = Table.model_validate({"title": "T", "rows": rows, "columns": [column]})
+    known = replace(catalogue, tables={**catalogue.tables, "t": table})
+    plan = Plan(RunConfig.model_validate(NANO | {"tables": {"t": "all"}, "scale": scale}), known, project.impl)
+    said = table_plan(plan, "t")
+    assert [bool(row["cells"]["rr"]["reads"]) for row in said["rows"]] == [False, True]
+    assert "SEED is not testable here: too large." in said["notes"]
+    with pytest.raises(EncoreError, match="'bert-base' has a stand-in under `backbones`"):
+        plan_of(catalogue, scale=NANO["scale"] | {"absent": {"bert-base": "too large"}})
 
 
 def test_a_forecast_counts_a_checkpoint_once_and_not_what_lies_there(catalogue: Catalogue, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ class Runs(Models):
 
     def canonical(self, system: str) -> str:
         """A system's name as this scale has it: a lineage with the backbone that stands for the named one."""
-        if system in self.catalogue.systems:
+        if system in self.catalogue.systems or self.missing_start(system):
             return system
         lineage, index = split_index(system)
         return str(self.lineage(lineage)) + (f"@{index}" if index else "")

@@ -10,7 +10,7 @@ from encore.tables.cells import Cell
 
 def notes(plan: Plan, rows: list[Row], cells: list[Cell]) -> list[str]:
     """Sentences, each once, in the order of the table."""
-    return list(dict.fromkeys([*_copied(rows), *_absent(cells), *_empty(cells), *_substitutes(plan, cells)]))
+    return list(dict.fromkeys([*_copied(rows), *_absent(plan, cells), *_empty(cells), *_substitutes(plan, cells)]))
 
 
 def _copied(rows: list[Row]) -> Iterator[str]:
@@ -22,13 +22,15 @@ def _copied(rows: list[Row]) -> Iterator[str]:
         yield "Copied, not run: " + "; ".join(f"{', '.join(own)} from {who}" for who, own in labels.items()) + "."
 
 
-def _absent(cells: list[Cell]) -> Iterator[str]:
-    """Why cells are empty that the run's collections cannot have."""
+def _absent(plan: Plan, cells: list[Cell]) -> Iterator[str]:
+    """Why cells are empty that the run's collections cannot have, by column; or whose backbone nothing stands for."""
     labels: dict[str, dict[str, None]] = {}
     shown = {part: mean.label for mean in (cell.column for cell in cells) for part in mean.mean_of}
     for cell in cells:
         if cell.reads and cell.reads.absent:
             label = shown.get(cell.column.id) if cell.column.hidden else None
+            if cell.asked.system and cell.reads.absent == plan.missing_start(cell.asked.system):
+                label = cell.row.label
             labels.setdefault(cell.reads.absent, {})[label or cell.column.label] = None
     for reason, columns in labels.items():
         yield f"{', '.join(columns)} {'are' if len(columns) > 1 else 'is'} not testable here: {reason}."

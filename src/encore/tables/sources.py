@@ -29,7 +29,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Reads:
-    """The artifacts that a cell reads, by seed; ``absent`` says why the collection cannot have what is asked for."""
+    """The artifacts that a cell reads, by seed; ``absent`` says why nothing here has what is asked for."""
 
     by_seed: tuple[tuple[int | None, Artifact], ...] = ()
     collection: str = ""
@@ -49,7 +49,7 @@ def _measure(plan: Plan, asked: Asked) -> Reads:
     Raises:
         EncoreError: the split is unknown, or has no such measure.
     """
-    if reason := plan.absence(asked.dataset, asked.split):
+    if reason := plan.absence(asked.dataset, asked.split) or plan.missing_start(asked.system):
         return Reads(absent=reason)
     fields, topics = plan.dataset(asked.dataset), _topics(plan, asked)
     if asked.value not in (measures := fields.splits[asked.split].measures):
@@ -62,7 +62,7 @@ def _measure(plan: Plan, asked: Asked) -> Reads:
 
 def _efficiency(plan: Plan, asked: Asked) -> Reads:
     """What a query takes in the system: of the first seed's model, as all cost alike; nothing where none can tell."""
-    if reason := plan.absence(asked.dataset, asked.split):
+    if reason := plan.absence(asked.dataset, asked.split) or plan.missing_start(asked.system):
         return Reads(absent=reason)
     seed = plan.config.seeds[0] if plan.has_chance(asked.system) else None
     measured = plan.latency(asked.system, seed, asked.dataset, _topics(plan, asked))
@@ -73,6 +73,8 @@ def _held_out(plan: Plan, asked: Asked) -> Reads:
     """The models that the system's last pre-training step ends with; nothing where it has none."""
     if asked.system in plan.catalogue.systems:
         return Reads()
+    if reason := plan.missing_start(asked.system):
+        return Reads(absent=reason)
     lineage = plan.lineage(naming.split_index(asked.system)[0])
     last = list(pretrained(plan, lineage))[-1:]
     return Reads(tuple((seed, plan.model(each, seed)) for each in last for seed in plan.config.seeds))
