@@ -100,7 +100,7 @@ def test_nano_is_small() -> None:
 
 
 def test_a_dump_that_is_not_there_is_planned_with_and_stops_a_run_before_its_first_job(clone: Clone) -> None:
-    run = (clone.root / "config/nano.yaml").read_text().replace("wikipedia: pydocs-stdlib, ", "")
+    run = (clone.root / "config/nano.yaml").read_text().replace("{wikipedia: pydocs-stdlib, ", "{")
     (clone.root / "config/dump.yaml").write_text(run)
     arguments = (TABLE1, "--profile", "local", "--configfile", "config/dump.yaml")
     planned = jobs(clone.snakemake(*arguments, "-n").succeeded())

@@ -8,6 +8,7 @@ rule collection:
         collection=made_from("results/collections/{collection}", "collection"),
         fetched=made_from("results/collections/{collection}", "fetched"),
         sources=each_of("results/collections/{collection}", "source."),
+        parts=each_of("results/collections/{collection}", "part."),
     output:
         manifest="results/collections/{collection}/manifest.json",
     log:
@@ -29,6 +30,7 @@ rule collection:
         " --collection {input.collection:q}"
         " --fetched {input.fetched:q}"
         " --sources {input.sources:q}"
+        " --parts {input.parts:q}"
         ' --data-root "$ENCORE_DATA_ROOT"'
         " --processes {threads}"
         " --output {output.manifest:q}"

@@ -19,6 +19,7 @@ def main() -> None:
     parser.add_argument("--collection", type=artifact, nargs="?", help="kinds made of another one: that one")
     parser.add_argument("--fetched", type=artifact, nargs="?", help="kind ir-datasets: what was downloaded for it")
     parser.add_argument("--sources", type=artifact, nargs="*", default=[], help="kinds made of entries of sources.yaml")
+    parser.add_argument("--parts", type=artifact, nargs="*", default=[], help="kind joined: the collections")
     parser.add_argument("--data-root", type=Path, help="kind ir-datasets: where it was downloaded to")
     parser.add_argument("--output", type=artifact, required=True)
     parser.add_argument("--processes", type=int, default=1, help="kinds pydocs and wikipedia: readers of the source")
@@ -26,7 +27,8 @@ def main() -> None:
 
     spec = arguments.spec
     kind = spec.get("kind")
-    inputs = [folder for folder in (arguments.collection, arguments.fetched, *arguments.sources) if folder]
+    made_of = (arguments.collection, arguments.fetched, *arguments.sources, *arguments.parts)
+    inputs = [folder for folder in made_of if folder]
     with record(arguments.output, stage=f"collection.{kind}", spec=spec, inputs=inputs) as facts:
         counts = collections.build(
             kind,
@@ -36,6 +38,7 @@ def main() -> None:
             base=arguments.collection,
             data_root=arguments.data_root,
             sources={folder.name.rpartition("-")[0]: folder for folder in arguments.sources},
+            parts=arguments.parts,
             processes=arguments.processes,
         )
         facts["results"] = counts

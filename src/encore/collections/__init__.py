@@ -1,17 +1,32 @@
 """Where texts and judgments come from: every kind of source is brought into one common form (``common.py``)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from encore.collections import beir, documents, dpr, encyclopedia, ir_datasets, packages, pydocs, reqa, subset, titled
+from encore.collections import (
+    beir,
+    books,
+    documents,
+    dpr,
+    encyclopedia,
+    ir_datasets,
+    joined,
+    packages,
+    pydocs,
+    reqa,
+    subset,
+    titled,
+)
 from encore.collections.beir import BeirFields
+from encore.collections.books import BooksFields
 from encore.collections.common import Collection
 from encore.collections.documents import DocumentsFields
 from encore.collections.dpr import DprFields
 from encore.collections.encyclopedia import EncyclopediaFields
 from encore.collections.fields import CollectionFields, Split
 from encore.collections.ir_datasets import IrDatasetsFields
+from encore.collections.joined import JoinedFields
 from encore.collections.packages import PackagesFields
 from encore.collections.pydocs import PydocsFields
 from encore.collections.reqa import PublishedReqaFields, PydocsReqaFields
@@ -34,6 +49,8 @@ KINDS: dict[str, type[CollectionFields]] = {
     "beir": BeirFields,
     "encyclopedia": EncyclopediaFields,
     "wikipedia": WikipediaFields,
+    "books": BooksFields,
+    "joined": JoinedFields,
     "ir-datasets": IrDatasetsFields,
     "subset": SubsetFields,
     "titled": TitledFields,
@@ -46,6 +63,7 @@ SOURCED: dict[str, Callable[[dict[str, Any], Path, Path], dict[str, Any]]] = {
 # How a collection of published files, or of the user's like them, is built: (spec, folder, the user's, the sources').
 PUBLISHED: dict[str, Callable[[dict[str, Any], Path, Path | None, Mapping[str, Path]], dict[str, Any]]] = {
     "dpr": dpr.build,
+    "books": books.build,
 }
 # How a collection that is made of another one is built: (spec, folder, the other one).
 DERIVED: dict[str, Callable[[dict[str, Any], Path, Collection], dict[str, Any]]] = {
@@ -69,13 +87,14 @@ def build(
     base: Path | None = None,
     data_root: Path | None = None,
     sources: Mapping[str, Path] | None = None,
+    parts: Sequence[Path] = (),
     processes: int = 1,
 ) -> dict[str, Any]:
     """Write the collection that ``spec`` (what ``CollectionFields.resolve`` gave) describes; returns its counts.
 
     ``source`` is the folder or file that a kind with files of its own is read from, ``base`` the collection that a kind
     is made of which has no texts of its own, ``data_root`` where ir_datasets' files were fetched to, ``sources`` the
-    folders of entries of ``sources.yaml``, by name.
+    folders of entries of ``sources.yaml``, by name, ``parts`` the collections that one is joined of.
 
     Raises:
         EncoreError: the kind is unknown, or its source is missing, damaged or not what ``spec`` was made from.
@@ -92,6 +111,8 @@ def build(
         return COMPLETED[kind](spec, folder, Collection(base), sources or {})
     if kind in DERIVED | COMPLETED:
         raise EncoreError(f"a collection of kind {kind} needs --collection, the one that it is made of")
+    if kind == "joined":
+        return joined.build(spec, folder, list(parts))
     if kind in PUBLISHED:
         return PUBLISHED[kind](spec, folder, source, sources or {})
     if kind in SOURCED and source is not None:

@@ -35,6 +35,8 @@ class Texts(Resolution):
             fields = self.dataset_fields(name)
             stage, base = f"collection.{fields.kind}", getattr(fields, "of", None)
             inputs = {"collection": self.named_collection(base, (*above, name))} if base is not None else {}
+            for number, part in enumerate(getattr(fields, "parts", ())):
+                inputs[f"part.{number}"] = self.named_collection(part, (*above, name))
             inputs |= fetched.of_dataset(self, name, fields)
             spec = {"impl": self.impl(stage), **fields.resolve(), **names(inputs)}
             source = getattr(fields, "path", None)
