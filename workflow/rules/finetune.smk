@@ -139,6 +139,7 @@ rule teach:
     resources:
         mem_mb=escalate(8_000),
         runtime=escalate(4 * 60),
+        checkpoint_s=PLAN.config.execution.checkpoint_seconds,
     params:
         spec=spec_of("results/teachers/{teacher}/{topics}"),
     shell:
@@ -150,6 +151,8 @@ rule teach:
         " --negatives {input.negatives:q}"
         " --source {input.source:q}"
         " --fetched {input.fetched:q}"
+        " --state results/state/{wildcards.teacher:q}/{wildcards.topics:q}"
+        " --checkpoint-seconds {resources.checkpoint_s}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 

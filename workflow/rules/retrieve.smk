@@ -153,6 +153,7 @@ rule rerank:
     resources:
         mem_mb=escalate(8_000),
         runtime=escalate(8 * 60),
+        checkpoint_s=PLAN.config.execution.checkpoint_seconds,
     params:
         spec=spec_of("results/runs/{rerank}/{topics}"),
     shell:
@@ -161,5 +162,7 @@ rule rerank:
         " --model {input.model:q}"
         " --tokens {input.tokens:q}"
         " --first {input.first:q}"
+        " --state results/state/{wildcards.rerank:q}/{wildcards.topics:q}"
+        " --checkpoint-seconds {resources.checkpoint_s}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

@@ -1,6 +1,8 @@
 """Rank the best results of a run again with a trained scorer of pairs."""
 
 import argparse
+import shutil
+from pathlib import Path
 
 from encore.cli_support import artifact, json_object, run
 from encore.provenance.manifest import record
@@ -12,6 +14,8 @@ def main() -> None:
     parser.add_argument("--model", required=True, type=artifact)
     parser.add_argument("--tokens", required=True, type=artifact, help="token store of the collection")
     parser.add_argument("--first", required=True, type=artifact, help="folder of the run to rank again")
+    parser.add_argument("--state", type=Path, help="scores that are done so far, removed when all are written")
+    parser.add_argument("--checkpoint-seconds", type=float, default=120.0)
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
 
@@ -19,7 +23,9 @@ def main() -> None:
     with record(args.output, stage="rerank", spec=args.spec, inputs=inputs) as facts:
         from encore.retrieval.rerank import answer
 
-        facts["results"] = answer(args.spec, *inputs, args.output)
+        facts["results"] = answer(args.spec, *inputs, args.output, args.state, args.checkpoint_seconds)
+    if args.state:
+        shutil.rmtree(args.state, ignore_errors=True)
 
 
 if __name__ == "__main__":

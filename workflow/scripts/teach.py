@@ -1,6 +1,7 @@
 """Let a teacher score what its students will learn from, once; or bring published scores into the same form."""
 
 import argparse
+import shutil
 from pathlib import Path
 
 from encore.cli_support import artifact, json_object, run
@@ -16,6 +17,8 @@ def main() -> None:
     parser.add_argument("--negatives", type=artifact, nargs="?", help="what students bring to a batch, if anything")
     parser.add_argument("--source", type=Path, nargs="?", help="published scores, a file or a folder of files")
     parser.add_argument("--fetched", type=artifact, nargs="?", help="published scores, from the web")
+    parser.add_argument("--state", type=Path, help="scores that are done so far, removed when all are written")
+    parser.add_argument("--checkpoint-seconds", type=float, default=120.0)
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
 
@@ -28,7 +31,10 @@ def main() -> None:
         else:
             from encore.teaching.stage import teach
 
-            facts["results"] = teach(args.spec, args.model, args.tokens, args.collection, args.negatives, args.output)
+            places = (args.model, args.tokens, args.collection, args.negatives, args.output, args.state)
+            facts["results"] = teach(args.spec, *places, args.checkpoint_seconds)
+    if args.state:
+        shutil.rmtree(args.state, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -11,24 +11,36 @@ from encore.errors import EncoreError
 from encore.retrieval.encode import Progress
 from encore.runs import Ranking, Run, describe, rank, read_header, read_run, write_run
 from encore.scoring import Scorer, open_scorer
+from encore.scoring.kept import Kept
 from encore.tokens import TokenStore
 from encore.training import machine
 
 LARGEST = 2**20  # of a score: below its negative, whole float32 numbers are no longer enough for the ranks below
 
 
-def answer(spec: dict[str, Any], model: Path, tokens: Path, first: Path, output: Path) -> dict[str, Any]:
+def answer(
+    spec: dict[str, Any],
+    model: Path,
+    tokens: Path,
+    first: Path,
+    output: Path,
+    state: Path | None = None,
+    checkpoint_seconds: float = 120.0,
+) -> dict[str, Any]:
     """Rank the first stage's run again with a model, write ``run.trec.gz``, and return its counts.
 
     Args:
         spec: ``reranked``, how many of each query's results the model scores; ``depth``, how many are kept;
             ``collection`` and ``split`` of the header, ``numerics``, and ``system``, the name of the run.
         first: the folder of the run.
+        state: the folder of scores that are done so far; left for the caller to remove once the result is safe.
+        checkpoint_seconds: between two writings of them.
     """
     store, numerics = TokenStore.open(tokens), spec["numerics"]
     device = machine.prepare(numerics)
     with machine.precision(numerics, device):
-        run, pairs = rerank(read_run(first / "run.trec.gz"), open_scorer(model, store).to(device), store, spec)
+        kept, found = Kept(state, spec, checkpoint_seconds), read_run(first / "run.trec.gz")
+        run, pairs = rerank(found, open_scorer(model, store).to(device), store, spec, kept)
     before = read_header(first / "run.trec.gz")["method"]["retrieval"]
     stage = {"name": "reranking", "method": "trained scorer", "model": model.name, "depth": spec["reranked"]}
     header = describe(spec["system"], collection=spec["collection"], split=spec["split"], retrieval=[*before, stage])
@@ -37,7 +49,9 @@ def answer(spec: dict[str, Any], model: Path, tokens: Path, first: Path, output:
     return {"queries": len(run), "pairs": pairs}
 
 
-def rerank(run: Run, scorer: Scorer, store: TokenStore, spec: dict[str, Any]) -> tuple[Run, int]:
+def rerank(
+    run: Run, scorer: Scorer, store: TokenStore, spec: dict[str, Any], kept: Kept | None = None
+) -> tuple[Run, int]:
     """The run in its new order, and how many pairs were scored.
 
     Raises:
@@ -53,7 +67,7 @@ def rerank(run: Run, scorer: Scorer, store: TokenStore, spec: dict[str, Any]) ->
             f"{error} is in the run, but not in the token store; make both from the same collection"
         ) from error
     rows = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    scores = scorer.score(rows[:, 0], rows[:, 1], Progress(len(rows), "pairs").show)
+    scores = scorer.score(rows[:, 0], rows[:, 1], Progress(len(rows), "pairs").show, kept)
     bounds = np.cumsum([0, *(min(depth, len(found)) for found in run.values())])
     reordered = {
         name: above(rank(found.documents[:depth], scores[first:end]), found, spec["depth"])

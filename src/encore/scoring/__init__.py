@@ -10,6 +10,7 @@ import numpy as np
 
 from encore.errors import EncoreError
 from encore.modeling import folder, vectors
+from encore.scoring.kept import Kept
 from encore.scoring.progress import Said, silent
 from encore.tokens import TokenStore
 
@@ -24,8 +25,13 @@ class Scorer(Protocol):
         """Move it; it begins on the CPU."""
         ...
 
-    def score(self, queries: np.ndarray, passages: np.ndarray, said: Said = silent) -> np.ndarray:
-        """Scores float32 [n] of n pairs, given as rows of the store; equal input gives equal bytes on one device."""
+    def score(
+        self, queries: np.ndarray, passages: np.ndarray, said: Said = silent, kept: Kept | None = None
+    ) -> np.ndarray:
+        """Scores float32 [n] of n pairs, given as rows of the store; equal input gives equal bytes on one device.
+
+        What ``kept`` has is not scored again.
+        """
         ...
 
 

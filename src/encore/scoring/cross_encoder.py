@@ -13,6 +13,7 @@ from encore.modeling import cross_encoder
 from encore.modeling.encoder import Encoder
 from encore.modeling.folder import Use
 from encore.modeling.vectors import BATCH
+from encore.scoring.kept import Kept
 from encore.scoring.progress import Said, silent
 from encore.scoring.weights import filled
 from encore.tokens import TokenStore
@@ -33,12 +34,15 @@ class CrossEncoder:
         return self
 
     @torch.no_grad()
-    def score(self, queries: np.ndarray, passages: np.ndarray, said: Said = silent) -> np.ndarray:
+    def score(
+        self, queries: np.ndarray, passages: np.ndarray, said: Said = silent, kept: Kept | None = None
+    ) -> np.ndarray:
         """Pairs go in length-sorted batches, whose bounds are a function of the given pairs alone."""
-        found = np.empty(len(queries), dtype=np.float32)
+        kept = kept or Kept()
+        found, first = kept.begun(queries, passages)
         order = np.argsort(self.store.queries.lengths[queries] + self.store.passages.lengths[passages], kind="stable")
         size = BATCH[self.device.type]
-        for start in range(0, len(order), size):
+        for start in range(first * size, len(order), size):
             part = order[start : start + size]
             arrays = cross_encoder.pairs(
                 [self.store.queries[row] for row in queries[part]],
@@ -50,5 +54,6 @@ class CrossEncoder:
             ids, mask, segments = (torch.from_numpy(array).to(self.device) for array in arrays)
             scores = cross_encoder.score(self.encoder, self.linear, ids, mask, segments)
             found[part] = scores.float().cpu().numpy()
+            kept.done(found, start // size + 1)
             said(start + len(part))
         return found

@@ -16,6 +16,7 @@ from encore.modeling.encoder import Encoder
 from encore.modeling.folder import Use
 from encore.modeling.vectors import BATCH
 from encore.scoring.blocks import blocks
+from encore.scoring.kept import Kept
 from encore.scoring.progress import Said, silent
 from encore.scoring.weights import filled
 from encore.tokens import Sequences, TokenStore
@@ -64,9 +65,15 @@ class LateInteraction:
         return self._tokens(tower, self.store.queries, rows, length, normalised=self.both)
 
     @torch.no_grad()
-    def score(self, queries: np.ndarray, passages: np.ndarray, said: Said = silent) -> np.ndarray:
-        found, done = np.empty(len(queries), dtype=np.float32), 0
-        for part in blocks(passages):
+    def score(
+        self, queries: np.ndarray, passages: np.ndarray, said: Said = silent, kept: Kept | None = None
+    ) -> np.ndarray:
+        kept = kept or Kept()
+        found, first = kept.begun(queries, passages)
+        for number, part in enumerate(blocks(passages), 1):
+            if number <= first:
+                continue
+            done = part.start
             rows, own = np.unique(queries[part], return_inverse=True)
             asked = self.queries(rows)
             rows, other = np.unique(passages[part], return_inverse=True)
@@ -77,6 +84,7 @@ class LateInteraction:
                 found[part][places] = scores[0].float().cpu().numpy()
                 done += len(places)
                 said(done)
+            kept.done(found, number)
         return found
 
     def _moved(self, padded: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:

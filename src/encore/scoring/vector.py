@@ -13,6 +13,7 @@ from encore.modeling import vectors
 from encore.modeling.encoder import Encoder
 from encore.modeling.folder import Use
 from encore.scoring.blocks import blocks
+from encore.scoring.kept import Kept
 from encore.scoring.progress import Said, silent
 from encore.tokens import TokenStore
 
@@ -27,13 +28,19 @@ class Vector:
         self.encoder.to(device)
         return self
 
-    def score(self, queries: np.ndarray, passages: np.ndarray, said: Said = silent) -> np.ndarray:
-        found = [np.empty(0, dtype=np.float32)]
-        for part in blocks(passages):
+    def score(
+        self, queries: np.ndarray, passages: np.ndarray, said: Said = silent, kept: Kept | None = None
+    ) -> np.ndarray:
+        kept = kept or Kept()
+        found, first = kept.begun(queries, passages)
+        for number, part in enumerate(blocks(passages), 1):
+            if number <= first:
+                continue
             rows, own = np.unique(queries[part], return_inverse=True)
             asked = vectors.embed(self.encoder.query_tower, self.store.queries, rows, self.use.query_length)
             rows, other = np.unique(passages[part], return_inverse=True)
             known = vectors.embed(self.encoder, self.store.passages, rows, self.use.length)
-            found.append(np.einsum("nd,nd->n", asked[own], known[other]))
+            found[part] = np.einsum("nd,nd->n", asked[own], known[other])
+            kept.done(found, number)
             said(part.stop)
-        return np.concatenate(found)
+        return found

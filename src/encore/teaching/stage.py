@@ -21,6 +21,7 @@ from encore.finetuning.taught import write_scores, write_vectors
 from encore.modeling import folder, vectors
 from encore.modeling.encoder import Encoder
 from encore.scoring import Scorer, open_scorer
+from encore.scoring.kept import Kept
 from encore.scoring.late_interaction import LateInteraction, TokenVectors
 from encore.scoring.vector import Vector
 from encore.tokens import Sequences, TokenStore
@@ -31,7 +32,14 @@ Embed = Callable[[np.ndarray], Iterator[np.ndarray]]  # rows of the store -> vec
 
 
 def teach(
-    spec: dict[str, Any], model: Path, tokens: Path, collection: Path, mined: Path | None, output: Path
+    spec: dict[str, Any],
+    model: Path,
+    tokens: Path,
+    collection: Path,
+    mined: Path | None,
+    output: Path,
+    state: Path | None = None,
+    checkpoint_seconds: float = 120.0,
 ) -> dict[str, int]:
     """Show a teacher the training queries of a split with their passages; returns counts.
 
@@ -39,6 +47,8 @@ def teach(
         spec: ``form`` (``scores`` or ``vectors``), ``split``, ``queries`` and ``sample``, ``fill`` (negatives that each
             query has at least), ``numerics``.
         mined: the folder of negatives; None where students bring none.
+        state: the folder of scores that are done so far, for a teacher of pairs; left for the caller to remove.
+        checkpoint_seconds: between two writings of them.
 
     Raises:
         EncoreError: the model is of another vocabulary or not of a kind that the form asks for.
@@ -54,7 +64,8 @@ def teach(
         teacher = open_scorer(model, store).to(device)
         if spec["form"] == "vectors":
             return counts | _write_vectors(teacher, model, store, queries, passages, output)
-        write_scores(output, queries, passages, teacher.score(queries, passages))
+        kept = Kept(state, spec, checkpoint_seconds)
+        write_scores(output, queries, passages, teacher.score(queries, passages, kept=kept))
     return counts
 
 

@@ -1,0 +1,129 @@
+"""A scoring of pairs that was killed goes on where it was, to the same bytes; for scorers of all kinds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import test_dense_path
+from test_dense_path import NUMERICS, STEP
+
+from encore.errors import EncoreError
+from encore.finetuning.step import finetune
+from encore.retrieval.rerank import answer
+from encore.runs import describe, rank, write_run
+from encore.scoring import blocks, cross_encoder, open_scorer
+from encore.scoring.kept import Kept
+from encore.teaching.stage import teach
+from encore.tokens import TokenStore
+
+home = test_dense_path.home
+negatives = test_dense_path.negatives
+
+KINDS = ["vector", "late-interaction", "cross-encoder"]
+SHORT = {name: value for name, value in STEP.items() if name != "validate_every"} | {"per_query": 1, "steps": 2}
+
+
+class KilledError(Exception):
+    pass
+
+
+@pytest.fixture(scope="module")
+def models(home: Path, negatives: Path) -> dict[str, Path]:
+    for kind in KINDS:
+        step = SHORT | ({} if kind == "vector" else {"scorer": kind, "token_dimension": 8})
+        spec = {"step": step, "seed": 0, "numerics": NUMERICS}
+        places = [home / name for name in ("tokens", "collection", "start")]
+        finetune(spec, *places, negatives, home / f"kept-{kind}", home / f"state-kept-{kind}")
+    return {kind: home / f"kept-{kind}" for kind in KINDS}
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a few pairs are many parts."""
+    monkeypatch.setattr(blocks.blocks, "__defaults__", (7,))
+    monkeypatch.setitem(cross_encoder.BATCH, "cpu", 8)
+
+
+def kill_after(pairs: int) -> Any:
+    def said(done: int) -> None:
+        if done >= pairs:
+            raise KilledError
+
+    return said
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_killed_scoring_goes_on_to_the_same_bytes(
+    home: Path, models: dict[str, Path], kind: str, tmp_path: Path
+) -> None:
+    store = TokenStore.open(home / "tokens")
+    rng = np.random.default_rng(0)
+    queries, passages = rng.integers(0, len(store.queries), 60), rng.integers(0, len(store.passages), 60)
+    whole = open_scorer(models[kind], store).score(queries, passages)
+    with pytest.raises(KilledError):
+        open_scorer(models[kind], store).score(queries, passages, kill_after(30), Kept(tmp_path, "spec", 0))
+    assert list(tmp_path.glob("step-*.pt"))
+    told: list[int] = []
+    again = open_scorer(models[kind], store).score(queries, passages, told.append, Kept(tmp_path, "spec", 0))
+    assert again.tobytes() == whole.tobytes()
+    assert min(told) > 20, "what was done is not scored again"
+    assert told[-1] == 60
+    untouched = Kept(tmp_path / "slow", "spec", 1e9)
+    assert open_scorer(models[kind], store).score(queries, passages, kept=untouched).tobytes() == whole.tobytes()
+    assert not (tmp_path / "slow").exists()
+    with pytest.raises(EncoreError, match="is of another training"):
+        open_scorer(models[kind], store).score(queries, passages[::-1], kept=Kept(tmp_path, "spec", 0))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_killed_teacher_says_the_same(
+    home: Path, models: dict[str, Path], negatives: Path, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = {"form": "scores", "split": "train", "queries": None, "sample": 0, "fill": 5, "numerics": NUMERICS}
+    places = (models[kind], home / "tokens", home / "collection", negatives)
+    teach(spec, *places, tmp_path / "whole")
+    killed_while_writing(monkeypatch, 6)
+    with pytest.raises(KilledError):
+        teach(spec, *places, tmp_path / "again", tmp_path / "state", 0)
+    monkeypatch.undo()
+    monkeypatch.setattr(blocks.blocks, "__defaults__", (7,))
+    monkeypatch.setitem(cross_encoder.BATCH, "cpu", 8)
+    assert not (tmp_path / "again").exists()
+    teach(spec, *places, tmp_path / "again", tmp_path / "state", 0)
+    for name in ("pair_queries.npy", "pair_passages.npy", "pair_scores.npy"):
+        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def killed_while_writing(monkeypatch: pytest.MonkeyPatch, parts: int) -> None:
+    """Die after so many parts are written down."""
+    done = Kept.done
+
+    def written(self: Kept, scores: np.ndarray, number: int) -> None:
+        done(self, scores, number)
+        if number == parts:
+            raise KilledError
+
+    monkeypatch.setattr(Kept, "done", written)
+
+
+def test_a_killed_reranking_ranks_the_same(
+    home: Path, models: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = TokenStore.open(home / "tokens")
+    ranked = rank(store.passages.names[:30], np.arange(30.0, 0, -1))
+    header = describe("bm25", collection="collection", split="test", retrieval=[])
+    write_run(tmp_path / "first/run.trec.gz", dict.fromkeys(store.queries.names[:5], ranked), header)
+    spec = {"reranked": 20, "depth": 25, "numerics": NUMERICS, "system": "x", "collection": "c", "split": "test"}
+    places = (models["cross-encoder"], home / "tokens", tmp_path / "first")
+    whole = answer(spec, *places, tmp_path / "whole")
+    killed_while_writing(monkeypatch, 4)
+    with pytest.raises(KilledError):
+        answer(spec, *places, tmp_path / "again", tmp_path / "state", 0)
+    monkeypatch.undo()
+    monkeypatch.setitem(cross_encoder.BATCH, "cpu", 8)
+    assert answer(spec, *places, tmp_path / "again", tmp_path / "state", 0) == whole
+    runs = [(tmp_path / name / "run.trec.gz").read_bytes() for name in ("whole", "again")]
+    assert runs[0] == runs[1]
