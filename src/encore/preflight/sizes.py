@@ -115,9 +115,9 @@ class Sizes:
         return size
 
     def _base(self, fields: Any) -> Size | None:
-        """The size of the collection that another one is made of."""
+        """The size of the collection that another one is like, being made of it; answers are like nothing else."""
         base = getattr(fields, "of", None)
-        return self.of(self.plan.named_collection(base)) if base else None
+        return self.of(self.plan.named_collection(base)) if base and not fields.kind.endswith("reqa") else None
 
     def _store(self, name: str) -> Path | None:
         """A finished token store of a collection, of whatever vocabulary."""
