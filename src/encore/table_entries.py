@@ -22,6 +22,7 @@ SOURCES: dict[str, tuple[Need, ...]] = {
     "measure": ("system", "dataset", "split"),
     "efficiency": ("system", "dataset", "split"),
     "held_out": ("system",),
+    "masked_loss": ("system", "dataset"),
     "statistic": ("dataset",),
     "tokens": ("system", "dataset"),
     "mean_of": (),
@@ -73,6 +74,10 @@ class Column(Strict):
     )
     held_out: str | None = Field(
         None, description="instead: this term of the last pre-training step's loss on held-out texts, at its end"
+    )
+    masked_loss: str | None = Field(
+        None,
+        description="instead: the loss of MLM on the dataset's passages, masked for all models as this step masks",
     )
     statistic: str | None = Field(
         None, description="instead: a number of the dataset's statistics.json, with a full stop between keys"

@@ -29,6 +29,7 @@ many:
     - {id: valid, label: V, dataset: wikipedia, split: valid, measure: "RR@10", hidden: true, fill: *bm25}
     - {id: mean, label: Mean, mean_of: [one, two, valid], reported_dataset: all}
     - {id: loss, label: Loss, held_out: contrast, fill: *bm25}
+    - {id: masked, label: Masked, dataset: msmarco-passage, masked_loss: mlm, fill: *bm25}
     - {id: passages, label: Passages, dataset: msmarco-passage, statistic: passages}
     - {id: length, label: Length, dataset: msmarco-passage, tokens: queries, fill: *bm25}
 """
@@ -55,13 +56,15 @@ def lines(path: Path) -> dict[tuple[str, str], dict[str, str]]:
 @pytest.mark.slow
 def test_a_table_reads_what_is_there_and_says_what_it_means(many: Clone) -> None:
     made = {job.split()[0] for job in many.built(TABLE)}
-    assert made == {"lucene_search", "search", "evaluate", "table"}
+    assert made == {"lucene_search", "search", "evaluate", "masked_loss", "table"}
     assert many.planned(TABLE) == set()
     found = lines(many.root / TABLE)
     value = {address: line["reproduced"] for address, line in found.items()}
 
     ict = many.folder("models", "tiny+ict-s0")
     assert float(value["ict", "loss"]) == float((ict / "held_out.tsv").read_text().split()[-2])
+    (told,) = (many.root / "results/losses").glob("tiny+ict-s0-*/*/loss.json")
+    assert (json.loads(told.read_text())["loss"], value["ict", "masked"]) == (None, "")  # nothing trained a head
     statistics = json.loads((many.folder("collections", "pydocs-stdlib") / "statistics.json").read_text())
     assert float(value["ict", "passages"]) == float(value["bm25", "passages"]) == statistics["passages"]
     parts = [float(value["ict", name]) for name in ("one", "two", "valid")]

@@ -133,12 +133,18 @@ def test_a_mean_reads_nothing_and_a_loss_reads_models_and_a_statistic_a_collecti
         RR,
         {"id": "mean", "label": "Mean", "mean_of": ["rr"]},
         {"id": "loss", "label": "Loss", "held_out": "contrast"},
+        {"id": "words", "label": "Words", "dataset": "msmarco-passage", "masked_loss": "mlm"},
         {"id": "n", "label": "Passages", "dataset": "msmarco-passage", "statistic": "passages"},
     ]
-    plan = make([BM25, ICT], columns, seeds=(3, 5))
+    plain = {"id": "bert", "label": "BERT", "system": "bert-base+marco-bm25"}
+    plan = make([BM25, ICT, plain], columns, seeds=(3, 5))
     found = cells(plan)
     assert folders(found["ict", "mean"]) == folders(found["bm25", "loss"]) == []
     assert folders(found["ict", "loss"]) == [plan.model(plan.lineage("bert-base+ict"), seed).folder for seed in (3, 5)]
+    told = [plan.find(folder).inputs["model"] for row in ("ict", "bert") for folder in folders(found[row, "words"])]
+    ends = [plan.lineage(name) for name in ("bert-base+ict", "bert-base")]
+    assert told == [plan.model(lineage, seed) for lineage in ends for seed in (3, 5)]
+    assert folders(found["bm25", "words"]) == []
     assert folders(found["ict", "n"]) == folders(found["bm25", "n"]) == [plan.collection("pydocs-stdlib").folder]
 
 

@@ -17,6 +17,7 @@ from encore.reporting.sources import SOURCES
 from encore.table_entries import SOURCES as ENTRIES
 from encore.tables.sources import READERS
 
+LOSS_OF = {"mlm": 2.5, "ict": None}
 LOSSES = "step\tloss\tmlm\tbow\n0\t9.5\t6.5\t3.0\n10\t4.25\t{mlm}\t2.0\n"
 
 
@@ -161,3 +162,15 @@ def test_rows_without_a_setting_have_no_heading(tmp_path: Path) -> None:
     assert len([line for line in markdown.render(shown).splitlines() if line.startswith("|")]) == 2 + 6
     assert "multicolumn" not in latex.render(shown)
     assert "rowgroup" not in html.render(shown)
+
+
+def test_a_loss_on_masked_words_is_there_only_for_models_that_can_tell_them(tmp_path: Path) -> None:
+    folders = {name: write_artifact(tmp_path / name, "loss.json", {"loss": loss}) for name, loss in LOSS_OF.items()}
+    cells = {row: {"value": "mlm", "reads": reads(folders[row])} for row in LOSS_OF}
+    table = add(plan(tmp_path, seeds=1), {"id": "w", "label": "W", "source": "masked_loss"}, cells)
+    lines = lines_of(tmp_path, grid_of(table))
+    assert [lines[row, "masked loss as mlm"]["reproduced"] for row in LOSS_OF] == ["2.5", ""]
+    assert sum("the same words masked for all models" in note for note in sheet(grid_of(table)).notes) == 1
+    (tmp_path / "mlm/loss.json").write_text("{}")
+    with pytest.raises(EncoreError, match=r"mlm/loss\.json is no measured loss"):
+        grid_of(table)

@@ -64,6 +64,7 @@ wildcard_constraints:
     topics=NAME,
     evaluation=NAME,
     measured=NAME,
+    loss=NAME,
     table=rf"(?!(?:{CURVES}|{GROWING})\.)[a-z0-9_/-]+",
     curves=CURVES,
     growing=GROWING,

@@ -57,6 +57,7 @@ RULES: dict[str, tuple[str, str]] = {
     "rerank": ("search", "ranked again"),
     "evaluate": ("result", "scores"),
     "measure_latency": ("result", "ms/query, MiB"),
+    "masked_loss": ("result", "of MLM"),
     "table": ("result", "4 formats"),
     "figure": ("result", "forest plot"),
     "curves": ("result", "held-out loss"),

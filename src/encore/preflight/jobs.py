@@ -46,6 +46,7 @@ STAGES: dict[str, Reckon] = {
     "rerank": retrieval.rerank,
     "teach": retrieval.teach,
     "measure_latency": retrieval.latency,
+    "masked_loss": retrieval.masked_loss,
 }
 FETCHING = ("fetch_source", "fetch_ir_datasets", "fetch_checkpoint")
 UNPACKED = 3.0  # bytes of an unpacked source for a byte of it, which is kept too

@@ -244,6 +244,16 @@ def latency(measured: Artifact, sizes: Sizes) -> Cost:
     return Cost(works, "torch", kept=1e4, ram=vectors + NAME * size.passages.count, gpu=True, gpu_memory=memory)
 
 
+def masked_loss(measured: Artifact, sizes: Sizes) -> Cost:
+    """The forward passes of a sample of passages; the vocabulary head runs at masked places only."""
+    shape, size = shapes.shape_of(measured.inputs["model"]), sizes.of(measured.inputs["tokens"].inputs["collection"])
+    lengths, spec = size.passages.read(measured.spec["step"]["length"]), measured.spec
+    rows = spec["step"]["batch"]
+    work = _reading(shape, min(size.passages.count, spec["texts"]), lengths, rows)
+    memory = _inference(shape, rows, float(lengths.max()))
+    return Cost((work,), "torch", kept=1e3, ram=FP32 * shapes.parameters(shape), gpu=True, gpu_memory=memory)
+
+
 def _threads(run: Artifact) -> int:
     """Of an exact search: FAISS gets as many as torch."""
     return int(run.spec["numerics"]["threads"])

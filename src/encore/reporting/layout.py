@@ -87,9 +87,9 @@ class Column(Part):
 
     id: str
     label: str
-    source: Literal["measure", "efficiency", "held_out", "statistic", "tokens", "mean_of", "gain", "printed"] = (
-        "measure"
-    )
+    source: Literal[
+        "measure", "efficiency", "held_out", "masked_loss", "statistic", "tokens", "mean_of", "gain", "printed"
+    ] = "measure"
     mean_of: list[str] = []
     gain: Gain | None = None
     hidden: bool = False  # in the CSV only

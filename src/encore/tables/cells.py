@@ -8,7 +8,7 @@ from encore.catalogue import explained
 from encore.errors import EncoreError
 from encore.plan import Plan
 from encore.table_entries import SOURCES, TESTED, Column, Row, Table, filled, printed_as, runs
-from encore.tables.sources import READERS, Asked, Reads
+from encore.tables.sources import Asked, Reads, read
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def _cell(plan: Plan, name: str, row: Row, column: Column) -> Cell:
     if not run:
         return Cell(row, column, asked, None)
     place = f"table {name!r}, row {row.id!r}, column {column.id!r}"
-    return Cell(row, column, asked, explained(partial(READERS[column.source], plan), asked, place))
+    return Cell(row, column, asked, explained(partial(read, plan, column.source), asked, place))
 
 
 def _cell_plan(plan: Plan, cell: Cell, *, reported: bool) -> dict[str, Any]:

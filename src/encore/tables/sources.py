@@ -15,6 +15,7 @@ from encore.errors import EncoreError
 from encore.lineage import Lineage
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
+from encore.planning.masked_loss import masked_loss
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,6 @@ def _measure(plan: Plan, asked: Asked) -> Reads:
     Raises:
         EncoreError: the split is unknown, or has no such measure.
     """
-    if reason := plan.absence(asked.dataset, asked.split) or plan.missing_start(asked.system):
-        return Reads(absent=reason)
     fields, topics = plan.dataset(asked.dataset), _topics(plan, asked)
     if asked.value not in (measures := fields.splits[asked.split].measures):
         near = nearest(asked.value, measures)
@@ -62,8 +61,6 @@ def _measure(plan: Plan, asked: Asked) -> Reads:
 
 def _efficiency(plan: Plan, asked: Asked) -> Reads:
     """What a query takes in the system: of the first seed's model, as all cost alike; nothing where none can tell."""
-    if reason := plan.absence(asked.dataset, asked.split) or plan.missing_start(asked.system):
-        return Reads(absent=reason)
     seed = plan.config.seeds[0] if plan.has_chance(asked.system) else None
     measured = plan.latency(asked.system, seed, asked.dataset, _topics(plan, asked))
     return Reads(((seed, measured),) if measured else (), plan.collection(asked.dataset).name)
@@ -73,17 +70,23 @@ def _held_out(plan: Plan, asked: Asked) -> Reads:
     """The models that the system's last pre-training step ends with; nothing where it has none."""
     if asked.system in plan.catalogue.systems:
         return Reads()
-    if reason := plan.missing_start(asked.system):
-        return Reads(absent=reason)
     lineage = plan.lineage(naming.split_index(asked.system)[0])
     last = list(pretrained(plan, lineage))[-1:]
     return Reads(tuple((seed, plan.model(each, seed)) for each in last for seed in plan.config.seeds))
 
 
+def _masked_loss(plan: Plan, asked: Asked) -> Reads:
+    """What the system's last pre-trained model, or what it starts from, makes of masked passages of the dataset."""
+    if asked.system in plan.catalogue.systems:
+        return Reads()
+    lineage = plan.lineage(naming.split_index(asked.system)[0])
+    last = [Lineage(lineage.backbone), *pretrained(plan, lineage)][-1]
+    found = ((seed, masked_loss(plan, last, seed, asked.dataset, asked.value)) for seed in plan.config.seeds)
+    return Reads(tuple(found), plan.collection(asked.dataset).name)
+
+
 def _statistic(plan: Plan, asked: Asked) -> Reads:
     """The collection."""
-    if reason := plan.absence(asked.dataset, ""):
-        return Reads(absent=reason)
     collection = plan.collection(asked.dataset)
     return Reads(((None, collection),), collection.name)
 
@@ -105,12 +108,25 @@ READERS: dict[str, Callable[[Plan, Asked], Reads]] = {
     "measure": _measure,
     "efficiency": _efficiency,
     "held_out": _held_out,
+    "masked_loss": _masked_loss,
     "statistic": _statistic,
     "tokens": _tokens,
     "mean_of": _nothing,
     "gain": _nothing,
     "printed": _nothing,
 }
+
+
+def read(plan: Plan, source: str, asked: Asked) -> Reads:
+    """What a cell of a column with such a source reads.
+
+    Raises:
+        EncoreError: what is asked for is unknown, or is not measured there.
+    """
+    absent = plan.absence(asked.dataset, asked.split) if asked.dataset else None
+    if reason := absent or (plan.missing_start(asked.system) if asked.system else None):
+        return Reads(absent=reason)
+    return READERS[source](plan, asked)
 
 
 def _topics(plan: Plan, asked: Asked) -> str:

@@ -5,6 +5,7 @@ from encore.reporting.sources.base import Source, Values
 from encore.reporting.sources.efficiency import Efficiency
 from encore.reporting.sources.gain import Gain
 from encore.reporting.sources.held_out import HeldOut
+from encore.reporting.sources.masked_loss import MaskedLoss
 from encore.reporting.sources.mean import Mean
 from encore.reporting.sources.measured import Measures
 from encore.reporting.sources.printed import PrintedOnly
@@ -17,6 +18,7 @@ SOURCES: dict[str, Source] = {
     "measure": Measures(),
     "efficiency": Efficiency(),
     "held_out": HeldOut(),
+    "masked_loss": MaskedLoss(),
     "statistic": Statistic(),
     "tokens": Tokens(),
     "mean_of": Mean(),

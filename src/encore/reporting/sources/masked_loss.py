@@ -1,0 +1,39 @@
+"""Columns of how well models tell masked words of a collection, under one mask for all. Nothing is tested on them."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from encore.errors import EncoreError
+from encore.reporting.layout import Asked, Column, Layout, Unit
+from encore.reporting.sources.base import Source, Values
+
+FILE = "loss.json"
+
+
+class MaskedLoss(Source):
+    """The MLM loss, for each seed; nothing for a model without a head that tells words."""
+
+    def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
+        found = [_loss(Path(read.folder) / FILE) for read in asked.reads]
+        losses = [loss for loss in found if loss is not None]
+        return Values([read.seed for read in asked.reads], losses) if losses and len(losses) == len(found) else None
+
+    def named(self, asked: Asked, column: Column) -> str:
+        return f"masked loss as {asked.value}"
+
+    def shown(self, value: float, unit: Unit) -> str:
+        return f"{value:.4f}"
+
+    def notes(self, layout: Layout) -> list[str]:
+        labels = dict.fromkeys(column.label for column in layout.columns if column.source == "masked_loss")
+        where = "after the last pre-training step, on passages of the collection, the same words masked for all models"
+        return [f"{label}: {where}." for label in labels]
+
+
+def _loss(path: Path) -> float | None:
+    try:
+        loss = json.loads(path.read_text())["loss"]
+        return None if loss is None else float(loss)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EncoreError(f"{path} is no measured loss ({error}); remove its folder and run snakemake again") from error

@@ -1,0 +1,162 @@
+"""The loss on masked words: by hand, alike for all models, and only where a model has a whole head."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from encore import objectives, project, tokens, vocabulary
+from encore.catalogue import checked, read_yaml
+from encore.collections.common import Collection, write_collection
+from encore.config import RunConfig
+from encore.errors import EncoreError
+from encore.masked_loss import measure
+from encore.modeling import folder
+from encore.modeling.encoder import Encoder
+from encore.modeling.heads import MlmHead, initialise
+from encore.modeling.shape import Shape
+from encore.plan import Plan
+from encore.planning.masked_loss import masked_loss
+from encore.provenance import manifest
+from encore.tokens import TokenStore
+from encore.training.randomness import generator
+
+STEP = {
+    "kind": "pretrain",
+    "objective": "mlm",
+    "collection": "made-up",
+    "steps": 1,
+    "batch": 4,
+    "learning_rate": 1.0,
+    "length": 24,
+    "mask_ratio": 0.3,
+}
+SPEC = {"step": STEP, "texts": 10_000, "numerics": {"precision": "fp32", "threads": 1}}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Eight passages of eight words as tokens."""
+    rng = np.random.default_rng(0)
+    words = [f"word{i}" for i in range(30)]
+    corpus = [{"_id": f"d{i}", "title": "", "text": " ".join(rng.choice(words, size=8))} for i in range(8)]
+    made, output = tmp_path / "collection", tmp_path / "tokens"
+    write_collection(made, corpus, [], {})
+    pieces = vocabulary.train([row["text"] for row in corpus], 120)
+    vocabulary.save(vocabulary.build(pieces), tmp_path / "tokenizer")
+    with manifest.record(output, stage="tokens", spec={}, inputs=[]):
+        tokens.write_store(Collection(made), tmp_path / "tokenizer", output)
+    return output
+
+
+def model(store: Path, output: Path, head: str = "whole", seed: int = 0) -> Path:
+    """A small model that gives its start's head whole, in part, or none."""
+    torch.manual_seed(seed)
+    opened = TokenStore.open(store)
+    shape = Shape(
+        vocabulary=opened.vocabulary, layers=1, hidden=16, heads=2, intermediate=32, max_length=32, dropout=0.5
+    )
+    encoder, own = initialise(Encoder(shape)), nn.ModuleDict({"mlm": initialise(MlmHead(shape))})
+    state = own.state_dict()
+    kept = {"whole": state, "bias": {"mlm.bias": state["mlm.bias"]}, "none": {}}[head]
+    with manifest.record(output, stage="start", spec={}, inputs=[]):
+        folder.save(encoder, kept, output, opened.tokenizer_folder)
+    return output
+
+
+def by_hand(store: Path, at: Path) -> float:
+    """The mean of -log p(masked piece), text by text and unpadded, over batches of like length."""
+    opened, encoder = TokenStore.open(store), folder.load(at).eval()
+    objective = objectives.load("mlm")(objectives.fields(STEP), opened, None)
+    heads = objective.heads(encoder).eval()
+    folder.restore_heads(heads, at)
+    made = [objective.example(index, generator(0, "held out", index)) for index in range(len(objective))]
+    made.sort(key=objective.size)
+    means, sizes = [], []
+    for first in range(0, len(made), STEP["batch"]):  # type: ignore[call-overload]
+        losses = []
+        for text in made[first : first + 4]:  # STEP["batch"]
+            batch = {name: torch.from_numpy(array) for name, array in objective.collate([text]).items()}
+            with torch.no_grad():
+                hidden = encoder(batch["ids"], batch["mask"])[0, batch["masked"]]
+                logits = heads["mlm"](hidden, encoder.word_embeddings)
+            scores = torch.log_softmax(logits.double(), dim=1)
+            losses += [-float(row[label]) for row, label in zip(scores, batch["labels"], strict=True)]
+        means.append(math.fsum(losses) / len(losses))
+        sizes.append(len(made[first : first + 4]))
+    return float(np.average(means, weights=sizes))
+
+
+def test_the_loss_is_the_mean_over_masked_pieces_without_dropout(store: Path, tmp_path: Path) -> None:
+    at = model(store, tmp_path / "model")
+    found = measure(SPEC, store, at, tmp_path)
+    assert found["texts"] == 8
+    assert found["loss"] == pytest.approx(by_hand(store, at), rel=1e-4)
+    assert found["loss"] == measure(SPEC, store, at, tmp_path)["loss"]
+    assert json.loads((tmp_path / "loss.json").read_text()) == found
+
+
+def test_fewer_texts_are_the_same_for_every_model(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[int]] = []
+
+    def terms(models: Any, task: Any, *sizes: int) -> dict[str, float]:
+        seen.append(task.indices().tolist())
+        return {"mlm": 1.0}
+
+    monkeypatch.setattr("encore.training.held_out.terms", terms)
+    for seed in (0, 1):
+        measure(SPEC | {"texts": 3}, store, model(store, tmp_path / f"m{seed}", seed=seed), tmp_path)
+    assert seen[0] == seen[1] == sorted(seen[0])
+    assert len(seen[0]) == 3
+
+
+@pytest.mark.parametrize("head", ["bias", "none"])
+def test_without_a_whole_head_there_is_no_loss(store: Path, tmp_path: Path, head: str) -> None:
+    assert measure(SPEC, store, model(store, tmp_path / "model", head), tmp_path)["loss"] is None
+
+
+def test_tokens_of_another_vocabulary_are_refused(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = model(store, tmp_path / "model")
+    other = TokenStore.open(store)
+    other.vocabulary += 1
+    monkeypatch.setattr(TokenStore, "open", lambda path: other)
+    with pytest.raises(EncoreError, match="have different vocabularies"):
+        measure(SPEC, store, at, tmp_path)
+
+
+def test_the_program_writes_a_loss_and_its_manifest(store: Path, tmp_path: Path) -> None:
+    at, output = model(store, tmp_path / "model"), tmp_path / "loss"
+    arguments = ["--spec", json.dumps(SPEC), "--tokens", f"{store}/manifest.json", "--model", f"{at}/manifest.json"]
+    command = [sys.executable, "workflow/scripts/masked_loss.py", *arguments, "--output", f"{output}/manifest.json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={"PYTHONPATH": "src"})
+    assert done.returncode == 0, done.stderr
+    record = json.loads((output / "manifest.json").read_text())
+    assert record["results"] == json.loads((output / "loss.json").read_text())
+    assert len(record["inputs"]) == 2
+
+
+@pytest.fixture
+def plan(catalogue: Any, at_the_root: None) -> Plan:
+    content = read_yaml(Path("config/nano.yaml"))
+    return Plan(checked(RunConfig, content, "nano"), catalogue, project.impl)
+
+
+def test_only_how_words_are_masked_decides_and_it_is_part_of_no_other_artifact(plan: Plan) -> None:
+    lineage = plan.lineage("bert-base+mlm")
+    found = masked_loss(plan, lineage, 0, "msmarco-passage", "mlm")
+    assert found.folder.startswith(f"results/losses/{plan.model(lineage, 0).name}/pydocs-stdlib-")
+    assert found.spec["step"]["length"] == plan.step(lineage.steps[0]).length
+    assert found.spec["step"]["learning_rate"] == 1.0
+    assert plan.find(found.folder) is found
+    for wrong in ("ict", "marco-bm25"):
+        with pytest.raises(EncoreError, match="no step of MLM"):
+            masked_loss(plan, lineage, 0, "msmarco-passage", wrong)

@@ -1,0 +1,31 @@
+"""How well models tell masked words; read by tables, and part of no other artifact."""
+
+
+rule masked_loss:
+    """Measure a model's MLM loss on a collection's passages, with one mask for all models."""
+    input:
+        model=made_from("results/losses/{model}/{loss}", "model"),
+        weights=ancient(made_from("results/losses/{model}/{loss}", "model", "model.safetensors")),
+        tokens=made_from("results/losses/{model}/{loss}", "tokens"),
+    output:
+        loss="results/losses/{model}/{loss}/loss.json",
+        manifest="results/losses/{model}/{loss}/manifest.json",
+    log:
+        "results/logs/masked_loss/{model}/{loss}.log",
+    benchmark:
+        "results/benchmarks/masked_loss/{model}/{loss}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=escalate(4_000),
+        runtime=escalate(60),
+    params:
+        spec=spec_of("results/losses/{model}/{loss}"),
+    shell:
+        "python workflow/scripts/masked_loss.py"
+        " --spec {params.spec:q}"
+        " --tokens {input.tokens:q}"
+        " --model {input.model:q}"
+        " --output {output.manifest:q}"
+        " > {log:q} 2>&1"
