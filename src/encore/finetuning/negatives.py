@@ -152,6 +152,7 @@ def _write_pairs(path: Path, drawn: Negatives) -> None:
 
 def _read_pairs(path: Path) -> Negatives:
     found: Negatives = {}
+    once: dict[str, str] = {}  # many queries share a document, whose id is then held once
     number = 1
     try:
         with open_text(path) as file:
@@ -160,7 +161,7 @@ def _read_pairs(path: Path) -> Negatives:
             for line in file:
                 number += 1
                 query, document, rank = line.rstrip("\n").split("\t")
-                found.setdefault(query, {})[document] = int(rank)
+                found.setdefault(query, {})[once.setdefault(document, document)] = int(rank)
     except (ValueError, EOFError, OSError) as error:
         raise EncoreError(f"{path}, line {number}: {error}; mine the negatives again") from error
     return found

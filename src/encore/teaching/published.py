@@ -109,15 +109,19 @@ def _refuse_others(path: Path, triples: np.ndarray, others: np.ndarray) -> None:
 
 def _write_pairs(folder: Path, triples: np.ndarray, scores: np.ndarray, path: Path) -> int:
     """Write each pair once, with the score that all its lines give it; returns how many they are."""
-    queries = np.repeat(triples[:, 0], 2).astype(np.int64)
-    passages, flat = triples[:, 1:].ravel().astype(np.int64), scores.ravel()
-    keys = queries * (int(passages.max()) + 1) + passages
-    _, first, back = np.unique(keys, return_index=True, return_inverse=True)
-    other = np.flatnonzero(~np.isclose(flat, flat[first][back], rtol=1e-4, atol=1e-4))
+    count = int(triples[:, 1:].max()) + 1
+    keys = (triples[:, :1].astype(np.int64) * count + triples[:, 1:]).ravel()
+    order = np.argsort(keys, kind="stable")
+    keys, said = keys[order], scores.ravel()[order]
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    pair = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(keys)))
+    other = np.flatnonzero(~np.isclose(said, said[starts][pair], rtol=1e-4, atol=1e-4))
     if len(other):
+        place = other[np.argmin(order[other])]  # the first in the file
         raise EncoreError(
-            f"{path}, line {int(other[0]) // 2 + 1}: a pair has another score than on line "
-            f"{int(first[back[other[0]]]) // 2 + 1}; keep one of them"
+            f"{path}, line {int(order[place]) // 2 + 1}: a pair has another score than on line "
+            f"{int(order[starts[pair[place]]]) // 2 + 1}; keep one of them"
         )
-    write_scores(folder, queries[first], passages[first], flat[first])
-    return len(first)
+    queries, passages = np.divmod(keys[starts], count)
+    write_scores(folder, queries, passages, said[starts])
+    return len(starts)
