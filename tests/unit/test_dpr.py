@@ -156,6 +156,20 @@ def test_wrong_training_questions_are_named(files: Path, tmp_path: Path, change:
         made(files, tmp_path / "c")
 
 
+def test_a_part_keeps_the_questions_that_answers_judge(files: Path, tmp_path: Path) -> None:
+    base, _ = made(files, tmp_path / "c")
+    chosen = {"passages": 4, "train_queries": 1, "articles": None, "salt": "s", "splits": ["test", "train"]}
+    counts = collections.build("subset", {"impl": 1, "kind": "subset", **chosen}, tmp_path / "part", base=base.folder)
+    part = Collection(tmp_path / "part")
+    assert part.asked("test") == base.asked("test")
+    assert counts["splits"] == {
+        "test": {"queries": 3},
+        "train": {"queries": 1, "judgments": counts["splits"]["train"]["judgments"]},
+    }
+    assert set(part.answers()) == {*base.asked("test"), *part.asked("train")}
+    assert counts["passages"] == 4
+
+
 # A JSON array, an element after another
 
 

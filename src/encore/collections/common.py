@@ -87,14 +87,19 @@ class Collection:
         judged, asked = (self.folder / "qrels").glob("*.tsv"), (self.folder / QUESTIONS).glob("*.txt")
         return sorted(path.stem for path in (*judged, *asked))
 
+    def is_judged(self, split: str) -> bool:
+        """Whether people have judged a split's documents; if not, answers do."""
+        return not (self.folder / QUESTIONS / f"{split}.txt").is_file()
+
     def asked(self, split: str) -> list[str]:
         """Ids of a split's queries: those that are judged, or whose answers judge.
 
         Raises:
             EncoreError: the collection has no such split.
         """
-        path = self.folder / QUESTIONS / f"{split}.txt"
-        return path.read_text(encoding="utf-8").split() if path.is_file() else list(self.qrels(split))
+        if self.is_judged(split):
+            return list(self.qrels(split))
+        return (self.folder / QUESTIONS / f"{split}.txt").read_text(encoding="utf-8").split()
 
     def qrels(self, split: str) -> dict[str, dict[str, int]]:
         """Grades by document and query of one split, in file order.

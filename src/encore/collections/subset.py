@@ -55,8 +55,9 @@ def build(spec: dict[str, Any], folder: Path, base: Collection) -> dict[str, Any
     Raises:
         EncoreError: ``base`` lacks a split or articles, has fewer than asked for, or more judged documents.
     """
-    qrels = {split: _asked(base.qrels(split), split, spec) for split in spec["splits"]}
-    asked = {query for judged in qrels.values() for query in judged}
+    questions = {split: base.asked(split) for split in spec["splits"] if not base.is_judged(split)}
+    qrels = {split: _asked(base.qrels(split), split, spec) for split in spec["splits"] if split not in questions}
+    asked = {query for queries in (*qrels.values(), *questions.values()) for query in queries}
     pages = _pages(base, spec) if spec["articles"] else None
     documents = _documents(base, qrels, pages, spec)
     return write_collection(
@@ -67,6 +68,7 @@ def build(spec: dict[str, Any], folder: Path, base: Collection) -> dict[str, Any
         base.articles() if pages is None else _linked(base.articles(), pages),
         form=Form.read(base.folder),
         answers=(row for row in base.answer_rows() if row["_id"] in asked),
+        questions=questions,
     )
 
 
