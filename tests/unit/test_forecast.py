@@ -140,6 +140,15 @@ def test_json_holds_what_the_text_says(clone: Path, capsys: pytest.CaptureFixtur
     assert content["disk"]["peak"] == pytest.approx(sum(found.disk.values()))
 
 
+def test_a_rule_that_nobody_reckons_is_named(clone: Path) -> None:
+    from encore.preflight.jobs import needed
+
+    plan, known = planned(), machine.find("cpu", command.MACHINES)
+    strange = Artifact("divine", "results/divined/x-00000000", {})
+    (job,) = needed(plan, [strange], Sizes(plan, {}), known, Fetches(plan, {}))
+    assert (job.rule, job.finished, job.cost.notes) == ("divine", False, ("nothing is known of rule divine",))
+
+
 def test_an_undeclared_table_is_refused(clone: Path) -> None:
     with pytest.raises(EncoreError, match="does not declare table 'table2'; it has table1"):
         reckon(planned(), tables=("table2",))
@@ -296,9 +305,10 @@ def test_against_compares_what_was_reckoned_with_what_it_took(clone: Path) -> No
     (clone / "results/benchmarks/pretrain").mkdir(parents=True)
     model = next(job.artifact for job in jobs if job.rule == "pretrain")
     benchmark = clone / f"results/benchmarks/pretrain/{model.name}.tsv"
-    benchmark.write_text("s\th:m:s\tmax_rss\n20.0\t0:00:20\t512\n")
+    benchmark.write_text("s\th:m:s\tmax_rss\tcpu_time\n20.0\t0:00:20\t512\t9.5\n")
     found = {row.rule: row for row in against.against(reckon(plan))}
     assert (found["pretrain"].measured.seconds, found["pretrain"].measured.ram) == (20.0, 512e6)
+    assert (found["pretrain"].measured.cpu, found["finetune"].measured.cpu) == (9.5, None)
     assert (found["finetune"].measured.seconds, found["finetune"].measured.ram) == (40.0, 300e6)
     assert found["finetune"].measured.kept == 5000
     assert found["pretrain"].ratio == 20.0 / found["pretrain"].reckoned.seconds

@@ -19,12 +19,16 @@ BENCHMARKS = Path("results/benchmarks")
 
 @dataclass(frozen=True)
 class Measured:
-    """What one job took: seconds and bytes of memory (Snakemake's benchmark, or ``run.json``), bytes, operations."""
+    """What jobs took: seconds and bytes of memory (Snakemake's benchmark, or ``run.json``), bytes, operations.
+
+    ``cpu``: seconds of the processor, which other work on the machine does not lengthen; None where nobody noted them.
+    """
 
     seconds: float
     ram: float
     kept: float
     operations: float | None
+    cpu: float | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,7 @@ def measured(job: Needed) -> Measured | None:
         ram=1e6 * benchmark.get("max_rss", float(run["peak_memory_mb"])),
         kept=float(sum(each["bytes"] for each in made["outputs"].values())),
         operations=made["results"].get("operations"),
+        cpu=benchmark.get("cpu_time"),
     )
 
 
@@ -78,7 +83,7 @@ def _benchmark(job: Needed) -> dict[str, float]:
         if path.is_file():
             head, *rows = [line.split("\t") for line in path.read_text().splitlines()]
             values = dict(zip(head, rows[-1], strict=False)) if rows else {}
-            return {name: float(values[name]) for name in ("s", "max_rss") if _number(values.get(name, ""))}
+            return {name: float(values[name]) for name in ("s", "max_rss", "cpu_time") if _number(values.get(name, ""))}
     return {}
 
 
@@ -99,6 +104,7 @@ def _compared(found: Forecast, rule: str, pairs: Sequence[tuple[Needed, Measured
         ram=max(each.ram for _, each in pairs),
         kept=sum(each.kept for _, each in pairs),
         operations=sum(each.operations or 0.0 for _, each in counted) if counted else None,
+        cpu=sum(each.cpu or 0.0 for _, each in pairs) if all(each.cpu is not None for _, each in pairs) else None,
     )
     return Compared(rule, len(pairs), reckoned, real)
 
@@ -116,6 +122,7 @@ def show(rows: Iterable[Compared]) -> str:
             str(row.jobs),
             duration(row.reckoned.seconds),
             duration(row.measured.seconds),
+            "" if row.measured.cpu is None else duration(row.measured.cpu),
             f"{row.ratio:.2f}",
             size(row.reckoned.ram),
             size(row.measured.ram),
@@ -125,8 +132,8 @@ def show(rows: Iterable[Compared]) -> str:
         ]
         for row in rows
     ]
-    heads = ["rule", "jobs", "reckoned", "took", "ratio", "RAM", "took", "disk", "took", "operations"]
-    return columns(heads, cells, "<" + ">" * 9)
+    heads = ["rule", "jobs", "reckoned", "took", "CPU", "ratio", "RAM", "took", "disk", "took", "FLOP"]
+    return columns(heads, cells, "<" + ">" * 10)
 
 
 def as_json(rows: Iterable[Compared]) -> list[dict[str, Any]]:
