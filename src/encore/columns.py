@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as csv
 
 from encore.errors import EncoreError
-from encore.storage import numbered_lines, opened
+from encore.lines import numbered_lines, opened
 
 BYTES = 32 * 2**20  # of text in a block
 TOLD = 60  # seconds between two lines of progress

@@ -1,5 +1,7 @@
 """The one exception that a user is meant to read."""
 
+SHOWN = 80  # characters of an unexpected text that a message repeats
+
 
 class EncoreError(Exception):
     """Bad input or a damaged artifact, said in one line: what is wrong, where, and the mend.
@@ -7,3 +9,10 @@ class EncoreError(Exception):
     Programs catch it at the top, print ``error: <message>`` and exit with 1; anything else is a bug and keeps its
     traceback.
     """
+
+
+def quoted(found: object) -> str:
+    """What was found, as Python writes it and short enough for a line."""
+    text = repr(found if not isinstance(found, str) else found[:SHOWN])
+    cut = len(text) > SHOWN + 2 or (isinstance(found, str) and len(found) > SHOWN)
+    return f"{text[: SHOWN + 2]}…" if cut else text

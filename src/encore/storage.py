@@ -5,10 +5,8 @@ import gzip
 import hashlib
 import io
 import json
-import lzma
 import os
 import platform
-import zlib
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,8 +46,11 @@ def contents(paths: Mapping[str, Path]) -> dict[str, str]:
 
     Up to 64 MiB together they are hashed whole; above, each counts by its size and its first and last MiB.
     """
-    whole = sum(path.stat().st_size for path in paths.values()) <= HASHED_WHOLE
-    return {name: sha256(path) if whole else _sampled_digest(path) for name, path in paths.items()}
+    try:
+        whole = sum(path.stat().st_size for path in paths.values()) <= HASHED_WHOLE
+        return {name: sha256(path) if whole else _sampled_digest(path) for name, path in paths.items()}
+    except OSError as error:
+        raise EncoreError(f"{error.filename}: {error.strerror}; give a file that can be read") from error
 
 
 def _sampled_digest(path: Path) -> str:
@@ -132,32 +133,6 @@ def open_text(path: Path) -> IO[str]:
     if not path.is_file():
         raise EncoreError(f"{path} is missing; run the command that makes it again")
     return gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-
-
-def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines of a user's text, plain or packed by gzip or xz, without their ends (also ``CR LF``).
-
-    Raises:
-        EncoreError: it is no UTF-8, or cut short; with the line.
-    """
-    number = 0
-    try:
-        with opened(path) as file:
-            for number, line in enumerate(file, 1):
-                yield number, line.decode("utf-8").rstrip("\r\n")
-    except UnicodeDecodeError as error:
-        raise EncoreError(
-            f"{path}, line {number}: not UTF-8 ({error.reason}); convert the file, e.g. with iconv"
-        ) from error
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        raise EncoreError(f"{path}, after line {number}: cannot be read ({error}); replace the file") from error
-
-
-def opened(path: Path) -> IO[bytes]:
-    """A user's file, plain or packed by gzip or xz."""
-    if path.suffix == ".xz":
-        return lzma.open(path)
-    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
 
 
 def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:

@@ -22,7 +22,7 @@ from encore import vocabulary
 from encore.bodies import articles
 from encore.collections.common import Collection, Row
 from encore.errors import EncoreError
-from encore.storage import replacing, write_array, write_text
+from encore.storage import open_text_writer, replacing, write_array
 
 TYPE = np.dtype("<u2")
 TOGETHER = 4096  # texts handed to the tokenizer at once
@@ -144,6 +144,8 @@ def write_store(collection: Collection, tokenizer_folder: Path, folder: Path) ->
             folder, "titles", _encoded(((row["title"],) for row in articles(collection)), tokenizer)
         ),
     }
+    silent = int(np.count_nonzero(Sequences(folder, "passages").lengths == 0))
+    counts |= {"passages_without_tokens": silent} if silent else {}
     return counts | _write_structure(folder, collection)
 
 
@@ -151,16 +153,14 @@ def _write_named(
     folder: Path, name: str, texts: Iterable[tuple[str, tuple[str, ...]]], tokenizer: Tokenizer, between: int
 ) -> int:
     """Write the tokens of texts with ids, and the ids; ``between`` stands between the texts of a pair."""
-    names: list[str] = []
+    with open_text_writer(folder / f"{name}.names.txt") as names:
 
-    def remembered() -> Iterator[tuple[str, ...]]:
-        for own, text in texts:
-            names.append(own)
-            yield text
+        def named() -> Iterator[tuple[str, ...]]:
+            for own, text in texts:
+                names.write(f"{own}\n")
+                yield text
 
-    tokens = _write(folder, name, _encoded(remembered(), tokenizer, between))
-    write_text(folder / f"{name}.names.txt", "".join(f"{own}\n" for own in names))
-    return tokens
+        return _write(folder, name, _encoded(named(), tokenizer, between))
 
 
 def _encoded(texts: Iterable[tuple[str, ...]], tokenizer: Tokenizer, between: int = 0) -> Iterator[list[int]]:
@@ -195,8 +195,10 @@ def _sentences(collection: Collection) -> Iterator[str]:
 def _write_structure(folder: Path, collection: Collection) -> dict[str, int]:
     """Write which sentences, sections and links belong together."""
     sections, firsts, numbers = array("q", [0]), array("q", [0]), dict[str, int]()
+    linked = collection.has_articles()
     for article in articles(collection):
-        numbers[article["_id"]] = len(firsts) - 1
+        if linked:  # else every passage is an article, of which there may be very many
+            numbers[article["_id"]] = len(firsts) - 1
         sections.extend(len(section["sentences"]) for section in article["sections"])
         firsts.append(len(sections) - 1)
     links = array("q")
@@ -206,7 +208,7 @@ def _write_structure(folder: Path, collection: Collection) -> dict[str, int]:
     write_array(folder / "sections.npy", np.array(sections).cumsum())
     write_array(folder / "articles.npy", np.array(firsts))
     write_array(folder / "links.npy", np.array(links).reshape(-1, 2))
-    return {"sections": len(sections) - 1, "articles": len(numbers), "links": len(links) // 2}
+    return {"sections": len(sections) - 1, "articles": len(firsts) - 1, "links": len(links) // 2}
 
 
 def _link(source: str, link: Row, numbers: dict[str, int], firsts: Sequence[int]) -> tuple[int, int]:

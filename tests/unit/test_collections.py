@@ -192,6 +192,6 @@ def test_importing_collections_is_light():
 def test_unknown_kind(tmp_path):
     with pytest.raises(
         EncoreError,
-        match="unknown kind of collection 'squad'; choose one of pydocs, pydocs-documents, pydocs-reqa, beir",
+        match="unknown kind of collection 'squad'; choose one of pydocs, pydocs-documents, pydocs-reqa, ",
     ):
         collections.build("squad", {}, tmp_path)

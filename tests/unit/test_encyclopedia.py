@@ -89,7 +89,8 @@ def test_passages_are_sentences_of_one_section(collection, tmp_path):
     ("line", "said"),
     [
         ("{", "not JSON"),
-        ("[]", 'needs "id" and "title"'),
+        ("[]", "needs an object"),
+        ("{}", 'needs "id" and "title"'),
         (json.dumps({**ARTICLES[2], "id": 3}), 'needs "id" and "title"'),
         (json.dumps({**ARTICLES[2], "links": [3]}), 'needs "id" and "title"'),
         (json.dumps({**ARTICLES[2], "sections": [{"heading": "x"}]}), 'needs "id" and "title"'),

@@ -5,27 +5,38 @@ Beside them may lie ``answers.jsonl``, the right answers to queries that are que
 Anybody's data can come this way, so every row is checked, and a bad one is named with its file and line.
 """
 
-import json
-import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from encore.collections.common import QRELS_HEADER, Judgment, Located, Row, write_collection
-from encore.collections.form import Form, FormFields
+from encore.collections import qrels as judged
+from encore.collections.common import Judgment, write_collection
+from encore.collections.entering import Located, Row, says_something
+from encore.collections.fields import Split
+from encore.collections.form import Form
 from encore.collections.held_out import hold_out
+from encore.collections.judgments import JudgedFields
 from encore.config import Positive
-from encore.errors import EncoreError
-from encore.storage import contents, numbered_lines
+from encore.errors import EncoreError, quoted
+from encore.lines import numbered_objects
+from encore.storage import contents
 
 
-class BeirFields(FormFields):
+class BeirSplit(Split):
+    """One file of judgments."""
+
+    grades: dict[int, int] = Field({}, description="the grades that are kept, and as which; all as they are without")
+
+
+class BeirFields(JudgedFields):
     """An entry of the catalogue with ``kind: beir``."""
 
     kind: Literal["beir"]
     path: str = Field(description="the folder; relative to the repository's root")
+    splits: Mapping[str, BeirSplit] = Field(description="the splits that are used, by name")
     how: str = Field("", exclude=True, description="how to get the folder, said where it is missing")
     valid_queries: Positive | None = Field(
         None,
@@ -61,6 +72,7 @@ class BeirFields(FormFields):
         """
         held_out = self._named("valid") if self.valid_queries else None
         files = {name: split.file or f"qrels/{name}.tsv" for name, split in self.splits.items() if name != held_out}
+        grades = {name: list(map(list, self.splits[name].grades.items())) for name in files if self.splits[name].grades}
         holding = {"source": self._named("train"), "split": held_out, "queries": self.valid_queries}
         return {
             "kind": self.kind,
@@ -68,6 +80,8 @@ class BeirFields(FormFields):
             "held_out": holding if held_out else None,
             "empty_documents": self.empty_documents,
             "content": {"absent": Path(self.path).name} if self.missing else contents(_paths(Path(self.path), files)),
+            **({"grades": grades} if grades else {}),
+            **self.to_spec(),
             **self.form.to_spec(),
         }
 
@@ -89,26 +103,39 @@ def build(spec: dict[str, Any], folder: Path, source: Path) -> dict[str, Any]:
     paths = _paths(source, spec["files"])
     if contents(paths) != spec["content"]:
         raise EncoreError(f"{source} is not what was planned with: its files have changed since; run snakemake again")
-    qrels = {split: list(_judgments(paths[_qrels(split)])) for split in spec["files"]}
+    qrels, other_grades = _judgments(spec, paths)
     if spec["held_out"]:
         qrels |= hold_out(qrels, **spec["held_out"])
     empty: set[str] = set()
     form = Form.of_spec(spec)
     rows = _rows(paths["corpus"], tuple(sorted(form.fields - {"title", "text"})))
-    corpus = _without_empty(rows, empty) if spec["empty_documents"] == "drop" else rows
+    corpus = _without_empty(paths["corpus"], rows, empty) if spec["empty_documents"] == "drop" else rows
     return write_collection(
         folder,
         Located(paths["corpus"], corpus),
         Located(paths["queries"], _rows(paths["queries"])),
-        {split: (each for each in judgments if each.document not in empty) for split, judgments in qrels.items()},
+        qrels,
+        statistics={"judgments_of_other_grades": other_grades} if other_grades else {},
         form=form,
-        answers=Located(paths["answers"], _objects(paths["answers"])) if "answers" in paths else (),
+        answers=Located(paths["answers"], numbered_objects(paths["answers"])) if "answers" in paths else (),
+        empty=empty,
+        unknown_judgments=spec.get("unknown_judgments", "refuse"),
     )
+
+
+def _judgments(spec: Mapping[str, Any], paths: Mapping[str, Path]) -> tuple[dict[str, list[Judgment]], dict[str, int]]:
+    """Judgments by split, and how many were left out for their grade, where any were."""
+    grades, left_out = spec.get("grades", {}), Counter[str]()
+    found = {
+        split: list(judged.read(paths[_qrels(split)], dict(grades.get(split, ())), left_out, split))
+        for split in spec["files"]
+    }
+    return found, dict(left_out)
 
 
 def _paths(folder: Path, files: dict[str, str]) -> dict[str, Path]:
     paths = {"corpus": _data_file(folder, "corpus"), "queries": _data_file(folder, "queries")}
-    if any((folder / f"answers.jsonl{packed}").is_file() for packed in (".gz", "")):
+    if any((folder / f"answers.jsonl{packed}").exists() for packed in (".gz", "")):
         paths["answers"] = _data_file(folder, "answers")
     return paths | {_qrels(split): _existing(folder / file) for split, file in files.items()}
 
@@ -119,26 +146,14 @@ def _qrels(split: str) -> str:
 
 def _data_file(folder: Path, name: str) -> Path:
     packed = folder / f"{name}.jsonl.gz"
-    return packed if packed.is_file() else _existing(folder / f"{name}.jsonl")
+    return _existing(packed if packed.exists() else folder / f"{name}.jsonl")
 
 
 def _existing(path: Path) -> Path:
     if not path.is_file():
-        raise EncoreError(
-            f"{path} is missing; a collection of kind beir needs it, so name the right folder or split file"
-        )
+        fault = "is no file" if path.exists() else "is missing"
+        raise EncoreError(f"{path} {fault}; a collection of kind beir needs it, so name the right folder or split file")
     return path
-
-
-def _objects(path: Path) -> Iterator[tuple[int, Row]]:
-    for number, line in numbered_lines(path):
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise EncoreError(f"{path}, line {number}: not JSON ({error}); mend or remove the line") from error
-        if not isinstance(row, dict):
-            raise EncoreError(f'{path}, line {number}: needs an object with "_id"; mend or remove the line')
-        yield number, row
 
 
 def _rows(path: Path, others: tuple[str, ...] = ()) -> Iterator[tuple[int, Row]]:
@@ -147,7 +162,7 @@ def _rows(path: Path, others: tuple[str, ...] = ()) -> Iterator[tuple[int, Row]]
     ``others`` are further fields that a document's text is made of.
     """
     texts = ("_id", "title", "text", *others)
-    for number, row in _objects(path):
+    for number, row in numbered_objects(path):
         if not all(isinstance(row.get(key, ""), str) for key in texts):
             raise EncoreError(
                 f'{path}, line {number}: needs an object with "_id" and "text" as strings; put ids in quotes'
@@ -164,25 +179,13 @@ def _common(row: Row) -> Row:
     return {**kept, "metadata": {"cluster": cluster}} if isinstance(cluster, str) else kept
 
 
-def _without_empty(rows: Iterable[tuple[int, Row]], empty: set[str]) -> Iterator[tuple[int, Row]]:
+def _without_empty(path: Path, rows: Iterable[tuple[int, Row]], empty: set[str]) -> Iterator[tuple[int, Row]]:
     """The rows that say something; ids of the others go to ``empty``."""
     for number, row in rows:
-        if row["text"].strip() or row["title"].strip():
+        name = row["_id"]
+        if any(says_something(said) for key, said in row.items() if key not in ("_id", "metadata")):
             yield number, row
+        elif name in empty:
+            raise EncoreError(f"{path}, line {number}: id {quoted(name)} occurs twice; remove one of the rows")
         else:
-            empty.add(row["_id"])
-
-
-def _judgments(path: Path) -> Iterator[Judgment]:
-    for number, line in numbered_lines(path):
-        place = f"{path}, line {number}"
-        if number == 1:
-            if line != QRELS_HEADER:
-                raise EncoreError(f"{place}: the header must be query-id, corpus-id and score, parted by tabs; add it")
-            continue
-        fields = line.split("\t")
-        if len(fields) != 3:
-            raise EncoreError(f"{place}: {len(fields)} fields, 3 parted by tabs are expected; mend or remove the line")
-        if not re.fullmatch(r"-?\d+", fields[2]):
-            raise EncoreError(f"{place}: grade {fields[2]!r} is no whole number; give one, such as 1")
-        yield Judgment(fields[0], fields[1], int(fields[2]), place)
+            empty.add(name)

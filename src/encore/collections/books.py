@@ -16,8 +16,9 @@ from encore.collections.passages import passages
 from encore.config import Positive
 from encore.errors import EncoreError
 from encore.fetching import unpacked
+from encore.lines import numbered_lines
 from encore.sentences import split
-from encore.storage import contents, numbered_lines
+from encore.storage import contents
 
 Section = list[str]  # of sentences
 ENDINGS = (".txt", ".txt.gz", ".txt.xz")

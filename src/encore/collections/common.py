@@ -12,12 +12,15 @@ document's text is not its title and text, ``form.json`` says which fields it is
 import hashlib
 import heapq
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from encore.collections.articles import write_articles
+from encore.collections.entering import Located, Row, write_rows
 from encore.collections.fields import draw_of, role_of
 from encore.collections.form import Form
+from encore.collections.judgments import Grades, Judging, Judgment, Unknown, unjudged
 from encore.errors import EncoreError
 from encore.storage import chosen_rows, open_text, open_text_writer, read_jsonl, write_json, write_jsonl, write_text
 
@@ -25,34 +28,6 @@ QRELS_HEADER = "query-id\tcorpus-id\tscore"
 ANSWERS = "answers.jsonl.gz"
 QUESTIONS = "questions"
 NEGATIVES, NEGATIVES_HEADER = "negatives", "query-id\tcorpus-id\trank"
-Row = dict[str, Any]
-
-
-class Judgment(NamedTuple):
-    """One line of a qrels file; ``place`` says where it was read, for messages."""
-
-    query: str
-    document: str
-    grade: int
-    place: str = ""
-
-
-class Located:
-    """Rows of a file, numbered from 1, which remember where the row was that they gave last."""
-
-    def __init__(self, path: Path, rows: Iterable[tuple[int, Row]]) -> None:
-        self._path = path
-        self._rows = rows
-        self._line = 0
-
-    @property
-    def place(self) -> str:
-        return f"{self._path}, line {self._line}"
-
-    def __iter__(self) -> Iterator[Row]:
-        for line, row in self._rows:
-            self._line = line
-            yield row
 
 
 class Collection:
@@ -196,35 +171,37 @@ def write_collection(
     form: Form = Form(),  # noqa: B008  # frozen
     answers: Iterable[Row] = (),
     questions: Mapping[str, Sequence[str]] | None = None,
+    empty: AbstractSet[str] = frozenset(),
+    unknown_judgments: Unknown = "refuse",
 ) -> dict[str, Any]:
     """Write a collection in the common form and return its counts (also in ``statistics.json``).
 
     Rows are streamed, and read in the order of the arguments. ``statistics`` adds to the counts. Judgments stand in the
     order of their queries' first mention. ``questions`` are the queries of splits without judgments: what they retrieve
-    is judged by their answers.
+    is judged by their answers. ``empty`` are ids that ``corpus`` leaves out, and enters there as it does so.
 
     Raises:
         EncoreError: an id is repeated, empty or holds white space, a row has no text, judgments contradict each other
             or name a query or document that does not exist, a query that trains stands in a split that it is tested
             with, answers are given for no query, twice or are none, or there are no documents at all.
     """
-    documents: set[str] = set()
-    known: set[str] = set()
     form.write(folder)
-    write_jsonl(folder / "corpus.jsonl.gz", _checked(corpus, documents, "corpus"))
-    write_jsonl(folder / "queries.jsonl.gz", _checked(queries, known, "queries"))
-    if not documents:
+    documents = write_rows(folder / "corpus.jsonl.gz", corpus, "corpus")
+    known = write_rows(folder / "queries.jsonl.gz", queries, "queries")
+    if not len(documents):
         raise EncoreError("the corpus holds no document; name another source")
+    judging = Judging(known, documents, empty, unknown_judgments)
     asked: dict[str, Iterable[str]] = {}
     counts: dict[str, Any] = {"passages": len(documents), "queries": len(known), "splits": {}}
     for split, judgments in qrels.items():
-        judged = _judged(judgments, known, documents)
-        _write_qrels(folder / "qrels" / f"{split}.tsv", judged)
-        counts["splits"][split] = {"queries": len(judged), "judgments": sum(map(len, judged.values()))}
-        asked[split] = judged.keys()
+        grades, counts["splits"][split] = judging.judged(split, judgments)
+        _write_qrels(folder / "qrels" / f"{split}.tsv", grades)
+        asked[split] = grades.keys()
     for split, named in (questions or {}).items():
         asked[split] = _write_questions(folder / QUESTIONS / f"{split}.txt", named, known)
         counts["splits"][split] = {"queries": len(named)}
+    others = {"empty_documents": len(empty), "unjudged_queries": unjudged(len(known), asked.values())}
+    counts |= {name: count for name, count in others.items() if count}
     _refuse_shared(asked)
     counts |= write_answers(folder, answers, known)
     counts |= write_articles(folder / "articles.jsonl.gz", articles) | dict(statistics or {})
@@ -261,44 +238,6 @@ def write_answers(folder: Path, rows: Iterable[Row], queries: Container[str]) ->
     return {"answered": len(seen)}
 
 
-def _checked(rows: Iterable[Row], seen: set[str], what: str) -> Iterator[Row]:
-    """Pass documents or queries through, refusing bad ones; their ids go to ``seen``."""
-    for number, row in enumerate(rows, 1):
-        reason = _fault(row, seen)
-        if reason:
-            raise EncoreError(f"{rows.place if isinstance(rows, Located) else f'{what}, row {number}'}: {reason}")
-        seen.add(row["_id"])
-        yield row
-
-
-def _fault(row: Row, seen: set[str]) -> str | None:
-    name = row["_id"]
-    if not name or name.split() != [name]:
-        return f"id {name!r} is empty or holds white space, which no TREC run can say; rename it"
-    if name in seen:
-        return f"id {name!r} occurs twice; remove one of the rows"
-    if not any(isinstance(said, str) and said.strip() for key, said in row.items() if key != "_id"):
-        return f"{name!r} has no text; give it one, remove the row, or set `empty_documents: drop`"
-    return None
-
-
-def _judged(
-    judgments: Iterable[Judgment], queries: Container[str], documents: Container[str]
-) -> dict[str, dict[str, int]]:
-    judged: dict[str, dict[str, int]] = {}
-    for query, document, grade, place in judgments:
-        where = f"{place}: " if place else ""
-        if query not in queries:
-            raise EncoreError(f"{where}query {query!r} is not among the queries; add it there or remove the judgment")
-        if document not in documents:
-            raise EncoreError(f"{where}document {document!r} is not in the corpus; add it there or remove the judgment")
-        if judged.setdefault(query, {}).setdefault(document, grade) != grade:
-            raise EncoreError(
-                f"{where}{query!r} and {document!r} are judged twice, with other grades; keep one of them"
-            )
-    return judged
-
-
 def _refuse_shared(asked: Mapping[str, Iterable[str]]) -> None:
     """No query that trains may stand in another split of its draw, or what it says would be no news there.
 
@@ -323,7 +262,7 @@ def _write_questions(path: Path, named: Sequence[str], queries: Container[str]) 
     return named
 
 
-def _write_qrels(path: Path, judged: dict[str, dict[str, int]]) -> None:
+def _write_qrels(path: Path, judged: Grades) -> None:
     with open_text_writer(path) as file:
         file.write(QRELS_HEADER + "\n")
         for query, grades in judged.items():

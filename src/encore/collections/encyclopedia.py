@@ -4,7 +4,6 @@
 whose links are known by article and not by place.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -17,9 +16,10 @@ from encore.collections.common import Row, write_collection
 from encore.collections.fields import CollectionFields, Split
 from encore.collections.passages import passages
 from encore.config import Positive
-from encore.errors import EncoreError
+from encore.errors import EncoreError, quoted
+from encore.lines import numbered_objects
 from encore.sentences import split
-from encore.storage import contents, numbered_lines
+from encore.storage import contents
 
 _FORM = 'needs "id" and "title" as strings, "sections" with "heading" and "paragraphs", and "links"'
 
@@ -115,15 +115,11 @@ def _articles(source: Path) -> Iterator[tuple[Row, list[tuple[str, list[str]]]]]
 
 def _rows(source: Path) -> Iterator[tuple[int, Row]]:
     seen: set[str] = set()
-    for number, line in numbered_lines(source):
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise EncoreError(f"{source}, line {number}: not JSON ({error}); mend or remove the line") from error
+    for number, row in numbered_objects(source):
         if not _is_article(row):
             raise EncoreError(f"{source}, line {number}: {_FORM}; mend or remove the line")
         if row["id"] in seen:
-            raise EncoreError(f"{source}, line {number}: id {row['id']!r} occurs twice; remove one of the rows")
+            raise EncoreError(f"{source}, line {number}: id {quoted(row['id'])} occurs twice; remove one of the rows")
         seen.add(row["id"])
         yield number, row
 

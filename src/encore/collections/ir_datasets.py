@@ -10,9 +10,11 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from encore.collections.common import Judgment, Row, write_collection
+from encore.collections.entering import says_something
 from encore.collections.fields import Split
-from encore.collections.form import Form, FormFields
+from encore.collections.form import Form
 from encore.collections.held_out import hold_out
+from encore.collections.judgments import JudgedFields
 from encore.config import Positive
 from encore.errors import EncoreError
 from encore.fetching.ir_datasets import explained, offline
@@ -30,7 +32,7 @@ class IrDatasetsSplit(Split):
     grades: dict[int, int] = Field({}, description="the grades that are kept, and as which; all as they are without")
 
 
-class IrDatasetsFields(FormFields):
+class IrDatasetsFields(JudgedFields):
     """An entry of the catalogue with ``kind: ir-datasets``."""
 
     kind: Literal["ir-datasets"]
@@ -79,6 +81,7 @@ class IrDatasetsFields(FormFields):
             "rename": self.rename,
             "held_out": self.valid_queries,
             "expected": self.expected,
+            **self.to_spec(),
             **self.form.to_spec(),
         }
 
@@ -117,9 +120,11 @@ def build(spec: dict[str, Any], folder: Path, data_root: Path) -> dict[str, Any]
             folder,
             _documents(load(spec["id"]), theirs, empty, counts),
             _queries(load, spec["splits"].values(), answers),
-            {split: (each for each in found if each.document not in empty) for split, found in qrels.items()},
+            qrels,
             form=form,
             answers=_rows(answers),
+            empty=empty,
+            unknown_judgments=spec.get("unknown_judgments", "refuse"),
         )
     _compare(counts, spec["expected"], spec["id"])
     return {**written, "empty": len(empty)}
@@ -139,7 +144,7 @@ def _documents(dataset: Any, theirs: Mapping[str, str], empty: set[str], counts:
     for document in dataset.docs_iter():
         counts["passages"] += 1
         row = {name: getattr(document, field, "") or "" for name, field in theirs.items()}
-        if any(text.strip() for text in row.values()):
+        if any(map(says_something, row.values())):
             yield {"_id": document.doc_id, **row}
         else:
             empty.add(document.doc_id)

@@ -15,7 +15,7 @@ from encore.collections.fields import Split
 from encore.collections.form import Form, FormFields
 from encore.errors import EncoreError
 from encore.fetching import unpacked
-from encore.storage import numbered_lines
+from encore.lines import numbered_lines
 
 
 class TitledFields(FormFields):

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from encore.errors import EncoreError
 from encore.fetching import unpacked
-from encore.storage import numbered_lines, open_text
+from encore.lines import numbered_lines
+from encore.storage import open_text
 
 PART = re.compile(r".*sample(?P<sample>\d+)\.txt(?P<part>\d+)(?:-\d+)?(?:\.gz)?")
 

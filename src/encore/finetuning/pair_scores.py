@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from encore.errors import EncoreError
-from encore.storage import opened
+from encore.lines import opened
 
 SCALARS = {"numpy.core.multiarray", "numpy._core.multiarray"}  # where NumPy of either age makes its own numbers
 DAMAGED = (

@@ -16,7 +16,7 @@ from encore.errors import EncoreError
 from encore.finetuning.listed import Wanted, refuse_strange
 from encore.finetuning.negatives import Negatives, Statistics, statistics
 from encore.finetuning.pair_scores import PublishedScores
-from encore.storage import numbered_lines
+from encore.lines import numbered_lines
 
 Scored = list[tuple[str, float]]  # documents with their scores, best candidates first
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from encore.errors import EncoreError
-from encore.storage import numbered_lines
+from encore.lines import numbered_lines
 
 
 def columns(path: Path) -> Iterator[tuple[int, list[str]]]:

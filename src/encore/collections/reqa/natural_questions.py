@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from encore.collections.reqa.paragraphs import Asked, Paragraph
 from encore.errors import EncoreError
-from encore.storage import numbered_lines
+from encore.lines import numbered_lines
 
 _TAG = re.compile(r"<[^>]*>")
 _TO_THE_LEFT = re.compile(r"[.,;:?!%)\]}]+|''|'(s|m|d|re|ve|ll|S)|n't")  # follow their word without a blank

@@ -1,0 +1,111 @@
+"""Files of the user's own, line by line: in bounded memory, and every complaint with file and line.
+
+What is read past: a UTF-8 byte order mark, and ``CR LF`` at a line's end. What is refused: other encodings, a line that
+is longer than ``LONGEST``, damaged archives; of records also a NUL and a carriage return alone; of JSON also a key that
+occurs twice in an object, half of a surrogate pair, nesting that never ends.
+"""
+
+import codecs
+import gzip
+import io
+import json
+import lzma
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from encore.errors import EncoreError, quoted
+
+LONGEST = 32 * 2**20  # bytes of a line; the longest of MS MARCO's documents has two million
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines of a text, plain or packed by gzip or xz, without their ends. One at a time is held.
+
+    Raises:
+        EncoreError: as the module says.
+    """
+    number = 0
+    try:
+        with opened(path) as file:
+            while line := file.readline(LONGEST + 1):
+                number += 1
+                yield number, _text(line, f"{path}, line {number}", first=number == 1)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise EncoreError(f"{path}, after line {number}: cannot be read ({reason}); replace the file") from error
+
+
+def numbered_records(path: Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines that are records, in which no sign can stand that an editor would not show.
+
+    Raises:
+        EncoreError: as the module says.
+    """
+    for number, line in numbered_lines(path):
+        if "\r" in line:
+            raise EncoreError(
+                f"{path}, line {number}: a carriage return within the line; end lines as Unix does, e.g. with "
+                "tr '\\r' '\\n'"
+            )
+        if "\0" in line:
+            raise EncoreError(
+                f"{path}, line {number}: a NUL byte; if the file is UTF-16 convert it, e.g. with iconv, else replace it"
+            )
+        yield number, line
+
+
+def numbered_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Numbered rows of a file of JSON lines, each an object.
+
+    Raises:
+        EncoreError: as the module says, or a line is no JSON or no object.
+    """
+    for number, line in numbered_records(path):
+        try:
+            row = json.loads(line, object_pairs_hook=_once)
+            if "\\u" in line:  # only an escape can say half of a pair
+                json.dumps(row, ensure_ascii=False).encode()
+        except json.JSONDecodeError as error:
+            reason = f"{error.msg} at character {error.pos + 1}"
+        except UnicodeEncodeError:
+            reason = "half of a surrogate pair, which no UTF-8 can say"
+        except RecursionError:
+            reason = "nested too deeply"
+        except ValueError as error:  # a key twice, a number of thousands of digits
+            reason = str(error)
+        else:
+            if not isinstance(row, dict):
+                raise EncoreError(f"{path}, line {number}: needs an object, {{...}}; mend or remove the line")
+            yield number, row
+            continue
+        raise EncoreError(f"{path}, line {number}: not JSON that can be read ({reason}); mend or remove the line")
+
+
+def _text(line: bytes, place: str, first: bool) -> str:
+    """A line without its end, and without the mark that may stand before the first one."""
+    if len(line) > LONGEST:
+        raise EncoreError(
+            f"{place}: longer than {LONGEST // 2**20} MiB; give each record a line of its own, or shorten it"
+        )
+    line = line.removesuffix(b"\n").removesuffix(b"\r")
+    try:
+        return line.removeprefix(codecs.BOM_UTF8 if first else b"").decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise EncoreError(f"{place}: not UTF-8 ({error.reason}); convert the file, e.g. with iconv") from error
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {quoted(next(key for key in keys if keys.count(key) > 1))} occurs twice")
+    return row
+
+
+def opened(path: Path) -> IO[bytes]:
+    """A user's file, plain or packed by gzip or xz."""
+    if path.suffix == ".xz":
+        return io.BufferedReader(lzma.open(path))
+    return io.BufferedReader(gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
