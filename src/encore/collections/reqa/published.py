@@ -43,6 +43,18 @@ class PublishedReqaFields(ReqaFields):
     terms: str = Field("", exclude=True, description="the address of the page where it is offered")
     source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _say_whose_sentences_they_are(cls, given: Any) -> Any:
+        """Tables say it where sentences are parted by other rules than those that the published counts are of."""
+        if not isinstance(given, dict) or given.get("sentences", OWN) != OWN or not given.get("expected"):
+            return given
+        said = (
+            f"Sentences of {given.get('kind')} are parted by {sentences.RULES}, not by ReQA’s rules, so its candidates "
+            "are others than the paper’s."
+        )
+        return {"substitute": said, **given}
+
     @model_validator(mode="after")
     def _draw_distractors_from_somewhere(self) -> "PublishedReqaFields":
         if bool(self.distractors) != (self.of is not None):
