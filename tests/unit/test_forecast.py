@@ -154,6 +154,15 @@ def test_an_undeclared_table_is_refused(clone: Path) -> None:
         reckon(planned(), tables=("table2",))
 
 
+@pytest.mark.parametrize("flag", ["--gpus=0", "--cores=-1", "--gpus=many"])
+def test_a_count_below_one_is_refused(clone: Path, flag: str) -> None:
+    asked = [sys.executable, "-m", "encore.cli", "preflight", flag]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "is no whole number above 0" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_limits_are_part_of_no_digest(clone: Path) -> None:
     names = [{job.artifact.folder for job in reckon(planned(**more)).jobs} for more in ({}, {"limits": {"ram_gb": 4}})]
     assert names[0] == names[1]

@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from encore.errors import EncoreError
 from encore.plan import Plan
 from encore.preflight import against, machine, report
 from encore.preflight.forecast import Forecast, forecast
@@ -74,5 +73,5 @@ def _positive(text: str) -> int:
     except ValueError:
         value = 0
     if value < 1:
-        raise EncoreError(f"{text!r} is no number above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
     return value

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from encore.catalogue import nearest
 from encore.errors import EncoreError
 from encore.growth import growing_artifacts
 from encore.plan import Plan
@@ -71,7 +72,8 @@ def roots(plan: Plan, tables: Iterable[str]) -> list[Artifact]:
     chosen = list(tables)
     for name in chosen:
         if name not in plan.config.tables:
-            raise EncoreError(f"this run does not declare table {name!r}; it has {', '.join(plan.config.tables)}")
+            near = nearest(name, plan.config.tables)
+            raise EncoreError(f"this run does not declare table {name!r}; it has {', '.join(plan.config.tables)}{near}")
     found = [read for name in chosen or plan.config.tables for read in table_reads(plan, name)]
     if not chosen:
         found += growing_artifacts(plan)
