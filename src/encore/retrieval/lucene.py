@@ -4,12 +4,13 @@ Anserini's defaults: the English analyser (lower case, stop words, Porter stems)
 Zaragoza 2009, without the factor k1 + 1), whose document lengths are rounded down to 4 significant bits.
 """
 
+import heapq
 import json
 import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from encore.retrieval.segment import make_reproducible
 from encore.runs import Run, checked_column, rank
 
 INDEX = "lucene"
+SORTED = 2**27  # characters of documents that are sorted in memory at once
 _INDEXER, _SEARCHER = "io.anserini.index.IndexCollection", "io.anserini.search.SearchCollection"
 
 
@@ -35,7 +37,8 @@ def build_index(documents: Iterable[tuple[str, str]], output: Path, memory_mb: i
     """Index (id, text) pairs into the folder ``lucene`` of ``output`` and return their number.
 
     Equal documents give equal bytes, in whatever order they come: they are sorted by descending id, so that among
-    equal scores Lucene, which goes by position, cuts where ``runs.rank`` would. They are held in memory for that.
+    equal scores Lucene, which goes by position, cuts where ``runs.rank`` would. That takes some hundred
+    megabytes, and for a while twice the texts' room on the disk.
 
     Raises:
         EncoreError: an id has blanks, Lucene left documents out, the disk is full, or as ``java.run``.
@@ -93,11 +96,33 @@ def _options(values: Mapping[str, object]) -> list[str]:
 
 
 def _write_corpus(path: Path, documents: Iterable[tuple[str, str]]) -> int:
-    ordered = sorted(documents, reverse=True)
-    with path.open("w", encoding="utf-8") as file:
-        for name, text in ordered:
+    """Write the documents by descending id: sorted block by block, and the blocks merged."""
+    blocks: list[Path] = []
+    documents = iter(documents)
+    while block := _block(documents):
+        blocks.append(path.with_name(f"{path.name}.{len(blocks)}.sorted"))
+        with blocks[-1].open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(each) + "\n" for each in sorted(block, reverse=True))
+    count = 0
+    with ExitStack() as opened, path.open("w", encoding="utf-8") as file:
+        rows = (map(json.loads, opened.enter_context(each.open(encoding="utf-8"))) for each in blocks)
+        for name, text in heapq.merge(*rows, reverse=True):
             file.write(json.dumps({"id": checked_column(name, "document id"), "contents": text}) + "\n")
-    return len(ordered)
+            count += 1
+    for each in blocks:
+        each.unlink()
+    return count
+
+
+def _block(documents: Iterator[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The next documents, as many as are sorted in memory at once."""
+    taken, size = [], 0
+    for name, text in documents:
+        taken.append((name, text))
+        size += len(name) + len(text)
+        if size >= SORTED:
+            break
+    return taken
 
 
 @contextmanager
