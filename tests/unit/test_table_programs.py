@@ -44,3 +44,13 @@ def test_a_wrong_plan_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text('{"name": "t", "paper": "p", "title": "", "rows": [], "columns": [{"id": "x"}]}')
     with pytest.raises(EncoreError, match=r"columns\.0\.label: Field required"):
         layout.read(tmp_path / "t.json", layout.Layout)
+
+
+def test_a_plan_that_another_run_rewrote_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "table1.json"
+    path.write_text(json.dumps(plan(tmp_path, seeds=1)))
+    right = full_digest(json.loads(path.read_text()))
+    for spec in ({"name": "table1", "sha256": "0" * 64}, {"name": "other", "sha256": right}):
+        done = run("table", "--plan", path, "--spec", json.dumps(spec), "--output", tmp_path / "out")
+        assert (done.returncode, (tmp_path / "out").exists()) == (1, False)
+        assert "was rewritten by another run" in done.stderr
