@@ -181,11 +181,17 @@ class Growing(Strict):
 class Execution(Strict):
     """How a run is carried out; never part of a name or a digest."""
 
-    shards: Positive = Field(1, description="parts that a collection is encoded in")
+    shards: Positive | dict[str, Positive] = Field(
+        1, description="parts that a collection is encoded in: of all alike, or by dataset, of others one"
+    )
     processes: Positive = Field(1, description="of a training, one a GPU, started by torchrun")
     checkpoint_seconds: Positive = Field(120, description="between two checkpoints of a training")
     java_memory_mb: Positive = Field(1024, description="heap of Lucene's Java process")
     data_root: str = Field("data", min_length=1, description="folder of what is fetched, or was put there by hand")
+
+    def shards_of(self, dataset: str) -> int:
+        """Parts that the collection of a dataset is encoded in."""
+        return self.shards.get(dataset, 1) if isinstance(self.shards, dict) else self.shards
 
 
 class Limits(Strict):

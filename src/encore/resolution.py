@@ -233,6 +233,9 @@ class Resolution:
                 raise EncoreError(
                     f"scale.absent: {both[0]!r} has a stand-in under `{section}`; leave one of the two out"
                 )
+        if isinstance(shards := self.config.execution.shards, dict):
+            for name in shards.keys() - self._datasets.keys():
+                raise EncoreError(f"execution.shards: unknown dataset {name!r}{nearest(name, self._datasets)}")
         for name, step in self.catalogue.steps.items():
             explained(self.catalogue.read_step, self._scaled(name), f"scale of {step['kind']} step {name!r}")
         for name in scale.systems:
@@ -266,4 +269,19 @@ def _with_own_datasets(config: RunConfig, catalogue: Catalogue) -> dict[str, Any
     own = {
         name: explained(catalogue.read_dataset, value, f"datasets.{name}") for name, value in config.datasets.items()
     }
-    return {**catalogue.datasets, **own}
+    return _inheriting({**catalogue.datasets, **own})
+
+
+def _inheriting(datasets: dict[str, Any]) -> dict[str, Any]:
+    """The datasets, of which a part of another one has what the whole has and it does not say itself."""
+    found: dict[str, Any] = {}
+
+    def read(name: str) -> Any:
+        fields = datasets[name]
+        if name not in found:
+            found[name] = fields  # before what it is made of is read: a circle is refused where it is planned
+            if hasattr(fields, "inheriting") and fields.of in datasets:
+                found[name] = fields.inheriting(read(fields.of))
+        return found[name]
+
+    return {name: read(name) for name in datasets}

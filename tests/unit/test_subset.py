@@ -197,3 +197,22 @@ def test_a_part_of_a_part_can_be_had_and_a_circle_cannot(planned: Callable[..., 
         planned({"a": subset("b"), "b": subset("a")}).collection("a")
     with pytest.raises(EncoreError, match="unknown dataset 'msmarco-pasage'; did you mean msmarco-passage"):
         planned({"a": subset("msmarco-pasage")}).collection("a")
+
+
+def test_a_part_has_the_splits_and_measures_of_the_whole(planned: Callable[..., Plan]) -> None:
+    plan = planned(
+        {"a": {"kind": "subset", "of": "msmarco-document", "passages": 9}, "b": {"kind": "subset", "of": "a"}}
+    )
+    whole = plan.dataset_fields("msmarco-document")
+    for name in ("a", "b"):
+        fields = plan.dataset_fields(name)
+        assert {split: each.measures for split, each in fields.splits.items()} == {
+            split: each.measures for split, each in whole.splits.items()
+        }
+        assert fields.length == whole.length == 512
+        assert plan.scores("bm25", None, name, "graded").spec["splits"] == {"graded": whole.splits["graded"].measures}
+
+
+def test_a_part_cannot_be_judged_by_answers(planned: Callable[..., Plan]) -> None:
+    fields = planned({"a": {"kind": "subset", "of": "nq-open", "passages": 9}}).dataset_fields("a")
+    assert (set(fields.splits), set(fields.absent)) == ({"train", "valid"}, {"test"})

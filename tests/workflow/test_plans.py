@@ -1,6 +1,7 @@
 """What Snakemake plans in a fresh clone: by the commands that users type, for each configuration that is shipped."""
 
 import re
+import resource
 import subprocess
 from collections import Counter
 
@@ -44,6 +45,9 @@ SHIPPED = {
 }
 
 
+LARGER = ("small", "paper")  # scales with the same tables
+
+
 def by_rule(planned: set[str]) -> Counter[str]:
     return Counter(job.split()[0] for job in planned)
 
@@ -75,7 +79,7 @@ def test_jobs_of_a_shipped_configuration(pristine: Clone, name: str) -> None:
 
 def test_every_shipped_configuration_is_counted_here() -> None:
     runs = {path.stem for path in (REPOSITORY / "config").glob("*.yaml") if "seeds" in yaml.safe_load(path.read_text())}
-    assert runs - {"seeds"} == set(SHIPPED)
+    assert runs - {"seeds", *LARGER} == set(SHIPPED)
 
 
 def test_seeds_multiply_what_chance_is_in(pristine: Clone) -> None:
@@ -93,6 +97,27 @@ def test_seeds_multiply_what_chance_is_in(pristine: Clone) -> None:
     without = Counter(evaluate=11, prepare=2)
     expected = once + without + Counter({rule: count * len(seeds) for rule, count in (chance - without).items()})
     assert by_rule(exact_jobs(output)) == expected
+
+
+@pytest.mark.parametrize("name", LARGER)
+def test_a_larger_scale_has_the_same_trainings_and_tables_and_plans_in_seconds(pristine: Clone, name: str) -> None:
+    """Data and models are other ones, and nothing of them has to be there yet."""
+    begun = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    run = ("--profile", "slurm", "--configfile", f"config/{name}.yaml", "-n", "--cores", "64")
+    output = pristine.snakemake(*run).succeeded()
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - begun < 60
+    counted = by_rule(exact_jobs(output))
+    same = ("pretrain", "prepare", "finetune", "teach", "build_index", "tune_fusion", "measure_latency", "grow")
+    for rule in (*same, "table", "figure", "curves", "growing"):
+        assert counted[rule] == SHIPPED["config"][rule], rule
+    assert counted["fetch_ir_datasets"] > 2
+    assert counted["fetch_checkpoint"] > 0
+    assert not (pristine.root / "data").exists()
+    wanted = {int(amount) for amount in re.findall(r"gres=gpu:(\d+)", output)}
+    assert wanted == {
+        1,
+        yaml.safe_load((pristine.root / f"config/{name}.yaml").read_text())["execution"].get("processes", 1),
+    }
 
 
 def test_nano_is_small() -> None:

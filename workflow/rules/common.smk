@@ -6,6 +6,7 @@ from encore.claims.slice import claims_plan, claims_reads
 from encore.errors import EncoreError
 from encore.growth import GROWING, growing_artifacts, growing_plan
 from encore.planning import fetched
+from encore.preflight.resources import Requests
 from encore.project import CATALOGUE, load_plan
 from encore.storage import canonical
 from encore.tables import CURVES, curves_models, curves_plan, slice_digest, table_plan, table_reads
@@ -33,6 +34,7 @@ except EncoreError as error:
     refuse(error)
 
 
+REQUESTS = Requests(PLAN)
 NAME = r"[a-z0-9_.=~+-]+-[0-9a-f]{8}"
 
 
@@ -161,6 +163,24 @@ def claims_spec(wildcards):
 def printed_claims(wildcards):
     """The digest of the claims and the papers' numbers, which are read as they lie in config/papers."""
     return contents_of(CATALOGUE / "papers")
+
+
+def memory(folder, least):
+    """MB for the size of the collections that an artifact is made from, growing with each attempt."""
+
+    def resource(wildcards, attempt):
+        return REQUESTS.memory_mb(PLAN.find(folder.format(**wildcards)), least) * attempt
+
+    return resource
+
+
+def minutes(folder, least):
+    """Minutes for the size of the collections that an artifact is made from, growing with each attempt."""
+
+    def resource(wildcards, attempt):
+        return REQUESTS.minutes(PLAN.find(folder.format(**wildcards)), least) * attempt
+
+    return resource
 
 
 def escalate(amount):

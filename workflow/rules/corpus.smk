@@ -19,8 +19,8 @@ rule collection:
         "../../envs/environment.yaml"
     threads: 2
     resources:
-        mem_mb=escalate(4_000),
-        runtime=escalate(30),
+        mem_mb=memory("results/collections/{collection}", 4_000),
+        runtime=minutes("results/collections/{collection}", 30),
     params:
         spec=spec_of("results/collections/{collection}"),
     shell:
@@ -82,8 +82,8 @@ rule tokens:
         "../../envs/environment.yaml"
     threads: 2
     resources:
-        mem_mb=escalate(4_000),
-        runtime=escalate(60),
+        mem_mb=memory("results/tokens/{tokens}", 4_000),
+        runtime=minutes("results/tokens/{tokens}", 60),
     params:
         spec=spec_of("results/tokens/{tokens}"),
     shell:

@@ -55,8 +55,8 @@ rule expand:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=escalate(8_000),
-        runtime=escalate(24 * 60),
+        mem_mb=memory("results/expansions/{expansion}", 8_000),
+        runtime=minutes("results/expansions/{expansion}", 24 * 60),
     params:
         spec=spec_of("results/expansions/{expansion}"),
     shell:

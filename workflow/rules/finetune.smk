@@ -18,8 +18,8 @@ rule negatives:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=escalate(2_000),
-        runtime=escalate(30),
+        mem_mb=memory("results/negatives/{system}/{topics}", 2_000),
+        runtime=minutes("results/negatives/{system}/{topics}", 30),
     params:
         spec=spec_of("results/negatives/{system}/{topics}"),
     shell:
@@ -48,8 +48,8 @@ rule listed_negatives:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=escalate(8_000),
-        runtime=escalate(4 * 60),
+        mem_mb=memory("results/negatives/{listed}/{topics}", 8_000),
+        runtime=minutes("results/negatives/{listed}/{topics}", 4 * 60),
     params:
         spec=spec_of("results/negatives/{listed}/{topics}"),
     shell:
@@ -104,8 +104,8 @@ rule merged_negatives:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=escalate(2_000),
-        runtime=escalate(30),
+        mem_mb=memory("results/negatives/{merged}/{topics}", 2_000),
+        runtime=minutes("results/negatives/{merged}/{topics}", 30),
     params:
         spec=spec_of("results/negatives/{merged}/{topics}"),
     shell:
@@ -137,8 +137,8 @@ rule teach:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=escalate(8_000),
-        runtime=escalate(4 * 60),
+        mem_mb=memory("results/teachers/{teacher}/{topics}", 8_000),
+        runtime=minutes("results/teachers/{teacher}/{topics}", 4 * 60),
         checkpoint_s=PLAN.config.execution.checkpoint_seconds,
     params:
         spec=spec_of("results/teachers/{teacher}/{topics}"),
@@ -177,8 +177,8 @@ rule finetune:
         "../../envs/environment.yaml"
     threads: PLAN.config.execution.processes
     resources:
-        mem_mb=escalate(8_000),
-        runtime=escalate(8 * 60),
+        mem_mb=memory("results/models/{finetuned}", 8_000),
+        runtime=minutes("results/models/{finetuned}", 8 * 60),
         checkpoint_s=PLAN.config.execution.checkpoint_seconds,
     params:
         spec=spec_of("results/models/{finetuned}"),

@@ -16,8 +16,8 @@ rule lucene_index:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=escalate(PLAN.config.execution.java_memory_mb + 1_000),
-        runtime=escalate(60),
+        mem_mb=memory("results/indexes/lucene/{index}", PLAN.config.execution.java_memory_mb + 1_000),
+        runtime=minutes("results/indexes/lucene/{index}", 60),
         java_mb=PLAN.config.execution.java_memory_mb,
     params:
         spec=spec_of("results/indexes/lucene/{index}"),
@@ -48,8 +48,8 @@ rule encode:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=escalate(4_000),
-        runtime=escalate(2 * 60),
+        mem_mb=memory("results/indexes/{model}/{index}/{shard}", 4_000),
+        runtime=minutes("results/indexes/{model}/{index}/{shard}", 2 * 60),
     params:
         spec=spec_of("results/indexes/{model}/{index}/{shard}"),
     shell:

@@ -17,8 +17,8 @@ rule build_index:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=escalate(4_000),
-        runtime=escalate(4 * 60),
+        mem_mb=memory("results/indexes/{indexed}/{index}", 4_000),
+        runtime=minutes("results/indexes/{indexed}/{index}", 4 * 60),
     params:
         spec=spec_of("results/indexes/{indexed}/{index}"),
     shell:
@@ -51,8 +51,8 @@ rule search_index:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=escalate(4_000),
-        runtime=escalate(2 * 60),
+        mem_mb=memory("results/runs/{indexed}/{topics}", 4_000),
+        runtime=minutes("results/runs/{indexed}/{topics}", 2 * 60),
     params:
         spec=spec_of("results/runs/{indexed}/{topics}"),
     shell:

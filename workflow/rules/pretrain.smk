@@ -49,8 +49,8 @@ rule prepare:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=escalate(8_000),
-        runtime=escalate(4 * 60),
+        mem_mb=memory("results/prepared/{prepared}", 8_000),
+        runtime=minutes("results/prepared/{prepared}", 4 * 60),
     params:
         spec=spec_of("results/prepared/{prepared}"),
     shell:
@@ -80,8 +80,8 @@ rule pretrain:
         "../../envs/environment.yaml"
     threads: PLAN.config.execution.processes
     resources:
-        mem_mb=escalate(8_000),
-        runtime=escalate(24 * 60),
+        mem_mb=memory("results/models/{pretrained}", 8_000),
+        runtime=minutes("results/models/{pretrained}", 24 * 60),
         checkpoint_s=PLAN.config.execution.checkpoint_seconds,
     params:
         spec=spec_of("results/models/{pretrained}"),

@@ -17,8 +17,8 @@ rule lucene_search:
         "../../envs/environment.yaml"
     threads: 2
     resources:
-        mem_mb=escalate(PLAN.config.execution.java_memory_mb + 2_000),
-        runtime=escalate(60),
+        mem_mb=memory("results/runs/{bm25}/{topics}", PLAN.config.execution.java_memory_mb + 2_000),
+        runtime=minutes("results/runs/{bm25}/{topics}", 60),
         java_mb=PLAN.config.execution.java_memory_mb,
     params:
         spec=spec_of("results/runs/{bm25}/{topics}"),
@@ -54,8 +54,8 @@ rule search:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=escalate(4_000),
-        runtime=escalate(2 * 60),
+        mem_mb=memory("results/runs/{model}/{topics}", 4_000),
+        runtime=minutes("results/runs/{model}/{topics}", 2 * 60),
     params:
         spec=spec_of("results/runs/{model}/{topics}"),
     shell:
@@ -151,8 +151,8 @@ rule rerank:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=escalate(8_000),
-        runtime=escalate(8 * 60),
+        mem_mb=memory("results/runs/{rerank}/{topics}", 8_000),
+        runtime=minutes("results/runs/{rerank}/{topics}", 8 * 60),
         checkpoint_s=PLAN.config.execution.checkpoint_seconds,
     params:
         spec=spec_of("results/runs/{rerank}/{topics}"),

@@ -34,7 +34,7 @@ class SubsetFields(CollectionFields):
         None, description="articles that stay, with their passages and the links between them; all without"
     )
     salt: str = Field("subset-1", description="hashed with an id to choose it")
-    splits: dict[str, Split] = Field({}, description="the splits that are kept, by their names there")
+    splits: dict[str, Split] = Field({}, description="the splits that are kept, by their names there; all without")
     source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
 
     @model_validator(mode="after")
@@ -42,6 +42,28 @@ class SubsetFields(CollectionFields):
         if self.articles and (self.passages or self.splits):
             raise ValueError("`articles` chooses whole articles, without queries; leave out `passages` and `splits`")
         return self
+
+    def inheriting(self, base: CollectionFields) -> "SubsetFields":
+        """With what nothing is said of as the whole has it: its splits and their measures, and how much is read.
+
+        What answers judge is left out, since a part of the passages would lose right ones.
+        """
+        if self.articles or self.splits:
+            return self
+        answered = {name for name, split in base.splits.items() if split.judged_by == "answers"}
+        kept = {"role", "topics", "measures"}
+        splits = {
+            name: Split.model_validate(split.model_dump(include=kept))
+            for name, split in base.splits.items()
+            if name not in answered and split.topics not in answered
+        }
+        gone = dict.fromkeys(base.splits.keys() - splits.keys(), "a part of the passages lacks right ones")
+        given = {
+            "splits": splits,
+            "absent": {**base.absent, **gone, **self.absent},
+            "length": self.length or base.length,
+        }
+        return self.model_copy(update=given)
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity, beside the collection that it is made of."""

@@ -38,5 +38,5 @@ def shards(plan: Runs, lineage: Lineage, seed: int, dataset: str) -> list[Artifa
         **names(inputs),
     }
     folder = f"results/indexes/{model.name}/{plan.dataset_name(dataset)}-{digest(spec)}"
-    count = plan.config.execution.shards
+    count = plan.config.execution.shards_of(plan.dataset_name(dataset))
     return [plan.keep(Artifact("encode", f"{folder}/{n:03d}-of-{count:03d}", spec, inputs)) for n in range(count)]

@@ -100,9 +100,14 @@ def behind(artifacts: Iterable[Artifact]) -> list[Artifact]:
 
 def needed(plan: Plan, wanted: list[Artifact], sizes: Sizes, machine: Machine, fetches: Fetches) -> list[Needed]:
     """Every artifact behind the wanted ones, with its cost."""
-    memory = (machine.gpu_memory_gb or float("inf")) * 1e9 if machine.gpus else float("inf")
-    reckon = partial(_cost, plan, sizes, memory, fetches)
+    reckon = partial(cost_of, plan, sizes, machine, fetches)
     return [Needed(each, rule_of(each), Path(each.manifest).is_file(), reckon(each)) for each in behind(wanted)]
+
+
+def cost_of(plan: Plan, sizes: Sizes, machine: Machine, fetches: Fetches, artifact: Artifact) -> Cost:
+    """What the job that makes an artifact needs on a machine."""
+    memory = (machine.gpu_memory_gb or float("inf")) * 1e9 if machine.gpus else float("inf")
+    return _cost(plan, sizes, memory, fetches, artifact)
 
 
 def rule_of(artifact: Artifact) -> str:
