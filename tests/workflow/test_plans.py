@@ -107,7 +107,7 @@ def test_a_larger_scale_has_the_same_trainings_and_tables_and_plans_in_seconds(p
     output = pristine.snakemake(*run).succeeded()
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - begun < 60
     counted = by_rule(exact_jobs(output))
-    same = ("pretrain", "prepare", "finetune", "teach", "build_index", "tune_fusion", "measure_latency", "grow")
+    same = ("pretrain", "prepare", "finetune", "build_index", "tune_fusion", "measure_latency", "grow")
     for rule in (*same, "table", "figure", "curves", "growing"):
         assert counted[rule] == SHIPPED["config"][rule], rule
     assert counted["fetch_ir_datasets"] > 2
