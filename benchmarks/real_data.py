@@ -41,7 +41,7 @@ COUNTED: dict[str, tuple[str, Count]] = {
     "DPR NQ test": (f"{QUESTIONS}/topics.dpr.nq.test.txt.gz", real_counts.questions),
     "DPR TriviaQA dev": (f"{QUESTIONS}/topics.dpr.trivia.dev.txt.gz", real_counts.questions),
     "DPR SQuAD test": (f"{QUESTIONS}/topics.dpr.squad.test.txt.gz", real_counts.questions),
-    "SQuAD 1.1 dev": ("squad-v1.1-dev/dev-v1.1.recovered.json.gz", real_counts.squad),
+    "SQuAD 1.1 dev": ("squad-v1.1-dev", real_counts.squad),
     "Cranfield": ("cranfield", real_counts.beir),
     "CACM": ("cacm", real_counts.beir),
     "DL 2019 sample": (DL19, real_counts.beir),

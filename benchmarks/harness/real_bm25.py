@@ -15,9 +15,9 @@ from typing import Any
 from encore.collections.common import Collection
 from encore.evaluation import measures
 from encore.evaluation.measures import Grades
+from encore.lines import numbered_lines
 from encore.retrieval import lucene
 from encore.runs import Run
-from encore.storage import numbered_lines
 from harness.real_counts import collection
 from harness.trec_eval import judgments
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from encore import collections
 from encore.collections.dpr.questions import with_answers
-from encore.storage import numbered_lines
+from encore.lines import numbered_lines
 from harness.trec_eval import judgments
 
 Counts = Mapping[str, int]
@@ -34,8 +34,9 @@ def questions(path: Path) -> Counts:
     return {"questions": sum(bool(row["question"].strip()) and any(row["answer"]) for row in map(json.loads, lines))}
 
 
-def squad(path: Path) -> Counts:
+def squad(folder: Path) -> Counts:
     """Articles, paragraphs, and questions all of whose answers stand in their paragraph where they are said to."""
+    path = next(path for path in sorted(folder.glob("dev-v1.1*")) if path.suffix in (".json", ".gz"))
     articles = json.loads("\n".join(line for _, line in numbered_lines(path)))["data"]
     paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
     standing = sum(
@@ -49,7 +50,8 @@ def squad(path: Path) -> Counts:
 def beir(folder: Path, qrels: str = "qrels/test.tsv") -> Counts:
     """Rows of the three files. What the collection keeps of them is ``collection``'s to say."""
     documents, queries, judged = (
-        [line for _, line in numbered_lines(folder / name)] for name in ("corpus.jsonl.gz", "queries.jsonl.gz", qrels)
+        [line for _, line in numbered_lines(_packed_or_not(folder / name))]
+        for name in ("corpus.jsonl", "queries.jsonl", qrels)
     )
     rows = [line.split("\t") for line in judged[1:]]
     by_grade = Counter(row[2] for row in rows)
@@ -57,6 +59,11 @@ def beir(folder: Path, qrels: str = "qrels/test.tsv") -> Counts:
     return {"documents": len(documents), "queries": len(queries), "judged queries": asked, "judgments": len(rows)} | {
         f"grade {grade}": count for grade, count in by_grade.items()
     }
+
+
+def _packed_or_not(path: Path) -> Path:
+    packed = path.with_name(f"{path.name}.gz")
+    return packed if packed.is_file() else path
 
 
 def encyclopedia(path: Path) -> Counts:

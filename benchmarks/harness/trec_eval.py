@@ -11,8 +11,8 @@ from statistics import mean
 from encore.errors import EncoreError
 from encore.evaluation import measures, second
 from encore.evaluation.measures import Grades, Measure
+from encore.lines import numbered_lines
 from encore.runs import Run, read_run
-from encore.storage import numbered_lines
 
 ALL = "all"  # the query of the rows that are means
 PRINTED = 0.5e-4  # they print four decimals

@@ -98,8 +98,8 @@ def test_questions_of_each_form_count_where_they_have_an_answer(tmp_path: Path) 
 def test_a_squad_answer_counts_where_it_stands(tmp_path: Path) -> None:
     asked = [{"answers": [{"text": "dog", "answer_start": 2}]}, {"answers": [{"text": "dog", "answer_start": 0}]}]
     data = {"data": [{"paragraphs": [{"context": "A dog.", "qas": asked}]}]}
-    (tmp_path / "squad.json").write_text(json.dumps(data))
-    assert real_counts.squad(tmp_path / "squad.json") == {"articles": 1, "paragraphs": 1, "questions": 1}
+    (tmp_path / "dev-v1.1.json").write_text(json.dumps(data))
+    assert real_counts.squad(tmp_path) == {"articles": 1, "paragraphs": 1, "questions": 1}
 
 
 def test_articles_count_as_published(tmp_path: Path) -> None:
@@ -125,6 +125,17 @@ def beir(folder: Path, qrels: str, texts: dict[str, str], queries: dict[str, str
                 file.write(json.dumps({"_id": key, "text": text, **other}) + "\n")
     (folder / "qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\n" + qrels)
     return folder
+
+
+def test_rows_of_a_folder_count_packed_or_not(tmp_path: Path) -> None:
+    folder = beir(tmp_path / "c", "1\t1\t2\n", {"1": "wing", "2": "soup"}, {"1": "wing", "2": "what"})
+    found = real_counts.beir(folder)
+    assert found == {"documents": 2, "queries": 2, "judged queries": 1, "judgments": 1, "grade 2": 1}
+    for name in ("corpus", "queries"):
+        packed = folder / f"{name}.jsonl.gz"
+        (folder / f"{name}.jsonl").write_bytes(gzip.decompress(packed.read_bytes()))
+        packed.unlink()
+    assert real_counts.beir(folder) == found
 
 
 @pytest.mark.slow
