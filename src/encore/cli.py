@@ -16,6 +16,7 @@ from encore.planning import fetched
 from encore.preflight import command
 from encore.provenance import audit, explain
 from encore.targets import lineage_targets
+from encore.whatif import command as asking
 
 
 def main() -> None:
@@ -47,6 +48,9 @@ def main() -> None:
     )
     command.add_calibrate(
         _command(commands, "calibrate", show_calibration, "measure this machine for `encore preflight`, in a minute")
+    )
+    asking.add_whatif(
+        _command(commands, "whatif", show_whatif, "print the jobs, hours, cells and claims that a change would change")
     )
     _command(commands, "schema", show_schema, "print the JSON schema of a run's configuration")
     arguments = parser.parse_args()
@@ -140,6 +144,11 @@ def show_preflight(arguments: argparse.Namespace) -> int:
 def show_calibration(arguments: argparse.Namespace) -> int:
     """How fast this machine is at what the run does."""
     return command.calibrate(_plan(arguments), arguments)
+
+
+def show_whatif(arguments: argparse.Namespace) -> int:
+    """What a change would do, without making it."""
+    return asking.whatif(_plan(arguments), arguments.config, arguments)
 
 
 def show_schema(arguments: argparse.Namespace) -> int:

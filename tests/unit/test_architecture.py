@@ -36,7 +36,7 @@ LAYERS = [
         "provenance.audit",
         "provenance.explain",
     },
-    {"project", "tuning", "preflight"},
+    {"project", "tuning", "preflight", "whatif"},
     {"cli"},
 ]
 MODULES = sorted(path for path in SOURCE.rglob("*.py") if path.name != "__init__.py" or path.parent != SOURCE)

@@ -1,0 +1,1 @@
+"""What a change of the configuration would cost and change, told without making it."""

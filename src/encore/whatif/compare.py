@@ -1,0 +1,121 @@
+"""Two plans side by side: which jobs the second one adds, which cells and claims it changes, what that takes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from encore.claim_entries import Figure
+from encore.claims.contrasts import Address, contrasts
+from encore.claims.files import read_claims
+from encore.claims.slice import tables_of
+from encore.errors import EncoreError
+from encore.plan import Plan
+from encore.preflight.forecast import HOUR, Forecast
+from encore.preflight.jobs import Needed
+from encore.tables import declared, table_plan
+from encore.tables.slices import PAPERS
+from encore.targets import has_figure
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a change does.
+
+    ``jobs`` are those that only the change makes necessary, by rule; ``anyway`` counts those that are missing without
+    it too. ``cells`` are the cells whose number would come from other artifacts, of tables that the run declares.
+    """
+
+    jobs: dict[str, list[str]]
+    anyway: int
+    hours: float
+    gpu_hours: float
+    cells: list[Address]
+    claims: list[str]
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self.jobs.values()))
+
+
+def compare(before: Plan, after: Plan, forecasts: tuple[Forecast, Forecast]) -> Comparison:
+    """Compare two plans; ``forecasts`` are theirs, of all that they declare.
+
+    Raises:
+        EncoreError: a claim, or a table of the first plan, is wrong.
+    """
+    old, new = forecasts
+    missing = {job.artifact.folder for job in old.missing if job.rule not in ("table", "figure")}
+    added = [job for job in new.missing if job.artifact.folder not in missing and job.rule not in ("table", "figure")]
+    slices = declared(before), declared(after)
+    jobs: dict[str, list[str]] = {}
+    for job in added:
+        jobs.setdefault(job.rule, []).append(job.artifact.folder)
+    for name in slices[1]:
+        if slices[0].get(name) != slices[1][name]:
+            for rule in _products(name, slices[1][name]):
+                jobs.setdefault(rule, []).append(name)
+    return Comparison(
+        jobs=jobs,
+        anyway=len(missing),
+        hours=_seconds(new, added) / HOUR,
+        gpu_hours=_seconds(new, [job for job in added if new.on_gpu(job)]) / HOUR,
+        cells=[cell for name in after.config.tables for cell in changed_cells(before, after, name)],
+        claims=changed_claims(before, after),
+    )
+
+
+def changed_cells(before: Plan, after: Plan, table: str) -> list[Address]:
+    """The cells of a table that read other artifacts, in its order; those that only one plan has are among them."""
+    reads = [_reads(plan, table) for plan in (before, after)]
+    return [cell for cell in dict.fromkeys([*reads[1], *reads[0]]) if reads[0].get(cell) != reads[1].get(cell)]
+
+
+def changed_claims(before: Plan, after: Plan) -> list[str]:
+    """The claims that rest on a changed cell, of any table of the papers."""
+    cells: dict[str, set[Address]] = {}
+    found = []
+    for name, (_, claim) in read_claims(PAPERS).items():
+        for table in tables_of(claim):
+            if table not in cells:
+                cells[table] = set(changed_cells(before, after, table))
+        tests = [test for test in (*claim.premise, *claim.tests) if not isinstance(test, Figure)]
+        about = {
+            address
+            for test in tests
+            for one in contrasts(test, before.catalogue.tables)
+            for address, _ in (*one.terms, *one.printed)
+        }
+        if any(about & cells[table] for table in tables_of(claim)):
+            found.append(name)
+    return found
+
+
+def _reads(plan: Plan, table: str) -> dict[Address, Any]:
+    """What each cell of ours reads; nothing for a table that the plan cannot have."""
+    try:
+        content = table_plan(plan, table)
+    except EncoreError:
+        return {}
+    columns = {column["id"]: column for column in content["columns"]}
+    return {
+        Address(table, row["setting"], row["id"], column): _sources(row, columns, column)
+        for row in content["rows"]
+        for column in row["cells"]
+    }
+
+
+def _sources(row: dict[str, Any], columns: dict[str, Any], column: str) -> list[Any]:
+    """What a cell reads, and for a mean what its parts read."""
+    found = [row["cells"][column]["reads"], row["cells"][column]["value"]]
+    return found + [_sources(row, columns, part) for part in columns[column]["mean_of"]]
+
+
+def _products(name: str, content: dict[str, Any]) -> list[str]:
+    """The rules that make something of a slice."""
+    if "columns" not in content:
+        return [{"pretraining": "curves"}.get(name, name)]
+    return ["table", "figure"] if has_figure(content) else ["table"]
+
+
+def _seconds(forecast: Forecast, jobs: Iterable[Needed]) -> float:
+    return sum(forecast.seconds(job) for job in jobs)

@@ -1,0 +1,131 @@
+"""`encore whatif` against Snakemake: over random changes of a finished run, the jobs that it names are those run."""
+
+import json
+import os
+import random
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from clones import Clone, exact_jobs
+
+FINISHED = 1_700_000_000  # when everything was made, long ago
+LARGE = ("model.safetensors", "index", "run.trec.gz", "scores.parquet", "latency.json")  # beside manifests
+CONFIG = ("--config", "config/nano.yaml")
+# Changes of the run's file that reach each kind of artifact, by what they are about; some touch nothing that is made.
+CHANGES = [
+    "scale.pretrain.steps=11",
+    "scale.finetune.learning_rate=0.002",
+    "scale.finetune.length=48",
+    "scale.steps.ict.temperature=0.1",
+    "scale.steps.costa.temperature=0.07",
+    "scale.systems.bm25.k1=1.1",
+    "seeds=[1]",
+    "seeds=[0, 1]",
+    "depth=500",
+    "title=Another title",
+    "stand_in=false",
+    "latency.queries=20",
+    "numerics.threads=2",
+    "execution.checkpoint_seconds=60",
+    "tables={table1: [none, ict]}",
+    "scale.backbones.bert-base=tiny-cls",
+    "backbones.tiny.layers=3",
+    "datasets.pydocs-stdlib.minimum_passages=1400",
+]
+MAKE = """
+import shutil, sys
+from pathlib import Path
+from encore.whatif.change import changed
+catalogue, run = changed(Path("config"), Path("config/nano.yaml"), sys.argv[1:], Path("changed"))
+shutil.copytree(catalogue, "config", dirs_exist_ok=True)
+shutil.copyfile(run, "config/nano.yaml")
+"""
+ANSWER = """
+import json, sys
+sys.path.insert(0, "src")
+from pathlib import Path
+from encore.project import load_plan
+from encore.tables import table_reads
+from encore.planning.artifact import behind
+plan = load_plan(Path("config/nano.yaml"))
+print(json.dumps([artifact.manifest for artifact in behind(table_reads(plan, "table1"))]))
+"""
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    """A clone in which nothing was made: what a change adds is the same there."""
+    return Clone.fresh(tmp_path_factory.mktemp("pristine") / "clone")
+
+
+@pytest.fixture(scope="module")
+def finished(pristine: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    """A clone in which everything lies that Snakemake looks at, though nothing was computed."""
+    clone = pristine.copy(tmp_path_factory.mktemp("finished") / "clone")
+    clone.nano("-n").succeeded()  # writes the slices of the plan
+    listed = clone.run(sys.executable, "-c", ANSWER).succeeded()
+    products = [f"tables/table1.{end}" for end in ("csv", "md", "tex", "html", "manifest.json")]
+    products += [
+        f"figures/{name}.{end}" for name in ("table1", "pretraining") for end in ("png", "svg", "csv", "manifest.json")
+    ]
+    made = json.loads(listed)
+    weights = [
+        name.replace("manifest.json", "model.safetensors") for name in made if name.startswith("results/models/")
+    ]
+    files = [*made, *weights, *(f"results/{product}" for product in products)]
+    for name in files:
+        path = clone.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"spec": {}, "results": {}, "inputs": {}, "outputs": {}}))
+    for path in (clone.root / "results").rglob("*"):
+        os.utime(path, (FINISHED, FINISHED))
+    assert clone.nano("-n", "--quiet", "rules").succeeded().count("Nothing to be done") == 1
+    return clone
+
+
+def told(clone: Clone, *changes: str) -> Counter[str]:
+    answer = json.loads(clone.encore("whatif", *changes, *CONFIG, "--json").succeeded())
+    return Counter({rule: len(folders) for rule, folders in answer["jobs"].items()})
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_jobs_that_are_told_are_the_jobs_that_run(
+    pristine: Clone, finished: Clone, tmp_path: Path, seed: int
+) -> None:
+    changes = random.Random(seed).sample(CHANGES, 1 + seed % 2)
+    expected = told(pristine, *changes)
+    clone = finished.copy(tmp_path / "clone")
+    clone.run(sys.executable, "-c", MAKE, *changes, env={"PYTHONPATH": str(clone.root / "src")}).succeeded()
+    ran = exact_jobs(clone.nano("-n").succeeded())
+    assert Counter(job.split()[0] for job in ran) == expected, changes
+
+
+def test_a_word_that_changes_nothing_runs_nothing(pristine: Clone) -> None:
+    before = pristine.manifests()
+    assert told(pristine, "execution.checkpoint_seconds=60") == Counter()
+    assert pristine.manifests() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("steps.costa.temperature", "is no change; write it like"),
+        ("steps.cotsa.temperature=1", "steps.yaml has no cotsa; did you mean costa"),
+        ("steps.costa.temprature=1", "config/steps.yaml: costa.*did you mean temperature"),
+        ("scale.pretrain.steps=many", "scale of pretrain step .* should be a valid integer"),
+        ("seeds.first=1", "there are no keys below that"),
+        ("steps.bfs.batch.size=1", "there are no keys below that|is inherited"),
+    ],
+)
+def test_a_change_of_nothing_is_refused(pristine: Clone, change: str, message: str) -> None:
+    error = pristine.encore("whatif", change, *CONFIG).error()
+    assert re.search(message, error), error
+
+
+def test_a_value_whose_source_the_ledger_does_not_know_is_told(pristine: Clone) -> None:
+    said = pristine.encore("whatif", "steps.costa.batch=65", "depth=500", *CONFIG).succeeded()
+    assert re.search("note: .*steps.costa.batch", said), said
+    assert " cells:\n  table1\n" in said
