@@ -52,7 +52,7 @@ class Judging:
         ``of_unknown_queries`` and ``of_unknown_documents``, and ``queries_without_relevant`` (no grade above 0).
 
         Raises:
-            EncoreError: judgments contradict each other, are of what does not exist, or none is left.
+            EncoreError: judgments contradict each other, are of what does not exist, or of all none is left.
         """
         grades: Grades = {}
         left_out: Counter[str] = Counter()
@@ -60,7 +60,7 @@ class Judging:
             reason = self._left_out(judgment) or ("repeated" if _repeats(judgment, grades) else None)
             if reason:
                 left_out[reason] += 1
-        if not grades:
+        if left_out and not grades:  # a kind that makes its own judgments may have none of a split (pydocs' graded)
             raise EncoreError(f"split {split!r} judges nothing that the collection has; name its own judgments")
         barren = sum(not any(grade > 0 for grade in given.values()) for given in grades.values())
         counts = {"queries": len(grades), "judgments": sum(map(len, grades.values()))}
