@@ -16,7 +16,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, Field
 
-from encore.catalogue import Catalogue, checked, nearest
+from encore.catalogue import YAML_LOADER, Catalogue, checked, nearest
 from encore.config import PretrainStep, Step, Strict, System
 from encore.errors import EncoreError
 
@@ -24,7 +24,6 @@ PLACE = "config/papers/<paper>/ledger.yaml"
 OURS = "ours"  # how the `source:` of a step begins that is no paper's and vouches for itself
 PLUMBING = {"kind", "objective", "collection", "source"}
 RECIPE = {"warmup", "schedule", "weight_decay", "clip", "held_out"}  # in effect whether a step says so or not
-_YAML: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Entry(Strict):
@@ -149,7 +148,7 @@ def table(entries: list[Entry]) -> str:
 
 def _written(path: Path) -> list[Any]:
     try:
-        content = yaml.load(path.read_bytes(), Loader=_YAML)
+        content = yaml.load(path.read_bytes(), Loader=YAML_LOADER)
     except yaml.YAMLError as error:
         raise EncoreError(f"{_ledger(path.parent.name)} is not YAML: {' '.join(str(error).split())[:200]}") from error
     if not isinstance(content or [], list):
