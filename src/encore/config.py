@@ -148,6 +148,9 @@ class Scale(Strict):
         "the cells of what starts from them, stay empty",
     )
     expansions: dict[str, str] = Field({}, description="which expansion stands for the papers' one")
+    starts: dict[str, str] = Field(
+        {}, description="which beginning of a lineage stands for another: a released encoder for pre-training it anew"
+    )
     pretrain: dict[str, Any] = Field({}, description="fields of every pre-training step")
     finetune: dict[str, Any] = Field({}, description="fields of every fine-tuning step")
     steps: dict[str, dict[str, Any]] = Field({}, description="fields of one step, after those of its kind")

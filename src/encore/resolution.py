@@ -69,7 +69,9 @@ class Resolution:
         """Why nothing stands for a backbone that a system starts from at this scale; None where something does."""
         if system in self.catalogue.systems:
             return next((reason for part in self.system(system).parts if (reason := self.missing_start(part))), None)
-        return self.config.scale.absent.get(naming.split_index(system)[0].partition("+")[0])
+        own = naming.split_index(system)[0]
+        start = self._started(naming.parse(own)).backbone if self.config.scale.starts else own.partition("+")[0]
+        return self.config.scale.absent.get(start)
 
     def made_of(self, name: str) -> list[str]:
         """A dataset's own name, and the names of those that it is made of, one after another."""
@@ -103,8 +105,8 @@ class Resolution:
         Raises:
             EncoreError: bad spelling, an unknown backbone, step or field, or an override that changes nothing.
         """
-        read = naming.parse(text)
-        if reason := self.missing_start(text):
+        read = self._started(naming.parse(text))
+        if reason := self.config.scale.absent.get(read.backbone):
             raise EncoreError(f"lineage {text!r} is not testable here: {reason} (`absent` of the run's `scale:`)")
         lineage = Lineage(self.config.scale.backbones.get(read.backbone, read.backbone), read.steps)
         if lineage.backbone not in self.catalogue.backbones:
@@ -112,6 +114,15 @@ class Resolution:
         for step in lineage.steps:
             explained(self.step, step, f"lineage {text!r}")
         return lineage
+
+    def _started(self, read: Lineage) -> Lineage:
+        """The lineage with the beginning that stands for its own, the longest that ``scale.starts`` names."""
+        for count in range(len(read.steps), -1, -1):
+            beginning = str(Lineage(read.backbone, read.steps[:count]))
+            if beginning in self.config.scale.starts:
+                start = naming.parse(self.config.scale.starts[beginning])
+                return Lineage(start.backbone, (*start.steps, *read.steps[count:]))
+        return read
 
     def _no_lineage(self, text: str, read: Lineage) -> str:
         """Why what was named starts from no backbone."""
@@ -233,6 +244,13 @@ class Resolution:
                 raise EncoreError(
                     f"scale.absent: {both[0]!r} has a stand-in under `{section}`; leave one of the two out"
                 )
+        for text in (*scale.starts, *scale.starts.values()):
+            start = explained(naming.parse, text, "scale.starts")
+            parts: list[tuple[str, Collection[str]]] = [(start.backbone, self.catalogue.backbones)]
+            parts += [(step.name, self.catalogue.steps) for step in start.steps]
+            for name, known in parts:
+                if name not in known:
+                    raise EncoreError(f"scale.starts: {text!r}: unknown name {name!r}{nearest(name, known)}")
         if isinstance(shards := self.config.execution.shards, dict):
             for name in shards.keys() - self._datasets.keys():
                 raise EncoreError(f"execution.shards: unknown dataset {name!r}{nearest(name, self._datasets)}")

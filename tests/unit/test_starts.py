@@ -1,0 +1,58 @@
+"""A released encoder in place of a pre-training: one line of a run's scale, and tables need no pre-training."""
+
+from pathlib import Path
+
+import pytest
+
+from encore import project
+from encore.catalogue import read_run, read_yaml
+from encore.errors import EncoreError
+from encore.plan import Plan
+from encore.planning.artifact import behind
+from encore.tables import table_plan, table_reads
+
+PAPER = Path("config/paper.yaml")
+
+
+def planned(catalogue, starts):
+    run = read_yaml(PAPER)
+    run["scale"] = {**(run.get("scale") or {}), "starts": starts}
+    return Plan(read_run(PAPER, run), catalogue, project.impl)
+
+
+def lineages(plan, row):
+    content = table_plan(plan, "costa/table1")
+    return {cell["system"] for each in content["rows"] if each["id"] == row for cell in each["cells"].values()}
+
+
+def test_a_table_row_needs_no_pre_training(catalogue):
+    plan = planned(catalogue, {"bert-base+seed": "seed-released", "bert-base+costa": "costa-released"})
+    assert lineages(plan, "seed") == {"seed-released+marco-bm25", "seed-released+marco-bm25+marco-hn"}
+    assert lineages(plan, "costa") == {"costa-released+marco-bm25", "costa-released+marco-bm25+marco-hn"}
+    stages = [artifact.stage for artifact in behind(table_reads(plan, "costa/table1"))]
+    without = [artifact.stage for artifact in behind(table_reads(planned(catalogue, {}), "costa/table1"))]
+    assert "pretrain.seed" in without
+    assert not {"pretrain.seed", "pretrain.costa"} & set(stages)
+    assert "pretrain.ict" in stages
+
+
+def test_the_longest_beginning_counts_and_overrides_are_another_beginning(catalogue):
+    plan = planned(catalogue, {"bert-base": "retromae-released", "bert-base+costa": "costa-released"})
+    assert str(plan.lineage("bert-base+costa+marco-bm25")) == "costa-released+marco-bm25"
+    assert str(plan.lineage("bert-base+costa~temperature=0.05+marco-bm25")) == (
+        "retromae-released+costa~temperature=0.05+marco-bm25"
+    )
+    assert str(plan.lineage("bert-base+marco-bm25")) == "retromae-released+marco-bm25"
+
+
+@pytest.mark.parametrize(
+    ("starts", "message"),
+    [
+        ({"bert-bse+seed": "seed-released"}, "scale.starts: 'bert-bse.seed': unknown name 'bert-bse'; did you mean"),
+        ({"bert-base+sed": "seed-released"}, "unknown name 'sed'; did you mean"),
+        ({"bert-base+seed": "seed-relased"}, "unknown name 'seed-relased'; did you mean seed-released"),
+    ],
+)
+def test_a_beginning_that_names_nothing_is_refused(catalogue, starts, message):
+    with pytest.raises(EncoreError, match=message):
+        planned(catalogue, starts)
