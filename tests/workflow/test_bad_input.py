@@ -9,7 +9,7 @@ from clones import Clone
 TARGETS = {
     "tabel1": ("target 'tabel1' is no rule and no file of results/", "results/tables/table1.csv"),
     "results/foo": ("target 'results/foo' is no rule and no file of results/",),
-    "results/tables/table7.csv": ("there is no table 'table7'; did you mean table2 or table1?",),
+    "results/tables/table7.csv": ("there is no table 'table7'; did you mean table2 or table1 or ",),
     "results/tables/table1.doc": ("tables are written as .csv, .md, .tex, .html, .manifest.json",),
     "results/tables/pretraining.csv": ("there is no table 'pretraining'",),
     "results/figures/pretraining.pdf": ("figures are written as .png, .svg, .csv, .manifest.json",),
@@ -35,7 +35,7 @@ CONFIGURATIONS = {
     "unknown step": ("ict: {temperature", "itc: {temperature", ("unknown name 'itc'; did you mean tct or ict?",)),
     "unknown field": ("ict: {temperature", "ict: {temprature", ("'ict'", "temprature", "temperature")),
     "unknown row": ("[bm25, none,", "[bm52, none,", ("tables.table1: no row 'bm52'; did you mean bm25?",)),
-    "unknown table": ("tables: {table1:", "tables: {tabel1:", ("tables.tabel1", "did you mean table1 or table2?")),
+    "unknown table": ("tables: {table1:", "tables: {tabel1:", ("tables.tabel1", "did you mean table1 or table2 or ")),
 }
 LINEAGES = {
     "bert-base+itc+marco-bm25": ("unknown step 'itc'; did you mean tct or ict?",),
