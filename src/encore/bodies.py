@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from encore.collections.common import Collection, Row
 from encore.sentences import split
@@ -18,11 +18,19 @@ def articles(collection: Collection) -> Iterator[Row]:
         yield {"_id": row["_id"], "title": row.get("title", ""), "sections": [section], "links": []}
 
 
-def vocabulary_texts(collection: Collection) -> Iterator[str]:
-    """What a vocabulary may be trained on: bodies and training queries, never the queries of another split."""
-    for article in articles(collection):
-        for section in article["sections"]:
-            yield " ".join(section["sentences"])
-    queries = collection.queries()
-    if "train" in collection.splits():  # with several draws a query that trains in one is tested in another
-        yield from (queries[name] for name in collection.qrels("train"))
+class VocabularyTexts(Iterable[str]):
+    """What a vocabulary may be trained on: bodies and training queries, never the queries of another split.
+
+    They are read from the files each time that they are gone through.
+    """
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+
+    def __iter__(self) -> Iterator[str]:
+        for article in articles(self._collection):
+            for section in article["sections"]:
+                yield " ".join(section["sentences"])
+        queries = self._collection.queries()
+        if "train" in self._collection.splits():  # with several draws a query that trains in one is tested in another
+            yield from (queries[name] for name in self._collection.qrels("train"))

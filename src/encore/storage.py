@@ -7,7 +7,7 @@ import io
 import json
 import os
 import platform
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -99,6 +99,30 @@ def write_array(path: Path, array: Any) -> None:
 
     with replacing(path) as temporary, temporary.open("wb") as file:
         np.save(file, array)
+
+
+@contextmanager
+def appending(path: Path, kind: str, shape: tuple[int, ...] = ()) -> Iterator[Callable[[Any], None]]:
+    """Write a ``.npy`` of unknown length: the function appends rows of a shape; the bytes are those of ``np.save``."""
+    import numpy as np
+
+    rows = 0
+
+    def head(file: IO[bytes]) -> None:
+        about = {"descr": np.lib.format.dtype_to_descr(np.dtype(kind)), "fortran_order": False}
+        np.lib.format.write_array_header_1_0(file, {**about, "shape": (rows, *shape)})  # it leaves room to grow
+
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        head(file)
+
+        def append(array: Any) -> None:
+            nonlocal rows
+            rows += len(array)
+            file.write(np.ascontiguousarray(array, dtype=kind).reshape(-1, *shape).tobytes())
+
+        yield append
+        file.seek(0)
+        head(file)
 
 
 def write_json(path: Path, value: Any) -> None:

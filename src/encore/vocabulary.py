@@ -7,7 +7,7 @@ and ``tokenizer_config.json`` (for ``AutoTokenizer``).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,13 +37,17 @@ class SpecialTokens(NamedTuple):
 def train(texts: Iterable[str], size: int) -> list[str]:
     """The pieces of a WordPiece vocabulary by id: special tokens, characters, then merges from frequent to rare.
 
-    Equal texts give equal pieces, whatever their order.
+    Equal texts give equal pieces, whatever their order. Texts are not held, but their distinct words are.
+
+    Args:
+        texts: read twice, for their characters and for their words; so no iterator, which ends once.
 
     Raises:
         EncoreError: ``size`` is too large for 16 bits, or too small for the characters of the texts.
     """
     check_size(size)
-    texts = list(texts)
+    if isinstance(texts, Iterator):
+        raise TypeError("texts are read twice; give what can be iterated again")
     characters = _characters(texts)
     fixed = [*SPECIAL, *characters, *(CONTINUES + character for character in characters if _continues(character))]
     if size < len(fixed):
@@ -149,7 +153,7 @@ def _untrained() -> Tokenizer:
     return tokenizer
 
 
-def _characters(texts: list[str]) -> list[str]:
+def _characters(texts: Iterable[str]) -> list[str]:
     """The most frequent characters of normalised texts, in code-point order; ties by code point."""
     normalizer = normalizers.BertNormalizer(lowercase=True)
     counts: Counter[str] = Counter()

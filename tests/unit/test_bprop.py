@@ -13,7 +13,8 @@ import torch
 from small_objective import batch_of, encoder, heads_of, make
 
 from encore.errors import EncoreError
-from encore.objectives.bprop import BpropSets, ContrastiveDistribution, cls_attention, contrastive, text_attention
+from encore.objectives.attention import cls_attention, text_attention
+from encore.objectives.bprop import BpropSets, ContrastiveDistribution, contrastive, saturated
 from encore.objectives.lexicon import Sums
 from encore.objectives.word_sets import PreparedPairs
 from encore.training.randomness import generator
@@ -77,11 +78,11 @@ REFERENCE_SHARES = [0.4243, 0.4024, 0.3328, 0.3064, 0.2977, 0.2874, 0.273, 0.274
 def reference_distribution() -> ContrastiveDistribution:
     """Text 0 is the reference's document; five more give the collection its mean."""
     mean = 25 / (10 + 3 * np.arange(12))
-    saturated = np.concatenate([ATTENTION, *[(mean - ATTENTION) / 5] * 5])
-    raw = 0.01 * saturated / (1 - saturated)
-    return ContrastiveDistribution(
-        BpropSets(length=512), Sums(np.arange(7) * 12, np.tile(np.arange(12), 6), raw), USABLE
-    )
+    wanted = np.concatenate([ATTENTION, *[(mean - ATTENTION) / 5] * 5])
+    raw = 0.01 * wanted / (1 - wanted)
+    fields, words = BpropSets(length=512), np.tile(np.arange(12), 6)
+    total = np.bincount(words, weights=saturated(raw, fields))
+    return ContrastiveDistribution(fields, Sums(np.arange(7) * 12, words, raw), total / total.sum(), USABLE)
 
 
 def test_contrastive_weights_are_those_of_the_reference() -> None:
@@ -115,7 +116,8 @@ def test_a_set_never_repeats_a_word_and_its_score_is_the_sum_of_the_weights() ->
 
 def test_documents_with_too_few_words_have_no_sets() -> None:
     distribution = reference_distribution()
-    few = ContrastiveDistribution(BpropSets(length=512, least_words=11), distribution.weights, USABLE)
+    fields = BpropSets(length=512, least_words=11)
+    few = ContrastiveDistribution(fields, distribution.weights, np.full(12, 1 / 12), USABLE)
     assert few.draw(0, np.array([2, 2]), generator(0)) is None
 
 

@@ -16,9 +16,10 @@ from torch import nn
 
 from encore import objectives
 from encore.errors import EncoreError
-from encore.objectives.lexicon import Lexicon, summed
+from encore.objectives.chunks import Block
+from encore.objectives.lexicon import Lexicon, Occurrences, summed
 from encore.objectives.preference import mask_words
-from encore.objectives.prop import LanguageModel, PropSets, smoothed
+from encore.objectives.prop import Collected, LanguageModel, PropSets, smoothed
 from encore.objectives.word_sets import Drawn, PreparedPairs, set_sizes
 from encore.training.randomness import generator
 
@@ -26,16 +27,29 @@ STORE = small_store.store([])
 THE, OF, DOT, WORD, PIECE = 5, 6, 7, 8, 80
 
 
-def lexicon(*texts: list[int]) -> Lexicon:
-    return Lexicon([np.array(text, dtype=np.uint16) for text in texts], STORE.pieces, STORE.continues)
+def lexicon(*texts: list[int]) -> tuple[Lexicon, Occurrences]:
+    """The words of texts, and where they stand in them."""
+    words, block = Lexicon(STORE.pieces, STORE.continues), [np.array(text, dtype=np.uint16) for text in texts]
+    words.enter(block)
+    words.close()
+    return words, words.find(block)
+
+
+def language_model(fields: PropSets, *texts: list[int]) -> tuple[LanguageModel, Lexicon]:
+    """The language models of texts that are a collection, and their words."""
+    words, collected = Lexicon(STORE.pieces, STORE.continues), Collected(fields)
+    block = Block(0, 0, [np.array(text, dtype=np.uint16) for text in texts])
+    collected.enter(block, words.enter(block.texts))
+    words.close()
+    collected.close(words)
+    return collected.distribution(block, words.find(block.texts)), words
 
 
 # Words
 
 
 def test_words_are_groups_of_pieces_and_equal_words_share_a_number() -> None:
-    words = lexicon([8, 80, 81, 8, 80], [], [80, 8, 80, 81])  # the second text begins inside a word
-    found = words.occurrences
+    words, found = lexicon([8, 80, 81, 8, 80], [], [80, 8, 80, 81])  # the second text begins inside a word
     assert found.text.tolist() == [0, 0, 2, 2]
     assert found.place.tolist() == [0, 3, 0, 1]
     assert found.word[0] == found.word[3] != found.word[1]
@@ -47,7 +61,7 @@ def test_words_are_groups_of_pieces_and_equal_words_share_a_number() -> None:
 
 
 def test_content_words_are_no_stop_words_no_punctuation_and_not_the_unknown() -> None:
-    words = lexicon([THE, DOT, 1, WORD, THE, PIECE])
+    words, _ = lexicon([THE, DOT, 1, WORD, THE, PIECE])
     assert {words.spelled(word): bool(words.content()[word]) for word in range(5)} == {
         "the": False,
         ".": False,
@@ -55,13 +69,13 @@ def test_content_words_are_no_stop_words_no_punctuation_and_not_the_unknown() ->
         "word0": True,
         "thepiece0": True,
     }
-    assert not lexicon([WORD]).alphabetic()[0]
-    assert lexicon([THE]).alphabetic()[0]
+    assert not lexicon([WORD])[0].alphabetic()[0]
+    assert lexicon([THE])[0].alphabetic()[0]
 
 
 def test_values_are_summed_for_each_word_of_a_text() -> None:
-    words = lexicon([8, 9, 8], [], [9])
-    table = summed(words.occurrences, 3, len(words), np.array([1.0, 2.0, 3.0, 4.0]))
+    _, found = lexicon([8, 9, 8], [], [9])
+    table = summed(found, 3, np.array([1.0, 2.0, 3.0, 4.0]))
     assert [tuple(map(np.ndarray.tolist, table.of(text))) for text in range(3)] == [
         ([0, 1], [4.0, 2.0]),
         ([], []),
@@ -93,7 +107,7 @@ def reference_model() -> LanguageModel:
         for text, count in enumerate(counts, 0 if own else 1):
             texts[text].extend([WORD + number] * count)
     fields = PropSets(length=512, smoothing=20.0, subsampling=5e-2)
-    return LanguageModel(fields, lexicon(*texts), len(texts))
+    return language_model(fields, *texts)[0]
 
 
 def test_scores_are_those_of_the_reference() -> None:
@@ -124,12 +138,11 @@ def test_sizes_are_poisson_without_zero() -> None:
 
 def test_rare_words_and_stop_words_are_never_drawn() -> None:
     texts = [[WORD, WORD, WORD + 1, THE, DOT], [WORD, WORD, WORD + 2, OF]] * 3
-    words = lexicon(*texts)
-    model = LanguageModel(PropSets(length=48, least_count=4, sampled_words=10), words, len(texts))
+    model, words = language_model(PropSets(length=48, least_count=4, sampled_words=10), *texts)
     drawn = model.draw(0, np.full(200, 3), generator(0))
     assert drawn is not None
     assert {words.spelled(word) for word in set(drawn.words.tolist())} == {"word0"}
-    alone = LanguageModel(PropSets(length=48, least_count=100), words, len(texts))
+    alone, _ = language_model(PropSets(length=48, least_count=100), *texts)
     assert alone.draw(0, np.array([1, 1]), generator(0)) is None
 
 

@@ -341,7 +341,7 @@ def test_nothing_that_pre_training_reads_says_a_part_of_a_question(tmp_path: Pat
     said = HeldOut([*summaries, *found.queries().values()])
     read = [text for article in base.articles() for section in article["sections"] for text in section["sentences"]]
     assert not said.said(read)
-    assert not [text for text in bodies.vocabulary_texts(base) if said.said([text])]
+    assert not [text for text in bodies.VocabularyTexts(base) if said.said([text])]
     assert not [name for name, texts in found.texts() if said.said(texts)]
     assert said.said(["It can sort fences by their values."])  # the check itself finds what it looks for
 

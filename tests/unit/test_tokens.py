@@ -42,7 +42,7 @@ ARTICLES = [
 def make(folder: Path, articles: list[dict[str, Any]], name: str = "store") -> TokenStore:
     write_collection(folder / "collection", CORPUS, QUERIES, QRELS, articles)
     collection = Collection(folder / "collection")
-    pieces = vocabulary.train(bodies.vocabulary_texts(collection), 80)
+    pieces = vocabulary.train(bodies.VocabularyTexts(collection), 80)
     vocabulary.save(vocabulary.build(pieces), folder / "tokenizer")
     write_store(collection, folder / "tokenizer", folder / name)
     return TokenStore.open(folder / name)
@@ -98,7 +98,7 @@ def test_without_articles_passages_are_split_by_rule(tmp_path: Path) -> None:
 
 def test_the_vocabulary_never_sees_judged_queries(tmp_path: Path) -> None:
     make(tmp_path, ARTICLES)
-    texts = list(bodies.vocabulary_texts(Collection(tmp_path / "collection")))
+    texts = list(bodies.VocabularyTexts(Collection(tmp_path / "collection")))
     assert texts == ["A list. It grows.", "", "Short.", "Time is. It is long.", "what holds calls"]
     assert not any("zebra" in text for text in texts)
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,46 @@ def test_every_process_trains_the_same_pieces() -> None:
 
 def test_the_order_of_the_texts_does_not_matter() -> None:
     assert vocabulary.train(TEXTS, 400) == vocabulary.train(TEXTS[::-1], 400)
+
+
+class Stream:
+    """Texts that are made while they are read, and how many of them lived at once."""
+
+    def __init__(self, count: int) -> None:
+        self.count, self.alive, self.most, self.readings = count, 0, 0, 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.readings += 1
+        for number in range(self.count):
+            yield Counted(TEXTS[number % len(TEXTS)], self)
+
+
+class Counted(str):
+    """A text that says when it is gone."""
+
+    stream: Stream
+
+    def __new__(cls, text: str, stream: Stream) -> "Counted":
+        made = super().__new__(cls, text)
+        made.stream = stream
+        stream.alive += 1
+        stream.most = max(stream.most, stream.alive)
+        return made
+
+    def __del__(self) -> None:
+        self.stream.alive -= 1
+
+
+def test_texts_are_read_twice_and_never_held() -> None:
+    stream = Stream(10 * len(TEXTS))
+    assert vocabulary.train(stream, 400) == vocabulary.train(TEXTS * 10, 400)
+    assert stream.readings == 2
+    assert stream.most < 1000 < stream.count
+
+
+def test_texts_that_can_be_read_once_are_refused() -> None:
+    with pytest.raises(TypeError, match="read twice"):
+        vocabulary.train(iter(TEXTS), 400)
 
 
 def merges_by_hand(words: Counter[str], size: int) -> list[str]:

@@ -34,7 +34,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = write(home / "enwiki.xml.bz2", [page(number) for number in range(len(ANIMALS))])
     fields = WikipediaFields.model_validate({"kind": "wikipedia", "path": str(path)})
     collections.build("wikipedia", fields.resolve(), home / "c", source=path)
-    pieces = vocabulary.train(bodies.vocabulary_texts(Collection(home / "c")), 150)
+    pieces = vocabulary.train(bodies.VocabularyTexts(Collection(home / "c")), 150)
     vocabulary.save(vocabulary.build(pieces), home / "tokenizer")
     write_store(Collection(home / "c"), home / "tokenizer", home / "tokens")
     shape = {"start": "random", "layers": 1, "hidden": 16, "heads": 2, "intermediate": 16, "max_length": 24}

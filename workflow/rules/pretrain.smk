@@ -35,7 +35,10 @@ rule start:
 
 
 rule prepare:
-    """Compute what an objective needs of a collection before any training: document frequencies, word sets."""
+    """Compute what an objective needs of a collection before any training: document frequencies, word sets.
+
+    B-PROP's reads all texts with the parent model, on a GPU where there is one, or on as many as trainings have.
+    """
     input:
         tokens=made_from("results/prepared/{prepared}", "tokens"),
         weights=made_from("results/prepared/{prepared}", "weights"),
@@ -47,7 +50,7 @@ rule prepare:
         "results/benchmarks/prepare/{prepared}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: 1
+    threads: lambda wildcards, input: PLAN.config.execution.processes if input.weights else 1
     resources:
         mem_mb=memory("results/prepared/{prepared}", 8_000),
         runtime=minutes("results/prepared/{prepared}", 4 * 60),
@@ -58,6 +61,8 @@ rule prepare:
         " --spec {params.spec:q}"
         " --tokens {input.tokens:q}"
         " --weights {input.weights:q}"
+        " --state results/state/{wildcards.prepared:q}"
+        " --processes {threads}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 

@@ -1,12 +1,16 @@
 """Compute what an objective needs of a collection before any training."""
 
 import argparse
+import shutil
+from contextlib import nullcontext
+from pathlib import Path
 
 from encore import objectives
 from encore.cli_support import artifact, json_object, run
 from encore.errors import EncoreError
 from encore.provenance import manifest
 from encore.tokens import TokenStore
+from encore.training import launch
 
 
 def main() -> None:
@@ -15,16 +19,22 @@ def main() -> None:
     parser.add_argument("--tokens", type=artifact, required=True, help="token store of the texts")
     parser.add_argument("--weights", type=artifact, nargs="?", help="model to go on from, where the objective reads it")
     parser.add_argument("--output", type=artifact, required=True)
+    parser.add_argument("--state", type=Path, required=True, help="blocks that are read, removed at the end")
+    parser.add_argument("--processes", type=int, default=1, help="that read texts with the model, one a GPU")
     arguments = parser.parse_args()
+    launch.start(arguments.processes)
     prepares = objectives.load(arguments.spec["objective"]).Prepares
     if prepares is None:
         raise EncoreError(f"objective {arguments.spec['objective']!r} has nothing to prepare; leave this program out")
     preparation = prepares(**arguments.spec["preparation"])
 
     inputs = [folder for folder in (arguments.tokens, arguments.weights) if folder]
-    with manifest.record(arguments.output, stage="prepare", spec=arguments.spec, inputs=inputs) as facts:
+    recorded = manifest.record(arguments.output, stage="prepare", spec=arguments.spec, inputs=inputs)
+    with recorded if launch.leads() else nullcontext({}) as facts:
         store = TokenStore.open(arguments.tokens)
-        facts["results"] = preparation.write(store, arguments.weights, arguments.output)
+        facts["results"] = preparation.write(store, arguments.weights, arguments.output, arguments.state)
+    if launch.leads():
+        shutil.rmtree(arguments.state, ignore_errors=True)
 
 
 if __name__ == "__main__":

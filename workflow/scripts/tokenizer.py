@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from encore import checkpoint_vocabulary, checkpoints, vocabulary
-from encore.bodies import vocabulary_texts
+from encore.bodies import VocabularyTexts
 from encore.cli_support import artifact, json_object, run
 from encore.collections.common import Collection
 from encore.errors import EncoreError
@@ -27,7 +27,7 @@ def main() -> None:
         if checkpoint:
             tokenizer = checkpoint_vocabulary.load(checkpoint)
         else:
-            texts = vocabulary_texts(Collection(args.collection))
+            texts = VocabularyTexts(Collection(args.collection))
             tokenizer = vocabulary.build(vocabulary.train(texts, args.spec["vocabulary"]))
         vocabulary.save(tokenizer, args.output)
         facts["results"] = {"pieces": tokenizer.get_vocab_size()}

@@ -34,8 +34,12 @@ class Preparation(Strict, ABC):
     reads_weights: ClassVar[bool] = False  # of the model that the step goes on from
 
     @abstractmethod
-    def write(self, store: TokenStore, weights: Path | None, output: Path) -> dict[str, Any]:
-        """Write the files into the folder ``output`` and return counts for its manifest."""
+    def write(self, store: TokenStore, weights: Path | None, output: Path, state: Path | None = None) -> dict[str, Any]:
+        """Write the files into the folder ``output`` and return counts for its manifest.
+
+        Args:
+            state: where what an interruption must not cost is kept; removed by the caller.
+        """
 
 
 class Objective(Task, Generic[F]):

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from encore.config import Positive, Strict
-from encore.errors import EncoreError
-from encore.modeling.texts import pad
-from encore.objectives.lexicon import Lexicon, Sums, summed
+from encore.objectives.lexicon import Lexicon, Occurrences, Sums, Tally, summed
 from encore.objectives.preference import PreferenceFields, Preferences
 from encore.objectives.word_sets import Drawn, WordSets
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from torch import Tensor
-
-    from encore.modeling.encoder import Encoder
-    from encore.tokens import TokenStore
-
-TOGETHER = 64  # texts that the parent model reads at once, those of like length
+    from encore.objectives.attention import Attention
+    from encore.objectives.chunks import Block
 
 
 class ContrastFields(Strict):
@@ -45,37 +37,51 @@ class BpropSets(ContrastFields, WordSets):
     name: ClassVar[str] = "bprop-sets"
     reads_weights: ClassVar[bool] = True
 
-    def distribution(
-        self, store: TokenStore, texts: list[np.ndarray], words: Lexicon, weights: Path | None
-    ) -> ContrastiveDistribution:
-        from encore.modeling import folder
+    def statistics(self, attention: Attention | None) -> Attended:
+        assert attention is not None, "it reads weights"
+        return Attended(self, attention)
 
-        if weights is None:
-            raise EncoreError("the word sets of bprop need a parent model; name its folder")
-        attention = text_attention(folder.load(weights).eval(), texts, self.length)
-        found = words.occurrences
-        ends = np.cumsum([0, *map(len, texts)])
+
+class Attended:
+    """The mean saturated attention of a collection's documents to each word, ``a_C``, normalised to 1."""
+
+    def __init__(self, fields: BpropSets, attention: Attention) -> None:
+        self.fields, self._attention = fields, attention
+        self._total = Tally()
+
+    def enter(self, block: Block, found: Occurrences) -> None:
+        sums = self.sums(block, found)
+        self._total.add(sums.words, saturated(sums.values, self.fields))
+
+    def close(self, words: Lexicon) -> None:
+        total = self._total.of(words)
+        self.mean = total / total.sum()
+        self.usable = words.alphabetic() if self.fields.drawn_words == "letters" else words.content()
+
+    def distribution(self, block: Block, found: Occurrences) -> ContrastiveDistribution:
+        return ContrastiveDistribution(self.fields, self.sums(block, found), self.mean, self.usable)
+
+    def sums(self, block: Block, found: Occurrences) -> Sums:
+        """What each text of a block attends to its words."""
+        ends = np.cumsum([0, *map(len, block.texts)])
         places = ends[found.text] + found.place
-        flat = np.concatenate(attention)
-        values = flat[places] if self.word_attention == "first" else np.add.reduceat(flat, places)
-        usable = words.alphabetic() if self.drawn_words == "letters" else words.content()
-        return ContrastiveDistribution(self, summed(found, len(texts), len(words), values), usable)
+        flat = self._attention.of(block.number).astype(np.float64)
+        values = flat[places] if self.fields.word_attention == "first" else np.add.reduceat(flat, places)
+        return summed(found, len(block.texts), values)
 
 
 class ContrastiveDistribution:
     """``softmax(min(-a_d(w) * log2 a_C(w), cap) / T)`` over a document's words of letters.
 
-    ``a_d`` is the document's saturated attention, normalised to 1 over all its words; ``a_C`` the mean saturated
-    attention of the collection's documents, normalised to 1.
+    ``a_d`` is the document's saturated attention, normalised to 1 over all its words.
     """
 
-    def __init__(self, fields: ContrastFields, attention: Sums, usable: np.ndarray) -> None:
+    def __init__(self, fields: ContrastFields, attention: Sums, mean: np.ndarray, usable: np.ndarray) -> None:
         self.fields = fields
-        saturated = attention.values / (attention.values + fields.saturation)
-        total = np.bincount(attention.words, weights=saturated, minlength=len(usable))
+        own = saturated(attention.values, fields)
         owner = np.repeat(np.arange(len(attention.bounds) - 1), np.diff(attention.bounds))
-        document = saturated / np.bincount(owner, weights=saturated)[owner]
-        weights = contrastive(document, (total / total.sum())[attention.words], fields.largest_contrast)
+        document = own / np.bincount(owner, weights=own)[owner]
+        weights = contrastive(document, mean[attention.words], fields.largest_contrast)
         self.weights = Sums(attention.bounds, attention.words, weights)
         self.usable = usable
 
@@ -93,42 +99,14 @@ class ContrastiveDistribution:
         return Drawn(words[chosen], weights[chosen], sizes)
 
 
+def saturated(attention: np.ndarray, fields: ContrastFields) -> np.ndarray:
+    """``v / (v + k)`` of attention to words, [n]."""
+    return attention / (attention + fields.saturation)
+
+
 def contrastive(document: np.ndarray, collection: np.ndarray, largest: float) -> np.ndarray:
     """Weights of words: ``-a_d * log2 a_C``, capped; [n] each."""
     return np.minimum(-document * np.log2(collection), largest)
-
-
-def text_attention(encoder: Encoder, sequences: list[np.ndarray], length: int) -> list[np.ndarray]:
-    """Attention of [CLS] to each piece of each text."""
-    import torch
-
-    order = np.argsort([len(sequence) for sequence in sequences], kind="stable")
-    found: list[np.ndarray] = [np.zeros(0)] * len(sequences)
-    with torch.inference_mode():
-        for first in range(0, len(order), TOGETHER):
-            rows = order[first : first + TOGETHER]
-            ids, mask = pad([sequences[row] for row in rows], length, encoder.shape)
-            attention = cls_attention(encoder, torch.from_numpy(ids), torch.from_numpy(mask)).double().numpy()
-            for row, values in zip(rows, attention, strict=True):
-                found[row] = values[1 : 1 + len(sequences[row])]
-    return found
-
-
-def cls_attention(encoder: Encoder, ids: Tensor, mask: Tensor) -> Tensor:
-    """Probabilities [B, L] with which [CLS] attends to each token in the last layer, averaged over the heads."""
-    import torch
-
-    visible = mask[:, None, None, :]
-    states = encoder.embeddings(ids, None)
-    layers: list[Any] = list(encoder.encoder.layer)
-    for layer in layers[:-1]:
-        states = layer(states, visible)
-    attention = layers[-1].attention.self
-    query = attention.query(states[:, :1]).unflatten(-1, (attention.heads, -1)).transpose(1, 2)
-    key = attention.key(states).unflatten(-1, (attention.heads, -1)).transpose(1, 2)
-    scores = query @ key.transpose(-1, -2) / query.shape[-1] ** 0.5
-    probabilities = torch.softmax(scores.masked_fill(~visible, float("-inf")), dim=-1)
-    return probabilities.mean(dim=1)[:, 0]
 
 
 class BpropFields(ContrastFields, PreferenceFields):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -11,6 +13,9 @@ from encore.errors import EncoreError
 
 if TYPE_CHECKING:
     from encore.tokens import Sequences, TokenStore
+
+PIECES = 2**23  # of a block of texts, which takes about 1 GB while its words are counted
+SECTIONS = 2**16  # that are packed at once
 
 
 class Chunks:
@@ -61,6 +66,33 @@ class Chunks:
         return np.diff(np.concatenate([[0], np.cumsum(counts)])[self.bounds])[:, 0]
 
 
+class Block(NamedTuple):
+    """Texts that are held at once."""
+
+    number: int
+    first: int  # of its texts, among all
+    texts: list[np.ndarray]
+
+
+class Blocks:
+    """The texts of a collection in blocks of about as many pieces, in order; they are read as often as asked for."""
+
+    def __init__(self, chunks: Chunks, usable: np.ndarray) -> None:
+        self._chunks, self._usable = chunks, usable
+        ends = np.cumsum(chunks.lengths[usable])
+        self._bounds = np.unique([0, *np.searchsorted(ends, np.arange(PIECES, ends[-1], PIECES)), len(usable)])
+
+    def __len__(self) -> int:
+        return len(self._bounds) - 1
+
+    def __getitem__(self, number: int) -> Block:
+        first, end = (int(bound) for bound in self._bounds[range(len(self))[number] :][:2])
+        return Block(number, first, [self._chunks[chunk] for chunk in self._usable[first:end].tolist()])
+
+    def __iter__(self) -> Iterator[Block]:
+        return (self[number] for number in range(len(self)))
+
+
 def text_chunks(store: TokenStore, length: int, shortest: int = 1) -> tuple[Chunks, np.ndarray]:
     """Chunks for objectives on single texts, and which of them have at least ``shortest`` pieces.
 
@@ -98,10 +130,12 @@ def title_rooms(store: TokenStore, length: int) -> np.ndarray:
 def _pack(lengths: np.ndarray, sections: np.ndarray, rooms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Bounds [n, 2] in sentences and section [n] of each chunk; sections without text have none."""
     bounds, owners = array("q"), array("q")
-    for section, (first, last) in enumerate(zip(sections[:-1].tolist(), sections[1:].tolist(), strict=True)):
-        for start, end in _pack_section(lengths[first:last].tolist(), int(rooms[section])):
-            bounds.extend((first + start, first + end))
-            owners.append(section)
+    for part in range(0, len(sections) - 1, SECTIONS):
+        ends = sections[part : part + SECTIONS + 1].tolist()
+        for section, (first, last) in enumerate(pairwise(ends), part):
+            for start, end in _pack_section(lengths[first:last].tolist(), int(rooms[section])):
+                bounds.extend((first + start, first + end))
+                owners.append(section)
     return np.array(bounds).reshape(-1, 2), np.array(owners)
 
 

@@ -31,7 +31,7 @@ class Idf(Preparation):
     length: Positive
     shortest: Positive
 
-    def write(self, store: TokenStore, weights: Path | None, output: Path) -> dict[str, Any]:
+    def write(self, store: TokenStore, weights: Path | None, output: Path, state: Path | None = None) -> dict[str, Any]:
         """Write ``idf.npy``, float32 [V].
 
         Raises:

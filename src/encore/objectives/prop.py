@@ -8,14 +8,13 @@ import numpy as np
 from pydantic import Field
 
 from encore.config import Positive, Strict
-from encore.objectives.lexicon import Lexicon, Sums, summed
+from encore.objectives.lexicon import Lexicon, Occurrences, Sums, Tally, summed
 from encore.objectives.preference import PreferenceFields, Preferences
 from encore.objectives.word_sets import Drawn, WordSets
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from encore.tokens import TokenStore
+    from encore.objectives.attention import Attention
+    from encore.objectives.chunks import Block
 
 
 class LanguageModelFields(Strict):
@@ -32,47 +31,70 @@ class PropSets(WordSets, LanguageModelFields):
 
     name: ClassVar[str] = "prop-sets"
 
-    def distribution(
-        self, store: TokenStore, texts: list[np.ndarray], words: Lexicon, weights: Path | None
-    ) -> LanguageModel:
-        return LanguageModel(self, words, len(texts))
+    def statistics(self, attention: Attention | None) -> Collected:
+        return Collected(self)
+
+
+class Collected:
+    """Counts of a collection's words; words too rare in it are never drawn.
+
+    A draw that falls on a frequent word is kept with word2vec's probability only, which is the same as drawing from the
+    product of both.
+    """
+
+    def __init__(self, fields: LanguageModelFields) -> None:
+        self.fields = fields
+        self._occurrences, self._documents = Tally(), Tally()
+        self._texts = 0
+
+    def enter(self, block: Block, found: Occurrences) -> None:
+        counts = summed(found, len(block.texts), np.ones(len(found.word)))
+        self._occurrences.add(counts.words, counts.values)
+        self._documents.add(counts.words, np.ones(len(counts.words)))
+        self._texts += len(block.texts)
+
+    def close(self, words: Lexicon) -> None:
+        self.content = words.content()
+        occurrences, documents = (
+            np.where(self.content, t.of(words), 0.0) for t in (self._occurrences, self._documents)
+        )
+        self.background, self.kept = collection_model(occurrences, documents, self.fields)
+        self.mu = self.fields.smoothing or max(float(occurrences.sum() / self._texts), 1.0)
+        self.cumulated = np.cumsum(self.background)
+
+    def distribution(self, block: Block, found: Occurrences) -> LanguageModel:
+        return LanguageModel(self, found, len(block.texts))
 
 
 class LanguageModel:
-    """``P(w | d) = (tf + mu * df(w) / sum df) / (|d| + mu)`` over content words, |d| in such words.
+    """``P(w | d) = (tf + mu * df(w) / sum df) / (|d| + mu)`` over content words, |d| in such words."""
 
-    Words too rare in the collection are left out. A draw that falls on a frequent word is kept with word2vec's
-    probability only, which is the same as drawing from the product of both.
-    """
-
-    def __init__(self, fields: LanguageModelFields, words: Lexicon, texts: int) -> None:
-        self.fields = fields
-        found, content = words.occurrences, words.content()
-        values = content[found.word].astype(np.float64)
-        self.counts: Sums = summed(found, texts, len(words), values)
-        self.background, self.kept = collection_model(self.counts, len(words), fields)
+    def __init__(self, collected: Collected, found: Occurrences, texts: int) -> None:
+        self.collected = collected
+        values = collected.content[found.word].astype(np.float64)
+        self.counts: Sums = summed(found, texts, values)
         self.lengths = np.bincount(found.text, weights=values, minlength=texts)
-        self.mu = fields.smoothing or max(float(self.lengths.mean()), 1.0)
-        self._cumulated = np.cumsum(self.background)
 
     def draw(self, document: int, sizes: np.ndarray, rng: np.random.Generator) -> Drawn | None:
+        background = self.collected.background
         words, counts = self.counts.of(document)
-        usable = (counts > 0) & (self.background[words] > 0)
+        usable = (counts > 0) & (background[words] > 0)
         words, counts = words[usable], counts[usable]
         if len(words) == 0:
             return None
         others = self._others(words, rng)
         words, counts = np.concatenate([words, others]), np.concatenate([counts, np.zeros(len(others))])
-        likelihood = smoothed(counts, self.background[words], self.lengths[document], self.mu)
-        cumulated = np.cumsum(likelihood * self.kept[words])
+        likelihood = smoothed(counts, background[words], self.lengths[document], self.collected.mu)
+        cumulated = np.cumsum(likelihood * self.collected.kept[words])
         chosen = np.searchsorted(cumulated, rng.random(sizes.sum()) * cumulated[-1], side="right")
         return Drawn(words[chosen], np.log(likelihood[chosen]), sizes)
 
     def _others(self, own: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Words that the document lacks, by document frequency: what fills up, or 100 more than its own words."""
-        room = self.fields.sampled_words - len(own)
+        room = self.collected.fields.sampled_words - len(own)
         count = room if room > 0 else len(own) + 100
-        drawn = np.sort(np.searchsorted(self._cumulated, rng.random(count) * self._cumulated[-1], side="right"))
+        cumulated = self.collected.cumulated
+        drawn = np.sort(np.searchsorted(cumulated, rng.random(count) * cumulated[-1], side="right"))
         first = np.append(True, drawn[1:] != drawn[:-1])
         return drawn[first & (own[np.searchsorted(own[:-1], drawn)] != drawn)]
 
@@ -83,11 +105,10 @@ def smoothed(counts: np.ndarray, background: np.ndarray, length: float, mu: floa
     return likelihood
 
 
-def collection_model(found: Sums, words: int, fields: LanguageModelFields) -> tuple[np.ndarray, np.ndarray]:
+def collection_model(
+    occurrences: np.ndarray, documents: np.ndarray, fields: LanguageModelFields
+) -> tuple[np.ndarray, np.ndarray]:
     """df / sum of all df, 0 for words that are too rare; and word2vec's probability to keep a word; [words] each."""
-    present = found.values > 0
-    documents = np.bincount(found.words[present], minlength=words)
-    occurrences = np.bincount(found.words, weights=found.values, minlength=words)
     background = np.where(occurrences >= fields.least_count, documents / max(documents.sum(), 1), 0.0)
     ratio = fields.subsampling * max(occurrences.sum(), 1.0) / np.maximum(occurrences, 1.0)
     return background, np.minimum(np.sqrt(ratio) + ratio, 1.0)

@@ -6,18 +6,21 @@ Each is a preparation: computed from a collection once, read by every training w
 from __future__ import annotations
 
 from abc import abstractmethod
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from pydantic import Field
 
 from encore.config import Positive, Share, Strict
 from encore.errors import EncoreError
+from encore.objectives.attention import Attention, attended
 from encore.objectives.base import Preparation
-from encore.objectives.chunks import text_chunks
-from encore.objectives.lexicon import Lexicon
-from encore.storage import write_array
+from encore.objectives.chunks import Block, Blocks, text_chunks
+from encore.objectives.lexicon import Lexicon, Occurrences
+from encore.storage import appending
+from encore.training import launch
 from encore.training.randomness import generator
 
 if TYPE_CHECKING:
@@ -35,10 +38,23 @@ class SetFields(Strict):
 
 
 class Distribution(Protocol):
-    """What words of a document are drawn from."""
+    """What words of the documents of a block are drawn from."""
 
     def draw(self, document: int, sizes: np.ndarray, rng: np.random.Generator) -> Drawn | None:
-        """Sets of these sizes [S]; None where the document has too few words."""
+        """Sets of these sizes [S] for a document of the block; None where it has too few words."""
+
+
+class Statistics(Protocol):
+    """What a preparation knows of a collection: taken up block by block, then asked of each block again."""
+
+    def enter(self, block: Block, found: Occurrences) -> None:
+        """Take up a block, in which words are still nodes."""
+
+    def close(self, words: Lexicon) -> None:
+        """All blocks are in, and words have numbers."""
+
+    def distribution(self, block: Block, found: Occurrences) -> Distribution:
+        """The distribution of each of its texts' words."""
 
 
 class WordSets(Preparation, SetFields):
@@ -48,37 +64,50 @@ class WordSets(Preparation, SetFields):
     shortest: Positive = 1
 
     @abstractmethod
-    def distribution(
-        self, store: TokenStore, texts: list[np.ndarray], words: Lexicon, weights: Path | None
-    ) -> Distribution:
-        """The distribution of each text's words."""
+    def statistics(self, attention: Attention | None) -> Statistics:
+        """What is to be known of the collection; with the parent model's attention where it is read."""
 
-    def write(self, store: TokenStore, weights: Path | None, output: Path) -> dict[str, Any]:
+    def write(self, store: TokenStore, weights: Path | None, output: Path, state: Path | None = None) -> dict[str, Any]:
         """Draw the pairs of every document; see ``PreparedPairs`` for the files.
+
+        Of several processes all read texts with the parent model, and the first alone does the rest.
 
         Raises:
             EncoreError: no document is long enough and has words enough.
         """
         chunks, usable = text_chunks(store, self.length, self.shortest)
-        texts = [chunks[chunk] for chunk in usable]
-        words = Lexicon(texts, store.pieces, store.continues)
-        distribution = self.distribution(store, texts, words, weights)
-        documents, drawn = [], []
-        for text, chunk in enumerate(usable.tolist()):
-            if pairs := self._pairs(distribution, text, len(texts[text])):
-                documents.append(chunk)
-                drawn.append(pairs)
-        if not documents:
+        blocks = Blocks(chunks, usable)
+        if not self.reads_weights:
+            return self._write(store, blocks, usable, self.statistics(None), output)
+        with attended(weights, blocks, self.length, state) as attention:
+            return self._write(store, blocks, usable, self.statistics(attention), output) if launch.leads() else {}
+
+    def _write(
+        self, store: TokenStore, blocks: Blocks, usable: np.ndarray, known: Statistics, output: Path
+    ) -> dict[str, Any]:
+        words = Lexicon(store.pieces, store.continues)
+        for block in blocks:
+            known.enter(block, words.enter(block.texts))
+            print(f"block {block.number + 1} of {len(blocks)}: its words are counted", flush=True)
+        words.close()
+        known.close(words)
+        with Pairs(output, words, self.stored_pairs) as written:
+            for block in blocks:
+                distribution = known.distribution(block, words.find(block.texts))
+                drawn = ((text, self._pairs(distribution, text, block)) for text in range(len(block.texts)))
+                found = {int(usable[block.first + text]): pairs for text, pairs in drawn if pairs}
+                written.append(found)
+                print(f"block {block.number + 1} of {len(blocks)}: sets are drawn", flush=True)
+        if not written.documents:
             raise EncoreError(
                 f"no text of the collection gives word sets for {self.name}; lower `skip_below` or `skip_share`, "
                 "or what a text's words must be"
             )
-        _save(output, documents, drawn, words)
-        return {"documents": len(documents), "texts": len(texts), "words": len(words)}
+        return {"documents": written.documents, "texts": len(usable), "words": len(words)}
 
-    def _pairs(self, distribution: Distribution, text: int, pieces: int) -> Drawn | None:
-        rng = generator(self.set_seed, "word sets", text)
-        if rng.random() < self.skip_share and pieces < self.skip_below:
+    def _pairs(self, distribution: Distribution, text: int, block: Block) -> Drawn | None:
+        rng = generator(self.set_seed, "word sets", block.first + text)
+        if rng.random() < self.skip_share and len(block.texts[text]) < self.skip_below:
             return None
         sizes = np.repeat(set_sizes(self.set_size, self.stored_pairs, rng), 2)
         drawn = distribution.draw(text, sizes, rng)
@@ -122,8 +151,10 @@ class PreparedPairs:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.documents, self.scores = (np.load(folder / f"{name}.npy") for name in ("documents", "scores"))
-        self._pieces, self._offsets = (np.load(folder / f"{name}.npy") for name in ("pieces", "offsets"))
+        """Open the files, of which ``documents`` alone is read."""
+        self.documents = np.load(folder / "documents.npy")
+        files = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("scores", "pieces", "offsets"))
+        self.scores, self._pieces, self._offsets = (file.view(np.ndarray) for file in files)
 
     def pair(self, document: int, pair: int) -> list[np.ndarray]:
         """The pieces of the better and of the worse set."""
@@ -131,11 +162,38 @@ class PreparedPairs:
         return [self._pieces[self._offsets[place] : self._offsets[place + 1]] for place in (first, first + 1)]
 
 
-def _save(output: Path, documents: list[int], drawn: list[Drawn], words: Lexicon) -> None:
-    pieces, lengths = words.pieces(np.concatenate([sets.words for sets in drawn]))
-    sizes = np.concatenate([sets.sizes for sets in drawn])
-    ends = np.concatenate([[0], np.cumsum(lengths)])[np.concatenate([[0], np.cumsum(sizes)])]
-    scores = np.stack([sets.totals.reshape(-1, 2) for sets in drawn])
-    arrays = {"documents": np.array(documents), "pieces": pieces.astype("<u2"), "offsets": ends, "scores": scores}
-    for name, array in arrays.items():
-        write_array(output / f"{name}.npy", array)
+class Pairs:
+    """Writes a prepared folder's files, block by block."""
+
+    def __init__(self, output: Path, words: Lexicon, pairs: int) -> None:
+        self.documents = 0
+        self._output, self._words, self._pairs = output, words, pairs
+        self._end = 0
+        self._files = ExitStack()
+
+    def __enter__(self) -> Self:
+        kinds: dict[str, tuple[str, tuple[int, ...]]] = {"documents": ("<i8", ()), "pieces": ("<u2", ())}
+        kinds |= {"offsets": ("<i8", ()), "scores": ("<f8", (self._pairs, 2))}
+        self._append = {
+            name: self._files.enter_context(appending(self._output / f"{name}.npy", kind, shape))
+            for name, (kind, shape) in kinds.items()
+        }
+        self._append["offsets"](np.zeros(1, dtype=np.int64))
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._files.__exit__(*error)
+
+    def append(self, found: dict[int, Drawn]) -> None:
+        """Write the pairs of documents, by their chunks."""
+        if not found:
+            return
+        drawn = list(found.values())
+        pieces, lengths = self._words.pieces(np.concatenate([sets.words for sets in drawn]))
+        sizes = np.concatenate([sets.sizes for sets in drawn])
+        ends = self._end + np.concatenate([[0], np.cumsum(lengths)])[np.cumsum(sizes)]
+        self._append["documents"](np.fromiter(found, dtype=np.int64))
+        self._append["pieces"](pieces)
+        self._append["offsets"](ends)
+        self._append["scores"](np.stack([sets.totals.reshape(-1, 2) for sets in drawn]))
+        self.documents, self._end = self.documents + len(found), int(ends[-1])

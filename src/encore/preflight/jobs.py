@@ -27,7 +27,6 @@ STAGES: dict[str, Reckon] = {
     "tokenizer": texts.tokenizer,
     "tokens": texts.tokens,
     "start": texts.start,
-    "prepare": texts.prepare,
     "negatives": texts.negatives,
     "listed_negatives": texts.negatives,
     "published_negatives": texts.negatives,
@@ -131,6 +130,8 @@ def _cost(plan: Plan, sizes: Sizes, memory: float, fetches: Fetches, artifact: A
     rule = rule_of(artifact)
     if rule in ("pretrain", "finetune"):
         return training.cost(artifact, sizes, plan.config.execution.processes, memory)
+    if rule == "prepare":
+        return texts.prepare(artifact, sizes, plan.config.execution.processes)
     if rule in FETCHING:
         return _fetch(rule, fetches.of(artifact))
     if rule not in STAGES:

@@ -39,7 +39,7 @@ def encode(shard: Artifact, sizes: Sizes) -> Cost:
         kept=vectors + 12 * count,
         ram=3 * vectors + NAME * size.passages.count + FP32 * shapes.parameters(shape),
         gpu=True,
-        gpu_memory=_inference(shape, TOGETHER["encode"], float(lengths.max())),
+        gpu_memory=inference(shape, TOGETHER["encode"], float(lengths.max())),
     )
 
 
@@ -60,7 +60,7 @@ def search(run: Artifact, sizes: Sizes) -> Cost:
         kept=LINE * queries * run.spec["depth"],
         ram=vectors + 3 * NAME * size.passages.count + ROW * queries * run.spec["depth"],
         gpu=True,
-        gpu_memory=_inference(shape, TOGETHER["encode"], run.spec["query_length"]),
+        gpu_memory=inference(shape, TOGETHER["encode"], run.spec["query_length"]),
     )
 
 
@@ -123,7 +123,7 @@ def search_index(run: Artifact, sizes: Sizes) -> Cost:
         kept=LINE * queries * run.spec["depth"],
         ram=index + 3 * NAME * size.passages.count + 2 * ROW * queries * run.spec["depth"],
         gpu=True,
-        gpu_memory=_inference(shape, TOGETHER["encode"], run.spec["query_length"]),
+        gpu_memory=inference(shape, TOGETHER["encode"], run.spec["query_length"]),
     )
 
 
@@ -204,9 +204,9 @@ def scoring(model: Artifact, size: Size, queries: float, pairs: float) -> tuple[
     if isinstance(step, FinetuneStep) and step.scorer == "cross-encoder":
         together = passages + float(np.minimum(size.query_lengths, step.query_length).mean()) + 1
         work = _reading(shape, pairs, together)
-        return work, _inference(shape, TOGETHER["rerank"], float(together.max()))
+        return work, inference(shape, TOGETHER["rerank"], float(together.max()))
     read = _reading(shape, pairs + queries, passages)
-    return read, _inference(shape, TOGETHER["encode"], float(passages.max()))
+    return read, inference(shape, TOGETHER["encode"], float(passages.max()))
 
 
 def teach(said: Artifact, sizes: Sizes) -> Cost:
@@ -243,7 +243,7 @@ def latency(measured: Artifact, sizes: Sizes) -> Cost:
     vectors = size.passages.count * shape.dimension * FP32
     products = operations.product(asked, shape.dimension, size.passages.count)
     works = (_reading(shape, asked, np.array([32.0]), 1), Work("search", products), Work("bytes", vectors))
-    memory = _inference(shape, 1, 512)
+    memory = inference(shape, 1, 512)
     return Cost(works, "torch", kept=1e4, ram=vectors + NAME * size.passages.count, gpu=True, gpu_memory=memory)
 
 
@@ -253,7 +253,7 @@ def masked_loss(measured: Artifact, sizes: Sizes) -> Cost:
     lengths, spec = size.passages.read(measured.spec["step"]["length"]), measured.spec
     rows = spec["step"]["batch"]
     work = _reading(shape, min(size.passages.count, spec["texts"]), lengths, rows)
-    memory = _inference(shape, rows, float(lengths.max()))
+    memory = inference(shape, rows, float(lengths.max()))
     return Cost((work,), "torch", kept=1e3, ram=FP32 * shapes.parameters(shape), gpu=True, gpu_memory=memory)
 
 
@@ -286,6 +286,6 @@ def _few(lengths: np.ndarray) -> np.ndarray:
     return np.quantile(lengths, (np.arange(16) + 0.5) / 16)
 
 
-def _inference(shape: Shape, texts: int, length: float) -> float:
+def inference(shape: Shape, texts: int, length: float) -> float:
     """Bytes on a GPU that reads texts without learning: weights, and a few states of one layer."""
     return FP32 * shapes.parameters(shape) + texts * length * (6 * shape.hidden + 2 * shape.intermediate) * FP32

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from encore.modeling import operations
 from encore.planning.artifact import Artifact
-from encore.preflight import shapes
+from encore.preflight import retrieval, shapes
 from encore.preflight.cost import Cost, Work
 from encore.preflight.retrieval import CHARACTERS, NAME, ROW
 from encore.preflight.sizes import PIECES, Size, Sizes
 
 PACKED = 0.4  # of a text's bytes, in gzip
+BLOCK = 100.0  # bytes a piece while the words of a block of texts are counted
+WORD = 100.0  # bytes of a distinct word
+TOGETHER = 64  # texts that B-PROP's parent model reads at once
 TOKEN = 2  # bytes of a token in a store
 T5_BASE = 223e6  # parameters of t5-base, the only T5 of others that an expansion names
 KINDS = {"collection.pydocs": "docstrings", "collection.wikipedia": "wikitext_words"}  # kinds with a rate of their own
@@ -59,18 +64,28 @@ def start(made: Artifact, sizes: Sizes) -> Cost:
     return Cost(tuple(works), "torch", kept=4.0 * count + 1e6, ram=8.0 * count)
 
 
-def prepare(made: Artifact, sizes: Sizes) -> Cost:
-    """Word counts and word sets; B-PROP reads all texts with the parent model, on the CPU."""
+def prepare(made: Artifact, sizes: Sizes, processes: int) -> Cost:
+    """Word counts and word sets; B-PROP reads all texts with the parent model, and keeps 4 bytes a piece meanwhile."""
     size = sizes.of(made.inputs["tokens"].inputs["collection"])
-    works, start_kind, ram = [Work("tokens", 4 * _tokens(size))], "plain", 12 * _tokens(size)
     sections = size.sections or size.passages
-    if "weights" in made.inputs:
-        shape = shapes.shape_of(made.inputs["weights"])
-        length = float(sections.read(min(512, shape.max_length)).mean())
-        each = operations.forward(shape, 1, max(1, round(length)))
-        works.append(Work("encode_host", sections.count * each, shape, 64, length))
-        start_kind = "torch"
-    return Cost(tuple(works), "torch" if start_kind == "torch" else "plain", kept=sections.count * 200, ram=ram)
+    works = (Work("tokens", 4 * sections.tokens),)
+    words = min(BLOCK * sections.tokens, 1e9) + WORD * min(sections.tokens / 10, 15e6)
+    cost = Cost(works, kept=sections.count * 200, ram=words + 16 * sections.tokens / size.sentence)
+    if "weights" not in made.inputs:
+        return cost
+    shape = shapes.shape_of(made.inputs["weights"])
+    length = float(sections.read(min(512, shape.max_length)).mean())
+    each = operations.forward(shape, 1, max(1, round(length)))
+    return replace(
+        cost,
+        works=(*works, Work("encode", sections.count * each / processes, shape, TOGETHER, length)),
+        start="torch",
+        scratch=4 * sections.tokens,
+        ram=cost.ram + 4.0 * shapes.parameters(shape),
+        gpu=True,
+        gpu_memory=retrieval.inference(shape, TOGETHER, length),
+        processes=processes,
+    )
 
 
 def negatives(made: Artifact, sizes: Sizes) -> Cost:
