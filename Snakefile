@@ -41,6 +41,7 @@ include: "workflow/rules/loss.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/growing.smk"
 include: "workflow/rules/claims.smk"
+include: "workflow/rules/report.smk"
 include: "workflow/rules/audit.smk"
 
 

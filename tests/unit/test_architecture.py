@@ -37,6 +37,7 @@ LAYERS = [
         "provenance.explain",
     },
     {"project", "tuning", "preflight", "whatif"},
+    {"report"},
     {"cli"},
 ]
 MODULES = sorted(path for path in SOURCE.rglob("*.py") if path.name != "__init__.py" or path.parent != SOURCE)

@@ -24,7 +24,10 @@ rule claims_printed:
     params:
         spec=printed_claims,
     shell:
-        "python workflow/scripts/claims_printed.py" " --output {output.csv:q}" " > {log:q} 2>&1"
+        "python workflow/scripts/claims_printed.py"
+        " --spec {params.spec:q}"
+        " --output $(dirname {output.csv:q})"
+        " > {log:q} 2>&1"
 
 
 rule claims:

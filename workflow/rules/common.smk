@@ -8,8 +8,9 @@ from encore.growth import GROWING, growing_artifacts, growing_plan
 from encore.planning import fetched
 from encore.preflight.resources import Requests
 from encore.project import CATALOGUE, load_plan
+from encore.report import REPORT, report_plan, report_reads
 from encore.storage import canonical
-from encore.tables import CURVES, curves_models, curves_plan, slice_digest, table_plan, table_reads
+from encore.tables import CURVES, curves_models, curves_plan, slice_digest, table_plan, table_reads, write_plans
 from encore.targets import everything_declared, recall, write_slices
 
 
@@ -30,6 +31,8 @@ try:
     if workflow.is_main_process:
         ledger.check(PLAN.catalogue, CATALOGUE)
     write_slices(PLAN)
+    SHOWN = report_plan(PLAN, RUN_FILE)
+    write_plans({REPORT: SHOWN})
 except EncoreError as error:
     refuse(error)
 
@@ -181,6 +184,16 @@ def minutes(folder, least):
         return REQUESTS.minutes(PLAN.find(folder.format(**wildcards)), least) * attempt
 
     return resource
+
+
+def products_of_report(wildcards):
+    """The manifests of the tables, figures and claims that the report shows."""
+    return report_reads(SHOWN)
+
+
+def report_spec(wildcards):
+    """The digest of the report's slice; like a table's, it also lies in results/plan."""
+    return canonical(slice_digest(SHOWN))
 
 
 def escalate(amount):

@@ -64,6 +64,7 @@ RULES: dict[str, tuple[str, str]] = {
     "growing": ("result", "by corpus size"),
     "claims": ("result", "verdicts"),
     "claims_printed": ("result", "no run"),
+    "report": ("result", "one page"),
 }
 
 

@@ -1,0 +1,103 @@
+"""The claims of the report: what each comes to on printed numbers and on runs, and how many come to what."""
+
+import csv
+from collections import Counter
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from encore.reporting.site.markup import Content, Html, badge, facts, joined, link, significant, slug, table
+from encore.reporting.site.shown import PAPERS
+from encore.reporting.site.slice import RESULTS, Site
+
+Line = dict[str, str]
+
+
+def read(name: str) -> list[Line]:
+    """The lines of ``results/<name>.csv``."""
+    with (RESULTS / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def counts(lines: Sequence[Line], caption: str) -> str:
+    """How many claims of each paper come to which verdict."""
+    verdicts = list(dict.fromkeys(line["verdict"] for line in lines))
+    found = Counter((line["paper"], line["verdict"]) for line in lines)
+    papers = list(dict.fromkeys(line["paper"] for line in lines))
+    rows: list[list[Content]] = [
+        [PAPERS.get(paper, paper), *(_count(found[paper, verdict]) for verdict in verdicts)] for paper in papers
+    ]
+    totals = Counter(line["verdict"] for line in lines)
+    rows.append(["All", *(_count(totals[verdict]) for verdict in verdicts)])
+    return table(caption, ["", *verdicts], rows)
+
+
+def every(site: Site, printed: Sequence[Line], run: Sequence[Line]) -> str:
+    """Each claim with its verdicts."""
+    judged = {line["id"]: line for line in run}
+    return "".join(_claim(line, judged.get(line["id"]), site) for line in printed)
+
+
+def _count(number: int) -> str:
+    return str(number) if number else ""
+
+
+def _claim(printed: Line, run: Line | None, site: Site) -> str:
+    others = printed["shares_cells_with"].split()
+    shown = {f"t-{slug(name)}": name for name in site.about.get(printed["id"], [])}
+    said = facts(
+        {
+            "On printed numbers": _printed(printed),
+            "Exceptions": printed["exceptions"],
+            "On runs": _run(run),
+            "Tables": joined(link(place, name) for place, name in shown.items()),
+            "Shares cells with": joined(link(f"k-{slug(other)}", other) for other in others),
+        }
+    )
+    verdicts = " ".join([slug(printed["verdict"]), *([slug(run["verdict"])] if run else [])])
+    return (
+        f'<article class="item claim" id="k-{slug(printed["id"])}" data-paper="{printed["paper"]}" '
+        f'data-verdict="{verdicts}"><h3>{escape(printed["id"])}'
+        f" <small>{escape(PAPERS.get(printed['paper'], printed['paper']))}, {escape(printed['place'])}</small></h3>"
+        f"<p>{escape(printed['claim'])}</p>{said}</article>"
+    )
+
+
+def _printed(line: Line) -> Html:
+    parts: list[Content] = [badge(line["verdict"])]
+    if line["inequalities"] not in ("", "0"):
+        needed = f", {line['needed']} needed" if line["needed"] != line["inequalities"] else ""
+        parts.append(f"{line['held']} of {line['inequalities']} inequalities hold{needed}")
+    if line["slimmest"]:
+        parts.append(f"slimmest by {significant(line['slimmest'])}")
+    if line["chance"]:
+        parts.append(f"chance {significant(line['chance'], 2)}")
+    return joined(parts, "; ")
+
+
+def _run(line: Line | None) -> Content:
+    """What it comes to on runs; ``stand_in`` says that the data are not the paper's."""
+    if line is None:
+        return "not judged: claims.csv was not made for this configuration"
+    parts: list[Content] = [badge(line["verdict"])]
+    if line["why"]:
+        parts.append(line["why"])
+    if line["inequalities"]:
+        parts.append(f"{line['held']} of {line['inequalities']} inequalities lie on its side")
+    if line["weakest"]:
+        parts.append(f"weakest: {line['weakest']}: {_estimate(line)}")
+    if line["seeds"]:
+        parts.append(f"{line['seeds']} seed{'s' if line['seeds'] != '1' else ''}")
+    if line["detectable"]:
+        parts.append(f"could have shown {significant(line['detectable'])}")
+    return joined(parts, "; ")
+
+
+def _estimate(line: Line) -> str:
+    low, high = significant(line["interval_low"]), significant(line["interval_high"])
+    return significant(line["estimate"]) + (f" [{low}, {high}]" if low and high else "")
+
+
+def path(name: str) -> Path:
+    """The file of some claims."""
+    return RESULTS / f"{name}.csv"

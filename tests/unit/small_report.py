@@ -1,0 +1,138 @@
+"""A small report over made-up products: a table with its runs, a figure, claims, and a table that was not run."""
+
+import csv
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from small_table import plan, row_of
+
+from encore.provenance.manifest import MANIFEST, describe
+from encore.reporting import cells, html, tidy
+from encore.reporting.layout import Layout
+from encore.reporting.sheet import sheet
+from encore.reporting.site import build
+from encore.storage import write_json, write_text
+
+CLAIM = {
+    "id": "C01",
+    "paper": "costa",
+    "place": "table 1",
+    "claim": "COSTA is above <all> others.",
+    "verdict": "holds",
+    "inequalities": "3",
+    "needed": "3",
+    "held": "3",
+    "exceptions": "",
+    "slimmest": "0.004",
+    "chance": "0.125",
+    "cells": "4",
+    "shares_cells_with": "",
+}
+OTHER = CLAIM | {"id": "C02", "verdict": "fails", "held": "0", "claim": "It is free.", "shares_cells_with": "C01"}
+PRINTED = "row_label,dataset,metric,value\nSEED,msmarco,MRR@10,.310\nCOSTA,msmarco,MRR@10,.342\n"
+
+
+def artifact(folder: Path, stage: str, spec: dict[str, Any], results: dict[str, Any], inputs: list[Path]) -> Path:
+    """A folder with its two records."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {path.name: describe(path) for path in sorted(folder.iterdir()) if path.name not in (MANIFEST, "run.json")}
+    parents = {str(each / MANIFEST): describe(each / MANIFEST) for each in inputs}
+    record = {"stage": stage, "spec": spec, "results": results, "inputs": parents, "outputs": files}
+    write_json(folder / MANIFEST, record)
+    run = {"command": [f"/home/me/workflow/scripts/{stage}.py"], "commit": "abc", "device": "cpu", "seconds": 90.5}
+    write_json(folder / "run.json", run | {"cores": 2, "python": "3.11", "machine": "x", "packages": {"torch": "2"}})
+    return folder
+
+
+def lineage(name: str, seed: int, operations: float) -> Path:
+    """A model with what it was made from, down to the collection."""
+    texts = artifact(Path("results/collections/small-11111111"), "collection.small", {"kind": "small"}, TEXTS, [])
+    said = {"collection": texts.name}
+    tokens = artifact(Path("results/tokens/small-22222222"), "tokens", said, {}, [texts])
+    said = {"backbone": {"layers": 2}, "seed": seed, "tokens": tokens.name}
+    start = artifact(Path(f"results/models/tiny-s{seed}-33333333"), "start", said, {}, [tokens])
+    step = {"collection": "small", "batch": 8, "learning_rate": 0.001}
+    spec = {"seed": seed, "step": step, "tokens": tokens.name, "weights": start.name}
+    results = {"steps": 10, "operations": operations}
+    folder = Path(f"results/models/tiny+{name}-s{seed}-44444444")
+    return artifact(folder, f"pretrain.{name}", spec, results, [tokens, start])
+
+
+TEXTS = {"passages": 1234, "queries": 40, "splits": {"test": {"queries": 40, "judgments": 50}}}
+
+
+def products(root: Path) -> dict[str, Any]:
+    """Write all that a report needs below the working directory, and give its slice."""
+    table = plan(root / "results/scores", seeds=2)
+    for number, name in enumerate(("none", "control", "mlm", "ict")):
+        for read in row_of(table, name)["cells"]["rr"]["reads"]:
+            model = lineage(name, read["seed"], 1e9 * (1 + number))
+            folder = Path(read["folder"]).relative_to(root)
+            artifact(folder, "evaluate", {"model": model.name}, {}, [model])
+    artifact(Path("results/scores/bm25"), "evaluate", {}, {}, [])
+    relative(table, root)
+    write_table(table)
+    for ending, content in (("png", "p" * 30), ("svg", "<svg xmlns='http://www.w3.org/2000/svg'/>"), ("csv", "a\n")):
+        write_text(Path(f"results/figures/table1.{ending}"), content)
+    record(Path("results/figures/table1"), {}, ("png", "svg", "csv"))
+    write_claims("claims_printed", [CLAIM, OTHER])
+    write_text(Path("printed.csv"), PRINTED)
+    slice_ = {"name": "report", "title": "A small <run>", "run": "config/mine.yaml", "stand_in": True}
+    slice_ |= {"tables": ["table1"], "figures": ["table1"], "about": {"C01": ["costa/table1"], "C02": []}}
+    return slice_ | {"printed": {"costa/table1": printed()}, "trials": {"mlm": {"learning_rate": 3}}}
+
+
+def printed() -> dict[str, Any]:
+    """A paper's table of which nothing was run."""
+    names = {"seed": ("SEED", "SEED’s authors"), "costa": ("COSTA", "")}
+    rows = [
+        {"id": row, "label": label, "setting": "BM25 negatives", "copied": who}
+        | {"cells": {"mrr": {"reported": {"row_label": label, "dataset": "msmarco", "metric": "MRR@10"}}}}
+        for row, (label, who) in names.items()
+    ]
+    columns = [{"id": "mrr", "label": "MRR@10"}]
+    table = {"name": "table1", "paper": "costa", "title": "Passages", "rows": rows, "columns": columns}
+    return table | {"reported": "printed.csv", "notes": ["Printed with three digits."]}
+
+
+def relative(table: dict[str, Any], root: Path) -> None:
+    """Name folders as the workflow does, from where it runs."""
+    for row in table["rows"]:
+        for cell in row["cells"].values():
+            for read in cell["reads"]:
+                read["folder"] = os.path.relpath(read["folder"], root)
+
+
+def write_table(table: dict[str, Any]) -> None:
+    grid = cells.grid(Layout.model_validate(table))
+    stem = Path("results/tables/table1")
+    tidy.write(stem.with_suffix(".csv"), grid)
+    write_text(stem.with_suffix(".html"), html.render(sheet(grid)))
+    record(stem, table, ("csv", "html"))
+
+
+def write_claims(name: str, claims: list[dict[str, str]]) -> None:
+    path = Path(f"results/{name}.csv")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(claims[0]))
+        writer.writeheader()
+        writer.writerows(claims)
+    record(Path(f"results/{name}"), {}, ("csv",))
+
+
+def record(stem: Path, spec: dict[str, Any], endings: tuple[str, ...]) -> None:
+    files = [stem.with_name(f"{stem.name}.{ending}") for ending in endings]
+    content = {"spec": spec, "results": {}, "inputs": {}, "outputs": {path.name: describe(path) for path in files}}
+    write_json(stem.with_name(f"{stem.name}.{MANIFEST}"), content)
+
+
+def page(slice_: dict[str, Any], folder: str = "results/report") -> str:
+    """Make the page as the workflow does."""
+    path = Path("results/plan/report.json")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(slice_))
+    build.make(path, None, Path(folder))
+    return (Path(folder) / build.PAGE).read_text(encoding="utf-8")

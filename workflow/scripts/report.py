@@ -1,0 +1,15 @@
+"""Make the report: one page of all that was made, from the products that its plan names."""
+
+from encore.cli_support import run
+from encore.reporting import products
+from encore.reporting.site import build
+
+
+def main() -> None:
+    args = products.command_line(__doc__)
+    size = build.make(args.plan, args.spec, args.output)
+    print(f"report: {size / 2**20:.1f} MiB in {args.output}")
+
+
+if __name__ == "__main__":
+    run(main)
