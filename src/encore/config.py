@@ -222,6 +222,13 @@ class RunConfig(Strict):
     datasets: dict[str, dict[str, Any]] = Field({}, description="datasets of your own, as in datasets.yaml")
     lineages: list[str] = Field([], description="models to train and evaluate beside those of the tables")
     latency: Latency = Latency()
+    records: dict[str, str] = Field(
+        {
+            "pretraining": "benchmarks/results/cpu-2core-base-512.json",
+            "distillation": "benchmarks/results/distillation-cpu-2core.json",
+        },
+        description="files of costs that benchmarks/ measured, which columns of tables show; in no digest",
+    )
     growing: Growing | None = Field(None, description="the figure of retrieval from a growing collection")
     numerics: Numerics = Numerics()
     execution: Execution = Execution()

@@ -23,6 +23,8 @@ SOURCES: dict[str, tuple[Need, ...]] = {
     "efficiency": ("system", "dataset", "split"),
     "held_out": ("system",),
     "masked_loss": ("system", "dataset"),
+    "pairs": ("system",),
+    "recorded": (),
     "statistic": ("dataset",),
     "tokens": ("system", "dataset"),
     "mean_of": (),
@@ -69,8 +71,11 @@ class Column(Strict):
     dataset: str = ""
     split: str = ""
     measure: str = Field("", description="a measure of the split, by its printed name")
-    efficiency: Literal["latency", "size"] | None = Field(
-        None, description="instead of a measure: milliseconds a query of the split takes, or MiB of the index"
+    efficiency: str | None = Field(
+        None,
+        pattern=r"^(latency(\.(encoder|search|fusion|rerank|\{\w+\}))?|size)$",
+        description="instead of a measure: milliseconds a query of the split takes, in all or in one stage "
+        "(`latency.search`), or MiB of the index",
     )
     held_out: str | None = Field(
         None, description="instead: this term of the last pre-training step's loss on held-out texts, at its end"
@@ -78,6 +83,14 @@ class Column(Strict):
     masked_loss: str | None = Field(
         None,
         description="instead: the loss of MLM on the dataset's passages, masked for all models as this step masks",
+    )
+    pairs: Literal["pairs", "tokens", "query_tokens", "document_tokens"] | None = Field(
+        None, description="instead: of an epoch of the last pre-training step, which learns from pairs of texts"
+    )
+    recorded: str | None = Field(
+        None,
+        pattern=r"^[^/]+(/[^/]+)+$",
+        description="instead: a number of a record of the run, `<record>/<key>/...`; an entry of a list by its name",
     )
     statistic: str | None = Field(
         None, description="instead: a number of the dataset's statistics.json, with a full stop between keys"
@@ -243,7 +256,8 @@ def _names(row: Row, column: Column) -> set[str]:
     if runs(row, column):
         needs = SOURCES[column.source]
         texts += [row.system if "system" in needs else None, column.dataset, column.split]
-        texts += [column.measure, column.held_out, column.statistic]
+        said = getattr(column, column.source)
+        texts += [said] if isinstance(said, str) else []
     return _within(texts, {**column.fill, **row.fill})
 
 

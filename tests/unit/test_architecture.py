@@ -18,7 +18,7 @@ LAYERS = [
     {"catalogue", "collections", "recipe", "systems", "index_types", "expansions"},
     {"provenance.implementation", "provenance.manifest", "vocabulary", "checkpoint_vocabulary", "bodies", "tokens"},
     {"modeling", "training"},
-    {"objectives", "finetuning", "pretraining", "masked_loss"},
+    {"objectives", "finetuning", "pretraining", "masked_loss", "pair_counts"},
     {"scoring"},
     {"retrieval", "teaching", "expanding"},
     {"evaluation", "latency"},

@@ -70,6 +70,7 @@ wildcard_constraints:
     evaluation=NAME,
     measured=NAME,
     loss=NAME,
+    paired=NAME,
     table=rf"(?!(?:{CURVES}|{GROWING})\.)[a-z0-9_/-]+",
     curves=CURVES,
     growing=GROWING,

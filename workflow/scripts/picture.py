@@ -58,6 +58,7 @@ RULES: dict[str, tuple[str, str]] = {
     "evaluate": ("result", "scores"),
     "measure_latency": ("result", "ms/query, MiB"),
     "masked_loss": ("result", "of MLM"),
+    "count_pairs": ("result", "of ICT, BFS, WLP"),
     "table": ("result", "4 formats"),
     "figure": ("result", "forest plot"),
     "curves": ("result", "held-out loss"),

@@ -27,6 +27,7 @@ STAGES: dict[str, Reckon] = {
     "tokenizer": texts.tokenizer,
     "tokens": texts.tokens,
     "start": texts.start,
+    "count_pairs": texts.count_pairs,
     "negatives": texts.negatives,
     "listed_negatives": texts.negatives,
     "published_negatives": texts.negatives,

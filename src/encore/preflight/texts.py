@@ -88,6 +88,12 @@ def prepare(made: Artifact, sizes: Sizes, processes: int) -> Cost:
     )
 
 
+def count_pairs(made: Artifact, sizes: Sizes) -> Cost:
+    """Every pair of an epoch, one at a time; which section has which chunks is held in memory."""
+    count = _tokens(sizes.of(made.inputs["tokens"].inputs["collection"]))
+    return Cost(works=(Work("tokens", 4 * count),), kept=1e3, ram=4 * count)
+
+
 def negatives(made: Artifact, sizes: Sizes) -> Cost:
     """Negatives drawn from a run that is held in memory."""
     size = sizes.of(made.inputs["collection"])

@@ -60,6 +60,7 @@ class Asked(Part):
     split: str = ""
     collection: str = ""  # named with its digest
     reads: list[Read] = []
+    record: str = ""  # or a file of the user's
     reported: dict[str, str] = {}
 
 
@@ -88,7 +89,17 @@ class Column(Part):
     id: str
     label: str
     source: Literal[
-        "measure", "efficiency", "held_out", "masked_loss", "statistic", "tokens", "mean_of", "gain", "printed"
+        "measure",
+        "efficiency",
+        "held_out",
+        "masked_loss",
+        "pairs",
+        "recorded",
+        "statistic",
+        "tokens",
+        "mean_of",
+        "gain",
+        "printed",
     ] = "measure"
     mean_of: list[str] = []
     gain: Gain | None = None

@@ -67,6 +67,7 @@ def _cell_plan(plan: Plan, cell: Cell, *, reported: bool) -> dict[str, Any]:
         "collection": reads.collection,
         "reads": [{"seed": seed, "folder": artifact.folder} for seed, artifact in reads.by_seed],
     }
+    said |= {"record": reads.record} if reads.record else {}
     return said | ({"reported": printed_as(cell.row, cell.column)} if reported else {})
 
 

@@ -33,7 +33,7 @@ def table_plan(plan: Plan, name: str) -> dict[str, Any]:
     known = _known.setdefault(plan, {})
     if name not in known or known[name][0] is not table:
         known[name] = table, _slice(plan, name, table)
-    return known[name][1] | _reported(name, table)
+    return known[name][1] | _reported(name, table) | _records(known[name][1]["rows"])
 
 
 def table_reads(plan: Plan, name: str) -> list[Artifact]:
@@ -112,6 +112,13 @@ def _design(table: Table, rows: list[Row]) -> dict[str, Any] | None:
     built = {row.id for row in rows}
     design = table.significance.model_dump()
     return design | {"comparators": [row for row in table.significance.comparators if row in built]}
+
+
+def _records(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The digests of the records that cells read, so that a new measurement makes the table again."""
+    cells = (cell for row in rows for cell in row["cells"].values())
+    files = dict.fromkeys(cell["record"] for cell in cells if "record" in cell)
+    return {"records_sha256": {file: sha256(Path(file)) for file in files}} if files else {}
 
 
 def _reported(name: str, table: Table) -> dict[str, Any]:

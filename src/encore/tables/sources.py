@@ -6,6 +6,7 @@ none. Adding a source takes a function here, its reader there, and its field in 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from encore import lineage as naming
@@ -16,6 +17,7 @@ from encore.lineage import Lineage
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
 from encore.planning.masked_loss import masked_loss
+from encore.planning.pairs import pairs
 
 
 @dataclass(frozen=True)
@@ -30,11 +32,15 @@ class Asked:
 
 @dataclass(frozen=True)
 class Reads:
-    """The artifacts that a cell reads, by seed; ``absent`` says why nothing here has what is asked for."""
+    """The artifacts that a cell reads, by seed, or a file of the user's, the ``record``.
+
+    ``absent`` says why nothing here has what is asked for.
+    """
 
     by_seed: tuple[tuple[int | None, Artifact], ...] = ()
     collection: str = ""
     absent: str = ""
+    record: str = ""
 
 
 def pretrained(plan: Plan, lineage: Lineage) -> Iterator[Lineage]:
@@ -85,6 +91,28 @@ def _masked_loss(plan: Plan, asked: Asked) -> Reads:
     return Reads(tuple(found), plan.collection(asked.dataset).name)
 
 
+def _pairs(plan: Plan, asked: Asked) -> Reads:
+    """The pairs that the system's last pre-training step learns from; nothing where it has none."""
+    if asked.system in plan.catalogue.systems:
+        return Reads()
+    last = list(pretrained(plan, plan.lineage(naming.split_index(asked.system)[0])))[-1:]
+    return Reads(tuple((None, pairs(plan, lineage)) for lineage in last))
+
+
+def _recorded(plan: Plan, asked: Asked) -> Reads:
+    """A file that the run's configuration names; nothing of this run makes it.
+
+    Raises:
+        EncoreError: the run names no such record, or the file is missing.
+    """
+    name, records = asked.value.split("/")[0], plan.config.records
+    if name not in records:
+        raise EncoreError(f"the run's `records` have no {name!r}{nearest(name, records)}")
+    if not Path(records[name]).is_file():
+        raise EncoreError(f"records.{name}: {records[name]} is missing; name a file that benchmarks/ wrote")
+    return Reads(record=records[name])
+
+
 def _statistic(plan: Plan, asked: Asked) -> Reads:
     """The collection."""
     collection = plan.collection(asked.dataset)
@@ -109,6 +137,8 @@ READERS: dict[str, Callable[[Plan, Asked], Reads]] = {
     "efficiency": _efficiency,
     "held_out": _held_out,
     "masked_loss": _masked_loss,
+    "pairs": _pairs,
+    "recorded": _recorded,
     "statistic": _statistic,
     "tokens": _tokens,
     "mean_of": _nothing,

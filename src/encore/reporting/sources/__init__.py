@@ -8,7 +8,9 @@ from encore.reporting.sources.held_out import HeldOut
 from encore.reporting.sources.masked_loss import MaskedLoss
 from encore.reporting.sources.mean import Mean
 from encore.reporting.sources.measured import Measures
+from encore.reporting.sources.pairs import Pairs
 from encore.reporting.sources.printed import PrintedOnly
+from encore.reporting.sources.recorded import Recorded
 from encore.reporting.sources.statistic import Statistic
 from encore.reporting.sources.tokens import Tokens
 
@@ -19,6 +21,8 @@ SOURCES: dict[str, Source] = {
     "efficiency": Efficiency(),
     "held_out": HeldOut(),
     "masked_loss": MaskedLoss(),
+    "pairs": Pairs(),
+    "recorded": Recorded(),
     "statistic": Statistic(),
     "tokens": Tokens(),
     "mean_of": Mean(),

@@ -11,22 +11,28 @@ from encore.reporting.layout import Asked, Column, Layout, Unit
 from encore.reporting.sources.base import Source, Values
 
 FILE = "latency.json"
-UNITS = {"latency": "ms a query", "size": "MiB"}
+LATENCY, SIZE = "latency", "size"
 MIB = 2**20
 
 
 class Efficiency(Source):
-    """Median milliseconds of a query, or the index in MiB; nothing for a system that was not measured."""
+    """Median milliseconds of a query, in all or in one stage, or the index in MiB.
+
+    Nothing for a system that was not measured.
+    """
 
     def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
         if not asked.reads:
             return None
-        record = read(Path(asked.reads[0].folder))
-        size = record["index"]["bytes"] / MIB
-        return Values([None], [float(record["total"]["median_ms"]) if asked.value == "latency" else size])
+        folder = Path(asked.reads[0].folder)
+        record = read(folder)
+        if asked.value == SIZE:
+            return Values([None], [record["index"]["bytes"] / MIB])
+        times = record["total"] if asked.value == LATENCY else _stage(folder, record, _part(asked))
+        return Values([None], [float(times["median_ms"])])
 
     def named(self, asked: Asked, column: Column) -> str:
-        return f"{asked.value} ({UNITS[asked.value]})"
+        return f"{asked.value} ({'MiB' if asked.value == SIZE else 'ms a query'})"
 
     def shown(self, value: float, unit: Unit) -> str:
         """Three digits that say something, in whole numbers from a thousand on."""
@@ -36,15 +42,16 @@ class Efficiency(Source):
     def notes(self, layout: Layout) -> list[str]:
         """How and on what costs were measured: one sentence for all, with each machine."""
         columns = [column for column in layout.columns if column.source == "efficiency"]
-        folders = [read.folder for row in layout.rows for column in columns for read in row.cells[column.id].reads]
-        records = [read(Path(folder)) for folder in dict.fromkeys(folders)]
+        cells = [row.cells[column.id] for row in layout.rows for column in columns]
+        records = [read(Path(folder)) for folder in dict.fromkeys(one.folder for cell in cells for one in cell.reads)]
         if not records:
             return []
         machines = sorted({_machine(record) for record in records})
+        together = "each stage by itself" if any(_part(cell) for cell in cells) else "all stages together"
         counts = sorted({record["queries"] for record in records})
         return [
             f"{' and '.join(column.label for column in columns)}: median over {' or '.join(map(str, counts))} queries "
-            "one after another, all stages together, after a warm-up, and files of the index, not of the model; on "
+            f"one after another, {together}, after a warm-up, and files of the index, not of the model; on "
             f"{' and on '.join(machines)}. Not tested; of the first seed's model."
         ]
 
@@ -63,6 +70,20 @@ def read(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise EncoreError(f"{path} is no measurement ({error}); remove its folder and run snakemake again") from error
     return record
+
+
+def _part(asked: Asked) -> str:
+    """The stage that a cell is about; none where it is about all of them."""
+    return asked.value.partition(".")[2]
+
+
+def _stage(folder: Path, record: dict[str, Any], name: str) -> dict[str, Any]:
+    """What was measured of a stage of the system itself, not of those that it is made of."""
+    stages = {stage["stage"]: stage for stage in record["stages"]}
+    if name not in stages:
+        raise EncoreError(f"{folder / FILE} has no stage {name!r}, only {', '.join(stages)}; name another system")
+    found: dict[str, Any] = stages[name]
+    return found
 
 
 def _machine(record: dict[str, Any]) -> str:

@@ -1,0 +1,40 @@
+"""Columns of what a pre-training step learns from: how many pairs of texts there are, and how long they are."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from encore.errors import EncoreError
+from encore.reporting.layout import Asked, Column, Layout, Unit
+from encore.reporting.sources.base import Source, Values
+
+FILE = "pairs.json"
+
+
+class Pairs(Source):
+    """A count or a mean over one epoch of pairs; nothing for a model that no step pre-trained."""
+
+    def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
+        return Values([None], [_number(Path(asked.reads[0].folder) / FILE, asked.value)]) if asked.reads else None
+
+    def named(self, asked: Asked, column: Column) -> str:
+        return f"{asked.value} of an epoch"
+
+    def shown(self, value: float, unit: Unit) -> str:
+        return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
+
+    def notes(self, layout: Layout) -> list[str]:
+        labels = dict.fromkeys(column.label for column in layout.columns if column.source == "pairs")
+        if not labels:
+            return []
+        return [
+            f"{', '.join(labels)}: of one epoch of the step, whose chance is that of seed 0; word pieces as the model "
+            "reads them, titles among them and special tokens not."
+        ]
+
+
+def _number(path: Path, key: str) -> float:
+    try:
+        return float(json.loads(path.read_text())[key])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EncoreError(f"{path} counts no {key} ({error}); remove its folder and run snakemake again") from error

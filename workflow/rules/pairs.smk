@@ -1,0 +1,28 @@
+"""How many pairs of texts a pre-training step learns from; read by tables, and part of no other artifact."""
+
+
+rule count_pairs:
+    """Count an epoch's pairs of a step and their tokens."""
+    input:
+        tokens=made_from("results/pairs/{paired}", "tokens"),
+    output:
+        pairs="results/pairs/{paired}/pairs.json",
+        manifest="results/pairs/{paired}/manifest.json",
+    log:
+        "results/logs/count_pairs/{paired}.log",
+    benchmark:
+        "results/benchmarks/count_pairs/{paired}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=escalate(4_000),
+        runtime=escalate(240),
+    params:
+        spec=spec_of("results/pairs/{paired}"),
+    shell:
+        "python workflow/scripts/count_pairs.py"
+        " --spec {params.spec:q}"
+        " --tokens {input.tokens:q}"
+        " --output {output.manifest:q}"
+        " > {log:q} 2>&1"

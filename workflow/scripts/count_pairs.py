@@ -1,0 +1,24 @@
+"""Count the pairs of texts that a pre-training step learns from, and their tokens."""
+
+import argparse
+
+from encore.cli_support import artifact, json_object, run
+from encore.provenance.manifest import record
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spec", required=True, type=json_object, help="step: the fields that decide which pairs")
+    parser.add_argument("--tokens", required=True, type=artifact, help="token store of the collection")
+    parser.add_argument("--output", required=True, type=artifact)
+    args = parser.parse_args()
+
+    with record(args.output, stage="count_pairs", spec=args.spec, inputs=[args.tokens]) as facts:
+        from encore.pair_counts import count
+
+        facts["results"] = count(args.spec, args.tokens, args.output)
+    print(f"pairs {facts.get('results', {}) or 'counted'} in {args.output}")
+
+
+if __name__ == "__main__":
+    run(main)
