@@ -212,7 +212,10 @@ def mean(hidden: Tensor, mask: Tensor) -> Tensor:
 
 
 def _rows(count: int, width: int, padding: int | None = None) -> nn.Embedding:
-    """An embedding of normal rows. ``nn.Embedding`` draws the same, but where nothing is to be drawn, on the meta device,
-    torch imports its compiler to do so, which takes longer than encoding a thousand texts."""
+    """An embedding of normal rows.
+
+    ``nn.Embedding`` draws the same, but where nothing is to be drawn, on the meta device, torch imports its compiler to
+    do so, which takes longer than encoding a thousand texts.
+    """
     rows = torch.empty(count, width)
     return nn.Embedding.from_pretrained(rows if rows.is_meta else rows.normal_(), freeze=False, padding_idx=padding)
