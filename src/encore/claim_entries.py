@@ -103,6 +103,24 @@ class Shrinking(Test):
     columns: Annotated[list[str], Field(min_length=2)]
 
 
+class Gains(Test):
+    """One row's gain over another is larger than another pair's, under every setting and column."""
+
+    kind: Literal["gains"]
+    row: str
+    than: str
+    other_row: str
+    other_than: str
+
+
+class Least(Test):
+    """``rows`` have at least a given value."""
+
+    kind: Literal["least"]
+    rows: Names
+    least: float = Field(description="in the measure's own unit (0 to 1)")
+
+
 class NoWinner(Test):
     """A row is neither above the other under every column nor below it."""
 
@@ -143,13 +161,28 @@ KINDS: dict[str, type[Strict]] = {
     "close": Close,
     "ratio": Ratio,
     "shrinking": Shrinking,
+    "gains": Gains,
+    "least": Least,
     "no-winner": NoWinner,
     "alike": Alike,
     "value": Value,
     "figure": Figure,
 }
 AnyTest = Annotated[
-    Above | Later | Order | Across | Limit | Close | Ratio | Shrinking | NoWinner | Alike | Value | Figure,
+    Above
+    | Later
+    | Order
+    | Across
+    | Limit
+    | Close
+    | Ratio
+    | Shrinking
+    | Gains
+    | Least
+    | NoWinner
+    | Alike
+    | Value
+    | Figure,
     Field(discriminator="kind"),
 ]
 
@@ -161,3 +194,6 @@ class Claim(Strict):
     place: str = Field(description="where the paper makes it")
     tests: Annotated[list[AnyTest], Field(min_length=1)] = Field(description="all of them must hold")
     premise: list[AnyTest] = Field([], description="what must hold for the claim to be about anything")
+    control: list[AnyTest] = Field(
+        [], description="tests on our own tables against more fine-tuning for the same operations; judged apart"
+    )

@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from encore.catalogue import checked
 from encore.claim_entries import Claim
 from encore.claims import chance, ledger, printed
-from encore.claims.contrasts import Address, contrasts
+from encore.claims.contrasts import Address
+from encore.claims.expansion import contrasts
 from encore.errors import EncoreError
 from encore.table_entries import Table
 
@@ -114,6 +115,10 @@ def test_two_ledgers_are_the_same_bytes(catalogue, tmp_path):
         ),
         ({"kind": "shrinking", "row": "a", "than": "b", "columns": ["x", "y", "z"]}, "holds"),
         ({"kind": "shrinking", "row": "a", "than": "b", "columns": ["z", "y"]}, "fails"),
+        ({"kind": "gains", "row": "a", "than": "b", "other_row": "c", "other_than": "a", "columns": ["x"]}, "holds"),
+        ({"kind": "gains", "row": "c", "than": "a", "other_row": "a", "other_than": "b", "columns": ["x"]}, "fails"),
+        ({"kind": "least", "rows": ["a", "b"], "least": 0.4, "columns": ["x", "y"]}, "holds"),
+        ({"kind": "least", "rows": ["a", "b"], "least": 0.45, "columns": ["x"], "settings": ["one"]}, "partly"),
         ({"kind": "no-winner", "row": "a", "than": "b"}, "holds"),
         ({"kind": "no-winner", "row": "a", "than": "c", "columns": ["x", "y"]}, "fails"),
         ({"kind": "alike", "rows": ["a", "b", "c"], "settings": ["one", "two"], "columns": ["x"]}, "holds"),

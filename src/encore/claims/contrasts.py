@@ -1,28 +1,14 @@
-"""A test as inequalities: weighted sums of cells that must lie above a bound.
+"""Inequalities over cells: weighted sums that must lie above a bound.
 
-So one rule judges every kind of test, on printed numbers and on runs alike.
+Every kind of test becomes some of them (``expansion.py``), so one rule judges all, on printed numbers and on runs.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 from encore.catalogue import nearest
-from encore.claim_entries import (
-    Above,
-    Across,
-    Alike,
-    Close,
-    Later,
-    Limit,
-    NoWinner,
-    Order,
-    Ratio,
-    Shrinking,
-    Test,
-    Value,
-)
+from encore.claim_entries import Test
 from encore.errors import EncoreError
 from encore.table_entries import TESTED
 
@@ -56,6 +42,13 @@ class Contrast:
     def plain(self) -> bool:
         """Whether it only says that one cell is above another."""
         return [weight for _, weight in self.terms] == [1, -1] and self.least == 0 and not self.printed
+
+    def against(self, copied: Callable[[Address], bool]) -> "Contrast":
+        """The same with the cells of copied rows as printed: nothing of ours stands in them."""
+        fixed = tuple(term for term in self.terms if copied(term[0]))
+        return replace(
+            self, terms=tuple(term for term in self.terms if term not in fixed), printed=self.printed + fixed
+        )
 
     def __str__(self) -> str:
         (first, _), *others = self.terms
@@ -94,21 +87,6 @@ def above(higher: Address, lower: Address, least: float = 0.0, or_equal: bool = 
     return Contrast(((higher, 1), (lower, -1)), least, or_equal)
 
 
-def contrasts(test: Test, tables: Tables) -> list[Contrast]:
-    """The inequalities of a test.
-
-    Raises:
-        EncoreError: it names a table, a setting, a row or a column that there is not.
-    """
-    found = list(_EXPAND[type(test)](test, tables))
-    for contrast in found:
-        for address, _ in (*contrast.terms, *contrast.printed):
-            check(address, tables)
-    if not found:
-        raise EncoreError(f"a test of kind {getattr(test, 'kind', '')} on {test.table} compares nothing; mend its rows")
-    return found
-
-
 def check(address: Address, tables: Tables) -> None:
     """Refuse a cell that no table has."""
     table = table_of(address.table, tables)
@@ -137,141 +115,6 @@ def columns_of(test: Test, tables: Tables) -> list[str]:
     return [
         column.id for column in table_of(test.table, tables).columns if column.source == TESTED and not column.hidden
     ]
-
-
-def _settings(test: Test, rows: list[str], tables: Tables) -> list[str]:
-    """The settings named, or all that have every row."""
-    if test.settings is not None:
-        return test.settings
-    held: dict[str, set[str]] = {}
-    for row in table_of(test.table, tables).rows:
-        held.setdefault(row.setting, set()).add(row.id)
-    found = [setting for setting, ids in held.items() if set(rows) <= ids]
-    if not found:
-        known = sorted({row.id for row in table_of(test.table, tables).rows})
-        odd = next((row for row in rows if row not in known), rows[0])
-        raise EncoreError(f"no setting of table {test.table!r} has the rows {', '.join(rows)}{nearest(odd, known)}")
-    return found
-
-
-def _above(test: Above, tables: Tables) -> Iterator[Contrast]:
-    here = columns_of(test, tables)
-    pairs = list(zip(here, test.than_columns or here, strict=True))
-    theirs = test.than_table or test.table
-    shared = [] if test.than_setting is not None or test.than_table else test.than
-    for setting in _settings(test, [*test.rows, *shared], tables):
-        other = setting if test.than_setting is None else test.than_setting
-        for row in test.rows:
-            for than in test.than:
-                for ours, column in pairs:
-                    higher, lower = Address(test.table, setting, row, ours), Address(theirs, other, than, column)
-                    yield above(higher, lower, test.by, test.or_equal)
-
-
-def _later(test: Later, tables: Tables) -> Iterator[Contrast]:
-    rows = {
-        setting: [row.id for row in table_of(test.table, tables).rows if row.setting == setting]
-        for setting in (test.setting, test.than_setting)
-    }
-    for row in test.rows or [row for row in rows[test.setting] if row in rows[test.than_setting]]:
-        for column in columns_of(test, tables):
-            yield above(
-                Address(test.table, test.setting, row, column), Address(test.table, test.than_setting, row, column)
-            )
-
-
-def _order(test: Order, tables: Tables) -> Iterator[Contrast]:
-    for setting in _settings(test, test.rows, tables):
-        for column in columns_of(test, tables):
-            for higher, lower in pairwise(test.rows):
-                first, second = (Address(test.table, setting, row, column) for row in (higher, lower))
-                yield above(first, second, or_equal=test.or_equal)
-
-
-def _across(test: Across, tables: Tables) -> Iterator[Contrast]:
-    for setting in _settings(test, test.rows, tables):
-        for row in test.rows:
-            for higher, lower in pairwise(test.columns):
-                first, second = (Address(test.table, setting, row, column) for column in (higher, lower))
-                yield above(first, second, or_equal=test.or_equal)
-
-
-def _limit(test: Limit, tables: Tables) -> Iterator[Contrast]:
-    for setting in _settings(test, [*test.rows, test.than], tables):
-        for row in test.rows:
-            for column in columns_of(test, tables):
-                ours, theirs = (Address(test.table, setting, one, column) for one in (row, test.than))
-                yield above(theirs, ours, -test.by, or_equal=True)
-
-
-def _close(test: Close, tables: Tables) -> Iterator[Contrast]:
-    for setting in _settings(test, test.rows, tables):
-        for column in columns_of(test, tables):
-            first, *others = (Address(test.table, setting, row, column) for row in test.rows)
-            for other in others:
-                for terms in (((first, 1), (other, -1)), ((other, 1), (first, -1))):
-                    yield Contrast(terms, -test.within, or_equal=True, equivalence=True)
-
-
-def _ratio(test: Ratio, tables: Tables) -> Iterator[Contrast]:
-    for setting in _settings(test, [*test.rows, *test.than], tables):
-        for row in test.rows:
-            for than in test.than:
-                here = columns_of(test, tables)
-                for column, other in zip(here, test.than_columns or here, strict=True):
-                    ours, theirs = Address(test.table, setting, row, column), Address(test.table, setting, than, other)
-                    yield Contrast(((ours, 1), (theirs, -test.factor)), or_equal=True)
-
-
-def _shrinking(test: Shrinking, tables: Tables) -> Iterator[Contrast]:
-    for setting in _settings(test, [test.row, test.than], tables):
-        for wide, narrow in pairwise(test.columns):
-            ours = {column: Address(test.table, setting, test.row, column) for column in (wide, narrow)}
-            theirs = {column: Address(test.table, setting, test.than, column) for column in (wide, narrow)}
-            yield Contrast(((ours[wide], 1), (theirs[wide], -1), (ours[narrow], -1), (theirs[narrow], 1)))
-
-
-def _pairs(test: NoWinner, tables: Tables) -> Iterator[Contrast]:
-    for setting in _settings(test, [test.row, test.than], tables):
-        for column in columns_of(test, tables):
-            ours, theirs = (Address(test.table, setting, row, column) for row in (test.row, test.than))
-            yield above(ours, theirs)
-
-
-def _alike(test: Alike, tables: Tables) -> Iterator[Contrast]:
-    """Each setting's own order, first against last; ``alike.py`` counts the pairs."""
-    for column in columns_of(test, tables):
-        for setting in test.settings:
-            for place, row in enumerate(test.rows):
-                for other in test.rows[place + 1 :]:
-                    first, second = (Address(test.table, setting, one, column) for one in (row, other))
-                    yield above(first, second)
-
-
-def _value(test: Value, tables: Tables) -> Iterator[Contrast]:
-    for setting in _settings(test, test.rows, tables):
-        for row in test.rows:
-            for column in columns_of(test, tables):
-                cell = Address(test.table, setting, row, column)
-                for sign in (1, -1):
-                    yield Contrast(
-                        ((cell, sign),), -test.within, or_equal=True, equivalence=True, printed=((cell, -sign),)
-                    )
-
-
-_EXPAND: dict[type, Callable[..., Iterator[Contrast]]] = {
-    Above: _above,
-    Later: _later,
-    Order: _order,
-    Across: _across,
-    Limit: _limit,
-    Close: _close,
-    Ratio: _ratio,
-    Shrinking: _shrinking,
-    NoWinner: _pairs,
-    Alike: _alike,
-    Value: _value,
-}
 
 
 def _apart(first: Address, other: Address) -> str:

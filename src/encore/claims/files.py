@@ -8,6 +8,8 @@ from encore.errors import EncoreError
 from encore.storage import full_digest, sha256
 
 FILE = "claims.yaml"
+SPREAD = "encore/spread.yaml"
+DATASETS = "datasets.yaml"
 
 
 def read_claims(papers: Path) -> dict[str, tuple[str, Claim]]:
@@ -22,12 +24,12 @@ def read_claims(papers: Path) -> dict[str, tuple[str, Claim]]:
             if name in claims:
                 raise EncoreError(f"{path}: {name}: {claims[name][0]} has a claim of that id; give it another")
             claims[name] = path.parent.name, checked(Claim, value, f"{path}: {name}")
-    return dict(sorted(claims.items()))
+    return dict(sorted(claims.items(), key=lambda item: (len(item[0]), item[0])))  # C100 after C99
 
 
 def contents_of(papers: Path) -> str:
-    """A digest of all that the ledger is made of: claims, tables and printed numbers."""
-    files = sorted(
-        path for pattern in (f"*/{FILE}", "*/tables.yaml", "*/reported/*.csv") for path in papers.glob(pattern)
-    )
-    return full_digest([[str(path.relative_to(papers)), sha256(path)] for path in files])
+    """A digest of all that the ledger is made of: claims, tables, printed numbers, spreads and counts of queries."""
+    patterns = (f"*/{FILE}", "*/tables.yaml", "*/reported/*.csv", SPREAD)
+    files = sorted(path for pattern in patterns for path in papers.glob(pattern))
+    files.append(papers.parent / DATASETS)
+    return full_digest([[str(path.relative_to(papers.parent)), sha256(path)] for path in files])

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from encore.claim_entries import Above, Alike, AnyTest, Claim, Close, Figure, Limit, NoWinner, Ratio, Value
-from encore.claims.contrasts import Address, Contrast, Tables, columns_of, contrasts
+from encore.claims.contrasts import Address, Contrast, Tables, columns_of
 from encore.claims.estimates import Cells, Printed, estimate
+from encore.claims.expansion import contrasts
 from encore.claims.verdict import PREMISE, Estimate, Evidence, of_inequalities, of_no_winner, of_orders, word
 from encore.evaluation.significance import SIGNIFICANT
 from encore.reporting.verdicts import ENOUGH_SEEDS, TOO_FEW, UNTESTED

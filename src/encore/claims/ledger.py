@@ -5,7 +5,8 @@ from pathlib import Path
 
 from encore.claim_entries import Above, AnyTest, Claim, Figure
 from encore.claims import chance, printed
-from encore.claims.contrasts import Address, Contrast, Tables, contrasts
+from encore.claims.contrasts import Address, Contrast, Tables
+from encore.claims.expansion import contrasts
 from encore.claims.files import FILE, contents_of, read_claims
 from encore.claims.printed import Judged, Values
 from encore.errors import EncoreError

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from encore.claim_entries import Above, Alike, AnyTest, Claim, Figure, NoWinner
 from encore.claims.alike import tau
-from encore.claims.contrasts import Address, Contrast, Tables, columns_of, contrasts
+from encore.claims.contrasts import Address, Contrast, Tables, columns_of
+from encore.claims.expansion import contrasts
 
 HOLDS, PARTLY, FAILS = "holds", "partly", "fails"
 FIGURE, MISSING = "figure only", "not printed"
