@@ -60,6 +60,8 @@ class _Row(Protocol):
     def id(self) -> str: ...
     @property
     def setting(self) -> str: ...
+    @property
+    def copied(self) -> str: ...
 
 
 class _Column(Protocol):
@@ -106,6 +108,17 @@ def table_of(name: str, tables: Tables) -> Shape:
     if name not in tables:
         raise EncoreError(f"there is no table {name!r}{nearest(name, tables)}")
     return tables[name]
+
+
+def copied_from(address: Address, tables: Tables) -> str:
+    """Whose numbers a cell's row shows instead of a run's; nothing for a row that is run."""
+    rows = table_of(address.table, tables).rows
+    return next((row.copied for row in rows if (row.setting, row.id) == (address.setting, address.row)), "")
+
+
+def source_of(address: Address, tables: Tables) -> str:
+    """The source of a cell's values."""
+    return next(column.source for column in table_of(address.table, tables).columns if column.id == address.column)
 
 
 def columns_of(test: Test, tables: Tables) -> list[str]:

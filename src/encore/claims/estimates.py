@@ -2,7 +2,8 @@
 
 Cells of the same queries are subtracted query by query and seed by seed; sums over several sets of queries add up as
 ``significance.summed`` says. A cell without queries (a loss, a cost) has a value for each seed only, and a test over
-seeds; with a single one nothing can be told but the direction.
+seeds; with a single one nothing can be told but the direction. Against a printed number too only seeds count: it was
+taken on the same queries, and what has no chance in it (BM25) is compared as it is.
 """
 
 import math
@@ -53,14 +54,26 @@ def estimate(contrast: Contrast, cells: Cells, printed: Printed) -> Estimate | N
             return None
         parts += [Part(weight * part.weight, part.values) for part in found]
     seeds = _shared(parts)
-    return Estimate(_difference(parts, seeds).shifted(constant), contrast.equivalence, len(seeds) or None)
+    apart = _against_print(parts, seeds) if contrast.printed else _difference(parts, seeds)
+    return Estimate(apart.shifted(constant), contrast.equivalence, len(seeds) or None)
+
+
+def _against_print(parts: Sequence[Part], seeds: Seeds) -> Difference:
+    """What is compared with a printed number: chance between trainings alone."""
+    totals = _totals(parts, seeds)
+    return _over_seeds(totals) if seeds else Difference(float(totals[0]), 0.0, 1, 0.0, 1)
 
 
 def _difference(parts: Sequence[Part], seeds: Seeds) -> Difference:
     if all(part.values.queries is not None for part in parts):
         return summed([(apart, clusters) for apart, clusters in _by_queries(parts, seeds)])
+    return _over_seeds(_totals(parts, seeds))
+
+
+def _totals(parts: Sequence[Part], seeds: Seeds) -> Floats:
+    """The weighted sum of the parts' means for each seed [seeds]."""
     totals = sum(part.weight * np.array([_mean(part.values, seed) for seed in seeds or (None,)]) for part in parts)
-    return _over_seeds(np.asarray(totals, dtype=np.float64))
+    return np.asarray(totals, dtype=np.float64)
 
 
 def _over_seeds(totals: Floats) -> Difference:

@@ -1,27 +1,34 @@
 """A claim on runs: the evidence on each of its tests, and the verdict."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from encore.claim_entries import Above, Alike, AnyTest, Claim, Close, Figure, Limit, NoWinner, Ratio, Value
-from encore.claims.contrasts import Address, Contrast, Tables, columns_of
+from encore.claims.contrasts import Address, Contrast, Tables, columns_of, copied_from, source_of
 from encore.claims.estimates import Cells, Printed, estimate
 from encore.claims.expansion import contrasts
 from encore.claims.verdict import PREMISE, Estimate, Evidence, of_inequalities, of_no_winner, of_orders, word
 from encore.evaluation.significance import SIGNIFICANT
 from encore.reporting.verdicts import ENOUGH_SEEDS, TOO_FEW, UNTESTED
 
+COMPARABLE = ("measure", "mean_of")  # sources whose values are of queries, and the same on every machine
 AMOUNTS = (Close, Limit, Ratio, Value)  # tests of how much, which data that stand in for others cannot bear out
+
+
+def no_reason(address: Address) -> str:
+    """Nothing is known of why a cell has no value."""
+    return ""
 
 
 @dataclass(frozen=True)
 class Runs:
-    """What a claim is judged on."""
+    """What a claim is judged on; ``missing`` says why a cell has no value here, where that is known."""
 
     tables: Tables
     cells: Cells
     printed: Printed
     stand_in: bool
+    missing: Callable[[Address], str] = no_reason
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,7 @@ def judge(claim: Claim, runs: Runs) -> Judgement:
     """
     if any(isinstance(test, Figure) for test in claim.tests):
         return Judgement(UNTESTED, why="only a figure shows it")
-    if runs.stand_in and any(isinstance(test, AMOUNTS) for test in claim.tests):
+    if runs.stand_in and any(_is_amount(test) for test in claim.tests):
         return Judgement(UNTESTED, why="it is about an amount, which other data have no say in")
     premise = _tested(claim.premise, runs)
     tested = _tested(claim.tests, runs)
@@ -81,21 +88,66 @@ def judge(claim: Claim, runs: Runs) -> Judgement:
     return Judgement(word([one.evidence for one in tested], stand_in=runs.stand_in), tuple(tested))
 
 
+def judge_control(claim: Claim, runs: Runs) -> Judgement | None:
+    """Whether a gain survives the control; None where the claim names no test against it.
+
+    Raises:
+        EncoreError: as ``judge``.
+    """
+    return judge(claim.model_copy(update={"tests": claim.control, "premise": []}), runs) if claim.control else None
+
+
+def _is_amount(test: AnyTest) -> bool:
+    """Whether a test is about how much; a margin below 0 only says what counts as no worse."""
+    return isinstance(test, AMOUNTS) or (isinstance(test, Above) and test.by > 0)
+
+
 def _tested(tests: Sequence[AnyTest], runs: Runs) -> list[Tested] | str:
-    """The evidence on each test, or the first cell that has no value."""
+    """The evidence on each test, or why the first that cannot be had cannot."""
     found = []
     for test in tests:
         assert not isinstance(test, Figure)
         inequalities = contrasts(test, runs.tables)
-        estimates = [estimate(each, runs.cells, runs.printed) for each in inequalities]
-        missing = next((each for each, one in zip(inequalities, estimates, strict=True) if one is None), None)
-        if missing is not None:
-            return f"{missing} has no value here"
+        estimates = []
+        for each in inequalities:
+            fixed = each.against(lambda address: bool(copied_from(address, runs.tables)))
+            if why := _unfit(each, fixed, runs):
+                return why
+            estimates.append(estimate(fixed, runs.cells, runs.printed))
+            if estimates[-1] is None:
+                return _without_value(each, fixed, runs)
         known = [one for one in estimates if one is not None]
         needed = test.at_least if isinstance(test, Above) and test.at_least else len(known)
         evidence = _evidence(test, known, needed, runs, len(tests))
         found.append(Tested(tuple(inequalities), tuple(known), needed, evidence))
     return found
+
+
+def _unfit(contrast: Contrast, fixed: Contrast, runs: Runs) -> str:
+    """Why an inequality over copied rows cannot be judged on these runs; nothing where it can.
+
+    What a paper copied was measured on its own data and machines: it is one number, beside ours on the same queries.
+    """
+    copied = [address for address, _ in contrast.terms if copied_from(address, runs.tables)]
+    if not copied:
+        return ""
+    who = f"{copied[0]} is copied from {copied_from(copied[0], runs.tables)}"
+    if runs.stand_in:
+        return f"{who}: on other data its number says nothing"
+    if not fixed.terms:
+        return f"{who}, and so is what it is compared with: nothing of it is run"
+    if source_of(copied[0], runs.tables) not in COMPARABLE:
+        return f"{who}: a cost on another machine"
+    return ""
+
+
+def _without_value(contrast: Contrast, fixed: Contrast, runs: Runs) -> str:
+    for address, _ in fixed.terms:
+        if why := runs.missing(address):
+            return f"{address} has no value here: {why}"
+    if any(runs.printed(address) is None for address, _ in fixed.printed):
+        return f"{contrast} has no printed number to be compared with"
+    return f"{contrast} has no value here"
 
 
 def _evidence(test: AnyTest, estimates: Sequence[Estimate], needed: int, runs: Runs, tests: int) -> Evidence:

@@ -3,19 +3,20 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from encore.claim_entries import Above, AnyTest, Claim, Figure
-from encore.claims import chance, printed
-from encore.claims.contrasts import Address, Contrast, Tables
+from encore.claim_entries import Above, Alike, AnyTest, Claim, Figure, NoWinner
+from encore.claims import chance, pages, printed
+from encore.claims.contrasts import Address, Contrast, Tables, copied_from
 from encore.claims.expansion import contrasts
 from encore.claims.files import FILE, contents_of, read_claims
+from encore.claims.power import Power
 from encore.claims.printed import Judged, Values
 from encore.errors import EncoreError
 from encore.provenance import manifest
 from encore.reporting.numbers import number, write_rows
 from encore.reporting.reported import Reported, found, read
 from encore.reporting.sources import SOURCES
-from encore.storage import write_json
-from encore.table_entries import Column, Row, Table, filled, printed_as
+from encore.storage import write_json, write_text
+from encore.table_entries import TESTED, Column, Row, Table, filled, printed_as, runs
 
 PRINTED = "claims_printed"
 HEADER = (
@@ -32,6 +33,13 @@ HEADER = (
     "chance",
     "cells",
     "shares_cells_with",
+    "shares_runs_with",
+    "premise",
+    "copied",
+    "queries",
+    "could_show",
+    "exceeding",
+    "measurable",
 )
 
 
@@ -53,7 +61,7 @@ def printed_values(papers: Path, tables: Mapping[str, Table]) -> dict[Address, f
 
 
 def make_printed(folder: Path, papers: Path, tables: Mapping[str, Table], spec: str) -> dict[str, int]:
-    """Write ``claims_printed.csv`` and its manifest, and count the verdicts.
+    """Write ``claims_printed.csv``, its page and its manifest, and count the verdicts.
 
     Raises:
         EncoreError: a claim names what no table has, or the files are others than ``spec`` was taken of.
@@ -64,23 +72,41 @@ def make_printed(folder: Path, papers: Path, tables: Mapping[str, Table], spec: 
     record.unlink(missing_ok=True)
     csv = folder / f"{PRINTED}.csv"
     verdicts = write_printed(csv, papers, tables)
-    outputs = {csv.name: manifest.describe(csv)}
+    outputs = {path.name: manifest.describe(path) for path in (csv, csv.with_suffix(".md"))}
     write_json(record, {"stage": PRINTED, "spec": spec, "results": verdicts, "inputs": {}, "outputs": outputs})
     return verdicts
 
 
 def write_printed(path: Path, papers: Path, tables: Mapping[str, Table]) -> dict[str, int]:
-    """Judge every claim by the printed numbers, write one line a claim, and count the verdicts.
+    """Judge every claim by the printed numbers, write one line a claim and a page beside them, and count the verdicts.
+
+    Raises:
+        EncoreError: a claim names what no table has, with its file and id.
+    """
+    lines = judged_lines(papers, tables)
+    write_rows(path, HEADER, lines)
+    write_text(path.with_suffix(".md"), pages.of_printed(HEADER, lines))
+    verdicts = [line[HEADER.index("verdict")] for line in lines]
+    return {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)}
+
+
+def judged_lines(papers: Path, tables: Mapping[str, Table]) -> list[list[str]]:
+    """The lines of the ledger, in the order of the ids.
 
     Raises:
         EncoreError: a claim names what no table has, with its file and id.
     """
     claims, values = read_claims(papers), printed_values(papers, tables)
     judged = {name: _judged(papers, name, paper, claim, tables, values) for name, (paper, claim) in claims.items()}
-    lines = [_line(name, paper, claim, judged, tables) for name, (paper, claim) in claims.items()]
-    write_rows(path, HEADER, lines)
-    verdicts = [one.verdict for one in judged.values()]
-    return {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)}
+    power, same = Power(papers, tables, values), _same(judged, tables)
+    lines = []
+    for name, (paper, claim) in claims.items():
+        line = _line(name, paper, claim, judged, tables)
+        premise = printed.judge_all(claim.premise, tables, values).verdict if claim.premise else ""
+        copied = dict.fromkeys(filter(None, (copied_from(address, tables) for address in sorted(judged[name].cells))))
+        line += [" ".join(same[name]), premise, "; ".join(copied), *_shown(claim, tables, values, power)]
+        lines.append(line)
+    return lines
 
 
 def chance_of(tests: Sequence[AnyTest], tables: Mapping[str, Table]) -> float | None:
@@ -98,8 +124,51 @@ def chance_of(tests: Sequence[AnyTest], tables: Mapping[str, Table]) -> float | 
     return chance.rate(expanded, needed, _run(tables))
 
 
+def _shown(claim: Claim, tables: Tables, values: Values, power: Power) -> list[str]:
+    """How many queries its columns have, what these could have shown, and how many printed differences are larger."""
+    tests = [test for test in claim.tests if not isinstance(test, Figure)]
+    counts = {power.queries(run) for test in tests for each in contrasts(test, tables) for run in power.runs(each)}
+    differences = [
+        (apart, least)
+        for test in tests
+        for each in ([] if isinstance(test, Alike | NoWinner) else contrasts(test, tables))
+        if (apart := printed.value(each, values)) is not None and (least := power.could_show(each)) is not None
+    ]
+    return [
+        " ".join(str(count) for count in sorted(count for count in counts if count is not None)),
+        number(max((least for _, least in differences), default=None)),
+        str(sum(apart > least for apart, least in differences)) if differences else "",
+        str(len(differences)) if differences else "",
+    ]
+
+
+def _same(judged: Mapping[str, Judged], tables: Mapping[str, Table]) -> dict[str, list[str]]:
+    """The other claims that rest on a cell's number though they name another cell: one system on the same queries."""
+    behind = {name: {known for cell in one.cells if (known := _number(cell, tables))} for name, one in judged.items()}
+    return {
+        name: [
+            other
+            for other, one in judged.items()
+            if other != name and behind[name] & behind[other] and not judged[name].cells & one.cells
+        ]
+        for name in judged
+    }
+
+
+def _number(address: Address, tables: Mapping[str, Table]) -> tuple[str, ...] | None:
+    """What makes a cell's number: the system, the queries and the measure; None where no run does."""
+    table = tables[address.table]
+    row = next(row for row in table.rows if (row.setting, row.id) == (address.setting, address.row))
+    column = next(column for column in table.columns if column.id == address.column)
+    if column.source != TESTED or not runs(row, column):
+        return None
+    return tuple(filled(text, row, column) for text in (row.system, column.dataset, column.split, column.measure))
+
+
 def _judged(papers: Path, name: str, paper: str, claim: Claim, tables: Tables, values: Values) -> Judged:
     try:
+        for test in (*claim.premise, *claim.control):
+            _ = [] if isinstance(test, Figure) else contrasts(test, tables)  # refuses what no table has
         return printed.judge(claim, tables, values)
     except EncoreError as error:
         raise EncoreError(f"{papers / paper / FILE}: {name}: {error}") from error

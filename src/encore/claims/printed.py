@@ -48,7 +48,12 @@ def judge(claim: Claim, tables: Tables, values: Values) -> Judged:
     Raises:
         EncoreError: a test names what no table has.
     """
-    judged = [test for test in claim.tests if not isinstance(test, Figure)]
+    return judge_all(claim.tests, tables, values)
+
+
+def judge_all(tests: Sequence[AnyTest], tables: Tables, values: Values) -> Judged:
+    """Judge some tests that must all hold: a claim's, or its premise's."""
+    judged = [test for test in tests if not isinstance(test, Figure)]
     if not judged:
         return Judged(FIGURE, (), frozenset())
     expanded = [contrasts(test, tables) for test in judged]

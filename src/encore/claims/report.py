@@ -5,11 +5,13 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from encore.claim_entries import Claim
-from encore.claims.contrasts import Address
+from encore.claim_entries import AnyTest, Claim
+from encore.claims import pages
+from encore.claims.contrasts import Address, Contrast
 from encore.claims.estimates import Cells, Part, Printed
-from encore.claims.judging import Judgement, Runs, judge
-from encore.claims.slice import tables_of
+from encore.claims.judging import Judgement, Runs, judge, judge_control
+from encore.claims.slice import named_by
+from encore.claims.verdict import Estimate
 from encore.reporting import reported
 from encore.reporting.cells import values_of
 from encore.reporting.layout import Layout, Product
@@ -17,6 +19,7 @@ from encore.reporting.layout import Part as Entry
 from encore.reporting.numbers import number, write_rows
 from encore.reporting.sources import Values, source_of
 from encore.reporting.verdicts import UNTESTED
+from encore.storage import write_text
 
 HEADER = (
     "id",
@@ -36,6 +39,10 @@ HEADER = (
     "detectable",
     "seeds",
     "stand_in",
+    "survives_control",
+    "control_why",
+    "control_estimate",
+    "control_p",
 )
 
 
@@ -44,6 +51,7 @@ class Named(Entry):
 
     id: str
     setting: str = ""
+    copied: str = ""
     source: str = ""
     hidden: bool = False
 
@@ -62,6 +70,16 @@ class Claimed(Entry):
     claim: Claim
 
 
+class Gap(Entry):
+    """A cell that has no value here, and why."""
+
+    table: str
+    setting: str
+    row: str
+    column: str
+    why: str
+
+
 class Claims(Product):
     """The slice: claims, the tables that they are about, and why some of those cannot be had here."""
 
@@ -69,30 +87,42 @@ class Claims(Product):
     shapes: dict[str, Shape]
     tables: dict[str, Layout]
     untold: dict[str, str] = {}
+    missing: list[Gap] = []
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
         return {folder: files for table in self.tables.values() for folder, files in table.reads().items()}
 
 
 def write(path: Path, claims: Claims) -> dict[str, int]:
-    """Judge every claim, write one line a claim, and count the verdicts.
+    """Judge every claim, write one line a claim and a page for people beside them, and count the verdicts.
 
     Raises:
         EncoreError: what a table reads is missing or damaged, or rows of a claim share no seed.
     """
-    runs = Runs(claims.shapes, _cells(claims.tables), _printed(claims.tables), claims.stand_in)
+    gaps = {Address(gap.table, gap.setting, gap.row, gap.column): gap.why for gap in claims.missing}
+    cells, printed = _cells(claims.tables), _printed(claims.tables)
+    runs = Runs(claims.shapes, cells, printed, claims.stand_in, lambda address: gaps.get(address, ""))
     judged = {name: _judged(each.claim, claims, runs) for name, each in claims.claims.items()}
-    lines = [_line(name, each, judged[name], claims.stand_in) for name, each in claims.claims.items()]
+    controls = {name: _controlled(each.claim, claims, runs) for name, each in claims.claims.items()}
+    lines = [_line(name, each, judged[name], controls[name], claims.stand_in) for name, each in claims.claims.items()]
     write_rows(path, HEADER, lines)
+    write_text(path.with_suffix(".md"), pages.of_runs(HEADER, lines))
     verdicts = [one.verdict for one in judged.values()]
     return {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)}
 
 
 def _judged(claim: Claim, claims: Claims, runs: Runs) -> Judgement:
-    for table in tables_of(claim):
-        if table in claims.untold:
-            return Judgement(UNTESTED, why=claims.untold[table])
-    return judge(claim, runs)
+    return _untold(claims, *claim.premise, *claim.tests) or judge(claim, runs)
+
+
+def _controlled(claim: Claim, claims: Claims, runs: Runs) -> Judgement | None:
+    return _untold(claims, *claim.control) or judge_control(claim, runs)
+
+
+def _untold(claims: Claims, *tests: AnyTest) -> Judgement | None:
+    """That tests cannot be judged, since a table of theirs cannot be had here."""
+    why = next((claims.untold[table] for table in named_by(*tests) if table in claims.untold), None)
+    return None if why is None else Judgement(UNTESTED, why=why)
 
 
 def _cells(tables: Mapping[str, Layout]) -> Cells:
@@ -142,10 +172,9 @@ def _printed(tables: Mapping[str, Layout]) -> Printed:
     return value
 
 
-def _line(name: str, claimed: Claimed, judgement: Judgement, stand_in: bool) -> list[str]:
+def _line(name: str, claimed: Claimed, judgement: Judgement, control: Judgement | None, stand_in: bool) -> list[str]:
     tested = judgement.tested
-    weakest = max((one.weakest for one in tested), key=lambda pair: pair[1].p_above, default=None)
-    contrast, estimate = weakest or (None, None)
+    contrast, estimate = _weakest(judgement)
     low, high = estimate.difference.interval() if estimate else (None, None)
     seeds = [one.seeds for each in tested for one in each.estimates if one.seeds is not None]
     return [
@@ -166,7 +195,23 @@ def _line(name: str, claimed: Claimed, judgement: Judgement, stand_in: bool) -> 
         _finite(judgement.detectable),
         str(min(seeds)) if seeds else "",
         "yes" if stand_in else "no",
+        *_control(control),
     ]
+
+
+def _control(control: Judgement | None) -> list[str]:
+    """The second verdict: whether the gain is more than the same operations of fine-tuning give."""
+    if control is None:
+        return ["", "", "", ""]
+    _, estimate = _weakest(control)
+    mean, p = (estimate.mean, estimate.difference.p) if estimate else (None, None)
+    return [control.verdict, control.why, _finite(mean), _finite(p)]
+
+
+def _weakest(judgement: Judgement) -> tuple[Contrast | None, Estimate | None]:
+    """The inequality that a claim is least sure of, if any was tested."""
+    pairs = [one.weakest for one in judgement.tested]
+    return max(pairs, key=lambda pair: pair[1].p_above, default=(None, None))
 
 
 def _finite(value: float | None) -> str:

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from encore.claim_entries import Claim, Figure
+from encore.claim_entries import AnyTest, Claim, Figure
+from encore.claims import missing
 from encore.claims.files import read_claims
 from encore.errors import EncoreError
 from encore.plan import Plan
@@ -38,6 +39,7 @@ def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
         "shapes": {name: _shape(plan, name) for name in about},
         "tables": tables,
         "untold": untold,
+        "missing": [gap for name in tables for gap in missing.gaps(plan, name)],
         "stand_in": plan.config.stand_in,
     }
 
@@ -48,17 +50,22 @@ def claims_reads(plan: Plan) -> list[Artifact]:
     return list({artifact.folder: artifact for artifact in read}.values())
 
 
-def tables_of(claim: Claim) -> list[str]:
-    """The tables that a claim is about, each once."""
-    tests = [test for test in (*claim.premise, *claim.tests) if not isinstance(test, Figure)]
-    named = [name for test in tests for name in (test.table, getattr(test, "than_table", None))]
+def named_by(*tests: AnyTest) -> list[str]:
+    """The tables that tests are about, each once."""
+    shown = [test for test in tests if not isinstance(test, Figure)]
+    named = [name for test in shown for name in (test.table, getattr(test, "than_table", None))]
     return list(dict.fromkeys(name for name in named if name))
+
+
+def tables_of(claim: Claim) -> list[str]:
+    """The tables that a claim, its premise and its control are about, each once."""
+    return named_by(*claim.premise, *claim.tests, *claim.control)
 
 
 def _shape(plan: Plan, name: str) -> dict[str, Any]:
     """All rows and columns of a table: a claim is about all, whether or not the run builds them."""
     table = plan.catalogue.tables[name]
     return {
-        "rows": [{"id": row.id, "setting": row.setting} for row in table.rows],
+        "rows": [{"id": row.id, "setting": row.setting, "copied": row.copied} for row in table.rows],
         "columns": [{"id": column.id, "source": column.source, "hidden": column.hidden} for column in table.columns],
     }

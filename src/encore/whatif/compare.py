@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from encore.claim_entries import Figure
-from encore.claims.contrasts import Address, contrasts
+from encore.claims.contrasts import Address
+from encore.claims.expansion import contrasts
 from encore.claims.files import read_claims
 from encore.claims.slice import tables_of
 from encore.errors import EncoreError
@@ -78,7 +79,7 @@ def changed_claims(before: Plan, after: Plan) -> list[str]:
         for table in tables_of(claim):
             if table not in cells:
                 cells[table] = set(changed_cells(before, after, table))
-        tests = [test for test in (*claim.premise, *claim.tests) if not isinstance(test, Figure)]
+        tests = [test for test in (*claim.premise, *claim.tests, *claim.control) if not isinstance(test, Figure)]
         about = {
             address
             for test in tests

@@ -1,0 +1,96 @@
+"""The ledgers of claims as Markdown for people: one table a paper."""
+
+import re
+from collections.abc import Sequence
+
+Lines = Sequence[Sequence[str]]
+
+PRINTED = {
+    "id": "id",
+    "claim": "claim",
+    "place": "where",
+    "verdict": "printed numbers",
+    "held": "hold",
+    "exceptions": "but for",
+    "chance": "chance",
+    "could_show": "could be shown",
+    "exceeding": "of them shown",
+    "shares_cells_with": "shares cells with",
+}
+RUNS = {
+    "id": "id",
+    "claim": "claim",
+    "place": "where",
+    "verdict": "verdict",
+    "survives_control": "survives control",
+    "held": "hold",
+    "weakest": "weakest",
+    "estimate": "estimate",
+    "p": "p",
+    "why": "why",
+}
+FEW = 4  # exceptions that are named in full
+ABOUT_PRINTED = """# The claims on the papers' own printed numbers
+
+Made without any run. *Chance*: how often the claim would hold if its systems were equally good. *Could be shown*: the
+largest of the smallest differences that so many queries show with 80 % power, for the comparisons whose queries are
+counted; *of them shown*: in how many of these the printed difference is larger.
+"""
+ABOUT_RUNS = """# The claims on the runs
+
+The weakest comparison of each, with its estimate. *Survives control*: whether the gain is also over more fine-tuning
+for the same operations.
+"""
+
+
+def of_printed(header: Sequence[str], lines: Lines) -> str:
+    """The page of ``claims_printed.csv``."""
+    return _page(ABOUT_PRINTED, PRINTED, header, lines)
+
+
+def of_runs(header: Sequence[str], lines: Lines) -> str:
+    """The page of ``claims.csv``."""
+    return _page(ABOUT_RUNS, RUNS, header, lines)
+
+
+def _page(about: str, columns: dict[str, str], header: Sequence[str], lines: Lines) -> str:
+    entries = [dict(zip(header, line, strict=True)) for line in lines]
+    parts = [about]
+    for paper in dict.fromkeys(entry["paper"] for entry in entries):
+        own = [entry for entry in entries if entry["paper"] == paper]
+        parts.append(f"## {paper}\n\n{_counts(own)}\n\n{_table(columns, own)}")
+    return "\n".join(parts)
+
+
+def _counts(entries: Sequence[dict[str, str]]) -> str:
+    verdicts = [entry["verdict"] for entry in entries]
+    return ", ".join(f"{verdict}: {verdicts.count(verdict)}" for verdict in dict.fromkeys(verdicts))
+
+
+def _table(columns: dict[str, str], entries: Sequence[dict[str, str]]) -> str:
+    head = [list(columns.values()), ["---"] * len(columns)]
+    rows = [[_shown(name, entry) for name in columns] for entry in entries]
+    return "".join("| " + " | ".join(row) + " |\n" for row in [*head, *rows])
+
+
+def _shown(name: str, entry: dict[str, str]) -> str:
+    text = entry[name]
+    if name == "held" and text:
+        text = f"{text} of {entry['inequalities']}" + _needed(entry)
+    elif name == "exceeding" and text:
+        text = f"{text} of {entry['measurable']}"
+    elif name == "exceptions":
+        text = _few(text)
+    elif re.fullmatch(r"-?\d*\.\d+(e-?\d+)?", text):
+        text = f"{float(text):.3g}"
+    return re.sub(r"([\\|*_<>`])", r"\\\1", text)
+
+
+def _needed(entry: dict[str, str]) -> str:
+    return "" if entry["needed"] == entry["inequalities"] else f" ({entry['needed']} needed)"
+
+
+def _few(text: str) -> str:
+    """The first exceptions, and how many more there are."""
+    found = text.split("; ")
+    return text if len(found) <= FEW else "; ".join(found[:FEW]) + f"; {len(found) - FEW} more"
