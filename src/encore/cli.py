@@ -39,6 +39,8 @@ def main() -> None:
     explaining.add_argument("--column", required=True, help="a column's id or label")
     explaining.add_argument("--setting", help="the row's setting, where several rows are called so")
     explaining.add_argument("--json", action="store_true", help="as JSON")
+    claimed = _command(commands, "claims", show_claims, "print what each claim of the papers says of their own numbers")
+    claimed.add_argument("--runs", action="store_true", help="of what was run instead: results/claims.md")
     spending = _command(commands, "budget", show_budget, "print the operations that each row of a table spent")
     spending.add_argument("table", nargs="?", default="table1")
     sourced = _command(commands, "ledger", show_ledger, "print where the values of steps and objectives come from")
@@ -112,6 +114,22 @@ def show_explanation(arguments: argparse.Namespace) -> int:
         print(json.dumps(explain.as_json(cell, links), indent=1))
     else:
         print(explain.text(cell, links, explain.shown_in(cell)))
+    return 0
+
+
+def show_claims(arguments: argparse.Namespace) -> int:
+    """The page of the claims: made here from the printed numbers, or by the workflow from the runs."""
+    if not arguments.runs:
+        from encore.claims import ledger as claims
+        from encore.claims import pages
+
+        lines = claims.judged_lines(project.CATALOGUE / "papers", project.load_catalogue().tables)
+        print(pages.of_printed(claims.HEADER, lines), end="")
+        return 0
+    page = Path("results/claims.md")
+    if not page.is_file():
+        raise EncoreError(f"{page} is missing; make it with: snakemake results/claims.csv --profile local")
+    print(page.read_text(encoding="utf-8"), end="")
     return 0
 
 

@@ -9,6 +9,7 @@ rule claims_printed:
             category="Claims",
             caption="../report/claims_printed.rst",
         ),
+        page="results/claims_printed.md",
         manifest="results/claims_printed.manifest.json",
     log:
         "results/logs/claims_printed/claims_printed.log",
@@ -41,6 +42,7 @@ rule claims:
             category="Claims",
             caption="../report/claims.rst",
         ),
+        page="results/claims.md",
         manifest="results/claims.manifest.json",
     log:
         "results/logs/claims/claims.log",

@@ -7,8 +7,10 @@ from encore.reporting import products
 
 def main() -> None:
     args = products.command_line(__doc__)
-    with products.recorded(args.plan, args.spec, args.output, report.Claims, stage="claims", endings=["csv"]) as claims:
-        verdicts = report.write(args.output / f"{claims.name}.csv", claims)
+    with products.recorded(
+        args.plan, args.spec, args.output, report.Claims, stage="claims", endings=["csv", "md"]
+    ) as claims:
+        verdicts = report.write(output / f"{claims.name}.csv", claims)
     print(", ".join(f"{verdict}: {count}" for verdict, count in verdicts.items()))
 
 

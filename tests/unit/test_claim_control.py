@@ -1,0 +1,171 @@
+"""Claims on runs: rows that a paper copied, cells that cannot be had, and the second verdict against the control."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from encore.claim_entries import Claim
+from encore.claims import report
+from encore.claims.contrasts import Address
+from encore.claims.estimates import Part
+from encore.claims.judging import Runs, judge, judge_control
+from encore.evaluation.scores import Scored
+from encore.reporting.sources import Values
+from encore.reporting.sources.measured import Measured
+from encore.table_entries import Table
+
+QUERIES = [f"q{number}" for number in range(40)]
+ROWS = [{"id": name, "label": name, "system": name} for name in ("a", "b", "control")]
+COPIED = [{"id": name, "label": name, "copied": "Others 2020"} for name in ("c", "d")]
+TABLE = Table.model_validate(
+    {
+        "title": "Small",
+        "reported": "reported/t.csv",
+        "rows": ROWS + COPIED,
+        "columns": [
+            {"id": "x", "label": "x", "dataset": "d", "split": "s", "measure": "RR@10"},
+            {"id": "cost", "label": "cost", "dataset": "d", "split": "s", "efficiency": "latency"},
+        ],
+    }
+)
+PRINTED = {("c", "x"): 0.5, ("d", "x"): 0.4, ("c", "cost"): 100.0}
+ABOVE = {"kind": "above", "table": "p/t", "rows": ["a"], "than": ["b"], "columns": ["x"]}
+COMPARED = {**ABOVE, "than": ["c"]}
+
+
+def values(truth, seeds=(0, 1, 2, 3, 4), salt=0, drift=0.0):
+    """Scores around a truth; ``drift`` moves a seed as a whole."""
+    generator = np.random.default_rng(salt)
+    scored = [
+        Scored(
+            queries=QUERIES,
+            clusters=QUERIES,
+            values=(own := truth + drift * (place - 2) + generator.normal(0, 0.2, len(QUERIES))),
+            low=own,
+            high=own,
+            answered=np.ones(len(QUERIES), dtype=bool),
+        )
+        for place, _ in enumerate(seeds)
+    ]
+    measured = Measured(list(seeds), scored)
+    return Values(list(seeds), measured.means(), measured.tie_interval(), measured)
+
+
+def runs(truths, *, stand_in=False, seeds=(0, 1, 2, 3, 4), drift=0.0, missing=lambda address: ""):
+    known = {
+        (row, column): [Part(1.0, values(truth, seeds, salt, drift))]
+        for salt, (row, truth) in enumerate(truths.items())
+        for column in ("x", "cost")
+    }
+    return Runs(
+        {"p/t": TABLE},
+        lambda address: known.get((address.row, address.column)),
+        lambda address: PRINTED.get((address.row, address.column)),
+        stand_in,
+        missing,
+    )
+
+
+def claim(*tests, **more):
+    return Claim.model_validate({"says": "s", "place": "p", "tests": list(tests), **more})
+
+
+@pytest.mark.parametrize(("truth", "word"), [(0.7, "reproduced"), (0.3, "contradicted")])
+def test_a_copied_row_is_its_printed_number(truth, word):
+    assert judge(claim(COMPARED), runs({"a": truth})).verdict == word
+
+
+def test_against_a_printed_number_only_training_counts():
+    """Queries that differ much say nothing against it: it was taken on the same ones."""
+    found = judge(claim(COMPARED), runs({"a": 0.54}, drift=0.001))
+    assert found.verdict == "reproduced"
+    (tested,) = found.tested
+    ours = values(0.54, salt=0, drift=0.001).means
+    assert tested.estimates[0].difference.error == pytest.approx(np.std(ours, ddof=1) / 5**0.5)
+    assert judge(claim(COMPARED), runs({"a": 0.54}, drift=0.1)).verdict in ("same direction", "not distinguishable")
+
+
+def test_what_has_no_chance_in_it_is_compared_as_it_is():
+    assert judge(claim(COMPARED), runs({"a": 0.6}, seeds=(None,))).verdict == "reproduced"
+    assert judge(claim(COMPARED), runs({"a": 0.3}, seeds=(None,))).verdict == "contradicted"
+
+
+@pytest.mark.parametrize(
+    ("test", "stand_in", "why"),
+    [
+        (COMPARED, True, "c / x is copied from Others 2020: on other data its number says nothing"),
+        ({**COMPARED, "rows": ["d"]}, False, "nothing of it is run"),
+        ({**COMPARED, "columns": ["cost"]}, False, "a cost on another machine"),
+        ({**COMPARED, "than": ["d"]}, False, "has no printed number"),
+    ],
+    ids=["stand-in", "both copied", "cost", "not printed"],
+)
+def test_what_copied_rows_cannot_say(monkeypatch, test, stand_in, why):
+    monkeypatch.delitem(PRINTED, ("d", "x"))
+    found = judge(claim(test), runs({"a": 0.6}, stand_in=stand_in))
+    assert found.verdict == "not testable here"
+    assert why in found.why
+
+
+def test_the_reason_for_a_missing_cell_is_told():
+    absent = {Address("p/t", "", "b", "x"): "no honest stand-in"}
+    found = judge(claim(ABOVE), runs({"a": 0.6}, missing=lambda address: absent.get(address, "")))
+    assert (found.verdict, found.why) == ("not testable here", "p/t / b / x has no value here: no honest stand-in")
+
+
+def test_how_much_is_not_asked_of_other_data_but_no_worse_is():
+    more, no_worse = {**ABOVE, "by": 0.05}, {**ABOVE, "by": -0.05, "or_equal": True}
+    truths = {"a": 0.9, "b": 0.3}
+    assert judge(claim(more), runs(truths)).verdict == "reproduced"
+    assert judge(claim(more), runs(truths, stand_in=True)).verdict == "not testable here"
+    assert judge(claim(no_worse), runs(truths, stand_in=True)).verdict == "holds here"
+
+
+CONTROL = [{**ABOVE, "than": ["control"]}]
+
+
+@pytest.mark.parametrize(("control", "word"), [(0.2, "holds here"), (0.95, "fails here")])
+def test_a_gain_that_holds_may_not_survive_the_control(control, word):
+    found = claim(ABOVE, control=CONTROL)
+    here = runs({"a": 0.6, "b": 0.2, "control": control}, stand_in=True)
+    assert judge(found, here).verdict == "holds here"
+    assert judge_control(found, here).verdict == word
+    assert judge_control(claim(ABOVE), here) is None
+
+
+def test_both_verdicts_are_written(tmp_path, monkeypatch):
+    gap = {"table": "p/t", "setting": "", "row": "b", "column": "x", "why": "no honest stand-in"}
+    shape = {
+        "rows": [row.model_dump(include={"id", "setting", "copied"}) for row in TABLE.rows],
+        "columns": [{"id": column.id, "source": column.source} for column in TABLE.columns],
+    }
+    given = report.Claims.model_validate(
+        {
+            "name": "claims",
+            "claims": {
+                "C1": {"paper": "p", "claim": claim({**ABOVE, "than": ["control"]}, control=CONTROL)},
+                "C2": {"paper": "p", "claim": claim(ABOVE)},
+                "C3": {"paper": "p", "claim": claim(ABOVE, control=[{**ABOVE, "table": "gone"}])},
+            },
+            "shapes": {"p/t": shape},
+            "tables": {},
+            "untold": {"gone": "no such data"},
+            "missing": [gap],
+        }
+    )
+    here = runs({"a": 0.9, "control": 0.2})
+    monkeypatch.setattr(report, "_cells", lambda tables: here.cells)
+    report.write(tmp_path / "claims.csv", given)
+    with (tmp_path / "claims.csv").open(newline="", encoding="utf-8") as file:
+        lines = {line["id"]: line for line in csv.DictReader(file)}
+    assert (lines["C1"]["verdict"], lines["C1"]["survives_control"]) == ("holds here", "holds here")
+    assert float(lines["C1"]["control_estimate"]) == pytest.approx(0.7, abs=0.1)
+    assert (lines["C2"]["survives_control"], lines["C2"]["why"]) == (
+        "",
+        "p/t / b / x has no value here: no honest stand-in",
+    )
+    assert (lines["C3"]["survives_control"], lines["C3"]["control_why"]) == ("not testable here", "no such data")
+    page = (tmp_path / "claims.md").read_text()
+    assert "## p" in page
+    assert "| C1 | s | p | holds here | holds here |" in page
