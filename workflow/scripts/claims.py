@@ -7,9 +7,8 @@ from encore.reporting import products
 
 def main() -> None:
     args = products.command_line(__doc__)
-    with products.recorded(
-        args.plan, args.spec, args.output, report.Claims, stage="claims", endings=["csv", "md"]
-    ) as claims:
+    plan, output = args.plan, args.output
+    with products.recorded(plan, args.spec, output, report.Claims, stage="claims", endings=["csv", "md"]) as claims:
         verdicts = report.write(output / f"{claims.name}.csv", claims)
     print(", ".join(f"{verdict}: {count}" for verdict, count in verdicts.items()))
 
