@@ -207,3 +207,16 @@ def test_nothing_heavy_is_imported() -> None:
         [sys.executable, "-c", lines], capture_output=True, text=True, check=True, env={"PYTHONPATH": "src"}
     )
     assert done.stdout.strip() == ""
+
+
+def test_every_measure_of_the_catalogue_can_be_computed_as_it_is_written(catalogue):
+    """Planning does not load the library of measures, so a wrong one would be found after the first run."""
+    named = {
+        (name, split, expression)
+        for name, dataset in catalogue.datasets.items()
+        for split, fields in dataset.splits.items()
+        for expression in fields.measures.values()
+    }
+    assert len(named) > 100
+    for name, split, expression in sorted(named):
+        assert measures.check(expression), (name, split)
