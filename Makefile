@@ -2,7 +2,7 @@
 SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test format picture
+.PHONY: help env demo test test-all format picture
 
 PYTHON ?= python3.11
 VENV := .venv
@@ -16,7 +16,7 @@ export OMP_NUM_THREADS ?= 1
 export PATH := $(BIN):$(PATH)
 
 help: ## List these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s  %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s  %s\n", $$1, $$2}' Makefile
 
 env: $(READY) ## Make .venv with the locked packages; the targets below do so by themselves
 
@@ -33,6 +33,9 @@ test: $(READY) ## Everything that guards the code: formatters, linters, types, u
 	snakemake --lint
 	@export ENCORE_FINISHED=$$(mktemp -d) && trap 'rm -rf "$$ENCORE_FINISHED"' EXIT && set -x && \
 	    pytest -n 2 --dist loadfile --ignore tests/slurm && pytest tests/slurm
+
+test-all: test ## The same, and every table of the catalogue and every claim at nano scale
+	pytest -m everything tests/e2e/test_everything.py
 
 format: $(READY) ## Format the code and mend what linters can mend
 	ruff check --fix .

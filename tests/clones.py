@@ -57,8 +57,8 @@ class Clone:
         shutil.copytree(self.root, root, symlinks=True, copy_function=_link_large)
         return Clone(root)
 
-    def run(self, *command: str, env: dict[str, str] | None = None, **options: Any) -> "Done":
-        """Run a command in the clone's root, both streams together."""
+    def run(self, *command: str, env: dict[str, str] | None = None, timeout: float = 900, **options: Any) -> "Done":
+        """Run a command in the clone's root, both streams together, for ``timeout`` seconds at most."""
         done = subprocess.run(
             command,
             cwd=self.root,
@@ -67,7 +67,7 @@ class Clone:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            timeout=900,
+            timeout=timeout,
             **options,
         )
         return Done(done.returncode, done.stdout)

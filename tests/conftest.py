@@ -1,11 +1,14 @@
 """Clones of the repository that several folders of tests share."""
 
 import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from clones import Clone
 from filelock import FileLock
+from papers import RUN, TARGETS, cut
 
 
 @pytest.fixture
@@ -17,15 +20,34 @@ def clone(tmp_path: Path) -> Clone:
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     """One finished nano run, made once for all workers, or for all that name one ENCORE_FINISHED; only to be copied."""
-    base = tmp_path_factory.getbasetemp()
+
+    def build(root: Path) -> None:
+        Clone.fresh(root).nano().succeeded()
+
+    return _made_once(tmp_path_factory, "finished", build)
+
+
+@pytest.fixture(scope="session")
+def papers(finished: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    """That run with tables of every paper and the claims beside it, made once for all workers; only to be read."""
+
+    def build(root: Path) -> None:
+        clone = finished.copy(root)
+        cut(clone)
+        clone.snakemake(*TARGETS, *RUN).succeeded()
+
+    return _made_once(tmp_path_factory, "papers", build)
+
+
+def _made_once(factory: pytest.TempPathFactory, name: str, build: Callable[[Path], None]) -> Clone:
+    base = factory.getbasetemp()
     shared = Path(os.environ.get("ENCORE_FINISHED") or (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base))
-    with FileLock(shared / "finished.lock"):
-        clone = Clone(shared / "finished")
-        if not (shared / "finished.done").exists():
-            clone = Clone.fresh(shared / "finished")
-            clone.nano().succeeded()
-            (shared / "finished.done").touch()
-    return clone
+    with FileLock(shared / f"{name}.lock"):
+        if not (shared / f"{name}.done").exists():
+            shutil.rmtree(shared / name, ignore_errors=True)
+            build(shared / name)
+            (shared / f"{name}.done").touch()
+    return Clone(shared / name)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from encore import tokens, vocabulary
-from encore.collections.common import Collection, write_collection
+from encore.collections.common import Collection, Judgment, write_collection
 from encore.errors import EncoreError
 from encore.modeling import folder
 from encore.modeling.encoder import Encoder
@@ -55,7 +55,9 @@ def inputs(tmp_path: Path) -> tuple[Path, Path]:
     ]
     corpus = [{"_id": f"d{i}", "title": "", "text": sentence()} for i in range(5)]
     made, store, start = tmp_path / "collection", tmp_path / "tokens", tmp_path / "start"
-    write_collection(made, corpus, [{"_id": "q0", "text": "word1 word2"}], {"train": [("q0", "d0", 1, "")]}, articles)
+    write_collection(
+        made, corpus, [{"_id": "q0", "text": "word1 word2"}], {"train": [Judgment("q0", "d0", 1)]}, articles
+    )
     collection = Collection(made)
     pieces = vocabulary.train([row["text"] for row in corpus], 120)
     vocabulary.save(vocabulary.build(pieces), tmp_path / "tokenizer")

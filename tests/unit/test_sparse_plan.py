@@ -162,15 +162,14 @@ def test_seeds_of_a_run_do_not_touch_expansions(make):
     assert zero.inputs["sparse"] is one.inputs["sparse"]
 
 
-def test_published_expansions_are_known_by_their_content(make, monkeypatch, tmp_path):
-    plan = make({"doct5": "doct5"})
-    with pytest.raises(EncoreError, match=r"predicted_queries_topk\.txt is missing.*scale: expansions:"):
-        run_of(plan, "bm25-doct5")
+def test_published_expansions_are_fetched_or_known_by_their_content(make, monkeypatch, tmp_path):
+    expansions = run_of(make({"doct5": "doct5"}), "bm25-doct5").inputs["index"].inputs["expansions"]
+    assert (expansions.inputs["fetched"].stage, expansions.source) == ("fetch_source", None)
     owners = []
     for name, text in [("one.txt", "a\n"), ("two.txt", "a\n"), ("two.txt", "b\n")]:
         (tmp_path / name).write_text(text)
         fresh = make({"doct5": "doct5"})
-        fields = fresh.catalogue.expansions["doct5"].model_copy(update={"path": str(tmp_path / name)})
+        fields = fresh.catalogue.expansions["doct5"].model_copy(update={"path": str(tmp_path / name), "samples": None})
         monkeypatch.setitem(fresh.catalogue.expansions, "doct5", fields)
         run = run_of(fresh, "bm25-doct5")
         assert run.inputs["index"].inputs["expansions"].source == str(tmp_path / name)

@@ -79,7 +79,7 @@ def test_jobs_of_a_shipped_configuration(pristine: Clone, name: str) -> None:
 
 def test_every_shipped_configuration_is_counted_here() -> None:
     runs = {path.stem for path in (REPOSITORY / "config").glob("*.yaml") if "seeds" in yaml.safe_load(path.read_text())}
-    assert runs - {"seeds", *LARGER} == set(SHIPPED)
+    assert runs - {"seeds", "nano-papers", *LARGER} == set(SHIPPED)
 
 
 def test_seeds_multiply_what_chance_is_in(pristine: Clone) -> None:
@@ -122,6 +122,26 @@ def test_a_larger_scale_has_the_same_trainings_and_tables_and_plans_in_seconds(p
 
 def test_nano_is_small() -> None:
     assert SHIPPED["nano"].total() + 1 <= 40
+
+
+def test_nano_has_every_table_of_the_catalogue_in_few_jobs(pristine: Clone) -> None:
+    """All but those on real files that lie in no installation; what nano.yaml makes is made in the same folders."""
+    run = pristine.root / "config/nano-papers.yaml"
+    folders = sorted((pristine.root / "config/papers").glob("*/tables.yaml"))
+    names = {
+        name if path.parent.name == "encore" else f"{path.parent.name}/{name}"
+        for path in folders
+        for name in yaml.safe_load(path.read_text())
+        if path.parent.name != "real"
+    }
+    assert set(yaml.safe_load(run.read_text())["tables"]) == names
+    output = pristine.snakemake("--profile", "local", "--configfile", "config/nano-papers.yaml", "-n").succeeded()
+    planned = exact_jobs(output)
+    assert by_rule(planned)["table"] == len(names)
+    assert len(planned) < 500
+    products = {"table", "figure", "curves"}
+    shared = {job for job in exact_jobs(pristine.nano("-n").succeeded()) if job.split()[0] not in products}
+    assert {job for job in shared if "marco-hn" not in job} <= planned
 
 
 def test_a_dump_that_is_not_there_is_planned_with_and_stops_a_run_before_its_first_job(clone: Clone) -> None:
