@@ -6,6 +6,10 @@ from pathlib import Path
 import pytest
 from clones import Clone
 
+from encore import targets
+from encore.errors import EncoreError
+from encore.project import load_plan
+
 TARGETS = {
     "tabel1": ("target 'tabel1' is no rule and no file of results/", "results/tables/table1.csv"),
     "results/foo": ("target 'results/foo' is no rule and no file of results/",),
@@ -50,14 +54,51 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     return Clone.fresh(tmp_path_factory.mktemp("pristine") / "a clone")
 
 
+def refusal(
+    clone: Clone, monkeypatch: pytest.MonkeyPatch, target: str | None = None, lineage: str | None = None
+) -> str:
+    """What the library says of a clone's nano, and of a target or a lineage; Snakemake and ``encore`` print it."""
+    monkeypatch.chdir(clone.root)
+    with pytest.raises(EncoreError) as refused:
+        planned(target, lineage)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def planned(target: str | None, lineage: str | None) -> None:
+    """What Snakemake does before the first job."""
+    plan = load_plan(Path("config/nano.yaml"))
+    targets.everything_declared(plan)
+    if target:
+        targets.check_target(plan, target, {"all", "audit"})
+    if lineage:
+        targets.lineage_targets(plan, lineage)
+
+
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_wrong_target(pristine: Clone, target: str) -> None:
+def test_a_wrong_target(pristine: Clone, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
+    error = refusal(pristine, monkeypatch, target)
+    assert all(part in error for part in TARGETS[target]), error
+
+
+@pytest.mark.parametrize(
+    "target", ["tabel1", "results/tables/table7.csv", "results/models/tyni+ict-s0-01234567/manifest.json"]
+)
+def test_snakemake_prints_what_is_wrong_with_a_target(pristine: Clone, target: str) -> None:
     error = pristine.nano(target).error()
     assert all(part in error for part in TARGETS[target]), error
 
 
 @pytest.mark.parametrize("mistake", CONFIGURATIONS)
-def test_a_wrong_configuration(clone: Clone, mistake: str) -> None:
+def test_a_wrong_configuration(clone: Clone, monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
+    old, new, parts = CONFIGURATIONS[mistake]
+    clone.replace("config/nano.yaml", old, new)
+    error = refusal(clone, monkeypatch)
+    assert all(part in error for part in parts), error
+
+
+@pytest.mark.parametrize("mistake", ["misspelt key", "unknown row"])
+def test_snakemake_prints_what_is_wrong_with_a_configuration(clone: Clone, mistake: str) -> None:
     old, new, parts = CONFIGURATIONS[mistake]
     clone.replace("config/nano.yaml", old, new)
     error = clone.nano("-n").error()
@@ -65,15 +106,19 @@ def test_a_wrong_configuration(clone: Clone, mistake: str) -> None:
 
 
 @pytest.mark.parametrize("lineage", LINEAGES)
-def test_a_wrong_lineage(clone: Clone, lineage: str) -> None:
+def test_a_wrong_lineage(pristine: Clone, monkeypatch: pytest.MonkeyPatch, lineage: str) -> None:
+    error = refusal(pristine, monkeypatch, lineage=lineage)
+    assert all(part in error for part in LINEAGES[lineage]), error
+
+
+def test_a_wrong_lineage_is_printed_by_both_programs(clone: Clone) -> None:
     """In the configuration, and on ``encore path``'s command line."""
+    lineage, parts = next(iter(LINEAGES.items()))
     asked = clone.encore("path", lineage, "--config", "config/nano.yaml").error()
     with (clone.root / "config/nano.yaml").open("a") as file:
         file.write(f"lineages: ['{lineage}']\n")
     declared = clone.nano("-n").error()
-    for part in LINEAGES[lineage]:
-        assert part in asked
-        assert part in declared
+    assert all(part in asked and part in declared for part in parts)
 
 
 def test_the_catalogue_is_checked_with_file_and_place(clone: Clone) -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from encore.errors import EncoreError
-from encore.fetching.download import download
 from encore.fetching.remote import Remote
 
 HOME = "ir_datasets"  # below data_root
@@ -98,6 +97,7 @@ def _within(error: BaseException) -> Iterator[BaseException]:
 
 def _resumed(home: Path, terms: str) -> Stream:
     """Downloads that are gone on with after a break; the library compares their digests and keeps what it needs."""
+    from encore.fetching.download import download  # what only plans or reads loads no library for the web
 
     @contextmanager
     def stream(wanted: Any) -> Iterator[IO[bytes]]:
