@@ -174,7 +174,7 @@ def test_the_confound_ledger_names_what_rows_differ_in(made: dict[str, Any]) -> 
     ledger = section(page(made), 'id="confounds"')
     assert "Operations of pre-training" in ledger
     assert "1.0e+09: NONE; 2.0e+09: CONTROL; 3.0e+09: MLM; 4.0e+09: ICT" in ledger
-    assert "mlm: 3 of learning_rate: MLM" in ledger
+    assert "none: NONE, CONTROL, ICT; 3 of learning_rate: MLM" in ledger
     assert "Texts of pre-training" not in ledger
     assert "Seeds" not in ledger
 
@@ -208,3 +208,26 @@ def test_a_product_that_was_altered_is_refused(made: dict[str, Any]) -> None:
         file.write("x\n")
     with pytest.raises(EncoreError, match=r"table1\.csv is not what its manifest says"):
         page(made)
+
+
+def test_text_has_contrast_in_the_light_and_in_the_dark(made: dict[str, Any]) -> None:
+    """At least 4.5 to 1 between every colour of text and what it stands on (WCAG AA)."""
+    light, dark = re.findall(r":root \{([^}]*--ink[^}]*)\}", page(made))[:2]
+    for said in (light, dark):
+        colours = dict(re.findall(r"--(\w+): (#[0-9a-f]+)", said))
+        for name in colours.keys() - {"line", "band", "page"}:
+            for ground in ("page", "band"):
+                assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
+
+
+def contrast(one: str, other: str) -> float:
+    """The ratio of two colours' luminances, as WCAG 2 defines it."""
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(colour: str) -> float:
+    digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
+    parts = [int(digits[place : place + 2], 16) / 255 for place in (0, 2, 4)]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return float(0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2])

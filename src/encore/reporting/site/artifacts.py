@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from encore.reporting.site.markup import Content, Html, code, facts, joined, link, table
+from encore.reporting.site.markup import PROSE, Content, Html, code, facts, joined, link, table
 from encore.reporting.site.records import Artifact, Records, environment
 from encore.storage import canonical
 
@@ -20,7 +20,8 @@ def environments(records: Records) -> str:
     if not records.environments:
         return "<p>No job has left a record of its environment.</p>"
     found = [(key, json.loads(text)) for text, key in records.environments.items()]
-    return table("Environments", ["", "Device", "Cores", "Python", "Packages"], [_environment(*each) for each in found])
+    lines = [_environment(*each) for each in found]
+    return table("Environments", ["", "Device", "Cores", "Python", "Packages"], lines, PROSE)
 
 
 def seconds(run: Mapping[str, Any]) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from encore.reporting.layout import Row
-from encore.reporting.site.markup import Content, count, link, table
+from encore.reporting.site.markup import PROSE, Content, link, table
 from encore.reporting.site.records import Artifact, Records
 from encore.reporting.site.shown import Shown
 from encore.reporting.site.slice import Site
@@ -34,7 +34,7 @@ def ledger(tables: Sequence[Shown], records: Records, site: Site) -> str:
     rows = [line for shown in tables if shown.made for line in _of_table(shown, records, site)]
     if not rows:
         return "<p>No two rows of one setting of a table that was made differ in anything that is looked at.</p>"
-    return table("What rows of one setting differ in", ["Table", "Setting", "Differs", "Rows"], rows)
+    return table("What rows of one setting differ in", ["Table", "Setting", "Differs", "Rows"], rows, PROSE)
 
 
 def _of_table(shown: Shown, records: Records, site: Site) -> list[list[Content]]:
@@ -121,7 +121,7 @@ def _trials(made: Made) -> str:
     tried = []
     for each in [*made.of("pretrain"), *made.of("finetune")]:
         step = each.stem.rsplit("+", 1)[-1].partition("~")[0]
-        tried += [f"{step}: {count(number)} of {field}" for field, number in made.site.trials.get(step, {}).items()]
+        tried += [f"{number} of {field}" for field, number in made.site.trials.get(step, {}).items()]
     return ", ".join(dict.fromkeys(tried)) or NONE
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from encore.reporting.site.artifacts import duration, seconds, size
-from encore.reporting.site.markup import Content, count, joined, link, table
+from encore.reporting.site.markup import PROSE, Content, count, joined, link, table
 from encore.reporting.site.records import Artifact, Records
 from encore.reporting.site.slice import Site
 
@@ -20,7 +20,7 @@ def data(records: Records, site: Site) -> str:
     """The collections, with what each counts."""
     found = [each for each in records.all() if each.stage.startswith("collection")]
     header = ["Collection", "Kind", "Passages", "Queries", "Splits: queries, judgments", "Stands for"]
-    return table("Data", header, [_collection(each, site) for each in found])
+    return table("Data", header, [_collection(each, site) for each in found], PROSE)
 
 
 def training(records: Records) -> str:

@@ -12,6 +12,7 @@ class Html(NamedTuple):
 
 
 Content = Html | str
+PROSE = "prose"  # the kind of a table of sentences, whose cells break lines
 
 
 def markup(content: Content) -> str:
@@ -43,12 +44,13 @@ def facts(of: Mapping[str, Content]) -> str:
     return "<dl>" + "".join(f"<dt>{escape(name)}</dt><dd>{value}</dd>" for name, value in pairs if value) + "</dl>"
 
 
-def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[Content]]) -> str:
-    """A table in a box of its own that scrolls; the first cell of a row names it."""
+def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[Content]], kind: str = "") -> str:
+    """A table in a box of its own that scrolls; the first cell of a row names it. ``kind`` is a class of the style."""
     head = "".join(f'<th scope="col">{escape(title)}</th>' for title in header)
     lines = "".join(_line(row) for row in rows)
+    kind = f' class="{kind}"' if kind else ""
     body = f"<thead><tr>{head}</tr></thead><tbody>{lines}</tbody>"
-    return scrolling(caption, f"<table><caption>{escape(caption)}</caption>{body}</table>")
+    return scrolling(caption, f"<table{kind}><caption>{escape(caption)}</caption>{body}</table>")
 
 
 def scrolling(name: str, inner: str) -> str:

@@ -1,0 +1,43 @@
+"""The report after a finished nano run: of what is there, without any other job; and Snakemake's own report."""
+
+import csv
+import re
+
+import pytest
+from clones import Clone
+
+PAGE = "results/report/index.html"
+PRODUCTS = ("results/tables/table1.csv", "results/figures/table1.png", "results/claims_printed.csv")
+
+
+@pytest.mark.slow
+def test_the_report_shows_what_is_there(nano: Clone) -> None:
+    assert nano.built(PAGE) == {"report", "claims_printed"}
+    assert nano.planned(PAGE) == set()
+    text = (nano.root / PAGE).read_text()
+    with (nano.root / PRODUCTS[0]).open(newline="") as file:
+        numbers = [line["reproduced"] for line in csv.DictReader(file) if line["reproduced"]]
+    assert numbers
+    assert all(f"<dd>{number}" in text for number in numbers)
+    assert len(re.findall(r'<section class="item table"', text)) == 29
+    assert len(re.findall(r'<article class="item claim"', text)) == 49
+    stages = set(re.findall(r'data-stage="([\w.]+)"', text))
+    assert {"collection.pydocs-stdlib", "pretrain.ict", "finetune", "encode", "search", "evaluate"} <= stages
+    assert len(text) < 2_000_000
+    (nano.root / PAGE).unlink()
+    assert nano.built(PAGE) == {"report"}
+    assert (nano.root / PAGE).read_text() == text
+    nano.replace("config/papers/encore/tables.yaml", "title: Pre-training objectives", "title: Objectives")
+    assert nano.planned(PAGE) == {"table table1", "figure table1", "claims_printed", "report"}
+
+
+@pytest.mark.slow
+def test_snakemake_makes_its_report(nano: Clone) -> None:
+    """With the captions and the categories of the rules."""
+    nano.nano(PAGE).succeeded()
+    nano.nano(*PRODUCTS, PAGE, "--report", "report.html").succeeded()
+    text = (nano.root / "report.html").read_text()
+    for category in ("Tables", "Figures", "Claims", "Report"):
+        assert f'"{category}"' in text, category
+    for caption in ("Measures of every system", "Difference to the control", "without any run", "in one page"):
+        assert caption in text, caption

@@ -1,0 +1,81 @@
+"""What a report shows: what is declared, what else lies there as the configuration makes it, the rest as printed."""
+
+from pathlib import Path
+
+import pytest
+
+from encore.claims.slice import claims_plan
+from encore.errors import EncoreError
+from encore.plan import Plan
+from encore.project import load_plan
+from encore.report import report_plan, report_reads
+from encore.reporting.site.slice import Site
+from encore.storage import canonical, write_json
+from encore.tables import table_plan
+from encore.targets import check_target
+
+ROOT = Path(__file__).parents[2]
+NANO = Path("config/nano.yaml")
+OTHER = "two_tower/table2"  # of statistics of collections alone
+
+
+@pytest.fixture
+def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    """Nano, where nothing was made."""
+    (tmp_path / "config").symlink_to(ROOT / "config")
+    monkeypatch.chdir(tmp_path)
+    return load_plan(NANO)
+
+
+def test_what_is_declared_is_read_and_all_other_tables_are_shown_as_printed(plan: Plan) -> None:
+    content = report_plan(plan, NANO)
+    assert content["tables"] == ["table1"]
+    papers = {name for name, table in plan.catalogue.tables.items() if table.reported}
+    assert content["printed"].keys() == papers
+    assert len(papers) == 28
+    products = {f"results/{name}.manifest.json" for name in ("tables/table1", "figures/table1", "claims_printed")}
+    assert set(report_reads(content)) == products | {"results/figures/pretraining.manifest.json"}
+    site = Site.model_validate(content)
+    assert [str(path) for path in site.records()] == report_reads(content)
+    assert site.command("x") == "snakemake x --profile local --configfile config/nano.yaml"
+
+
+def test_the_default_needs_no_name_and_no_folder_of_a_machine_is_named(plan: Plan, tmp_path: Path) -> None:
+    assert report_plan(plan, Path("config/config.yaml"))["run"] == ""
+    assert report_plan(plan, tmp_path / "config/config.yaml")["run"] == ""
+    assert report_plan(plan, Path("/elsewhere/mine.yaml"))["run"] == "mine.yaml"
+
+
+def test_a_table_that_was_asked_for_is_shown_once_it_lies_there(plan: Plan) -> None:
+    plan.asked = [f"results/tables/{OTHER}"]
+    assert OTHER in report_plan(plan, NANO)["printed"]
+    record = Path(f"results/tables/{OTHER}.manifest.json")
+    made = table_plan(plan, OTHER)
+    write_json(record, {"spec": made})
+    content = report_plan(plan, NANO)
+    assert content["tables"] == ["table1", OTHER]
+    assert OTHER not in content["printed"]
+    write_json(record, {"spec": made | {"title": "of another configuration"}})
+    assert report_plan(plan, NANO)["tables"] == ["table1"]
+
+
+def test_claims_on_runs_are_shown_once_they_lie_there(plan: Plan) -> None:
+    plan.asked = ["results/claims"]
+    assert not report_plan(plan, NANO)["claims"]
+    write_json(Path("results/claims.manifest.json"), {"spec": claims_plan(plan)})
+    content = report_plan(plan, NANO)
+    assert content["claims"]
+    assert "results/claims.manifest.json" in report_reads(content)
+
+
+def test_the_slice_repeats_and_its_trials_are_those_that_are_recorded(plan: Plan) -> None:
+    content = report_plan(plan, NANO)
+    assert canonical(content) == canonical(report_plan(plan, NANO))
+    assert content["trials"]["ict"] == {"learning_rate": 3}
+    assert content["about"]["C01"] == ["cpdae/table1"]
+
+
+def test_the_page_is_a_target_and_nothing_else_of_its_folder(plan: Plan) -> None:
+    check_target(plan, "results/report/index.html", set())
+    with pytest.raises(EncoreError, match=r"results/report"):
+        check_target(plan, "results/report/index.pdf", set())
