@@ -10,6 +10,7 @@ from encore.claims import report
 from encore.claims.contrasts import Address
 from encore.claims.estimates import Part
 from encore.claims.judging import Runs, judge, judge_control
+from encore.claims.missing import NOT_BUILT
 from encore.evaluation.scores import Scored
 from encore.reporting.sources import Values
 from encore.reporting.sources.measured import Measured
@@ -112,6 +113,29 @@ def test_the_reason_for_a_missing_cell_is_told():
     absent = {Address("p/t", "", "b", "x"): "no honest stand-in"}
     found = judge(claim(ABOVE), runs({"a": 0.6}, missing=lambda address: absent.get(address, "")))
     assert (found.verdict, found.why) == ("not testable here", "p/t / b / x has no value here: no honest stand-in")
+
+
+def test_on_other_data_comparisons_that_nothing_stands_for_are_left_out():
+    absent = {Address("p/t", "", "b", "x"): "no honest stand-in"}
+    both = {**ABOVE, "than": ["b", "control"]}
+    truths = {"a": 0.9, "control": 0.2}
+    here = runs(truths, stand_in=True, missing=lambda address: absent.get(address, ""))
+    found = judge(claim(both), here)
+    assert found.verdict == "holds here"
+    assert found.why == "1 of 2 comparisons left out: p/t / b / x has no value here: no honest stand-in"
+    assert judge(claim({**ABOVE, "than": ["c", "control"]}), here).why.startswith(
+        "1 of 2 comparisons left out: p/t / c"
+    )
+    whole = judge(claim(ABOVE, both), here)
+    assert (whole.verdict, whole.why[:33]) == ("holds here", "2 of 3 comparisons left out: p/t ")
+    apart = judge(claim(ABOVE, {**ABOVE, "than": ["control"]}), here)
+    assert apart.why == "1 of 2 comparisons left out: p/t / b / x has no value here: no honest stand-in"
+    for test in (ABOVE, {**both, "at_least": 2}, {"kind": "no-winner", "table": "p/t", "row": "a", "than": "b"}):
+        assert judge(claim(test), here).verdict == "not testable here"
+    papers = runs(truths, missing=lambda address: absent.get(address, ""))
+    assert judge(claim(both), papers).verdict == "not testable here"
+    unbuilt = runs(truths, stand_in=True, missing=lambda address: NOT_BUILT)
+    assert judge(claim(both), unbuilt).verdict == "not testable here"
 
 
 def test_how_much_is_not_asked_of_other_data_but_no_worse_is():

@@ -1,12 +1,13 @@
 """A claim on runs: the evidence on each of its tests, and the verdict."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from encore.claim_entries import Above, Alike, AnyTest, Claim, Close, Figure, Limit, NoWinner, Ratio, Value
 from encore.claims.contrasts import Address, Contrast, Tables, columns_of, copied_from, source_of
 from encore.claims.estimates import Cells, Printed, estimate
 from encore.claims.expansion import contrasts
+from encore.claims.missing import NOT_BUILT
 from encore.claims.verdict import PREMISE, Estimate, Evidence, of_inequalities, of_no_winner, of_orders, word
 from encore.evaluation.significance import SIGNIFICANT
 from encore.reporting.verdicts import ENOUGH_SEEDS, TOO_FEW, UNTESTED
@@ -33,12 +34,16 @@ class Runs:
 
 @dataclass(frozen=True)
 class Tested:
-    """A test on runs: its inequalities with their estimates, how many must hold, and the evidence."""
+    """A test on runs: its inequalities with their estimates, how many must hold, and the evidence.
+
+    ``left`` are the reasons for those that were left out.
+    """
 
     contrasts: tuple[Contrast, ...]
     estimates: tuple[Estimate, ...]
     needed: int
     evidence: Evidence
+    left: tuple[str, ...] = ()
 
     @property
     def held(self) -> int:
@@ -50,6 +55,14 @@ class Tested:
         """The inequality that the claim is least sure of."""
         pairs = zip(self.contrasts, self.estimates, strict=True)
         return max(pairs, key=lambda pair: pair[1].p_above)
+
+
+@dataclass(frozen=True)
+class Gone:
+    """A test that cannot be judged, and why; ``parting``: the claim's others can without it."""
+
+    why: str
+    parting: bool
 
 
 @dataclass(frozen=True)
@@ -85,7 +98,19 @@ def judge(claim: Claim, runs: Runs) -> Judgement:
         return Judgement(TOO_FEW, tuple(tested))
     if any(one.evidence is not Evidence.SHOWN for one in premise):
         return Judgement(PREMISE, tuple(tested))
-    return Judgement(word([one.evidence for one in tested], stand_in=runs.stand_in), tuple(tested))
+    verdict = word([one.evidence for one in tested], stand_in=runs.stand_in)
+    return Judgement(verdict, tuple(tested), _left(claim, tested, runs))
+
+
+def _left(claim: Claim, tested: Sequence[Tested], runs: Runs) -> str:
+    """How many comparisons of a claim were left out, and the first reason; nothing for none."""
+    tests = [test for test in claim.tests if not isinstance(test, Figure)]
+    count = sum(len(contrasts(test, runs.tables)) for test in tests)
+    judged = sum(len(one.estimates) for one in tested)
+    if judged == count:
+        return ""
+    reasons = [why for one in tested for why in one.left]
+    return f"{count - judged} of {count} comparisons left out" + (f": {reasons[0]}" if reasons else "")
 
 
 def judge_control(claim: Claim, runs: Runs) -> Judgement | None:
@@ -103,24 +128,54 @@ def _is_amount(test: AnyTest) -> bool:
 
 
 def _tested(tests: Sequence[AnyTest], runs: Runs) -> list[Tested] | str:
-    """The evidence on each test, or why the first that cannot be had cannot."""
-    found = []
+    """The evidence on each test, or why they cannot be judged.
+
+    On data that stand in for others, comparisons that nothing stands for are left out, as long as others remain.
+    """
+    found, gone = [], ""
     for test in tests:
         assert not isinstance(test, Figure)
-        inequalities = contrasts(test, runs.tables)
-        estimates = []
-        for each in inequalities:
-            fixed = each.against(lambda address: bool(copied_from(address, runs.tables)))
-            if why := _unfit(each, fixed, runs):
-                return why
-            estimates.append(estimate(fixed, runs.cells, runs.printed))
-            if estimates[-1] is None:
-                return _without_value(each, fixed, runs)
-        known = [one for one in estimates if one is not None]
-        needed = test.at_least if isinstance(test, Above) and test.at_least else len(known)
-        evidence = _evidence(test, known, needed, runs, len(tests))
-        found.append(Tested(tuple(inequalities), tuple(known), needed, evidence))
-    return found
+        one = _one(test, runs, len(tests))
+        if isinstance(one, Tested):
+            found.append(one)
+        elif not one.parting:
+            return one.why
+        else:
+            gone = gone or one.why
+    if gone and found:
+        found[0] = replace(found[0], left=(*found[0].left, gone))
+    return gone if gone and not found else found
+
+
+def _one(test: AnyTest, runs: Runs, tests: int) -> "Tested | Gone":
+    assert not isinstance(test, Figure)
+    inequalities, known, left = [], [], []
+    for each in contrasts(test, runs.tables):
+        fixed = each.against(lambda address: bool(copied_from(address, runs.tables)))
+        why = _unfit(each, fixed, runs)
+        one = None if why else estimate(fixed, runs.cells, runs.printed)
+        if one is not None:
+            inequalities.append(each)
+            known.append(one)
+            continue
+        if not _may_part(test, each, runs):
+            return Gone(why or _without_value(each, fixed, runs), parting=False)
+        left.append(why or _without_value(each, fixed, runs))
+    needed = test.at_least if isinstance(test, Above) and test.at_least else len(known)
+    if not known or needed > len(known):
+        return Gone(left[0], parting=True)
+    evidence = _evidence(test, known, needed, runs, tests)
+    return Tested(tuple(inequalities), tuple(known), needed, evidence, tuple(left))
+
+
+def _may_part(test: AnyTest, contrast: Contrast, runs: Runs) -> bool:
+    """Whether a comparison can be left out: nothing here stands for a cell of it, or it is of another's data."""
+    if not runs.stand_in or isinstance(test, NoWinner | Alike):
+        return False
+    return any(
+        copied_from(address, runs.tables) or runs.missing(address) not in ("", NOT_BUILT)
+        for address, _ in contrast.terms
+    )
 
 
 def _unfit(contrast: Contrast, fixed: Contrast, runs: Runs) -> str:
