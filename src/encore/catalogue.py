@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from encore.config import Backbone, RunConfig, Step, System
 from encore.errors import EncoreError
 from encore.fetching.remote import Source
+from encore.figure_entries import KINDS, Entry
 from encore.mistakes import MISSING, UNKNOWN, Mistake, explain
 from encore.table_entries import Table
 
@@ -35,6 +36,7 @@ class Catalogue:
     expansions: dict[str, Any]
     sources: dict[str, Source]
     tables: dict[str, Table]
+    figures: dict[str, Any]
     read_step: Callable[[dict[str, Any]], Step]
     read_dataset: Callable[[dict[str, Any]], Any]
     read_index: Callable[[dict[str, Any]], Any]
@@ -76,12 +78,7 @@ def read_catalogue(
         explained(read_index, index, f"{folder}/indexes.yaml: {name}")
     expansions = _entries(folder / "expansions.yaml", lambda value, place: explained(read_expansion, value, place))
     sources = _entries(folder / "sources.yaml", lambda value, place: checked(Source, value, place))
-    tables: dict[str, Table] = {}
-    for path in sorted((folder / "papers").glob("*/tables.yaml")):
-        tables |= {
-            _table_name(path.parent.name, name): table
-            for name, table in _entries(path, lambda value, place: checked(Table, value, place)).items()
-        }
+    tables = _of_papers(folder, "tables.yaml", lambda value, place: checked(Table, value, place))
     return Catalogue(
         backbones,
         steps,
@@ -91,6 +88,7 @@ def read_catalogue(
         expansions,
         sources,
         tables,
+        _of_papers(folder, "figures.yaml", lambda value, place: explained(_read_figure, value, place)),
         read_step,
         read_dataset,
         read_index,
@@ -149,9 +147,17 @@ def _entries(path: Path, read: Callable[[Any, str], T]) -> dict[str, T]:
     return {str(name): read(value, f"{path}: {name}") for name, value in read_yaml(path).items()}
 
 
-def _table_name(paper: str, name: str) -> str:
-    """Our own tables drop the folder: ``table1``; a paper's keep it: ``costa/table1``."""
-    return name if paper == "encore" else f"{paper}/{name}"
+def _of_papers(folder: Path, file: str, read: Callable[[Any, str], T]) -> dict[str, T]:
+    """The entries of a file that each paper has; our own drop the folder, ``table1``, a paper's keep it."""
+    found: dict[str, T] = {}
+    for path in sorted((folder / "papers").glob(f"*/{file}")):
+        prefix = "" if path.parent.name == "encore" else f"{path.parent.name}/"
+        found |= {prefix + name: entry for name, entry in _entries(path, read).items()}
+    return found
+
+
+def _read_figure(fields: Any) -> Entry:
+    return by_kind(fields, KINDS, "figure")
 
 
 def _line(mistake: Mistake) -> str:

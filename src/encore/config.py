@@ -156,6 +156,7 @@ class Scale(Strict):
     steps: dict[str, dict[str, Any]] = Field({}, description="fields of one step, after those of its kind")
     systems: dict[str, dict[str, Any]] = Field({}, description="fields of one system")
     indexes: dict[str, dict[str, Any]] = Field({}, description="fields of one index type, for a smaller collection")
+    figures: dict[str, dict[str, Any]] = Field({}, description="fields of one figure")
 
 
 class Latency(Strict):
@@ -229,6 +230,7 @@ class RunConfig(Strict):
         },
         description="files of costs that benchmarks/ measured, which columns of tables show; in no digest",
     )
+    figures: list[str] = Field([], description="figures of the papers, and our own, to draw beside those of the tables")
     growing: Growing | None = Field(None, description="the figure of retrieval from a growing collection")
     numerics: Numerics = Numerics()
     execution: Execution = Execution()

@@ -27,8 +27,8 @@ def growing_plan(plan: Plan) -> dict[str, Any]:
     rows = [
         {
             "label": label,
-            "system": plan.canonical(_lineage(plan, system)),
-            "seeds": [point for seed in plan.config.seeds for point in _points(plan, fields, system, seed)],
+            "system": plan.canonical(searched(plan, system)),
+            "seeds": [point for seed in plan.config.seeds for point in points(plan, fields, system, seed)],
         }
         for label, system in fields.systems.items()
     ]
@@ -43,15 +43,20 @@ def growing_artifacts(plan: Plan) -> list[Artifact]:
     return [plan.find(point[kind]) for point in points for kind in ("scores", "run")]
 
 
-def _lineage(plan: Plan, system: str) -> str:
+def searched(plan: Plan, system: str) -> str:
+    """A lineage that is searched exactly, as it was named.
+
+    Raises:
+        EncoreError: it is none.
+    """
     if system in plan.catalogue.systems or split_index(system)[1] is not None:
-        raise EncoreError(f"growing.systems: {system!r} is no lineage searched exactly, whose vectors could be masked")
+        raise EncoreError(f"systems: {system!r} is no lineage searched exactly, whose vectors could be masked")
     return system
 
 
-def _points(plan: Plan, fields: Growing, system: str, seed: int) -> list[dict[str, Any]]:
+def points(plan: Plan, fields: Growing, system: str, seed: int) -> list[dict[str, Any]]:
     """A lineage's runs and scores from the smallest collection to all of it."""
-    topics = Topics(fields.split, plan.config.depth, fields.queries, fields.sample)
+    topics = Topics(_asked(plan, fields), plan.config.depth, fields.queries, fields.sample)
     whole = plan.run(system, seed, fields.dataset, topics)
     parts = [(size, _part(plan, fields, whole, topics, size)) for size in ("start", *fields.sizes)]
     return [
@@ -70,7 +75,7 @@ def _part(plan: Plan, fields: Growing, whole: Artifact, topics: Topics, size: st
 
 def _subset(plan: Plan, fields: Growing) -> Artifact:
     """The order in which the collection grows."""
-    topics = Topics(fields.split, fields.depth, fields.queries, fields.sample)
+    topics = Topics(_asked(plan, fields), fields.depth, fields.queries, fields.sample)
     inputs = {"run": plan.run("bm25", None, fields.dataset, topics), "collection": plan.collection(fields.dataset)}
     spec = {"impl": plan.impl("grow"), **topics._asdict(), "order": fields.order, **names(inputs)}
     return plan.make("grow", f"subsets/{plan.dataset_name(fields.dataset)}.{topics}", spec, inputs)
@@ -84,6 +89,11 @@ def _scores(plan: Plan, fields: Growing, run: Artifact, topics: Topics, size: st
     spec = {"impl": plan.impl("evaluate"), "splits": measures, **sampled, **names(inputs)}
     stem = f"scores/{run.owner}/{plan.dataset_name(fields.dataset)}.{topics}.{_called(size)}"
     return plan.make("evaluate", stem, spec, inputs)
+
+
+def _asked(plan: Plan, fields: Growing) -> str:
+    """The split whose queries are answered."""
+    return plan.dataset(fields.dataset).splits[fields.split].topics or fields.split
 
 
 def _called(size: str | float) -> str:

@@ -233,6 +233,7 @@ class Resolution:
             ("datasets", scale.datasets, self._mentioned()),
             ("datasets", scale.datasets.values(), self._datasets),
             ("indexes", scale.indexes, self.catalogue.indexes),
+            ("figures", scale.figures, self.catalogue.figures),
             ("absent", scale.absent, self._mentioned() | self.catalogue.backbones.keys()),
         ]
         for section, names, known in named:

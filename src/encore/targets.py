@@ -9,6 +9,7 @@ from encore.catalogue import nearest
 from encore.claims.slice import CLAIMS, claims_plan
 from encore.collections.fields import draw_of
 from encore.errors import EncoreError
+from encore.figures import figure_plan
 from encore.growth import GROWING, growing_plan
 from encore.lineage import split_index
 from encore.plan import Plan
@@ -30,6 +31,7 @@ def everything_declared(plan: Plan) -> list[str]:
     figures = [f"results/figures/{name}.png" for name in plan.config.tables if has_figure(table_plan(plan, name))]
     figures += [f"results/figures/{CURVES}.png"] if curves_plan(plan)["rows"] else []
     figures += [f"results/figures/{GROWING}.png"] if growing_plan(plan)["rows"] else []
+    figures += [f"results/figures/{name}.png" for name in plan.config.figures]
     return tables + figures + [artifact for name in plan.config.lineages for artifact in lineage_targets(plan, name)]
 
 
@@ -98,9 +100,14 @@ def remember(plan: Plan, targets: Iterable[str]) -> None:
     """
     paths = [PurePosixPath(os.path.relpath(target)) for target in targets]
     known = recall()
-    places = [place for path in paths if (place := _place(path)) and place.split("/", 2)[-1] not in plan.config.tables]
+    places = [place for path in paths if (place := _place(path)) and not _is_declared(plan, place)]
     if new := [place for place in dict.fromkeys(places) if place not in known]:
         write_text(ASKED, "".join(f"{place}\n" for place in [*known, *new]))
+
+
+def _is_declared(plan: Plan, place: str) -> bool:
+    kind, _, name = place.removeprefix("results/").partition("/")
+    return name in plan.config.tables or (kind == "figures" and name in plan.config.figures)
 
 
 def _place(path: PurePosixPath) -> str | None:
@@ -155,8 +162,12 @@ def _check_product(plan: Plan, target: str, kind: str) -> None:
         if not growing_plan(plan)["rows"]:
             raise EncoreError(f"target {target!r}: this run has no `growing:` to draw; add it to its configuration")
         return
+    if kind == "figures" and stem in plan.catalogue.figures:
+        figure_plan(plan, stem)
+        return
     if stem not in plan.catalogue.tables:
-        raise EncoreError(f"target {target!r}: there is no table {stem!r}{nearest(stem, plan.catalogue.tables)}")
+        known = [*plan.catalogue.tables, *(plan.catalogue.figures if kind == "figures" else [])]
+        raise EncoreError(f"target {target!r}: there is no {kind[:-1]} {stem!r}{nearest(stem, known)}")
     table_scores(plan, stem)
 
 
@@ -168,4 +179,6 @@ def _check_artifact(plan: Plan, path: PurePosixPath) -> None:
     for name in plan.config.tables:
         table_scores(plan, name)
     growing_plan(plan)
+    for name in plan.config.figures:
+        figure_plan(plan, name)
     plan.find(str(path.parent))

@@ -14,13 +14,14 @@ SOURCE = Path(__file__).parents[2] / "src/encore"
 LAYERS = [
     {"errors", "mistakes", "storage", "lines", "sentences"},
     {"columns", "rows", "mojibake"},
-    {"lineage", "config", "table_entries", "claim_entries", "cli_support", "runs", "losses", "checkpoints", "fetching"},
+    {"lineage", "config", "table_entries", "claim_entries", "figure_entries", "cli_support", "runs", "losses"}
+    | {"checkpoints", "fetching"},
     {"catalogue", "collections", "recipe", "systems", "index_types", "expansions"},
     {"provenance.implementation", "provenance.manifest", "vocabulary", "checkpoint_vocabulary", "bodies", "tokens"},
     {"modeling", "training"},
     {"objectives", "finetuning", "pretraining", "masked_loss", "pair_counts"},
     {"scoring"},
-    {"retrieval", "teaching", "expanding"},
+    {"retrieval", "teaching", "expanding", "probing"},
     {"evaluation", "latency"},
     {"reporting"},
     {
@@ -28,6 +29,7 @@ LAYERS = [
         "planning",
         "plan",
         "growth",
+        "figures",
         "tables",
         "claims",
         "targets",

@@ -1,9 +1,12 @@
 """The plan derived from the configuration, and the few functions of wildcards that rules need. No torch here."""
 
+import re
+
 from encore import ledger
 from encore.claims.files import contents_of
 from encore.claims.slice import claims_plan, claims_reads
 from encore.errors import EncoreError
+from encore.figures import figure_plan, figure_reads
 from encore.growth import GROWING, growing_artifacts, growing_plan
 from encore.planning import fetched
 from encore.preflight.resources import Requests
@@ -39,6 +42,7 @@ except EncoreError as error:
 
 REQUESTS = Requests(PLAN)
 NAME = r"[a-z0-9_.=~+-]+-[0-9a-f]{8}"
+FIGURES = "(?:" + "|".join(map(re.escape, PLAN.catalogue.figures)) + ")"
 
 
 wildcard_constraints:
@@ -71,7 +75,9 @@ wildcard_constraints:
     measured=NAME,
     loss=NAME,
     paired=NAME,
-    table=rf"(?!(?:{CURVES}|{GROWING})\.)[a-z0-9_/-]+",
+    table=rf"(?!(?:{CURVES}|{GROWING}|{FIGURES})\.)[a-z0-9_/-]+",
+    figure=FIGURES,
+    probe=NAME,
     curves=CURVES,
     growing=GROWING,
     subset=NAME,
@@ -147,6 +153,16 @@ def scores_of_growing(wildcards):
 def growing_spec(wildcards):
     """The digest of the slice of the growing collection; like a table's, it also lies in results/plan."""
     return canonical(slice_digest(growing_plan(PLAN)))
+
+
+def reads_of_figure(wildcards):
+    """The manifests of all that a figure of the catalogue reads."""
+    return [artifact.manifest for artifact in figure_reads(PLAN, wildcards.figure)]
+
+
+def figure_spec(wildcards):
+    """The digest of a figure's slice of the plan; like a table's, it also lies in results/plan."""
+    return canonical(slice_digest(figure_plan(PLAN, wildcards.figure)))
 
 
 def curves_spec(wildcards):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from encore.catalogue import nearest
 from encore.errors import EncoreError
+from encore.figures import figure_reads
 from encore.growth import growing_artifacts
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
@@ -48,6 +49,7 @@ STAGES: dict[str, Reckon] = {
     "teach": retrieval.teach,
     "measure_latency": retrieval.latency,
     "masked_loss": retrieval.masked_loss,
+    "probe": retrieval.probe,
 }
 FETCHING = ("fetch_source", "fetch_ir_datasets", "fetch_checkpoint")
 UNPACKED = 3.0  # bytes of an unpacked source for a byte of it, which is kept too
@@ -77,6 +79,7 @@ def roots(plan: Plan, tables: Iterable[str]) -> list[Artifact]:
     found = [read for name in chosen or plan.config.tables for read in table_reads(plan, name)]
     if not chosen:
         found += growing_artifacts(plan)
+        found += [read for name in plan.config.figures for read in figure_reads(plan, name)]
         targets = [target for name in plan.config.lineages for target in lineage_targets(plan, name)]
         found += [plan.find(str(Path(target).parent)) for target in targets]
     return found

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from encore.errors import EncoreError
+from encore.figures import figure_plan, wanted_figures
 from encore.growth import growing_plan
 from encore.plan import Plan
 from encore.storage import canonical, full_digest, write_text
@@ -27,7 +28,7 @@ def declared(plan: Plan) -> dict[str, dict[str, Any]]:
     curves = curves_plan(plan)
     growing = growing_plan(plan)
     figures = {each["name"]: each for each in (curves, growing) if each["rows"]}
-    return tables | figures
+    return tables | figures | {name: figure_plan(plan, name) for name in wanted_figures(plan)}
 
 
 def plan_file(name: str) -> Path:
@@ -52,6 +53,8 @@ def folders(row: dict[str, Any]) -> list[str]:
     """The folders that a row of a table or of a figure reads."""
     if "cells" in row:
         return table_folders([row])
+    if "reads" in row:
+        return list(row["reads"])
     return [seed[kind] for seed in row["seeds"] for kind in ("model", "scores") if kind in seed]
 
 

@@ -3,14 +3,17 @@
 from collections.abc import Iterable, Iterator
 
 from encore.plan import Plan
-from encore.planning.artifact import Artifact, behind
+from encore.planning.artifact import Artifact
+from encore.planning.substitutes import substitutes
 from encore.table_entries import Row
 from encore.tables.cells import Cell
 
 
 def notes(plan: Plan, rows: list[Row], cells: list[Cell]) -> list[str]:
     """Sentences, each once, in the order of the table."""
-    return list(dict.fromkeys([*_copied(rows), *_absent(plan, cells), *_empty(cells), *_substitutes(plan, cells)]))
+    return list(
+        dict.fromkeys([*_copied(rows), *_absent(plan, cells), *_empty(cells), *substitutes(plan, _read(cells))])
+    )
 
 
 def _copied(rows: list[Row]) -> Iterator[str]:
@@ -44,15 +47,6 @@ def _empty(cells: list[Cell]) -> Iterator[str]:
             columns.setdefault((cell.row.label, reason), []).append(cell.column.label)
     for (row, reason), labels in columns.items():
         yield f"{row} has no {' and no '.join(labels)}: {reason}."
-
-
-def _substitutes(plan: Plan, cells: list[Cell]) -> Iterator[str]:
-    """What stands for a dataset that was withdrawn, for every such dataset that anything here was made from."""
-    collections = (artifact for artifact in behind(_read(cells)) if artifact.stage.startswith("collection."))
-    used = {artifact.name.rpartition("-")[0] for artifact in collections}
-    for name in plan.dataset_names():
-        if name in used and plan.dataset(name).substitute:
-            yield plan.dataset(name).substitute
 
 
 def _read(cells: list[Cell]) -> Iterable[Artifact]:

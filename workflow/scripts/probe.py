@@ -1,0 +1,30 @@
+"""Ask a model about a few texts, for a figure that shows what it says."""
+
+import argparse
+
+from encore.cli_support import artifact, json_object, run
+from encore.provenance.manifest import record
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--spec", required=True, type=json_object, help="kind of probe with its fields, and numerics")
+    parser.add_argument("--model", required=True, type=artifact)
+    parser.add_argument("--tokens", required=True, type=artifact, help="token store of the collection")
+    parser.add_argument("--head", type=artifact, nargs="?", help="the model whose vocabulary head is asked")
+    parser.add_argument("--run", type=artifact, nargs="?", help="the run that candidates are taken from")
+    parser.add_argument("--collection", type=artifact, nargs="?", help="what that run searched")
+    parser.add_argument("--output", required=True, type=artifact)
+    args = parser.parse_args()
+
+    given = (args.model, args.tokens, args.head, args.run, args.collection)
+    with record(args.output, stage="probe", spec=args.spec, inputs=[each for each in given if each]) as facts:
+        from encore.probing import probe
+
+        places = (args.head, args.run, args.collection)
+        facts["results"] = probe(args.spec, args.model, args.tokens, args.output, *places)
+    print(f"probe of kind {args.spec['kind']} in {args.output}")
+
+
+if __name__ == "__main__":
+    run(main)
