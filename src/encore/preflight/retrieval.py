@@ -265,7 +265,7 @@ def probe(probed: Artifact, sizes: Sizes) -> Cost:
     asked = {"coverage": "texts", "map": "candidates"}.get(spec["kind"])
     texts = min(size.passages.count, spec[asked] if asked else 1)
     work = _reading(shape, texts, lengths, PROBED)
-    memory = _inference(shape, PROBED, float(lengths.max()))
+    memory = inference(shape, PROBED, float(lengths.max()))
     return Cost((work,), "torch", kept=1e5, ram=FP32 * shapes.parameters(shape), gpu=True, gpu_memory=memory)
 
 

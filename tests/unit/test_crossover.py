@@ -1,0 +1,61 @@
+"""Where an advantage ends: planted crossings, what lies beyond the points, and the interval over seeds."""
+
+import math
+
+import numpy as np
+import pytest
+
+from encore.reporting.drawings.crossover import crossing, over_seeds
+
+X = np.array([100.0, 1000.0, 10_000.0])
+
+
+def test_a_planted_crossing_is_found_on_the_logarithm():
+    own, other = np.array([0.5, 0.5, 0.5]), np.array([0.3, 0.45, 0.6])
+    # From 1,000 to 10,000 the lead falls from 0.05 to -0.1: a third of the way.
+    assert crossing(X, own, X, other) == pytest.approx(10 ** (3 + 1 / 3))
+
+
+def test_of_several_crossings_the_last_counts():
+    own, other = np.array([0.5, 0.3, 0.5]), np.full(3, 0.4)
+    assert crossing(X, own, X, other) == math.inf  # behind in between, ahead at the end
+    assert crossing(X, other, X, own) == pytest.approx(10**3.5)  # behind, ahead, behind
+
+
+def test_beyond_the_points_nothing_is_claimed():
+    ahead, behind = np.full(3, 0.5), np.full(3, 0.4)
+    assert crossing(X, ahead, X, behind) == math.inf
+    assert crossing(X, behind, X, ahead) == -math.inf
+    assert crossing(X, ahead, X, ahead) == -math.inf  # equal is not ahead
+    assert math.isnan(crossing(X, ahead, X * 1e6, behind))
+
+
+def test_curves_over_different_places_are_compared_where_both_are():
+    own, other = np.array([0.2, 0.4, 0.6]), np.array([0.1, 0.7])
+    found = crossing(X, own, np.array([1000.0, 10_000.0]), other)
+    # From 1,000 on: 0.4 to 0.6 against 0.1 to 0.7, so a lead of 0.3 falls by 0.4.
+    assert found == pytest.approx(10 ** (3 + 0.75))
+    far = crossing(X, own, np.array([500.0, 1e6]), np.array([0.0, 1.0]))
+    grid = np.geomspace(500, 10_000, 200_001)
+    lead = np.interp(np.log(grid), np.log(X), own) - np.interp(np.log(grid), np.log([500, 1e6]), [0.0, 1.0])
+    assert (far == math.inf) == (lead[-1] > 0)
+
+
+def test_the_interval_covers_a_planted_crossing_as_often_as_it_says():
+    """Six seeds a draw, noise that both curves do not share; 95 % is asymptotic, so few seeds cover somewhat less."""
+    rng, inside, draws = np.random.default_rng(0), 0, 60
+    own, other = np.array([0.5, 0.5, 0.5]), np.array([0.4, 0.48, 0.56])
+    truth = crossing(X, own, X, other)
+    for _ in range(draws):
+        noise = rng.normal(0, 0.01, size=(2, 8, 3))
+        found = over_seeds(X, own + noise[0], X, other + noise[1])
+        inside += found.low <= truth <= found.high
+    assert inside >= 0.8 * draws
+
+
+def test_too_few_seeds_have_no_interval_and_equal_seeds_none_to_speak_of():
+    own, other = np.array([[0.5, 0.5, 0.5]]), np.array([[0.3, 0.45, 0.6]])
+    few = over_seeds(X, own.repeat(4, 0), X, other.repeat(4, 0))
+    assert (few.low, few.high) == (None, None)
+    enough = over_seeds(X, own.repeat(5, 0), X, other.repeat(5, 0))
+    assert enough.low == enough.high == pytest.approx(enough.at)
