@@ -21,6 +21,7 @@ STYLE: dict[Any, Any] = {
     "xtick.color": SOFT,
     "svg.hashsalt": "encore",  # otherwise the names inside an SVG change from run to run
     "svg.fonttype": "path",
+    "text.parse_math": False,  # texts of collections have dollars
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Page
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from encore.reporting import page
 from encore.reporting.drawings.base import COLOURS, MARKERS, caption, plain, refuse_nothing
@@ -22,6 +22,7 @@ __all__ = ["Curves", "draw"]
 
 ACROSS = 2  # panels
 OVER = {"passages": "passages", "queries": "training queries", "operations": "operations of fine-tuning"}
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 HEADER = ["what", "label", "system", "panel", "split", "measure", "over", "seed", "sample", "size", "x", "value"]
 HEADER += ["against", "low", "high"]
 LINE, ENDED = 2.6, 0.2  # inches: a panel's height, a line of where advantages end
@@ -122,7 +123,17 @@ def _scale(axis: Axes, panel: Panel, found: list[Curve]) -> None:
     if panel.over == "queries":
         axis.xaxis.set_major_locator(FixedLocator(sorted({x for c in found if not c.line.level for x in c.x})))
         axis.xaxis.set_major_formatter(thousands)
-        axis.xaxis.set_minor_locator(NullLocator())
+    else:
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=6))
+        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _power(value)))
+    axis.xaxis.set_minor_locator(NullLocator())
+
+
+def _power(value: float) -> str:
+    """A number as ``2·10¹²``."""
+    mantissa, exponent = f"{value:.0e}".split("e")
+    raised = f"10{str(int(exponent)).translate(RAISED)}"
+    return raised if mantissa == "1" else f"{mantissa}·{raised}"
 
 
 def _ends(axis: Axes, above: Axes, panel: Panel, ended: list[Ending], figure: Curves, *, first: bool) -> None:
