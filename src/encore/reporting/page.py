@@ -40,9 +40,12 @@ def margins(heading: list[str], caption: list[str]) -> tuple[float, float]:
     return 0.15 + 0.2 * len(heading), 0.2 + 0.155 * len(caption)
 
 
-def engine(bottom: float, top: float, *, h_pad: float = 0.04167, wspace: float = 0.02) -> ConstrainedLayoutEngine:
-    """A layout that leaves these shares of the height free; pads are inches, ``wspace`` a share of a panel's width."""
-    rect = (0.005, bottom, 0.99, 1 - bottom - top)
+def engine(
+    bottom: float, top: float, *, h_pad: float = 0.04167, wspace: float = 0.02, right: float = 0.0
+) -> ConstrainedLayoutEngine:
+    """A layout that leaves these shares of the height free, and ``right`` of the width; pads are inches, ``wspace`` a
+    share of a panel's width."""
+    rect = (0.005, bottom, 0.99 - right, 1 - bottom - top)
     return ConstrainedLayoutEngine(rect=rect, w_pad=0.08, h_pad=h_pad, wspace=wspace)
 
 

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Page
 
 from encore.errors import EncoreError
 from encore.reporting.footnotes import STAND_IN
 from encore.reporting.layout import Part, Product
+from encore.reporting.page import INK
 
 PROBE = "probe.json"
 GRID = "#e3e7eb"
@@ -78,6 +80,18 @@ def refuse_nothing(figure: Figure, rows: Sequence[Any]) -> None:
     """Raises: EncoreError, there is nothing to draw."""
     if not rows:
         raise EncoreError(f"{figure.name}: none of its systems can be had under this run's configuration")
+
+
+def legend_width(labels: Sequence[str]) -> float:
+    """Inches that a legend beside the panels takes."""
+    return 0.65 + 0.075 * max(map(len, labels))
+
+
+def legend_beside(drawn: Page, axis: Axes, top: float) -> None:
+    """Name the lines of a panel on the right of all, below the heading, which takes ``top`` inches."""
+    handles, labels = axis.get_legend_handles_labels()
+    place = (0.995, 1 - top / drawn.get_figheight())
+    drawn.legend(handles, labels, loc="upper right", bbox_to_anchor=place, frameon=False, fontsize=8.5, labelcolor=INK)
 
 
 def plain(axis: Axes) -> None:

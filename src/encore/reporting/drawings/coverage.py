@@ -7,7 +7,18 @@ from matplotlib.figure import Figure as Page
 from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
 from encore.reporting import page
-from encore.reporting.drawings.base import COLOURS, MARKERS, Probes, caption, named, plain, read, refuse_nothing
+from encore.reporting.drawings.base import (
+    COLOURS,
+    MARKERS,
+    Probes,
+    caption,
+    legend_beside,
+    legend_width,
+    named,
+    plain,
+    read,
+    refuse_nothing,
+)
 from encore.reporting.numbers import number, write_rows
 from encore.reporting.page import INK, SOFT
 from encore.reporting.sources.measured import exact_mean
@@ -43,11 +54,14 @@ def draw(folder: Path, figure: Coverage) -> None:
 
 
 def _page(figure: Coverage, found: list[list[dict[str, Any]]]) -> Page:
-    width = 9.2
+    beside = legend_width([row.label for row in figure.rows])
+    width = 7.2 + beside
     heading, below = page.wrapped(width, figure.title, caption(figure, _says(figure, found)))
     top, strip = page.margins(heading, below)
     height = top + 3.0 + strip
-    drawn = Page(figsize=(width, height), layout=page.engine(strip / height, top / height, wspace=0.05))
+    drawn = Page(
+        figsize=(width, height), layout=page.engine(strip / height, top / height, wspace=0.05, right=beside / width)
+    )
     axes = drawn.subplots(1, len(SHARES), squeeze=False)
     for axis, (name, says) in zip(axes[0], SHARES.items(), strict=True):
         for place, (row, probes) in enumerate(zip(figure.rows, found, strict=True)):
@@ -64,8 +78,7 @@ def _page(figure: Coverage, found: list[list[dict[str, Any]]]) -> Page:
         axis.set_ylim(bottom=0)
         axis.set_xlabel("k, first pieces that are looked at", color=SOFT, fontsize=8.5)
         plain(axis)
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8.5, labelcolor=INK)
+    legend_beside(drawn, axes[0, 0], top)
     page.write_around(drawn, heading, below)
     return drawn
 

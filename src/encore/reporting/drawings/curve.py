@@ -12,7 +12,7 @@ from matplotlib.figure import Figure as Page
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from encore.reporting import page
-from encore.reporting.drawings.base import COLOURS, MARKERS, caption, plain, refuse_nothing
+from encore.reporting.drawings.base import COLOURS, MARKERS, caption, legend_beside, legend_width, plain, refuse_nothing
 from encore.reporting.drawings.crossover import ENOUGH_SEEDS
 from encore.reporting.drawings.points import Curve, Curves, Ending, Panel, curves, endings
 from encore.reporting.numbers import number, write_rows
@@ -67,11 +67,14 @@ def _page(figure: Curves, found: list[Curve], ended: list[Ending]) -> Page:
     across = min(ACROSS, len(figure.panels))
     down = -(-len(figure.panels) // across)
     ends = ENDED * len({(e.line.id, e.against.id) for e in ended}) + (0.55 if ended else 0)
-    width = 1.9 + 3.3 * max(across, 1.5)
+    beside = legend_width([row.label for row in figure.rows])
+    names = 0.06 * max((len(_compared(ending)) for ending in ended), default=0)
+    width = beside + names + 3.4 * max(across, 1.4)
     heading, below = page.wrapped(width, figure.title, caption(figure, _says(figure, found, ended)))
     top, strip = page.margins(heading, below)
     height = top + down * LINE + ends + strip
-    drawn = Page(figsize=(width, height), layout=page.engine(strip / height, top / height, h_pad=0.06, wspace=0.05))
+    layout = page.engine(strip / height, top / height, h_pad=0.06, wspace=0.05, right=beside / width)
+    drawn = Page(figsize=(width, height), layout=layout)
     ratios = [LINE] * down + ([ends] if ended else [])
     axes = drawn.subplots(len(ratios), across, squeeze=False, height_ratios=ratios)
     for place, panel in enumerate(figure.panels):
@@ -81,8 +84,7 @@ def _page(figure: Curves, found: list[Curve], ended: list[Ending]) -> Page:
     for place, panel in enumerate(figure.panels if ended else []):
         above = axes[0, place]
         _ends(axes[-1, place], above, panel, [e for e in ended if e.panel == panel], figure, first=place == 0)
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8.5, labelcolor=INK)
+    legend_beside(drawn, axes[0, 0], top)
     page.write_around(drawn, heading, below)
     return drawn
 
@@ -124,7 +126,7 @@ def _scale(axis: Axes, panel: Panel, found: list[Curve]) -> None:
         axis.xaxis.set_major_locator(FixedLocator(sorted({x for c in found if not c.line.level for x in c.x})))
         axis.xaxis.set_major_formatter(thousands)
     else:
-        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=6))
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 3), numticks=6))
         axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _power(value)))
     axis.xaxis.set_minor_locator(NullLocator())
 
@@ -150,13 +152,17 @@ def _ends(axis: Axes, above: Axes, panel: Panel, ended: list[Ending], figure: Cu
             axis.plot(np.clip([at.low, at.high], low, high), [place, place], color=colour, linewidth=1.6, alpha=0.6)
         marker = {float("inf"): ">", float("-inf"): "<"}.get(at.at, "o")
         axis.plot(np.clip(at.at, low * 1.02, high / 1.02), place, marker, color=colour, markersize=5.5, clip_on=False)
-    names = [f"{ending.line.label} − {ending.against.label}" for ending in ended]
+    names = [_compared(ending) for ending in ended]
     axis.set_yticks(range(len(ended)), names if first else [""] * len(ended), fontsize=7.5, color=INK)
     axis.set_ylim(len(ended) - 0.4, -0.6)
     axis.set_xlim(low, high)
     axis.set_title("Where the advantage ends", loc="left", fontsize=9, color=INK)
     plain(axis)
     axis.tick_params(labelbottom=False)
+
+
+def _compared(ending: Ending) -> str:
+    return f"{ending.line.label} − {ending.against.label}"
 
 
 def _says(figure: Curves, found: list[Curve], ended: list[Ending]) -> str:

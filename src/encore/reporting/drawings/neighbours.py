@@ -50,13 +50,16 @@ def _page(figure: Map, found: list[dict[str, Any]]) -> Page:
     width = 0.4 + 3.7 * max(len(found), 2)
     heading, below = page.wrapped(width, figure.title, caption(figure, _says(figure, found)))
     top, strip = page.margins(heading, below)
-    height = top + 4.1 + strip
+    strip += 0.3  # the legend stands above the caption
+    height = top + 3.9 + strip
     drawn = Page(figsize=(width, height), layout=page.engine(strip / height, top / height, wspace=0.04))
     axes = drawn.subplots(1, len(found), squeeze=False)
     for axis, row, said in zip(axes[0], figure.rows, found, strict=True):
         _panel(axis, row.label, said["points"])
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside lower left", frameon=False, fontsize=8.5, ncols=3, labelcolor=INK)
+    look: dict[str, Any] = {"frameon": False, "fontsize": 8.5, "labelcolor": INK}
+    place = (0.005, (strip - 0.35) / height)
+    drawn.legend(handles, labels, loc="lower left", bbox_to_anchor=place, ncols=3, **look)
     page.write_around(drawn, heading, below)
     return drawn
 
