@@ -50,7 +50,7 @@ def audit(plan: Plan) -> Report:
     affected = _cells(plan, slices)
     made = [name for name in slices if any(_files(_product(kind, name)) for kind in KINDS)]
     report.notes += [
-        f"{'figure' if name in (CURVES, GROWING, *plan.catalogue.figures) else 'table'} {name} is not made yet"
+        f"{'figure' if name in (CURVES, GROWING) or 'kind' in slices[name] else 'table'} {name} is not made yet"
         for name in slices
         if name not in made
     ]
