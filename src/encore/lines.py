@@ -2,7 +2,7 @@
 
 What is read past: a UTF-8 byte order mark, and ``CR LF`` at a line's end. What is refused: other encodings, a line that
 is longer than ``LONGEST``, damaged archives; of records also a NUL and a carriage return alone; of JSON also a key that
-occurs twice in an object, half of a surrogate pair, nesting that never ends.
+occurs twice in an object, half of a surrogate pair, NaN and infinities, nesting that never ends.
 """
 
 import codecs
@@ -10,6 +10,7 @@ import gzip
 import io
 import json
 import lzma
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import IO, Any
 
 from encore.errors import EncoreError, quoted
 
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 LONGEST = 32 * 2**20  # bytes of a line; the longest of MS MARCO's documents has two million
 
 
@@ -64,8 +66,8 @@ def numbered_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """
     for number, line in numbered_records(path):
         try:
-            row = json.loads(line, object_pairs_hook=_once)
-            if "\\u" in line:  # only an escape can say half of a pair
+            row = json.loads(line, object_pairs_hook=_once, parse_constant=_no_number)
+            if _HALF.search(line):  # only an escape can say half of a pair
                 json.dumps(row, ensure_ascii=False).encode()
         except json.JSONDecodeError as error:
             reason = f"{error.msg} at character {error.pos + 1}"
@@ -94,6 +96,10 @@ def _text(line: bytes, place: str, first: bool) -> str:
         return line.removeprefix(codecs.BOM_UTF8 if first else b"").decode("utf-8")
     except UnicodeDecodeError as error:
         raise EncoreError(f"{place}: not UTF-8 ({error.reason}); convert the file, e.g. with iconv") from error
+
+
+def _no_number(said: str) -> float:
+    raise ValueError(f"{said} is no number")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

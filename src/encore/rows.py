@@ -7,7 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from encore.names import NEWLINE, Names
+
 SPARSE = 16  # times as many numbers as there are ids: then a table by number would be mostly empty
+DIGITS = 18  # that an int64 holds, whichever they are
 
 
 class Rows:
@@ -15,9 +18,8 @@ class Rows:
 
     def __init__(self, names: Sequence[str]) -> None:
         """``names`` are the ids, by row; none stands twice."""
-        self._names = names
-        self._table = _table(names)
-        self._rows: dict[str, int] | None = None
+        self._names = Names.joined([names])
+        self._table = _table(self._names)
 
     def of(self, ids: pa.StringArray) -> np.ndarray:
         """The row of each id, int64 [n]; -1 for an id that is unknown."""
@@ -29,19 +31,21 @@ class Rows:
             else:
                 inside = (numbers >= 0) & (numbers < len(self._table))
                 return np.where(inside, self._table[np.where(inside, numbers, 0)], -1)
-        if self._rows is None:
-            self._rows = {name: row for row, name in enumerate(self._names)}
-        known = self._rows
-        return np.fromiter((known.get(name, -1) for name in ids.to_pylist()), dtype=np.int64, count=len(ids))
+        different = ids.dictionary_encode()
+        rows = self._names.rows(different.dictionary.to_pylist())
+        return np.asarray(rows[different.indices.to_numpy(zero_copy_only=False)])
 
 
-def _table(names: Sequence[str]) -> np.ndarray | None:
+def _table(names: Names) -> np.ndarray | None:
     """int64, the row of each number, -1 where there is none; None where ids are no such numbers."""
-    if not names or not all(name.isascii() and name.isdigit() and (name[0] != "0" or name == "0") for name in names):
+    lengths, lines = names.lengths, names.lines
+    if not len(names) or lengths.min() == 0 or lengths.max() > DIGITS:
         return None
-    largest = max(map(len, names))
-    numbers = np.array(names, dtype=np.int64) if largest < 19 else None  # digits of an int64
-    if numbers is None or numbers.max() > SPARSE * len(names) + 2**20:
+    if not bool(((lines == NEWLINE) | ((lines >= ord("0")) & (lines <= ord("9")))).all()):
+        return None
+    padded = (lines[names.starts] == ord("0")) & (lengths > 1)
+    numbers = names.texts().cast(pa.int64()).to_numpy()
+    if padded.any() or numbers.max() > SPARSE * len(names) + 2**20:
         return None
     table = np.full(int(numbers.max()) + 1, -1, dtype=np.int64)
     table[numbers] = np.arange(len(names))

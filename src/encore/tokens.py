@@ -22,6 +22,7 @@ from encore import vocabulary
 from encore.bodies import articles
 from encore.collections.common import Collection, Row
 from encore.errors import EncoreError
+from encore.names import Names
 from encore.storage import open_text_writer, replacing, write_array
 
 TYPE = np.dtype("<u2")
@@ -55,8 +56,8 @@ class Sequences:
         return np.diff(self.offsets)
 
     @cached_property
-    def names(self) -> list[str]:
-        """The texts' own ids, in order.
+    def names(self) -> Names:
+        """The texts' own ids, in order; opened, not read.
 
         Raises:
             EncoreError: these texts have none.
@@ -64,7 +65,7 @@ class Sequences:
         path = self.folder / f"{self.name}.names.txt"
         if not path.is_file():
             raise EncoreError(f"{path} is missing: {self.name} have no ids of their own, or the store is incomplete")
-        return path.read_text(encoding="utf-8").splitlines()
+        return Names.open(path)
 
 
 class TokenStore:

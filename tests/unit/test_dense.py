@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from encore.errors import EncoreError
+from encore.names import Names
 from encore.retrieval.dense import SPARE, Shard, open_shard, open_shards, search
 
 DIMENSION = 64
@@ -15,7 +16,7 @@ DIMENSION = 64
 def shard(vectors, documents):
     index = faiss.IndexFlatIP(DIMENSION)
     index.add(np.ascontiguousarray(vectors, dtype=np.float32))
-    return Shard(index, list(documents))
+    return Shard(index, Names.of(documents))
 
 
 def divided(vectors, documents, cuts):

@@ -285,7 +285,7 @@ def test_another_number_of_lines_is_refused_with_its_line(name: str, change, say
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
-        ("p.jsonl", '{"id": "a", "predicted_queries": []}\n{"id": "c"', r"p\.jsonl, line 2: no predictions"),
+        ("p.jsonl", '{"id": "a", "predicted_queries": []}\n{"id": "c"', r"p\.jsonl, line 2: not JSON that can be read"),
         ("p.jsonl", '{"id": "a"}\n', "line 1: no predictions .*predicted_queries"),
         ("p.jsonl", '{"id": "a", "predicted_queries": "one"}\n', "line 1: .*no list of texts"),
         ("p.jsonl", '{"id": "b", "predicted_queries": []}\n', "line 1: it is about passage b, and the corpus has a"),
@@ -303,7 +303,7 @@ def test_a_bad_line_is_refused_with_its_number(name: str, text: str, says: str) 
 def test_damaged_packing_is_said() -> None:
     path = predictions("p.txt.gz", "".join(PUBLISHED["p.txt"]))
     path.write_bytes(path.read_bytes()[:-10])
-    with pytest.raises(EncoreError, match=r"p\.txt\.gz, line \d+: no predictions"):
+    with pytest.raises(EncoreError, match=r"p\.txt\.gz, after line \d+: cannot be read"):
         list(published.predicted(path, NAMES))
 
 

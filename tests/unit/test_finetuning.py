@@ -21,6 +21,7 @@ from encore.finetuning.validation import (
     validation_pool,
     write_record,
 )
+from encore.names import Names
 from encore.recipe import FinetuneStep
 from encore.training import gradients
 from encore.training.gradients import Models
@@ -34,7 +35,7 @@ class Texts(list):
 
     def __init__(self, texts, names):
         super().__init__(np.array(text, dtype=np.uint16) for text in texts)
-        self.names = names
+        self.names = Names.of(names)
         self.lengths = np.array([len(text) for text in texts])
 
 

@@ -17,6 +17,7 @@ from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import Scored
 from encore.growth import growing_artifacts, growing_plan
+from encore.names import Names
 from encore.plan import Plan
 from encore.provenance.manifest import MANIFEST
 from encore.reporting import growth
@@ -95,7 +96,7 @@ def test_search_in_a_part_finds_what_products_with_that_part_say(cuts):
     for a, b in pairwise([0, *cuts, 2500]):
         index = faiss.IndexFlatIP(16)
         index.add(vectors[a:b])
-        shards.append(Shard(index, documents[a:b]))
+        shards.append(Shard(index, Names.of(documents[a:b])))
     run = search(restricted(shards, members), [str(n) for n in range(25)], queries, 20)
     for number, query in enumerate(queries):
         products = vectors.astype(np.float64) @ query.astype(np.float64)
@@ -109,7 +110,7 @@ def test_search_in_a_part_finds_what_products_with_that_part_say(cuts):
 def test_a_part_smaller_than_the_depth_is_ranked_whole():
     index = faiss.IndexFlatIP(4)
     index.add(np.eye(4, dtype=np.float32))
-    (held,) = restricted([Shard(index, ["a", "b", "c", "d"])], {"b", "d"})
+    (held,) = restricted([Shard(index, Names.of(["a", "b", "c", "d"]))], {"b", "d"})
     assert len(held) == 2
     assert search([held], ["q"], np.ones((1, 4), dtype=np.float32), 3)["q"].documents == ["d", "b"]
 

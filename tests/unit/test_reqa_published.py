@@ -283,8 +283,6 @@ def test_rows_count_with_one_short_answer_in_a_paragraph(tmp_path: Path, form: s
 @pytest.mark.parametrize(
     "wrong",
     [
-        "{",
-        "[]",
         "{}",
         json.dumps(row("simplified", annotations=[])),
         json.dumps(row("simplified", (1, 2))),

@@ -12,6 +12,7 @@ from encore.finetuning.listed import Wanted
 from encore.finetuning.pair_scores import PublishedScores
 from encore.finetuning.systems import from_systems
 from encore.finetuning.triples import from_triples
+from encore.names import Names
 from encore.provenance.manifest import record
 from encore.storage import contents
 
@@ -34,7 +35,8 @@ def main() -> None:
             raise EncoreError(f"{args.source} is not what was planned with: it has changed since; run snakemake again")
         path = unpacked.file(args.fetched, ENDINGS[spec["form"]]) if args.fetched else args.source
         asked = set(topics(collection, spec["split"], spec["queries"], spec["sample"]))
-        documents = dict.fromkeys(row["_id"] for row in collection.corpus())
+        ids = (row["_id"] for row in collection.corpus())
+        documents = dict.fromkeys(ids) if spec["form"] == "systems" else Names.of(ids)  # one by one: a dict
         wanted = Wanted(asked, collection.qrels(spec["split"]), documents, spec["exclude_judged"])
         if spec["form"] == "systems":
             scores = scores_beside(args.fetched, asked)

@@ -6,17 +6,15 @@ and ``.txt`` that text alone. docTTTTTquery publishes a folder instead, in which
 passages of one part of the corpus (``predicted_queries_topk_sample012.txt003-1004000``: sample 12, part 3).
 """
 
-import json
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from encore.errors import EncoreError
 from encore.fetching import unpacked
-from encore.lines import numbered_lines
-from encore.storage import open_text
+from encore.lines import numbered_lines, numbered_objects
 
 PART = re.compile(r".*sample(?P<sample>\d+)\.txt(?P<part>\d+)(?:-\d+)?(?:\.gz)?")
 
@@ -95,18 +93,16 @@ def _of_file(path: Path) -> Iterator[Line]:
     read = _FORMS.get(Path(path.name.removesuffix(".gz")).suffix)
     if read is None:
         raise EncoreError(f"{path}: predictions are read from {', '.join(_FORMS)}, each plain or .gz; rename the file")
-    number = 1
-    try:
-        with open_text(path) as file:
-            for line in file:
-                yield read(line.rstrip("\r\n"))
-                number += 1
-    except (ValueError, KeyError, TypeError, EOFError, OSError, zlib.error) as error:
-        raise EncoreError(f"{path}, line {number}: no predictions ({error!r}); mend or replace the file") from error
+    rows: Iterable[tuple[int, Any]] = numbered_objects(path) if read is _of_object else numbered_lines(path)
+    for number, row in rows:
+        try:
+            found = read(row)
+        except (ValueError, KeyError, TypeError) as error:
+            raise EncoreError(f"{path}, line {number}: no predictions ({error!r}); mend or replace the file") from error
+        yield found
 
 
-def _of_object(line: str) -> Line:
-    row = json.loads(line)
+def _of_object(row: dict[str, Any]) -> Line:
     queries = row["predicted_queries"]
     if not isinstance(queries, list) or not all(isinstance(query, str) for query in queries):
         raise ValueError("predicted_queries is no list of texts")
@@ -122,5 +118,5 @@ def _of_text(line: str) -> Line:
     return None, [line]
 
 
-_FORMS: dict[str, Callable[[str], Line]] = {".jsonl": _of_object, ".tsv": _of_columns, ".txt": _of_text}
+_FORMS: dict[str, Callable[[Any], Line]] = {".jsonl": _of_object, ".tsv": _of_columns, ".txt": _of_text}
 ENDINGS = [ending + packed for ending in _FORMS for packed in ("", ".gz")]

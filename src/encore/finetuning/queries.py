@@ -67,8 +67,9 @@ def judged_queries(
     """The judged queries of a split, or that sample of them; raises as ``training_queries`` does."""
     judgments = collection.qrels(split)
     names = topics(collection, split, queries=queries, sample=sample)
-    rows = {name: row for row, name in enumerate(store.queries.names)}
-    passages = {name: row for row, name in enumerate(store.passages.names)}
+    rows = store.queries.names.find(names)
+    said = [each.get(name, {}) for name in names for each in (judgments, negatives, positives or {})]
+    passages = store.passages.names.find(document for each in said for document in each)
     try:
         found = [
             _query(rows[name], judgments[name], negatives.get(name, {}), (positives or {}).get(name, {}), passages)
@@ -78,7 +79,7 @@ def judged_queries(
         raise EncoreError(
             f"{error} is judged or a negative, but not in the token store; make the tokens again"
         ) from error
-    found = [query for query in found if query.relevant and len(query.judged) < len(passages)]
+    found = [query for query in found if query.relevant and len(query.judged) < len(store.passages)]
     if not found:
         raise EncoreError(
             f"no query of {collection.folder} has a relevant passage in the training role; nothing to learn"

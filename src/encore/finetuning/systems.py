@@ -7,7 +7,6 @@ scores stand in the file, as that script reads them, or beside it, as sentence-t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from encore.errors import EncoreError
 from encore.finetuning.listed import Wanted, refuse_strange
 from encore.finetuning.negatives import Negatives, Statistics, statistics
 from encore.finetuning.pair_scores import PublishedScores
-from encore.lines import numbered_lines
+from encore.lines import numbered_objects
 
 Scored = list[tuple[str, float]]  # documents with their scores, best candidates first
 
@@ -62,9 +61,8 @@ def _first(
 
 def _lines(path: Path, wanted: Wanted, scores: PublishedScores | None) -> Iterator[tuple[str, Scored, list[Scored]]]:
     """Each line's query, positives and systems; scores of those alone that are wanted, where they stand elsewhere."""
-    for number, line in numbered_lines(path):
+    for number, row in numbered_objects(path):
         try:
-            row = json.loads(line)
             query, positives, systems = str(row["qid"]), row["pos"], list(row["neg"].values())
             if scores is None:
                 yield query, _scored(positives), [_scored(candidates) for candidates in systems]

@@ -24,6 +24,7 @@ from encore.finetuning.drawing import WAITING, Draw
 from encore.finetuning.listed import Wanted, refuse_strange
 from encore.finetuning.negatives import Negatives, Statistics, statistics
 from encore.mojibake import repaired
+from encore.names import Names
 from encore.rows import Rows
 
 COLUMNS = ("query", "positive", "negative")
@@ -50,7 +51,7 @@ def from_triples(
     Raises:
         EncoreError: a line is no triple (with its number), or nothing in the file is of this collection.
     """
-    queries, documents = list(wanted.judgments), list(wanted.documents)
+    queries, documents = list(wanted.judgments), Names.joined([wanted.documents])
     draw = Draw(queries, documents, keep, seed, most)
     asked = np.array([query in wanted.queries for query in queries], dtype=bool)
     pairs = _judged_pairs(wanted, queries, documents)
@@ -69,7 +70,7 @@ def from_triples(
         draw.add(owners[free], candidates[free])
     refuse_strange(path, lines, unknown)
     taken = {query: rows for query, rows in zip(queries, draw.drawn(), strict=True) if query in wanted.queries}
-    drawn = {query: {documents[row]: 0 for row in taken[query].tolist()} for query in sorted(taken)}
+    drawn = {query: dict.fromkeys(documents.take(taken[query]), 0) for query in sorted(taken)}
     return drawn, statistics(drawn, judged=judged, unknown=unknown)
 
 
@@ -94,7 +95,7 @@ def _hashes(texts: Iterable[str]) -> np.ndarray:
     return np.frombuffer(digests, dtype="<u8")
 
 
-def _known(first: Block | None, collection: Collection, queries: list[str], documents: list[str]) -> list[Known]:
+def _known(first: Block | None, collection: Collection, queries: list[str], documents: Names) -> list[Known]:
     """What knows a file's queries and documents: by their texts where its first line has blanks."""
     if first is None or not any(" " in column[0].as_py() for column in first.columns):
         return [Rows(queries), Rows(documents)]
@@ -102,14 +103,14 @@ def _known(first: Block | None, collection: Collection, queries: list[str], docu
     return [Texts(said[query] for query in queries), Texts(_texts_of(collection, documents))]
 
 
-def _texts_of(collection: Collection, documents: list[str]) -> Iterable[str]:
+def _texts_of(collection: Collection, documents: Names) -> Iterable[str]:
     for name, row in zip(documents, collection.corpus(), strict=True):
         if row["_id"] != name:
             raise EncoreError(f"{collection.folder} has another order than its documents were read in; run it again")
         yield row["text"]
 
 
-def _judged_pairs(wanted: Wanted, queries: list[str], documents: list[str]) -> np.ndarray:
+def _judged_pairs(wanted: Wanted, queries: list[str], documents: Names) -> np.ndarray:
     """Judged pairs that are no negatives, int64: the query's row times the number of documents, plus the document's."""
     if not wanted.exclude_judged:
         return np.empty(0, dtype=np.int64)

@@ -68,11 +68,10 @@ def validation_pool(step: FinetuneStep, collection: Collection, store: TokenStor
         raise EncoreError(
             f"no query of {collection.folder} has a relevant passage in the split `{step.valid_split}`; judge some"
         )
-    rows = {name: row for row, name in enumerate(store.passages.names)}
     needed = set().union(*positives.values())
-    sample = smallest(rows.keys() - needed, step.validation_pool, "pool")
+    sample = smallest((name for name in store.passages.names if name not in needed), step.validation_pool, "pool")
     documents = sorted(needed.union(sample))
-    query_rows = {name: row for row, name in enumerate(store.queries.names)}
+    rows, query_rows = store.passages.names.find(documents), store.queries.names.find(positives)
     try:
         return Pool(
             queries=np.array([query_rows[name] for name in positives]),

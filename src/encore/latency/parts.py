@@ -115,8 +115,7 @@ def _dense(given: Given, role: str, prepare: Any, open_shards: Any, how: str) ->
     names, queries = embedded(
         {**run, "queries": given.queries, "sample": 0}, encoder, store, given.folder("collection")
     )
-    places = {name: row for row, name in enumerate(store.queries.names)}
-    rows, texts, best = [np.array([places[name]]) for name in names], given.texts(), prepare(shards)
+    rows, texts, best = [np.array([row]) for row in store.queries.names.rows(names)], given.texts(), prepare(shards)
     device = next(encoder.parameters()).device
 
     def encode(number: int) -> None:
@@ -159,8 +158,11 @@ def reranked(given: Given) -> Measurement:
     run, store, names = given.run, TokenStore.open(given.folder("tokens")), given.names()
     device, first = machine.prepare(run["numerics"]), read_run(given.folder("first") / "run.trec.gz")
     scorer = open_scorer(given.folder("model"), store).to(device)
-    queries, passages = ({name: row for row, name in enumerate(s.names)} for s in (store.queries, store.passages))
     empty = Ranking([], np.empty(0, dtype=np.float32))
+    queries = store.queries.names.find(names)
+    passages = store.passages.names.find(
+        document for name in names for document in first.get(name, empty).documents[: run["reranked"]]
+    )
 
     def again(number: int) -> None:
         found = first.get(names[number], empty)

@@ -11,10 +11,12 @@ from encore.preflight.cost import Cost, Work
 from encore.preflight.retrieval import CHARACTERS, NAME, ROW
 from encore.preflight.sizes import PIECES, Size, Sizes
 
+TITLES = 100.0  # bytes of titles, redirects and headings of a dump, for each passage of its articles
 PACKED = 0.4  # of a text's bytes, in gzip
 BLOCK = 100.0  # bytes a piece while the words of a block of texts are counted
 WORD = 100.0  # bytes of a distinct word
 TOGETHER = 64  # texts that B-PROP's parent model reads at once
+LISTED = 240.0  # bytes of an id in lists, sets and dictionaries
 TOKEN = 2  # bytes of a token in a store
 T5_BASE = 223e6  # parameters of t5-base, the only T5 of others that an expansion names
 KINDS = {"collection.pydocs": "docstrings", "collection.wikipedia": "wikitext_words"}  # kinds with a rate of their own
@@ -29,7 +31,7 @@ def collection(made: Artifact, sizes: Sizes) -> Cost:
     return Cost(
         works=(Work(kind, amount), Work("packed", text)),
         kept=PACKED * text,
-        ram=NAME * (size.passages.count + sum(size.queries.values())),
+        ram=(NAME + TITLES * (kind == "wikitext_words")) * (size.passages.count + sum(size.queries.values())),
         notes=tuple(size.notes),
     )
 
@@ -125,7 +127,7 @@ def evaluate(made: Artifact, sizes: Sizes) -> Cost:
 def grow(made: Artifact, sizes: Sizes) -> Cost:
     """The order in which a collection grows."""
     count = sizes.of(made.inputs["collection"]).passages.count
-    return Cost(works=(Work("documents", count),), kept=12 * count, ram=2 * NAME * count)
+    return Cost(works=(Work("documents", count),), kept=12 * count, ram=LISTED * count)
 
 
 def train_expander(made: Artifact, sizes: Sizes) -> Cost:

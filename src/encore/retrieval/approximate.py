@@ -67,7 +67,7 @@ def one(held: Shard, query: np.ndarray, depth: int) -> Ranking:
     while True:
         scores, rows = (found[0] for found in held.index.search(query, min(wanted, len(held.documents))))
         found = rows >= 0  # an index may find fewer than it is asked for
-        ranking = rank([held.documents[row] for row in rows[found]], scores[found], depth)
+        ranking = rank(held.documents.take(rows[found]), scores[found], depth)
         # FAISS keeps any members of a tie at its last rank; if that tie reaches into the answer, ask further.
         cut = len(rows) == wanted and found.all() and scores[-1] == ranking.scores[-1]
         if not cut or wanted > MOST * depth:

@@ -19,6 +19,7 @@ from encore.collections.common import Collection, topics
 from encore.errors import EncoreError
 from encore.modeling import vectors
 from encore.modeling.encoder import Encoder
+from encore.names import Names
 from encore.retrieval import growing
 from encore.runs import Ranking, Run, describe, write_run
 from encore.tokens import TokenStore
@@ -74,9 +75,8 @@ def embedded(
 ) -> tuple[list[str], np.ndarray]:
     """The queries that ``spec`` asks for: their ids, and their vectors, float32 [queries, dimension]."""
     names = topics(Collection(collection), spec["split"], queries=spec["queries"], sample=spec["sample"])
-    places = {name: row for row, name in enumerate(store.queries.names)}
     with machine.precision(spec["numerics"], next(encoder.parameters()).device):
-        rows = np.array([places[name] for name in names])
+        rows = store.queries.names.rows(names)
         return names, vectors.embed(encoder.query_tower, store.queries, rows, spec["query_length"])
 
 
@@ -85,7 +85,7 @@ class Shard:
     """A part of a collection: its vectors, and the document of each; ``kept`` are those that are searched, or all."""
 
     index: faiss.Index
-    documents: list[str]
+    documents: Names
     kept: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
@@ -106,7 +106,8 @@ class Shard:
 
 def restricted(shards: Sequence[Shard], members: set[str]) -> list[Shard]:
     """The same shards, of which only these documents are searched."""
-    kept = [np.array([document in members for document in shard.documents], dtype=bool) for shard in shards]
+    names = Names.of(members)
+    kept = [names.rows(shard.documents) >= 0 for shard in shards]
     return [Shard(shard.index, shard.documents, mask) for shard, mask in zip(shards, kept, strict=True)]
 
 
@@ -118,8 +119,8 @@ def open_shard(folder: Path) -> Shard:
     """
     try:
         index = faiss.read_index(str(folder / "index"))
-        documents = (folder / "docid").read_text(encoding="utf-8").split("\n")[:-1]
-    except (RuntimeError, OSError, UnicodeDecodeError) as error:
+        documents = Names.open(folder / "docid")
+    except (RuntimeError, OSError) as error:
         raise EncoreError(f"shard {folder} is not readable ({str(error).splitlines()[-1][:120]}); {MEND}") from error
     if index.ntotal != len(documents):
         raise EncoreError(f"shard {folder} has {index.ntotal} vectors for {len(documents)} documents; {MEND}")
@@ -136,13 +137,19 @@ def open_shards(folders: Sequence[Path], collection: Sequence[str], dimension: i
     for folder, shard in zip(folders, shards, strict=True):
         if shard.index.d != dimension:
             raise EncoreError(f"shard {folder} has {shard.index.d} dimensions, queries have {dimension}; {MEND}")
-    documents = [document for shard in shards for document in shard.documents]
-    if len(documents) != len(collection) or set(documents) != set(collection):
+    documents, names = Names.joined([shard.documents for shard in shards]), Names.joined([collection])
+    if len(documents) != len(names) or (documents != names and not _once_each(documents, names)):
         raise EncoreError(
             f"{len(shards)} shards hold {len(documents)} documents and not the {len(collection)} of the collection "
             "once each: a shard is missing, given twice, or of another collection; give all shards of this one"
         )
     return shards
+
+
+def _once_each(documents: Names, names: Names) -> bool:
+    """Whether each of as many names is there."""
+    rows = names.rows(documents)
+    return bool((rows >= 0).all() and (np.bincount(rows, minlength=len(names)) == 1).all())
 
 
 def search(shards: Sequence[Shard], names: Sequence[str], vectors: np.ndarray, depth: int) -> Run:
@@ -156,7 +163,7 @@ def search(shards: Sequence[Shard], names: Sequence[str], vectors: np.ndarray, d
     run: Run = {}
     for start in range(0, len(names), QUERIES):
         scores, documents = searcher.best(np.ascontiguousarray(vectors[start : start + QUERIES]), depth)
-        for name, found, its in zip(names[start:], documents.tolist(), scores, strict=False):
+        for name, found, its in zip(names[start:], documents, scores, strict=False):
             run[name] = Ranking(found, its)
     return run
 
@@ -165,16 +172,14 @@ class Searcher:
     """Shards, with what is the same for every batch of queries."""
 
     def __init__(self, shards: Sequence[Shard]) -> None:
-        documents = [document for shard in shards for document in shard.documents]
         self.shards = shards
-        self.place = np.empty(len(documents), dtype=np.int64)  # of a row's document among all ids in ascending order
-        self.place[sorted(range(len(documents)), key=documents.__getitem__)] = np.arange(len(documents))
-        self.names_of = np.array(documents, dtype=object)
+        self.documents = Names.joined([shard.documents for shard in shards])
+        self.place = self.documents.places()
 
-    def best(self, batch: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
-        """Scores and documents, [queries, depth] each, of queries float32 [queries, dimension]."""
+    def best(self, batch: np.ndarray, depth: int) -> tuple[np.ndarray, list[list[str]]]:
+        """Scores [queries, depth] and documents, of each query as many, of queries float32 [queries, dimension]."""
         scores, rows = _best(self.shards, batch, self.place, depth)
-        return scores, self.names_of[rows]
+        return scores, [self.documents.take(found) for found in rows]
 
 
 def _best(shards: Sequence[Shard], batch: np.ndarray, place: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:

@@ -19,7 +19,8 @@ import numpy as np
 from encore.errors import EncoreError
 from encore.modeling import vectors
 from encore.modeling.encoder import Encoder
-from encore.storage import replacing, write_text
+from encore.names import Names
+from encore.storage import replacing, write_bytes
 from encore.tokens import Sequences, TokenStore
 from encore.training import machine
 
@@ -91,7 +92,7 @@ def write_index(folder: Path, documents: Sequence[str], index: faiss.Index) -> N
     """Write a FAISS index of any kind, and the document of each of its vectors."""
     with replacing(folder / "index") as temporary:
         faiss.write_index(index, str(temporary))
-    write_text(folder / "docid", "".join(f"{document}\n" for document in documents))
+    write_bytes(folder / "docid", Names.joined([documents]).lines.tobytes())
 
 
 class Progress:

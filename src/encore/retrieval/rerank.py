@@ -57,9 +57,9 @@ def rerank(
     Raises:
         EncoreError: the run names a query or a document that the token store does not have.
     """
-    queries = {name: row for row, name in enumerate(store.queries.names)}
-    passages = {name: row for row, name in enumerate(store.passages.names)}
     depth = spec["reranked"]
+    queries = store.queries.names.find(run)
+    passages = store.passages.names.find(its for found in run.values() for its in found.documents[:depth])
     try:
         pairs = [(queries[name], passages[its]) for name, found in run.items() for its in found.documents[:depth]]
     except KeyError as error:

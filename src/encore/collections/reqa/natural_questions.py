@@ -7,7 +7,6 @@ there a blank stands between two tokens, unless one of them is a mark that cling
 """
 
 import html
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -18,7 +17,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from encore.collections.reqa.paragraphs import Asked, Paragraph
 from encore.errors import EncoreError
-from encore.lines import numbered_lines
+from encore.lines import numbered_objects
 
 _TAG = re.compile(r"<[^>]*>")
 _TO_THE_LEFT = re.compile(r"[.,;:?!%)\]}]+|''|'(s|m|d|re|ve|ll|S)|n't")  # follow their word without a blank
@@ -33,10 +32,10 @@ def paragraphs(paths: Iterable[Path], counts: Counter[str]) -> Iterator[Paragrap
         EncoreError: with its line, a row is no JSON or not of either form.
     """
     for path in paths:
-        for number, line in numbered_lines(path):
+        for number, row in numbered_objects(path):
             counts["rows"] += 1
             try:
-                found = _paragraph(json.loads(line), counts)
+                found = _paragraph(row, counts)
             except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
                 raise EncoreError(
                     f"{path}, line {number}: no row of Natural Questions ({error!r}); mend or remove it"

@@ -1,0 +1,87 @@
+"""Ids by row and rows by id, for millions of ids: against a list and a dictionary, and in bounded memory."""
+
+from __future__ import annotations
+
+import random
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from encore.names import Names
+
+ODD = ["", "a", "ab", "b", "ba", "é", "\U0001f600", "\u2028", "x" * 300, "7", "70", "07", "a b", "\x85", "\t", "\uffff"]
+
+
+def many(count: int) -> list[str]:
+    drawn = random.Random(0)
+    return [f"{drawn.choice(['doc', 'D', 'ü', 'https://'])}{number}" for number in drawn.sample(range(10**9), count)]
+
+
+@pytest.fixture(params=[0, 1, 20, 3000])
+def names(request: pytest.FixtureRequest) -> list[str]:
+    return (ODD + many(3000))[: request.param]
+
+
+def test_rows_are_those_of_a_list(names: list[str], tmp_path: Path) -> None:
+    (tmp_path / "names.txt").write_bytes("".join(f"{name}\n" for name in names).encode())
+    for found in (Names.of(names), Names.open(tmp_path / "names.txt"), Names.joined([names[:7], Names.of(names[7:])])):
+        assert list(found) == names == found[:]
+        assert found == names
+        assert len(found) == len(names)
+        assert found[3:-2] == names[3:-2]
+        assert found[::-1] == names[::-1]
+        assert [found[row] for row in range(-min(len(names), 5), min(len(names), 5))] == [
+            names[row] for row in range(-min(len(names), 5), min(len(names), 5))
+        ]
+        with pytest.raises(IndexError):
+            found[len(names)]
+
+
+def test_rows_of_ids_are_those_of_a_dictionary(names: list[str]) -> None:
+    found, known = Names.of(names), {name: row for row, name in enumerate(names)}
+    asked = [*reversed(names), "none", "doc", "a\nb", "\n", "\ud800", "a", *names[:3]]
+    assert found.rows(asked).tolist() == [known.get(name, -1) for name in asked]
+    assert found.find(iter(asked)) == {name: known[name] for name in dict.fromkeys(asked) if name in known}
+    assert [name in found for name in asked] == [name in known for name in asked]
+    assert names == [] or found.index(names[-1]) == len(names) - 1
+    with pytest.raises(ValueError, match="is not there"):
+        found.index("none")
+
+
+def test_places_are_those_of_sorted_ids(names: list[str]) -> None:
+    places = np.empty(len(names), dtype=np.int64)
+    places[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    assert np.array_equal(Names.of(names).places(), places)
+
+
+def test_equal_hashes_do_no_harm(names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Names, "_hashes", lambda self: np.zeros(len(self), dtype=np.uint64))
+    few = names[:50]
+    found = Names.of(few)
+    assert found.rows([*few[::-1], "none"]).tolist() == [*range(len(few))[::-1], -1]
+
+
+def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ODD + many(200)
+    rows, hashes = Names.of(names).rows(names), Names.of(names)._hashes()
+    monkeypatch.setattr("encore.names.BLOCK", 7)
+    found = Names.of(names)
+    assert np.array_equal(found.rows(names), rows)
+    assert np.array_equal(found._hashes(), hashes)
+    assert list(found) == names
+
+
+def test_an_id_takes_no_more_than_24_bytes_where_its_row_is_looked_up(tmp_path: Path) -> None:
+    """A list of these ids takes 65 bytes each, a dictionary 80 more."""
+    count = 400_000
+    path = tmp_path / "names.txt"
+    path.write_text("".join(f"D{number}\n" for number in range(10**6, 10**6 + count)))
+    tracemalloc.start()
+    names = Names.open(path)
+    assert names.rows(["D1000007", "D0"]).tolist() == [7, -1]
+    assert names[count - 1] == f"D{10**6 + count - 1}"
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 24 * count
