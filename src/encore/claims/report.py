@@ -104,7 +104,8 @@ def write(path: Path, claims: Claims) -> dict[str, int]:
     runs = Runs(claims.shapes, cells, printed, claims.stand_in, lambda address: gaps.get(address, ""))
     judged = {name: _judged(each.claim, claims, runs) for name, each in claims.claims.items()}
     controls = {name: _controlled(each.claim, claims, runs) for name, each in claims.claims.items()}
-    lines = [_line(name, each, judged[name], controls[name], claims.stand_in) for name, each in claims.claims.items()]
+    ordered = sorted(claims.claims.items(), key=lambda item: (len(item[0]), item[0]))  # C100 after C99
+    lines = [_line(name, each, judged[name], controls[name], claims.stand_in) for name, each in ordered]
     write_rows(path, HEADER, lines)
     write_text(path.with_suffix(".md"), pages.of_runs(HEADER, lines))
     verdicts = [one.verdict for one in judged.values()]
