@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from encore.errors import EncoreError
 
-USERS_TO_MEND = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
+USERS_TO_MEND = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR}
 
 
 def run(main: Callable[[], int | None]) -> NoReturn:

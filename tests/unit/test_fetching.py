@@ -173,6 +173,18 @@ def test_a_moved_file_says_where_to_look(server, tmp_path, status):
     assert left(tmp_path) == []
 
 
+@pytest.mark.parametrize("page", [b"<!DOCTYPE html><title>Moved</title>", b"\n<html>please log in</html>"])
+@pytest.mark.parametrize("digest", [None, "sha256:" + "0" * 64])
+def test_a_web_page_in_place_of_a_file_is_no_file(server, tmp_path, page, digest):
+    server.content = page  # what a server answers, with 200, after the address of a file that has moved
+    with pytest.raises(
+        EncoreError, match=r"a web page came in place of the file.*example\.org/terms.*`url:`"
+    ) as refused:
+        download(remote(server.url, digest=digest), tmp_path / "file.bin")
+    assert "\n" not in str(refused.value)
+    assert left(tmp_path) == []
+
+
 def test_a_server_in_trouble_is_tried_again(server, tmp_path):
     server.status = 503
     with pytest.raises(EncoreError, match="503 Service Unavailable"):

@@ -1,5 +1,6 @@
 """Sources: terms first, files that a user brought, trust on first use, and the plan of what is fetched."""
 
+import errno
 import gzip
 import hashlib
 import json
@@ -93,6 +94,40 @@ def test_a_damaged_record_of_trust_is_said_so(web, tmp_path, record):
     (tmp_path / "data/trusted.json").write_text(record)
     with pytest.raises(EncoreError, match=r"trusted\.json .*mend it"):
         fetch("one", source(entry(web)), tmp_path / "data", tmp_path / "out")
+
+
+def test_what_cannot_be_unpacked_is_not_held_to(web, tmp_path):
+    (web / "list.gz").write_bytes(b"cut")
+    one = source(entry(web, "list.gz", unpack="gz"))
+    with pytest.raises(EncoreError, match=r"list\.gz is no gz archive or is damaged .*remove it and fetch it again"):
+        fetch("one", one, tmp_path / "data", tmp_path / "out")
+    assert not (tmp_path / "data/trusted.json").exists()
+    (tmp_path / "data/one/list.gz").unlink()
+    (web / "list.gz").write_bytes(gzip.compress(b"1\tone\n"))
+    fetch("one", one, tmp_path / "data", tmp_path / "out")
+    assert (tmp_path / "out/list").read_bytes() == b"1\tone\n"
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_data_root_that_can_only_be_read_is_used(web, tmp_path, monkeypatch, capsys, known):
+    away = source({"url": "http://127.0.0.1:9/list.tsv"})  # no digest is published, and no network is there
+    (tmp_path / "data/own").mkdir(parents=True)
+    shutil.copy(web / "list.tsv", tmp_path / "data/own/list.tsv")
+    if known:
+        fetch("own", away, tmp_path / "data", tmp_path / "out")
+    capsys.readouterr()
+    path_open = Path.open
+
+    def read_only(path, mode="r", *arguments, **named):
+        if "r" not in mode and path.is_relative_to(tmp_path / "data"):
+            raise OSError(errno.EROFS, "Read-only file system", str(path))
+        return path_open(path, mode, *arguments, **named)
+
+    monkeypatch.setattr(Path, "open", read_only)
+    found = fetch("own", away, tmp_path / "data", tmp_path / "out")
+    assert found["list.tsv"]["digest"] == sha256(web / "list.tsv")
+    assert ("can only be read" in capsys.readouterr().out) is not known
+    assert (tmp_path / "data/trusted.json").exists() is known
 
 
 def test_a_published_digest_needs_no_trust(web, tmp_path):

@@ -26,6 +26,7 @@ TRIES = 5  # connections that may break without a byte between them
 TIMEOUT = (30, 120)  # seconds to connect, and without a byte
 SPARE = 64 << 20  # bytes that stay free on the disk
 MEND = "run the same command again to go on"
+PAGE = (b"<!doctype html", b"<html")  # how a web page begins, which a server gives in place of a file that has moved
 AWAY = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE, HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED)
 
 
@@ -66,9 +67,17 @@ def verify(remote: Remote, path: Path) -> None:
     """Compare a file with what is published of it.
 
     Raises:
-        WrongDigestError: its digest differs.
+        WrongDigestError: its digest differs, or it is a web page.
         EncoreError: it is shorter.
     """
+    with path.open("rb") as file:
+        begins = file.read(512).lstrip().lower()
+    if begins.startswith(PAGE):
+        raise WrongDigestError(
+            f"{path.name.removesuffix(PART)}, {remote.url or path}: a web page came in place of the file, which has "
+            f"moved or is not given to everybody; see {remote.terms}, then correct its `url:` in config/sources.yaml "
+            f"or put the file at {path.with_name(path.name.removesuffix(PART))}"
+        )
     size = path.stat().st_size
     if remote.bytes is not None and size < remote.bytes:
         raise EncoreError(f"{path} has {size} of {remote.bytes} bytes; {MEND}, or replace the file if you put it there")

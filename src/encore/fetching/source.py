@@ -8,7 +8,7 @@ from typing import Any
 from encore.errors import EncoreError
 from encore.fetching.download import download
 from encore.fetching.remote import Remote, Source
-from encore.fetching.trust import hold_to_the_first
+from encore.fetching.trust import held_to_the_first, trust
 from encore.fetching.unpack import unpack
 
 
@@ -31,6 +31,9 @@ def fetch(name: str, source: Source, data_root: Path, folder: Path) -> dict[str,
     placed: set[Path] = set()
     for remote in source.files:
         placed |= _unpack_beside(data_root / name / remote.file, remote, folder, placed)
+    for remote in source.files:
+        if remote.digest is None:  # only now: what could not be unpacked is not what everything later is held to
+            trust(data_root / name / remote.file, found[remote.file]["digest"], data_root)
     return found
 
 
@@ -47,7 +50,7 @@ def brought(remote: Remote, path: Path, data_root: Path) -> str:
         print(f"{remote.url}{size} to {path}", flush=True)
     download(remote, path)
     try:
-        return hold_to_the_first(remote, path, data_root)
+        return held_to_the_first(remote, path, data_root)
     except EncoreError:
         if not staged:
             path.unlink(missing_ok=True)

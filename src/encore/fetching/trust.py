@@ -1,5 +1,6 @@
 """Trust on first use: where no digest is published, the first download's is written down and held to afterwards."""
 
+import errno
 import fcntl
 import json
 from collections.abc import Iterator
@@ -13,8 +14,8 @@ from encore.storage import write_json
 NAME = "trusted.json"
 
 
-def hold_to_the_first(remote: Remote, path: Path, data_root: Path) -> str:
-    """The digest of a file: the published one, or the one that ``data_root/trusted.json`` has or now gets.
+def held_to_the_first(remote: Remote, path: Path, data_root: Path) -> str:
+    """The digest of a file: the published one, or its own, if that is the one that ``data_root/trusted.json`` has.
 
     Args:
         path: the file, verified against what is published; it lies below ``data_root``, which names it in the record.
@@ -24,16 +25,34 @@ def hold_to_the_first(remote: Remote, path: Path, data_root: Path) -> str:
     """
     if remote.digest is not None:
         return remote.digest
-    found, key = digest_of(path, "sha256"), path.relative_to(data_root).as_posix()
-    with _alone(data_root):
-        trusted = _read(data_root / NAME)
-        if trusted.setdefault(key, found) != found:
-            raise EncoreError(
-                f"{path} has the digest {found}, and {trusted[key]} came first ({data_root / NAME}); see "
-                f"{remote.terms} whether it was replaced, and remove the file or its line there"
-            )
-        write_json(data_root / NAME, trusted)
+    found = digest_of(path, "sha256")
+    if (first := _read(data_root / NAME).get(_key(path, data_root), found)) != found:
+        raise EncoreError(
+            f"{path} has the digest {found}, and {first} came first ({data_root / NAME}); see "
+            f"{remote.terms} whether it was replaced, and remove the file or its line there"
+        )
     return found
+
+
+def trust(path: Path, digest: str, data_root: Path) -> None:
+    """Write down the digest of a file of which none is published, once it was read as what it should be.
+
+    A folder that can only be read, such as an administrator's of a cluster, is used as it is: where nothing can be
+    written, nothing is added to the record, and the digest stays in the manifest of what was made of the file.
+    """
+    if _read(data_root / NAME).get(_key(path, data_root)) == digest:
+        return
+    try:
+        with _alone(data_root):
+            write_json(data_root / NAME, {_key(path, data_root): digest, **_read(data_root / NAME)})
+    except OSError as error:
+        if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
+            raise
+        print(f"{data_root} can only be read: the digest of {path} is not added to {NAME}", flush=True)
+
+
+def _key(path: Path, data_root: Path) -> str:
+    return path.relative_to(data_root).as_posix()
 
 
 def _read(path: Path) -> dict[str, str]:
