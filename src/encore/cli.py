@@ -68,6 +68,8 @@ def show_path(arguments: argparse.Namespace) -> int:
     if arguments.lineage in plan.catalogue.systems:
         print("\n".join(dict.fromkeys(lineage_targets(plan, arguments.lineage))))
         return 0
+    if "+" not in arguments.lineage and (meant := fetched.misspelt(plan, arguments.lineage)):
+        raise EncoreError(meant)
     lineage = plan.lineage(split_index(arguments.lineage)[0])
     found = [plan.model(lineage, seed).manifest for seed in plan.config.seeds]
     found += lineage_targets(plan, arguments.lineage) if lineage.steps else []

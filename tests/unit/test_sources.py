@@ -202,3 +202,13 @@ def test_the_program_fetches_an_entry(tmp_path):
     manifest = json.loads((tmp_path / made.name / "manifest.json").read_text())
     assert list(manifest["outputs"]) == ["bookcorpus.txt"]
     assert list(manifest["results"]["files"]) == ["bookcorpus.txt.gz"]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("msmarco-titls", "msmarco-titles"), ("beir-fiqaa", "beir-fiqa"), ("bert-bse", None), ("bm24", None)],
+)
+def test_a_misspelt_source_or_dataset_has_its_own_nearest_names(name, meant):
+    said = fetched.misspelt(load_plan(ROOT / "config/nano.yaml"), name)
+    wanted = f"{name!r} is no source, dataset, backbone or system; did you mean {meant}"
+    assert said is None if meant is None else said.startswith(wanted)

@@ -21,7 +21,7 @@ def fetch(name: str, source: Source, data_root: Path, folder: Path) -> dict[str,
         EncoreError: a file cannot be had or is not the published one, an archive is damaged, or two hold one file.
     """
     say_terms(name, source.licence, source.terms)
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     for remote in source.files:
         path = data_root / name / remote.file
         digest = brought(remote, path, data_root)

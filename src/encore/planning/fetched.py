@@ -5,6 +5,7 @@ Neither an address nor where the files are kept decides anything, so neither is 
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -100,6 +101,16 @@ def named(plan: Texts, name: str) -> list[str]:
         if known == name:
             return [artifact.manifest for artifact in checkpoint(plan, known, revision).inputs.values()]
     return [plan.named_collection(name).manifest] if name in plan.dataset_names() else []
+
+
+def misspelt(plan: Texts, name: str) -> str | None:
+    """What is wrong with a single name that is nothing at all, if a source or dataset is nearer to it than a model."""
+    models = {*plan.catalogue.backbones, *plan.catalogue.systems}
+    everything = {*models, *plan.catalogue.sources, *plan.dataset_names()}
+    near = difflib.get_close_matches(name, sorted(everything), n=1, cutoff=0.7)
+    if name in models or not near or near[0] in models:
+        return None
+    return f"{name!r} is no source, dataset, backbone or system{nearest(name, everything)}"
 
 
 def refuse_missing(plan: Texts) -> None:
