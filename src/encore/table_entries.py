@@ -133,6 +133,14 @@ class Significance(Strict):
 
     comparators: list[str]
     family: Literal["holm"] = "holm"
+    printed: dict[str, str] = Field({}, description="the paper's own markers, and which comparator each is about")
+
+    @model_validator(mode="after")
+    def _mark_comparators(self) -> "Significance":
+        for symbol, row in self.printed.items():
+            if row not in self.comparators or len(symbol) != 1:
+                raise ValueError(f"printed: {symbol!r} is not one character for one of the comparators, {row!r}")
+        return self
 
 
 class Table(Strict):

@@ -112,3 +112,48 @@ def test_a_number_of_another_unit_is_shown_in_ours(tmp_path: Path) -> None:
     line = lines_of(tmp_path, grid_of(table))["bm25", "size (MiB)"]
     assert (line["reported"], line["difference"]) == ("4096.0", "-4093.0")
     assert shown_of(table, "BM25", place=4) == "3.00 (4,096; −4,093)"
+
+
+def with_markers(tmp_path: Path, printed: str, meant: dict[str, str]) -> dict[str, Any]:
+    """What a paper printed for ICT, which our test finds above all three, with its markers."""
+    table = with_printed(tmp_path, "0.555")
+    path = Path(table["reported"])
+    path.write_text(f'row_label,dataset,metric,value,significance_markers\nICT,marco,MRR@10,0.555,"{printed}"\n')
+    table["significance"]["printed"] = meant
+    return table
+
+
+@pytest.mark.parametrize(
+    ("printed", "meant", "shown", "unconfirmed", "unprinted"),
+    [
+        ("*", {"*": "none"}, "(0.555*; ", "", ""),
+        ("", {"*": "none", "†": "mlm"}, "(0.555≠; ", "", "*†"),
+        ("1,2", {"1": "none", "2": "control", "3": "mlm"}, "(0.555¹²≠; ", "", "3"),
+        ("*", {}, "(0.555*; ", "", ""),
+    ],
+)
+def test_markers_of_the_paper_stand_behind_its_number(
+    tmp_path: Path, printed: str, meant: dict[str, str], shown: str, unconfirmed: str, unprinted: str
+) -> None:
+    table = with_markers(tmp_path, printed, meant)
+    line = lines_of(tmp_path, grid_of(table))["ict", "RR@10"]
+    assert line["markers_printed"] == printed.replace(",", "")
+    assert (line["markers_unconfirmed"], line["markers_unprinted"]) == (unconfirmed, unprinted)
+    assert shown in shown_of(table, "ICT")
+    made = sheet(grid_of(table))
+    assert any(note.startswith("Behind the paper's numbers") for note in made.notes) == bool(printed or unprinted)
+    assert not set("≠¹²³") & set(latex.render(made))
+    for render in (markdown.render, html.render):
+        assert ("≠" in render(made)) == ("≠" in shown)
+
+
+def test_a_marker_that_our_test_does_not_show_is_unconfirmed(tmp_path: Path) -> None:
+    table = with_markers(tmp_path, "*†", {"*": "none", "†": "control"})
+    wanted = row_of(table, "ict")["cells"]["rr"].pop("reported")
+    row_of(table, "mlm")["cells"]["rr"]["reported"] = wanted  # as good as the control, above none
+    line = lines_of(tmp_path, grid_of(table))["mlm", "RR@10"]
+    assert (line["markers_printed"], line["markers_unconfirmed"], line["markers_unprinted"]) == ("*†", "†", "")
+    secondary = row_of(table, "mlm")["cells"]
+    secondary["ndcg"]["reported"] = secondary["rr"].pop("reported")  # our test has no say on a secondary measure
+    line = lines_of(tmp_path, grid_of(table))["mlm", "nDCG@10"]
+    assert (line["markers_printed"], line["markers_unconfirmed"], line["markers_unprinted"]) == ("*†", "", "")

@@ -34,6 +34,9 @@ def test_each_number_of_a_line_is_the_one_computed_by_hand(tmp_path: Path) -> No
     assert (float(line["interval_low"]), float(line["interval_high"])) == pytest.approx(
         difference.interval(), abs=1e-11
     )
+    alone = significance.clustered(ours, CLUSTERS).interval()
+    assert (float(line["mean_low"]), float(line["mean_high"])) == pytest.approx(alone, abs=1e-11)
+    assert alone[0] < ours.mean() < alone[1]
     assert float(line["p_control"]) == pytest.approx(difference.p, rel=1e-9)
     one_seed = significance.paired_t(ours[:, 0] - control[:, 0])
     assert float(line["p_ttest_one_seed_control"]) == pytest.approx(one_seed, rel=1e-9)
@@ -50,7 +53,8 @@ def test_the_header_is_the_contract(tmp_path: Path) -> None:
         "delta_none delta_control delta_mlm interval_low interval_high p_none p_control p_mlm "
         "p_holm_none p_holm_control p_holm_mlm p_ttest_one_seed_none p_ttest_one_seed_control p_ttest_one_seed_mlm "
         "p_randomisation_none p_randomisation_control p_randomisation_mlm markers detectable "
-        "queries_judged queries_answered verdict collection difference source column"
+        "queries_judged queries_answered verdict collection difference source column "
+        "mean_low mean_high markers_printed markers_unconfirmed markers_unprinted"
     )
 
 

@@ -20,6 +20,8 @@ class Cell:
     """A row under a column. None means that there is no such number: it is shown as empty, never as zero.
 
     ``printed`` is the paper's number as it prints it, or its word; ``reported`` is the number in our unit.
+    ``interval`` is that of ``reproduced`` itself, over queries and seeds. Of the paper's ``printed_markers`` those in
+    ``unconfirmed`` are not what our test says, and of those that it does not print our test says ``unprinted``.
     ``seeds`` is None for a system without chance in it. ``detectable`` is the smallest gain over none and control that
     could have been shown; ``control`` is the id of the row that ``interval`` is a difference to.
     """
@@ -31,12 +33,16 @@ class Cell:
     reproduced: float | None
     sd: float | None
     seeds: int | None
+    interval: tuple[float, float] | None
     ties: tuple[float, float] | None
     judged: int | None
     answered: int | None
     comparisons: dict[str, Comparison]
     control: str | None
     markers: str
+    printed_markers: str
+    unconfirmed: str
+    unprinted: str
     verdict: str
     detectable: float | None
 
@@ -138,6 +144,7 @@ def _cell(
     queries = found.queries if found else None
     against = _decisive(layout, row, column, comparisons)
     seeded = found is not None and found.seeds != [None]
+    said = _as_printed(layout, comparisons)
     number = None if printed is None or printed.number is None else printed.number * column.reported_times
     return Cell(
         row=row,
@@ -147,12 +154,16 @@ def _cell(
         reproduced=exact_mean(means) if means else None,
         sd=statistics.stdev(means) if len(means) > 1 else None,
         seeds=len(means) if seeded else None,
+        interval=queries.interval() if queries else None,
         ties=found.ties if found else None,
         judged=len(queries.queries) if queries else None,
         answered=queries.answered() if queries else None,
         comparisons=comparisons,
         control=_role(layout, row.setting, "control"),
         markers=_markers(layout, comparisons),
+        printed_markers=printed.markers if printed else "",
+        unconfirmed="".join(mark for mark, ours in said.items() if printed and mark in printed.markers and not ours),
+        unprinted="".join(mark for mark, ours in said.items() if printed and mark not in printed.markers and ours),
         verdict=_verdict(layout, row, column, found, against),
         detectable=detectable(against) if against else None,
     )
@@ -180,3 +191,10 @@ def _markers(layout: Layout, comparisons: dict[str, Comparison]) -> str:
     """A symbol for each comparator that the row is significantly above; after a minus, below."""
     signs = {name: comparison.sign() for name, comparison in comparisons.items()}
     return "".join(("−" if signs[name] < 0 else "") + mark for name, mark in symbols(layout).items() if signs.get(name))
+
+
+def _as_printed(layout: Layout, comparisons: dict[str, Comparison]) -> dict[str, bool]:
+    """Of each marker of the paper's that our corrected test has a say on: whether that finds the row above."""
+    meant = layout.significance.printed if layout.significance else {}
+    tested = {mark: comparisons[row] for mark, row in meant.items() if row in comparisons}
+    return {mark: one.sign() > 0 for mark, one in tested.items() if one.p_holm is not None}

@@ -8,6 +8,8 @@ from encore.reporting.cells import Cell, Grid, symbols
 from encore.reporting.sources import SOURCES
 from encore.reporting.verdicts import ENOUGH_SEEDS, OPEN
 
+DISAGREES = "≠"
+RAISED = str.maketrans("12345", "¹²³⁴⁵")  # markers that are numbers of rows
 _PRINTED = " In parentheses: the paper's number, and ours less it."
 STAND_IN = "Real text, but not the papers’ data: this shows machinery and statistics, it does not confirm a paper."
 
@@ -47,8 +49,19 @@ def _marks(grid: Grid) -> Iterator[str]:
         f"{SIGNIFICANT * 100:g} % over objectives and comparators of one setting, on {primary} only; "
         "other measures are secondary."
     )
+    if any(cell.printed_markers or cell.unprinted for cell in cells):
+        yield _printed_markers(grid, labels)
     if any(cell.verdict == OPEN for cell in cells):
         yield "(needs x): the smallest gain over both none and control that could have been shown, at 80 % power."
+
+
+def _printed_markers(grid: Grid, labels: dict[str, str]) -> str:
+    """What the paper's markers mean, and where our test says otherwise."""
+    meant = grid.layout.significance.printed if grid.layout.significance else {}
+    above = ", ".join(f"{mark.translate(RAISED)} {labels.get(row, row)}" for mark, row in meant.items())
+    said = "Behind the paper's numbers: its own markers" + (f", above {above}" if above else "")
+    differ = any(cell.unconfirmed or cell.unprinted for cell in grid.cells.values())
+    return said + (f"; {DISAGREES} where our test, on what was run here, says otherwise." if differ else ".")
 
 
 def _data(grid: Grid) -> Iterator[str]:

@@ -12,6 +12,8 @@ _ESCAPES = {
     "[": "{[}",  # after a line's end it would be read as its space
     "±": r"$\pm$",
     "−": "$-$",
+    "≠": r"$\neq$",
+    **{raised: rf"\textsuperscript{{{plain}}}" for raised, plain in zip("¹²³⁴⁵", "12345", strict=True)},
     "×": r"$\times$",
     "≥": r"$\geq$",
     "≤": r"$\leq$",

@@ -113,6 +113,7 @@ class Design(Part):
 
     comparators: list[str] = Field(max_length=5)  # there are as many markers
     family: Literal["holm"] = "holm"
+    printed: dict[str, str] = {}  # the paper's markers, by symbol, with the comparator each is about
 
 
 class Layout(Product):

@@ -14,10 +14,11 @@ MANY = {"K": 1e3, "M": 1e6, "B": 1e9}  # as papers print large counts
 
 @dataclass(frozen=True)
 class Printed:
-    """What a paper prints in a cell: its text, and the number that it says; None for a word (OOM)."""
+    """What a paper prints in a cell: its text, the number that it says (None for a word, OOM), and its markers."""
 
     text: str
     number: float | None
+    markers: str = ""
 
 
 def read(path: str | None) -> Reported:
@@ -44,16 +45,18 @@ def found(rows: Reported, wanted: Mapping[str, str], row: str) -> Printed | None
     """
     if not wanted:
         return None
-    values = [each["value"] for each in rows if all(each[key] == value for key, value in wanted.items())]
-    if len(values) > 1:
-        raise EncoreError(f"{len(values)} reported numbers fit {wanted}; set `reported_setting` of row {row!r}")
-    return _printed(values[0]) if values and values[0] else None
+    fitting = [each for each in rows if all(each[key] == value for key, value in wanted.items())]
+    if len(fitting) > 1:
+        raise EncoreError(f"{len(fitting)} reported numbers fit {wanted}; set `reported_setting` of row {row!r}")
+    if not fitting or not fitting[0]["value"]:
+        return None
+    return _printed(fitting[0]["value"], (fitting[0].get("significance_markers") or "").replace(",", ""))
 
 
-def _printed(text: str) -> Printed:
+def _printed(text: str, markers: str) -> Printed:
     """``.310`` -> 0.31, ``11.2B`` -> 11.2e9, ``OOM`` -> no number."""
     text = f"0{text}" if text.startswith(".") else text
     try:
-        return Printed(text, float(text.rstrip("KMB")) * MANY.get(text[-1:], 1))
+        return Printed(text, float(text.rstrip("KMB")) * MANY.get(text[-1:], 1), markers)
     except ValueError:
-        return Printed(text, None)
+        return Printed(text, None, markers)

@@ -5,6 +5,7 @@ from functools import partial
 
 from encore.reporting import footnotes
 from encore.reporting.cells import Cell, Grid
+from encore.reporting.footnotes import DISAGREES, RAISED
 from encore.reporting.layout import Column, Row, Unit
 from encore.reporting.sources import SOURCES, source_of
 from encore.reporting.verdicts import OPEN
@@ -80,11 +81,17 @@ def _number(cell: Cell, unit: Unit) -> str:
         parts.append(f"±{shown(cell.sd)}")
     if cell.printed:
         scaled = cell.column.reported_times != 1 and cell.reported is not None
-        theirs = [shown(cell.reported) if scaled and cell.reported is not None else cell.printed]
+        text = shown(cell.reported) if scaled and cell.reported is not None else cell.printed
+        theirs = [text + cell.printed_markers.translate(RAISED) + (DISAGREES if _disagrees(cell) else "")]
         if cell.difference is not None:
             theirs.append(("+" if cell.difference >= 0 else "−") + shown(abs(cell.difference)))
         parts.append(f"({'; '.join(theirs)})")
     return " ".join(parts)
+
+
+def _disagrees(cell: Cell) -> bool:
+    """Whether our test says otherwise than a marker of the paper's, or than its lack."""
+    return bool(cell.unconfirmed or cell.unprinted)
 
 
 def _best(grid: Grid, cell: Cell) -> bool:

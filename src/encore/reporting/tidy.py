@@ -17,6 +17,7 @@ def write(path: Path, grid: Grid) -> None:
 
 def _line(grid: Grid, cell: Cell) -> dict[str, str]:
     layout, row, column, asked = grid.layout, cell.row, cell.column, cell.asked
+    mean_low, mean_high = cell.interval or (None, None)
     low, high = cell.ties or (None, None)
     to_control = cell.comparisons.get(cell.control or "")
     interval = to_control.difference.interval() if to_control else (None, None)
@@ -52,6 +53,11 @@ def _line(grid: Grid, cell: Cell) -> dict[str, str]:
         "difference": number(cell.difference),
         "source": row.copied,
         "column": column.id,
+        "mean_low": number(mean_low),
+        "mean_high": number(mean_high),
+        "markers_printed": cell.printed_markers,
+        "markers_unconfirmed": cell.unconfirmed,
+        "markers_unprinted": cell.unprinted,
     }
 
 

@@ -110,7 +110,9 @@ def _design(table: Table, rows: list[Row]) -> dict[str, Any] | None:
     if table.significance is None:
         return None
     built = {row.id for row in rows}
-    design = table.significance.model_dump()
+    design = table.significance.model_dump(exclude={"printed"})
+    printed = {symbol: row for symbol, row in table.significance.printed.items() if row in built}
+    design |= {"printed": printed} if printed else {}
     return design | {"comparators": [row for row in table.significance.comparators if row in built]}
 
 

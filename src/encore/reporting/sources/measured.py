@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import Scored
+from encore.evaluation.significance import clustered
 from encore.reporting.layout import Asked, Column
 from encore.reporting.sources.base import Share, Values
 
@@ -41,6 +42,12 @@ class Measured:
         """Lowest and highest mean over all orders of tied scores, averaged over seeds."""
         low, high = ([exact_mean(getattr(one, end)) for one in self.scored] for end in ("low", "high"))
         return exact_mean(low), exact_mean(high)
+
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of the mean over queries and seeds; None where one cluster of queries is all there is."""
+        if len(set(self.clusters)) < 2:
+            return None
+        return clustered(np.stack([one.values for one in self.scored], axis=1), self.clusters).interval()
 
     def answered(self) -> int:
         """Queries that the run of every seed has an answer to."""
