@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from encore import budget, cli_support, ledger, project
+from encore import budget, cli_support, comparing, ledger, project
 from encore.catalogue import nearest
 from encore.errors import EncoreError
 from encore.lineage import split_index
@@ -53,6 +53,9 @@ def main() -> None:
     )
     asking.add_whatif(
         _command(commands, "whatif", show_whatif, "print the jobs, hours, cells and claims that a change would change")
+    )
+    comparing.add_arguments(
+        _command(commands, "compare", comparing.compare, "print how close a run is to one that it should reproduce")
     )
     _command(commands, "schema", show_schema, "print the JSON schema of a run's configuration")
     arguments = parser.parse_args()

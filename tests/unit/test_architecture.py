@@ -22,7 +22,7 @@ LAYERS = [
     {"objectives", "finetuning", "pretraining", "masked_loss", "pair_counts"},
     {"scoring"},
     {"retrieval", "teaching", "expanding", "probing"},
-    {"evaluation", "latency"},
+    {"evaluation", "latency", "comparing"},
     {"reporting"},
     {
         "resolution",

@@ -1,0 +1,129 @@
+"""How close a run is to another one that it should reproduce: the measures of ``repro_eval``.
+
+Breuer, Ferro, Fuhr, Maistro, Sakai, Schaer & Soboroff, "How to measure the reproducibility of system-oriented IR
+experiments" (SIGIR 2020): Kendall's tau over the union of two rankings, rank-biased overlap, the root mean square error
+of a measure over queries, and, where each run has a baseline, the effect ratio and the difference of relative
+improvements. The package's two-tailed paired t-test is beside them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from encore.errors import EncoreError
+from encore.evaluation.measures import Measure, values
+from encore.runs import Ranking, Run
+
+Grades = Mapping[str, Mapping[str, int]]
+Scores = dict[str, dict[str, float]]  # by query, then by measure, as the package has them
+PERSISTENCE = 0.95  # of rank-biased overlap, the package's own
+
+
+@dataclass(frozen=True)
+class Order:
+    """How alike two rankings are, a mean over the queries that both answer; ``tau`` is NaN where none has two ranks."""
+
+    queries: int
+    tau: float
+    overlap: float
+
+
+@dataclass(frozen=True)
+class Closeness:
+    """A measure of both runs over all judged queries; the last two are there only with baselines.
+
+    ``effect_ratio``: our mean gain over the baseline by theirs; 1 where they are the same. ``relative``: their relative
+    improvement less ours; 0 where they are the same.
+    """
+
+    measure: str
+    ours: float
+    theirs: float
+    error: float
+    p: float
+    effect_ratio: float | None = None
+    relative: float | None = None
+
+
+def order(ours: Run, theirs: Run, depth: int) -> Order:
+    """Kendall's tau over unions and rank-biased overlap, of ``depth`` ranks.
+
+    The package takes rankings of one length (a shorter one would overlap less with itself), so each query's are cut to
+    the shorter one.
+
+    Raises:
+        EncoreError: no query is answered by both.
+    """
+    from repro_eval.measure.document_order import KTU, RBO
+
+    both = [query for query in theirs if query in ours]
+    if not both:
+        raise EncoreError("the two runs answer no query in common; name runs over the same queries")
+    taus, overlaps = [], []
+    for query in both:
+        count = min(depth, len(ours[query]), len(theirs[query]))
+        left, right = ({query: _descending(run[query], count)} for run in (theirs, ours))
+        overlaps.append(float(RBO(left, right, p=PERSISTENCE, depth=count, pbar=False, per_topic=False)))
+        if count > 1:
+            taus.append(float(KTU(left, right, trim_thresh=count)))
+    tau = math.fsum(taus) / len(taus) if taus else math.nan
+    return Order(len(both), tau, math.fsum(overlaps) / len(overlaps))
+
+
+def closeness(
+    ours: Run, theirs: Run, grades: Grades, measures: Sequence[Measure], baselines: tuple[Run, Run] | None = None
+) -> list[Closeness]:
+    """Each measure's difference, over all judged queries; one that a run does not answer counts as 0.
+
+    Args:
+        baselines: of ours and of theirs.
+
+    Raises:
+        EncoreError: fewer than two queries are judged.
+    """
+    from repro_eval.measure.effectiveness import RMSE
+    from repro_eval.measure.overall_effects import DRI, ER, mean_score
+    from repro_eval.measure.statistics import ttest
+
+    if len(grades) < 2:
+        raise EncoreError("the judgments are about fewer than 2 queries, too few to compare runs on; name others")
+    own, other = (_scores(run, grades, measures) for run in (ours, theirs))
+    errors, tests, means = RMSE(other, own), ttest(other, own), [mean_score(scores) for scores in (own, other)]
+    ratios: dict[str, float] = {}
+    relative: dict[str, float] = {}
+    if baselines is not None:
+        own_base, other_base = (_scores(run, grades, measures) for run in baselines)
+        _refuse_nothing_to_gain(other, other_base, own_base, measures)
+        ratios, relative = (measure(other, other_base, own, own_base) for measure in (ER, DRI))
+    return [
+        Closeness(
+            measure=name,
+            ours=float(means[0][name]),
+            theirs=float(means[1][name]),
+            error=float(errors[name]),
+            p=float(tests[name]),
+            effect_ratio=ratios.get(name),
+            relative=relative.get(name),
+        )
+        for name in map(str, measures)
+    ]
+
+
+def _scores(run: Run, grades: Grades, measures: Sequence[Measure]) -> Scores:
+    found = values(measures, {query: dict(of_query) for query, of_query in grades.items()}, run)
+    return {query: {str(measure): found[measure].get(query, 0.0) for measure in measures} for query in sorted(grades)}
+
+
+def _refuse_nothing_to_gain(theirs: Scores, base: Scores, own_base: Scores, measures: Sequence[Measure]) -> None:
+    """The effect ratio divides by their gain, relative improvements by the baselines' means."""
+    for name in map(str, measures):
+        sums = [math.fsum(scores[query][name] for query in scores) for scores in (theirs, base, own_base)]
+        if sums[0] == sums[1] or 0.0 in sums[1:]:
+            raise EncoreError(f"{name}: the reference gains nothing over its baseline, or a baseline is 0; name others")
+
+
+def _descending(ranking: Ranking, count: int) -> dict[str, float]:
+    """Its documents with scores that keep their order, for ties in it are settled."""
+    return {document: -float(place) for place, document in enumerate(ranking.documents[:count])}
