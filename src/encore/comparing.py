@@ -1,12 +1,15 @@
 """``encore compare``: a run beside the one that it should reproduce, and their baselines if there are any."""
 
+from __future__ import annotations
+
 import argparse
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from encore.evaluation.reproducibility import PERSISTENCE, Closeness, Order
+if TYPE_CHECKING:
+    from encore.evaluation.reproducibility import Closeness, Order
 
 MEASURES = ["RR@10", "nDCG@10", "R@1000"]
 
@@ -52,6 +55,8 @@ def compare(arguments: argparse.Namespace) -> int:
 
 def lines(ranked: Order, close: list[Closeness], judged: int) -> list[str]:
     """What people read."""
+    from encore.evaluation.reproducibility import PERSISTENCE
+
     said = [
         f"order, of {ranked.queries:,} queries that both answer:",
         f"  Kendall's tau over unions  {ranked.tau:.4f}",
@@ -62,7 +67,7 @@ def lines(ranked: Order, close: list[Closeness], judged: int) -> list[str]:
 
 
 def _line(one: Closeness) -> str:
-    parts: list[Any] = [f"{one.measure:<10} {one.ours:.4f}, reference {one.theirs:.4f}"]
+    parts = [f"{one.measure:<10} {one.ours:.4f}, reference {one.theirs:.4f}"]
     parts.append(f"RMSE {one.error:.4f}, p {one.p:.3g}")
     if one.effect_ratio is not None and one.relative is not None:
         parts.append(f"effect ratio {one.effect_ratio:.3f}, difference of relative improvements {one.relative:+.4f}")
