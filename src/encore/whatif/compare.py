@@ -113,6 +113,8 @@ def _sources(row: dict[str, Any], columns: dict[str, Any], column: str) -> list[
 
 def _products(name: str, content: dict[str, Any]) -> list[str]:
     """The rules that make something of a slice."""
+    if "kind" in content:
+        return ["draw"]
     if "columns" not in content:
         return [{"pretraining": "curves"}.get(name, name)]
     return ["table", "figure"] if has_figure(content) else ["table"]
