@@ -123,3 +123,7 @@ def test_the_head_that_all_are_asked_with_is_that_of_their_start():
     probes = {artifact.inputs["model"].name.split("-s0")[0]: artifact for artifact in figure_reads(plan, "bow/figure2")}
     assert probes["tiny+mlm"].inputs["head"].folder == probes["tiny"].inputs["model"].folder
     assert all("head" not in artifact.inputs for artifact in figure_reads(make(), "bow/figure2"))
+
+
+def test_a_map_says_on_how_many_queries_its_models_were_trained_here():
+    assert "Training queries: COSTA on 40; SEED on 40." in figure_plan(make(), "costa/figure3")["notes"]

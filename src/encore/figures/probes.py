@@ -9,6 +9,7 @@ from encore.lineage import Lineage
 from encore.plan import Plan
 from encore.planning import probe
 from encore.planning.artifact import Artifact
+from encore.recipe import FinetuneStep
 
 
 def coverage(plan: Plan, figure: CoverageFigure) -> Drawn:
@@ -44,7 +45,11 @@ def candidates(plan: Plan, figure: MapFigure) -> Drawn:
         lineage = plan.lineage(system)
         rows.append(_row(label, lineage, {seed: probe.of_candidates(plan, lineage, seed, figure.dataset, what)}))
     fields = {"dataset": plan.dataset_name(figure.dataset), "split": figure.split, "perplexity": figure.perplexity}
-    return Drawn(rows, fields, notes)
+    lineages = {label: plan.lineage(system) for label, system in systems.items()}
+    last = {label: plan.step(lineage.steps[-1]) for label, lineage in lineages.items() if lineage.steps}
+    trained = {label: step.queries for label, step in last.items() if isinstance(step, FinetuneStep) and step.queries}
+    about = "; ".join(f"{label} on {queries:,}" for label, queries in trained.items())
+    return Drawn(rows, fields, [*([f"Training queries: {about}."] if about else []), *notes])
 
 
 def _of_texts(
