@@ -6,8 +6,11 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from small_table import plan, row_of
 
+from encore.latency.timing import Stage
+from encore.latency.timing import describe as describe_stages
 from encore.provenance.manifest import MANIFEST, describe
 from encore.reporting import cells, html, tidy
 from encore.reporting.layout import Layout
@@ -60,6 +63,21 @@ def lineage(name: str, seed: int, operations: float) -> Path:
     return artifact(folder, f"pretrain.{name}", spec, results, [tokens, start])
 
 
+def measured() -> Path:
+    """A measurement of latency."""
+    stages = [
+        Stage("encode", "of one query", np.array([0.5, 1.5, 2.5])),
+        Stage("search", "exactly", np.array([10.0, 20.0, 40.0])),
+    ]
+    machine = {"processor": "A Processor", "gpu": None, "threads": 1, "load": 0.5}
+    index = {"bytes": 3 * 2**20, "bytes_per_passage": 12.5, "passages": 7}
+    total = {"median_ms": 1234.5}
+    record = {"stages": describe_stages(stages), "total": total, "queries": 3, "hardware": machine, "index": index}
+    folder = Path("results/latency/bm25-55555555/small.test-66666666")
+    write_json(folder / "latency.json", record)
+    return artifact(folder, "measure_latency", {}, {}, [])
+
+
 TEXTS = {"passages": 1234, "queries": 40, "splits": {"test": {"queries": 40, "judgments": 50}}}
 
 
@@ -71,7 +89,7 @@ def products(root: Path) -> dict[str, Any]:
             model = lineage(name, read["seed"], 1e9 * (1 + number))
             folder = Path(read["folder"]).relative_to(root)
             artifact(folder, "evaluate", {"model": model.name}, {}, [model])
-    artifact(Path("results/scores/bm25"), "evaluate", {}, {}, [])
+    artifact(Path("results/scores/bm25"), "evaluate", {}, {}, [measured()])
     relative(table, root)
     write_table(table)
     for ending, content in (("png", "p" * 30), ("svg", "<svg xmlns='http://www.w3.org/2000/svg'/>"), ("csv", "a\n")):

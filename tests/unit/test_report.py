@@ -196,6 +196,12 @@ def test_data_and_budget_are_told(made: dict[str, Any]) -> None:
     assert "3.02 min" in trained
 
 
+def test_latencies_are_told_with_their_machine(made: dict[str, Any]) -> None:
+    line = section(page(made), 'id="efficiency"').split("bm25-55555555")[1].split("</tr>")[0]
+    cells = ["3", "1,234", "encode 1.5; search 20", "3 MiB", "12.5", "A Processor, 1 thread, load 0.5"]
+    assert re.findall("<td>(.*?)</td>", line) == cells
+
+
 def test_a_folder_that_is_gone_is_named_and_no_more(made: dict[str, Any]) -> None:
     (Path("results/collections/small-11111111") / MANIFEST).unlink()
     text = page(made)

@@ -52,7 +52,7 @@ def efficiency(records: Records) -> str:
     measured = [each for each in records.all() if LATENCY in each.outputs]
     header = ["System", "Queries", "Median, ms", "Stages: median, ms", "Index", "Bytes a passage", "Measured on"]
     rows = [row for each in measured if (row := _measured(each))]
-    latency = table("Latency", header, rows) if rows else "<p>No latency was measured for these tables.</p>"
+    latency = table("Latency", header, rows, PROSE) if rows else "<p>No latency was measured for these tables.</p>"
     sizes = [_index(each) for each in records.all() if each.stage in INDEXES]
     return latency + table("Indexes", ["Index", "Stage", "Passages", "Size"], sizes)
 
@@ -114,8 +114,9 @@ def _measured(artifact: Artifact) -> list[Content]:
     except (OSError, ValueError):
         return []
     machine, index = record["hardware"], record["index"]
-    stages = "; ".join(f"{name} {_ms(each['median_ms'])}" for name, each in sorted(record["stages"].items()))
-    device = f"{machine['processor']}{', ' + machine['gpu'] if machine['gpu'] else ''}, {machine['threads']} threads"
+    stages = "; ".join(f"{each['stage']} {_ms(each['median_ms'])}" for each in record["stages"])
+    threads = f"{machine['threads']} thread{'s' if machine['threads'] != 1 else ''}"
+    device = ", ".join(filter(None, [machine["processor"], machine["gpu"], threads, f"load {machine['load']}"]))
     called = link(artifact.key, artifact.folder.removeprefix("results/").partition("/")[2])
     median = _ms(record["total"]["median_ms"])
     a_passage = str(index["bytes_per_passage"])

@@ -71,8 +71,8 @@ def _head(site: Site, found: Sequence[Shown], printed: Sequence[claims.Line], ru
     note = f"<p>{STAND_IN}</p>" if site.stand_in else ""
     return (
         f'<header><h1>Encore: {escape(site.title)}</h1>{note}<p class="legend">In tables: <b>1.23</b> ours, in bold '
-        'the best; <i class="p">1.20</i> the paper’s, and ours less it. Follow a number to what is behind it.</p>'
-        "</header>\n"
+        'the best; <i class="p">(1.20; +0.03)</i> the paper’s, and ours less it. Follow a number to what is behind it.'
+        "</p></header>\n"
         f'<nav aria-label="Parts">{links}</nav>\n'
         '<form id="filter" role="search" hidden><label>Search <input type="search" id="q" autocomplete="off"></label>'
         f"{_choice('paper', 'Paper', {key: PAPERS.get(key, key) for key in papers})}"

@@ -58,9 +58,8 @@ def _cell(shown: Shown, row: Row, column: Column | None, entry: Entry) -> str:
 
 def _numbers(entry: Entry, *, bare: bool) -> Html:
     """Ours and, apart from it, what the paper prints."""
-    ours, parenthesis, theirs = ("", "(", entry.text) if bare else entry.text.partition("(")
-    theirs = theirs.removesuffix(")")
+    ours, parenthesis, theirs = ("", "", entry.text) if bare else entry.text.partition("(")
     text = escape(ours.strip())
     shown = f"<b>{text}</b>" if entry.bold and text else text
     shown += f"<sup>{escape(entry.marker)}</sup>" if entry.marker else ""
-    return Html(shown + (f' <i class="p">{escape(theirs)}</i>' if parenthesis and theirs else ""))
+    return Html(shown + (f' <i class="p">{parenthesis}{escape(theirs)}</i>' if theirs else ""))
