@@ -72,11 +72,7 @@ def test_the_slice_repeats_and_its_trials_are_those_that_are_recorded(plan: Plan
     content = report_plan(plan, NANO)
     assert canonical(content) == canonical(report_plan(plan, NANO))
     assert content["trials"]["ict"] == {"learning_rate": 3}
-<<<<<<< HEAD
     assert content["about"]["C01"] == ["cpdae/table1", "objectives"]
-=======
-    assert "cpdae/table1" in content["about"]["C01"]
->>>>>>> d5ab44e (Leave room for more tables of a claim, and more claims)
 
 
 def test_the_page_is_a_target_and_nothing_else_of_its_folder(plan: Plan) -> None:
