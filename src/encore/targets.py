@@ -1,7 +1,7 @@
 """What a user may ask Snakemake for: the targets that a configuration declares, and a word about any other."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -13,9 +13,10 @@ from encore.figures import figure_plan
 from encore.growth import GROWING, growing_plan
 from encore.lineage import split_index
 from encore.plan import Plan
+from encore.planning.artifact import Artifact, behind
 from encore.recipe import FinetuneStep
 from encore.storage import write_text
-from encore.tables import CURVES, curves_plan, declared, table_plan, table_scores, write_plans
+from encore.tables import CURVES, curves_plan, declared, table_plan, table_reads, table_scores, write_plans
 
 ASKED = Path("results/plan/asked.txt")
 CLAIMS_FILES = tuple(f"{name}.{end}" for name in (CLAIMS, f"{CLAIMS}_printed") for end in ("csv", "manifest.json"))
@@ -121,6 +122,25 @@ def _place(path: PurePosixPath) -> str | None:
             return str(path.parent)
         case _:
             return None
+
+
+def needed_by(plan: Plan, targets: Sequence[str]) -> list[Artifact]:
+    """All that targets are made from; what the configuration declares, where there are none.
+
+    Of a figure or of claims it is everything that was planned: they show what others read.
+    """
+    if not targets:
+        return behind(artifact for name in plan.config.tables for artifact in table_reads(plan, name))
+    found: list[Artifact] = []
+    for target in targets:
+        place = _place(PurePosixPath(os.path.relpath(target))) or ""
+        if place.startswith("results/tables/"):
+            found += table_reads(plan, place.removeprefix("results/tables/"))
+        elif place.startswith("results/figures/") or place.count("/") < 2:
+            return list(plan.made.values())
+        else:
+            found.append(plan.find(place))
+    return behind(found)
 
 
 def recall() -> list[str]:

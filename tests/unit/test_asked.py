@@ -10,7 +10,7 @@ from encore import project
 from encore.errors import EncoreError
 from encore.plan import Plan
 from encore.tables import declared, table_plan, wanted_tables
-from encore.targets import lineage_targets, recall, remember
+from encore.targets import lineage_targets, needed_by, recall, remember
 
 ROOT = Path(__file__).parents[2]
 
@@ -82,3 +82,22 @@ def test_every_system_can_be_asked_for_by_name_and_found_by_its_folder() -> None
             assert folder.startswith(f"results/scores/{name}-")
             job = Plan(person.config, person.catalogue, project.impl)
             assert job.find(folder).spec == person.find(folder).spec
+
+
+def test_a_target_needs_what_it_is_made_from_and_no_other_table_s_data() -> None:
+    """A set of BEIR that has to be brought by hand stops no run that does not read it."""
+    plan = project.load_plan(Path("config/paper.yaml"))
+    for name in ("costa/table4", "beir"):
+        table_plan(plan, name)
+    collections = {
+        target: {
+            made.name.rpartition("-")[0] for made in needed_by(plan, [target]) if made.stage.startswith("collection")
+        }
+        for target in ("results/tables/costa/table4.csv", "results/tables/beir.csv", "results/claims.csv")
+    }
+    assert not any(name.startswith("beir-") for name in collections["results/tables/costa/table4.csv"])
+    assert any(name.startswith("beir-") for name in collections["results/tables/beir.csv"])
+    assert collections["results/claims.csv"] >= collections["results/tables/beir.csv"]
+    assert {made.folder for made in needed_by(plan, [])} > {
+        made.folder for made in needed_by(plan, ["results/tables/table1.csv"])
+    }

@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 
-from encore.targets import check_target, remember, summary
+from encore.targets import check_target, needed_by, remember, summary
 
 
 def asked_for():
@@ -29,10 +29,10 @@ def refuse_unknown_targets():
     asked, dryrun = asked_for()
     targets = [target for target in asked if target not in rules]
     try:
-        if not dryrun and (not asked or targets):  # `fetch` and `audit` need nothing that people bring
-            fetched.refuse_missing(PLAN)
         for target in targets:
             check_target(PLAN, target, rules)
+        if not dryrun and (not asked or targets):  # `fetch` and `audit` need nothing that people bring
+            fetched.refuse_missing(PLAN, needed_by(PLAN, targets))
         if folder_of_another_user() is None:  # else `onstart` says so, and a dry run needs no memory
             remember(PLAN, targets)
             PLAN.asked = recall()

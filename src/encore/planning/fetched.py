@@ -6,7 +6,7 @@ Neither an address nor where the files are kept decides anything, so neither is 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -113,13 +113,13 @@ def misspelt(plan: Texts, name: str) -> str | None:
     return f"{name!r} is no source, dataset, backbone or system{nearest(name, everything)}"
 
 
-def refuse_missing(plan: Texts) -> None:
-    """Refuse to begin where something that was planned with has to be brought by hand, and is not there.
+def refuse_missing(plan: Texts, needed: Iterable[Artifact]) -> None:
+    """Refuse to begin where something has to be brought by hand, and is not there.
 
     Raises:
         EncoreError: it says what, and how to get it.
     """
-    for made in (made for made in plan.made.values() if made.stage.startswith("collection.")):
+    for made in (made for made in needed if made.stage.startswith("collection.")):
         fields = plan.dataset_fields(made.name.rpartition("-")[0])
         if (missing := getattr(fields, "missing", None)) and not Path(made.manifest).is_file():
             raise EncoreError(missing)
