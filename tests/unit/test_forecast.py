@@ -149,9 +149,12 @@ def test_a_rule_that_nobody_reckons_is_named(clone: Path) -> None:
     assert (job.rule, job.finished, job.cost.notes) == ("divine", False, ("nothing is known of rule divine",))
 
 
-def test_an_undeclared_table_is_refused(clone: Path) -> None:
-    with pytest.raises(EncoreError, match="does not declare table 'table2'; it has table1"):
-        reckon(planned(), tables=("table2",))
+def test_any_table_of_the_catalogue_is_reckoned_and_no_other(clone: Path) -> None:
+    declared, paper = reckon(planned(), tables=("table1",)), reckon(planned(), tables=("costa/table4",))
+    assert {job.rule for job in paper.jobs} >= {"pretrain", "finetune", "table"}
+    assert {job.artifact.folder for job in paper.jobs} != {job.artifact.folder for job in declared.jobs}
+    with pytest.raises(EncoreError, match="there is no table 'costa/tabel4'; did you mean costa/table4"):
+        reckon(planned(), tables=("costa/tabel4",))
 
 
 @pytest.mark.parametrize("flag", ["--gpus=0", "--cores=-1", "--gpus=many"])

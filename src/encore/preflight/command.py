@@ -17,7 +17,7 @@ SIZES = Path("config/sizes.yaml")
 
 def add_preflight(parser: argparse.ArgumentParser) -> None:
     """The flags of ``encore preflight``."""
-    parser.add_argument("tables", nargs="*", help="tables that the run declares; everything it declares without")
+    parser.add_argument("tables", nargs="*", help="tables, declared or not; everything that the run declares without")
     parser.add_argument("--machine", help="an entry of config/machines.yaml, or a machine that was calibrated")
     parser.add_argument("--gpus", type=_positive, default=1, help="GPUs side by side, on a machine that has some")
     parser.add_argument(

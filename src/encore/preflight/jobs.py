@@ -69,13 +69,12 @@ def roots(plan: Plan, tables: Iterable[str]) -> list[Artifact]:
     """What the tables read, and, where all declared ones are meant, what else the configuration declares.
 
     Raises:
-        EncoreError: a table is not declared.
+        EncoreError: there is no such table.
     """
     chosen = list(tables)
     for name in chosen:
-        if name not in plan.config.tables:
-            near = nearest(name, plan.config.tables)
-            raise EncoreError(f"this run does not declare table {name!r}; it has {', '.join(plan.config.tables)}{near}")
+        if name not in plan.catalogue.tables:
+            raise EncoreError(f"there is no table {name!r}{nearest(name, plan.catalogue.tables)}")
     found = [read for name in chosen or plan.config.tables for read in table_reads(plan, name)]
     if not chosen:
         found += growing_artifacts(plan)
