@@ -23,7 +23,7 @@ def test_the_report_shows_what_is_there(nano: Clone) -> None:
     with (nano.root / PRODUCTS[2]).open(newline="", encoding="utf-8") as file:
         assert len(re.findall(r'<article class="item claim"', text)) == len(list(csv.DictReader(file)))
     stages = set(re.findall(r'data-stage="([\w.]+)"', text))
-    assert {"collection.pydocs-stdlib", "pretrain.ict", "finetune", "encode", "search", "evaluate"} <= stages
+    assert {"collection.pydocs", "pretrain.ict", "finetune", "encode", "search", "evaluate"} <= stages
     assert len(text) < 2_000_000
     (nano.root / PAGE).unlink()
     assert nano.built(PAGE) == {"report"}
