@@ -1,7 +1,7 @@
 """What a user may ask Snakemake for: the targets that a configuration declares, and a word about any other."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -9,8 +9,8 @@ from encore.catalogue import nearest
 from encore.claims.slice import CLAIMS, claims_plan
 from encore.collections.fields import draw_of
 from encore.errors import EncoreError
-from encore.figures import figure_plan
-from encore.growth import GROWING, growing_plan
+from encore.figures import figure_plan, figure_reads
+from encore.growth import GROWING, growing_artifacts, growing_plan
 from encore.lineage import split_index
 from encore.plan import Plan
 from encore.planning.artifact import Artifact, behind
@@ -130,7 +130,7 @@ def needed_by(plan: Plan, targets: Sequence[str]) -> list[Artifact]:
     Of a figure or of claims it is everything that was planned: they show what others read.
     """
     if not targets:
-        return behind(artifact for name in plan.config.tables for artifact in table_reads(plan, name))
+        return behind(_declared_reads(plan))
     found: list[Artifact] = []
     for target in targets:
         place = _place(PurePosixPath(os.path.relpath(target))) or ""
@@ -141,6 +141,17 @@ def needed_by(plan: Plan, targets: Sequence[str]) -> list[Artifact]:
         else:
             found.append(plan.find(place))
     return behind(found)
+
+
+def _declared_reads(plan: Plan) -> Iterator[Artifact]:
+    """What the declared tables and figures read, and what is made of further lineages."""
+    for name in plan.config.tables:
+        yield from table_reads(plan, name)
+    for name in plan.config.figures:
+        yield from figure_reads(plan, name)
+    yield from growing_artifacts(plan)
+    for name in plan.config.lineages:
+        yield from (plan.find(str(PurePosixPath(target).parent)) for target in lineage_targets(plan, name))
 
 
 def recall() -> list[str]:

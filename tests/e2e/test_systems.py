@@ -35,7 +35,7 @@ def small(papers: Clone, tmp_path: Path) -> Clone:
 def test_recipes_and_systems(small: Clone) -> None:
     jobs = small.built(TABLE, FIGURE)
     made = {job.split()[0] for job in jobs}
-    assert {"teach", "finetune", "build_index", "search_index", "tune_fusion", "fuse"} <= made
+    assert {"build_index", "search_index", "tune_fusion", "fuse"} <= made
     assert {"measure_latency", "grow", "growing"} <= made
     assert not {"finetune tiny+colbert-s0", "finetune tiny+colbert+tct-s0", "rerank bm25-colbert-s0"} & {
         " ".join(job.split()[:2]) for job in jobs
