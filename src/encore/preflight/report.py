@@ -11,6 +11,7 @@ from encore.preflight.machine import Machine
 
 WIDTH = 100
 NOTES = 15
+NAMED = ("tables", "figures")  # kinds whose names may hold a paper's
 CHAIN = 6  # jobs of the longest chain that are named
 UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 
@@ -106,7 +107,7 @@ def _time(found: Forecast) -> str:
         f"{found.gpus} GPU{'s' * (found.gpus > 1)}" if found.gpus else f"{found.cores} core{'s' * (found.cores > 1)}"
     )
     chain = [PurePosixPath(name) for name in schedule.critical]
-    names = [f"{path.parts[1]}/{path.parts[2]}" for path in chain]
+    names = ["/".join(path.parts[1:] if path.parts[1] in NAMED else path.parts[1:3]) for path in chain]
     shown = (
         [*names[: CHAIN // 2], f"… {len(names) - CHAIN} more …", *names[-CHAIN // 2 :]] if len(names) > CHAIN else names
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Self
 
 import numpy as np
@@ -70,9 +70,7 @@ class LateInteraction:
     ) -> np.ndarray:
         kept = kept or Kept()
         found, first = kept.begun(queries, passages)
-        for number, part in enumerate(blocks(passages), 1):
-            if number <= first:
-                continue
+        for number, part in islice(enumerate(blocks(passages), 1), first, None):
             done = part.start
             rows, own = np.unique(queries[part], return_inverse=True)
             asked = self.queries(rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Self
 
 import numpy as np
@@ -33,9 +34,7 @@ class Vector:
     ) -> np.ndarray:
         kept = kept or Kept()
         found, first = kept.begun(queries, passages)
-        for number, part in enumerate(blocks(passages), 1):
-            if number <= first:
-                continue
+        for number, part in islice(enumerate(blocks(passages), 1), first, None):
             rows, own = np.unique(queries[part], return_inverse=True)
             asked = vectors.embed(self.encoder.query_tower, self.store.queries, rows, self.use.query_length)
             rows, other = np.unique(passages[part], return_inverse=True)
