@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from encore.cli_support import run
+
 from encore.collections.common import QRELS_HEADER
 from encore.errors import EncoreError
 from encore.storage import write_jsonl, write_text

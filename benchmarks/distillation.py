@@ -11,6 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from encore.cli_support import run
+
 import torch
 from harness import distillation_record, machine, texts, timing
 from harness.figures import rounded
@@ -20,7 +22,6 @@ from harness.teachers import Arm, arms
 from harness.timing import Seconds
 from torch import nn
 
-from encore.cli_support import run
 from encore.finetuning.judged import Judged
 from encore.modeling.encoder import Encoder
 from encore.training.loop import train

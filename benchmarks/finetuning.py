@@ -11,13 +11,14 @@ from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
 
+from encore.cli_support import run
+
 from harness import agreement, equivalence, finetuning_record, machine
 from harness.recipe import MEASURE, Recipe, planned
 from harness.sentence_transformers_peer import Peer
 from harness.timing import Seconds, time_of
 from torch import nn
 
-from encore.cli_support import run
 from encore.modeling import vectors
 from encore.project import DEFAULT_RUN
 from encore.training.loop import train

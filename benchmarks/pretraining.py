@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from encore.cli_support import run
+
 import numpy as np
 import torch
 from harness import figures, machine, masks, record, texts, timing
@@ -19,7 +21,6 @@ from harness.peer import Peer
 from harness.setting import SHAPES, Setting
 
 from encore import objectives
-from encore.cli_support import run
 from encore.errors import EncoreError
 from encore.modeling.heads import MlmHead
 from encore.modeling.start import random

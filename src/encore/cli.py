@@ -7,7 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from encore import budget, cli_support, comparing, ledger, project
+from encore.cli_support import run
+
+from encore import budget, comparing, ledger, project
 from encore.catalogue import nearest
 from encore.errors import EncoreError
 from encore.lineage import split_index
@@ -59,7 +61,7 @@ def main() -> None:
     )
     _command(commands, "schema", show_schema, "print the JSON schema of a run's configuration")
     arguments = parser.parse_args()
-    cli_support.run(lambda: arguments.answer(arguments))
+    run(lambda: arguments.answer(arguments))
 
 
 def show_path(arguments: argparse.Namespace) -> int:

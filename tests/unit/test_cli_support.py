@@ -1,8 +1,13 @@
 """How a program ends when it is interrupted."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
+import pytest
+
+ROOT = Path(__file__).parents[2]
 TWICE = """
 import os, signal, time
 from encore.cli_support import run
@@ -22,3 +27,32 @@ def test_a_second_interruption_does_not_cut_the_farewell() -> None:
     ended = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, check=False)
     assert ended.returncode == 130
     assert ended.stderr == "error: interrupted; the same command goes on from here\n"
+
+
+WHILE_IMPORTING = """
+import os, signal
+from encore.cli_support import run
+os.kill(os.getpid(), signal.SIGINT)
+"""
+
+
+def test_an_interruption_of_the_imports_is_one_line_too() -> None:
+    ended = subprocess.run([sys.executable, "-c", WHILE_IMPORTING], capture_output=True, text=True, check=False)
+    assert ended.returncode == -2, "a shell says 130"
+    assert ended.stderr == "error: interrupted; the same command goes on from here\n"
+
+
+def test_a_bug_in_the_imports_keeps_its_traceback() -> None:
+    bug = "import encore.cli_support\nimport encore.no_such_module"
+    ended = subprocess.run([sys.executable, "-c", bug], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert "Traceback" in ended.stderr
+    assert "no_such_module" in ended.stderr
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "workflow/scripts").glob("*.py")), ids=lambda path: path.stem)
+def test_nothing_slow_is_imported_before(script: Path) -> None:
+    imported = [node for node in ast.parse(script.read_text()).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = [node.module or "" if isinstance(node, ast.ImportFrom) else node.names[0].name for node in imported]
+    before = names[: names.index("encore.cli_support")] if "encore.cli_support" in names else names
+    assert {name.partition(".")[0] for name in before} <= sys.stdlib_module_names

@@ -8,8 +8,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from encore import objectives
 from encore.cli_support import run
+
+from encore import objectives
 from encore.config import PretrainStep
 from encore.errors import EncoreError
 from encore.lineage import parse

@@ -1,7 +1,8 @@
 """Judge every claim by the runs behind its tables: one line a claim, with the verdict and what it rests on."""
 
-from encore.claims import report
 from encore.cli_support import run
+
+from encore.claims import report
 from encore.reporting import products
 
 

@@ -3,8 +3,9 @@
 import argparse
 from pathlib import Path
 
-from encore.claims import ledger
 from encore.cli_support import run
+
+from encore.claims import ledger
 from encore.project import CATALOGUE, load_catalogue
 
 

@@ -3,8 +3,9 @@
 import argparse
 from pathlib import Path
 
-from encore import collections
 from encore.cli_support import artifact, json_object, run
+
+from encore import collections
 from encore.provenance.manifest import record
 
 

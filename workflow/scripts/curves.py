@@ -1,6 +1,7 @@
 """Draw how the losses of each pre-training step fell on held-out texts, as PNG and SVG, with the data beside as CSV."""
 
 from encore.cli_support import run
+
 from encore.reporting import curves, products
 from encore.reporting.held_out import Steps
 

@@ -1,6 +1,7 @@
 """Draw a figure of the catalogue as PNG and SVG, with the data beside as CSV."""
 
 from encore.cli_support import run
+
 from encore.reporting import products
 
 

@@ -3,6 +3,7 @@
 import argparse
 
 from encore.cli_support import artifact, json_object, run
+
 from encore.collections.common import Collection
 from encore.evaluation import judging, scores
 from encore.provenance.manifest import record

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 from encore.cli_support import artifact, json_object, run
+
 from encore.collections.common import Collection
 from encore.errors import EncoreError
 from encore.expanding import form, published

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from encore.cli_support import artifact, json_object, run
+
 from encore.fetching.checkpoint import fetch
 from encore.provenance.manifest import record
 

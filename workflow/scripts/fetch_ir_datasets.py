@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from encore.cli_support import artifact, json_object, run
+
 from encore.fetching.ir_datasets import fetch
 from encore.fetching.source import say_terms
 from encore.project import load_plan

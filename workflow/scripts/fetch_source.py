@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from encore.cli_support import artifact, json_object, run
+
 from encore.errors import EncoreError
 from encore.fetching.source import fetch
 from encore.project import load_catalogue

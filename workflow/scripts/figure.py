@@ -1,6 +1,7 @@
 """Draw a table's forest plot as PNG and SVG, with its data beside as CSV."""
 
 from encore.cli_support import run
+
 from encore.reporting import cells, forest, products
 from encore.reporting.layout import Layout
 

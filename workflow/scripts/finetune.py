@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from encore.cli_support import artifact, json_object, run
+
 from encore.provenance.manifest import record
 from encore.training import launch
 

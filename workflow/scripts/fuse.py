@@ -3,6 +3,7 @@
 import argparse
 
 from encore.cli_support import artifact, json_object, run
+
 from encore.provenance.manifest import record
 from encore.retrieval.fusion import align, fuse
 from encore.runs import describe, read_run, write_run

@@ -1,6 +1,7 @@
 """Draw how a model's retrieval falls as the collection grows, as PNG and SVG, with the data beside as CSV."""
 
 from encore.cli_support import run
+
 from encore.reporting import growth, products
 
 

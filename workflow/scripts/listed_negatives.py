@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from encore.cli_support import artifact, json_object, run
+
 from encore.collections.common import Collection, topics
 from encore.errors import EncoreError
 from encore.fetching import unpacked

@@ -4,6 +4,7 @@ import argparse
 import time
 
 from encore.cli_support import artifact, json_object, run
+
 from encore.collections.common import Collection
 from encore.expanding.form import expanded
 from encore.provenance.manifest import record

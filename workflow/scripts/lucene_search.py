@@ -4,6 +4,7 @@ import argparse
 import time
 
 from encore.cli_support import artifact, json_object, run
+
 from encore.collections.common import Collection, topics
 from encore.provenance.manifest import record
 from encore.retrieval.lucene import Bm25, search

@@ -4,6 +4,7 @@ import argparse
 from dataclasses import replace
 
 from encore.cli_support import artifact, json_object, run
+
 from encore.finetuning import negatives
 from encore.provenance.manifest import record
 

@@ -4,6 +4,7 @@ import argparse
 from dataclasses import replace
 
 from encore.cli_support import artifact, json_object, run
+
 from encore.collections.common import Collection
 from encore.finetuning import negatives
 from encore.finetuning.answering import answering

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from encore import cli_support
+from encore.cli_support import run
+
 from encore.errors import EncoreError
 from encore.plan import Plan
 from encore.planning.artifact import Artifact, behind
@@ -298,4 +299,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    cli_support.run(main)
+    run(main)

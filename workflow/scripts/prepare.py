@@ -5,8 +5,9 @@ import shutil
 from contextlib import nullcontext
 from pathlib import Path
 
-from encore import objectives
 from encore.cli_support import artifact, json_object, run
+
+from encore import objectives
 from encore.errors import EncoreError
 from encore.provenance import manifest
 from encore.tokens import TokenStore

@@ -5,22 +5,19 @@ import shutil
 from contextlib import nullcontext
 from pathlib import Path
 
-from encore import cli_support
+from encore.cli_support import artifact, json_object, run
+
 from encore.provenance import manifest
 from encore.training import launch
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", type=cli_support.json_object, required=True, help="step, seed and numerics, as JSON")
-    parser.add_argument(
-        "--tokens", type=cli_support.artifact, required=True, help="token store of the step's collection"
-    )
-    parser.add_argument("--weights", type=cli_support.artifact, required=True, help="model to go on from")
-    parser.add_argument(
-        "--prepared", type=cli_support.artifact, nargs="?", help="what the objective prepared, if anything"
-    )
-    parser.add_argument("--output", type=cli_support.artifact, required=True, help="folder of the new model")
+    parser.add_argument("--spec", type=json_object, required=True, help="step, seed and numerics, as JSON")
+    parser.add_argument("--tokens", type=artifact, required=True, help="token store of the step's collection")
+    parser.add_argument("--weights", type=artifact, required=True, help="model to go on from")
+    parser.add_argument("--prepared", type=artifact, nargs="?", help="what the objective prepared, if anything")
+    parser.add_argument("--output", type=artifact, required=True, help="folder of the new model")
     parser.add_argument("--state", type=Path, required=True, help="checkpoints, removed when the model is written")
     parser.add_argument("--processes", type=int, default=1, help="that train together, one a GPU, under torchrun")
     parser.add_argument("--checkpoint-seconds", type=float, default=120, help="between two checkpoints")
@@ -50,4 +47,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    cli_support.run(main)
+    run(main)

@@ -3,6 +3,7 @@
 import argparse
 
 from encore.cli_support import artifact, json_object, run
+
 from encore.collections.common import Collection, topics
 from encore.finetuning import negatives
 from encore.finetuning.published import published

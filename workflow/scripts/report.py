@@ -1,6 +1,7 @@
 """Make the report: one page of all that was made, from the products that its plan names."""
 
 from encore.cli_support import run
+
 from encore.reporting import products
 from encore.reporting.site import build
 

@@ -3,10 +3,11 @@
 import argparse
 from pathlib import Path
 
+from encore.cli_support import artifact, json_object, run
+
 import torch
 
 from encore import checkpoints
-from encore.cli_support import artifact, json_object, run
 from encore.config import Backbone
 from encore.modeling import folder
 from encore.modeling.start import start

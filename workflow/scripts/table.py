@@ -1,6 +1,7 @@
 """Make a table: tidy CSV, Markdown, LaTeX and HTML, from the scores that its plan names."""
 
 from encore.cli_support import run
+
 from encore.reporting import cells, html, latex, markdown, products, tidy
 from encore.reporting.layout import Layout
 from encore.reporting.sheet import sheet

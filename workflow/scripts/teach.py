@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 from encore.cli_support import artifact, json_object, run
+
 from encore.provenance.manifest import record
 
 

@@ -3,9 +3,10 @@
 import argparse
 from pathlib import Path
 
+from encore.cli_support import artifact, json_object, run
+
 from encore import checkpoint_vocabulary, checkpoints, vocabulary
 from encore.bodies import VocabularyTexts
-from encore.cli_support import artifact, json_object, run
 from encore.collections.common import Collection
 from encore.errors import EncoreError
 from encore.provenance.manifest import record

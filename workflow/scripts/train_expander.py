@@ -4,8 +4,9 @@ import argparse
 import shutil
 from pathlib import Path
 
-from encore import checkpoints
 from encore.cli_support import artifact, json_object, run
+
+from encore import checkpoints
 from encore.provenance.manifest import record
 
 

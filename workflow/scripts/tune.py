@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from encore.cli_support import run
+
 from encore.errors import EncoreError
 from encore.project import DEFAULT_RUN, load_plan
 from encore.tuning import search, trials

@@ -3,6 +3,7 @@
 import argparse
 
 from encore.cli_support import artifact, json_object, run
+
 from encore.collections.common import Collection, topics
 from encore.evaluation import measures
 from encore.provenance.manifest import record

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from encore.cli_support import json_object
+
 from encore.errors import EncoreError
 from encore.provenance import manifest
 from encore.reporting import layout
