@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from encore.catalogue import nearest
-from encore.claims.slice import CLAIMS, claims_plan
+from encore.claims.slice import CLAIMS, PRINTED, claims_plan, printed_plan
 from encore.collections.fields import draw_of
 from encore.errors import EncoreError
 from encore.figures import figure_plan, figure_reads
@@ -19,7 +19,8 @@ from encore.storage import write_text
 from encore.tables import CURVES, curves_plan, declared, table_plan, table_reads, table_scores, write_plans
 
 ASKED = Path("results/plan/asked.txt")
-CLAIMS_FILES = tuple(f"{name}.{end}" for name in (CLAIMS, f"{CLAIMS}_printed") for end in ("csv", "manifest.json"))
+CLAIMS_FILES = tuple(f"{name}.{end}" for name in (CLAIMS, PRINTED) for end in ("csv", "manifest.json"))
+PAGES = (f"results/{PRINTED}.csv", "results/report/index.html")  # of every run
 FORMATS = {
     "tables": (".csv", ".md", ".tex", ".html", ".manifest.json"),
     "figures": (".png", ".svg", ".csv", ".manifest.json"),
@@ -27,13 +28,14 @@ FORMATS = {
 
 
 def everything_declared(plan: Plan) -> list[str]:
-    """Every table and figure of the configuration, and the scores of its further lineages."""
+    """Every table and figure of the configuration, the scores of its further lineages, and the page of all of them."""
     tables = [f"results/tables/{name}.csv" for name in plan.config.tables]
     figures = [f"results/figures/{name}.png" for name in plan.config.tables if has_figure(table_plan(plan, name))]
     figures += [f"results/figures/{CURVES}.png"] if curves_plan(plan)["rows"] else []
     figures += [f"results/figures/{GROWING}.png"] if growing_plan(plan)["rows"] else []
     figures += [f"results/figures/{name}.png" for name in plan.config.figures]
-    return tables + figures + [artifact for name in plan.config.lineages for artifact in lineage_targets(plan, name)]
+    scores = [artifact for name in plan.config.lineages for artifact in lineage_targets(plan, name)]
+    return [*tables, *figures, *scores, *PAGES]
 
 
 def has_figure(table: dict[str, Any]) -> bool:
@@ -49,7 +51,7 @@ def has_figure(table: dict[str, Any]) -> bool:
 
 def write_slices(plan: Plan) -> None:
     """Write the slices of the plan of all that is declared or was asked for; jobs read them."""
-    slices = declared(plan)
+    slices = declared(plan) | {PRINTED: printed_plan(plan.catalogue.tables)}
     if f"results/{CLAIMS}" in plan.asked:
         slices[CLAIMS] = claims_plan(plan)
     write_plans(slices)
@@ -57,8 +59,10 @@ def write_slices(plan: Plan) -> None:
 
 def summary(plan: Plan) -> str:
     """What a finished run leaves to look at, and what to do next."""
-    made = [path for path in everything_declared(plan) if path.endswith((".csv", ".png")) and Path(path).is_file()]
+    shown = tuple(f"results/{kind}/" for kind in FORMATS)
+    made = [path for path in everything_declared(plan) if path.startswith(shown) and Path(path).is_file()]
     lines = [f"{plan.config.title}: {len(made)} tables and figures are made", *(f"  {path}" for path in made)]
+    lines += [f"  {path}" for path in PAGES if Path(path).is_file()]
     return "\n".join([*lines, "Show one with `encore show`, verify all with `encore audit`."])
 
 

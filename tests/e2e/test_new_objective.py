@@ -16,6 +16,8 @@ ONLY_ITS_OWN = {
     "table table1",
     "figure table1",
     "curves pretraining",
+    "claims_printed",  # of all rows of a table that claims are about
+    "report",
 }
 
 

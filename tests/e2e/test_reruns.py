@@ -15,7 +15,8 @@ from clones import Clone, exact_jobs
 NONE, CONTROL, ICT = "tiny+marco-bm25-s0", "tiny+control-s0", "tiny+ict+marco-bm25-s0"
 NONE_MINED, ICT_MINED = "tiny+marco-bm25+marco-hn-s0", "tiny+ict+marco-bm25+marco-hn-s0"
 MODELS = (NONE, CONTROL, ICT, NONE_MINED, ICT_MINED)
-PRODUCTS = {"table table1", "figure table1"}
+PRODUCTS = {"table table1", "figure table1", "report"}
+PRINTED = {"claims_printed"}  # where something is said otherwise that claims are about
 CURVES = {"curves pretraining"}
 MADE_ANEW = ("results/tables/", "results/figures/")
 
@@ -137,7 +138,7 @@ CHANGES: list[tuple[Callable[[Clone], None], set[str]]] = [
     (one_more_measure, SCORES | PRODUCTS),
     (one_more_seed, SEED_1 | PRODUCTS | CURVES),
     (a_row_less, PRODUCTS),
-    (order_of_rows, PRODUCTS),
+    (order_of_rows, PRODUCTS | PRINTED),
     (title, PRODUCTS),
 ]
 
@@ -186,11 +187,11 @@ def test_a_reported_number_makes_the_table_again(nano: Clone) -> None:
     numbers = nano.root / "config/papers/encore/numbers.csv"
     numbers.write_text("row_label,setting,dataset,metric,value\nBM25,,msmarco-passage-titles,RR@10,0.187\n")
     nano.replace("config/papers/encore/tables.yaml", "  title: Pre-", "  reported: numbers.csv\n  title: Pre-")
-    assert nano.built() == PRODUCTS
+    assert nano.built() == PRODUCTS | PRINTED
     assert b"0.187" in nano.table()
     assert nano.planned() == set()
     numbers.write_text(numbers.read_text().replace("0.187", "0.184"))
-    assert nano.built() == PRODUCTS
+    assert nano.built() == PRODUCTS | PRINTED
     assert b"0.184" in nano.table()
 
 

@@ -10,7 +10,7 @@ from clones import NANO, Clone, jobs
 pytestmark = pytest.mark.slurm
 
 ON_GPUS = {"pretrain", "finetune", "encode", "search"}
-LOCAL = {"negatives", "evaluate", "table", "figure", "curves"}
+LOCAL = {"negatives", "evaluate", "table", "figure", "curves", "claims_printed", "report"}
 FEWER = ('[bm25, none, "BM25 negatives: control", ict]', '[bm25, "BM25 negatives: ict"]')  # rows; each rule runs
 SLURM = ("--profile", "slurm", "--configfile", "config/nano.yaml")
 WASTE = "import time; waste = bytearray(400_000_000); time.sleep(4); del waste\n"
@@ -46,7 +46,7 @@ def submitted(cluster: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[
 def test_the_table_is_that_of_a_local_run(submitted: tuple[Clone, str], nano: Clone) -> None:
     clone, output = submitted
     nano.replace("config/nano.yaml", *FEWER)
-    assert {job.split()[0] for job in nano.built()} <= {"table", "curves"}
+    assert {job.split()[0] for job in nano.built()} <= {"table", "curves", "report"}
     assert {job.split()[0] for job in jobs(output)} >= ON_GPUS
     assert clone.table() == nano.table()
     local = nano.manifests()

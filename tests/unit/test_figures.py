@@ -15,7 +15,7 @@ from encore.figures import figure_plan, figure_reads
 from encore.plan import Plan
 from encore.reporting import drawings
 from encore.tables import declared
-from encore.targets import check_target, everything_declared
+from encore.targets import PAGES, check_target, everything_declared
 
 ROOT = Path(__file__).parents[2]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
@@ -55,10 +55,10 @@ def test_every_figure_is_planned_and_its_slice_can_be_drawn(run):
 def test_what_is_declared_or_asked_for_is_made():
     plan = make(figures={}, asked=["results/figures/bow/figure2"], **{"lineages": []})
     assert "bow/figure2" in declared(plan)
-    assert everything_declared(plan) == []
+    assert everything_declared(plan) == list(PAGES)
     content = deepcopy(NANO) | {"tables": {}, "figures": ["cpdae/table4"]}
     plan = Plan(RunConfig.model_validate(content), project.load_catalogue(), project.impl)
-    assert everything_declared(plan) == ["results/figures/cpdae/table4.png"]
+    assert everything_declared(plan) == ["results/figures/cpdae/table4.png", *PAGES]
     assert set(declared(plan)) == {"cpdae/table4"}
 
 

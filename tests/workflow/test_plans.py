@@ -30,6 +30,7 @@ OF_BEIR += Counter({"encode": 35, "search": 35, "evaluate": 42, "table": 1})
 OF_REQA = Counter({"collection": 1, "tokens": 1, "lucene_index": 1, "lucene_search": 2, "start": 2, "pretrain": 4})
 OF_REQA += Counter({"finetune": 12, "encode": 12, "search": 12, "evaluate": 14, "table": 2})
 OF_GROWING = Counter({"lucene_search": 1, "grow": 1, "search": 15, "evaluate": 15, "growing": 1})
+PAGES = Counter(claims_printed=1, report=1)  # of every run
 SHIPPED = {
     "config": OF_TABLE1
     + OF_OBJECTIVES
@@ -38,10 +39,12 @@ SHIPPED = {
     + OF_BEIR
     + OF_REQA
     + OF_GROWING
-    + Counter({"figure": 2, "curves": 1}),
+    + Counter({"figure": 2, "curves": 1})
+    + PAGES,
     "nano": TEXTS
     + Counter({"start": 1, "pretrain": 1, "negatives": 3, "finetune": 5, "encode": 5, "search": 7, "evaluate": 6})
-    + Counter({"table": 1, "figure": 1, "curves": 1}),
+    + Counter({"table": 1, "figure": 1, "curves": 1})
+    + PAGES,
 }
 
 
@@ -91,7 +94,7 @@ def test_seeds_multiply_what_chance_is_in(pristine: Clone) -> None:
     seeds = yaml.safe_load((pristine.root / "config/seeds.yaml").read_text())["seeds"]
     output = pristine.snakemake("--profile", "local", "--configfile", "config/seeds.yaml", "-n").succeeded()
     fixed = {"collection", "tokenizer", "tokens", "lucene_index", "lucene_search", "grow", "measure_latency"}
-    fixed |= {"table", "figure", "curves", "growing"}
+    fixed |= {"table", "figure", "curves", "growing", *PAGES}
     once = Counter({rule: count for rule, count in SHIPPED["config"].items() if rule in fixed})
     chance = SHIPPED["config"] - once
     without = Counter(evaluate=11, prepare=2)
@@ -108,7 +111,7 @@ def test_a_larger_scale_has_the_same_trainings_and_tables_and_plans_in_seconds(p
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - begun < 60
     counted = by_rule(exact_jobs(output))
     same = ("pretrain", "prepare", "finetune", "build_index", "tune_fusion", "measure_latency", "grow")
-    for rule in (*same, "table", "figure", "curves", "growing"):
+    for rule in (*same, "table", "figure", "curves", "growing", *PAGES):
         assert counted[rule] == SHIPPED["config"][rule], rule
     assert counted["fetch_ir_datasets"] > 2
     assert counted["fetch_checkpoint"] > 0
@@ -139,7 +142,7 @@ def test_nano_has_every_table_of_the_catalogue_in_few_jobs(pristine: Clone) -> N
     planned = exact_jobs(output)
     assert by_rule(planned)["table"] == len(names)
     assert len(planned) < 500
-    products = {"table", "figure", "curves"}
+    products = {"table", "figure", "curves", "report"}
     shared = {job for job in exact_jobs(pristine.nano("-n").succeeded()) if job.split()[0] not in products}
     assert {job for job in shared if "marco-hn" not in job} <= planned
 

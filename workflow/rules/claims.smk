@@ -3,6 +3,8 @@
 
 rule claims_printed:
     """Judge every claim by the papers' own printed numbers, without any run."""
+    input:
+        plan="results/plan/claims_printed.json",
     output:
         csv=report(
             "results/claims_printed.csv",
@@ -23,9 +25,10 @@ rule claims_printed:
         mem_mb=escalate(1_000),
         runtime=escalate(10),
     params:
-        spec=printed_claims,
+        spec=printed_spec,
     shell:
         "python workflow/scripts/claims_printed.py"
+        " --plan {input.plan:q}"
         " --spec {params.spec:q}"
         " --output $(dirname {output.csv:q})"
         " > {log:q} 2>&1"

@@ -3,8 +3,7 @@
 import re
 
 from encore import ledger
-from encore.claims.files import contents_of
-from encore.claims.slice import claims_plan, claims_reads
+from encore.claims.slice import claims_plan, claims_reads, printed_plan
 from encore.errors import EncoreError
 from encore.figures import figure_plan, figure_reads
 from encore.growth import GROWING, growing_artifacts, growing_plan
@@ -35,7 +34,8 @@ try:
         ledger.check(PLAN.catalogue, CATALOGUE)
     write_slices(PLAN)
     SHOWN = report_plan(PLAN, RUN_FILE)
-    write_plans({REPORT: SHOWN})
+    if workflow.is_main_process:  # a cluster's job, which starts later, may find more tables made
+        write_plans({REPORT: SHOWN})
 except EncoreError as error:
     refuse(error)
 
@@ -180,9 +180,9 @@ def claims_spec(wildcards):
     return canonical(slice_digest(claims_plan(PLAN)))
 
 
-def printed_claims(wildcards):
-    """The digest of the claims and the papers' numbers, which are read as they lie in config/papers."""
-    return contents_of(CATALOGUE / "papers")
+def printed_spec(wildcards):
+    """The digest of the slice of the claims on printed numbers; like a table's, it also lies in results/plan."""
+    return canonical(slice_digest(printed_plan(PLAN.catalogue.tables)))
 
 
 def memory(folder, least):

@@ -5,7 +5,6 @@ from pathlib import Path
 from encore.catalogue import checked, read_yaml
 from encore.claim_entries import Claim
 from encore.errors import EncoreError
-from encore.storage import full_digest, sha256
 
 FILE = "claims.yaml"
 SPREAD = "encore/spread.yaml"
@@ -25,11 +24,3 @@ def read_claims(papers: Path) -> dict[str, tuple[str, Claim]]:
                 raise EncoreError(f"{path}: {name}: {claims[name][0]} has a claim of that id; give it another")
             claims[name] = path.parent.name, checked(Claim, value, f"{path}: {name}")
     return dict(sorted(claims.items(), key=lambda item: (len(item[0]), item[0])))  # C100 after C99
-
-
-def contents_of(papers: Path) -> str:
-    """A digest of all that the ledger is made of: claims, tables, printed numbers, spreads and counts of queries."""
-    patterns = (f"*/{FILE}", "*/tables.yaml", "*/reported/*.csv", SPREAD)
-    files = sorted(path for pattern in patterns for path in papers.glob(pattern))
-    files.append(papers.parent / DATASETS)
-    return full_digest([[str(path.relative_to(papers.parent)), sha256(path)] for path in files])

@@ -1,24 +1,28 @@
 """The ledger of claims on the papers' own printed numbers: one line a claim, made without any run."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from encore.claim_entries import Above, Alike, AnyTest, Claim, Figure, NoWinner
 from encore.claims import chance, pages, printed
 from encore.claims.contrasts import Address, Contrast, Tables, copied_from
 from encore.claims.expansion import contrasts
-from encore.claims.files import FILE, contents_of, read_claims
+from encore.claims.files import FILE, read_claims
 from encore.claims.power import Power
 from encore.claims.printed import Judged, Values
+from encore.claims.slice import PRINTED, printed_plan
 from encore.errors import EncoreError
-from encore.provenance import manifest
+from encore.reporting import products
+from encore.reporting.layout import Product
 from encore.reporting.numbers import number, write_rows
 from encore.reporting.reported import Reported, found, read
 from encore.reporting.sources import SOURCES
-from encore.storage import write_json, write_text
+from encore.storage import write_text
 from encore.table_entries import TESTED, Column, Row, Table, filled, printed_as, runs
+from encore.tables.slices import PAPERS
 
-PRINTED = "claims_printed"
 HEADER = (
     "id",
     "paper",
@@ -43,6 +47,13 @@ HEADER = (
 )
 
 
+class Planned(Product):
+    """The slice: digests alone; what they are of is read as it lies in config/papers."""
+
+    def reads(self) -> dict[Path, Sequence[str] | None]:
+        return {}
+
+
 def printed_values(papers: Path, tables: Mapping[str, Table]) -> dict[Address, float]:
     """Every number that the papers print in their tables, by cell, in the measures' own unit.
 
@@ -60,21 +71,16 @@ def printed_values(papers: Path, tables: Mapping[str, Table]) -> dict[Address, f
     return values
 
 
-def make_printed(folder: Path, papers: Path, tables: Mapping[str, Table], spec: str) -> dict[str, int]:
-    """Write ``claims_printed.csv``, its page and its manifest, and count the verdicts.
+def make_printed(plan: Path, spec: dict[str, Any] | None, folder: Path, tables: Mapping[str, Table]) -> dict[str, int]:
+    """Write ``claims_printed.csv``, its page and its manifest from what ``plan`` has digests of; counts the verdicts.
 
     Raises:
-        EncoreError: a claim names what no table has, or the files are others than ``spec`` was taken of.
+        EncoreError: a claim names what no table has, or the files are others than the plan was made of.
     """
-    if contents_of(papers) != spec:
-        raise EncoreError(f"{papers} was changed by somebody since the workflow was read; run snakemake again")
-    record = folder / f"{PRINTED}.{manifest.MANIFEST}"
-    record.unlink(missing_ok=True)
-    csv = folder / f"{PRINTED}.csv"
-    verdicts = write_printed(csv, papers, tables)
-    outputs = {path.name: manifest.describe(path) for path in (csv, csv.with_suffix(".md"))}
-    write_json(record, {"stage": PRINTED, "spec": spec, "results": verdicts, "inputs": {}, "outputs": outputs})
-    return verdicts
+    with products.recorded(plan, spec, folder, Planned, stage=PRINTED, endings=["csv", "md"]):
+        if json.loads(plan.read_text()) != printed_plan(tables):
+            raise EncoreError(f"{PAPERS} was changed by somebody since the workflow was read; run snakemake again")
+        return write_printed(folder / f"{PRINTED}.csv", PAPERS, tables)
 
 
 def write_printed(path: Path, papers: Path, tables: Mapping[str, Table]) -> dict[str, int]:

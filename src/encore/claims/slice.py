@@ -1,17 +1,22 @@
 """The claims' slice of the plan: what is claimed, and the slices of the tables that the claims are about."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from encore.catalogue import read_yaml
 from encore.claim_entries import AnyTest, Claim, Figure
 from encore.claims import missing
-from encore.claims.files import read_claims
+from encore.claims.files import DATASETS, SPREAD, read_claims
 from encore.errors import EncoreError
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
+from encore.storage import full_digest, sha256
+from encore.table_entries import Table
 from encore.tables.slices import PAPERS, table_plan, table_reads
 
-CLAIMS = "claims"
+CLAIMS, PRINTED = "claims", "claims_printed"
+_WORDS = {"title", "notes"}  # of a table, which decide nothing
 
 
 def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
@@ -41,6 +46,27 @@ def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
         "untold": untold,
         "missing": [gap for name in tables for gap in missing.gaps(plan, name)],
         "stand_in": plan.config.stand_in,
+    }
+
+
+def printed_plan(tables: Mapping[str, Table], papers: Path = PAPERS) -> dict[str, Any]:
+    """What the claims on printed numbers are judged by: digests of what is said, so that a remark makes nothing again.
+
+    Raises:
+        EncoreError: a claim is wrong, or a table's printed numbers are missing.
+    """
+    claims = {name: [paper, claim.model_dump()] for name, (paper, claim) in read_claims(papers).items()}
+    reported = (papers / name.split("/")[0] / table.reported for name, table in tables.items() if table.reported)
+    expected = {
+        name: entry["expected"] for name, entry in read_yaml(papers.parent / DATASETS).items() if "expected" in entry
+    }
+    return {
+        "name": PRINTED,
+        "claims": {name: full_digest(said) for name, said in claims.items()},
+        "tables": {name: full_digest(table.model_dump(exclude=_WORDS)) for name, table in tables.items()},
+        "reported": {str(path.relative_to(papers)): sha256(path) for path in sorted(set(reported))},
+        "spread": full_digest(read_yaml(papers / SPREAD)),
+        "expected": full_digest(expected),
     }
 
 

@@ -8,11 +8,13 @@ from encore.claim_entries import Figure
 from encore.claims.contrasts import Address
 from encore.claims.expansion import contrasts
 from encore.claims.files import read_claims
-from encore.claims.slice import tables_of
+from encore.claims.slice import PRINTED, printed_plan, tables_of
 from encore.errors import EncoreError
 from encore.plan import Plan
 from encore.preflight.forecast import HOUR, Forecast
 from encore.preflight.jobs import Needed
+from encore.project import DEFAULT_RUN
+from encore.report import REPORT, report_plan
 from encore.tables import declared, table_plan
 from encore.tables.slices import PAPERS
 from encore.targets import has_figure
@@ -55,6 +57,7 @@ def compare(before: Plan, after: Plan, forecasts: tuple[Forecast, Forecast]) -> 
         if slices[0].get(name) != slices[1][name]:
             for rule in _products(name, slices[1][name]):
                 jobs.setdefault(rule, []).append(name)
+    jobs |= {rule: ["all"] for rule in _pages(before, after, products_differ=slices[0] != slices[1])}
     return Comparison(
         jobs=jobs,
         anyway=len(missing),
@@ -118,6 +121,18 @@ def _products(name: str, content: dict[str, Any]) -> list[str]:
     if "columns" not in content:
         return [{"pretraining": "curves"}.get(name, name)]
     return ["table", "figure"] if has_figure(content) else ["table"]
+
+
+def _pages(before: Plan, after: Plan, *, products_differ: bool) -> list[str]:
+    """What every run has: the claims on printed numbers, and the report of all products."""
+    printed = [printed_plan(plan.catalogue.tables) for plan in (before, after)]
+    reports = [
+        report_plan(plan, DEFAULT_RUN) for plan in (before, after)
+    ]  # both of one run's file, whose name it shows
+    found = {PRINTED: printed[0] != printed[1]}
+    return [
+        rule for rule, differs in (found | {REPORT: products_differ or reports[0] != reports[1]}).items() if differs
+    ]
 
 
 def _seconds(forecast: Forecast, jobs: Iterable[Needed]) -> float:
