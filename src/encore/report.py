@@ -15,10 +15,10 @@ from encore.claims.files import read_claims
 from encore.claims.slice import CLAIMS, claims_plan, tables_of
 from encore.plan import Plan
 from encore.project import DEFAULT_RUN
-from encore.storage import canonical, sha256
+from encore.storage import canonical
 from encore.table_entries import Table, printed_as
 from encore.tables import table_plan, wanted_tables
-from encore.tables.slices import OWN, PAPERS
+from encore.tables.reported import PAPERS, reported_file
 from encore.targets import everything_declared
 
 REPORT = "report"
@@ -85,8 +85,6 @@ def _is_made(stem: str, content: dict[str, Any]) -> bool:
 
 def _printed(name: str, table: Table) -> dict[str, Any]:
     """A table as its paper prints it, in the form of a table's slice, whose cells read nothing."""
-    assert table.reported is not None
-    path = PAPERS / (name.split("/")[0] if "/" in name else OWN) / table.reported
     said = {"id", "label", "setting", "copied"}
     return {
         "name": name.rsplit("/", 1)[-1],
@@ -100,15 +98,13 @@ def _printed(name: str, table: Table) -> dict[str, Any]:
         ],
         "columns": [
             {"id": column.id, "label": column.label, "hidden": column.hidden, "source": column.source}
-            | {"mean_of": column.mean_of}
+            | {"mean_of": column.mean_of, "reported_times": column.reported_times}
             | ({"gain": column.gain.model_dump()} if column.gain else {})
             for column in table.columns
         ],
-        "reported": str(path),
-        "reported_sha256": sha256(path),
         "notes": table.notes,
         "stand_in": False,
-    }
+    } | reported_file(name, table)
 
 
 def _datasets(plan: Plan) -> dict[str, dict[str, str]]:

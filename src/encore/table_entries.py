@@ -173,6 +173,14 @@ class Table(Strict):
         return self
 
     @model_validator(mode="after")
+    def _compare_with_rows(self) -> "Table":
+        known = {row.id for row in self.rows}
+        for name in self.significance.comparators if self.significance else ():
+            if name not in known:
+                raise ValueError(f"significance, comparators: the table has no row {name!r}")
+        return self
+
+    @model_validator(mode="after")
     def _take_means_of_what_has_one(self) -> "Table":
         known = {column.id: column for column in self.columns}
         for column in self.columns:

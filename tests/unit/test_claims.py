@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from encore import project
 from encore.catalogue import checked
 from encore.claim_entries import Claim
 from encore.claims import chance, ledger, printed
 from encore.claims.contrasts import Address
 from encore.claims.expansion import contrasts
+from encore.claims.files import read_claims
 from encore.errors import EncoreError
 from encore.table_entries import Table
 
@@ -151,8 +153,9 @@ def test_what_is_not_printed_is_not_judged():
         ({"kind": "above", "table": "p/u", "rows": ["a"], "than": ["b"]}, "no table 'p/u'"),
         ({"kind": "above", "rows": ["a"], "than": ["b"], "settings": ["ones"]}, "under 'ones'"),
         ({"kind": "later", "setting": "three", "than_setting": "one"}, "compares nothing"),
+        ({"kind": "above", "rows": ["a"], "than": ["b"], "at_least": 7}, "of only 6 comparisons on p/t"),
     ],
-    ids=["row", "column", "table", "setting", "nothing"],
+    ids=["row", "column", "table", "setting", "nothing", "too many"],
 )
 def test_a_claim_about_nothing_is_refused(test, message):
     with pytest.raises(EncoreError, match=message):
@@ -165,11 +168,26 @@ def test_columns_of_two_tables_go_in_pairs():
         Claim.model_validate({"says": "s", "place": "p", "tests": [test]})
 
 
+@pytest.mark.parametrize(
+    "test",
+    [
+        {"kind": "close", "rows": ["a", "b"], "within": 0.1},
+        {"kind": "limit", "rows": ["a"], "than": "b", "by": 0.1},
+        {"kind": "value", "rows": ["a"], "within": 0.1},
+    ],
+    ids=["close", "limit", "value"],
+)
+def test_what_says_that_little_parts_two_is_tested_as_an_equivalence(test):
+    """Docs: shown when the 90 % interval lies inside the margin, not the 95 % one."""
+    claim = Claim.model_validate({"says": "s", "place": "p", "tests": [{"table": "p/t", **test}]})
+    assert all(one.equivalence for one in contrasts(claim.tests[0], TABLES))
+
+
 def rate(test, needed=None):
     claim = Claim.model_validate({"says": "s", "place": "p", "tests": [{"table": "p/t", **test}]})
     found = contrasts(claim.tests[0], TABLES)
     splits = {column.id: column.split for column in TABLE.columns}
-    return chance.rate(found, needed or len(found), lambda address: splits[address.column])
+    return chance.rate(found, needed or len(found), lambda address: (splits[address.column], address[:3]))
 
 
 def test_chance_counts_columns_of_a_run_once():
@@ -191,3 +209,28 @@ def test_chance_of_some_of_many():
 def test_chance_has_no_say_in_amounts():
     assert rate({"kind": "close", "rows": ["a", "b"], "within": 0.1}) is None
     assert rate({"kind": "above", "rows": ["a"], "than": ["b"], "by": 0.1}) is None
+
+
+def test_chance_of_many_systems_is_counted():
+    rows = [{"id": str(number), "label": "l", "system": str(number)} for number in range(10)]
+    column = {"id": "x", "label": "x", "dataset": "d", "split": "test", "measure": "x"}
+    tables = {"p/t": Table.model_validate({"title": "Large", "rows": rows, "columns": [column]})}
+    above = {"kind": "above", "table": "p/t", "rows": ["0"], "than": [str(number) for number in range(1, 10)]}
+    claim = Claim.model_validate({"says": "s", "place": "p", "tests": [above]})
+    assert ledger.chance_of(claim.tests, tables) == pytest.approx(1 / 10)
+
+
+def test_chance_takes_means_of_other_models_for_other_rankings():
+    """CPDAE's table 3: three systems in order, after three sizes of training sets, on passages and on documents."""
+    assert of_paper("C06") == pytest.approx((1 / 6) ** 6)
+
+
+def test_chance_of_likeness_and_of_no_winner():
+    """A tau of six systems is never 0, so above it in one of two; two runs are mixed in one of two."""
+    assert of_paper("C41") == pytest.approx(1 / 4)
+    assert of_paper("C10") == pytest.approx(1 / 2)
+
+
+def of_paper(name):
+    catalogue = project.load_catalogue(project.CATALOGUE)
+    return ledger.chance_of(read_claims(PAPERS)[name][1].tests, catalogue.tables)

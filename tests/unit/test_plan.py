@@ -334,7 +334,7 @@ def test_every_shipped_configuration_plans(name):
 
 
 def test_a_reported_number_is_part_of_the_tables_plan(make, tmp_path, monkeypatch):
-    monkeypatch.setattr("encore.tables.slices.PAPERS", tmp_path)
+    monkeypatch.setattr("encore.tables.reported.PAPERS", tmp_path)
     (tmp_path / "encore").mkdir()
     file = tmp_path / "encore/table1.csv"
     plan = make()
@@ -342,9 +342,9 @@ def test_a_reported_number_is_part_of_the_tables_plan(make, tmp_path, monkeypatc
     monkeypatch.setitem(plan.catalogue.tables, "table1", table)
     with pytest.raises(EncoreError, match="are missing"):
         table_plan(plan, "table1")
-    file.write_text("value\n0.335\n")
+    file.write_text("row_label,dataset,metric,value\nBERT,d,m,0.335\n")
     before = table_plan(plan, "table1")
-    file.write_text("value\n0.336\n")
+    file.write_text("row_label,dataset,metric,value\nBERT,d,m,0.336\n")
     after = table_plan(plan, "table1")
     assert {key for key in before if before[key] != after[key]} == {"reported_sha256"}
 

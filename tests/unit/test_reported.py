@@ -105,7 +105,7 @@ def test_what_is_printed_is_shown_as_it_is_and_read_as_a_number(
 
 def test_a_number_of_another_unit_is_shown_in_ours(tmp_path: Path) -> None:
     table = with_costs(tmp_path)
-    (tmp_path / "reported.csv").write_text("row_label,value\nBM25,4\n")
+    (tmp_path / "reported.csv").write_text("row_label,dataset,metric,value\nBM25,system,GiB,4\n")
     table["reported"] = str(tmp_path / "reported.csv")
     table["columns"][3]["reported_times"] = 1024
     row_of(table, "bm25")["cells"]["size"]["reported"] = {"row_label": "BM25"}

@@ -149,3 +149,8 @@ def test_the_example_of_the_documentation_is_one() -> None:
     assert {column.source for column in example.columns} == set(SOURCES)
     for source in SOURCES:
         assert f"| `{source}` |" in page
+
+
+def test_a_comparator_is_a_row_of_the_table() -> None:
+    says = refused([ICT], [RR], significance={"comparators": ["itc"]})
+    assert says.endswith("significance, comparators: the table has no row 'itc'")

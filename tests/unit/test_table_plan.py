@@ -89,9 +89,10 @@ def test_a_row_may_have_another_model_in_each_column(make):
 
 
 def test_a_copied_row_and_an_empty_cell_are_never_run_and_say_why(make, tmp_path, monkeypatch):
-    monkeypatch.setattr("encore.tables.slices.PAPERS", tmp_path)
+    monkeypatch.setattr("encore.tables.reported.PAPERS", tmp_path)
     (tmp_path / "encore").mkdir()
-    (tmp_path / "encore/t.csv").write_text("row_label,dataset,metric,value\n")
+    printed = "row_label,setting,dataset,metric,value\nANCE,top 10,msmarco-passage,MRR@10,.33\n"
+    (tmp_path / "encore/t.csv").write_text(printed)
     rows = [
         {"id": "ance", "label": "ANCE", "copied": "Xiong et al. 2021", "reported_setting": "top {cut}"},
         ICT | {"empty": {"r100": "its run is 10 deep"}},
@@ -111,6 +112,10 @@ def test_a_copied_row_and_an_empty_cell_are_never_run_and_say_why(make, tmp_path
     }
     notes = table_plan(plan, "t")["notes"]
     assert notes == ["Copied, not run: ANCE from Xiong et al. 2021.", "ICT has no R@100: its run is 10 deep."]
+    for wrong, says in ((printed.replace("ANCE", "ANCE2"), "no number for it under 'ANCE'"), ("a;b\n", "no column")):
+        (tmp_path / "encore/t.csv").write_text(wrong)
+        with pytest.raises(EncoreError, match=says):
+            table_plan(plan, "t")
 
 
 def test_a_mistake_names_table_row_and_column(make):

@@ -97,11 +97,11 @@ def check(address: Address, tables: Tables) -> None:
         raise EncoreError(f"table {address.table!r} has no column {address.column!r}{near}")
     rows = [row.id for row in table.rows if row.setting == address.setting]
     if address.row not in rows:
-        known = rows or [row.setting for row in table.rows]
-        raise EncoreError(
-            f"table {address.table!r} has no row {address.row!r} under {address.setting!r}"
-            f"{nearest(address.row if rows else address.setting, known)}"
+        settings = sorted({row.setting for row in table.rows} - {""})
+        mend = (
+            nearest(address.row, rows) if rows else nearest(address.setting, settings) if settings else "; it has none"
         )
+        raise EncoreError(f"table {address.table!r} has no row {address.row!r} under {address.setting!r}{mend}")
 
 
 def table_of(name: str, tables: Tables) -> Shape:

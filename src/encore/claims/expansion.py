@@ -34,6 +34,10 @@ def contrasts(test: Test, tables: Tables) -> list[Contrast]:
     for contrast in found:
         for address, _ in (*contrast.terms, *contrast.printed):
             check(address, tables)
+    if isinstance(test, Above) and (test.at_least or 0) > len(found):
+        raise EncoreError(
+            f"`at_least: {test.at_least}` of only {len(found)} comparisons on {test.table}; ask for fewer"
+        )
     if not found:
         raise EncoreError(f"a test of kind {getattr(test, 'kind', '')} on {test.table} compares nothing; mend its rows")
     return found
@@ -101,7 +105,7 @@ def _limit(test: Limit, tables: Tables) -> Iterator[Contrast]:
         for row in test.rows:
             for column in columns_of(test, tables):
                 ours, theirs = (Address(test.table, setting, one, column) for one in (row, test.than))
-                yield above(theirs, ours, -test.by, or_equal=True)
+                yield Contrast(((theirs, 1), (ours, -1)), -test.by, or_equal=True, equivalence=True)
 
 
 def _close(test: Close, tables: Tables) -> Iterator[Contrast]:

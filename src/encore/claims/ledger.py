@@ -7,7 +7,7 @@ from typing import Any
 
 from encore.claim_entries import Above, Alike, AnyTest, Claim, Figure, NoWinner
 from encore.claims import chance, pages, printed
-from encore.claims.contrasts import Address, Contrast, Tables, copied_from
+from encore.claims.contrasts import Address, Contrast, Tables, columns_of, copied_from
 from encore.claims.expansion import contrasts
 from encore.claims.files import FILE, read_claims
 from encore.claims.power import Power
@@ -21,7 +21,7 @@ from encore.reporting.reported import Reported, found, read
 from encore.reporting.sources import SOURCES
 from encore.storage import write_text
 from encore.table_entries import TESTED, Column, Row, Table, filled, printed_as, runs
-from encore.tables.slices import PAPERS
+from encore.tables.reported import PAPERS
 
 HEADER = (
     "id",
@@ -117,17 +117,25 @@ def judged_lines(papers: Path, tables: Mapping[str, Table]) -> list[list[str]]:
 
 def chance_of(tests: Sequence[AnyTest], tables: Mapping[str, Table]) -> float | None:
     """How often all tests of a claim would hold if its systems were equally good; None where chance has no say."""
+    first, ranking = tests[0], _ranking(tables)
+    if isinstance(first, Alike | NoWinner) and len(tests) == 1:
+        own = contrasts(first, tables)
+        if isinstance(first, NoWinner):
+            return chance.of_no_winner(own, ranking)
+        here = {
+            ranking(Address(first.table, first.settings[0], first.rows[0], one)) for one in columns_of(first, tables)
+        }
+        return chance.of_alike(len(first.rows), len(here))
     expanded: list[Contrast] = []
     for test in tests:
-        if isinstance(test, Figure):
+        if isinstance(test, Figure | Alike | NoWinner):
             return None
         own = contrasts(test, tables)
         if isinstance(test, Above) and test.at_least and len(tests) > 1:
             return None
         expanded += own
-    first = tests[0]
     needed = first.at_least if isinstance(first, Above) and first.at_least else len(expanded)
-    return chance.rate(expanded, needed, _run(tables))
+    return chance.rate(expanded, needed, ranking)
 
 
 def _shown(claim: Claim, tables: Tables, values: Values, power: Power) -> list[str]:
@@ -180,17 +188,24 @@ def _judged(papers: Path, name: str, paper: str, claim: Claim, tables: Tables, v
         raise EncoreError(f"{papers / paper / FILE}: {name}: {error}") from error
 
 
-def _run(tables: Mapping[str, Table]) -> chance.Run:
-    """What tells runs apart: cells of one dataset and split are of one run."""
+def _ranking(tables: Mapping[str, Table]) -> chance.Ranking:
+    """What tells rankings apart: the system, the dataset and the split; of a mean, those of all that it is over."""
 
-    def run(address: Address) -> tuple[str, str]:
+    def of_column(address: Address, row: Row, column: Column, known: Mapping[str, Column]) -> tuple[object, ...]:
+        if column.mean_of:
+            return tuple(of_column(address, row, known[part], known) for part in column.mean_of)
+        if column.source != TESTED:
+            return address
+        system = filled(row.system, row, column) if runs(row, column) else address[:3]
+        return (system, *(filled(text, row, column) for text in (column.dataset, column.split)))
+
+    def ranking(address: Address) -> tuple[object, ...]:
         table = tables[address.table]
         row = next(row for row in table.rows if (row.setting, row.id) == (address.setting, address.row))
-        column = next(column for column in table.columns if column.id == address.column)
-        dataset, split = (filled(text, row, column) for text in (column.dataset, column.split))
-        return dataset, split
+        known = {column.id: column for column in table.columns}
+        return of_column(address, row, known[address.column], known)
 
-    return run
+    return ranking
 
 
 def _line(name: str, paper: str, claim: Claim, judged: Mapping[str, Judged], tables: Mapping[str, Table]) -> list[str]:

@@ -13,7 +13,8 @@ from encore.plan import Plan
 from encore.planning.artifact import Artifact
 from encore.storage import full_digest, sha256
 from encore.table_entries import Table
-from encore.tables.slices import PAPERS, table_plan, table_reads
+from encore.tables.reported import PAPERS
+from encore.tables.slices import table_plan, table_reads
 
 CLAIMS, PRINTED = "claims", "claims_printed"
 _WORDS = {"title", "notes"}  # of a table, which decide nothing

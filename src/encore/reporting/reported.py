@@ -9,6 +9,7 @@ from encore.errors import EncoreError
 from encore.reporting.layout import Column, Row
 
 Reported = list[dict[str, str]]
+COLUMNS = ("row_label", "dataset", "metric", "value")  # that every file has; `setting`, `significance_markers` may be
 MANY = {"K": 1e3, "M": 1e6, "B": 1e9}  # as papers print large counts
 
 
@@ -22,14 +23,23 @@ class Printed:
 
 
 def read(path: str | None) -> Reported:
-    """Rows of a file with ``row_label``, ``setting``, ``dataset``, ``metric`` and ``value``; none without a file."""
+    """Rows of a file with ``row_label``, ``setting``, ``dataset``, ``metric`` and ``value``; none without a file.
+
+    Raises:
+        EncoreError: the file is missing, or lacks one of ``COLUMNS``.
+    """
     if path is None:
         return []
     try:
         with Path(path).open(encoding="utf-8", newline="") as file:
-            return list(csv.DictReader(file))
-    except OSError as error:
-        raise EncoreError(f"cannot read the reported numbers {path}: {error.strerror}; correct `reported:`") from error
+            table = csv.DictReader(file)
+            rows = list(table)
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise EncoreError(f"cannot read the reported numbers {path}: {why}; correct `reported:`") from error
+    if missing := [name for name in COLUMNS if name not in (table.fieldnames or [])]:
+        raise EncoreError(f"{path} has no column {missing[0]!r}; name it in its first line, with commas between names")
+    return rows
 
 
 def find(rows: Reported, row: Row, column: Column) -> Printed | None:
@@ -45,7 +55,7 @@ def found(rows: Reported, wanted: Mapping[str, str], row: str) -> Printed | None
     """
     if not wanted:
         return None
-    fitting = [each for each in rows if all(each[key] == value for key, value in wanted.items())]
+    fitting = [each for each in rows if all(each.get(key) == value for key, value in wanted.items())]
     if len(fitting) > 1:
         raise EncoreError(f"{len(fitting)} reported numbers fit {wanted}; set `reported_setting` of row {row!r}")
     if not fitting or not fitting[0]["value"]:

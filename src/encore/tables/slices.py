@@ -14,9 +14,8 @@ from encore.table_entries import Column, Row, Table
 from encore.tables.cells import cells, row_plan
 from encore.tables.means import means, partial
 from encore.tables.notes import notes
+from encore.tables.reported import OWN, reported_file
 
-PAPERS = Path("config/papers")
-OWN = "encore"  # the folder of our own tables, whose targets drop it
 CURVES = "pretraining"  # the figure of the pre-training steps of all tables
 
 # What was found for each plan: every wildcard of the workflow asks for a table's slice again.
@@ -33,7 +32,7 @@ def table_plan(plan: Plan, name: str) -> dict[str, Any]:
     known = _known.setdefault(plan, {})
     if name not in known or known[name][0] is not table:
         known[name] = table, _slice(plan, name, table)
-    return known[name][1] | _reported(name, table) | _records(known[name][1]["rows"])
+    return known[name][1] | reported_file(name, table) | _records(known[name][1]["rows"])
 
 
 def table_reads(plan: Plan, name: str) -> list[Artifact]:
@@ -121,13 +120,3 @@ def _records(rows: list[dict[str, Any]]) -> dict[str, Any]:
     cells = (cell for row in rows for cell in row["cells"].values())
     files = dict.fromkeys(cell["record"] for cell in cells if "record" in cell)
     return {"records_sha256": {file: sha256(Path(file)) for file in files}} if files else {}
-
-
-def _reported(name: str, table: Table) -> dict[str, Any]:
-    """The file of the paper's printed numbers, and its digest, so that a corrected number makes the table again."""
-    if table.reported is None:
-        return {}
-    path = PAPERS / (name.split("/")[0] if "/" in name else OWN) / table.reported
-    if not path.is_file():
-        raise EncoreError(f"table {name!r}: the reported numbers {path} are missing; correct `reported:`")
-    return {"reported": str(path), "reported_sha256": sha256(path)}

@@ -16,8 +16,10 @@ from encore.preflight.jobs import Needed
 from encore.project import DEFAULT_RUN
 from encore.report import REPORT, report_plan
 from encore.tables import declared, table_plan
-from encore.tables.slices import PAPERS
+from encore.tables.reported import PAPERS
 from encore.targets import has_figure
+
+Rows = dict[tuple[str, str], dict[str, Any]]  # of a slice of the plan, by setting and id
 
 
 @dataclass(frozen=True)
@@ -101,17 +103,21 @@ def _reads(plan: Plan, table: str) -> dict[Address, Any]:
     except EncoreError:
         return {}
     columns = {column["id"]: column for column in content["columns"]}
+    rows = {(row["setting"], row["id"]): row for row in content["rows"]}
     return {
-        Address(table, row["setting"], row["id"], column): _sources(row, columns, column)
-        for row in content["rows"]
+        Address(table, *place, column): _sources(rows, columns, place, column)
+        for place, row in rows.items()
         for column in row["cells"]
     }
 
 
-def _sources(row: dict[str, Any], columns: dict[str, Any], column: str) -> list[Any]:
-    """What a cell reads, and for a mean what its parts read."""
-    found = [row["cells"][column]["reads"], row["cells"][column]["value"]]
-    return found + [_sources(row, columns, part) for part in columns[column]["mean_of"]]
+def _sources(rows: Rows, columns: dict[str, Any], place: tuple[str, str], column: str) -> list[Any]:
+    """What a cell reads; for a mean what its parts read, for a gain what both of its cells do."""
+    cell, said = rows[place]["cells"][column], columns[column]
+    parts = [(place, part) for part in said["mean_of"]]
+    if (gain := said.get("gain")) and gain["over"] != place[1]:
+        parts += [(row, gain["of"]) for row in (place, (place[0], gain["over"])) if row in rows]
+    return [cell["reads"], cell["value"], *(_sources(rows, columns, *part) for part in parts)]
 
 
 def _products(name: str, content: dict[str, Any]) -> list[str]:

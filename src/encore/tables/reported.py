@@ -1,0 +1,41 @@
+"""A table's file of printed numbers, looked at before any job starts."""
+
+from functools import cache
+from pathlib import Path
+
+from encore.errors import EncoreError
+from encore.reporting.reported import Reported, found, read
+from encore.storage import sha256
+from encore.table_entries import Table, printed_as
+
+PAPERS = Path("config/papers")
+OWN = "encore"  # the folder of our own tables, whose targets drop it
+
+
+def reported_file(name: str, table: Table) -> dict[str, str]:
+    """The file and its digest, so that a corrected number makes the table again; nothing for a table without one.
+
+    Raises:
+        EncoreError: it is missing or is no such file, or has nothing for a row that only shows what it has.
+    """
+    if table.reported is None:
+        return {}
+    path = PAPERS / (name.split("/")[0] if "/" in name else OWN) / table.reported
+    if not path.is_file():
+        raise EncoreError(f"table {name!r}: the reported numbers {path} are missing; correct `reported:`")
+    digest = sha256(path)
+    rows = _rows(str(path), digest)
+    for row in table.rows:
+        if row.copied and not any(found(rows, printed_as(row, column), row.id) for column in table.columns):
+            label = row.reported_label or row.label
+            raise EncoreError(
+                f"table {name!r}, row {row.id!r} is copied, and {path} has no number for it under {label!r}; correct "
+                "its `reported_label` or `reported_setting`, or the `reported_dataset` or `reported_metric` of a column"
+            )
+    return {"reported": str(path), "reported_sha256": digest}
+
+
+@cache
+def _rows(path: str, digest: str) -> Reported:
+    """A file's rows, read once as long as it stays the same."""
+    return read(path)
