@@ -1,11 +1,17 @@
 """The shipped catalogue, read once for all tests that plan with it."""
 
+from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from encore import project
 from encore.catalogue import Catalogue
+from encore.config import RunConfig
+from encore.plan import Plan
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,3 +25,22 @@ def catalogue() -> Catalogue:
 def at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work where a person runs Snakemake."""
     monkeypatch.chdir(ROOT)
+
+
+@pytest.fixture(scope="session")
+def nano_config() -> dict[str, Any]:
+    """What config/nano.yaml says; not to be changed."""
+    return yaml.safe_load((ROOT / "config/nano.yaml").read_text())
+
+
+@pytest.fixture
+def make(catalogue: Catalogue, nano_config: dict[str, Any]) -> Callable[..., Plan]:
+    """A plan of nano with changes: ``make({"seeds": [1]})`` or ``make(steps={"ict": {...}})``."""
+
+    def plan(changes: dict[str, Any] | None = None, *, steps: dict[str, dict[str, Any]] | None = None) -> Plan:
+        content = deepcopy(nano_config) | (changes or {})
+        for name, fields in (steps or {}).items():
+            content["scale"]["steps"][name] = content["scale"]["steps"].get(name, {}) | fields
+        return Plan(RunConfig.model_validate(content), catalogue, project.impl)
+
+    return plan

@@ -3,9 +3,9 @@
 import gzip
 import json
 import subprocess
-import sys
 from pathlib import Path
 
+import inside
 import pytest
 from pydantic import ValidationError
 
@@ -168,9 +168,7 @@ def test_a_source_changed_after_planning_is_refused(tmp_path):
 
 
 def script(spec: dict, folder: Path, output: Path) -> subprocess.CompletedProcess:
-    program = Path(__file__).parents[2] / "workflow/scripts/collection.py"
-    command = [sys.executable, program, "--spec", json.dumps(spec), "--source", folder, "--output", output]
-    return subprocess.run(command, capture_output=True, text=True)
+    return inside.script("collection", "--spec", json.dumps(spec), "--source", folder, "--output", output)
 
 
 def test_the_script_writes_the_manifest_last(tmp_path):

@@ -2,11 +2,10 @@
 
 import csv
 import json
-import subprocess
-import sys
 from copy import deepcopy
 from pathlib import Path
 
+import inside
 import numpy as np
 import pytest
 import yaml
@@ -307,17 +306,11 @@ def test_changes_are_percents(share, says):
 # The program
 
 
-def run(*arguments):
-    command = [sys.executable, str(ROOT / "workflow/scripts/curves.py"), *map(str, arguments)]
-    env = {"PYTHONPATH": str(ROOT / "src"), "MPLCONFIGDIR": "/tmp"}
-    return subprocess.run(command, capture_output=True, text=True, env=env)
-
-
 def test_the_program_writes_files_and_a_manifest_and_checks_its_inputs(tmp_path):
     path = tmp_path / "pretraining.json"
     path.write_text(steps_of(tmp_path, {"mlm": MLM, "cpdae": CPDAE}).model_dump_json())
     (tmp_path / "mlm-s0" / "model.safetensors").write_text("not read, so not verified")
-    assert run("--plan", path, "--output", tmp_path / "out").returncode == 0
+    assert inside.script("curves", "--plan", path, "--output", tmp_path / "out").returncode == 0
     written = json.loads((tmp_path / "out/pretraining.manifest.json").read_text())
     assert (written["stage"], written["spec"]) == ("curves", json.loads(path.read_text()))
     assert set(written["outputs"]) == {f"pretraining.{ending}" for ending in ("csv", "png", "svg")}
@@ -325,7 +318,7 @@ def test_the_program_writes_files_and_a_manifest_and_checks_its_inputs(tmp_path)
 
     with (tmp_path / "cpdae-s0" / held_out.FILE).open("a") as file:
         file.write("\n")
-    done = run("--plan", path, "--output", tmp_path / "again")
+    done = inside.script("curves", "--plan", path, "--output", tmp_path / "again")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "cpdae-s0/held_out.tsv has" in done.stderr
     assert not (tmp_path / "again").exists()

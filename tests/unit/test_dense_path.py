@@ -4,8 +4,8 @@ import json
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
+import inside
 import numpy as np
 import pytest
 import torch
@@ -23,7 +23,6 @@ from encore.retrieval.encode import make_shard
 from encore.runs import Ranking, describe, read_run, write_run
 from encore.tokens import TokenStore, write_store
 
-SCRIPTS = Path(__file__).parents[2] / "workflow" / "scripts"
 NUMERICS = {"precision": "fp32", "threads": 1}
 STEP = {
     "kind": "finetune", "collection": "c", "steps": 12, "batch": 8, "learning_rate": 2e-3, "length": 16,
@@ -79,15 +78,10 @@ def ranking_of(query):
     return Ranking(documents, np.linspace(9, 1, 20, dtype=np.float32))
 
 
-def program(home, name, spec, *flags):
-    command = [sys.executable, str(SCRIPTS / f"{name}.py"), "--spec", json.dumps(spec), *flags]
-    return subprocess.run(command, cwd=home, capture_output=True, text=True, check=False)
-
-
-def succeed(*arguments):
-    process = program(*arguments)
-    assert process.returncode == 0, process.stderr
-    return process.stdout
+def succeed(home, name, spec, *flags):
+    done = inside.script(name, "--spec", json.dumps(spec), *flags, cwd=home)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -99,9 +93,12 @@ def negatives(home):
 
 @pytest.fixture(scope="module")
 def model(home, negatives):
+    """By a process of its own."""
     spec = {"step": STEP, "seed": 0, "numerics": NUMERICS}
     flags = "--tokens tokens --collection collection --weights start --negatives negatives --output model --state state"
-    assert "40 training queries" in succeed(home, "finetune", spec, *flags.split())
+    command = [sys.executable, str(inside.SCRIPTS / "finetune.py"), "--spec", json.dumps(spec), *flags.split()]
+    done = subprocess.run(command, cwd=home, capture_output=True, text=True, check=True)
+    assert "40 training queries" in done.stdout
     return home / "model"
 
 
@@ -184,7 +181,7 @@ def test_a_corrupted_shard_is_one_clear_line(home, model, index):
     whole = (index / "index").read_bytes()
     (home / "broken" / "index").write_bytes(whole[:-8])
     flags = ("--model", "model", "--tokens", "tokens", "--collection", "collection", "--indexes", "broken")
-    process = program(home, "search", SEARCH, *flags, "--output", "never")
+    process = inside.script("search", "--spec", json.dumps(SEARCH), *flags, "--output", "never", cwd=home)
     assert process.returncode == 1
     assert process.stderr.startswith(f"error: broken/index has {len(whole) - 8} bytes")
     assert process.stderr.count("\n") == 1

@@ -10,7 +10,7 @@ import numpy as np
 import oracles
 import pytest
 import torch
-from test_finetuning import PASSAGES, QUERIES, VOCABULARY, Lookup, Texts, step
+from small_finetuning import PASSAGES, QUERIES, VOCABULARY, Lookup, Texts, step
 from torch import nn
 
 from encore.errors import EncoreError

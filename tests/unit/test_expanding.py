@@ -2,11 +2,11 @@
 
 import gzip
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
+import inside
 import pytest
 import torch
 
@@ -325,9 +325,7 @@ def test_expansions_of_another_corpus_are_refused() -> None:
 
 
 def run_script(name: str, spec: dict, *flags: str, code: int = 0) -> str:
-    command = [sys.executable, str(ROOT / "workflow" / "scripts" / f"{name}.py"), "--spec", json.dumps(spec), *flags]
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    done = inside.script(name, "--spec", json.dumps(spec), *flags)
     assert done.returncode == code, done.stderr
     return done.stdout + done.stderr
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import inside
 import pytest
 
 from encore.catalogue import read_yaml
@@ -122,8 +121,7 @@ def test_too_little_free_disk_is_refused(clone: Path) -> None:
 def test_the_program_refuses_with_1_and_says_why(clone: Path) -> None:
     run = read_yaml(RUN) | {"limits": {"disk_gb": 0.001, "wall_hours": 1e-6}}
     Path("config/tight.yaml").write_text(json.dumps(run))
-    asked = [sys.executable, "-m", "encore.cli", "preflight", "--config", "config/tight.yaml"]
-    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    done = inside.encore("preflight", "--config", "config/tight.yaml")
     assert done.returncode == 1
     beyond = [line for line in done.stdout.splitlines() if line.startswith("beyond: limits.")]
     assert [line.split(".")[1].split(":")[0] for line in beyond] == ["disk_gb", "wall_hours"]
@@ -159,8 +157,7 @@ def test_any_table_of_the_catalogue_is_reckoned_and_no_other(clone: Path) -> Non
 
 @pytest.mark.parametrize("flag", ["--gpus=0", "--cores=-1", "--gpus=many"])
 def test_a_count_below_one_is_refused(clone: Path, flag: str) -> None:
-    asked = [sys.executable, "-m", "encore.cli", "preflight", flag]
-    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    done = inside.encore("preflight", flag)
     assert done.returncode == 2
     assert "is no whole number above 0" in done.stderr
     assert "Traceback" not in done.stderr

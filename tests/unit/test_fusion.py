@@ -1,11 +1,9 @@
 """Fusion against a float64 oracle, planted errors, properties, and the choice of its weight."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
+import inside
 import numpy as np
 import pytest
 from oracles import fused_scores
@@ -206,9 +204,7 @@ def test_scripts_choose_and_fuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def run_script(name: str, spec: dict, *flags: str) -> None:
-    command = [sys.executable, str(ROOT / "workflow" / "scripts" / f"{name}.py"), "--spec", json.dumps(spec), *flags]
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    done = inside.script(name, "--spec", json.dumps(spec), *flags)
     assert done.returncode == 0, done.stderr
 
 

@@ -1,12 +1,11 @@
 """What a query takes: the arithmetic by hand, real systems end to end, and how systems made of others add up."""
 
 import json
-import subprocess
-import sys
 import time
 from copy import deepcopy
 from pathlib import Path
 
+import inside
 import numpy as np
 import pytest
 import yaml
@@ -103,8 +102,7 @@ SEARCH = {"split": "test", "queries": None, "sample": 0, "depth": 5, "query_leng
 
 
 def program(home: Path, spec: dict, *flags: str) -> dict:
-    command = [sys.executable, str(ROOT / "workflow/scripts/measure_latency.py"), "--spec", json.dumps(spec), *flags]
-    done = subprocess.run(command, cwd=home, capture_output=True, text=True, check=False)
+    done = inside.script("measure_latency", "--spec", json.dumps(spec), *flags, cwd=home)
     assert done.returncode == 0, done.stderr
     output = home / flags[flags.index("--output") + 1]
     assert set(json.loads((output / "manifest.json").read_text())["outputs"]) == {"latency.json", "times.tsv"}

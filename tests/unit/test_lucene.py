@@ -2,12 +2,12 @@
 
 import json
 import math
-import os
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
+import inside
 import numpy as np
 import pytest
 
@@ -288,9 +288,7 @@ def test_scripts_index_and_search_a_collection(tmp_path: Path, monkeypatch: pyte
 
 
 def run_script(name: str, spec: dict, *flags: str) -> str:
-    command = [sys.executable, str(ROOT / "workflow" / "scripts" / f"{name}.py"), "--spec", json.dumps(spec), *flags]
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    done = inside.script(name, "--spec", json.dumps(spec), *flags)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

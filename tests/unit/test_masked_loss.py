@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import inside
 import numpy as np
 import pytest
 import torch
@@ -136,8 +135,7 @@ def test_tokens_of_another_vocabulary_are_refused(store: Path, tmp_path: Path, m
 def test_the_program_writes_a_loss_and_its_manifest(store: Path, tmp_path: Path) -> None:
     at, output = model(store, tmp_path / "model"), tmp_path / "loss"
     arguments = ["--spec", json.dumps(SPEC), "--tokens", f"{store}/manifest.json", "--model", f"{at}/manifest.json"]
-    command = [sys.executable, "workflow/scripts/masked_loss.py", *arguments, "--output", f"{output}/manifest.json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={"PYTHONPATH": "src"})
+    done = inside.script("masked_loss", *arguments, "--output", f"{output}/manifest.json")
     assert done.returncode == 0, done.stderr
     record = json.loads((output / "manifest.json").read_text())
     assert record["results"] == json.loads((output / "loss.json").read_text())

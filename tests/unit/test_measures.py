@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import inside
 import ir_measures
 import numpy as np
 import pytest
@@ -189,9 +190,8 @@ def test_the_program_writes_scores_and_a_manifest(collection: Collection, tmp_pa
         folder.mkdir(exist_ok=True)
         (folder / "manifest.json").write_text('{"spec": {}, "results": {}, "inputs": {}, "outputs": {}}')
     write_run(tmp_path / "run" / "run.trec.gz", {"q0": FIVE}, {"tag": "bm25"})
-    command = [sys.executable, "workflow/scripts/evaluate.py", "--spec", json.dumps(SPEC), "--output", tmp_path / "out"]
-    command += ["--run", tmp_path / "run", "--collection", collection.folder]
-    done = subprocess.run(command, capture_output=True, text=True, env={"PYTHONPATH": "src"})
+    flags = ("--spec", json.dumps(SPEC), "--output", tmp_path / "out", "--run", tmp_path / "run")
+    done = inside.script("evaluate", *flags, "--collection", collection.folder)
     assert done.returncode == 0, done.stderr
     assert "test: judged 3, answered 1, R@100 0.333333, RR@10 0.333333" in done.stdout
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import inside
 import numpy as np
 import pytest
 import small_store
@@ -117,8 +116,7 @@ def test_a_table_shows_counts_and_says_of_what(tmp_path: Path) -> None:
 
 def test_the_program_says_what_it_lacks_in_one_line(tmp_path: Path) -> None:
     arguments = ["--spec", json.dumps({"step": STEP | {"objective": "ict"}}), "--tokens", f"{tmp_path}/t/manifest.json"]
-    command = [sys.executable, "workflow/scripts/count_pairs.py", *arguments, "--output", f"{tmp_path}/p/manifest.json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={"PYTHONPATH": "src"})
+    done = inside.script("count_pairs", *arguments, "--output", f"{tmp_path}/p/manifest.json")
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
     assert done.stderr.startswith("error: ")

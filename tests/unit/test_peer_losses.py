@@ -10,8 +10,6 @@ from torch.nn.functional import normalize
 
 from encore import losses
 
-published = pytest.importorskip("sentence_transformers.sentence_transformer.losses")
-
 BATCH, NEGATIVES, DIMENSION, TEMPERATURE = 6, 2, 8, 0.05
 
 
@@ -32,7 +30,8 @@ def ours(queries: torch.Tensor, passages: torch.Tensor, ignored: torch.Tensor | 
 
 
 def theirs(kind: str, queries: torch.Tensor, passages: torch.Tensor, scale: float = 1 / TEMPERATURE) -> torch.Tensor:
-    """The published loss of vectors: its model would only make them."""
+    """The published loss of vectors: its model would only make them. Its import takes seconds."""
+    published = pytest.importorskip("sentence_transformers.sentence_transformer.losses")
     columns, model = [queries, *passages.unbind(1)], torch.nn.Sequential(torch.nn.Identity())
     if kind == "MultipleNegativesRankingLoss":
         plain = published.MultipleNegativesRankingLoss(model, scale=scale)

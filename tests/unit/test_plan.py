@@ -11,29 +11,13 @@ from encore import project
 from encore.config import RunConfig
 from encore.errors import EncoreError
 from encore.plan import Plan
-from encore.planning.dense import shards
 from encore.tables import table_plan
 from encore.targets import check_target, everything_declared, lineage_targets
 
 ROOT = Path(__file__).parents[2]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
 ICT = "bert-base+ict+marco-bm25+marco-hn"
-
-
 pytestmark = pytest.mark.usefixtures("at_the_root")
-
-
-@pytest.fixture
-def make(catalogue):
-    """A plan of nano with changes: ``make({"seeds": [1]})`` or ``make(steps={"ict": {...}})``."""
-
-    def plan(changes=None, *, steps=None):
-        content = deepcopy(NANO) | (changes or {})
-        for name, fields in (steps or {}).items():
-            content["scale"]["steps"][name] = content["scale"]["steps"].get(name, {}) | fields
-        return Plan(RunConfig.model_validate(content), catalogue, project.impl)
-
-    return plan
 
 
 def folders(plan):
@@ -63,124 +47,6 @@ def test_the_spec_names_everything_upstream(make):
     model = plan.model(plan.lineage(ICT), 0)
     assert set(model.inputs) == {"tokens", "weights", "collection", "negatives"}
     assert all(model.spec[role] == artifact.name for role, artifact in model.inputs.items())
-
-
-def test_mined_negatives_come_from_the_parents_own_run(make):
-    plan = make()
-    model = plan.model(plan.lineage(ICT), 0)
-    assert model.inputs["negatives"].inputs["run"].inputs["model"] is model.inputs["weights"]
-
-
-def test_negatives_can_be_mined_by_another_lineage(make):
-    miner = "bert-base+mlm+marco-bm25"
-    plan = make(steps={"marco-hn": {"mined_by": miner}})
-    model, asked = plan.model(plan.lineage(ICT), 3), plan.model(plan.lineage(miner), 3)
-    assert model.inputs["negatives"].inputs["run"].inputs["model"] is asked
-    assert "mined_by" not in model.spec["step"], "the negatives' folder says it"
-    own = make(steps={"marco-hn": {"mined_by": "bert-base+ict+marco-bm25"}})
-    assert own.model(own.lineage(ICT), 0).folder == (plain := make()).model(plain.lineage(ICT), 0).folder
-    fresh = make(steps={"marco-hn": {"mined_by": miner}})
-    assert fresh.find(model.inputs["negatives"].folder).spec == model.inputs["negatives"].spec
-
-
-@pytest.mark.parametrize(
-    ("miner", "says"), [(ICT, "waits for a model that is made from it"), ("bert-base+icct", "did you mean ict")]
-)
-def test_a_miner_that_cannot_be_is_refused(make, miner, says):
-    plan = make(steps={"marco-hn": {"mined_by": miner}})
-    with pytest.raises(EncoreError, match=says):
-        plan.model(plan.lineage(ICT), 0)
-
-
-def test_a_step_without_negatives_reads_none(make):
-    plan = make(steps={"marco-bm25": {"negatives": "none"}})
-    model = plan.model(plan.lineage("bert-base+marco-bm25"), 0)
-    assert set(model.inputs) == {"tokens", "weights", "collection"}
-    assert "negatives" not in {artifact.stage for artifact in model.ancestors()}
-
-
-def test_mined_negatives_are_compared_with_bm25s_of_the_same_recipe(make):
-    plan = make()
-    mined = plan.model(plan.lineage(ICT), 0).inputs["negatives"]
-    other = mined.inputs["other"]
-    assert other is plan.model(plan.lineage("bert-base+marco-bm25"), 0).inputs["negatives"], "no job beside the others"
-    assert other.name not in json.dumps(mined.spec), "no part of the identity"
-    shared = other.spec.keys() - {"run"}
-    assert {key: mined.spec[key] for key in shared} == {key: other.spec[key] for key in shared}
-    assert "other" not in other.inputs
-
-
-@pytest.fixture
-def triples(tmp_path):
-    path = tmp_path / "triples.tsv"
-    path.write_text("q\tp\tn\n")
-    return path
-
-
-def negatives_of(plan, lineage="bert-base+marco-bm25", seed=0):
-    return plan.model(plan.lineage(lineage), seed).inputs["negatives"]
-
-
-def test_triples_stand_for_bm25s_negatives_by_their_content(make, triples):
-    steps = {"marco-bm25": {"triples": str(triples)}}
-    plan = make(steps=steps)
-    made = negatives_of(plan)
-    assert (made.stage, made.source, set(made.inputs)) == ("listed_negatives", str(triples), {"collection"})
-    assert str(triples) not in json.dumps(made.spec), "a file may lie anywhere"
-    moved = triples.rename(triples.with_name("elsewhere.tsv"))
-    renamed = make(steps={"marco-bm25": {"triples": str(moved)}})
-    assert negatives_of(renamed).folder == made.folder
-    lineage = "bert-base+marco-bm25"
-    assert renamed.model(plan.lineage(lineage), 0).folder == plan.model(plan.lineage(lineage), 0).folder
-    moved.write_text("q\tp\tother\n")
-    assert negatives_of(make(steps={"marco-bm25": {"triples": str(moved)}})).folder != made.folder
-    with pytest.raises(EncoreError, match="is missing"):
-        negatives_of(make(steps=steps))
-
-
-def test_several_systems_need_a_file(make, triples):
-    with pytest.raises(EncoreError, match="name it in the step's `systems_file`"):
-        negatives_of(make(steps={"marco-bm25": {"negatives": "systems"}}))
-    made = negatives_of(make(steps={"marco-bm25": {"negatives": "systems", "systems_file": str(triples)}}))
-    assert (made.spec["form"], made.spec["margin"], made.spec["per_system"]) == ("systems", 3.0, 5)
-    assert "keep" not in made.spec
-
-
-def test_bm25_and_mined_negatives_are_merged(make):
-    plan = make(steps={"marco-hn": {"negatives": "bm25+mined"}})
-    both = negatives_of(plan, ICT)
-    assert both.stage == "merged_negatives"
-    assert both.inputs["bm25"] is negatives_of(plan, "bert-base+ict+marco-bm25")
-    assert both.inputs["mined"].inputs["run"].inputs["model"] is plan.model(plan.lineage("bert-base+ict+marco-bm25"), 0)
-    assert both.inputs["mined"].inputs["other"] is both.inputs["bm25"]
-
-
-def test_further_positives_are_those_that_the_model_retrieved(make):
-    plan = make(steps={"marco-hn": {"negatives": "bm25+mined", "positives": "answers"}})
-    both = negatives_of(plan, ICT)
-    assert {role: made.spec["answers"] for role, made in both.inputs.items()} == {
-        "bm25": "left out",
-        "mined": "positives",
-    }
-    assert both.inputs["mined"].inputs["other"] is both.inputs["bm25"]
-    left_out = negatives_of(make(steps={"marco-bm25": {"exclude_answers": True}}))
-    assert left_out.folder == both.inputs["bm25"].folder
-
-
-def test_a_window_of_ranks_is_in_the_negatives_name(make):
-    plain, window = make(), make(steps={"marco-hn": {"first_rank": 2}})
-    specs = [plan.model(plan.lineage(ICT), 0).inputs["negatives"].spec for plan in (plain, window)]
-    assert "first_rank" not in specs[0]
-    assert specs[1] == specs[0] | {"first_rank": 2}
-
-
-def test_a_pretrained_start_takes_weights_behind_the_fine_tuning(make):
-    plan = make(steps={"marco-hn": {"start": "pretrained"}})
-    model = plan.model(plan.lineage(ICT), 0)
-    assert model.inputs["weights"] is plan.model(plan.lineage("bert-base+ict"), 0)
-    assert model.inputs["negatives"].inputs["run"].inputs["model"] is plan.model(
-        plan.lineage("bert-base+ict+marco-bm25"), 0
-    )
 
 
 def test_a_lineage_whose_model_only_scores_pairs_has_no_run_of_its_own(make):
@@ -358,85 +224,3 @@ def test_a_split_that_training_uses_is_called_by_its_role():
 def test_a_figure_is_a_target_only_where_a_difference_can_be_drawn(make):
     assert "results/figures/table1.png" in everything_declared(make())
     assert "results/figures/table1.png" not in everything_declared(make({"tables": {"table1": ["bm25", "none"]}}))
-
-
-REQA = "two-tower+reqa-80"
-
-
-@pytest.fixture
-def default(catalogue):
-    return Plan(
-        RunConfig.model_validate(yaml.safe_load((ROOT / "config/config.yaml").read_text())), catalogue, project.impl
-    )
-
-
-def test_a_collection_made_of_another_names_it(default):
-    made = default.collection("msmarco-document")
-    assert made.spec["collection"] == default.collection("pydocs").name
-    assert made.stage == "collection.pydocs-documents"
-
-
-def test_a_step_without_negatives_has_none_and_learns_from_its_own_split(default):
-    model = default.model(default.lineage(REQA), 0)
-    assert "negatives" not in model.inputs
-    assert (model.spec["step"]["train_split"], model.spec["step"]["valid_split"]) == ("train-80", "valid-80")
-
-
-@pytest.mark.parametrize(
-    ("lineage", "dataset", "split", "fair"),
-    [
-        (REQA, "squad-reqa", "test-80", True),
-        (REQA, "squad-reqa", "test-80.sentence", True),
-        (REQA, "squad-reqa", "test-1", False),
-        (REQA, "squad-reqa", "test-80-s1", False),
-        (REQA, "nq-reqa", "test-1", True),
-        ("two-tower+reqa-80~collection=nq-reqa", "pydocs-reqa-b-open", "test-1", False),
-        ("two-tower+reqa-80~collection=nq-reqa", "pydocs-reqa-b-open", "test-80", True),
-        ("two-tower+ict", "squad-reqa", "test-1", True),
-        ("bm25", "squad-reqa", "test-1", True),
-    ],
-)
-def test_no_model_is_asked_what_it_may_have_learned(default, lineage, dataset, split, fair):
-    seed = None if lineage == "bm25" else 0
-    if fair:
-        assert default.scores(lineage, seed, dataset, split).inputs["run"].spec["split"] == split.partition(".")[0]
-        return
-    with pytest.raises(EncoreError, match="learned from another draw"):
-        default.scores(lineage, seed, dataset, split)
-
-
-@pytest.mark.parametrize(
-    ("lineage", "says"),
-    [
-        ("two-tower+reqa-1~train_split=train-2", "no split 'train-2' of role train; did you mean"),
-        ("two-tower+reqa-1~train_split=test-1", "no split 'test-1' of role train"),
-        ("two-tower+reqa-1~train_split=train-5", "train-5 and valid-1 are not of one draw"),
-    ],
-)
-def test_splits_of_a_step_have_their_roles_and_one_draw(default, lineage, says):
-    with pytest.raises(EncoreError, match=says):
-        default.model(default.lineage(lineage), 0)
-
-
-def test_a_lineage_is_asked_the_draw_that_it_learned_from_and_no_other(default):
-    asked = {target.split("/")[3].rsplit("-", 1)[0] for target in lineage_targets(default, REQA)}
-    assert {name for name in asked if "reqa" in name} == {"pydocs-reqa-a.test-80"}
-    plain = {target.split("/")[3].rsplit("-", 1)[0] for target in lineage_targets(default, "two-tower+ict")}
-    assert not [name for name in plain if "reqa" in name]
-
-
-def test_every_table_of_questions_can_be_planned(default):
-    names = [name for name in default.catalogue.tables if name.startswith(("reqa", "documents"))]
-    assert len(names) == 5
-    for name in names:
-        assert all(cell["reads"] for row in table_plan(default, name)["rows"] for cell in row["cells"].values())
-
-
-def test_a_model_of_passages_reads_as_much_of_documents_as_they_say(catalogue):
-    plan = Plan(project.load_plan().config, catalogue, project.impl)
-    passages, documents = plan.lineage("bert-base+marco-bm25"), plan.lineage("bert-base+marco-bm25+marco-doc-1")
-    assert [plan.passage_length(passages, name) for name in ("msmarco-passage", "msmarco-document")] == [128, 160]
-    assert plan.passage_length(documents, "msmarco-document") == 160
-    (shard,) = shards(plan, passages, 0, "msmarco-document")
-    assert shard.spec["length"] == 160
-    assert "length" not in plan.collection("msmarco-document").spec

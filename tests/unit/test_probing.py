@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import inside
 import numpy as np
 import pytest
 import torch
@@ -184,7 +183,6 @@ def test_the_program_writes_a_manifest(made: Path) -> None:
     at = model(made, "model")
     arguments = ["--spec", json.dumps(COVERAGE), "--model", f"{at}/manifest.json", "--head", "--run", "--collection"]
     arguments += ["--tokens", f"{made}/tokens/manifest.json", "--output", f"{made}/out/manifest.json"]
-    command = [sys.executable, "workflow/scripts/probe.py", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
+    done = inside.script("probe", *arguments)
     assert done.returncode == 0, done.stderr
     assert manifest.read(made / "out")["results"]["texts"] == 6

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 
+import inside
 import numpy as np
 import pytest
 from scipy import stats
@@ -110,13 +109,13 @@ def test_the_command_prints_what_was_computed(tmp_path: Path) -> None:
     judged = "".join(f"{query} 0 {document} 1\n" for query, of in GRADES.items() for document in of)
     (tmp_path / "qrels").write_text(judged)
     files = [str(tmp_path / name) for name in ("ours.gz", "theirs.gz", "qrels")]
-    command = [sys.executable, "-m", "encore.cli", "compare", *files, "--measure", "RR@10"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    command = ("compare", *files, "--measure", "RR@10")
+    done = inside.encore(*command)
     (expected,) = closeness(names["ours"], names["theirs"], GRADES, [RR])
     assert f"RR@10      {expected.ours:.4f}, reference {expected.theirs:.4f}" in done.stdout
     assert "order, of 6 queries that both answer" in done.stdout
-    told = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout)
+    told = json.loads(inside.encore(*command, "--json").stdout)
     assert told["measures"][0]["error"] == expected.error
-    wrong = subprocess.run([*command[:-1], "MRR@x"], capture_output=True, text=True, check=False)
+    wrong = inside.encore(*command[:-1], "MRR@x")
     assert wrong.returncode != 0
     assert wrong.stderr.startswith("error: measure 'MRR@x'")

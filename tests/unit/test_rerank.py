@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 import yaml
-from test_dense_path import NUMERICS, STEP, home, negatives, program, succeed  # noqa: F401
+from test_dense_path import NUMERICS, STEP, home, negatives, succeed  # noqa: F401
 
 from encore import project
 from encore.config import RunConfig

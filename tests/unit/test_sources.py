@@ -5,11 +5,10 @@ import gzip
 import hashlib
 import json
 import shutil
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
+import inside
 import pytest
 import yaml
 
@@ -189,14 +188,13 @@ def test_the_program_fetches_an_entry(tmp_path):
     plan = load_plan(ROOT / "config/nano.yaml")
     made = fetched.source(plan, "bookcorpus")
     arguments = ["--spec", json.dumps(made.spec), "--data-root", tmp_path / "data", "--output", tmp_path / made.name]
-    command = [sys.executable, "workflow/scripts/fetch_source.py", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    done = inside.script("fetch_source", *arguments, cwd=ROOT)
     assert done.returncode == 1
     assert done.stdout.startswith("bookcorpus: licence: ")
     assert "bookcorpus.txt.gz cannot be downloaded: BookCorpus was withdrawn" in done.stderr
     assert not (tmp_path / made.name / "manifest.json").exists()
     (tmp_path / "data/bookcorpus/bookcorpus.txt.gz").write_bytes(gzip.compress(b"A sentence.\n"))
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    done = inside.script("fetch_source", *arguments, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / made.name / "bookcorpus.txt").read_text() == "A sentence.\n"
     manifest = json.loads((tmp_path / made.name / "manifest.json").read_text())

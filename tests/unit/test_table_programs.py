@@ -1,10 +1,9 @@
 """The programs that make tables and figures: files, manifests, and what they refuse."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
+import inside
 import pytest
 from small_table import plan
 
@@ -14,17 +13,12 @@ from encore.reporting import layout
 from encore.storage import full_digest
 
 
-def run(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, f"workflow/scripts/{script}.py", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, env={"PYTHONPATH": "src", "MPLCONFIGDIR": "/tmp"})
-
-
 def test_the_programs_write_files_and_manifests_and_check_their_scores(tmp_path: Path) -> None:
     path = tmp_path / "table1.json"
     path.write_text(json.dumps(plan(tmp_path, seeds=1)))
     for script, endings in (("table", {"csv", "md", "tex", "html"}), ("figure", {"csv", "png", "svg"})):
         spec = json.dumps({"name": "table1", "sha256": full_digest(json.loads(path.read_text()))})
-        done = run(script, "--plan", path, "--spec", spec, "--output", tmp_path / script)
+        done = inside.script(script, "--plan", path, "--spec", spec, "--output", tmp_path / script)
         assert done.returncode == 0, done.stderr
         manifest = json.loads((tmp_path / script / "table1.manifest.json").read_text())
         assert set(manifest["outputs"]) == {f"table1.{ending}" for ending in endings}
@@ -32,7 +26,7 @@ def test_the_programs_write_files_and_manifests_and_check_their_scores(tmp_path:
         assert manifest["spec"] == json.loads(path.read_text())
     with (tmp_path / "ict-s0" / scores.FILE).open("ab") as file:
         file.write(b"!")
-    done = run("table", "--plan", path, "--output", tmp_path / "again")
+    done = inside.script("table", "--plan", path, "--output", tmp_path / "again")
     assert done.returncode == 1
     assert "ict-s0/scores.parquet has" in done.stderr
     assert not (tmp_path / "again").exists()
@@ -51,6 +45,6 @@ def test_a_plan_that_another_run_rewrote_is_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps(plan(tmp_path, seeds=1)))
     right = full_digest(json.loads(path.read_text()))
     for spec in ({"name": "table1", "sha256": "0" * 64}, {"name": "other", "sha256": right}):
-        done = run("table", "--plan", path, "--spec", json.dumps(spec), "--output", tmp_path / "out")
+        done = inside.script("table", "--plan", path, "--spec", json.dumps(spec), "--output", tmp_path / "out")
         assert (done.returncode, (tmp_path / "out").exists()) == (1, False)
         assert "was rewritten by another run" in done.stderr

@@ -4,10 +4,9 @@ import bz2
 import gzip
 import hashlib
 import json
-import subprocess
-import sys
 from pathlib import Path
 
+import inside
 import pytest
 from pydantic import ValidationError
 from small_dump import END, HEAD, Wiki, write, write_multistream, xml
@@ -327,9 +326,7 @@ def test_wrong_fields_are_refused(wrong):
 def test_the_script_records_the_counts(tmp_path):
     path = write(tmp_path / "enwiki.xml", PAGES)
     spec = {**fields(path).resolve(), "impl": 1}
-    program = Path(__file__).parents[2] / "workflow/scripts/collection.py"
-    command = [sys.executable, program, "--spec", json.dumps(spec), "--source", path, "--output", tmp_path / "out"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = inside.script("collection", "--spec", json.dumps(spec), "--source", path, "--output", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     manifest = json.loads((tmp_path / "out/manifest.json").read_text())
     assert (manifest["stage"], manifest["spec"]) == ("collection.wikipedia", spec)

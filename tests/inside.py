@@ -1,0 +1,50 @@
+"""Programs inside the process of a test: what a shell gets from them, without seconds of imports for each.
+
+That each program starts as a process of its own, with all that it needs, is what the end-to-end tests show.
+"""
+
+import contextlib
+import io
+import runpy
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+SCRIPTS = Path(__file__).resolve().parents[1] / "workflow" / "scripts"
+
+
+def script(name: str, *arguments: object, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
+    """``python workflow/scripts/NAME.py ARGUMENTS`` in a folder."""
+    path = str(SCRIPTS / f"{name}.py")
+    return ended(path, arguments, cwd, lambda: runpy.run_path(path, run_name="__main__"))
+
+
+def encore(*arguments: object, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
+    """``encore ARGUMENTS`` in a folder."""
+    from encore import cli
+
+    return ended("encore", arguments, cwd, cli.main)
+
+
+def ended(
+    name: str, arguments: tuple[object, ...], cwd: Path | None, main: Callable[[], object]
+) -> "subprocess.CompletedProcess[str]":
+    """How a main ended, with both of its streams; what it does not catch is the test's to see."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    before, code, command = signal.getsignal(signal.SIGINT), 0, [name, *map(str, arguments)]
+    given, sys.argv = sys.argv, command
+    try:
+        with contextlib.chdir(cwd or "."), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            main()
+    except SystemExit as asked:
+        code = asked.code if isinstance(asked.code, int) else int(asked.code is not None)
+    finally:
+        sys.argv = given
+        signal.signal(signal.SIGINT, before)
+    texts = []
+    for stream in (out, err):
+        stream.flush()
+        texts.append(stream.buffer.getvalue().decode())  # type: ignore[attr-defined]
+    return subprocess.CompletedProcess(command, code, *texts)

@@ -1,0 +1,124 @@
+"""A small store, judged queries and an encoder whose vectors are looked up; a batch's loss by its definition."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import torch
+
+from encore.collections.common import Collection, Judgment, write_collection
+from encore.finetuning.queries import training_queries
+from encore.finetuning.step import TASKS
+from encore.names import Names
+from encore.recipe import FinetuneStep
+
+VOCABULARY, PASSAGES, QUERIES = 50, 30, 12
+NEGATIVES = {f"q{i}": {f"d{i + 10:02d}": 1, f"d{i + 12:02d}": 4, f"d{i + 14:02d}": 9} for i in range(7)}
+
+
+class Texts(list):
+    """What a task needs of the token store's sequences."""
+
+    def __init__(self, texts, names):
+        super().__init__(np.array(text, dtype=np.uint16) for text in texts)
+        self.names = Names.of(names)
+        self.lengths = np.array([len(text) for text in texts])
+
+
+class Lookup(torch.nn.Module):
+    """An encoder by definition simple: the mean of a table's rows over a text's tokens."""
+
+    def __init__(self, dimension=8):
+        super().__init__()
+        self.table = torch.nn.Embedding(VOCABULARY, dimension, dtype=torch.float64)
+        self.shape = SimpleNamespace(pad=0, cls=1, sep=2, hidden=dimension, head=None)
+        self.dimension = dimension
+
+    query_tower = property(lambda self: self)
+
+    def embed(self, ids, mask):
+        weights = mask.double()[..., None]
+        return (self.table(ids) * weights).sum(1) / weights.sum(1)
+
+
+def step(**changes):
+    values = {
+        "kind": "finetune", "collection": "c", "steps": 1, "batch": 4, "learning_rate": 1e-3, "length": 12,
+        "query_length": 6, "negatives": "bm25", "per_query": 2, "temperature": 0.5, "source": "test",
+    }  # fmt: skip
+    return FinetuneStep.model_validate(values | changes)
+
+
+def small_store():
+    """Random texts of 30 passages and 12 queries."""
+    rng = np.random.default_rng(3)
+    passages = [rng.integers(5, VOCABULARY, rng.integers(1, 20)) for _ in range(PASSAGES)]
+    queries = [rng.integers(5, VOCABULARY, rng.integers(1, 9)) for _ in range(QUERIES)]
+    return SimpleNamespace(
+        passages=Texts(passages, [f"d{i:02d}" for i in range(PASSAGES)]),
+        queries=Texts(queries, [f"q{i}" for i in range(QUERIES)]),
+        special=SimpleNamespace(pad=0, cls=1, sep=2),
+    )
+
+
+def small_collection(folder):
+    """Query i has passage i (grade 3); q0 also d01 and d02 (grade 1), q1 another of grade 3, q4 one of grade 0."""
+    graded = [(f"q{i}", f"d{i:02d}", 3) for i in range(8)]
+    graded += [("q0", "d01", 1), ("q0", "d02", 1), ("q1", "d20", 3), ("q4", "d21", 0)]
+    valid = [(f"q{i}", f"d{i:02d}", 2) for i in range(8, 12)] + [("q8", "d25", 1)]
+    write_collection(
+        folder,
+        [{"_id": f"d{i:02d}", "title": "", "text": "a passage"} for i in range(PASSAGES)],
+        [{"_id": f"q{i}", "text": "a query"} for i in range(QUERIES)],
+        {"train": [Judgment(*row) for row in graded], "valid": [Judgment(*row) for row in valid]},
+    )
+    return Collection(folder)
+
+
+def made(store, collection, **changes):
+    wanted = step(**changes)
+    return TASKS[wanted.loss](wanted, training_queries(wanted, collection, store, NEGATIVES), store)
+
+
+def batch_of(task, indices, seed=0):
+    examples = [task.example(index, np.random.default_rng([seed, index])) for index in indices]
+    return examples, {name: torch.from_numpy(array) for name, array in task.collate(examples).items()}
+
+
+def vectors(task, encoder, rows, texts, length):
+    """Float64 vectors of texts one by one, so without any padding."""
+    table = encoder.table.weight.detach().numpy()
+    return np.stack([table[[1, *texts[row][: length - 2].tolist(), 2]].mean(axis=0) for row in rows])
+
+
+def loss_by_definition(task, encoder, examples):
+    """Mean of -log softmax over the pool's passages without other queries' answers of this one, in float64."""
+    passages = [passage for example in examples for passage in example.passages]
+    place = np.cumsum([0, *(len(example.passages) for example in examples)])
+    found = vectors(task, encoder, passages, task.store.passages, task.step.length)
+    queries = vectors(
+        task, encoder, [example.query.row for example in examples], task.store.queries, task.step.query_length
+    )
+    terms = []
+    for number, example in enumerate(examples):
+        scores = found @ queries[number] / task.step.temperature - correction(task, passages)
+        own, after = place[number], place[number + 1]
+        kept = [
+            i
+            for i, passage in enumerate(passages)
+            if own <= i < after or passage not in example.query.relevant
+            if task.step.pool is None or np.searchsorted(place, i, "right") - 1 in neighbours(number, task.step.pool)
+        ]
+        terms.append(np.log(np.exp(scores[kept]).sum()) - scores[own])
+    return np.mean(terms)
+
+
+def neighbours(query, pool):
+    return range(query - query % pool, query - query % pool + pool)
+
+
+def correction(task, passages):
+    """log Q by counting: how often each passage would be brought if every query drew once, over all of its answers."""
+    if task.step.correction == "none":
+        return np.zeros(len(passages))
+    counted = [sum((passage in q.positives) / len(q.positives) for q in task.queries) for passage in passages]
+    return np.log(np.array(counted) / len(task.queries))

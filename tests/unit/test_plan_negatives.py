@@ -1,0 +1,128 @@
+"""Which negatives a fine-tuning is planned with, and where they come from."""
+
+import json
+
+import pytest
+
+from encore.errors import EncoreError
+
+ICT = "bert-base+ict+marco-bm25+marco-hn"
+pytestmark = pytest.mark.usefixtures("at_the_root")
+
+
+def test_mined_negatives_come_from_the_parents_own_run(make):
+    plan = make()
+    model = plan.model(plan.lineage(ICT), 0)
+    assert model.inputs["negatives"].inputs["run"].inputs["model"] is model.inputs["weights"]
+
+
+def test_negatives_can_be_mined_by_another_lineage(make):
+    miner = "bert-base+mlm+marco-bm25"
+    plan = make(steps={"marco-hn": {"mined_by": miner}})
+    model, asked = plan.model(plan.lineage(ICT), 3), plan.model(plan.lineage(miner), 3)
+    assert model.inputs["negatives"].inputs["run"].inputs["model"] is asked
+    assert "mined_by" not in model.spec["step"], "the negatives' folder says it"
+    own = make(steps={"marco-hn": {"mined_by": "bert-base+ict+marco-bm25"}})
+    assert own.model(own.lineage(ICT), 0).folder == (plain := make()).model(plain.lineage(ICT), 0).folder
+    fresh = make(steps={"marco-hn": {"mined_by": miner}})
+    assert fresh.find(model.inputs["negatives"].folder).spec == model.inputs["negatives"].spec
+
+
+@pytest.mark.parametrize(
+    ("miner", "says"), [(ICT, "waits for a model that is made from it"), ("bert-base+icct", "did you mean ict")]
+)
+def test_a_miner_that_cannot_be_is_refused(make, miner, says):
+    plan = make(steps={"marco-hn": {"mined_by": miner}})
+    with pytest.raises(EncoreError, match=says):
+        plan.model(plan.lineage(ICT), 0)
+
+
+def test_a_step_without_negatives_reads_none(make):
+    plan = make(steps={"marco-bm25": {"negatives": "none"}})
+    model = plan.model(plan.lineage("bert-base+marco-bm25"), 0)
+    assert set(model.inputs) == {"tokens", "weights", "collection"}
+    assert "negatives" not in {artifact.stage for artifact in model.ancestors()}
+
+
+def test_mined_negatives_are_compared_with_bm25s_of_the_same_recipe(make):
+    plan = make()
+    mined = plan.model(plan.lineage(ICT), 0).inputs["negatives"]
+    other = mined.inputs["other"]
+    assert other is plan.model(plan.lineage("bert-base+marco-bm25"), 0).inputs["negatives"], "no job beside the others"
+    assert other.name not in json.dumps(mined.spec), "no part of the identity"
+    shared = other.spec.keys() - {"run"}
+    assert {key: mined.spec[key] for key in shared} == {key: other.spec[key] for key in shared}
+    assert "other" not in other.inputs
+
+
+@pytest.fixture
+def triples(tmp_path):
+    path = tmp_path / "triples.tsv"
+    path.write_text("q\tp\tn\n")
+    return path
+
+
+def negatives_of(plan, lineage="bert-base+marco-bm25", seed=0):
+    return plan.model(plan.lineage(lineage), seed).inputs["negatives"]
+
+
+def test_triples_stand_for_bm25s_negatives_by_their_content(make, triples):
+    steps = {"marco-bm25": {"triples": str(triples)}}
+    plan = make(steps=steps)
+    made = negatives_of(plan)
+    assert (made.stage, made.source, set(made.inputs)) == ("listed_negatives", str(triples), {"collection"})
+    assert str(triples) not in json.dumps(made.spec), "a file may lie anywhere"
+    moved = triples.rename(triples.with_name("elsewhere.tsv"))
+    renamed = make(steps={"marco-bm25": {"triples": str(moved)}})
+    assert negatives_of(renamed).folder == made.folder
+    lineage = "bert-base+marco-bm25"
+    assert renamed.model(plan.lineage(lineage), 0).folder == plan.model(plan.lineage(lineage), 0).folder
+    moved.write_text("q\tp\tother\n")
+    assert negatives_of(make(steps={"marco-bm25": {"triples": str(moved)}})).folder != made.folder
+    with pytest.raises(EncoreError, match="is missing"):
+        negatives_of(make(steps=steps))
+
+
+def test_several_systems_need_a_file(make, triples):
+    with pytest.raises(EncoreError, match="name it in the step's `systems_file`"):
+        negatives_of(make(steps={"marco-bm25": {"negatives": "systems"}}))
+    made = negatives_of(make(steps={"marco-bm25": {"negatives": "systems", "systems_file": str(triples)}}))
+    assert (made.spec["form"], made.spec["margin"], made.spec["per_system"]) == ("systems", 3.0, 5)
+    assert "keep" not in made.spec
+
+
+def test_bm25_and_mined_negatives_are_merged(make):
+    plan = make(steps={"marco-hn": {"negatives": "bm25+mined"}})
+    both = negatives_of(plan, ICT)
+    assert both.stage == "merged_negatives"
+    assert both.inputs["bm25"] is negatives_of(plan, "bert-base+ict+marco-bm25")
+    assert both.inputs["mined"].inputs["run"].inputs["model"] is plan.model(plan.lineage("bert-base+ict+marco-bm25"), 0)
+    assert both.inputs["mined"].inputs["other"] is both.inputs["bm25"]
+
+
+def test_further_positives_are_those_that_the_model_retrieved(make):
+    plan = make(steps={"marco-hn": {"negatives": "bm25+mined", "positives": "answers"}})
+    both = negatives_of(plan, ICT)
+    assert {role: made.spec["answers"] for role, made in both.inputs.items()} == {
+        "bm25": "left out",
+        "mined": "positives",
+    }
+    assert both.inputs["mined"].inputs["other"] is both.inputs["bm25"]
+    left_out = negatives_of(make(steps={"marco-bm25": {"exclude_answers": True}}))
+    assert left_out.folder == both.inputs["bm25"].folder
+
+
+def test_a_window_of_ranks_is_in_the_negatives_name(make):
+    plain, window = make(), make(steps={"marco-hn": {"first_rank": 2}})
+    specs = [plan.model(plan.lineage(ICT), 0).inputs["negatives"].spec for plan in (plain, window)]
+    assert "first_rank" not in specs[0]
+    assert specs[1] == specs[0] | {"first_rank": 2}
+
+
+def test_a_pretrained_start_takes_weights_behind_the_fine_tuning(make):
+    plan = make(steps={"marco-hn": {"start": "pretrained"}})
+    model = plan.model(plan.lineage(ICT), 0)
+    assert model.inputs["weights"] is plan.model(plan.lineage("bert-base+ict"), 0)
+    assert model.inputs["negatives"].inputs["run"].inputs["model"] is plan.model(
+        plan.lineage("bert-base+ict+marco-bm25"), 0
+    )
