@@ -1,10 +1,12 @@
 """What a claim says, as data: the kinds of tests in ``papers/<paper>/claims.yaml``.
 
-Every test is about cells of tables, named by row and column ids. ``settings`` and ``columns`` default to all that have
-the test's rows and to all columns that show a measure.
+Every test is about cells of a table, named by row and column ids, or about points of a figure, whose lines are its
+rows, whose panels are its settings and whose places are its columns. ``settings`` and ``columns`` default to all that
+have the test's rows and to all columns that show a measure.
 """
 
-from typing import Annotated, Literal
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -14,11 +16,23 @@ Names = Annotated[list[str], Field(min_length=1)]
 
 
 class Test(Strict):
-    """Fields that every test about tables has."""
+    """Fields that every test about numbers has."""
 
-    table: str = Field(description="the table, as its target names it: `costa/table1`")
+    table: str = Field("", description="the table, as its target names it: `costa/table1`")
+    figure: str = Field("", description="or the figure: `costa/figure4`; its lines are rows, its panels settings")
     settings: Names | None = Field(None, description="settings that are looked at; all that have the rows without")
     columns: Names | None = Field(None, description="columns that are looked at; all that show a measure without")
+
+    @property
+    def about(self) -> str:
+        """The table or the figure."""
+        return self.table or self.figure
+
+    @model_validator(mode="after")
+    def _name_one_thing(self) -> "Test":
+        if bool(self.table) == bool(self.figure):
+            raise ValueError("name a `table` or a `figure`, and not both")
+        return self
 
 
 class Above(Test):
@@ -146,10 +160,10 @@ class Value(Test):
 
 
 class Figure(Strict):
-    """What only a figure shows, whose numbers are not printed."""
+    """What only the picture of a figure without points shows, so that no number decides it."""
 
     kind: Literal["figure"]
-    figure: str = Field(description="the figure, as its target names it: `bow/figure2`")
+    figure: str = Field(description="the figure, as its target names it: `costa/figure3`")
 
 
 KINDS: dict[str, type[Strict]] = {
@@ -197,3 +211,8 @@ class Claim(Strict):
     control: list[AnyTest] = Field(
         [], description="tests on our own tables against more fine-tuning for the same operations; judged apart"
     )
+
+
+def on_tables(tests: Iterable[AnyTest]) -> list[Any]:
+    """Those about tables: papers print the numbers of no figure."""
+    return [test for test in tests if not isinstance(test, Figure) and test.table]

@@ -130,7 +130,7 @@ def show_claims(arguments: argparse.Namespace) -> int:
         from encore.claims import ledger as claims
         from encore.claims import pages
 
-        lines = claims.judged_lines(project.CATALOGUE / "papers", project.load_catalogue().tables)
+        lines = claims.judged_lines(project.CATALOGUE / "papers", project.load_catalogue())
         print(pages.of_printed(claims.HEADER, lines), end="")
         return 0
     page = Path("results/claims.md")

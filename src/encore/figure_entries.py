@@ -3,7 +3,7 @@
 An entry holds the paper's values; a run's ``scale: figures:`` brings them to its size, field by field.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
@@ -12,11 +12,23 @@ from encore.config import Growing, Positive, Strict
 Systems = Annotated[dict[str, str], Field(min_length=1, description="lineages by the label that they are drawn with")]
 
 
+class Axes(NamedTuple):
+    """What the points of a figure are called by: its panels, its lines and their places from the smallest on."""
+
+    panels: list[str]
+    lines: list[str]
+    places: list[str]
+
+
 class Entry(Strict):
     """What every figure says."""
 
     title: str
     notes: list[str] = Field([], description="sentences of the caption")
+
+    def axes(self) -> Axes | None:
+        """What a claim calls its points by; nothing for a picture."""
+        return None
 
 
 class Panel(Strict):
@@ -41,6 +53,9 @@ class GrowthFigure(Entry):
         description="passages, or shares of all of them below 1; the start and all are drawn anyway"
     )
     order: int = Field(0, ge=0, description="which random order passages are added in")
+
+    def axes(self) -> Axes:
+        return Axes([panel.label for panel in self.panels], list(self.systems), ["start", *map(str, self.sizes), "all"])
 
     def growing(self, panel: Panel) -> Growing:
         """The collection as it grows around the queries of a panel."""
@@ -76,6 +91,10 @@ class LabelsFigure(Entry):
         [], description="lines by id that each objective is compared with: where does its advantage end?"
     )
 
+    def axes(self) -> Axes:
+        lines = [*(line.id for line in self.lines), *self.levels]
+        return Axes([panel.label for panel in self.panels], lines, [next(iter(size.values())) for size in self.sizes])
+
     @model_validator(mode="after")
     def _name_each_line_once(self) -> "LabelsFigure":
         ids = [line.id for line in self.lines]
@@ -110,6 +129,9 @@ class CoverageFigure(Entry):
     head: Literal["start", "own"] = Field(
         "start", description="whose vocabulary head: of the model that all started from (BERT's own), or each its own"
     )
+
+    def axes(self) -> Axes:
+        return Axes(["of_text", "of_top"], list(self.systems), list(map(str, self.ks)))
 
 
 class WordsFigure(Entry):
@@ -157,4 +179,4 @@ KINDS: dict[str, type[Entry]] = {
     "map": MapFigure,
 }
 
-__all__ = ["KINDS", "Entry", "Example", "Figure", "Panel"]
+__all__ = ["KINDS", "Axes", "Entry", "Example", "Figure", "Panel"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from encore.claims.files import read_claims
-from encore.claims.slice import CLAIMS, claims_plan, tables_of
+from encore.claims.slice import CLAIMS, claims_plan, products_of
 from encore.plan import Plan
 from encore.project import DEFAULT_RUN
 from encore.storage import canonical
@@ -43,7 +43,7 @@ def report_plan(plan: Plan, run: Path) -> dict[str, Any]:
         "tables": tables,
         "figures": [path.removeprefix(_FIGURES).removesuffix(".png") for path in targets if path.startswith(_FIGURES)],
         "claims": f"results/{CLAIMS}" in plan.asked and _is_made(f"results/{CLAIMS}", claims_plan(plan)),
-        "about": {name: tables_of(claim) for name, (_, claim) in read_claims(PAPERS).items()},
+        "about": {name: products_of(claim) for name, (_, claim) in read_claims(PAPERS).items()},
         "printed": {
             name: _printed(name, table)
             for name, table in sorted(plan.catalogue.tables.items())

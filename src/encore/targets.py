@@ -51,7 +51,7 @@ def has_figure(table: dict[str, Any]) -> bool:
 
 def write_slices(plan: Plan) -> None:
     """Write the slices of the plan of all that is declared or was asked for; jobs read them."""
-    slices = declared(plan) | {PRINTED: printed_plan(plan.catalogue.tables)}
+    slices = declared(plan) | {PRINTED: printed_plan(plan.catalogue)}
     if f"results/{CLAIMS}" in plan.asked:
         slices[CLAIMS] = claims_plan(plan)
     write_plans(slices)

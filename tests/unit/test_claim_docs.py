@@ -96,7 +96,7 @@ def test_the_command_prints_the_page(monkeypatch, capsys):
         cli.main()
     assert left.value.code in (0, None)
     page = capsys.readouterr().out
-    assert page.count("\n## ") == 5
+    assert page.count("\n## ") == 6  # five papers, and ours
     assert re.search(r"^\| C02 \| .* \| partly \| 7 of 8 \| cpdae/table1", page, re.M)
 
 

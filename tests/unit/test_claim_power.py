@@ -23,7 +23,7 @@ def power(catalogue):
 @pytest.fixture(scope="session")
 def lines(catalogue, tmp_path_factory):
     path = tmp_path_factory.mktemp("claims") / "claims_printed.csv"
-    ledger.write_printed(path, PAPERS, catalogue.tables)
+    ledger.write_printed(path, PAPERS, catalogue)
     with path.open(newline="", encoding="utf-8") as file:
         return {line["id"]: line for line in csv.DictReader(file)}
 

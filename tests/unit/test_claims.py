@@ -52,7 +52,7 @@ def judged(*tests):
 @pytest.fixture(scope="session")
 def lines(catalogue, tmp_path_factory):
     path = tmp_path_factory.mktemp("claims") / "claims_printed.csv"
-    ledger.write_printed(path, PAPERS, catalogue.tables)
+    ledger.write_printed(path, PAPERS, catalogue)
     with path.open(newline="", encoding="utf-8") as file:
         return {line["id"]: line for line in csv.DictReader(file)}
 
@@ -81,7 +81,7 @@ def test_claims_on_the_same_cells_name_each_other(lines):
 
 def test_two_ledgers_are_the_same_bytes(catalogue, tmp_path):
     for name in ("one", "two"):
-        ledger.write_printed(tmp_path / name, PAPERS, catalogue.tables)
+        ledger.write_printed(tmp_path / name, PAPERS, catalogue)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 

@@ -171,7 +171,7 @@ def curves_spec(wildcards):
 
 
 def reads_of_claims(wildcards):
-    """The manifests of all that the claims' tables read."""
+    """The manifests of all that the claims' tables and figures read."""
     return [artifact.manifest for artifact in claims_reads(PLAN)]
 
 
@@ -182,7 +182,7 @@ def claims_spec(wildcards):
 
 def printed_spec(wildcards):
     """The digest of the slice of the claims on printed numbers; like a table's, it also lies in results/plan."""
-    return canonical(slice_digest(printed_plan(PLAN.catalogue.tables)))
+    return canonical(slice_digest(printed_plan(PLAN.catalogue)))
 
 
 def memory(folder, least):

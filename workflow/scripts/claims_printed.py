@@ -9,7 +9,7 @@ from encore.reporting import products
 
 def main() -> None:
     args = products.command_line(__doc__)
-    verdicts = ledger.make_printed(args.plan, args.spec, args.output, load_catalogue().tables)
+    verdicts = ledger.make_printed(args.plan, args.spec, args.output, load_catalogue())
     print(", ".join(f"{verdict}: {count}" for verdict, count in verdicts.items()))
 
 

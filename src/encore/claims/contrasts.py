@@ -106,7 +106,7 @@ def check(address: Address, tables: Tables) -> None:
 
 def table_of(name: str, tables: Tables) -> Shape:
     if name not in tables:
-        raise EncoreError(f"there is no table {name!r}{nearest(name, tables)}")
+        raise EncoreError(f"there is no table {name!r}, and no figure with points{nearest(name, tables)}")
     return tables[name]
 
 
@@ -126,7 +126,7 @@ def columns_of(test: Test, tables: Tables) -> list[str]:
     if test.columns is not None:
         return test.columns
     return [
-        column.id for column in table_of(test.table, tables).columns if column.source == TESTED and not column.hidden
+        column.id for column in table_of(test.about, tables).columns if column.source == TESTED and not column.hidden
     ]
 
 

@@ -36,10 +36,10 @@ def contrasts(test: Test, tables: Tables) -> list[Contrast]:
             check(address, tables)
     if isinstance(test, Above) and (test.at_least or 0) > len(found):
         raise EncoreError(
-            f"`at_least: {test.at_least}` of only {len(found)} comparisons on {test.table}; ask for fewer"
+            f"`at_least: {test.at_least}` of only {len(found)} comparisons on {test.about}; ask for fewer"
         )
     if not found:
-        raise EncoreError(f"a test of kind {getattr(test, 'kind', '')} on {test.table} compares nothing; mend its rows")
+        raise EncoreError(f"a test of kind {getattr(test, 'kind', '')} on {test.about} compares nothing; mend its rows")
     return found
 
 
@@ -48,39 +48,39 @@ def _settings(test: Test, rows: list[str], tables: Tables) -> list[str]:
     if test.settings is not None:
         return test.settings
     held: dict[str, set[str]] = {}
-    for row in table_of(test.table, tables).rows:
+    for row in table_of(test.about, tables).rows:
         held.setdefault(row.setting, set()).add(row.id)
     found = [setting for setting, ids in held.items() if set(rows) <= ids]
     if not found:
-        known = sorted({row.id for row in table_of(test.table, tables).rows})
+        known = sorted({row.id for row in table_of(test.about, tables).rows})
         odd = next((row for row in rows if row not in known), rows[0])
-        raise EncoreError(f"no setting of table {test.table!r} has the rows {', '.join(rows)}{nearest(odd, known)}")
+        raise EncoreError(f"no setting of {test.about} has the rows {', '.join(rows)}{nearest(odd, known)}")
     return found
 
 
 def _above(test: Above, tables: Tables) -> Iterator[Contrast]:
     here = columns_of(test, tables)
     pairs = list(zip(here, test.than_columns or here, strict=True))
-    theirs = test.than_table or test.table
+    theirs = test.than_table or test.about
     shared = [] if test.than_setting is not None or test.than_table else test.than
     for setting in _settings(test, [*test.rows, *shared], tables):
         other = setting if test.than_setting is None else test.than_setting
         for row in test.rows:
             for than in test.than:
                 for ours, column in pairs:
-                    higher, lower = Address(test.table, setting, row, ours), Address(theirs, other, than, column)
+                    higher, lower = Address(test.about, setting, row, ours), Address(theirs, other, than, column)
                     yield above(higher, lower, test.by, test.or_equal)
 
 
 def _later(test: Later, tables: Tables) -> Iterator[Contrast]:
     rows = {
-        setting: [row.id for row in table_of(test.table, tables).rows if row.setting == setting]
+        setting: [row.id for row in table_of(test.about, tables).rows if row.setting == setting]
         for setting in (test.setting, test.than_setting)
     }
     for row in test.rows or [row for row in rows[test.setting] if row in rows[test.than_setting]]:
         for column in columns_of(test, tables):
             yield above(
-                Address(test.table, test.setting, row, column), Address(test.table, test.than_setting, row, column)
+                Address(test.about, test.setting, row, column), Address(test.about, test.than_setting, row, column)
             )
 
 
@@ -88,7 +88,7 @@ def _order(test: Order, tables: Tables) -> Iterator[Contrast]:
     for setting in _settings(test, test.rows, tables):
         for column in columns_of(test, tables):
             for higher, lower in pairwise(test.rows):
-                first, second = (Address(test.table, setting, row, column) for row in (higher, lower))
+                first, second = (Address(test.about, setting, row, column) for row in (higher, lower))
                 yield above(first, second, or_equal=test.or_equal)
 
 
@@ -96,7 +96,7 @@ def _across(test: Across, tables: Tables) -> Iterator[Contrast]:
     for setting in _settings(test, test.rows, tables):
         for row in test.rows:
             for higher, lower in pairwise(test.columns):
-                first, second = (Address(test.table, setting, row, column) for column in (higher, lower))
+                first, second = (Address(test.about, setting, row, column) for column in (higher, lower))
                 yield above(first, second, or_equal=test.or_equal)
 
 
@@ -104,14 +104,14 @@ def _limit(test: Limit, tables: Tables) -> Iterator[Contrast]:
     for setting in _settings(test, [*test.rows, test.than], tables):
         for row in test.rows:
             for column in columns_of(test, tables):
-                ours, theirs = (Address(test.table, setting, one, column) for one in (row, test.than))
+                ours, theirs = (Address(test.about, setting, one, column) for one in (row, test.than))
                 yield Contrast(((theirs, 1), (ours, -1)), -test.by, or_equal=True, equivalence=True)
 
 
 def _close(test: Close, tables: Tables) -> Iterator[Contrast]:
     for setting in _settings(test, test.rows, tables):
         for column in columns_of(test, tables):
-            first, *others = (Address(test.table, setting, row, column) for row in test.rows)
+            first, *others = (Address(test.about, setting, row, column) for row in test.rows)
             for other in others:
                 for terms in (((first, 1), (other, -1)), ((other, 1), (first, -1))):
                     yield Contrast(terms, -test.within, or_equal=True, equivalence=True)
@@ -123,15 +123,15 @@ def _ratio(test: Ratio, tables: Tables) -> Iterator[Contrast]:
             for than in test.than:
                 here = columns_of(test, tables)
                 for column, other in zip(here, test.than_columns or here, strict=True):
-                    ours, theirs = Address(test.table, setting, row, column), Address(test.table, setting, than, other)
+                    ours, theirs = Address(test.about, setting, row, column), Address(test.about, setting, than, other)
                     yield Contrast(((ours, 1), (theirs, -test.factor)), or_equal=True)
 
 
 def _shrinking(test: Shrinking, tables: Tables) -> Iterator[Contrast]:
     for setting in _settings(test, [test.row, test.than], tables):
         for wide, narrow in pairwise(test.columns):
-            ours = {column: Address(test.table, setting, test.row, column) for column in (wide, narrow)}
-            theirs = {column: Address(test.table, setting, test.than, column) for column in (wide, narrow)}
+            ours = {column: Address(test.about, setting, test.row, column) for column in (wide, narrow)}
+            theirs = {column: Address(test.about, setting, test.than, column) for column in (wide, narrow)}
             yield Contrast(((ours[wide], 1), (theirs[wide], -1), (ours[narrow], -1), (theirs[narrow], 1)))
 
 
@@ -139,7 +139,7 @@ def _gains(test: Gains, tables: Tables) -> Iterator[Contrast]:
     rows = [test.row, test.than, test.other_row, test.other_than]
     for setting in _settings(test, rows, tables):
         for column in columns_of(test, tables):
-            cells = (Address(test.table, setting, row, column) for row in rows)
+            cells = (Address(test.about, setting, row, column) for row in rows)
             yield Contrast(tuple(zip(cells, (1, -1, -1, 1), strict=True)))
 
 
@@ -147,13 +147,13 @@ def _least(test: Least, tables: Tables) -> Iterator[Contrast]:
     for setting in _settings(test, test.rows, tables):
         for row in test.rows:
             for column in columns_of(test, tables):
-                yield Contrast(((Address(test.table, setting, row, column), 1),), test.least, or_equal=True)
+                yield Contrast(((Address(test.about, setting, row, column), 1),), test.least, or_equal=True)
 
 
 def _pairs(test: NoWinner, tables: Tables) -> Iterator[Contrast]:
     for setting in _settings(test, [test.row, test.than], tables):
         for column in columns_of(test, tables):
-            ours, theirs = (Address(test.table, setting, row, column) for row in (test.row, test.than))
+            ours, theirs = (Address(test.about, setting, row, column) for row in (test.row, test.than))
             yield above(ours, theirs)
 
 
@@ -163,7 +163,7 @@ def _alike(test: Alike, tables: Tables) -> Iterator[Contrast]:
         for setting in test.settings:
             for place, row in enumerate(test.rows):
                 for other in test.rows[place + 1 :]:
-                    first, second = (Address(test.table, setting, one, column) for one in (row, other))
+                    first, second = (Address(test.about, setting, one, column) for one in (row, other))
                     yield above(first, second)
 
 
@@ -171,7 +171,7 @@ def _value(test: Value, tables: Tables) -> Iterator[Contrast]:
     for setting in _settings(test, test.rows, tables):
         for row in test.rows:
             for column in columns_of(test, tables):
-                cell = Address(test.table, setting, row, column)
+                cell = Address(test.about, setting, row, column)
                 for sign in (1, -1):
                     yield Contrast(
                         ((cell, sign),), -test.within, or_equal=True, equivalence=True, printed=((cell, -sign),)

@@ -7,7 +7,7 @@ from encore.claim_entries import Above, Alike, AnyTest, Claim, Close, Figure, Li
 from encore.claims.contrasts import Address, Contrast, Tables, columns_of, copied_from, source_of
 from encore.claims.estimates import Cells, Printed, estimate
 from encore.claims.expansion import contrasts
-from encore.claims.missing import NOT_BUILT
+from encore.claims.missing import LEFT_OUT
 from encore.claims.verdict import PREMISE, Estimate, Evidence, of_inequalities, of_no_winner, of_orders, word
 from encore.evaluation.significance import SIGNIFICANT
 from encore.reporting.verdicts import ENOUGH_SEEDS, TOO_FEW, UNTESTED
@@ -87,7 +87,7 @@ def judge(claim: Claim, runs: Runs) -> Judgement:
         EncoreError: a test names what no table has, or rows share no seed.
     """
     if any(isinstance(test, Figure) for test in claim.tests):
-        return Judgement(UNTESTED, why="only a figure shows it")
+        return Judgement(UNTESTED, why="only a picture shows it")
     if runs.stand_in and any(_is_amount(test) for test in claim.tests):
         return Judgement(UNTESTED, why="it is about an amount, which other data have no say in")
     premise = _tested(claim.premise, runs)
@@ -173,7 +173,7 @@ def _may_part(test: AnyTest, contrast: Contrast, runs: Runs) -> bool:
     if not runs.stand_in or isinstance(test, NoWinner | Alike):
         return False
     return any(
-        copied_from(address, runs.tables) or runs.missing(address) not in ("", NOT_BUILT)
+        copied_from(address, runs.tables) or runs.missing(address) not in ("", *LEFT_OUT)
         for address, _ in contrast.terms
     )
 
@@ -216,7 +216,7 @@ def _evidence(test: AnyTest, estimates: Sequence[Estimate], needed: int, runs: R
 def _values(test: Alike, column: str, runs: Runs) -> tuple[list[float], list[float]]:
     """The values of a test's rows under either setting."""
     first, second = (
-        [_value(Address(test.table, setting, row, column), runs) for row in test.rows] for setting in test.settings
+        [_value(Address(test.about, setting, row, column), runs) for row in test.rows] for setting in test.settings
     )
     return first, second
 

@@ -5,14 +5,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from encore.claim_entries import Above, Alike, AnyTest, Claim, Figure, NoWinner
+from encore.catalogue import Catalogue
+from encore.claim_entries import Above, Alike, AnyTest, Claim, Figure, NoWinner, on_tables
 from encore.claims import chance, pages, printed
 from encore.claims.contrasts import Address, Contrast, Tables, columns_of, copied_from
 from encore.claims.expansion import contrasts
 from encore.claims.files import FILE, read_claims
 from encore.claims.power import Power
 from encore.claims.printed import Judged, Values
-from encore.claims.slice import PRINTED, printed_plan
+from encore.claims.slice import PRINTED, all_shapes, printed_plan
 from encore.errors import EncoreError
 from encore.reporting import products
 from encore.reporting.layout import Product
@@ -71,39 +72,40 @@ def printed_values(papers: Path, tables: Mapping[str, Table]) -> dict[Address, f
     return values
 
 
-def make_printed(plan: Path, spec: dict[str, Any] | None, folder: Path, tables: Mapping[str, Table]) -> dict[str, int]:
+def make_printed(plan: Path, spec: dict[str, Any] | None, folder: Path, catalogue: Catalogue) -> dict[str, int]:
     """Write ``claims_printed.csv``, its page and its manifest from what ``plan`` has digests of; counts the verdicts.
 
     Raises:
-        EncoreError: a claim names what no table has, or the files are others than the plan was made of.
+        EncoreError: a claim names what no table or figure has, or the files are others than the plan was made of.
     """
     with products.recorded(plan, spec, folder, Planned, stage=PRINTED, endings=["csv", "md"]):
-        if json.loads(plan.read_text()) != printed_plan(tables):
+        if json.loads(plan.read_text()) != printed_plan(catalogue):
             raise EncoreError(f"{PAPERS} was changed by somebody since the workflow was read; run snakemake again")
-        return write_printed(folder / f"{PRINTED}.csv", PAPERS, tables)
+        return write_printed(folder / f"{PRINTED}.csv", PAPERS, catalogue)
 
 
-def write_printed(path: Path, papers: Path, tables: Mapping[str, Table]) -> dict[str, int]:
+def write_printed(path: Path, papers: Path, catalogue: Catalogue) -> dict[str, int]:
     """Judge every claim by the printed numbers, write one line a claim and a page beside them, and count the verdicts.
 
     Raises:
-        EncoreError: a claim names what no table has, with its file and id.
+        EncoreError: a claim names what no table or figure has, with its file and id.
     """
-    lines = judged_lines(papers, tables)
+    lines = judged_lines(papers, catalogue)
     write_rows(path, HEADER, lines)
     write_text(path.with_suffix(".md"), pages.of_printed(HEADER, lines))
     verdicts = [line[HEADER.index("verdict")] for line in lines]
     return {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)}
 
 
-def judged_lines(papers: Path, tables: Mapping[str, Table]) -> list[list[str]]:
+def judged_lines(papers: Path, catalogue: Catalogue) -> list[list[str]]:
     """The lines of the ledger, in the order of the ids.
 
     Raises:
-        EncoreError: a claim names what no table has, with its file and id.
+        EncoreError: a claim names what no table or figure has, with its file and id.
     """
+    tables, shapes = catalogue.tables, all_shapes(catalogue)
     claims, values = read_claims(papers), printed_values(papers, tables)
-    judged = {name: _judged(papers, name, paper, claim, tables, values) for name, (paper, claim) in claims.items()}
+    judged = {name: _judged(papers, name, paper, claim, shapes, values) for name, (paper, claim) in claims.items()}
     power, same = Power(papers, tables, values), _same(judged, tables)
     lines = []
     for name, (paper, claim) in claims.items():
@@ -117,6 +119,8 @@ def judged_lines(papers: Path, tables: Mapping[str, Table]) -> list[list[str]]:
 
 def chance_of(tests: Sequence[AnyTest], tables: Mapping[str, Table]) -> float | None:
     """How often all tests of a claim would hold if its systems were equally good; None where chance has no say."""
+    if len(on_tables(tests)) < len(tests):
+        return None
     first, ranking = tests[0], _ranking(tables)
     if isinstance(first, Alike | NoWinner) and len(tests) == 1:
         own = contrasts(first, tables)
@@ -140,7 +144,7 @@ def chance_of(tests: Sequence[AnyTest], tables: Mapping[str, Table]) -> float | 
 
 def _shown(claim: Claim, tables: Tables, values: Values, power: Power) -> list[str]:
     """How many queries its columns have, what these could have shown, and how many printed differences are larger."""
-    tests = [test for test in claim.tests if not isinstance(test, Figure)]
+    tests = on_tables(claim.tests)
     counts = {power.queries(run) for test in tests for each in contrasts(test, tables) for run in power.runs(each)}
     differences = [
         (apart, least)
@@ -179,11 +183,11 @@ def _number(address: Address, tables: Mapping[str, Table]) -> tuple[str, ...] | 
     return tuple(filled(text, row, column) for text in (row.system, column.dataset, column.split, column.measure))
 
 
-def _judged(papers: Path, name: str, paper: str, claim: Claim, tables: Tables, values: Values) -> Judged:
+def _judged(papers: Path, name: str, paper: str, claim: Claim, shapes: Tables, values: Values) -> Judged:
     try:
-        for test in (*claim.premise, *claim.control):
-            _ = [] if isinstance(test, Figure) else contrasts(test, tables)  # refuses what no table has
-        return printed.judge(claim, tables, values)
+        for test in (*claim.premise, *claim.tests, *claim.control):
+            _ = [] if isinstance(test, Figure) else contrasts(test, shapes)  # refuses what no table or figure has
+        return printed.judge(claim, shapes, values)
     except EncoreError as error:
         raise EncoreError(f"{papers / paper / FILE}: {name}: {error}") from error
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from encore.claim_entries import Above, Alike, AnyTest, Claim, Figure, NoWinner
+from encore.claim_entries import Above, Alike, AnyTest, Claim, NoWinner, on_tables
 from encore.claims.alike import tau
 from encore.claims.contrasts import Address, Contrast, Tables, columns_of
 from encore.claims.expansion import contrasts
@@ -53,7 +53,7 @@ def judge(claim: Claim, tables: Tables, values: Values) -> Judged:
 
 def judge_all(tests: Sequence[AnyTest], tables: Tables, values: Values) -> Judged:
     """Judge some tests that must all hold: a claim's, or its premise's."""
-    judged = [test for test in tests if not isinstance(test, Figure)]
+    judged = on_tables(tests)
     if not judged:
         return Judged(FIGURE, (), frozenset())
     expanded = [contrasts(test, tables) for test in judged]
@@ -98,7 +98,7 @@ def _holds(contrast: Contrast, apart: float) -> bool:
 def _no_winner(test: NoWinner, found: Sequence[Contrast], values: Values) -> Bearing:
     known = [apart for contrast in found if (apart := value(contrast, values)) is not None]
     mixed = not all(apart > DUST for apart in known) and not all(apart < -DUST for apart in known)
-    said = () if mixed else (f"{test.table} / {test.row} and {test.than} differ one way under every column",)
+    said = () if mixed else (f"{test.about} / {test.row} and {test.than} differ one way under every column",)
     return Bearing(int(mixed), 1, len(known) and 1, said)
 
 
@@ -106,10 +106,10 @@ def _alike(test: Alike, tables: Tables, values: Values) -> Bearing:
     taus = {}
     for column in columns_of(test, tables):
         lists = [
-            [values.get(Address(test.table, setting, row, column)) for row in test.rows] for setting in test.settings
+            [values.get(Address(test.about, setting, row, column)) for row in test.rows] for setting in test.settings
         ]
         known = [[number for number in numbers if number is not None] for numbers in lists]
         if all(len(numbers) == len(test.rows) for numbers in known):
             taus[column] = tau(*known)
-    failed = tuple(f"{test.table} / {column}: tau {found:.2f}" for column, found in taus.items() if found <= 0)
+    failed = tuple(f"{test.about} / {column}: tau {found:.2f}" for column, found in taus.items() if found <= 0)
     return Bearing(len(taus) - len(failed), len(taus), len(taus), failed, min(taus.values(), key=abs, default=None))

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from encore.claim_entries import AnyTest, Claim
-from encore.claims import pages
+from encore.claims import pages, points
 from encore.claims.contrasts import Address, Contrast
 from encore.claims.estimates import Cells, Part, Printed
 from encore.claims.judging import Judgement, Runs, judge, judge_control
@@ -81,16 +81,19 @@ class Gap(Entry):
 
 
 class Claims(Product):
-    """The slice: claims, the tables that they are about, and why some of those cannot be had here."""
+    """The slice: claims, the tables and figures that they are about, and why some of those cannot be had here."""
 
     claims: dict[str, Claimed]
     shapes: dict[str, Shape]
     tables: dict[str, Layout]
+    figures: dict[str, list[points.Point]] = {}
     untold: dict[str, str] = {}
     missing: list[Gap] = []
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
-        return {folder: files for table in self.tables.values() for folder, files in table.reads().items()}
+        found = [table.reads() for table in self.tables.values()]
+        found += [points.folders(figure) for figure in self.figures.values()]
+        return {folder: files for reads in found for folder, files in reads.items()}
 
 
 def write(path: Path, claims: Claims) -> dict[str, int]:
@@ -100,7 +103,7 @@ def write(path: Path, claims: Claims) -> dict[str, int]:
         EncoreError: what a table reads is missing or damaged, or rows of a claim share no seed.
     """
     gaps = {Address(gap.table, gap.setting, gap.row, gap.column): gap.why for gap in claims.missing}
-    cells, printed = _cells(claims.tables), _printed(claims.tables)
+    cells, printed = _cells(claims), _printed(claims.tables)
     runs = Runs(claims.shapes, cells, printed, claims.stand_in, lambda address: gaps.get(address, ""))
     judged = {name: _judged(each.claim, claims, runs) for name, each in claims.claims.items()}
     controls = {name: _controlled(each.claim, claims, runs) for name, each in claims.claims.items()}
@@ -121,19 +124,26 @@ def _controlled(claim: Claim, claims: Claims, runs: Runs) -> Judgement | None:
 
 
 def _untold(claims: Claims, *tests: AnyTest) -> Judgement | None:
-    """That tests cannot be judged, since a table of theirs cannot be had here."""
+    """That tests cannot be judged, since a table or figure of theirs cannot be had here."""
     why = next((claims.untold[table] for table in named_by(*tests) if table in claims.untold), None)
     return None if why is None else Judgement(UNTESTED, why=why)
 
 
-def _cells(tables: Mapping[str, Layout]) -> Cells:
-    """What the cells of some tables are made of; each table is read once, when its first cell is asked for."""
+def _cells(claims: Claims) -> Cells:
+    """What cells are made of; each table or figure is read once, when its first cell is asked for."""
+    tables = claims.tables
 
     @cache
     def found(table: str) -> dict[tuple[str, str, str], Values]:
         return values_of(tables[table])
 
+    @cache
+    def drawn(figure: str) -> dict[points.Place, list[Part]]:
+        return points.values_of(claims.figures[figure])
+
     def parts(address: Address) -> list[Part] | None:
+        if address.table in claims.figures:
+            return drawn(address.table).get(address[1:])
         if address.table not in tables:
             return None
         columns = {column.id: column for column in tables[address.table].columns}
@@ -160,6 +170,8 @@ def _printed(tables: Mapping[str, Layout]) -> Printed:
         return reported.read(tables[table].reported)
 
     def value(address: Address) -> float | None:
+        if address.table not in tables:
+            return None
         layout = tables[address.table]
         row = next((row for row in layout.rows if (row.setting, row.id) == (address.setting, address.row)), None)
         column = next((column for column in layout.columns if column.id == address.column), None)

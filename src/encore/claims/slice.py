@@ -1,18 +1,18 @@
-"""The claims' slice of the plan: what is claimed, and the slices of the tables that the claims are about."""
+"""The claims' slice of the plan: what is claimed, of which tables and figures, and what those read."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from encore.catalogue import read_yaml
+from encore.catalogue import Catalogue, read_yaml
 from encore.claim_entries import AnyTest, Claim, Figure
 from encore.claims import missing
+from encore.claims.contrasts import Shape, table_of
 from encore.claims.files import DATASETS, SPREAD, read_claims
 from encore.errors import EncoreError
+from encore.figures.cells import figure_cells, figure_shape, gaps, shapes
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
 from encore.storage import full_digest, sha256
-from encore.table_entries import Table
 from encore.tables.reported import PAPERS
 from encore.tables.slices import table_plan, table_reads
 
@@ -21,19 +21,26 @@ _WORDS = {"title", "notes"}  # of a table, which decide nothing
 
 
 def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
-    """Every claim with the tables that it is about, whether or not the configuration declares them.
+    """Every claim with the tables and figures that it is about, whether or not the configuration declares them.
 
-    A table that this configuration cannot have is told with the reason; its claims are not testable here.
+    One that this configuration cannot have is told with the reason; its claims are not testable here.
 
     Raises:
         EncoreError: a claim is wrong.
     """
     claims = read_claims(papers)
-    about = dict.fromkeys(table for _, claim in claims.values() for table in tables_of(claim))
-    tables, untold = {}, {}
+    about = list(dict.fromkeys(name for _, claim in claims.values() for name in products_of(claim)))
+    for name in about:
+        table_of(name, all_shapes(plan.catalogue))
+    tables: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
+    untold = {}
     for name in about:
         try:
-            tables[name] = table_plan(plan, name)
+            if name in plan.catalogue.figures:
+                figures[name] = figure_cells(plan, name)
+            else:
+                tables[name] = table_plan(plan, name)
         except EncoreError as error:
             untold[name] = str(error)
     return {
@@ -44,19 +51,26 @@ def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
         },
         "shapes": {name: _shape(plan, name) for name in about},
         "tables": tables,
+        "figures": {
+            name: [{**at._asdict(), "parts": parts} for at, parts in found.items()] for name, found in figures.items()
+        },
         "untold": untold,
-        "missing": [gap for name in tables for gap in missing.gaps(plan, name)],
+        "missing": [
+            *(gap for name in tables for gap in missing.gaps(plan, name)),
+            *(gap for name, found in figures.items() for gap in gaps(plan, name, found)),
+        ],
         "stand_in": plan.config.stand_in,
     }
 
 
-def printed_plan(tables: Mapping[str, Table], papers: Path = PAPERS) -> dict[str, Any]:
+def printed_plan(catalogue: Catalogue, papers: Path = PAPERS) -> dict[str, Any]:
     """What the claims on printed numbers are judged by: digests of what is said, so that a remark makes nothing again.
 
     Raises:
         EncoreError: a claim is wrong, or a table's printed numbers are missing.
     """
     claims = {name: [paper, claim.model_dump()] for name, (paper, claim) in read_claims(papers).items()}
+    tables = catalogue.tables
     reported = (papers / name.split("/")[0] / table.reported for name, table in tables.items() if table.reported)
     expected = {
         name: entry["expected"] for name, entry in read_yaml(papers.parent / DATASETS).items() if "expected" in entry
@@ -65,6 +79,7 @@ def printed_plan(tables: Mapping[str, Table], papers: Path = PAPERS) -> dict[str
         "name": PRINTED,
         "claims": {name: full_digest(said) for name, said in claims.items()},
         "tables": {name: full_digest(table.model_dump(exclude=_WORDS)) for name, table in tables.items()},
+        "figures": {name: full_digest(entry.axes()) for name, entry in catalogue.figures.items() if entry.axes()},
         "reported": {str(path.relative_to(papers)): sha256(path) for path in sorted(set(reported))},
         "spread": full_digest(read_yaml(papers / SPREAD)),
         "expected": full_digest(expected),
@@ -72,26 +87,39 @@ def printed_plan(tables: Mapping[str, Table], papers: Path = PAPERS) -> dict[str
 
 
 def claims_reads(plan: Plan) -> list[Artifact]:
-    """Every artifact that the claims' tables read, once."""
-    read = (artifact for name in claims_plan(plan)["tables"] for artifact in table_reads(plan, name))
-    return list({artifact.folder: artifact for artifact in read}.values())
+    """Every artifact that the claims' tables and figures read, once."""
+    content = claims_plan(plan)
+    read = [artifact for name in content["tables"] for artifact in table_reads(plan, name)]
+    folders = [
+        each["folder"]
+        for points in content["figures"].values()
+        for point in points
+        for part in point["parts"]
+        for each in part["reads"]
+    ]
+    return list({artifact.folder: artifact for artifact in [*read, *map(plan.find, dict.fromkeys(folders))]}.values())
 
 
 def named_by(*tests: AnyTest) -> list[str]:
-    """The tables that tests are about, each once."""
+    """The tables and figures whose numbers tests are about, each once."""
     shown = [test for test in tests if not isinstance(test, Figure)]
-    named = [name for test in shown for name in (test.table, getattr(test, "than_table", None))]
+    named = [name for test in shown for name in (test.about, getattr(test, "than_table", None))]
     return list(dict.fromkeys(name for name in named if name))
 
 
-def tables_of(claim: Claim) -> list[str]:
-    """The tables that a claim, its premise and its control are about, each once."""
+def products_of(claim: Claim) -> list[str]:
+    """The tables and figures that a claim, its premise and its control are about, each once."""
     return named_by(*claim.premise, *claim.tests, *claim.control)
 
 
+def all_shapes(catalogue: Catalogue) -> dict[str, Shape]:
+    """The rows and columns of every table, and of every figure with points, by name."""
+    return {**catalogue.tables, **shapes(catalogue.figures)}
+
+
 def _shape(plan: Plan, name: str) -> dict[str, Any]:
-    """All rows and columns of a table: a claim is about all, whether or not the run builds them."""
-    table = plan.catalogue.tables[name]
+    """All rows and columns of a table or figure: a claim is about all, whether or not the run builds them."""
+    table: Shape = figure_shape(plan, name) if name in plan.catalogue.figures else plan.catalogue.tables[name]
     return {
         "rows": [{"id": row.id, "setting": row.setting, "copied": row.copied} for row in table.rows],
         "columns": [{"id": column.id, "source": column.source, "hidden": column.hidden} for column in table.columns],

@@ -8,8 +8,9 @@ from encore.claim_entries import Figure
 from encore.claims.contrasts import Address
 from encore.claims.expansion import contrasts
 from encore.claims.files import read_claims
-from encore.claims.slice import PRINTED, printed_plan, tables_of
+from encore.claims.slice import PRINTED, all_shapes, printed_plan, products_of
 from encore.errors import EncoreError
+from encore.figures.cells import figure_cells
 from encore.plan import Plan
 from encore.preflight.forecast import HOUR, Forecast
 from encore.preflight.jobs import Needed
@@ -70,35 +71,34 @@ def compare(before: Plan, after: Plan, forecasts: tuple[Forecast, Forecast]) -> 
     )
 
 
-def changed_cells(before: Plan, after: Plan, table: str) -> list[Address]:
-    """The cells of a table that read other artifacts, in its order; those that only one plan has are among them."""
-    reads = [_reads(plan, table) for plan in (before, after)]
+def changed_cells(before: Plan, after: Plan, product: str) -> list[Address]:
+    """The cells of a table, or points of a figure, that read other artifacts; those of one plan only are among them."""
+    reads = [_reads(plan, product) for plan in (before, after)]
     return [cell for cell in dict.fromkeys([*reads[1], *reads[0]]) if reads[0].get(cell) != reads[1].get(cell)]
 
 
 def changed_claims(before: Plan, after: Plan) -> list[str]:
-    """The claims that rest on a changed cell, of any table of the papers."""
+    """The claims that rest on a changed cell or point, of any table or figure of the papers."""
     cells: dict[str, set[Address]] = {}
-    found = []
+    found, shapes = [], all_shapes(before.catalogue)
     for name, (_, claim) in read_claims(PAPERS).items():
-        for table in tables_of(claim):
-            if table not in cells:
-                cells[table] = set(changed_cells(before, after, table))
+        for product in products_of(claim):
+            if product not in cells:
+                cells[product] = set(changed_cells(before, after, product))
         tests = [test for test in (*claim.premise, *claim.tests, *claim.control) if not isinstance(test, Figure)]
         about = {
-            address
-            for test in tests
-            for one in contrasts(test, before.catalogue.tables)
-            for address, _ in (*one.terms, *one.printed)
+            address for test in tests for one in contrasts(test, shapes) for address, _ in (*one.terms, *one.printed)
         }
-        if any(about & cells[table] for table in tables_of(claim)):
+        if any(about & cells[product] for product in products_of(claim)):
             found.append(name)
     return found
 
 
 def _reads(plan: Plan, table: str) -> dict[Address, Any]:
-    """What each cell of ours reads; nothing for a table that the plan cannot have."""
+    """What each cell of ours reads; nothing for a table or figure that the plan cannot have."""
     try:
+        if table in plan.catalogue.figures:
+            return {Address(table, *at): parts for at, parts in figure_cells(plan, table).items()}
         content = table_plan(plan, table)
     except EncoreError:
         return {}
@@ -131,7 +131,7 @@ def _products(name: str, content: dict[str, Any]) -> list[str]:
 
 def _pages(before: Plan, after: Plan, *, products_differ: bool) -> list[str]:
     """What every run has: the claims on printed numbers, and the report of all products."""
-    printed = [printed_plan(plan.catalogue.tables) for plan in (before, after)]
+    printed = [printed_plan(plan.catalogue) for plan in (before, after)]
     reports = [
         report_plan(plan, DEFAULT_RUN) for plan in (before, after)
     ]  # both of one run's file, whose name it shows

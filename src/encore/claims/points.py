@@ -1,0 +1,61 @@
+"""The values of a figure's points, as the claims' slice of the plan names them."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from encore.claims.estimates import Part
+from encore.errors import EncoreError
+from encore.reporting.layout import Asked
+from encore.reporting.layout import Part as Entry
+from encore.reporting.sources import SOURCES, Values
+from encore.table_entries import TESTED
+
+PROBE = "probe.json"
+Place = tuple[str, str, str]  # panel, line, place
+
+
+class Point(Entry):
+    """A point, and what it is the mean of: a measure of a split, or without one a share that a probe found."""
+
+    panel: str
+    line: str
+    place: str
+    parts: list[Asked]
+
+
+def folders(points: Sequence[Point]) -> dict[Path, Sequence[str] | None]:
+    """What points read: all of a folder of scores, and of a probe's what it found."""
+    asked = [part for point in points for part in point.parts]
+    return {Path(read.folder): None if part.split else (PROBE,) for part in asked for read in part.reads}
+
+
+def values_of(points: Sequence[Point]) -> dict[Place, list[Part]]:
+    """What each point is made of: samples of training queries count alike.
+
+    Raises:
+        EncoreError: what it reads is missing or damaged.
+    """
+    return {
+        (point.panel, point.line, point.place): [
+            Part(1 / len(point.parts), values) for asked in point.parts if (values := _values(asked, point.place))
+        ]
+        for point in points
+    }
+
+
+def _values(asked: Asked, place: str) -> Values | None:
+    if asked.split:
+        return SOURCES[TESTED].values(asked, {})
+    return Values(
+        [read.seed for read in asked.reads], [_share(Path(read.folder), asked, place) for read in asked.reads]
+    )
+
+
+def _share(folder: Path, asked: Asked, k: str) -> float:
+    """A mean over texts, of which a probe keeps no more: chance between trainings alone tells how sure it is."""
+    path = folder / PROBE
+    try:
+        return next(float(one[asked.value]) for one in json.loads(path.read_text())["values"] if str(one["k"]) == k)
+    except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
+        raise EncoreError(f"{path} has no {asked.value} of the first {k} ({error!r}); run snakemake for it") from error
