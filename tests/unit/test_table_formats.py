@@ -53,6 +53,12 @@ def test_latex_has_whole_rows_and_no_bare_specials(tmp_path: Path) -> None:
     assert not set(text) & set("†‡§±−’“”")
 
 
+def test_tables_that_papers_number_alike_have_labels_of_their_own(tmp_path: Path) -> None:
+    own, theirs = plan(tmp_path), plan(tmp_path, paper="bow")
+    assert r"\label{tab:table1}" in latex.render(sheet(grid_of(own)))
+    assert r"\label{tab:bow:table1}" in latex.render(sheet(grid_of(theirs)))
+
+
 def test_without_a_control_no_difference_to_it_is_announced(tmp_path: Path) -> None:
     table = plan(tmp_path)
     table["rows"] = [row for row in table["rows"] if row["id"] != "control"]

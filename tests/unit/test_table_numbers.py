@@ -118,3 +118,22 @@ def test_a_table_of_one_run_a_row_is_what_it_was_before_there_could_be_several(t
                 assert float(line[name]) == pytest.approx(float(text), rel=1e-9), name
             else:
                 assert line[name] == text, name
+
+
+def test_a_papers_table_has_a_verdict_on_its_own_comparison(tmp_path: Path) -> None:
+    """Ours claim a gain over both none and control; a paper's table has no control, and compares with none."""
+    for paper, expected in (("encore", ""), ("bow", "holds here")):
+        table = plan(tmp_path / paper, paper=paper)
+        table["rows"] = [row for row in table["rows"] if row["id"] != "control"]
+        line = lines_of(tmp_path, grid_of(table))["ict", "RR@10"]
+        assert (line["verdict"], line["detectable"] != "") == (expected, paper == "bow")
+    with_control = lines_of(tmp_path, grid_of(plan(tmp_path / "both", paper="bow")))["mlm", "RR@10"]
+    assert with_control["verdict"] == verdicts.OPEN  # as far above none as the control is
+
+
+def test_what_nothing_stands_for_is_said_of_every_cell(tmp_path: Path) -> None:
+    table = plan(tmp_path, seeds=1)
+    for row in ("bm25", "ict"):
+        row_of(table, row)["cells"]["ndcg"]["reads"] = []
+    lines = lines_of(tmp_path, grid_of(table))
+    assert [lines[row, "nDCG@10"]["verdict"] for row in ("bm25", "ict", "none")] == [*[verdicts.UNTESTED] * 2, ""]

@@ -69,6 +69,19 @@ def test_a_loss_is_its_last_value_for_each_seed(tmp_path: Path) -> None:
     assert (entries["ICT"].text, entries["ICT"].bold, entries["MLM"].text) == ("2.5000 ±0.7071", False, "")
 
 
+def test_the_lowest_loss_under_one_mask_is_the_best(tmp_path: Path) -> None:
+    found = {
+        name: write_artifact(tmp_path / name, "loss.json", {"loss": loss, "texts": 9})
+        for name, loss in (("none", 2.9), ("mlm", 1.9), ("ict", 2.0))
+    }
+    cells = {name: {"value": "mlm", "reads": reads(folder)} for name, folder in found.items()}
+    shown = sheet(grid_of(add(plan(tmp_path, seeds=1), {"id": "l", "source": "masked_loss"}, cells)))
+    bold = {row[0].text: row[3].bold for block in shown.blocks for row in block.lines if row[3].text}
+    assert list(bold.values()).count(True) == 1
+    assert bold["MLM"]
+    assert any("lower is better" in note for note in shown.notes)
+
+
 def test_a_loss_that_a_step_does_not_have_is_named(tmp_path: Path) -> None:
     with pytest.raises(EncoreError, match=r"m0/held_out\.tsv has no 'ict', only loss, mlm, bow; .*`empty`"):
         grid_of(with_losses(tmp_path, term="ict"))

@@ -61,6 +61,9 @@ class CollectionFields(Strict):
         description="only models that learned from no query of it, or of what it is made of, are tested on it, and "
         "only where a table asks for it",
     )
+    drop_own: bool = Field(
+        False, exclude=True, description="a query's own document, of the same id, is no answer to it: BEIR scores so"
+    )
     absent: dict[str, str] = Field(
         {}, description="splits that tables may name and this collection cannot have, with the reason"
     )

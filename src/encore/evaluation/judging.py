@@ -20,11 +20,13 @@ def judge(run: Run, collection: Collection, spec: Mapping[str, Any]) -> Scores:
 
     ``spec["queries"]`` and ``spec["sample"]`` restrict it to the sample of topics that the run was made for. The splits
     of ``spec["judged_by_answers"]`` have no judgments: what the run retrieved is matched with the questions' answers.
+    With ``spec["drop_own"]`` the document that has the query's id counts as not retrieved, and those below it move up.
 
     Raises:
         EncoreError: a measure is unknown, the run answers no query of a split, or the evaluators disagree.
     """
     clusters = collection.clusters()
+    run = _without_own(run) if spec.get("drop_own") else run
     scores: Scores = {}
     for split, expressions in sorted(spec["splits"].items()):
         wanted = {name: measures.check(expression) for name, expression in sorted(expressions.items())}
@@ -47,6 +49,16 @@ def summary(scores: Scores) -> dict[str, Any]:
     for (split, name), scored in scores.items():
         counts = {"judged": len(scored.queries), "answered": int(scored.answered.sum())}
         found.setdefault(split, counts)[name] = round(float(scored.values.mean()), 6)
+    return found
+
+
+def _without_own(run: Run) -> Run:
+    """A run in which no query has the document of its own id for an answer; queries left with none are absent."""
+    found = {}
+    for query, ranking in run.items():
+        keep = [place for place, document in enumerate(ranking.documents) if document != query]
+        if keep:
+            found[query] = Ranking([ranking.documents[place] for place in keep], ranking.scores[keep])
     return found
 
 

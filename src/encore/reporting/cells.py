@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from encore.reporting import reported
 from encore.reporting.comparisons import Address, Comparison, compare
-from encore.reporting.layout import Asked, Column, Layout, Row
+from encore.reporting.layout import OURS, Asked, Column, Layout, Row
 from encore.reporting.reported import Printed
 from encore.reporting.sources import SOURCES, Values, source_of
 from encore.reporting.sources.gain import OTHER, OWN
@@ -22,8 +22,8 @@ class Cell:
     ``printed`` is the paper's number as it prints it, or its word; ``reported`` is the number in our unit.
     ``interval`` is that of ``reproduced`` itself, over queries and seeds. Of the paper's ``printed_markers`` those in
     ``unconfirmed`` are not what our test says, and of those that it does not print our test says ``unprinted``.
-    ``seeds`` is None for a system without chance in it. ``detectable`` is the smallest gain over none and control that
-    could have been shown; ``control`` is the id of the row that ``interval`` is a difference to.
+    ``seeds`` is None for a system without chance in it. ``detectable`` is the smallest gain that could have been shown
+    over what the verdict rests on; ``control`` is the id of the row that ``interval`` is a difference to.
     """
 
     row: Row
@@ -170,15 +170,20 @@ def _cell(
 
 
 def _decisive(layout: Layout, row: Row, column: Column, comparisons: dict[str, Comparison]) -> list[Comparison]:
-    """The comparisons that a verdict rests on: with none and with control, on the primary measure; both or nothing."""
-    needed = [_role(layout, row.setting, "none"), _role(layout, row.setting, "control")]
+    """The comparisons that a verdict rests on, on the primary measure: with none and with control; both or nothing.
+
+    A paper compares with none alone: its tables have no control, and their verdicts are on its own comparison.
+    """
+    controlled = layout.paper == OURS or any(each.role == "control" for each in layout.rows)
+    needed = [_role(layout, row.setting, role) for role in ("none", *(["control"] if controlled else []))]
     if row.role != "objective" or not column.primary or any(name not in comparisons for name in needed):
         return []
     return [comparisons[name] for name in needed if name is not None]
 
 
 def _verdict(layout: Layout, row: Row, column: Column, found: Values | None, against: list[Comparison]) -> str:
-    if row.role == "objective" and column.primary and found is None:
+    asked_for = bool(row.cells[column.id].system) and source_of(column).best is not None
+    if found is None and (asked_for or (row.role == "objective" and column.primary)):
         return UNTESTED
     return verdict(against, stand_in=layout.stand_in) if against else ""
 

@@ -51,7 +51,7 @@ def _marks(grid: Grid) -> Iterator[str]:
     )
     if any(cell.printed_markers or cell.unprinted for cell in cells):
         yield _printed_markers(grid, labels)
-    if any(cell.verdict == OPEN for cell in cells):
+    if any(cell.verdict == OPEN and cell.control for cell in cells):
         yield "(needs x): the smallest gain over both none and control that could have been shown, at 80 % power."
 
 

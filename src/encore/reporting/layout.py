@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from encore.errors import EncoreError
 
+OURS = "encore"  # the paper of our own tables, whose names have no folder
 Role = Literal["baseline", "none", "control", "objective"]
 Unit = Literal["share", "percent"]
 # What is read of a folder, by the source of values; all of it where nothing is said.

@@ -6,7 +6,7 @@ from functools import partial
 from encore.reporting import footnotes
 from encore.reporting.cells import Cell, Grid
 from encore.reporting.footnotes import DISAGREES, RAISED
-from encore.reporting.layout import Column, Row, Unit
+from encore.reporting.layout import OURS, Column, Row, Unit
 from encore.reporting.sources import SOURCES, source_of
 from encore.reporting.verdicts import OPEN
 
@@ -48,7 +48,8 @@ def sheet(grid: Grid) -> Sheet:
     blocks = [
         Block(setting, [_line(grid, row, primary) for row in grid.rows(setting)]) for setting in layout.settings()
     ]
-    return Sheet(layout.name, layout.title, ["", *shown, *extra], blocks, footnotes.footnotes(grid))
+    name = layout.name if layout.paper == OURS else f"{layout.paper}:{layout.name}"  # papers number alike
+    return Sheet(name, layout.title, ["", *shown, *extra], blocks, footnotes.footnotes(grid))
 
 
 def signed(value: float, unit: Unit = "share") -> str:
@@ -95,12 +96,14 @@ def _disagrees(cell: Cell) -> bool:
 
 
 def _best(grid: Grid, cell: Cell) -> bool:
-    """Whether the cell is the highest of its column within its setting; nothing is best alone, and no cost is."""
-    if not source_of(cell.column).ranked:
+    """Whether the cell is the best of its column within its setting; nothing is best alone, and no cost is."""
+    best = source_of(cell.column).best
+    if best is None:
         return False
+    extreme = max if best == "highest" else min
     rivals = [grid.cell(row, cell.column).reproduced for row in grid.rows(cell.row.setting)]
     values = [value for value in rivals if value is not None]
-    return len(values) > 1 and cell.reproduced == max(values)
+    return len(values) > 1 and cell.reproduced == extreme(values)
 
 
 def _to_control(cell: Cell, unit: Unit) -> str:

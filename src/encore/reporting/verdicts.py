@@ -14,7 +14,7 @@ TOO_FEW, OPEN, UNTESTED = "too few seeds", "not distinguishable", "not testable 
 
 
 def verdict(against: Sequence[Comparison], *, stand_in: bool) -> str:
-    """The verdict on an objective from its comparisons with ``none`` and ``control``, Holm-corrected.
+    """The verdict on an objective from its comparisons with ``none`` and ``control`` (or none alone), Holm-corrected.
 
     On data that stands in for the papers' it says ``holds here`` or ``fails here``, never that a paper was confirmed.
     It fails when either comparison goes significantly the other way; one gain alone stays ``not distinguishable``.
@@ -30,5 +30,5 @@ def verdict(against: Sequence[Comparison], *, stand_in: bool) -> str:
 
 
 def detectable(against: Sequence[Comparison]) -> float:
-    """The smallest gain that could have been shown over both, at 80 % power and Holm's strictest level."""
+    """The smallest gain that could have been shown over all of them, at 80 % power and Holm's strictest level."""
     return max(one.difference.detectable(SIGNIFICANT / one.family) for one in against)

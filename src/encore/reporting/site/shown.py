@@ -5,15 +5,14 @@ import json
 from dataclasses import dataclass
 
 from encore.reporting import cells, reported
-from encore.reporting.layout import Column, Layout
+from encore.reporting.layout import OURS, Column, Layout
 from encore.reporting.sheet import Entry, Sheet, sheet
 from encore.reporting.site import sheets
 from encore.reporting.site.markup import slug
 from encore.reporting.site.slice import RESULTS, Site
 
-OWN = "encore"  # the paper of our own tables, whose names have no folder
 PAPERS = {
-    OWN: "Encore",
+    OURS: "Encore",
     "bow": "BoW prediction",
     "costa": "COSTA",
     "cpdae": "CPDAE",
@@ -60,7 +59,7 @@ def every(site: Site) -> list[Shown]:
 
 def paper(name: str) -> str:
     """The folder of a paper that a table is from."""
-    return name.split("/")[0] if "/" in name else OWN
+    return name.split("/")[0] if "/" in name else OURS
 
 
 def _made(name: str) -> Shown:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from encore.reporting.layout import Asked, Column, Layout, Unit
 
 if TYPE_CHECKING:
     from encore.reporting.sources.measured import Measured
+
+Best = Literal["highest", "lowest"] | None
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Values:
 class Source(ABC):
     """One kind of values. It is made once and knows nothing of a table."""
 
-    ranked: ClassVar[bool] = False  # whether the highest of a column is the best and set in bold
+    best: ClassVar[Best] = None  # which of a column's values is set in bold
 
     @abstractmethod
     def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
@@ -63,7 +65,7 @@ class Source(ABC):
 class Share(Source):
     """Values between 0 and 1, which a table may show in percent: three digits, or two of a percent."""
 
-    ranked = True
+    best: ClassVar[Best] = "highest"
 
     def shown(self, value: float, unit: Unit) -> str:
         return f"{100 * value:.2f}" if unit == "percent" else f"{value:.3f}"

@@ -11,7 +11,7 @@ OWN, OTHER = "own", "other"  # what its parts are called
 class Gain(Share):
     """The difference of two cells, for each seed that both have; nothing is tested on it that is not on the cells."""
 
-    ranked = False
+    best = None
 
     def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
         own, other = parts[OWN], parts[OTHER]

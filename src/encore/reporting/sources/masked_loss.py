@@ -12,7 +12,9 @@ FILE = "loss.json"
 
 
 class MaskedLoss(Source):
-    """The MLM loss, for each seed; nothing for a model without a head that tells words."""
+    """The MLM loss, for each seed; nothing for a model without a head that tells words. The lowest is the best."""
+
+    best = "lowest"
 
     def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
         found = [_loss(Path(read.folder) / FILE) for read in asked.reads]
@@ -28,7 +30,7 @@ class MaskedLoss(Source):
     def notes(self, layout: Layout) -> list[str]:
         labels = dict.fromkeys(column.label for column in layout.columns if column.source == "masked_loss")
         where = "after the last pre-training step, on passages of the collection, the same words masked for all models"
-        return [f"{label}: {where}." for label in labels]
+        return [f"{label}: {where}; lower is better." for label in labels]
 
 
 def _loss(path: Path) -> float | None:
