@@ -31,6 +31,6 @@ def test_the_folder_of_the_documentation_is_a_paper(tmp_path: Path, monkeypatch:
     assert (content["paper"], content["reported"]) == ("mine", "config/papers/mine/reported/table1.csv")
     assert len(content["rows"][2]["cells"]["mrr10"]["reads"]) == 1
     assert content["significance"]["printed"] == {"*": "bert"}
-    lines = [dict(zip(HEADER, line, strict=True)) for line in judged_lines(mine.parent, catalogue.tables)]
+    lines = [dict(zip(HEADER, line, strict=True)) for line in judged_lines(mine.parent, catalogue)]
     own = next(line for line in lines if line["paper"] == "mine")
     assert (own["id"], own["verdict"], own["chance"]) == ("C1001", "holds", "0.5")
