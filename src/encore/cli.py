@@ -16,8 +16,8 @@ from encore.lineage import split_index
 from encore.plan import Plan
 from encore.planning import fetched
 from encore.preflight import command
-from encore.provenance import audit, explain
-from encore.targets import lineage_targets
+from encore.provenance import again, audit, explain
+from encore.targets import lineage_targets, recall
 from encore.whatif import command as asking
 
 
@@ -29,7 +29,9 @@ def main() -> None:
         commands, "path", show_path, "print the targets of a lineage, a system, a source or a dataset, declared or not"
     )
     path.add_argument("lineage", help="for example bert-base+costa~temperature=0.05+marco-bm25")
-    checking = _command(commands, "audit", show_audit, "recompute every digest behind the declared tables")
+    checking = _command(
+        commands, "audit", show_audit, "recompute every digest behind tables, figures, claims and the report"
+    )
     checking.add_argument("--prune", action="store_true", help="remove what is bad and all that was made from it")
     table = _command(commands, "show", show_table, "print a table that was made, and where its files lie")
     table.add_argument("table", nargs="?", default="table1")
@@ -85,7 +87,9 @@ def show_path(arguments: argparse.Namespace) -> int:
 def show_audit(arguments: argparse.Namespace) -> int:
     """One line for each bad file, and a summary; 1 when anything is bad."""
     plan = _plan(arguments)
+    plan.asked = recall()
     report = audit.audit(plan)
+    again.check(plan, arguments.config, report)
     for note in report.notes:
         print(f"note: {note}")
     for finding in report.findings:

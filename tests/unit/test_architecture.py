@@ -38,7 +38,7 @@ LAYERS = [
         "provenance.audit",
         "provenance.explain",
     },
-    {"project", "tuning", "preflight", "whatif", "report"},
+    {"project", "tuning", "preflight", "whatif", "report", "provenance.again"},
     {"cli"},
 ]
 MODULES = sorted(path for path in SOURCE.rglob("*.py") if path.name != "__init__.py" or path.parent != SOURCE)

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -23,6 +24,8 @@ ROWS = [("BoW", C), ("MLM", OTHER)]
 class FakePlan:
     """Two rows over four artifacts."""
 
+    config = SimpleNamespace(tables={"table1": "all"}, figures=[])
+
     @property
     def made(self):
         return {artifact.folder: artifact for artifact in (A, B, C, OTHER)}
@@ -40,7 +43,7 @@ def declared(plan):
 def results(tmp_path, monkeypatch):
     """A finished run of the fake plan, table included."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(audit, "declared", declared)
+    monkeypatch.setattr(audit, "published", declared)
     for artifact in (A, B, C, OTHER):
         with manifest.record(
             Path(artifact.folder),
@@ -209,7 +212,7 @@ def test_a_manifest_holds_no_time_host_or_absolute_path(results):
 
 def test_the_figure_of_pre_training_is_checked_and_pruned_with_its_models(results, monkeypatch):
     rows = [{"label": "ICT", "seeds": [{"seed": 0, "model": B.folder}]}]
-    monkeypatch.setattr(audit, "declared", lambda plan: {"pretraining": {"name": "pretraining", "rows": rows}})
+    monkeypatch.setattr(audit, "published", lambda plan: {"pretraining": {"name": "pretraining", "rows": rows}})
     assert audit.audit(results).notes == ["figure pretraining is not made yet"]
     figure = Path("results/figures/pretraining.png")
     write_text(figure, "curves")

@@ -2,7 +2,7 @@
 
 
 rule audit:
-    """Recompute every digest behind the declared tables and figures, and name what does not fit."""
+    """Recompute every digest behind tables, figures, claims and the report, and name what does not fit."""
     log:
         "results/logs/audit.log",
     localrule: True

@@ -1,7 +1,7 @@
-"""The audit: is each file behind a declared table what its manifest says, and made from what the plan says?
+"""The audit: is each file behind what is published what its manifest says, and made from what the plan says?
 
 Snakemake trusts what lies in ``results/``; this does not. It recomputes every digest, compares every manifest with the
-plan, and names the cells that a bad file stands behind.
+plan, and names the cells that a bad file stands behind. ``provenance/again.py`` judges claims and shows numbers again.
 """
 
 import json
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from encore.claims.slice import CLAIMS, PRINTED, claims_plan, printed_plan
 from encore.errors import EncoreError
 from encore.growth import GROWING
 from encore.plan import Plan
@@ -20,6 +21,7 @@ from encore.provenance.implementation import code_digest
 from encore.tables import CURVES, declared, folders
 
 KINDS = ("tables", "figures")
+REPORT = Path("results/report") / manifest.MANIFEST
 
 
 @dataclass(frozen=True)
@@ -44,24 +46,35 @@ class Report:
 
 
 def audit(plan: Plan) -> Report:
-    """Check all that stands behind the tables and figures that exist; one that was not made yet is a note."""
+    """Check all that stands behind the tables, figures and claims that exist; one that was not made yet is a note."""
     report = Report()
-    slices = declared(plan)
+    slices = published(plan)
+    own = _own(plan)
+    made = []
+    for name, content in slices.items():
+        if not any(_files(place) for place in _places(name)):
+            report.notes.append(f"{_called(name, content)} is not made yet")
+        elif name in own or all(_is_of(place, content) for place in _places(name) if _files(place)):
+            made.append(name)
+        else:
+            report.notes.append(f"{_called(name, content)} was made of another plan; run snakemake for it again")
     affected = _cells(plan, slices)
-    made = [name for name in slices if any(_files(_product(kind, name)) for kind in KINDS)]
-    report.notes += [
-        f"{'figure' if name in (CURVES, GROWING) or 'kind' in slices[name] else 'table'} {name} is not made yet"
-        for name in slices
-        if name not in made
-    ]
     wanted = {folder for folder, cells in affected.items() if any(cell.split(":")[0] in made for cell in cells)}
     for folder, artifact in plan.made.items():
         if folder in wanted:
             _check(artifact, tuple(affected[folder]), report)
     for name in made:
-        for kind in KINDS:
-            _check_product(slices[name], kind, name, report)
+        for place in _places(name):
+            _check_product(slices[name], place, name, report)
+    if _files(REPORT):
+        _check_product(None, REPORT, "report", report)
     return report
+
+
+def published(plan: Plan) -> dict[str, dict[str, Any]]:
+    """The slices of the tables and figures that are declared or were asked for, and of the claims."""
+    claims = {CLAIMS: claims_plan(plan)} if f"results/{CLAIMS}" in plan.asked else {}
+    return declared(plan) | {PRINTED: printed_plan(plan.catalogue.tables)} | claims
 
 
 def prune(plan: Plan, report: Report) -> list[str]:
@@ -73,11 +86,11 @@ def prune(plan: Plan, report: Report) -> list[str]:
     removed = sorted(folder for folder in bad if folder in plan.made and Path(folder).exists())
     for folder in removed:
         shutil.rmtree(folder)
-    affected = _cells(plan, declared(plan))
-    tables = {cell.split(":")[0] for folder in removed for cell in affected.get(folder, [])}
-    products = [_product(kind, name) for name in sorted(tables) for kind in KINDS]
+    affected = _cells(plan, published(plan))
+    names = {cell.split(":")[0] for folder in removed for cell in affected.get(folder, [])}
+    products = [place for name in sorted(names) for place in _places(name)]
     products += [Path(place) for place in sorted(bad) if place.endswith(manifest.MANIFEST)]
-    for record in dict.fromkeys(products):
+    for record in dict.fromkeys([*products, *([REPORT] if products else [])]):
         removed += _remove_product(record)
     return removed
 
@@ -124,15 +137,14 @@ def _changed_inputs(place: str, record: dict[str, Any], expected: set[str]) -> I
             yield f"{place}: its input {name} is not the one that it was made from"
 
 
-def _check_product(content: dict[str, Any], kind: str, name: str, report: Report) -> None:
-    """A table or a figure: its files, its slice of the plan, and what it was made from."""
-    place = _product(kind, name)
+def _check_product(content: dict[str, Any] | None, place: Path, name: str, report: Report) -> None:
+    """A product: its files, its slice of the plan where one is given, and what it was made from."""
     if not _files(place):
         return
     reasons: list[str] = []
     try:
         record = json.loads(place.read_text())
-        if record["spec"] != _as_json(content):
+        if content is not None and record["spec"] != _as_json(content):
             reasons.append(f"{place} has another plan than the configuration; run snakemake for it again")
         reasons += _changed_inputs(str(place), record, set(record["inputs"]))
         for file, digest in record["outputs"].items():
@@ -143,24 +155,61 @@ def _check_product(content: dict[str, Any], kind: str, name: str, report: Report
         reasons.append(f"{place} is missing, so nothing says what its files were made from")
     except (ValueError, KeyError, TypeError):
         reasons.append(f"{place} is not a manifest")
-    report.findings += [Finding(str(place), reason, (f"{name}: every cell",)) for reason in reasons]
+    report.findings += [Finding(str(place), reason, (f"{name}: every {_part(name)}",)) for reason in reasons]
     report.verified += not reasons
+    if not reasons and record.get("code") and record["code"] != code_digest(record["stage"]):
+        report.notes.append(f"{place} was made by code that has changed since")
+
+
+def _part(name: str) -> str:
+    """What a product consists of."""
+    return {CLAIMS: "claim", PRINTED: "claim", "report": "number"}.get(name, "cell")
 
 
 def _cells(plan: Plan, slices: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
-    """For each artifact's folder the rows that it stands behind, as ``table: label [setting]``."""
+    """For each artifact's folder what it stands behind: rows, as ``table: label [setting]``, and claims."""
     affected: dict[str, list[str]] = {}
     for name, content in slices.items():
-        for row in content["rows"]:
-            cell = f"{name}: {row['label']}" + (f" [{row['setting']}]" if row.get("setting") else "")
-            for artifact in behind(plan.find(folder) for folder in dict.fromkeys(folders(row))):
+        for cell, read in _reading(name, content):
+            for artifact in behind(plan.find(folder) for folder in dict.fromkeys(read)):
                 if cell not in affected.setdefault(artifact.folder, []):
                     affected[artifact.folder].append(cell)
     return affected
 
 
-def _product(kind: str, name: str) -> Path:
-    return Path("results") / kind / f"{name}.{manifest.MANIFEST}"
+def _reading(name: str, content: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """The parts of a product with the folders that each reads."""
+    if name == CLAIMS:
+        for table, about in content["tables"].items():
+            yield f"{name}: about {table}", [folder for row in about["rows"] for folder in folders(row)]
+    for row in content.get("rows", []):
+        yield f"{name}: {row['label']}" + (f" [{row['setting']}]" if row.get("setting") else ""), folders(row)
+
+
+def _own(plan: Plan) -> set[str]:
+    """What the configuration itself declares; other tables and figures were only asked for, perhaps under another."""
+    return {*plan.config.tables, *plan.config.figures, CURVES, GROWING, PRINTED}
+
+
+def _is_of(place: Path, content: dict[str, Any]) -> bool:
+    """Whether a product's record has such a slice, or is no record at all, which is for ``_check_product`` to say."""
+    try:
+        return bool(json.loads(place.read_text())["spec"] == _as_json(content))
+    except (OSError, ValueError, KeyError, TypeError):
+        return True
+
+
+def _called(name: str, content: dict[str, Any]) -> str:
+    if name in (CLAIMS, PRINTED):
+        return f"results/{name}.csv"
+    return f"{'figure' if name in (CURVES, GROWING) or 'kind' in content else 'table'} {name}"
+
+
+def _places(name: str) -> list[Path]:
+    """Where the manifests of what is made of a slice lie, if it was made."""
+    if name in (CLAIMS, PRINTED):
+        return [Path("results") / f"{name}.{manifest.MANIFEST}"]
+    return [Path("results") / kind / f"{name}.{manifest.MANIFEST}" for kind in KINDS]
 
 
 def _files(record: Path) -> list[Path]:

@@ -11,6 +11,7 @@ from encore.cli_support import json_object
 
 from encore.errors import EncoreError
 from encore.provenance import manifest
+from encore.provenance.implementation import code_digest
 from encore.reporting import layout
 from encore.reporting.layout import P
 from encore.storage import full_digest, write_json
@@ -53,6 +54,7 @@ def recorded(
         record,
         {
             "stage": stage,
+            "code": code_digest(stage),
             "spec": content,
             "results": {},
             "inputs": {str(path): manifest.describe(path) for path in inputs},

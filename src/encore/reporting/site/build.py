@@ -6,12 +6,13 @@ from typing import Any
 
 from encore.errors import EncoreError
 from encore.provenance import manifest
+from encore.provenance.implementation import code_digest
 from encore.reporting import layout
 from encore.reporting.site.page import render
 from encore.reporting.site.slice import Site
 from encore.storage import full_digest, sha256, write_json, write_text
 
-PAGE = "index.html"
+PAGE, STAGE = "index.html", "report"
 
 
 def make(plan: Path, spec: dict[str, Any] | None, folder: Path) -> int:
@@ -30,7 +31,8 @@ def make(plan: Path, spec: dict[str, Any] | None, folder: Path) -> int:
     write_text(folder / PAGE, render(site))
     inputs = {str(path): manifest.describe(path) for path in site.records()}
     outputs = {PAGE: manifest.describe(folder / PAGE)}
-    write_json(made, {"stage": "report", "spec": content, "results": {}, "inputs": inputs, "outputs": outputs})
+    said = {"stage": STAGE, "code": code_digest(STAGE), "spec": content, "results": {}}
+    write_json(made, said | {"inputs": inputs, "outputs": outputs})
     return (folder / PAGE).stat().st_size
 
 

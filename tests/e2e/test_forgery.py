@@ -1,0 +1,80 @@
+"""Numbers that were altered together with the digests that should betray it: the audit finds them nevertheless."""
+
+import csv
+import hashlib
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+from clones import Clone
+from papers import RUN
+
+NANO = ("--config", "config/nano.yaml")
+CUT = ("--config", RUN[-1])
+
+
+def forge(clone: Clone, name: str, record: str, text: str) -> None:
+    """Write another text into a product, and its digest into the manifest."""
+    path, manifest = clone.root / "results" / name, clone.root / "results" / record
+    data = text.encode()
+    said = json.loads(manifest.read_text())
+    assert said["outputs"][path.name]["sha256"] != hashlib.sha256(data).hexdigest()
+    said["outputs"][path.name] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+    for each, content in ((path, data), (manifest, json.dumps(said).encode())):
+        each.unlink()  # it may be linked to another clone's
+        each.write_bytes(content)
+
+
+def bad(clone: Clone, *config: str) -> list[str]:
+    """What the audit calls bad, which it must."""
+    found = clone.encore("audit", *config)
+    assert found.code == 1, found.output
+    return re.findall(r"^bad: (.*)$", found.output, re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_a_number_in_the_report(nano: Clone) -> None:
+    page = (nano.root / "results/report/index.html").read_text()
+    with (nano.root / "results/tables/table1.csv").open(newline="") as file:
+        number = next(line["reproduced"] for line in csv.DictReader(file) if line["reproduced"])
+    forge(nano, "report/index.html", "report/manifest.json", page.replace(f"<dd>{number}", "<dd>0.98765", 1))
+    (line,) = bad(nano, *NANO)
+    assert re.match(r"results/report/index.html#w-table1-\d+-\d+ does not show what lies in results/", line)
+    nano.encore("audit", "--prune", *NANO).succeeded()
+    assert nano.built() == {"report"}
+    assert (nano.root / "results/report/index.html").read_text() == page
+    assert "0 bad" in nano.encore("audit", *NANO).succeeded()
+
+
+@pytest.mark.slow
+def test_a_number_in_the_claims(papers: Clone, tmp_path: Path) -> None:
+    clone = papers.copy(tmp_path / "forged")
+    assert "0 bad" in clone.encore("audit", *CUT).succeeded()
+    text = (clone.root / "results/claims.csv").read_text()
+    lines = list(csv.DictReader(io.StringIO(text)))
+    claim = next(line for line in lines if line["estimate"])
+    forge(clone, "claims.csv", "claims.manifest.json", text.replace(claim["estimate"], "0.98765", 1))
+    (line,) = bad(clone, *CUT)
+    assert line == (f"results/claims.csv: {claim['id']}: estimate is '0.98765', judged again {claim['estimate']!r}")
+    clone.encore("audit", "--prune", *CUT).succeeded()
+    assert not (clone.root / "results/claims.csv").exists()
+    clone.snakemake("results/claims.csv", *RUN).succeeded()
+    assert (clone.root / "results/claims.csv").read_text() == text
+
+
+@pytest.mark.slow
+def test_what_a_claim_rests_on(papers: Clone, tmp_path: Path) -> None:
+    """An artifact that is bad stands behind the claims too, which go with it."""
+    clone = papers.copy(tmp_path / "damaged")
+    folder = next((clone.root / "results/losses").glob("*/*"))
+    loss = folder / "loss.json"
+    text = loss.read_text()
+    loss.unlink()
+    loss.write_text(text + " ")
+    (line,) = bad(clone, *CUT)
+    assert str(loss.relative_to(clone.root)) in line
+    assert "claims: about bow/table1" in line
+    clone.encore("audit", "--prune", *CUT).succeeded()
+    assert not (clone.root / "results/claims.csv").exists()
