@@ -92,10 +92,10 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "config").symlink_to(ROOT / "config")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
-        tables = load_catalogue().tables
-        write_plans({PRINTED: printed_plan(tables)})
+        catalogue = load_catalogue()
+        write_plans({PRINTED: printed_plan(catalogue)})
         Path("results").mkdir(exist_ok=True)
-        ledger.make_printed(Path(f"results/plan/{PRINTED}.json"), None, Path("results"), tables)
+        ledger.make_printed(Path(f"results/plan/{PRINTED}.json"), None, Path("results"), catalogue)
     return root
 
 
@@ -104,11 +104,11 @@ def claims(judged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cal
     """Judges a copy of them again."""
     shutil.copytree(judged, tmp_path / "copy", symlinks=True)
     monkeypatch.chdir(tmp_path / "copy")
-    tables = load_catalogue().tables
+    catalogue = load_catalogue()
     record = CSV.with_suffix(".manifest.json")
 
     def judge(folder: Path) -> None:
-        ledger.write_printed(folder / CSV.name, Path("config/papers"), tables)
+        ledger.write_printed(folder / CSV.name, Path("config/papers"), catalogue)
 
     return lambda report: again.judged_again(PRINTED, record, judge, report)
 

@@ -60,7 +60,7 @@ def _can_be_compared(place: Path, bad: set[str]) -> bool:
 def _judge_printed(plan: Plan, folder: Path) -> None:
     from encore.claims import ledger
 
-    ledger.write_printed(folder / f"{PRINTED}.csv", CATALOGUE / "papers", plan.catalogue.tables)
+    ledger.write_printed(folder / f"{PRINTED}.csv", CATALOGUE / "papers", plan.catalogue)
 
 
 def _judge(place: Path, folder: Path) -> None:

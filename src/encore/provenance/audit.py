@@ -74,7 +74,7 @@ def audit(plan: Plan) -> Report:
 def published(plan: Plan) -> dict[str, dict[str, Any]]:
     """The slices of the tables and figures that are declared or were asked for, and of the claims."""
     claims = {CLAIMS: claims_plan(plan)} if f"results/{CLAIMS}" in plan.asked else {}
-    return declared(plan) | {PRINTED: printed_plan(plan.catalogue.tables)} | claims
+    return declared(plan) | {PRINTED: printed_plan(plan.catalogue)} | claims
 
 
 def prune(plan: Plan, report: Report) -> list[str]:
@@ -182,6 +182,9 @@ def _reading(name: str, content: dict[str, Any]) -> Iterator[tuple[str, list[str
     if name == CLAIMS:
         for table, about in content["tables"].items():
             yield f"{name}: about {table}", [folder for row in about["rows"] for folder in folders(row)]
+        for figure, points in content["figures"].items():
+            parts = (part for point in points for part in point["parts"])
+            yield f"{name}: about {figure}", [read["folder"] for part in parts for read in part["reads"]]
     for row in content.get("rows", []):
         yield f"{name}: {row['label']}" + (f" [{row['setting']}]" if row.get("setting") else ""), folders(row)
 

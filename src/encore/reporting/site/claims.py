@@ -44,13 +44,13 @@ def _count(number: int) -> str:
 
 def _claim(printed: Line, run: Line | None, site: Site) -> str:
     others = printed["shares_cells_with"].split()
-    shown = {f"t-{slug(name)}": name for name in site.about.get(printed["id"], [])}
+    about = site.about.get(printed["id"], [])
     said = facts(
         {
             "On printed numbers": _printed(printed),
             "Exceptions": printed["exceptions"],
             "On runs": _run(run),
-            "Tables": joined(link(place, name) for place, name in shown.items()),
+            "About": joined(_product(name, site) for name in about),
             "Shares cells with": joined(link(f"k-{slug(other)}", other) for other in others),
         }
     )
@@ -61,6 +61,13 @@ def _claim(printed: Line, run: Line | None, site: Site) -> str:
         f" <small>{escape(PAPERS.get(printed['paper'], printed['paper']))}, {escape(printed['place'])}</small></h3>"
         f"<p>{escape(printed['claim'])}</p>{said}</article>"
     )
+
+
+def _product(name: str, site: Site) -> Content:
+    """A table or a figure, with a link to it where it is on the page."""
+    if name in (*site.tables, *site.printed):
+        return link(f"t-{slug(name)}", name)
+    return link(f"f-{slug(name)}", f"figure {name}") if name in site.figures else name
 
 
 def _printed(line: Line) -> Html:
