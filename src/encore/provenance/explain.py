@@ -11,7 +11,9 @@ from encore.errors import EncoreError
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
 from encore.provenance import manifest
+from encore.storage import sha256
 from encore.tables import table_plan
+from encore.tables.behind import cells_behind
 
 TABLES = "results/tables/"
 INDENT = "  "
@@ -25,12 +27,17 @@ class Cell:
     table: str
     row: dict[str, Any]
     column: dict[str, Any]
+    behind: list[dict[str, Any]]  # the cell as the plan says it, and those that it is made of
 
     @property
     def asked(self) -> dict[str, Any]:
         """What is asked for, of which folders."""
-        asked: dict[str, Any] = self.row["cells"][self.column["id"]]
-        return asked
+        return self.behind[0]
+
+    @property
+    def records(self) -> list[str]:
+        """Files of measurements that are no artifact of the run."""
+        return [cell["record"] for cell in self.behind if "record" in cell]
 
     def __str__(self) -> str:
         setting = f" [{self.row['setting']}]" if self.row["setting"] else ""
@@ -88,13 +95,15 @@ def find(plan: Plan, table: str, row: str, column: str, setting: str | None = No
     if len(chosen) != 1:
         settings = ", ".join(repr(each["setting"]) for each in rows)
         raise EncoreError(f"{row!r} of table {name!r} stands under {settings}; choose one with --setting")
-    return Cell(name, chosen[0], columns[0])
+    behind = list(cells_behind(content, chosen[0]["setting"], chosen[0]["id"], columns[0]["id"]))
+    return Cell(name, chosen[0], columns[0], behind)
 
 
 def chain(plan: Plan, cell: Cell) -> Iterator[Link]:
     """What a cell reads and all that is behind it, each artifact before what it was made from."""
     seen: set[str] = set()
-    for read in cell.asked["reads"]:
+    reads = {read["folder"]: read for each in cell.behind for read in each["reads"]}
+    for read in reads.values():
         role = "reads" if read["seed"] is None else f"reads, seed {read['seed']}"
         yield from _links(plan.find(read["folder"]), role, 0, seen)
 
@@ -104,8 +113,9 @@ def text(cell: Cell, links: Sequence[Link], shown: str) -> str:
     lines = [str(cell), *([f"shows {shown}"] if shown else [])]
     if cell.row.get("copied"):
         lines.append(f"copied from {cell.row['copied']}: nothing was run")
-    elif not links:
+    elif not links and not cell.records:
         lines.append("nothing of ours stands there")
+    lines += [f"recorded in {path}, sha256 {sha256(Path(path))}: no job of the run makes it" for path in cell.records]
     return "\n".join([*lines, *(line for link in links for line in _lines(link))])
 
 
@@ -116,6 +126,7 @@ def as_json(cell: Cell, links: Sequence[Link]) -> dict[str, Any]:
         "row": cell.row["id"],
         "setting": cell.row["setting"],
         "column": cell.column["id"],
+        "records": cell.records,
         "chain": [
             {
                 "depth": link.depth,

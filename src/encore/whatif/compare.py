@@ -17,10 +17,9 @@ from encore.preflight.jobs import Needed
 from encore.project import DEFAULT_RUN
 from encore.report import REPORT, report_plan
 from encore.tables import declared, table_plan
+from encore.tables.behind import cells_behind
 from encore.tables.reported import PAPERS
 from encore.targets import has_figure
-
-Rows = dict[tuple[str, str], dict[str, Any]]  # of a slice of the plan, by setting and id
 
 
 @dataclass(frozen=True)
@@ -102,22 +101,13 @@ def _reads(plan: Plan, table: str) -> dict[Address, Any]:
         content = table_plan(plan, table)
     except EncoreError:
         return {}
-    columns = {column["id"]: column for column in content["columns"]}
-    rows = {(row["setting"], row["id"]): row for row in content["rows"]}
     return {
-        Address(table, *place, column): _sources(rows, columns, place, column)
-        for place, row in rows.items()
+        Address(table, row["setting"], row["id"], column): [
+            (cell["reads"], cell["value"]) for cell in cells_behind(content, row["setting"], row["id"], column)
+        ]
+        for row in content["rows"]
         for column in row["cells"]
     }
-
-
-def _sources(rows: Rows, columns: dict[str, Any], place: tuple[str, str], column: str) -> list[Any]:
-    """What a cell reads; for a mean what its parts read, for a gain what both of its cells do."""
-    cell, said = rows[place]["cells"][column], columns[column]
-    parts = [(place, part) for part in said["mean_of"]]
-    if (gain := said.get("gain")) and gain["over"] != place[1]:
-        parts += [(row, gain["of"]) for row in (place, (place[0], gain["over"])) if row in rows]
-    return [cell["reads"], cell["value"], *(_sources(rows, columns, *part) for part in parts)]
 
 
 def _products(name: str, content: dict[str, Any]) -> list[str]:

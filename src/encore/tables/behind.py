@@ -1,0 +1,20 @@
+"""What stands behind a cell of a table's slice: itself, and the cells that a mean or a gain is made of."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+
+def cells_behind(content: Mapping[str, Any], setting: str, row: str, column: str) -> Iterator[dict[str, Any]]:
+    """The cell, then those that its value is made of, and what these are made of."""
+    columns = {each["id"]: each for each in content["columns"]}
+    rows = {(each["setting"], each["id"]): each["cells"] for each in content["rows"]}
+    waiting = [(row, column)]
+    while waiting:
+        row, column = waiting.pop(0)
+        if (setting, row) not in rows:  # a gain over a row that the run leaves out
+            continue
+        yield rows[setting, row][column]
+        waiting += [(row, part) for part in columns[column]["mean_of"]]
+        gain = columns[column].get("gain")
+        if gain and gain["over"] != row:
+            waiting += [(each, gain["of"]) for each in (row, gain["over"])]
