@@ -6,6 +6,7 @@ or pandas, for seconds, then ends in one line too.
 
 import errno
 import json
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -29,6 +30,9 @@ def run(main: Callable[[], int | None]) -> NoReturn:
     except EncoreError as error:
         print(f"error: {error}", file=sys.stderr)
         code = 1
+    except BrokenPipeError:  # `encore ... | head`: who reads has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is flushed at the end
+        code = 0
     except OSError as error:
         if error.errno not in USERS_TO_MEND:
             raise

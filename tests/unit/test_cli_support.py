@@ -56,3 +56,16 @@ def test_nothing_slow_is_imported_before(script: Path) -> None:
     names = [node.module or "" if isinstance(node, ast.ImportFrom) else node.names[0].name for node in imported]
     before = names[: names.index("encore.cli_support")] if "encore.cli_support" in names else names
     assert {name.partition(".")[0] for name in before} <= sys.stdlib_module_names
+
+
+def test_a_reader_who_has_enough_is_no_mistake() -> None:
+    """As in ``encore claims | head -1``: nothing more is said, and the program has not failed."""
+    program = "from encore.cli_support import run\nrun(lambda: print(*range(100000), sep='\\n'))"
+    command, piped = [sys.executable, "-c", program], subprocess.PIPE
+    writer = subprocess.Popen(command, stdout=piped, stderr=piped, text=True)
+    assert writer.stdout
+    assert writer.stderr
+    assert writer.stdout.readline() == "0\n"
+    writer.stdout.close()
+    assert (writer.stderr.read(), writer.wait()) == ("", 0)
+    writer.stderr.close()

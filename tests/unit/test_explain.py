@@ -60,7 +60,7 @@ def test_a_mean_and_a_gain_stand_on_what_they_are_made_of():
     assert read["gain"] == read["average"] | baseline != read["average"]
 
 
-def test_a_recorded_number_names_its_file(plan):
+def test_a_recorded_number_names_its_file():
     cell = explain.Cell(
         "t", {"label": "BoW", "setting": ""}, {"label": "Speed"}, [{"record": "README.md", "reads": []}]
     )

@@ -51,6 +51,7 @@ def test_latex_has_whole_rows_and_no_bare_specials(tmp_path: Path) -> None:
     assert r"SEED \& co\_1" in text
     assert r"\textsuperscript{$\dagger$$\ddagger$\S{}}" in text
     assert not set(text) & set("†‡§±−’“”")
+    assert r"\caption{A $<$small$>$ table}" in text
 
 
 def test_tables_that_papers_number_alike_have_labels_of_their_own(tmp_path: Path) -> None:

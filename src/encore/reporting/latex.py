@@ -9,6 +9,8 @@ _ESCAPES = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     **{character: f"\\{character}" for character in "&%$#_{}"},
+    "`": r"\textasciigrave{}",
+    **{character: f"${character}$" for character in "<>|"},
     "[": "{[}",  # after a line's end it would be read as its space
     "±": r"$\pm$",
     "−": "$-$",
