@@ -41,7 +41,7 @@ def main() -> None:
     explaining.add_argument("table", help="for example results/tables/costa/table1.csv, made or not")
     explaining.add_argument("--row", required=True, help="a row's id or label")
     explaining.add_argument("--column", required=True, help="a column's id or label")
-    explaining.add_argument("--setting", help="the row's setting, where several rows are called so")
+    explaining.add_argument("--setting", help="only under this setting, where the row stands under several")
     explaining.add_argument("--json", action="store_true", help="as JSON")
     claimed = _command(commands, "claims", show_claims, "print what each claim of the papers says of their own numbers")
     claimed.add_argument("--runs", action="store_true", help="of what was run instead: results/claims.md")
@@ -119,12 +119,13 @@ def show_table(arguments: argparse.Namespace) -> int:
 def show_explanation(arguments: argparse.Namespace) -> int:
     """The chain from a cell to bytes: scores, run, index, models, negatives, corpus."""
     plan = _plan(arguments)
-    cell = explain.find(plan, arguments.table, arguments.row, arguments.column, arguments.setting)
-    links = list(explain.chain(plan, cell))
+    cells = explain.find(plan, arguments.table, arguments.row, arguments.column, arguments.setting)
+    chains = [(cell, list(explain.chain(plan, cell))) for cell in cells]
     if arguments.json:
-        print(json.dumps(explain.as_json(cell, links), indent=1))
+        found = [explain.as_json(*each) for each in chains]
+        print(json.dumps(found[0] if len(found) == 1 else found, indent=1))
     else:
-        print(explain.text(cell, links, explain.shown_in(cell)))
+        print("\n\n".join(explain.text(cell, links, explain.shown_in(cell)) for cell, links in chains))
     return 0
 
 

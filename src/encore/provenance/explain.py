@@ -69,14 +69,14 @@ class Link:
         return sum(file["bytes"] for file in self.record["outputs"].values()) if self.record else None
 
 
-def find(plan: Plan, table: str, row: str, column: str, setting: str | None = None) -> Cell:
-    """The cell that a person names, by ids or by labels.
+def find(plan: Plan, table: str, row: str, column: str, setting: str | None = None) -> list[Cell]:
+    """The cells that a person names, by ids or by labels: one for each setting that the row stands under.
 
     Args:
         table: the target (``results/tables/costa/table1.csv``) or the name (``costa/table1``).
 
     Raises:
-        EncoreError: there is no such table, row or column, or several rows are called so.
+        EncoreError: there is no such table, row or column, or the row does not stand under the setting.
     """
     name = table.removeprefix("./").removeprefix(TABLES)
     name = name.rsplit(".", 1)[0] if name.endswith((".csv", ".md", ".tex", ".html")) else name
@@ -92,11 +92,13 @@ def find(plan: Plan, table: str, row: str, column: str, setting: str | None = No
         known = [each[key] for each in content["rows"] for key in ("id", "label")]
         raise EncoreError(f"table {name!r} has no row {row!r}{nearest(row, known)}")
     chosen = [each for each in rows if setting in (None, each["setting"])]
-    if len(chosen) != 1:
+    if not chosen:
         settings = ", ".join(repr(each["setting"]) for each in rows)
-        raise EncoreError(f"{row!r} of table {name!r} stands under {settings}; choose one with --setting")
-    behind = list(cells_behind(content, chosen[0]["setting"], chosen[0]["id"], columns[0]["id"]))
-    return Cell(name, chosen[0], columns[0], behind)
+        raise EncoreError(f"{row!r} of table {name!r} stands under {settings} and not under {setting!r}")
+    return [
+        Cell(name, each, columns[0], list(cells_behind(content, each["setting"], each["id"], columns[0]["id"])))
+        for each in chosen
+    ]
 
 
 def chain(plan: Plan, cell: Cell) -> Iterator[Link]:
