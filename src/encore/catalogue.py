@@ -4,6 +4,7 @@ Every mistake is said in one line with its file, its place and the nearest right
 """
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from encore.table_entries import Table
 
 M = TypeVar("M", bound=BaseModel)
 OWN = "Value error, "  # what pydantic puts before a sentence of our own
+TARGET = re.compile(r"[a-z0-9_-]+")  # what papers, tables and figures may be called, as workflow/rules has it
 YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C ten times as fast, and the same content
 
 
@@ -148,11 +150,19 @@ def _entries(path: Path, read: Callable[[Any, str], T]) -> dict[str, T]:
 
 
 def _of_papers(folder: Path, file: str, read: Callable[[Any, str], T]) -> dict[str, T]:
-    """The entries of a file that each paper has; our own drop the folder, ``table1``, a paper's keep it."""
+    """The entries of a file that each paper has; our own drop the folder, ``table1``, a paper's keep it.
+
+    Raises:
+        EncoreError: one is wrong, or is called what no target can be.
+    """
     found: dict[str, T] = {}
     for path in sorted((folder / "papers").glob(f"*/{file}")):
         prefix = "" if path.parent.name == "encore" else f"{path.parent.name}/"
-        found |= {prefix + name: entry for name, entry in _entries(path, read).items()}
+        entries = _entries(path, read)
+        for name in (path.parent.name, *entries):
+            if not TARGET.fullmatch(name):
+                raise EncoreError(f"{path}: {name!r} is part of a target; name it with a-z, 0-9, _ and - alone")
+        found |= {prefix + name: entry for name, entry in entries.items()}
     return found
 
 

@@ -9,6 +9,7 @@ import pytest
 from encore import ledger, project
 from encore.catalogue import read_run
 from encore.claims.ledger import HEADER, judged_lines
+from encore.errors import EncoreError
 from encore.plan import Plan
 from encore.tables import table_plan
 
@@ -31,6 +32,11 @@ def test_the_folder_of_the_documentation_is_a_paper(tmp_path: Path, monkeypatch:
     assert (content["paper"], content["reported"]) == ("mine", "config/papers/mine/reported/table1.csv")
     assert len(content["rows"][2]["cells"]["mrr10"]["reads"]) == 1
     assert content["significance"]["printed"] == {"*": "bert"}
+    for name in ("My-Paper", "mine.2"):
+        mine.rename(mine.with_name(name))
+        with pytest.raises(EncoreError, match=rf"{name}/tables.yaml: '{name}' is part of a target; name it with"):
+            project.load_catalogue(Path("config"))
+        mine.with_name(name).rename(mine)
     lines = [dict(zip(HEADER, line, strict=True)) for line in judged_lines(mine.parent, catalogue)]
     own = next(line for line in lines if line["paper"] == "mine")
     assert (own["id"], own["verdict"], own["chance"]) == ("C1001", "holds", "0.5")
