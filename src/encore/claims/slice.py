@@ -13,7 +13,7 @@ from encore.figures.cells import figure_cells, figure_shape, gaps, shapes
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
 from encore.storage import full_digest, sha256
-from encore.tables.reported import PAPERS
+from encore.tables.reported import PAPERS, reported_path
 from encore.tables.slices import table_plan, table_reads
 
 CLAIMS, PRINTED = "claims", "claims_printed"
@@ -71,7 +71,7 @@ def printed_plan(catalogue: Catalogue, papers: Path = PAPERS) -> dict[str, Any]:
     """
     claims = {name: [paper, claim.model_dump()] for name, (paper, claim) in read_claims(papers).items()}
     tables = catalogue.tables
-    reported = (papers / name.split("/")[0] / table.reported for name, table in tables.items() if table.reported)
+    reported = (reported_path(papers, name, table.reported) for name, table in tables.items() if table.reported)
     expected = {
         name: entry["expected"] for name, entry in read_yaml(papers.parent / DATASETS).items() if "expected" in entry
     }

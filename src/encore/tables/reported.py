@@ -12,6 +12,18 @@ PAPERS = Path("config/papers")
 OWN = "encore"  # the folder of our own tables, whose targets drop it
 
 
+def reported_path(papers: Path, name: str, reported: str) -> Path:
+    """The file of printed numbers that a table names.
+
+    Raises:
+        EncoreError: it is missing.
+    """
+    path = papers / (name.split("/")[0] if "/" in name else OWN) / reported
+    if not path.is_file():
+        raise EncoreError(f"table {name!r}: the reported numbers {path} are missing; correct `reported:`")
+    return path
+
+
 def reported_file(name: str, table: Table) -> dict[str, str]:
     """The file and its digest, so that a corrected number makes the table again; nothing for a table without one.
 
@@ -20,9 +32,7 @@ def reported_file(name: str, table: Table) -> dict[str, str]:
     """
     if table.reported is None:
         return {}
-    path = PAPERS / (name.split("/")[0] if "/" in name else OWN) / table.reported
-    if not path.is_file():
-        raise EncoreError(f"table {name!r}: the reported numbers {path} are missing; correct `reported:`")
+    path = reported_path(PAPERS, name, table.reported)
     digest = sha256(path)
     rows = _rows(str(path), digest)
     for row in table.rows:
