@@ -108,9 +108,9 @@ munge_answers &>/dev/null || {
     install -d -o munge -g munge -m 755 /run/munge
     runuser -u munge -- munged --force --pid-file=/run/munge/encore.pid </dev/null &>"$state/munged.log" || fail "munged"
 }
-await 30 munge_answers
+await 120 munge_answers
 slurmctld </dev/null &>"$state/slurmctld.out.log" || fail "slurmctld"
-await 60 scontrol ping
+await 300 scontrol ping
 slurmd -N node </dev/null &>"$state/slurmd.out.log" || fail "slurmd"
-await 60 idle
+await 300 idle
 echo "SLURM $(sinfo --version | cut -d' ' -f2) is up: $cpus CPUs, $memory MB, $gpus GPUs, partitions main and gpu"

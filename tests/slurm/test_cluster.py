@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slurm
 
 
 def srun(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["srun", *arguments], capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(["srun", *arguments], capture_output=True, text=True, check=False, timeout=300)
 
 
 @pytest.mark.usefixtures("cluster")

@@ -33,7 +33,7 @@ def test_a_process_that_fails_says_why_in_one_line(tmp_path: Path) -> None:
     program.write_text(PROGRAM)
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, program], capture_output=True, text=True, env=environment, check=False, timeout=120
+        [sys.executable, program], capture_output=True, text=True, env=environment, check=False, timeout=600
     )
     assert done.returncode == 1
     assert done.stderr == "error: the texts are missing; make them\n"

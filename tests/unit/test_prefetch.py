@@ -23,7 +23,7 @@ def test_items_are_made_before_they_are_asked_for_but_not_without_end() -> None:
 
     reader = ahead(items(), 4)
     assert next(reader) == 0
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while len(made) < 6 and time.monotonic() < deadline:
         time.sleep(0.01)
     time.sleep(0.05)
@@ -47,7 +47,7 @@ def test_the_thread_ends_with_its_reader() -> None:
     reader = ahead(itertools.count(), 2)
     next(reader)
     reader.close()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while threading.active_count() > before and time.monotonic() < deadline:
         time.sleep(0.01)
     assert threading.active_count() == before

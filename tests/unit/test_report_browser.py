@@ -49,7 +49,7 @@ def ask(text: str, folder: Path, script: str, *, place: str = "", width: int = 1
     path.write_text(text.replace("</body>", ASKING % script), encoding="utf-8")
     window = (f"--user-data-dir={folder / 'profile'}", f"--window-size={width},900", "--virtual-time-budget=5000")
     command = [str(CHROMIUM), *OPTIONS, *window, "--dump-dom", f"file://{path}{place}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
     answer = re.search(r'<pre id="answer">(.*?)</pre>', done.stdout, re.DOTALL)
     said = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
     return json.loads(html.unescape(answer[1])) if answer else None, said

@@ -61,7 +61,7 @@ def test_a_training_killed_at_random_steps_is_gone_on_with_to_the_same_bytes(tmp
         arguments = (tmp_path / "state", tmp_path / "cut", deadly)
         child = multiprocessing.get_context("fork").Process(target=killed_or_done, args=arguments)
         child.start()
-        child.join(timeout=60)
+        child.join(timeout=600)
         assert child.exitcode == (0 if deadly is None else -signal.SIGKILL), f"it was to be killed at step {deadly}"
     assert equal(load_file(tmp_path / "cut"), whole)
 

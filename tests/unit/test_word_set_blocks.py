@@ -104,7 +104,7 @@ def test_two_processes_share_the_blocks_and_write_the_same(tmp_path: Path, monke
     path = [str(Path(__file__).parent), str(Path(__file__).parents[2] / "src")]
     monkeypatch.setenv("PYTHONPATH", ":".join(path))
     command = [sys.executable, "-m", "encore.training.launch", "--standalone", "--nproc-per-node=2", str(program)]
-    subprocess.run([*command, str(tmp_path), str(small_objective.parent())], check=True, timeout=120)
+    subprocess.run([*command, str(tmp_path), str(small_objective.parent())], check=True, timeout=600)
     monkeypatch.setattr(chunks, "PIECES", 400)
     assert contents(tmp_path / "made") == written(BPROP, small_store.random_store(20), tmp_path / "alone")
 
