@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import inside
+import served
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 LARGE = 500_000  # bytes
@@ -72,9 +75,9 @@ class Clone:
         )
         return Done(done.returncode, done.stdout)
 
-    def snakemake(self, *arguments: str, **options: Any) -> "Done":
+    def snakemake(self, *arguments: str, env: dict[str, str] | None = None, timeout: float = 900) -> "Done":
         """Run the environment's Snakemake."""
-        return self.run(str(BIN / "snakemake"), *arguments, **options)
+        return Done(*served.snakemake(arguments, self.root, environment() | (env or {}), timeout))
 
     def nano(self, *arguments: str, **options: Any) -> "Done":
         """Run Snakemake with the nano configuration."""
@@ -89,8 +92,9 @@ class Clone:
         return jobs(self.nano(*arguments).succeeded())
 
     def encore(self, *arguments: str) -> "Done":
-        """Run this clone's ``encore``, not the installed one."""
-        return self.run(sys.executable, "-m", "encore.cli", *arguments, env={"PYTHONPATH": str(self.root / "src")})
+        """What ``encore`` says in the clone; of the repository's library, in this process."""
+        done = inside.encore(*arguments, cwd=self.root)
+        return Done(done.returncode, done.stdout + done.stderr)
 
     def start_nano(self) -> "subprocess.Popen[str]":
         """Start nano as a process group of its own, as a terminal does; its output is read line by line."""

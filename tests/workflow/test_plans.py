@@ -66,6 +66,12 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     return Clone.fresh(tmp_path_factory.mktemp("pristine") / "a clone")
 
 
+@pytest.fixture(scope="module")
+def nano(pristine: Clone) -> str:
+    """What a dry run of nano prints."""
+    return pristine.nano("-n").succeeded()
+
+
 @pytest.mark.parametrize("profile", ["local", "slurm"])
 def test_the_command_that_users_type_plans_table_1(pristine: Clone, profile: str) -> None:
     planned = jobs(pristine.snakemake(TABLE1, "--profile", profile, "-n").succeeded())
@@ -73,11 +79,10 @@ def test_the_command_that_users_type_plans_table_1(pristine: Clone, profile: str
     assert "table table1" in planned
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_jobs_of_a_shipped_configuration(pristine: Clone, name: str) -> None:
-    output = pristine.snakemake("--profile", "local", "--configfile", f"config/{name}.yaml", "-n").succeeded()
-    assert by_rule(exact_jobs(output)) == SHIPPED[name]
-    assert by_rule(exact_jobs(output)) + Counter(all=1) == job_statistics(output) - Counter(total=1000)
+def test_jobs_of_the_shipped_configurations(pristine: Clone, nano: str) -> None:
+    for name, output in (("nano", nano), ("config", pristine.snakemake("--profile", "local", "-n").succeeded())):
+        assert by_rule(exact_jobs(output)) == SHIPPED[name]
+        assert by_rule(exact_jobs(output)) + Counter(all=1) == job_statistics(output) - Counter(total=1000)
 
 
 def test_every_shipped_configuration_is_counted_here() -> None:
@@ -127,7 +132,7 @@ def test_nano_is_small() -> None:
     assert SHIPPED["nano"].total() + 1 <= 40
 
 
-def test_nano_has_every_table_of_the_catalogue_in_few_jobs(pristine: Clone) -> None:
+def test_nano_has_every_table_of_the_catalogue_in_few_jobs(pristine: Clone, nano: str) -> None:
     """All but those on real files that lie in no installation; what nano.yaml makes is made in the same folders."""
     run = pristine.root / "config/nano-papers.yaml"
     folders = sorted((pristine.root / "config/papers").glob("*/tables.yaml"))
@@ -143,7 +148,7 @@ def test_nano_has_every_table_of_the_catalogue_in_few_jobs(pristine: Clone) -> N
     assert by_rule(planned)["table"] == len(names)
     assert len(planned) < 500
     products = {"table", "figure", "curves", "report"}
-    shared = {job for job in exact_jobs(pristine.nano("-n").succeeded()) if job.split()[0] not in products}
+    shared = {job for job in exact_jobs(nano) if job.split()[0] not in products}
     assert {job for job in shared if "marco-hn" not in job} <= planned
 
 
@@ -159,9 +164,9 @@ def test_a_dump_that_is_not_there_is_planned_with_and_stops_a_run_before_its_fir
     assert not list((clone.root / "results").glob("collections/*"))
 
 
-def test_the_parser_sees_a_change(pristine: Clone) -> None:
+def test_the_parser_sees_a_change(nano: str) -> None:
     """Were wildcards or rules overlooked, no test of a plan would mean anything."""
-    text = pristine.nano("-n", TABLE1).succeeded()
+    text = nano
     assert "pretrain tiny+ict-s0" in jobs(text)
     assert "encode tiny+ict+marco-bm25-s0 pydocs-stdlib 000-of-001" in jobs(text)
     changed = text.replace("wildcards: pretrained=tiny+ict-s0", "wildcards: pretrained=tiny+bow-s0")
@@ -170,8 +175,8 @@ def test_the_parser_sees_a_change(pristine: Clone) -> None:
     assert len(exact_jobs(text)) == len(jobs(text)), "digests only tell versions of one job apart"
 
 
-def test_a_target_on_the_way_is_planned_alone(pristine: Clone) -> None:
-    (folder,) = re.findall(r"results/tokens/[^/]+/manifest.json", pristine.nano("-n", TABLE1).succeeded())[:1]
+def test_a_target_on_the_way_is_planned_alone(pristine: Clone, nano: str) -> None:
+    (folder,) = re.findall(r"results/tokens/[^/]+/manifest.json", nano)[:1]
     assert by_rule(pristine.planned(folder)) == Counter(["collection", "tokenizer", "tokens"])
 
 
@@ -179,8 +184,9 @@ def test_an_undeclared_lineage_is_a_target(pristine: Clone) -> None:
     """``encore path`` prints what to ask for."""
     lineage = "tiny+ict~temperature=0.1+marco-bm25"
     model, scores = pristine.encore("path", lineage, "--config", "config/nano.yaml").succeeded().splitlines()
-    assert by_rule(pristine.planned(model))["finetune"] == 1
-    assert f"pretrain {lineage.removesuffix('+marco-bm25')}-s0" in pristine.planned(scores)
+    planned = pristine.planned(model, scores)
+    assert by_rule(planned)["finetune"] == 1
+    assert f"pretrain {lineage.removesuffix('+marco-bm25')}-s0" in planned
 
 
 def test_reranking_asks_for_a_model_and_a_first_stage_and_for_no_vectors(pristine: Clone) -> None:
@@ -206,7 +212,3 @@ def test_an_undeclared_system_is_a_target(pristine: Clone) -> None:
 def test_no_tracked_file_is_a_rule_s_output(pristine: Clone) -> None:
     tracked = subprocess.run(["git", "ls-files", "results"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
     assert tracked.stdout.split() == ["results/.gitignore"]
-
-
-def test_snakemake_s_linter_is_content(pristine: Clone) -> None:
-    assert "Congratulations" in pristine.snakemake("--lint").succeeded()
