@@ -4,10 +4,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from small_table import grid_of, plan
+from small_table import grid_of, plan, row_of
 
 from encore.errors import EncoreError
 from encore.reporting import html, latex, markdown
+from encore.reporting.footnotes import STAND_IN
 from encore.reporting.sheet import sheet
 
 
@@ -93,3 +94,18 @@ def test_html_is_one_whole_page(tmp_path: Path) -> None:
     assert "A &lt;small&gt; table" in text
     assert "<small>" not in text
     assert "url(" not in text
+
+
+def test_notes_are_of_what_is_there(tmp_path: Path) -> None:
+    """A table that nothing was run for has no data that stand in, nothing best, and no difference to the paper."""
+    table = plan(tmp_path)
+    told = sheet(grid_of(table)).notes
+    assert told[:2] == [STAND_IN, "Bold: the best of a column within its setting."]
+    printed = tmp_path / "printed.csv"
+    printed.write_text("row_label,dataset,metric,value\nSEED & co_1,x,RR@10,0.5\n")
+    for row in table["rows"]:
+        for cell in row["cells"].values():
+            cell["reads"] = []
+    row_of(table, "seed")["cells"]["rr"]["reported"] = {"row_label": "SEED & co_1", "dataset": "x", "metric": "RR@10"}
+    notes = sheet(grid_of(table | {"reported": str(printed)})).notes
+    assert notes == ["In parentheses: the paper's number.", "A note of the plan."]

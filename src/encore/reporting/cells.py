@@ -71,6 +71,14 @@ class Grid:
     def rows(self, setting: str) -> list[Row]:
         return [row for row in self.layout.rows if row.setting == setting]
 
+    def is_best(self, cell: Cell) -> bool:
+        """Whether a cell is the best of its column within its setting; nothing is best alone, and no cost is."""
+        if not (best := source_of(cell.column).best):
+            return False
+        rivals = [self.cell(row, cell.column).reproduced for row in self.rows(cell.row.setting)]
+        values = [value for value in rivals if value is not None]
+        return len(values) > 1 and cell.reproduced == (max if best == "highest" else min)(values)
+
 
 def grid(layout: Layout) -> Grid:
     """Read all that a table reads, and its reported numbers, and compute all its cells.

@@ -10,13 +10,13 @@ from encore.reporting.verdicts import ENOUGH_SEEDS, OPEN
 
 DISAGREES = "≠"
 RAISED = str.maketrans("12345", "¹²³⁴⁵")  # markers that are numbers of rows
-_PRINTED = " In parentheses: the paper's number, and ours less it."
 STAND_IN = "Real text, but not the papers’ data: this shows machinery and statistics, it does not confirm a paper."
 
 
 def footnotes(grid: Grid) -> list[str]:
     """The notes of a table, most needed first; those of the plan come last."""
-    notes = [STAND_IN] if grid.layout.stand_in else []
+    run = any(cell.asked.reads for cell in grid.cells.values())
+    notes = [STAND_IN] if grid.layout.stand_in and run else []
     return [
         *notes,
         *_marks(grid),
@@ -36,7 +36,11 @@ def seeds_run(grid: Grid) -> list[int]:
 
 def _marks(grid: Grid) -> Iterator[str]:
     layout, cells = grid.layout, grid.cells.values()
-    yield "Bold: the best of a column within its setting." + (_PRINTED if any(cell.printed for cell in cells) else "")
+    if any(grid.is_best(cell) for cell in cells):
+        yield "Bold: the best of a column within its setting."
+    if any(cell.printed for cell in cells):
+        ours = any(cell.difference is not None for cell in cells)
+        yield "In parentheses: the paper's number" + (", and ours less it." if ours else ".")
     if layout.unit == "percent":
         yield "Measures, their differences and deviations are in percent."
     if not any(cell.comparisons for cell in cells):

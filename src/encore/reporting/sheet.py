@@ -67,7 +67,7 @@ def _judged_column(grid: Grid) -> Column | None:
 def _line(grid: Grid, row: Row, primary: Column | None) -> list[Entry]:
     unit = grid.layout.unit
     cells = [grid.cell(row, column) for column in grid.layout.shown()]
-    entries = [Entry(_number(cell, unit), _best(grid, cell), cell.markers) for cell in cells]
+    entries = [Entry(_number(cell, unit), grid.is_best(cell), cell.markers) for cell in cells]
     if primary:
         cell = grid.cell(row, primary)
         entries += [Entry(_to_control(cell, unit)), Entry(_verdict(cell, unit))]
@@ -93,17 +93,6 @@ def _number(cell: Cell, unit: Unit) -> str:
 def _disagrees(cell: Cell) -> bool:
     """Whether our test says otherwise than a marker of the paper's, or than its lack."""
     return bool(cell.unconfirmed or cell.unprinted)
-
-
-def _best(grid: Grid, cell: Cell) -> bool:
-    """Whether the cell is the best of its column within its setting; nothing is best alone, and no cost is."""
-    best = source_of(cell.column).best
-    if best is None:
-        return False
-    extreme = max if best == "highest" else min
-    rivals = [grid.cell(row, cell.column).reproduced for row in grid.rows(cell.row.setting)]
-    values = [value for value in rivals if value is not None]
-    return len(values) > 1 and cell.reproduced == extreme(values)
 
 
 def _to_control(cell: Cell, unit: Unit) -> str:
