@@ -11,6 +11,8 @@ from encore.index_types import IndexType
 from encore.lineage import Lineage, StepName
 from encore.recipe import FinetuneStep
 
+DATA_ROOT = "{data_root}"  # at the beginning of a dataset's `path`: the folder of `execution: data_root:`
+
 
 class Resolution:
     """A run's configuration over the catalogue."""
@@ -288,7 +290,16 @@ def _with_own_datasets(config: RunConfig, catalogue: Catalogue) -> dict[str, Any
     own = {
         name: explained(catalogue.read_dataset, value, f"datasets.{name}") for name, value in config.datasets.items()
     }
-    return _inheriting({**catalogue.datasets, **own})
+    both, root = {**catalogue.datasets, **own}, config.execution.data_root
+    return _inheriting({name: _placed(fields, root) for name, fields in both.items()})
+
+
+def _placed(fields: Any, data_root: str) -> Any:
+    """A dataset whose ``path`` lies where the run keeps its data, if it says so; where that is decides no content."""
+    path = getattr(fields, "path", None)
+    if path is None or not path.startswith(DATA_ROOT):
+        return fields
+    return fields.model_copy(update={"path": data_root + path.removeprefix(DATA_ROOT)})
 
 
 def _inheriting(datasets: dict[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class Server:
     """Serves one file, and breaks as it is told."""
 
     def __init__(self):
-        self.content, self.version = CONTENT, '"one"'
+        self.content, self.version = CONTENT, {"ETag": '"one"'}
         self.status = 200
         self.breaks = []  # after how many bytes each of the next answers ends, though it promised more
         self.requests = []  # the ranges that were asked for
@@ -51,14 +51,16 @@ class Server:
             request.send_error(self.status)
             return
         start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
-        if request.headers.get("If-Range") not in (None, self.version):
+        strong = [value for value in self.version.values() if not value.startswith("W/")]
+        if request.headers.get("If-Range") not in (None, *strong):
             start = 0
         if start >= len(self.content):
             request.send_error(416)
             return
         body = self.content[start:]
         request.send_response(206 if start else 200)
-        request.send_header("ETag", self.version)
+        for name, value in self.version.items():
+            request.send_header(name, value)
         request.send_header("Content-Length", str(len(body)))
         request.end_headers()
         request.wfile.write(body[: self.breaks.pop(0)] if self.breaks else body)
@@ -114,11 +116,33 @@ def test_two_versions_of_a_file_are_never_joined(server, tmp_path):
     server.breaks = [6 << 16] + [0] * downloading.TRIES
     with pytest.raises(EncoreError):
         download(remote(server.url), tmp_path / "file.bin", pause=0)
-    server.content, server.version = bytes(len(CONTENT)), '"two"'
+    server.content, server.version = bytes(len(CONTENT)), {"ETag": '"two"'}
     with pytest.raises(EncoreError, match=r"has the digest sha256:.* is published"):
         download(remote(server.url), tmp_path / "file.bin", pause=0)
     download(remote(server.url, digest=None), tmp_path / "file.bin")
     assert (tmp_path / "file.bin").read_bytes() == server.content
+
+
+@pytest.mark.parametrize("tag", [{}, {"ETag": 'W/"one"'}])
+def test_a_date_says_the_version_where_no_strong_tag_does(server, tmp_path, tag):
+    server.version = tag | {"Last-Modified": "Sat, 21 Nov 2026 12:00:00 GMT"}
+    server.breaks = [5 << 16]
+    download(remote(server.url), tmp_path / "file.bin", pause=0)
+    assert server.requests == [None, f"bytes={5 << 16}-"]
+    server.requests.clear()
+    server.breaks = [5 << 16] + [0] * downloading.TRIES
+    with pytest.raises(EncoreError):
+        download(remote(server.url), tmp_path / "again.bin", pause=0)
+    server.content, server.version = bytes(len(CONTENT)), {"Last-Modified": "Sat, 21 Nov 2026 13:00:00 GMT"}
+    download(remote(server.url, digest=None), tmp_path / "again.bin", pause=0)
+    assert (tmp_path / "again.bin").read_bytes() == server.content, "none of the older version is in it"
+
+
+def test_a_server_that_names_no_version_begins_anew(server, tmp_path):
+    server.version, server.breaks = {}, [5 << 16]
+    download(remote(server.url), tmp_path / "file.bin", pause=0)
+    assert server.requests == [None, None]
+    assert (tmp_path / "file.bin").read_bytes() == CONTENT
 
 
 def test_a_part_that_is_whole_needs_no_byte_more(server, tmp_path):

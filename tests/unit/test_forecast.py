@@ -151,8 +151,18 @@ def test_any_table_of_the_catalogue_is_reckoned_and_no_other(clone: Path) -> Non
     declared, paper = reckon(planned(), tables=("table1",)), reckon(planned(), tables=("costa/table4",))
     assert {job.rule for job in paper.jobs} >= {"pretrain", "finetune", "table"}
     assert {job.artifact.folder for job in paper.jobs} != {job.artifact.folder for job in declared.jobs}
-    with pytest.raises(EncoreError, match="there is no table 'costa/tabel4'; did you mean costa/table4"):
+    with pytest.raises(EncoreError, match="there is no table or figure 'costa/tabel4'; did you mean costa/table4"):
         reckon(planned(), tables=("costa/tabel4",))
+
+
+def test_a_figure_and_the_claims_are_reckoned_too(clone: Path) -> None:
+    figure, claims = reckon(planned(), tables=("label_efficiency",)), reckon(planned(), tables=("claims",))
+    assert "table" not in {job.rule for job in figure.jobs}
+    assert {job.rule for job in figure.jobs} >= {"pretrain", "finetune", "evaluate"}
+    of_a_table = {
+        job.artifact.folder for job in reckon(planned(), tables=("costa/table4",)).jobs if job.rule == "finetune"
+    }
+    assert of_a_table < {job.artifact.folder for job in claims.jobs}
 
 
 @pytest.mark.parametrize("flag", ["--gpus=0", "--cores=-1", "--gpus=many"])

@@ -14,15 +14,19 @@ from pathlib import Path
 
 import pytest
 
+from encore.catalogue import read_run
 from encore.collections import IrDatasetsFields
 from encore.collections.common import Collection
+from encore.config import Execution
 from encore.errors import EncoreError
 from encore.fetching.ir_datasets import explained
 from encore.project import load_catalogue, load_plan
+from encore.resolution import Resolution
 from encore.storage import canonical
 
 ROOT = Path(__file__).parents[2]
-DATASETS = load_catalogue(ROOT / "config").datasets
+CATALOGUE = load_catalogue(ROOT / "config")
+DATASETS = CATALOGUE.datasets
 OURS = {name: fields for name, fields in DATASETS.items() if isinstance(fields, IrDatasetsFields)}
 
 
@@ -278,13 +282,22 @@ def test_the_papers_collections_are_there_in_full():
     assert len([name for name in DATASETS if name.startswith("beir-") and name not in forums]) == 18
 
 
+def in_a_run(name, data_root):
+    """The fields of a dataset of the catalogue in a run with this ``data_root``."""
+    run = read_run(ROOT / "config/paper.yaml").model_copy(update={"execution": Execution(data_root=data_root)})
+    return Resolution(run, CATALOGUE).dataset_fields(name)
+
+
+@pytest.mark.parametrize("data_root", ["data", "staged"])
 @pytest.mark.parametrize("name", ["bioasq", "signal1m", "trec-news", "robust04"])
-def test_a_restricted_set_says_how_to_get_it(name, tmp_path, monkeypatch):
+def test_a_restricted_set_says_how_to_get_it(name, data_root, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    fields = DATASETS[f"beir-{name}"]
-    assert re.fullmatch(f"data/beir/{name} is missing, which cannot be downloaded: .*https?://.*", fields.missing)
+    fields = in_a_run(f"beir-{name}", data_root)
+    assert re.fullmatch(
+        f"{data_root}/beir/{name} is missing, which cannot be downloaded: .*https?://.*", fields.missing
+    )
     assert fields.resolve()["content"] == {"absent": name}, "a run with it can be planned all the same"
-    (tmp_path / "data/beir" / name).mkdir(parents=True)
+    (tmp_path / data_root / "beir" / name).mkdir(parents=True)
     assert fields.missing is None
     with pytest.raises(EncoreError, match="corpus"):
         fields.resolve()

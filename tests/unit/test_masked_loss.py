@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from encore import objectives, project, tokens, vocabulary
-from encore.catalogue import checked, read_yaml
+from encore.catalogue import checked, read_run, read_yaml
 from encore.collections.common import Collection, write_collection
 from encore.config import RunConfig
 from encore.errors import EncoreError
@@ -26,6 +26,7 @@ from encore.modeling.shape import Shape
 from encore.plan import Plan
 from encore.planning.masked_loss import masked_loss
 from encore.provenance import manifest
+from encore.tables import table_plan
 from encore.tokens import TokenStore
 from encore.training.randomness import generator
 
@@ -158,3 +159,13 @@ def test_only_how_words_are_masked_decides_and_it_is_part_of_no_other_artifact(p
     for wrong in ("ict", "marco-bm25"):
         with pytest.raises(EncoreError, match="no step of MLM"):
             masked_loss(plan, lineage, 0, "msmarco-passage", wrong)
+
+
+@pytest.mark.parametrize(("run", "length"), [("paper", 144), ("config", 128)])
+def test_passages_are_masked_at_the_length_that_the_papers_models_search(
+    catalogue: Any, at_the_root: None, run: str, length: int
+) -> None:
+    plan = Plan(read_run(Path(f"config/{run}.yaml")), catalogue, project.impl)
+    folders = [row["cells"]["mlm"]["reads"][0]["folder"] for row in table_plan(plan, "bow/table1")["rows"]]
+    assert len(folders) == 5
+    assert {plan.find(folder).spec["step"]["length"] for folder in folders} == {length}

@@ -139,3 +139,23 @@ def test_published_queries_are_the_first_forty_of_a_source(make: Make) -> None:
     run = plan.run("bm25-doct5", None, "msmarco-passage", Topics("test", 1000))
     assert "msmarco-expansions" in ancestors(run, "fetch_source")
     assert plan.find(queries.folder) is queries
+
+
+def test_a_name_that_a_dataset_and_a_source_share_is_the_dataset(make: Make) -> None:
+    plan = make()
+    for name in ("wikipedia", "bookcorpus"):
+        assert fetched.named(plan, name) == [plan.named_collection(name).manifest]
+        assert fetched.named(plan, f"source:{name}") == [fetched.source(plan, name).manifest]
+    assert fetched.named(plan, "squad") == fetched.named(plan, "source:squad")
+    with pytest.raises(EncoreError, match=r"'wikpedia' is not in sources\.yaml; did you mean wikipedia"):
+        fetched.named(plan, "source:wikpedia")
+
+
+def test_a_missing_dump_says_where_it_belongs_and_what_brings_it(make: Make) -> None:
+    plan = make()
+    dump = plan.named_collection("wikipedia")
+    with pytest.raises(EncoreError, match=r"^data/wikipedia/enwiki-.* is missing: .*encore path source:wikipedia"):
+        fetched.refuse_missing(plan, [dump])
+    Path(str(dump.source)).parent.mkdir(parents=True)
+    Path(str(dump.source)).write_bytes(b"BZh")
+    fetched.refuse_missing(plan, [dump])

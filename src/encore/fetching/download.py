@@ -7,7 +7,7 @@ began with), so two versions are never joined.
 import json
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -155,7 +155,7 @@ def _receive(remote: Remote, url: str, part: Part) -> bool:
             return True  # all of it was here already; the digest decides
         _refuse(remote, part, answer)
         if answer.status_code != HTTPStatus.PARTIAL_CONTENT:
-            part.begin(answer.headers.get("ETag") or answer.headers.get("Last-Modified"))
+            part.begin(_version(answer.headers))
         length = answer.headers.get("Content-Length")
         total = part.size + int(length) if length else remote.bytes
         _make_room(part, total)
@@ -163,6 +163,12 @@ def _receive(remote: Remote, url: str, part: Part) -> bool:
     if total is not None and part.size < total:
         raise requests.ConnectionError(f"{part.size} of {total} bytes came")
     return True
+
+
+def _version(headers: Mapping[str, str]) -> str | None:
+    """What ``If-Range`` may hold: a strong entity tag, else the date; a weak tag never matches (RFC 9110, 13.1.5)."""
+    tag = headers.get("ETag", "")
+    return tag if tag and not tag.startswith("W/") else headers.get("Last-Modified")
 
 
 def _refuse(remote: Remote, part: Part, answer: requests.Response) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from encore.planning.texts import Texts
 
 FOLDERS = {"fetch_source": "sources", "fetch_ir_datasets": "ir_datasets", "fetch_checkpoint": "checkpoints"}
+SOURCE = "source:"  # before the name of one, where a dataset has the same
 
 
 def source(plan: Texts, name: str) -> Artifact:
@@ -94,13 +95,20 @@ def explore(plan: Texts, folder: str) -> None:
 
 
 def named(plan: Texts, name: str) -> list[str]:
-    """What Snakemake can be asked for to have a source or a dataset; of one name, the source."""
+    """What Snakemake can be asked for to have a dataset, a source or a checkpoint.
+
+    Of one name it is the dataset; ``source:wikipedia`` is the source.
+    """
+    if name.startswith(SOURCE):
+        return [source(plan, name.removeprefix(SOURCE)).manifest]
+    if name in plan.dataset_names():
+        return [plan.named_collection(name).manifest]
     if name in plan.catalogue.sources:
         return [source(plan, name).manifest]
     for known, revision in _checkpoints(plan):
         if known == name:
             return [artifact.manifest for artifact in checkpoint(plan, known, revision).inputs.values()]
-    return [plan.named_collection(name).manifest] if name in plan.dataset_names() else []
+    return []
 
 
 def misspelt(plan: Texts, name: str) -> str | None:

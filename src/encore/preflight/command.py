@@ -17,7 +17,9 @@ SIZES = Path("config/sizes.yaml")
 
 def add_preflight(parser: argparse.ArgumentParser) -> None:
     """The flags of ``encore preflight``."""
-    parser.add_argument("tables", nargs="*", help="tables, declared or not; everything that the run declares without")
+    parser.add_argument(
+        "targets", nargs="*", help="tables or figures, declared or not, or `claims`; without, all that the run declares"
+    )
     parser.add_argument("--machine", help="an entry of config/machines.yaml, or a machine that was calibrated")
     parser.add_argument("--gpus", type=_positive, default=1, help="GPUs side by side, on a machine that has some")
     parser.add_argument(
@@ -37,7 +39,7 @@ def preflight(plan: Plan, arguments: argparse.Namespace) -> int:
     """Print the forecast; 1 when a limit is exceeded."""
     known = machine.find(arguments.machine, MACHINES)
     cores = arguments.cores or known.cores * (arguments.gpus if known.gpus else 1)
-    found = forecast(plan, arguments.tables, known, arguments.gpus, cores, SIZES)
+    found = forecast(plan, arguments.targets, known, arguments.gpus, cores, SIZES)
     if arguments.against:
         rows = against.against(found)
         _say(against.as_json(rows), f"{report.about(known)}\n\n{against.show(rows)}", arguments.json)

@@ -205,20 +205,21 @@ class Forecast:
         return list(dict.fromkeys([*own, *parts]))
 
 
-def forecast(plan: Plan, tables: Iterable[str], machine: Machine, gpus: int, cores: int, sizes_file: Path) -> Forecast:
-    """Reckon what the tables still need, or everything that the configuration declares.
+def forecast(plan: Plan, targets: Iterable[str], machine: Machine, gpus: int, cores: int, sizes_file: Path) -> Forecast:
+    """Reckon what tables, figures or the claims still need, or everything that the configuration declares.
 
     Raises:
-        EncoreError: a table is not declared, or a file of the catalogue is wrong.
+        EncoreError: there is no such table or figure, or a file of the catalogue is wrong.
     """
-    names = list(tables)
+    names = list(targets)
     sizes = Sizes(plan, read_stated(sizes_file))
     wanted = roots(plan, names)
     fetches = Fetches(plan, published())
     jobs = needed(plan, wanted, sizes, machine, fetches)
     missing = _missing(wanted, jobs)
     done = {job.artifact.folder: job.finished for job in jobs}
-    made = [product for name in names or plan.config.tables for product in _products(plan, name, done)]
+    tables = [name for name in names or plan.config.tables if name in plan.catalogue.tables]
+    made = [product for name in tables for product in _products(plan, name, done)]
     if machine.gpus == 0:
         gpus = 0
     return Forecast(

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from encore.catalogue import nearest
+from encore.claims.slice import CLAIMS, claims_reads
 from encore.errors import EncoreError
 from encore.figures import figure_reads
 from encore.growth import growing_artifacts
@@ -65,23 +66,32 @@ class Needed:
     cost: Cost
 
 
-def roots(plan: Plan, tables: Iterable[str]) -> list[Artifact]:
-    """What the tables read, and, where all declared ones are meant, what else the configuration declares.
+def roots(plan: Plan, targets: Iterable[str]) -> list[Artifact]:
+    """What tables, figures and the claims read, and, where all declared is meant, what the configuration declares.
 
     Raises:
-        EncoreError: there is no such table.
+        EncoreError: there is no such table or figure.
     """
-    chosen = list(tables)
-    for name in chosen:
-        if name not in plan.catalogue.tables:
-            raise EncoreError(f"there is no table {name!r}{nearest(name, plan.catalogue.tables)}")
-    found = [read for name in chosen or plan.config.tables for read in table_reads(plan, name)]
+    chosen = list(targets)
+    found = [read for name in chosen or plan.config.tables for read in _reads(plan, name)]
     if not chosen:
         found += growing_artifacts(plan)
         found += [read for name in plan.config.figures for read in figure_reads(plan, name)]
-        targets = [target for name in plan.config.lineages for target in lineage_targets(plan, name)]
-        found += [plan.find(str(Path(target).parent)) for target in targets]
+        lineages = [target for name in plan.config.lineages for target in lineage_targets(plan, name)]
+        found += [plan.find(str(Path(target).parent)) for target in lineages]
     return found
+
+
+def _reads(plan: Plan, name: str) -> list[Artifact]:
+    """What one table or figure reads, or all tables that the claims are about."""
+    if name == CLAIMS:
+        return claims_reads(plan)
+    if name in plan.catalogue.tables:
+        return table_reads(plan, name)
+    if name in plan.catalogue.figures:
+        return figure_reads(plan, name)
+    known = [*plan.catalogue.tables, *plan.catalogue.figures, CLAIMS]
+    raise EncoreError(f"there is no table or figure {name!r}{nearest(name, known)}")
 
 
 def behind(artifacts: Iterable[Artifact]) -> list[Artifact]:

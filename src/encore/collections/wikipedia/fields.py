@@ -20,8 +20,8 @@ class WikipediaFields(CollectionFields):
     kind: Literal["wikipedia"]
     path: str = Field(
         pattern=r"\.xml(\.bz2|-p\d+p\d+\.bz2)?$",
-        description="the dump, .xml or .xml.bz2; relative to the repository's root. The index of a multistream dump "
-        "lies beside it and lets several processes read",
+        description="the dump, .xml or .xml.bz2; from the repository's root, or below `{data_root}`. The index of a "
+        "multistream dump lies beside it and lets several processes read",
     )
     sha256: str | None = Field(
         None,
@@ -30,6 +30,16 @@ class WikipediaFields(CollectionFields):
     )
     passage_words: Positive = Field(100, description="most words of a passage of the corpus")
     splits: dict[str, Split] = Field({}, max_length=0, description="none: there are no queries")
+
+    @property
+    def missing(self) -> str | None:
+        """What to do where the dump is not there; None where it is."""
+        if Path(self.path).is_file():
+            return None
+        return (
+            f"{self.path} is missing: put a pages-articles dump of English Wikipedia there, or name another `path`; "
+            "`snakemake $(encore path source:wikipedia)` brings the newest dump to data_root"
+        )
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity: the dump's digest and the version of the parser of its markup.
