@@ -316,6 +316,16 @@ def test_a_source_without_a_size_is_unknown_until_it_is_here(clone: Path) -> Non
     assert "non-commercial" in found.licence
 
 
+def test_a_rounded_size_counts_until_the_file_is_here(clone: Path) -> None:
+    plan = planned(execution={"data_root": "there"})
+    made = Artifact("fetch_source", "results/sources/msmarco-expansions-00000000", {})
+    rounded = downloads.of_source(plan, made)
+    assert (rounded.bytes, rounded.missing) == (7.9e9, 7.9e9)
+    (clone / "there/msmarco-expansions").mkdir(parents=True)
+    (clone / "there/msmarco-expansions/predicted_queries_topk_sampling.zip").write_bytes(b"12345")
+    assert downloads.of_source(plan, made).missing == 0
+
+
 def test_against_compares_what_was_reckoned_with_what_it_took(clone: Path) -> None:
     plan = planned()
     jobs = [job for job in reckon(plan).jobs if job.rule in ("pretrain", "finetune")]

@@ -40,7 +40,7 @@ def of_source(plan: Plan, made: Artifact) -> Download:
     """An entry of ``sources.yaml``."""
     name = made.name.rpartition("-")[0]
     source, root = plan.catalogue.sources[name], Path(plan.config.execution.data_root) / name
-    sizes = [remote.bytes or _on_disk(root / remote.file) for remote in source.files]
+    sizes = [remote.bytes or _on_disk(root / remote.file) or remote.about_bytes for remote in source.files]
     here = sum(_on_disk(root / remote.file) or 0 for remote in source.files)
     total = None if None in sizes else float(sum(size or 0 for size in sizes))
     return Download(name, "source", total, float(here), source.licence)
