@@ -22,7 +22,7 @@ class Remote(Strict):
     )
     digest: str | None = Field(None, description="`sha256:…` or `md5:…` as published; without it, the first one counts")
     bytes: Positive | None = Field(None, description="its size, checked where it is known")
-    about_bytes: Positive | None = Field(None, description="its rounded size, where no exact one is known; for forecasts")
+    about_bytes: Positive | None = Field(None, description="its rounded size, for forecasts; where none is exact")
     headers: dict[str, str] = Field({}, description="of the request, where a server wants some")
     unpack: Literal["none", "gz", "tar", "zip"] = "none"
     members: tuple[str, ...] = Field((), description="what is wanted of an archive; all of it without")
