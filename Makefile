@@ -2,13 +2,14 @@
 SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test test-all format picture
+.PHONY: help env demo test lint test-slurm test-code test-all format picture
 
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(CURDIR)/$(VENV)/bin
 READY := $(VENV)/.ready
-PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq --root-user-action ignore
+# Python compiles what it imports, and most of what is installed is never imported.
+PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq --no-compile --root-user-action ignore
 NEEDS_311 := import ensurepip, sys; sys.exit(sys.version_info[:2] != (3, 11))
 
 # Tests and jobs share the cores; torch's own threads would only fight over them.
@@ -25,14 +26,23 @@ demo: $(READY) ## Build table 1 of the embedded default from raw text, and show 
 	    | python workflow/scripts/follow.py
 	@encore show table1
 
+# Three side by side, since SLURM's tests mostly wait; both suites share one finished nano run.
 test: $(READY) ## Everything that guards the code: formatters, linters, types, unit, workflow and end-to-end tests
-	ruff check .
-	ruff format --check .
-	mypy
-	snakefmt --check Snakefile workflow
-	snakemake --lint
-	@export ENCORE_FINISHED=$$(mktemp -d) && trap 'rm -rf "$$ENCORE_FINISHED"' EXIT && set -x && \
-	    pytest -n 2 --dist loadfile --ignore tests/slurm && pytest tests/slurm
+	@export ENCORE_FINISHED=$$(mktemp -d) && trap 'rm -rf "$$ENCORE_FINISHED"' EXIT && \
+	    $(MAKE) --no-print-directory --jobs --keep-going test-slurm lint test-code
+
+# Its output comes whole, when it is over, so that it stays apart from that of the suite beside it.
+APART = log=$$(mktemp) && { ( $(1) ) >"$$log" 2>&1; code=$$?; cat "$$log"; rm "$$log"; exit $$code; }
+
+lint: $(READY)
+	@$(call APART, set -ex; ruff check .; ruff format --check .; mypy; snakefmt --check Snakefile workflow; snakemake --lint)
+
+test-slurm: $(READY)
+	@$(call APART, set -x; pytest tests/slurm)
+
+# The longest files first, so that no worker is left alone with one at the end.
+test-code: $(READY)
+	pytest -n 2 --dist loadfile --no-loadscope-reorder tests/e2e tests/workflow tests/unit
 
 test-all: test ## The same, and every table of the catalogue and every claim at nano scale
 	pytest -m everything tests/e2e/test_everything.py
