@@ -16,7 +16,7 @@ from encore.lineage import split_index
 from encore.plan import Plan
 from encore.planning import fetched
 from encore.preflight import command
-from encore.provenance import again, audit, explain
+from encore.provenance import again, audit, explain, explain_product
 from encore.targets import lineage_targets, recall
 from encore.whatif import command as asking
 
@@ -38,10 +38,10 @@ def main() -> None:
     explaining = _command(
         commands, "explain", show_explanation, "print what stands behind a cell, down to the raw text"
     )
-    explaining.add_argument("table", help="for example results/tables/costa/table1.csv, made or not")
-    explaining.add_argument("--row", required=True, help="a row's id or label")
-    explaining.add_argument("--column", required=True, help="a column's id or label")
-    explaining.add_argument("--setting", help="only under this setting, where the row stands under several")
+    explaining.add_argument("table", help="results/tables/costa/table1.csv, a figure's file or results/claims.csv")
+    explaining.add_argument("--row", required=True, help="a row's id or label, a figure's line, or a claim: C12")
+    explaining.add_argument("--column", help="a column's id or label, or the place of a figure's point")
+    explaining.add_argument("--setting", help="only under this setting, or in this panel, where there are several")
     explaining.add_argument("--json", action="store_true", help="as JSON")
     claimed = _command(commands, "claims", show_claims, "print what each claim of the papers says of their own numbers")
     claimed.add_argument("--runs", action="store_true", help="of what was run instead: results/claims.md")
@@ -119,6 +119,10 @@ def show_table(arguments: argparse.Namespace) -> int:
 def show_explanation(arguments: argparse.Namespace) -> int:
     """The chain from a cell to bytes: scores, run, index, models, negatives, corpus."""
     plan = _plan(arguments)
+    if explain_product.is_asked(plan, arguments.table):
+        return explain_product.show(plan, arguments)
+    if arguments.column is None:
+        raise EncoreError("a cell of a table stands in a column; name it with --column")
     cells = explain.find(plan, arguments.table, arguments.row, arguments.column, arguments.setting)
     chains = [(cell, list(explain.chain(plan, cell))) for cell in cells]
     if arguments.json:

@@ -11,8 +11,9 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from encore.claims.contrasts import Address
 from encore.claims.files import read_claims
-from encore.claims.slice import CLAIMS, claims_plan, products_of
+from encore.claims.slice import CLAIMS, all_shapes, cells_of, claims_plan, products_of
 from encore.plan import Plan
 from encore.project import DEFAULT_RUN
 from encore.storage import canonical
@@ -35,6 +36,7 @@ def report_plan(plan: Plan, run: Path) -> dict[str, Any]:
     targets = everything_declared(plan)
     tables = [*plan.config.tables, *(name for name in wanted_tables(plan) if _lies_there(plan, name))]
     tables = list(dict.fromkeys(tables))
+    claims, shapes = {name: claim for name, (_, claim) in read_claims(PAPERS).items()}, all_shapes(plan.catalogue)
     return {
         "name": REPORT,
         "title": plan.config.title,
@@ -43,7 +45,8 @@ def report_plan(plan: Plan, run: Path) -> dict[str, Any]:
         "tables": tables,
         "figures": [path.removeprefix(_FIGURES).removesuffix(".png") for path in targets if path.startswith(_FIGURES)],
         "claims": f"results/{CLAIMS}" in plan.asked and _is_made(f"results/{CLAIMS}", claims_plan(plan)),
-        "about": {name: products_of(claim) for name, (_, claim) in read_claims(PAPERS).items()},
+        "about": {name: products_of(claim) for name, claim in claims.items()},
+        "cells": {name: _grouped(cells_of(claim, shapes)) for name, claim in claims.items()},
         "printed": {
             name: _printed(name, table)
             for name, table in sorted(plan.catalogue.tables.items())
@@ -105,6 +108,14 @@ def _printed(name: str, table: Table) -> dict[str, Any]:
         "notes": table.notes,
         "stand_in": False,
     } | reported_file(name, table)
+
+
+def _grouped(cells: list[Address]) -> list[list[Any]]:
+    """Cells by table, setting and row, each with its columns."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for *row, column in cells:
+        rows.setdefault(tuple(row), []).append(column)
+    return [[*row, columns] for row, columns in rows.items()]
 
 
 def _datasets(plan: Plan) -> dict[str, dict[str, str]]:

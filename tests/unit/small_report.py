@@ -34,6 +34,9 @@ CLAIM = {
     "shares_cells_with": "",
 }
 OTHER = CLAIM | {"id": "C02", "verdict": "fails", "held": "0", "claim": "It is free.", "shares_cells_with": "C01"}
+POINTS = "setting,label,difference,significant\nBM25 negatives,ICT,0.0123456,1\n"
+CELLS = [("table1", "BM25 negatives", "ict", ["rr"]), ("costa/table1", "BM25 negatives", "costa", ["mrr"])]
+CELLS.append(("costa/figure4", "RR@10", "COSTA", ["100"]))
 PRINTED = "row_label,dataset,metric,value\nSEED,msmarco,MRR@10,.310\nCOSTA,msmarco,MRR@10,.342\n"
 
 
@@ -92,13 +95,15 @@ def products(root: Path) -> dict[str, Any]:
     artifact(Path("results/scores/bm25"), "evaluate", {}, {}, [measured()])
     relative(table, root)
     write_table(table)
-    for ending, content in (("png", "p" * 30), ("svg", "<svg xmlns='http://www.w3.org/2000/svg'/>"), ("csv", "a\n")):
+    svg = "<svg xmlns='http://www.w3.org/2000/svg'/>"
+    for ending, content in (("png", "p" * 30), ("svg", svg), ("csv", POINTS)):
         write_text(Path(f"results/figures/table1.{ending}"), content)
-    record(Path("results/figures/table1"), {}, ("png", "svg", "csv"))
+    record(Path("results/figures/table1"), {"rows": table["rows"]}, ("png", "svg", "csv"))
     write_claims("claims_printed", [CLAIM, OTHER])
     write_text(Path("printed.csv"), PRINTED)
     slice_ = {"name": "report", "title": "A small <run>", "run": "config/mine.yaml", "stand_in": True}
     slice_ |= {"tables": ["table1"], "figures": ["table1"], "about": {"C01": ["costa/table1"], "C02": []}}
+    slice_ |= {"cells": {"C01": CELLS}}
     return slice_ | {"printed": {"costa/table1": printed()}, "trials": {"mlm": {"learning_rate": 3}}}
 
 

@@ -37,6 +37,7 @@ LAYERS = [
         "ledger",
         "provenance.audit",
         "provenance.explain",
+        "provenance.explain_product",
     },
     {"project", "tuning", "preflight", "whatif", "report", "provenance.again"},
     {"cli"},

@@ -123,6 +123,44 @@ def test_every_number_leads_to_its_artifacts(made: dict[str, Any]) -> None:
     assert digest in section(text, f'id="{keys[chain[-1]]}"')
 
 
+def test_every_point_of_a_figure_leads_to_its_artifacts(made: dict[str, Any]) -> None:
+    text = page(made)
+    row = [row["id"] for row in made_table()["rows"]].index("ict")
+    data = text[text.index('id="d-table1"') :].split("</details>")[0]
+    assert f'<a href="#v-table1-{row}" class="n">0.01235</a>' in data
+    why = section(text, f'id="v-table1-{row}"')
+    assert "Figure table1: ICT [BM25 negatives]" in why
+    read = {re.search(rf'id="{key}"[^>]*><h3>([^<]*)<', text)[1] for key in re.findall(r'href="#(a\d+)"', why)}  # type: ignore[index]
+    assert {"results/scores/ict-s0", "results/scores/ict-s1"} <= read
+
+
+def test_a_claim_leads_to_the_numbers_that_it_rests_on(made: dict[str, Any]) -> None:
+    text = page(made)
+    claim = text.split('id="k-c01"')[1].split("</article>")[0]
+    assert '<a class="n" href="#x-c01"><span class="badge holds">' in claim
+    why = section(text, 'id="x-c01"')
+    row = [row["id"] for row in made_table()["rows"]].index("ict")
+    assert f'table1: ICT [BM25 negatives] RR@10 <a href="#w-table1-{row}-0">' in why
+    assert 'costa/table1: COSTA [BM25 negatives] MRR@10 <a href="#w-costa-table1-1-0">0.342</a>' in why
+    assert "costa/figure4: RR@10, COSTA, 100" in why, "a figure that is not in the page is named and no link"
+    assert "encore explain results/claims.csv --row C01" in why
+    assert "No number of a table" in section(text, 'id="x-c02"')
+
+
+def test_no_number_of_ours_stands_without_a_way_to_the_bytes(made: dict[str, Any]) -> None:
+    """Of tables, figures and claims: each leads to a section, and that to artifacts or to numbers that do."""
+    text = page(made)
+    targets = re.findall(r'class="n"[^>]*href="#([^"]+)"|href="#([^"]+)" class="n"', text)
+    found = {first or second for first, second in targets}
+    assert {key[0] for key in found} == {"w", "v", "x"}
+    for key in found:
+        why = section(text, f'id="{key}"')
+        ours = "<dt>Ours</dt><dd>0." in why or key[0] == "v"
+        assert not ours or re.search(r'href="#a\d+"', why), key
+    shown = re.findall(r"<td>(.*?)</td>", section(text, 'id="t-table1"'))
+    assert all(cell.startswith('<a class="n"') for cell in shown if re.search(r"\d\.\d", cell))
+
+
 def made_table() -> dict[str, Any]:
     spec: dict[str, Any] = json.loads(Path("results/tables/table1.manifest.json").read_text())["spec"]
     return spec

@@ -1,12 +1,14 @@
 """The claims' slice of the plan: what is claimed, of which tables and figures, and what those read."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from encore.catalogue import Catalogue, read_yaml
 from encore.claim_entries import AnyTest, Claim, Figure
 from encore.claims import missing
-from encore.claims.contrasts import Shape, table_of
+from encore.claims.contrasts import Address, Shape, table_of
+from encore.claims.expansion import contrasts
 from encore.claims.files import DATASETS, SPREAD, read_claims
 from encore.errors import EncoreError
 from encore.figures.cells import figure_cells, figure_shape, gaps, shapes
@@ -110,6 +112,13 @@ def named_by(*tests: AnyTest) -> list[str]:
 def products_of(claim: Claim) -> list[str]:
     """The tables and figures that a claim, its premise and its control are about, each once."""
     return named_by(*claim.premise, *claim.tests, *claim.control)
+
+
+def cells_of(claim: Claim, shapes: Mapping[str, Shape]) -> list[Address]:
+    """The cells and points that a claim, its premise and its control are about, each once."""
+    tests = [test for test in (*claim.premise, *claim.tests, *claim.control) if not isinstance(test, Figure)]
+    found = (at for test in tests for one in contrasts(test, shapes) for at, _ in (*one.terms, *one.printed))
+    return list(dict.fromkeys(found))
 
 
 def all_shapes(catalogue: Catalogue) -> dict[str, Shape]:

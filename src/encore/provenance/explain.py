@@ -1,7 +1,7 @@
 """From a cell to bytes: every artifact behind a number, with what made it, of what, how and at what cost."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,9 +103,13 @@ def find(plan: Plan, table: str, row: str, column: str, setting: str | None = No
 
 def chain(plan: Plan, cell: Cell) -> Iterator[Link]:
     """What a cell reads and all that is behind it, each artifact before what it was made from."""
+    return chain_of(plan, (read for each in cell.behind for read in each["reads"]))
+
+
+def chain_of(plan: Plan, reads: Iterable[dict[str, Any]]) -> Iterator[Link]:
+    """What is read (``folder``, ``seed``), each folder once, and all that is behind it."""
     seen: set[str] = set()
-    reads = {read["folder"]: read for each in cell.behind for read in each["reads"]}
-    for read in reads.values():
+    for read in {read["folder"]: read for read in reads}.values():
         role = "reads" if read["seed"] is None else f"reads, seed {read['seed']}"
         yield from _links(plan.find(read["folder"]), role, 0, seen)
 
@@ -118,7 +122,12 @@ def text(cell: Cell, links: Sequence[Link], shown: str) -> str:
     elif not links and not cell.records:
         lines.append("nothing of ours stands there")
     lines += [f"recorded in {path}, sha256 {sha256(Path(path))}: no job of the run makes it" for path in cell.records]
-    return "\n".join([*lines, *(line for link in links for line in _lines(link))])
+    return "\n".join([*lines, *chain_text(links)])
+
+
+def chain_text(links: Iterable[Link]) -> list[str]:
+    """A chain, line by line."""
+    return [line for link in links for line in _lines(link)]
 
 
 def as_json(cell: Cell, links: Sequence[Link]) -> dict[str, Any]:
@@ -129,21 +138,26 @@ def as_json(cell: Cell, links: Sequence[Link]) -> dict[str, Any]:
         "setting": cell.row["setting"],
         "column": cell.column["id"],
         "records": cell.records,
-        "chain": [
-            {
-                "depth": link.depth,
-                "role": link.role,
-                "folder": link.artifact.folder,
-                "stage": link.artifact.stage,
-                "spec": link.artifact.spec,
-                "manifest_sha256": link.digest,
-                "bytes": link.size,
-                "run": link.run,
-            }
-            for link in links
-            if not link.again
-        ],
+        "chain": chain_json(links),
     }
+
+
+def chain_json(links: Iterable[Link]) -> list[dict[str, Any]]:
+    """A chain as data, each artifact once."""
+    return [
+        {
+            "depth": link.depth,
+            "role": link.role,
+            "folder": link.artifact.folder,
+            "stage": link.artifact.stage,
+            "spec": link.artifact.spec,
+            "manifest_sha256": link.digest,
+            "bytes": link.size,
+            "run": link.run,
+        }
+        for link in links
+        if not link.again
+    ]
 
 
 def shown_in(cell: Cell) -> str:

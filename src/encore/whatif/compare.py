@@ -4,11 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from encore.claim_entries import Figure
 from encore.claims.contrasts import Address
-from encore.claims.expansion import contrasts
 from encore.claims.files import read_claims
-from encore.claims.slice import PRINTED, all_shapes, printed_plan, products_of
+from encore.claims.slice import PRINTED, all_shapes, cells_of, printed_plan, products_of
 from encore.errors import EncoreError
 from encore.figures.cells import figure_cells
 from encore.plan import Plan
@@ -84,10 +82,7 @@ def changed_claims(before: Plan, after: Plan) -> list[str]:
         for product in products_of(claim):
             if product not in cells:
                 cells[product] = set(changed_cells(before, after, product))
-        tests = [test for test in (*claim.premise, *claim.tests, *claim.control) if not isinstance(test, Figure)]
-        about = {
-            address for test in tests for one in contrasts(test, shapes) for address, _ in (*one.terms, *one.printed)
-        }
+        about = set(cells_of(claim, shapes))
         if any(about & cells[product] for product in products_of(claim)):
             found.append(name)
     return found

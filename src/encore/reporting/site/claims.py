@@ -2,12 +2,25 @@
 
 import csv
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from encore.reporting.site.markup import Content, Html, badge, facts, joined, link, significant, slug, table
-from encore.reporting.site.shown import PAPERS
+from encore.reporting.site import explanations
+from encore.reporting.site.markup import (
+    Content,
+    Html,
+    badge,
+    code,
+    facts,
+    joined,
+    link,
+    markup,
+    significant,
+    slug,
+    table,
+)
+from encore.reporting.site.shown import PAPERS, Shown
 from encore.reporting.site.slice import RESULTS, Site
 
 Line = dict[str, str]
@@ -32,10 +45,10 @@ def counts(lines: Sequence[Line], caption: str) -> str:
     return table(caption, ["", *verdicts], rows)
 
 
-def every(site: Site, printed: Sequence[Line], run: Sequence[Line]) -> str:
-    """Each claim with its verdicts."""
-    judged = {line["id"]: line for line in run}
-    return "".join(_claim(line, judged.get(line["id"]), site) for line in printed)
+def every(site: Site, printed: Sequence[Line], run: Sequence[Line], found: Sequence[Shown]) -> str:
+    """Each claim with its verdicts, and the cells that they rest on."""
+    judged, tables = {line["id"]: line for line in run}, {table.name: table for table in found}
+    return "".join(_claim(line, judged.get(line["id"]), site) + _why(line, site, tables) for line in printed)
 
 
 def _count(number: int) -> str:
@@ -47,9 +60,9 @@ def _claim(printed: Line, run: Line | None, site: Site) -> str:
     about = site.about.get(printed["id"], [])
     said = facts(
         {
-            "On printed numbers": _printed(printed),
+            "On printed numbers": _leading(printed, _printed(printed)),
             "Exceptions": printed["exceptions"],
-            "On runs": _run(run),
+            "On runs": _leading(printed, _run(run)) if run else _run(run),
             "About": joined(_product(name, site) for name in about),
             "Shares cells with": joined(link(f"k-{slug(other)}", other) for other in others),
         }
@@ -61,6 +74,33 @@ def _claim(printed: Line, run: Line | None, site: Site) -> str:
         f" <small>{escape(PAPERS.get(printed['paper'], printed['paper']))}, {escape(printed['place'])}</small></h3>"
         f"<p>{escape(printed['claim'])}</p>{said}</article>"
     )
+
+
+def _leading(line: Line, content: Content) -> Html:
+    """A verdict and its numbers, as a link to the cells that they were computed from."""
+    return Html(f'<a class="n" href="#x-{slug(line["id"])}">{markup(content)}</a>')
+
+
+def _why(line: Line, site: Site, tables: Mapping[str, Shown]) -> str:
+    """The cells and points that a claim is about, each a link to what is behind it."""
+    key = slug(line["id"])
+    rows = [_row(site, tables, *row) for row in site.cells.get(line["id"], [])]
+    said = "".join(f"<li>{markup(row)}</li>" for row in rows)
+    listed = f"<ul class=cells>{said}</ul>" if rows else "<p>No number of a table or of a figure’s points.</p>"
+    command = code(f"encore explain {path('claims')} --row {line['id']}").markup
+    return (
+        f'<section class="why" id="x-{key}" tabindex="-1" aria-label="What {escape(line["id"])} rests on">'
+        f"<h4>{escape(line['id'])} rests on</h4>{listed}<p>In a terminal: {command}</p>"
+        f'<a class="close" href="#k-{key}">Close</a></section>'
+    )
+
+
+def _row(site: Site, tables: Mapping[str, Shown], name: str, setting: str, row: str, columns: list[str]) -> Html:
+    """The cells of one row; the numbers of a figure stand below it, line by line."""
+    if name not in tables:
+        where: Content = link(f"d-{slug(name)}", name) if name in site.figures else name
+        return joined([where, joined(filter(None, [setting, row, ", ".join(columns)]))], ": ")
+    return joined([name, explanations.numbers(tables[name], setting, row, columns)], ": ")
 
 
 def _product(name: str, site: Site) -> Content:

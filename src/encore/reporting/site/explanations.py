@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from html import escape
 
 from encore.reporting.layout import Column, Row
-from encore.reporting.site.markup import Content, code, count, facts, joined, link, significant, slug
+from encore.reporting.site.markup import Content, Html, code, count, facts, joined, link, significant, slug
 from encore.reporting.site.records import Records
 from encore.reporting.site.shown import Shown
 from encore.reporting.site.slice import RESULTS, Site
@@ -24,10 +24,32 @@ def every(shown: Shown, records: Records, site: Site) -> Iterator[str]:
                 yield _section(shown, row, column, found)
 
 
+def known(shown: Shown, row: Row, column: Column) -> bool:
+    """Whether a cell has a number, ours or printed, and so an explanation."""
+    line = shown.lines.get((row.setting, row.id, column.id), {})
+    return bool(line.get("reproduced") or _printed(shown, row, column))
+
+
 def place(shown: Shown, row: Row, column: Column) -> str:
     """The end of the names of a cell and of its explanation."""
     numbers = shown.layout.rows.index(row), shown.layout.columns.index(column)
     return f"-{slug(shown.name)}-{numbers[0]}-{numbers[1]}"
+
+
+def numbers(shown: Shown, setting: str, name: str, columns: list[str]) -> Html:
+    """Numbers of a row as the table shows them, each a link to its explanation if it has one."""
+    row = next((row for row in shown.layout.rows if (row.setting, row.id) == (setting, name)), None)
+    head = f"{row.label if row else name}{f' [{setting}]' if setting else ''}"
+    if row is None:
+        return joined([f"{head}: not a row of this run"])
+    by_id = shown.columns()
+    return joined([head, joined(_number(shown, row, by_id.get(each), each) for each in columns)], " ")
+
+
+def _number(shown: Shown, row: Row, column: Column | None, name: str) -> Html:
+    if column is None or column.hidden or not known(shown, row, column):
+        return joined([f"{column.label if column else name} –"])
+    return joined([column.label, link(f"w{place(shown, row, column)}", shown.entry(row, column))], " ")
 
 
 def _section(shown: Shown, row: Row, column: Column, found: str) -> str:
@@ -46,7 +68,7 @@ def _facts(shown: Shown, row: Row, column: Column, line: dict[str, str], records
         target = f"{RESULTS}/tables/{shown.name}.csv"
         said: dict[str, Content] = {"Printed": printed, "Copied from": row.copied, "In": shown.layout.reported or ""}
         return facts(said | {"Ours": joined(["not run; ", code(site.command(target))], "")}) if printed else ""
-    if not line.get("reproduced") and not printed:
+    if not known(shown, row, column):
         return ""
     return facts(
         {
@@ -112,7 +134,9 @@ def _reads(shown: Shown, row: Row, column: Column, records: Records) -> Content:
         parts = _parts(columns[column.gain.of], columns)
         asked += [other.cells[part.id] for other in [row, *rows] for part in parts]
     reads = {read.folder: read for cell in asked for read in cell.reads}
-    return joined(link(records[folder].key, folder.removeprefix("results/"), class_="read") for folder in reads)
+    files = dict.fromkeys(cell.record for cell in asked if cell.record)
+    links = (link(records[folder].key, folder.removeprefix("results/"), class_="read") for folder in reads)
+    return joined([*links, *map(code, files)])
 
 
 def _parts(column: Column, columns: dict[str, Column]) -> list[Column]:

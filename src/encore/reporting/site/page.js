@@ -62,6 +62,7 @@ function chain(section, seen) {
 
 function explain() {
   const section = location.hash.length > 1 && byId(decodeURIComponent(location.hash.slice(1)));
+  if (section && section.tagName === "DETAILS") section.open = true;
   if (!section || !section.classList.contains("why")) return;
   if (!section.querySelector(".chain")) {
     const inner = chain(section, new Set([section.id]));

@@ -30,14 +30,15 @@ def render(site: Site) -> str:
         EncoreError: a product that it shows is missing or damaged.
     """
     found = shown.every(site)
-    records = Records(folder for table in found for folder in table.folders())
+    drawn = figures.read(site)
+    records = Records([*(folder for table in found for folder in table.folders()), *figures.folders(drawn)])
     printed = claims.read("claims_printed")
     run = claims.read("claims") if site.claims else []
     parts = {
         "summary": _summary(site, found, printed, run),
-        "claims": claims.every(site, printed, run),
+        "claims": claims.every(site, printed, run, found),
         "tables": "".join(tables.section(table, records, site) for table in found),
-        "figures": figures.every(site),
+        "figures": figures.every(drawn, records),
         "efficiency": made.efficiency(records),
         "run": made.data(records, site) + made.training(records) + made.costs(records),
         "confounds": _CONFOUNDS + confounds.ledger(found, records, site),

@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass
 
 from encore.reporting import cells, reported
-from encore.reporting.layout import OURS, Column, Layout
+from encore.reporting.layout import OURS, Column, Layout, Row
 from encore.reporting.sheet import Entry, Sheet, sheet
 from encore.reporting.site import sheets
 from encore.reporting.site.markup import slug
@@ -45,6 +45,12 @@ class Shown:
 
     def columns(self) -> dict[str, Column]:
         return {column.id: column for column in self.layout.columns}
+
+    def entry(self, row: Row, column: Column) -> str:
+        """What people are shown in a cell: ours, and what the paper prints."""
+        rows = [each for each in self.layout.rows if each.setting == row.setting]
+        line = self.sheet.blocks[self.layout.settings().index(row.setting)].lines[rows.index(row)]
+        return line[1 + self.layout.shown().index(column)].text
 
     def folders(self) -> list[str]:
         """Every folder that it reads, once."""

@@ -23,7 +23,8 @@ class Site(Product):
     tables: list[str]
     figures: list[str]  # without ending
     claims: bool = False  # whether claims on runs are shown
-    about: dict[str, list[str]] = {}  # the tables that each claim is about
+    about: dict[str, list[str]] = {}  # the tables and figures that each claim is about
+    cells: dict[str, list[tuple[str, str, str, list[str]]]] = {}  # table or figure, setting, row, columns of each claim
     printed: dict[str, Layout] = {}  # by name; what the configuration does not declare
     datasets: dict[str, Dataset] = {}  # by the artifact's name without its digest
     trials: dict[str, dict[str, int]] = {}  # how many values of which fields were tried, by step

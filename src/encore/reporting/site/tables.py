@@ -43,17 +43,21 @@ def _blocks(shown: Shown) -> Iterator[str]:
 
 
 def _line(shown: Shown, row: Row, line: list[Entry]) -> str:
-    columns = [*shown.layout.shown(), *[None] * len(line)]
+    """A row; what stands behind the columns, a difference and its verdict, is about the primary one."""
+    columns = shown.layout.shown()
+    primary = next((column for column in columns if column.primary), None)
     values = "".join(_cell(shown, row, column, entry) for entry, column in zip(line[1:], columns, strict=False))
+    values += "".join(_cell(shown, row, primary, entry, more=True) for entry in line[1 + len(columns) :])
     return f'<tr class="row"><th scope="row">{escape(line[0].text)}</th>{values}</tr>'
 
 
-def _cell(shown: Shown, row: Row, column: Column | None, entry: Entry) -> str:
+def _cell(shown: Shown, row: Row, column: Column | None, entry: Entry, *, more: bool = False) -> str:
     content = _numbers(entry, bare=not shown.made)
-    if not entry.text or column is None:
+    if not entry.text or column is None or not explanations.known(shown, row, column):
         return f"<td>{content.markup}</td>"
     place = explanations.place(shown, row, column)
-    return f'<td><a class="n" id="c{place}" href="#w{place}">{content.markup}</a></td>'
+    name = "" if more else f'id="c{place}" '
+    return f'<td><a class="n" {name}href="#w{place}">{content.markup}</a></td>'
 
 
 def _numbers(entry: Entry, *, bare: bool) -> Html:
