@@ -12,7 +12,7 @@ PRODUCTS = ("results/tables/table1.csv", "results/figures/table1.png", "results/
 
 
 @pytest.mark.slow
-def test_the_report_shows_what_is_there(nano: Clone) -> None:
+def test_both_reports_show_what_is_there(nano: Clone) -> None:
     assert nano.planned(PAGE) == set(), "a finished run has its report"
     text = (nano.root / PAGE).read_text()
     with (nano.root / PRODUCTS[0]).open(newline="") as file:
@@ -28,6 +28,7 @@ def test_the_report_shows_what_is_there(nano: Clone) -> None:
     (nano.root / PAGE).unlink()
     assert nano.built(PAGE) == {"report"}
     assert (nano.root / PAGE).read_text() == text
+    check_report_of_snakemake(nano)
     nano.replace("config/papers/encore/tables.yaml", "title: Pre-training objectives", "title: Objectives")
     assert nano.planned(PAGE) == {"table table1", "figure table1", "report"}
 
@@ -41,9 +42,8 @@ def test_a_printed_number_makes_its_claims_again_though_records_are_lost(nano: C
     assert nano.planned() == set()
 
 
-@pytest.mark.slow
-def test_snakemake_makes_its_report(nano: Clone) -> None:
-    """With the captions and the categories of the rules."""
+def check_report_of_snakemake(nano: Clone) -> None:
+    """It has the captions and the categories of the rules."""
     nano.nano(*PRODUCTS, PAGE, "--report", "report.html").succeeded()
     text = (nano.root / "report.html").read_text()
     for category in ("Tables", "Figures", "Claims", "Report"):
