@@ -44,6 +44,7 @@ def main() -> None:
     explaining.add_argument("--setting", help="only under this setting, or in this panel, where there are several")
     explaining.add_argument("--json", action="store_true", help="as JSON")
     claimed = _command(commands, "claims", show_claims, "print what each claim of the papers says of their own numbers")
+    claimed.add_argument("id", nargs="?", help="one claim: what decides it, and what of that is made: C48")
     claimed.add_argument("--runs", action="store_true", help="of what was run instead: results/claims.md")
     spending = _command(commands, "budget", show_budget, "print the operations that each row of a table spent")
     spending.add_argument("table", nargs="?", default="table1")
@@ -134,7 +135,12 @@ def show_explanation(arguments: argparse.Namespace) -> int:
 
 
 def show_claims(arguments: argparse.Namespace) -> int:
-    """The page of the claims: made here from the printed numbers, or by the workflow from the runs."""
+    """The page of the claims: made here from the printed numbers, or by the workflow from the runs; or one claim."""
+    if arguments.id:
+        from encore.claims import deciding
+
+        print(deciding.text(_plan(arguments), arguments.id))
+        return 0
     if not arguments.runs:
         from encore.claims import ledger as claims
         from encore.claims import pages

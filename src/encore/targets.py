@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from encore.catalogue import nearest
-from encore.claims.slice import CLAIMS, PRINTED, claims_plan, printed_plan
+from encore.claims.slice import CLAIMS, PRINTED, claims_plan, claims_reads, printed_plan
 from encore.collections.fields import draw_of
 from encore.errors import EncoreError
 from encore.figures import figure_plan, figure_reads
@@ -131,7 +131,7 @@ def _place(path: PurePosixPath) -> str | None:
 def needed_by(plan: Plan, targets: Sequence[str]) -> list[Artifact]:
     """All that targets are made from; what the configuration declares, where there are none.
 
-    Of a figure or of claims it is everything that was planned: they show what others read.
+    Of a figure that is no entry of the catalogue it is everything that was planned: it shows what others read.
     """
     if not targets:
         return behind(_declared_reads(plan))
@@ -140,6 +140,10 @@ def needed_by(plan: Plan, targets: Sequence[str]) -> list[Artifact]:
         place = _place(PurePosixPath(os.path.relpath(target))) or ""
         if place.startswith("results/tables/"):
             found += table_reads(plan, place.removeprefix("results/tables/"))
+        elif place == f"results/{CLAIMS}":
+            found += claims_reads(plan)
+        elif (figure := place.removeprefix("results/figures/")) in plan.catalogue.figures:
+            found += figure_reads(plan, figure)
         elif place.startswith("results/figures/") or place.count("/") < 2:
             return list(plan.made.values())
         else:

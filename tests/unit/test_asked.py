@@ -93,11 +93,21 @@ def test_a_target_needs_what_it_is_made_from_and_no_other_table_s_data() -> None
         target: {
             made.name.rpartition("-")[0] for made in needed_by(plan, [target]) if made.stage.startswith("collection")
         }
-        for target in ("results/tables/costa/table4.csv", "results/tables/beir.csv", "results/claims.csv")
+        for target in (
+            "results/tables/costa/table4.csv",
+            "results/figures/costa/figure4.png",
+            "results/tables/beir.csv",
+            "results/claims.csv",
+        )
     }
     assert not any(name.startswith("beir-") for name in collections["results/tables/costa/table4.csv"])
     assert any(name.startswith("beir-") for name in collections["results/tables/beir.csv"])
     assert collections["results/claims.csv"] >= collections["results/tables/beir.csv"]
+    assert collections["results/figures/costa/figure4.png"] == {
+        "msmarco-passage",
+        "msmarco-passage-titles",
+        "wikipedia",
+    }
     assert {made.folder for made in needed_by(plan, [])} > {
         made.folder for made in needed_by(plan, ["results/tables/table1.csv"])
     }

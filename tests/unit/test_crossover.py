@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from encore.reporting.drawings.crossover import crossing, over_seeds
+from encore.reporting.endings import End, of_lines, sentences
 
 X = np.array([100.0, 1000.0, 10_000.0])
 
@@ -59,3 +60,37 @@ def test_too_few_seeds_have_no_interval_and_equal_seeds_none_to_speak_of():
     assert (few.low, few.high) == (None, None)
     enough = over_seeds(X, own.repeat(5, 0), X, other.repeat(5, 0))
     assert enough.low == enough.high == pytest.approx(enough.at)
+
+
+def test_an_interval_says_where_an_end_was_not_seen():
+    """Of seeds some of which end within the points, and some beyond."""
+    own = np.full((5, 3), 0.5)
+    other = np.array([[0.3, 0.45, 0.46 if seed < 3 else 0.9] for seed in range(5)])
+    found = over_seeds(X, own, X, other)
+    assert 1000 < found.at < 10_000
+    assert found.low < found.at
+    assert found.high == math.inf
+    never = over_seeds(X, other - 0.5, X, own)
+    assert (never.at, never.low, never.high) == (-math.inf, -math.inf, -math.inf)
+
+
+def test_ends_are_told_in_words():
+    ends = [
+        End("A", "None", "RR", "queries", 1234.4, 900.0, math.inf),
+        End("B", "None", "RR", "queries", math.inf, math.inf, math.inf),
+        End("C", "None", "RR", "queries", -math.inf, -math.inf, 812.0),
+        End("D", "None", "RR", "queries", math.nan),
+        End("A", "Control", "RR", "operations", 1.71e12),
+    ]
+    assert list(sentences(ends)) == [
+        "By training queries, the lead over None ends at 1,234 [900, not seen] (A); it is not seen to end for B; "
+        "it is nowhere for C [nowhere, 812]; it has no common range for D.",
+        "By operations of fine-tuning, the lead over Control ends at 1.7·10¹² (A).",
+    ]
+    assert list(sentences([])) == []
+
+
+def test_ends_are_read_from_the_data_of_a_figure():
+    line = {"what": "crossover", "label": "A", "against": "N", "panel": "RR", "over": "queries", "x": "-inf"}
+    lines = [{"what": "value", "x": ""}, line | {"low": "", "high": ""}, {"row": "of another figure"}]
+    assert of_lines(lines) == [End("A", "N", "RR", "queries", -math.inf)]

@@ -13,10 +13,12 @@ from encore.evaluation import scores
 from encore.evaluation.scores import Scored
 from encore.provenance.manifest import MANIFEST
 from encore.reporting import drawings
-from encore.reporting.drawings import heat
+from encore.reporting.drawings import curve, heat
+from encore.reporting.site import figures
 from encore.storage import write_json
 
 COMMON = {"title": "A figure", "dataset": "made-up", "notes": ["A note."], "stand_in": True}
+WRAPPED = curve.page.wrapped
 ENDINGS = ("png", "svg", "csv")
 # By the line's role: the value at 100 and at 1,000 queries. ICT is ahead of `none` by 0.2, then behind by 0.1.
 VALUES = {"none": (0.1, 0.5), "control": (0.4, 0.45), "objective": (0.3, 0.4)}
@@ -85,6 +87,22 @@ def test_curves_lie_where_queries_and_operations_say_and_end_where_they_meet(tmp
     assert float(ends["operations", "None"]["x"]) == pytest.approx(10 ** (9 + 2 / 3), rel=1e-9)
     assert ends["queries", "None"]["low"] == ends["queries", "None"]["high"] != ""  # seeds differ alike in both
     assert ends["queries", "Control"]["x"] == "-inf"
+
+
+def test_where_an_advantage_ends_is_told_in_the_caption_and_on_the_report_page(tmp_path, monkeypatch):
+    wrapped = []
+    monkeypatch.setattr(curve.page, "wrapped", lambda *texts: wrapped.append(texts) or WRAPPED(*texts))
+    lines = drawn(tmp_path, curves(tmp_path))
+    (_, _, caption), *_ = wrapped
+    told = "By training queries, the lead over None ends at 464 (Objective)."
+    assert told in caption
+    assert "By operations of fine-tuning, the lead over Control is nowhere for Objective." in caption
+    assert "Bars and brackets: 95 %" in caption
+    monkeypatch.setattr(figures, "RESULTS", tmp_path)
+    (tmp_path / "one").rename(tmp_path / "figures")
+    page = figures.every([figures.Drawn("label_efficiency", [], lines)], {})
+    assert told in page
+    assert page.count("the lead over") == 4
 
 
 def test_few_seeds_have_no_interval(tmp_path):

@@ -57,10 +57,7 @@ def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
             name: [{**at._asdict(), "parts": parts} for at, parts in found.items()] for name, found in figures.items()
         },
         "untold": untold,
-        "missing": [
-            *(gap for name in tables for gap in missing.gaps(plan, name)),
-            *(gap for name, found in figures.items() for gap in gaps(plan, name, found)),
-        ],
+        "missing": [gap for name in (*tables, *figures) for gap in _gaps(plan, name)],
         "stand_in": plan.config.stand_in,
     }
 
@@ -124,6 +121,26 @@ def cells_of(claim: Claim, shapes: Mapping[str, Shape]) -> list[Address]:
 def all_shapes(catalogue: Catalogue) -> dict[str, Shape]:
     """The rows and columns of every table, and of every figure with points, by name."""
     return {**catalogue.tables, **shapes(catalogue.figures)}
+
+
+def gap_reasons(plan: Plan, name: str) -> dict[Address, str]:
+    """Why cells of a table, or points of a figure, have no value here.
+
+    Raises:
+        EncoreError: this run cannot have it at all.
+    """
+    gaps = _gaps(plan, name)
+    return {Address(gap["table"], gap["setting"], gap["row"], gap["column"]): gap["why"] for gap in gaps}
+
+
+def run_shapes(plan: Plan) -> dict[str, Shape]:
+    """The same as this run scales them."""
+    known = all_shapes(plan.catalogue)
+    return known | {name: figure_shape(plan, name) for name in plan.catalogue.figures if name in known}
+
+
+def _gaps(plan: Plan, name: str) -> list[dict[str, str]]:
+    return list(gaps(plan, name) if name in plan.catalogue.figures else missing.gaps(plan, name))
 
 
 def _shape(plan: Plan, name: str) -> dict[str, Any]:

@@ -4,10 +4,11 @@
 leaves out is no mistake.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from encore.errors import EncoreError
 from encore.figure_entries import Axes, Entry
 from encore.figures.slices import figure_plan, scaled
 from encore.plan import Plan
@@ -72,19 +73,21 @@ def figure_cells(plan: Plan, name: str) -> dict[Point, list[dict[str, Any]]]:
     """What each point of a figure is the mean of, each part with what is asked of which folders, by seed.
 
     Raises:
-        EncoreError: the figure cannot be had under this run.
+        EncoreError: the figure has no points, or cannot be had under this run.
     """
     content, axes = figure_plan(plan, name), scaled(plan, name).axes()
+    if axes is None:
+        raise EncoreError(f"figure {name!r} is a picture without points")
     return dict(_probed(content, axes) if content["kind"] == "coverage" else _scored(content, axes))
 
 
-def gaps(plan: Plan, name: str, known: Iterable[Point]) -> Iterator[dict[str, str]]:
+def gaps(plan: Plan, name: str) -> Iterator[dict[str, str]]:
     """The points of a figure that have no value here, each with the reason.
 
-    Args:
-        known: those that have one.
+    Raises:
+        EncoreError: as ``figure_cells``.
     """
-    here, found, entry = set(known), figure_shape(plan, name), scaled(plan, name)
+    here, found, entry = figure_cells(plan, name).keys(), figure_shape(plan, name), scaled(plan, name)
     panels = {panel.label: panel.split for panel in getattr(entry, "panels", [])}
     systems = getattr(entry, "systems", None) or {each.id: each.system for each in entry.lines} | entry.levels
     for row in found.rows:

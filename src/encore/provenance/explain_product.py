@@ -10,7 +10,7 @@ from typing import Any
 from encore.catalogue import nearest
 from encore.claims.contrasts import Address
 from encore.claims.files import read_claims
-from encore.claims.slice import CLAIMS, PRINTED, all_shapes, cells_of
+from encore.claims.slice import CLAIMS, PRINTED, cells_of, run_shapes
 from encore.errors import EncoreError
 from encore.figures import figure_plan
 from encore.figures.cells import figure_cells
@@ -65,7 +65,7 @@ def claim(plan: Plan, name: str) -> Told:
     paper, said = claims[name.upper()]
     told = Told(f"{name.upper()} ({paper}, {said.place}): {said.says}")
     told.lines += [f"  {where}: {found}" for where in (PRINTED, CLAIMS) if (found := _judged(where, name.upper()))]
-    for address in cells_of(said, all_shapes(plan.catalogue)):
+    for address in cells_of(said, run_shapes(plan)):
         shown, reads = _cell(plan, address)
         told.lines.append(f"  {address}" + (f": {shown}" if shown else ""))
         told.reads += [read for read in reads if read not in told.reads]

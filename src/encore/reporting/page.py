@@ -60,6 +60,18 @@ def write_around(figure: Figure, heading: list[str], caption: list[str]) -> None
 
 def save(figure: Figure, folder: Path, name: str) -> None:
     """Write ``<name>.png`` and ``<name>.svg``; equal figures give equal bytes."""
+    _settle(figure)
     for ending, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
         with replacing(folder / f"{name}.{ending}") as temporary:
             figure.savefig(temporary, format=ending, dpi=200, metadata=metadata, facecolor="white")
+
+
+def _settle(figure: Figure) -> None:
+    """Lay panels out for good: what the layout engine solves differs in the last bits from one time to the next."""
+    if figure.get_layout_engine() is None:
+        return
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for axis in figure.axes:
+        left, bottom, width, height = (round(bound, 9) for bound in axis.get_position(original=True).bounds)
+        axis.set_position((left, bottom, width, height))

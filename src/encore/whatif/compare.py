@@ -6,7 +6,7 @@ from typing import Any
 
 from encore.claims.contrasts import Address
 from encore.claims.files import read_claims
-from encore.claims.slice import PRINTED, all_shapes, cells_of, printed_plan, products_of
+from encore.claims.slice import PRINTED, cells_of, printed_plan, products_of, run_shapes
 from encore.errors import EncoreError
 from encore.figures.cells import figure_cells
 from encore.plan import Plan
@@ -77,12 +77,12 @@ def changed_cells(before: Plan, after: Plan, product: str) -> list[Address]:
 def changed_claims(before: Plan, after: Plan) -> list[str]:
     """The claims that rest on a changed cell or point, of any table or figure of the papers."""
     cells: dict[str, set[Address]] = {}
-    found, shapes = [], all_shapes(before.catalogue)
+    found, shapes = [], [run_shapes(plan) for plan in (before, after)]
     for name, (_, claim) in read_claims(PAPERS).items():
         for product in products_of(claim):
             if product not in cells:
                 cells[product] = set(changed_cells(before, after, product))
-        about = set(cells_of(claim, shapes))
+        about = {cell for known in shapes for cell in cells_of(claim, known)}
         if any(about & cells[product] for product in products_of(claim)):
             found.append(name)
     return found

@@ -15,14 +15,13 @@ from encore.reporting import page
 from encore.reporting.drawings.base import COLOURS, MARKERS, caption, legend_beside, legend_width, plain, refuse_nothing
 from encore.reporting.drawings.crossover import ENOUGH_SEEDS
 from encore.reporting.drawings.points import Curve, Curves, Ending, Panel, curves, endings
+from encore.reporting.endings import CROSSOVER, OVER, End, power, sentences
 from encore.reporting.numbers import number, write_rows
 from encore.reporting.page import INK, SOFT
 
 __all__ = ["Curves", "draw"]
 
 ACROSS = 2  # panels
-OVER = {"passages": "passages", "queries": "training queries", "operations": "operations of fine-tuning"}
-RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 HEADER = ["what", "label", "system", "panel", "split", "measure", "over", "seed", "sample", "size", "x", "value"]
 HEADER += ["against", "low", "high"]
 LINE, ENDED = 2.6, 0.2  # inches: a panel's height, a line of where advantages end
@@ -59,7 +58,7 @@ def _rows(curve: Curve) -> list[list[str]]:
 def _end(ending: Ending) -> list[str]:
     """An advantage's end; ``inf`` is beyond the last point, ``-inf`` before the first, ``nan`` nothing in common."""
     panel, line, at = ending.panel, ending.line, ending.crossing
-    about = ["crossover", line.label, line.system, panel.label, panel.split, panel.measure, panel.over, "", "", ""]
+    about = [CROSSOVER, line.label, line.system, panel.label, panel.split, panel.measure, panel.over, "", "", ""]
     return [*about, number(at.at), "", ending.against.label, number(at.low), number(at.high)]
 
 
@@ -127,15 +126,8 @@ def _scale(axis: Axes, panel: Panel, found: list[Curve]) -> None:
         axis.xaxis.set_major_formatter(thousands)
     else:
         axis.xaxis.set_major_locator(LogLocator(subs=(1, 3), numticks=6))
-        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _power(value)))
+        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: power(value)))
     axis.xaxis.set_minor_locator(NullLocator())
-
-
-def _power(value: float) -> str:
-    """A number as ``2·10¹²``."""
-    mantissa, exponent = f"{value:.0e}".split("e")
-    raised = f"10{str(int(exponent)).translate(RAISED)}"
-    return raised if mantissa == "1" else f"{mantissa}·{raised}"
 
 
 def _ends(axis: Axes, above: Axes, panel: Panel, ended: list[Ending], figure: Curves, *, first: bool) -> None:
@@ -179,8 +171,13 @@ def _says(figure: Curves, found: list[Curve], ended: list[Ending]) -> str:
         return said
     said += " Below: where a mean curve last falls to the other one, straight between points over the logarithm; > is"
     said += " still ahead at the end, < nowhere ahead."
-    return said + (
-        " Bars: 95 % of bootstraps over seeds."
-        if len(seeds) >= ENOUGH_SEEDS
-        else f" An interval needs {ENOUGH_SEEDS} seeds."
+    sure = len(seeds) >= ENOUGH_SEEDS
+    said += (
+        " Bars and brackets: 95 % of bootstraps over seeds." if sure else f" An interval needs {ENOUGH_SEEDS} seeds."
     )
+    return " ".join([said, *sentences([_told(ending) for ending in ended])])
+
+
+def _told(ending: Ending) -> End:
+    panel, at = ending.panel, ending.crossing
+    return End(ending.line.label, ending.against.label, panel.label, panel.over, at.at, at.low, at.high)

@@ -9,6 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from encore.reporting.endings import of_lines, sentences
 from encore.reporting.site.markup import Html, code, facts, joined, link, scrolling, significant, slug
 from encore.reporting.site.records import Records
 from encore.reporting.site.shown import paper
@@ -82,11 +83,12 @@ def _reads(row: dict[str, Any]) -> list[str]:
 def _figure(figure: Drawn) -> str:
     said, key = f"Figure {escape(figure.name)}", slug(figure.name)
     data = f"{figure.stem}.csv"
+    ended = "".join(f" {escape(sentence)}" for sentence in sentences(of_lines(figure.lines)))
     picture = f'<img src="{_inside(figure.stem)}" alt="{said}, whose data are in {data}">'
     return (
         f'<figure class="item" id="f-{key}" data-paper="{paper(figure.name)}" data-state="made">'
         f"{scrolling(f'Picture of {figure.name}', picture)}"
-        f"<figcaption>{said}; its data: {code(data).markup}</figcaption>"
+        f"<figcaption>{said}; its data: {code(data).markup}.{ended}</figcaption>"
         f'<details id="d-{key}"><summary>Its numbers, each with what is behind it</summary>{_data(figure)}</details>'
         "</figure>"
     )

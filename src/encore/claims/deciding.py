@@ -1,0 +1,108 @@
+"""What decides one claim: its comparisons, what they read of this run, and what was found so far."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from encore.catalogue import nearest
+from encore.claim_entries import Above, AnyTest, Claim, Figure
+from encore.claims import printed
+from encore.claims.contrasts import Address
+from encore.claims.expansion import contrasts
+from encore.claims.files import read_claims
+from encore.claims.ledger import printed_values
+from encore.claims.slice import CLAIMS, cells_of, gap_reasons, products_of, run_shapes
+from encore.errors import EncoreError
+from encore.figures.cells import figure_cells
+from encore.plan import Plan
+from encore.tables import table_plan
+from encore.tables.behind import cells_behind
+from encore.tables.reported import PAPERS
+
+SHOWN = 12  # comparisons of a test, and folders, that are named before the rest is counted
+RUNS = Path(f"results/{CLAIMS}.csv")
+
+
+def text(plan: Plan, name: str) -> str:
+    """A claim as people read it: what it says, each test as comparisons, verdicts, and what has to be made.
+
+    Raises:
+        EncoreError: there is no such claim.
+    """
+    claims = read_claims(PAPERS)
+    if name not in claims:
+        raise EncoreError(f"there is no claim {name!r}{nearest(name, claims)}")
+    paper, claim = claims[name]
+    shapes, values = run_shapes(plan), printed_values(PAPERS, plan.catalogue.tables)
+    lines = [f"{name} ({paper}; {claim.place}): {claim.says}"]
+    for title, tests in (("premise", claim.premise), ("all of", claim.tests), ("control", claim.control)):
+        for test in tests:
+            lines += _test(plan, title, test)
+    lines.append(f"on printed numbers: {printed.judge(claim, shapes, values).verdict}")
+    return "\n".join([*lines, f"on runs: {_on_runs(name)}", *_reads(plan, claim)])
+
+
+def folders(plan: Plan, claim: Claim) -> tuple[list[str], list[str]]:
+    """The folders of results that a claim, its premise and its control rest on; why cells of it have none here."""
+    cells = cells_of(claim, run_shapes(plan))
+    behind: dict[Address, list[str]] = {}
+    reasons: dict[Address, str] = {}
+    lost: list[str] = []
+    for product in products_of(claim):
+        try:
+            behind |= dict(_product(plan, product))
+            reasons |= gap_reasons(plan, product)
+        except EncoreError as error:
+            lost.append(str(error))
+    found = dict.fromkeys(folder for cell in cells for folder in behind.get(cell, []))
+    return list(found), [*lost, *(f"{cell}: {reasons[cell]}" for cell in cells if cell in reasons)]
+
+
+def _product(plan: Plan, name: str) -> Iterator[tuple[Address, list[str]]]:
+    """The cells of a table, or points of a figure, with the folders that each reads."""
+    if name in plan.catalogue.figures:
+        for at, parts in figure_cells(plan, name).items():
+            yield Address(name, *at), [read["folder"] for part in parts for read in part["reads"]]
+        return
+    content = table_plan(plan, name)
+    for row in content["rows"]:
+        for column in row["cells"]:
+            behind = cells_behind(content, row["setting"], row["id"], column)
+            reads = [read["folder"] for cell in behind for read in cell["reads"]]
+            yield Address(name, row["setting"], row["id"], column), reads
+
+
+def _test(plan: Plan, title: str, test: AnyTest) -> list[str]:
+    if isinstance(test, Figure):
+        return [f"{title}: only the picture of {test.figure} shows it, so no number decides it"]
+    found = contrasts(test, run_shapes(plan))
+    needed = test.at_least if isinstance(test, Above) and test.at_least else "all"
+    head = f"{title}: {test.kind}, {len(found)} comparison{'s' * (len(found) != 1)}, {needed} must hold"
+    return [head, *_some([f"  {one}" for one in dict.fromkeys(map(str, found))])]
+
+
+def _on_runs(name: str) -> str:
+    """What ``claims.csv`` says, if it was made."""
+    if RUNS.is_file():
+        with RUNS.open(newline="", encoding="utf-8") as file:
+            for line in csv.DictReader(file):
+                if line["id"] == name:
+                    weakest = f"; weakest: {line['weakest']}, {line['estimate']}" if line["weakest"] else ""
+                    return line["verdict"] + (f" ({line['why']})" if line["why"] else "") + weakest
+    return f"not judged; make it with: snakemake {RUNS} --profile local"
+
+
+def _reads(plan: Plan, claim: Claim) -> list[str]:
+    """How much of what the claim rests on is made."""
+    found, reasons = folders(plan, claim)
+    waiting = [folder for folder in found if not Path(plan.find(folder).manifest).is_file()]
+    lines = [f"rests on {len(found)} folders of this run, {len(found) - len(waiting)} of them made"]
+    if not found:
+        lines = ["rests on no folder of this run: on records, on printed numbers or on a picture"]
+    lines += _some([f"  not made yet: {folder}" for folder in waiting])
+    return lines + (["without a value here:", *_some([f"  {reason}" for reason in reasons])] if reasons else [])
+
+
+def _some(lines: Sequence[str]) -> list[str]:
+    rest = len(lines) - SHOWN
+    return [*lines[:SHOWN], *([f"  and {rest} more"] if rest > 0 else [])]

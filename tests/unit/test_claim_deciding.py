@@ -1,0 +1,89 @@
+"""What decides a claim, as `encore claims C48` tells it; and that a forecast takes claims and figures."""
+
+import csv
+import sys
+from pathlib import Path
+
+import pytest
+
+from encore import cli, project
+from encore.claims import deciding
+from encore.claims.files import read_claims
+from encore.claims.report import HEADER
+from encore.claims.slice import claims_reads
+from encore.errors import EncoreError
+from encore.figures import figure_reads
+from encore.preflight.jobs import roots
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.usefixtures("at_the_root")
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return project.load_plan(ROOT / "config/nano.yaml")
+
+
+def test_a_claim_of_a_figure_is_told_with_its_points_and_folders(plan):
+    told = deciding.text(plan, "C48").splitlines()
+    assert told[0] == "C48 (costa; section 5.5 and figure 4): With 2,000 queries COSTA passes BM25."
+    assert told[1] == "all of: above, 2 comparisons, all must hold"
+    assert told[2] == "  costa/figure4 / MRR@10, MS MARCO dev / costa / costa-low-2000, BM25"
+    assert "on printed numbers: figure only" in told
+    assert any(line.startswith("rests on 4 folders of this run, ") for line in told)
+    found, reasons = deciding.folders(plan, read_claims(ROOT / "config/papers")["C48"][1])
+    assert [("~sample=" in folder, "bm25" in folder) for folder in found] == [
+        *((sampled, False) for sampled in (False, True, True)),
+        (False, True),
+    ]
+    assert not reasons
+
+
+def test_a_claim_of_a_table_has_its_control_and_a_picture_no_number(plan):
+    told = deciding.text(plan, "C38")
+    assert "all of: above, 40 comparisons, all must hold" in told
+    assert "  and 28 more" in told
+    assert "control: above, 2 comparisons" in told
+    assert "table1 / BM25 negatives / costa / rr10, control" in told
+    assert "no number decides it" in deciding.text(plan, "C71")
+
+
+def test_what_has_no_value_here_is_told_with_the_reason(plan):
+    assert "sections" in deciding.text(plan, "C70").split("without a value here:")[1]  # no graded judgments in nano
+
+
+def test_the_verdict_on_runs_is_told_once_it_is_there(plan, tmp_path, monkeypatch):
+    monkeypatch.setattr(deciding, "RUNS", tmp_path / "claims.csv")
+    assert "on runs: not judged; make it with: snakemake" in deciding.text(plan, "C48")
+    line = dict.fromkeys(HEADER, "") | {"id": "C48", "verdict": "holds here", "weakest": "a, b", "estimate": "0.1"}
+    with (tmp_path / "claims.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, HEADER)
+        writer.writeheader()
+        writer.writerow(line)
+    assert "on runs: holds here; weakest: a, b, 0.1" in deciding.text(plan, "C48")
+
+
+def test_every_claim_rests_on_no_other_folder_than_the_ledger_reads(plan):
+    read = {artifact.folder for artifact in claims_reads(plan)}
+    found = {name: deciding.folders(plan, claim) for name, (_, claim) in read_claims(ROOT / "config/papers").items()}
+    assert {folder for folders, _ in found.values() for folder in folders} <= read
+    # Of records of a machine, of two copied rows (C73), of a picture (C71).
+    without = {"C17", "C34", "C71", "C73", "C89", "C108", "C109"}
+    assert {name for name, (folders, reasons) in found.items() if not folders and not reasons} == without
+    assert "rests on no folder" in deciding.text(plan, "C71")
+
+
+def test_an_unknown_claim_is_refused_by_the_command(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["encore", "claims", "C49O"])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    assert left.value.code == 1
+    assert "there is no claim 'C49O'; did you mean C49" in capsys.readouterr().err
+
+
+def test_a_forecast_takes_figures_and_the_claims(plan):
+    assert roots(plan, ["costa/figure4"]) == figure_reads(plan, "costa/figure4")
+    assert roots(plan, ["claims"]) == claims_reads(plan)
+    with pytest.raises(EncoreError, match="no table or figure 'costa/figure5'; did you mean costa/figure"):
+        roots(plan, ["costa/figure5"])
