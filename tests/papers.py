@@ -4,8 +4,8 @@ import yaml
 from clones import Clone
 
 TABLES: dict[str, list[str] | str] = {
-    "costa/table4": "all",
-    "cpdae/table2": ["cl"],
+    "costa/table4": ["base"],
+    "cpdae/table1": ["bm25", "bert"],
     "bow/table1": ["mlm"],
     "tct_colbert/table2": ["kd-t1", "tct"],
     "tct_colbert/table5": ["bm25"],
