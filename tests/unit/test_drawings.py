@@ -14,6 +14,7 @@ from encore.evaluation.scores import Scored
 from encore.provenance.manifest import MANIFEST
 from encore.reporting import drawings
 from encore.reporting.drawings import curve, heat
+from encore.reporting.drawings.curve import round_places
 from encore.reporting.site import figures
 from encore.storage import write_json
 
@@ -74,6 +75,19 @@ def curves(folder, seeds=(0, 1, 2, 3, 4)):
     rows.append({"id": "bm25", "label": "BM25", "system": "bm25", "points": [level]})
     about = {"panels": [panel | {"over": over} for over in ("queries", "operations")], "crossover": ["none", "control"]}
     return {"name": "label_efficiency", "kind": "labels", "rows": rows, **about, **COMMON}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "found"),
+    [
+        (1.7e10, 4.6e10, [2e10, 3e10, 4e10]),
+        (0.9e9, 1.2e10, [1e9, 1e10]),
+        (1e3, 3e9, [1e3, 1e5, 1e7, 1e9]),
+        (2.1e10, 2.4e10, [2.1e10, 2.4e10]),
+    ],
+)
+def test_places_on_a_logarithmic_axis_are_round_few_and_different(low, high, found):
+    assert round_places(low, high) == pytest.approx(found)
 
 
 def test_curves_lie_where_queries_and_operations_say_and_end_where_they_meet(tmp_path):

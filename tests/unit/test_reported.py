@@ -80,7 +80,7 @@ def test_percent_is_for_people_and_the_csv_has_shares(tmp_path: Path) -> None:
     delta = 100 * float(line["delta_control"])
     assert shown_of(percent, "ICT", place=3).startswith(f"+{delta:.2f} [+")
     notes = sheet(grid_of(percent)).notes
-    assert any("more than 0.2" in note for note in notes)
+    assert any("more than 0.1" in note for note in notes)
     assert any("in percent" in note for note in notes)
 
 

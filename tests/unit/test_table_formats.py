@@ -3,13 +3,17 @@
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from small_table import grid_of, plan, row_of
 
 from encore.errors import EncoreError
+from encore.evaluation import scores
+from encore.provenance.manifest import MANIFEST, describe
 from encore.reporting import html, latex, markdown
 from encore.reporting.footnotes import STAND_IN
 from encore.reporting.sheet import sheet
+from encore.storage import write_json
 
 
 def test_markdown_is_aligned_and_marks_the_best(tmp_path: Path) -> None:
@@ -109,3 +113,16 @@ def test_notes_are_of_what_is_there(tmp_path: Path) -> None:
     row_of(table, "seed")["cells"]["rr"]["reported"] = {"row_label": "SEED & co_1", "dataset": "x", "metric": "RR@10"}
     notes = sheet(grid_of(table | {"reported": str(printed)})).notes
     assert notes == ["In parentheses: the paper's number.", "A note of the plan."]
+
+
+def test_how_far_ties_move_a_value_is_written_out_and_not_as_0(tmp_path: Path) -> None:
+    said = "Tied scores: no order of them moves any value here"
+    tables = [plan(tmp_path / each, seeds=1) for each in ("moved", "fixed")]
+    reads = [read for row in tables[1]["rows"] for cell in row["cells"].values() for read in cell["reads"]]
+    for folder in {Path(read["folder"]) for read in reads}:
+        file = folder / scores.FILE
+        pd.read_parquet(file).assign(low=lambda frame: frame["value"]).to_parquet(file)
+        outputs = {file.name: describe(file)}
+        write_json(folder / MANIFEST, {"spec": {}, "results": {}, "inputs": {}, "outputs": outputs})
+    for table, ending in zip(tables, (" by more than 0.001.", "."), strict=True):
+        assert f"{said}{ending}" in sheet(grid_of(table)).notes

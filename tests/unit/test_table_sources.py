@@ -183,7 +183,9 @@ def test_a_loss_on_masked_words_is_there_only_for_models_that_can_tell_them(tmp_
     table = add(plan(tmp_path, seeds=1), {"id": "w", "label": "W", "source": "masked_loss"}, cells)
     lines = lines_of(tmp_path, grid_of(table))
     assert [lines[row, "masked loss as mlm"]["reproduced"] for row in LOSS_OF] == ["2.5", ""]
-    assert sum("the same words masked for all models" in note for note in sheet(grid_of(table)).notes) == 1
+    notes = sheet(grid_of(table)).notes
+    assert sum("the same words masked for all models" in note for note in notes) == 1
+    assert f"No vocabulary head, so no loss on masked words: {[*LOSS_OF][1].upper()}." in notes
     (tmp_path / "mlm/loss.json").write_text("{}")
     with pytest.raises(EncoreError, match=r"mlm/loss\.json is no measured loss"):
         grid_of(table)

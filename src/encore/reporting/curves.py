@@ -76,12 +76,12 @@ def _frame(axis: Axes, one: Curves, lines: int, *, first: bool, last: bool) -> N
     axis.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
     axis.tick_params(length=0, labelsize=8, labelcolor=SOFT, labelleft=first)
     axis.spines[["top", "right", "left"]].set_visible(False)
-    if last:
-        axis.set_xlabel("training step", fontsize=8.5, labelpad=-7.5, color=SOFT)
     if not one.drawn():
         axis.set_xticks([])
         axis.text(0.5, 0.5, "too few texts to hold any out", transform=axis.transAxes, ha="center", color=SOFT)
         return
+    if last:
+        axis.set_xlabel("training step", fontsize=8.5, labelpad=-7.5, color=SOFT)
     end = max(int(one.at[-1]), 1)
     axis.set_xlim(-0.02 * end, 1.03 * end)
     _, label = (tick.label1 for tick in _ticks(axis, [0, end]))

@@ -89,8 +89,8 @@ def _counts(cells: list[Cell]) -> str:
 
 def _seeds(grid: Grid) -> Iterator[str]:
     seeds = seeds_run(grid)
-    if not seeds:
-        return
+    if not seeds or all(cell.judged is None for cell in grid.cells.values()):
+        return  # times and counts are of one seed's model whatever the run has, and their own notes say so
     listed = ", ".join(map(str, seeds))
     if len(seeds) == 1:
         yield f"One seed ({listed}): differences and markers are about these checkpoints, not about the objectives."
@@ -104,12 +104,11 @@ def _ties(grid: Grid) -> Iterator[str]:
     widths = [high - low for cell in grid.cells.values() if cell.ties for low, high in [cell.ties]]
     if widths:
         widest = max(widths) * (100 if grid.layout.unit == "percent" else 1)
-        yield f"Tied scores: no order of them moves any value here by more than {_up(widest)}."
+        moves = f"moves any value here by more than {_up(widest)}" if widest else "moves any value here"
+        yield f"Tied scores: no order of them {moves}."
 
 
 def _up(width: float) -> str:
-    """A width rounded up to one digit, so that the sentence stays true."""
-    if width == 0:
-        return "0"
-    unit = 10.0 ** math.floor(math.log10(width))
-    return f"{math.ceil(width / unit) * unit:.1g}"
+    """A width rounded up to one digit, so that the sentence stays true but for rounding errors of sums."""
+    places = -math.floor(math.log10(width))
+    return f"{math.ceil(width * 10.0**places - 1e-9) / 10.0**places:.{max(places, 0)}f}"

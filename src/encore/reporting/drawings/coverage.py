@@ -75,7 +75,7 @@ def _page(figure: Coverage, found: list[list[dict[str, Any]]]) -> Page:
         axis.xaxis.set_major_formatter("{x:g}")
         axis.xaxis.set_minor_locator(NullLocator())
         axis.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-        axis.set_ylim(bottom=0)
+        axis.set_ylim(0, 1.05 * axis.dataLim.y1)
         axis.set_xlabel("k, first pieces that are looked at", color=SOFT, fontsize=8.5)
         plain(axis)
     legend_beside(drawn, axes[0, 0], top)

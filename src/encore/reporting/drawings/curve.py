@@ -3,13 +3,14 @@
 Below the panels, where a figure asks for it: where the advantage of each objective ends.
 """
 
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Page
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from encore.reporting import page
 from encore.reporting.drawings.base import COLOURS, MARKERS, caption, legend_beside, legend_width, plain, refuse_nothing
@@ -24,6 +25,8 @@ __all__ = ["Curves", "draw"]
 ACROSS = 2  # panels
 HEADER = ["what", "label", "system", "panel", "split", "measure", "over", "seed", "sample", "size", "x", "value"]
 HEADER += ["against", "low", "high"]
+ROUND = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8))  # what round numbers may begin with, coarse first
+TICKS = 5  # at most
 LINE, ENDED = 2.6, 0.2  # inches: a panel's height, a line of where advantages end
 
 
@@ -125,9 +128,19 @@ def _scale(axis: Axes, panel: Panel, found: list[Curve]) -> None:
         axis.xaxis.set_major_locator(FixedLocator(sorted({x for c in found if not c.line.level for x in c.x})))
         axis.xaxis.set_major_formatter(thousands)
     else:
-        axis.xaxis.set_major_locator(LogLocator(subs=(1, 3), numticks=6))
-        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: power(value)))
+        axis.xaxis.set_major_locator(FixedLocator(round_places(*axis.get_xlim())))
+        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: power(value, 1).replace(".0·", "·")))
     axis.xaxis.set_minor_locator(NullLocator())
+
+
+def round_places(low: float, high: float) -> list[float]:
+    """Round numbers between two others, few enough for the labels of a logarithmic axis; both where none is between."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for firsts in ROUND:
+        places = [first * 10.0**decade for decade in decades for first in firsts]
+        if len(found := [place for place in places if low <= place <= high]) > 1:
+            return found[:: -(-len(found) // TICKS)]
+    return [low, high]
 
 
 def _ends(axis: Axes, above: Axes, panel: Panel, ended: list[Ending], figure: Curves, *, first: bool) -> None:

@@ -77,7 +77,8 @@ def _column(axis: Axes, pieces: list[dict[str, Any]], title: list[str], top: int
 
 
 def _says(figure: Words, found: list[dict[str, Any]]) -> str:
-    said = f"✓ stands in the text, ✗ does not. The text, from {figure.dataset}: “{found[0]['text']}”."
+    said = f"✓ stands in the text, ✗ does not. The text, from {figure.dataset}: “{found[0]['text']}”"
+    said += "" if found[0]["text"].endswith(".") else "."
     bare = [row.label for row, one in zip(figure.rows, found, strict=True) if one["head"] == "embeddings"]
     if bare:
         said += f" No whole vocabulary head, so the product with the word embeddings (Eq. 11): {', '.join(bare)}."

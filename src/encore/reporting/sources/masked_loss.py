@@ -28,9 +28,13 @@ class MaskedLoss(Source):
         return f"{value:.4f}"
 
     def notes(self, layout: Layout) -> list[str]:
-        labels = dict.fromkeys(column.label for column in layout.columns if column.source == "masked_loss")
+        columns = [column for column in layout.columns if column.source == "masked_loss"]
         where = "after the last pre-training step, on passages of the collection, the same words masked for all models"
-        return [f"{label}: {where}; lower is better." for label in labels]
+        notes = dict.fromkeys(f"{column.label}: {where}; lower is better." for column in columns)
+        cells = ((row, row.cells[column.id]) for column in columns for row in layout.rows)
+        bare = [row.label for row, asked in cells if asked.reads and self.values(asked, {}) is None]
+        without = [f"No vocabulary head, so no loss on masked words: {', '.join(dict.fromkeys(bare))}."] if bare else []
+        return [*notes, *without]
 
 
 def _loss(path: Path) -> float | None:
