@@ -44,7 +44,7 @@ test-slurm: $(READY)
 test-code: $(READY)
 	pytest -n 2 --dist loadfile --no-loadscope-reorder tests/e2e tests/workflow tests/unit
 
-test-all: test ## The same, and every table of the catalogue and every claim at nano scale
+test-all: test ## The same, and every table, figure and claim of the catalogue at nano scale (15 minutes more)
 	pytest -m everything tests/e2e/test_everything.py
 
 format: $(READY) ## Format the code and mend what linters can mend
