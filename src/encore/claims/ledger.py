@@ -22,7 +22,7 @@ from encore.reporting.reported import Reported, found, read
 from encore.reporting.sources import SOURCES
 from encore.storage import write_text
 from encore.table_entries import TESTED, Column, Row, Table, filled, printed_as, runs
-from encore.tables.reported import PAPERS
+from encore.tables.reported import PAPERS, reported_path
 
 HEADER = (
     "id",
@@ -64,7 +64,7 @@ def printed_values(papers: Path, tables: Mapping[str, Table]) -> dict[Address, f
     """
     values = {}
     for name, table in tables.items():
-        rows = read(str(papers / name.split("/")[0] / table.reported)) if table.reported else []
+        rows = read(str(reported_path(papers, name, table.reported))) if table.reported else []
         for row in table.rows:
             for column in table.columns:
                 if (value := _value(rows, table, row, column)) is not None:
