@@ -211,7 +211,7 @@ def test_the_check_takes_no_time_worth_mention():
         start = time.process_time()
         ledger.check(STANDING, CONFIG)
         times.append(time.process_time() - start)
-    assert min(times) < 0.1
+    assert min(times) < 0.4  # 0.04 here
 
 
 def test_the_command_prints_a_paper_s_ledger():
