@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("qrels", type=Path, help="judgments in TREC's or BEIR's form")
     parser.add_argument("--baseline", nargs=2, type=Path, metavar=("RUN", "REFERENCE"), help="what both improve on")
     parser.add_argument("--measure", nargs="+", default=MEASURES, help="for example RR@10 (the default: %(default)s)")
-    parser.add_argument("--depth", type=int, default=1000, help="ranks whose order is compared (%(default)s)")
+    parser.add_argument("--depth", type=int, help="ranks whose order is compared (100 without)")
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
@@ -35,7 +35,7 @@ def compare(arguments: argparse.Namespace) -> int:
 
     from encore.collections import qrels
     from encore.evaluation.measures import check
-    from encore.evaluation.reproducibility import closeness, order
+    from encore.evaluation.reproducibility import DEPTH, closeness, order
     from encore.runs import read_run
 
     grades: dict[str, dict[str, int]] = {}
@@ -44,7 +44,7 @@ def compare(arguments: argparse.Namespace) -> int:
     measures = [check(expression) for expression in arguments.measure]
     ours, theirs = read_run(arguments.run), read_run(arguments.reference)
     baselines = tuple(map(read_run, arguments.baseline)) if arguments.baseline else None
-    ranked = order(ours, theirs, arguments.depth)
+    ranked = order(ours, theirs, arguments.depth or DEPTH)
     close = closeness(ours, theirs, grades, measures, baselines)  # type: ignore[arg-type]  # argparse took two
     if arguments.json:
         print(json.dumps(asdict(ranked) | {"judged": len(grades), "measures": [asdict(one) for one in close]}))

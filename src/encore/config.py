@@ -182,6 +182,17 @@ class Growing(Strict):
     order: int = Field(0, ge=0, description="which random order passages are added in")
 
 
+class Reference(Strict):
+    """A run that others released, which a row of a table should reproduce."""
+
+    row: str = Field(description="its id, or `setting: id` where several rows have it")
+    column: str = Field(description="a column of measures, by id; those that read the same run of ours share it")
+    run: str = Field(description="a file in TREC's form, gzipped or not")
+    over: str | None = Field(
+        None, description="a row with a run of its own under that column, which ours and theirs are gains over"
+    )
+
+
 class Execution(Strict):
     """How a run is carried out; never part of a name or a digest."""
 
@@ -229,6 +240,9 @@ class RunConfig(Strict):
             "distillation": "benchmarks/results/distillation-cpu-2core.json",
         },
         description="files of costs that benchmarks/ measured, which columns of tables show; in no digest",
+    )
+    references: dict[str, list[Reference]] = Field(
+        {}, description="by table, released runs that its rows should reproduce; in no digest but that table's"
     )
     figures: list[str] = Field([], description="figures of the papers, and our own, to draw beside those of the tables")
     growing: Growing | None = Field(None, description="the figure of retrieval from a growing collection")

@@ -133,13 +133,16 @@ class Significance(Strict):
 
     comparators: list[str]
     family: Literal["holm"] = "holm"
-    printed: dict[str, str] = Field({}, description="the paper's own markers, and which comparator each is about")
+    printed: dict[str, str | list[str]] = Field(
+        {}, description="the paper's own markers, and which comparator each is about, or the best of which"
+    )
 
     @model_validator(mode="after")
     def _mark_comparators(self) -> "Significance":
-        for symbol, row in self.printed.items():
-            if row not in self.comparators or len(symbol) != 1:
-                raise ValueError(f"printed: {symbol!r} is not one character for one of the comparators, {row!r}")
+        for symbol, rows in self.printed.items():
+            for row in [rows] if isinstance(rows, str) else rows:
+                if row not in self.comparators or len(symbol) != 1:
+                    raise ValueError(f"printed: {symbol!r} is not one character for one of the comparators, {row!r}")
         return self
 
 

@@ -16,13 +16,26 @@ from encore.plan import Plan
 from encore.planning.artifact import Artifact, behind
 from encore.recipe import FinetuneStep
 from encore.storage import write_text
-from encore.tables import CURVES, curves_plan, declared, table_plan, table_reads, table_scores, write_plans
+from encore.tables import (
+    CURVES,
+    curves_models,
+    curves_plan,
+    declared,
+    table_plan,
+    table_reads,
+    table_scores,
+    write_plans,
+)
 
 ASKED = Path("results/plan/asked.txt")
-CLAIMS_FILES = tuple(f"{name}.{end}" for name in (CLAIMS, PRINTED) for end in ("csv", "manifest.json"))
-PAGES = (f"results/{PRINTED}.csv", "results/report/index.html")  # of every run
+CLAIMS_FILES, PRINTED_FILES = (
+    tuple(f"{name}.{end}" for end in ("csv", "md", "manifest.json")) for name in (CLAIMS, PRINTED)
+)
+REPORT = PurePosixPath("results/report/index.html")
+PAGES = (f"results/{PRINTED}.csv", str(REPORT))  # of every run
+REPRODUCTION = ".reproduction.csv"  # how close a table's runs are to released ones
 FORMATS = {
-    "tables": (".csv", ".md", ".tex", ".html", ".manifest.json"),
+    "tables": (".csv", ".md", ".tex", ".html", ".manifest.json", REPRODUCTION, ".reproduction.manifest.json"),
     "figures": (".png", ".svg", ".csv", ".manifest.json"),
 }
 
@@ -118,40 +131,49 @@ def _is_declared(plan: Plan, place: str) -> bool:
 def _place(path: PurePosixPath) -> str | None:
     """What tells a target from others: an artifact's folder; a table, a figure or the claims without the ending."""
     match path.parts:
-        case ("results", name) if name in CLAIMS_FILES[:2]:
+        case ("results", name) if name in CLAIMS_FILES:
             return f"results/{CLAIMS}"
         case ("results", "tables" | "figures" as kind, *_):
-            return next((str(path).removesuffix(end) for end in FORMATS[kind] if path.name.endswith(end)), None)
+            return _stem(str(path), kind)
         case ("results", _, _, *rest) if rest:
             return str(path.parent)
         case _:
             return None
 
 
-def needed_by(plan: Plan, targets: Sequence[str]) -> list[Artifact]:
-    """All that targets are made from; what the configuration declares, where there are none.
-
-    Of a figure that is no entry of the catalogue it is everything that was planned: it shows what others read.
-    """
+def tables_of(plan: Plan, targets: Sequence[str]) -> list[str]:
+    """The tables among targets; the declared ones, where there are no targets."""
     if not targets:
-        return behind(_declared_reads(plan))
-    found: list[Artifact] = []
-    for target in targets:
-        place = _place(PurePosixPath(os.path.relpath(target))) or ""
-        if place.startswith("results/tables/"):
-            found += table_reads(plan, place.removeprefix("results/tables/"))
-        elif place == f"results/{CLAIMS}":
-            found += claims_reads(plan)
-        elif (figure := place.removeprefix("results/figures/")) in plan.catalogue.figures:
-            found += figure_reads(plan, figure)
-        elif place.startswith("results/figures/") or place.count("/") < 2:
-            return list(plan.made.values())
-        else:
-            found.append(plan.find(place))
+        return list(plan.config.tables)
+    places = (_place(PurePosixPath(os.path.relpath(target))) or "" for target in targets)
+    return [place.removeprefix("results/tables/") for place in places if place.startswith("results/tables/")]
+
+
+def needed_by(plan: Plan, targets: Sequence[str]) -> list[Artifact]:
+    """All that targets are made from; what the configuration declares, where there are none."""
+    found = (read for target in targets for read in reads_of(plan, target)) if targets else declared_reads(plan)
     return behind(found)
 
 
-def _declared_reads(plan: Plan) -> Iterator[Artifact]:
+def reads_of(plan: Plan, target: str) -> list[Artifact]:
+    """What a target is made from, or the artifact that it is a file of."""
+    path = PurePosixPath(os.path.relpath(target))
+    if path.parent == REPORT.parent:
+        return list(declared_reads(plan))
+    if (place := _place(path)) is None:  # the claims on printed numbers, which read nothing
+        return []
+    match place.split("/", 2)[1:]:
+        case ["tables", name]:
+            return table_reads(plan, name)
+        case ["figures", name]:
+            return _drawn(plan, name)
+        case [name] if name == CLAIMS:
+            return claims_reads(plan)
+        case _:
+            return [plan.find(place)]
+
+
+def declared_reads(plan: Plan) -> Iterator[Artifact]:
     """What the declared tables and figures read, and what is made of further lineages."""
     for name in plan.config.tables:
         yield from table_reads(plan, name)
@@ -160,6 +182,15 @@ def _declared_reads(plan: Plan) -> Iterator[Artifact]:
     yield from growing_artifacts(plan)
     for name in plan.config.lineages:
         yield from (plan.find(str(PurePosixPath(target).parent)) for target in lineage_targets(plan, name))
+
+
+def _drawn(plan: Plan, name: str) -> list[Artifact]:
+    """What a figure shows: one of the catalogue, one of our own that no table stands behind, or a table's."""
+    if name == CURVES:
+        return curves_models(plan)
+    if name == GROWING:
+        return growing_artifacts(plan)
+    return figure_reads(plan, name) if name in plan.catalogue.figures else table_reads(plan, name)
 
 
 def recall() -> list[str]:
@@ -177,20 +208,21 @@ def check_target(plan: Plan, target: str, rules: set[str]) -> None:
     match path.parts:
         case ("results", "tables" | "figures" as kind, *_):
             _check_product(plan, str(path), kind)
-        case ("results", name) if name in CLAIMS_FILES:
+        case ("results", name) if name in (*CLAIMS_FILES, *PRINTED_FILES):
             return
         case ("results", "report", "index.html" | "manifest.json"):
             return
         case ("results", _, *rest) if rest:
             _check_artifact(plan, path)
         case _:
-            near = nearest(target, [*rules, *everything_declared(plan)])
+            known = [f"results/{name}" for name in (*CLAIMS_FILES, *PRINTED_FILES)]
+            near = nearest(target, [*rules, *everything_declared(plan), *known, str(REPORT)])
             raise EncoreError(f"target {target!r} is no rule and no file of results/{near}")
 
 
 def _check_product(plan: Plan, target: str, kind: str) -> None:
     name = target.removeprefix(f"results/{kind}/")
-    stem = next((name.removesuffix(ending) for ending in FORMATS[kind] if name.endswith(ending)), None)
+    stem = _stem(name, kind)
     if stem is None:
         raise EncoreError(f"target {target!r}: {kind} are written as {', '.join(FORMATS[kind])}")
     if (kind, stem) == ("figures", CURVES):
@@ -208,6 +240,14 @@ def _check_product(plan: Plan, target: str, kind: str) -> None:
         known = [*plan.catalogue.tables, *(plan.catalogue.figures if kind == "figures" else [])]
         raise EncoreError(f"target {target!r}: there is no {kind[:-1]} {stem!r}{nearest(stem, known)}")
     table_scores(plan, stem)
+    if REPRODUCTION.removesuffix("csv") in name and "references" not in table_plan(plan, stem):
+        raise EncoreError(f"target {target!r}: this run's `references:` name no released run for {stem!r}; add one")
+
+
+def _stem(name: str, kind: str) -> str | None:
+    """A product's name without its ending, the longest that fits."""
+    fitting = [ending for ending in FORMATS[kind] if name.endswith(ending)]
+    return name.removesuffix(max(fitting, key=len)) if fitting else None
 
 
 def _check_artifact(plan: Plan, path: PurePosixPath) -> None:

@@ -114,7 +114,7 @@ def test_a_number_of_another_unit_is_shown_in_ours(tmp_path: Path) -> None:
     assert shown_of(table, "BM25", place=4) == "3.00 (4,096; −4,093)"
 
 
-def with_markers(tmp_path: Path, printed: str, meant: dict[str, str]) -> dict[str, Any]:
+def with_markers(tmp_path: Path, printed: str, meant: dict[str, Any]) -> dict[str, Any]:
     """What a paper printed for ICT, which our test finds above all three, with its markers."""
     table = with_printed(tmp_path, "0.555")
     path = Path(table["reported"])
@@ -130,10 +130,11 @@ def with_markers(tmp_path: Path, printed: str, meant: dict[str, str]) -> dict[st
         ("", {"*": "none", "†": "mlm"}, "(0.555≠; ", "", "*†"),
         ("1,2", {"1": "none", "2": "control", "3": "mlm"}, "(0.555¹²≠; ", "", "3"),
         ("*", {}, "(0.555*; ", "", ""),
+        ("", {"*": ["none", "mlm"]}, "(0.555≠; ", "", "*"),
     ],
 )
 def test_markers_of_the_paper_stand_behind_its_number(
-    tmp_path: Path, printed: str, meant: dict[str, str], shown: str, unconfirmed: str, unprinted: str
+    tmp_path: Path, printed: str, meant: dict[str, Any], shown: str, unconfirmed: str, unprinted: str
 ) -> None:
     table = with_markers(tmp_path, printed, meant)
     line = lines_of(tmp_path, grid_of(table))["ict", "RR@10"]
@@ -153,6 +154,10 @@ def test_a_marker_that_our_test_does_not_show_is_unconfirmed(tmp_path: Path) -> 
     row_of(table, "mlm")["cells"]["rr"]["reported"] = wanted  # as good as the control, above none
     line = lines_of(tmp_path, grid_of(table))["mlm", "RR@10"]
     assert (line["markers_printed"], line["markers_unconfirmed"], line["markers_unprinted"]) == ("*†", "†", "")
+    table["significance"]["printed"] = {"*": ["none", "control"], "†": ["none", "mlm"]}
+    line = lines_of(tmp_path, grid_of(table))["mlm", "RR@10"]
+    assert (line["markers_unconfirmed"], line["markers_unprinted"]) == ("*", ""), "above one of two is not above both"
+    assert any("* each of NONE, CONTROL" in note for note in sheet(grid_of(table)).notes)
     secondary = row_of(table, "mlm")["cells"]
     secondary["ndcg"]["reported"] = secondary["rr"].pop("reported")  # our test has no say on a secondary measure
     line = lines_of(tmp_path, grid_of(table))["mlm", "nDCG@10"]

@@ -12,7 +12,16 @@ from encore.preflight.resources import Requests
 from encore.project import CATALOGUE, load_plan
 from encore.report import REPORT, report_plan, report_reads
 from encore.storage import canonical
-from encore.tables import CURVES, curves_models, curves_plan, slice_digest, table_plan, table_reads, write_plans
+from encore.tables import (
+    CURVES,
+    curves_models,
+    curves_plan,
+    reference_reads,
+    slice_digest,
+    table_plan,
+    table_reads,
+    write_plans,
+)
 from encore.targets import everything_declared, recall, write_slices
 
 
@@ -138,6 +147,22 @@ def scores_of_table(wildcards):
 def table_spec(wildcards):
     """The digest of a table's slice of the plan, which lies in results/plan and survives Snakemake's records."""
     return canonical(slice_digest(table_plan(PLAN, wildcards.table)))
+
+
+def reproduction_of_table(wildcards):
+    """How close a table's runs are to released ones, where the run's configuration names such."""
+    named = table_plan(PLAN, wildcards.table).get("references")
+    return f"results/tables/{wildcards.table}.reproduction.csv" if named else []
+
+
+def reads_of_references(wildcards):
+    """The manifests of all that released runs are compared with."""
+    return [artifact.manifest for artifact in reference_reads(PLAN, table_plan(PLAN, wildcards.table))]
+
+
+def released_runs(wildcards):
+    """The user's files of released runs."""
+    return list(table_plan(PLAN, wildcards.table).get("references_sha256", {}))
 
 
 def models_of_curves(wildcards):

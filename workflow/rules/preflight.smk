@@ -4,7 +4,8 @@ import os
 import shutil
 import subprocess
 
-from encore.targets import check_target, needed_by, remember, summary
+from encore.tables import refuse_damaged
+from encore.targets import check_target, needed_by, remember, summary, tables_of
 
 
 def asked_for():
@@ -33,6 +34,7 @@ def refuse_unknown_targets():
             check_target(PLAN, target, rules)
         if not dryrun and (not asked or targets):  # `fetch` and `audit` need nothing that people bring
             fetched.refuse_missing(PLAN, needed_by(PLAN, targets))
+            refuse_damaged(PLAN, tables_of(PLAN, targets))
         if folder_of_another_user() is None:  # else `onstart` says so, and a dry run needs no memory
             remember(PLAN, targets)
             PLAN.asked = recall()

@@ -6,6 +6,7 @@ rule table:
     input:
         plan="results/plan/{table}.json",
         scores=scores_of_table,
+        reproduction=reproduction_of_table,
     output:
         csv=report(
             "results/tables/{table}.csv",
@@ -32,6 +33,35 @@ rule table:
         spec=table_spec,
     shell:
         "python workflow/scripts/table.py"
+        " --plan {input.plan:q}"
+        " --spec {params.spec:q}"
+        " --output $(dirname {output.csv:q})"
+        " > {log:q} 2>&1"
+
+
+rule reproduce:
+    """Compare a table's runs with those that others released, which the run's configuration names."""
+    input:
+        plan="results/plan/{table}.json",
+        reads=reads_of_references,
+        released=released_runs,
+    output:
+        csv="results/tables/{table}.reproduction.csv",
+        manifest="results/tables/{table}.reproduction.manifest.json",
+    log:
+        "results/logs/reproduce/{table}.log",
+    benchmark:
+        "results/benchmarks/reproduce/{table}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        mem_mb=escalate(8_000),
+        runtime=escalate(120),
+    params:
+        spec=table_spec,
+    shell:
+        "python workflow/scripts/reproduce.py"
         " --plan {input.plan:q}"
         " --spec {params.spec:q}"
         " --output $(dirname {output.csv:q})"

@@ -61,6 +61,7 @@ RULES: dict[str, tuple[str, str]] = {
     "masked_loss": ("result", "of MLM"),
     "count_pairs": ("result", "of ICT, BFS, WLP"),
     "probe": ("result", "of a few texts"),
+    "reproduce": ("result", "released runs"),
     "table": ("result", "4 formats"),
     "figure": ("result", "forest plot"),
     "curves": ("result", "held-out loss"),

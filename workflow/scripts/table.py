@@ -2,19 +2,22 @@
 
 from encore.cli_support import run
 
-from encore.reporting import cells, html, latex, markdown, products, tidy
-from encore.reporting.layout import Layout
+from encore.reporting import cells, html, latex, markdown, products, reproduction, tidy
+from encore.reporting.layout import Layout, read
 from encore.reporting.sheet import sheet
 from encore.storage import write_text
 
 
 def main() -> None:
     args = products.command_line(__doc__)
+    compared = args.output / f"{read(args.plan, Layout).name}.{reproduction.FILE}"
+    beside = [compared] if read(args.plan, Layout).references else []
+    endings = ["csv", "md", "tex", "html"]
     with products.recorded(
-        args.plan, args.spec, args.output, Layout, stage="table", endings=["csv", "md", "tex", "html"]
+        args.plan, args.spec, args.output, Layout, stage="table", endings=endings, beside=beside
     ) as layout:
         grid = cells.grid(layout)
-        shown = sheet(grid)
+        shown = sheet(grid, reproduction.notes(compared, layout))
         tidy.write(args.output / f"{layout.name}.csv", grid)
         write_text(args.output / f"{layout.name}.md", markdown.render(shown))
         write_text(args.output / f"{layout.name}.tex", latex.render(shown))

@@ -19,6 +19,7 @@ from encore.runs import Ranking, Run
 Grades = Mapping[str, Mapping[str, int]]
 Scores = dict[str, dict[str, float]]  # by query, then by measure, as the package has them
 PERSISTENCE = 0.95  # of rank-biased overlap, the package's own
+DEPTH = 100  # ranks whose order is compared; the package's time for a query grows with their square
 
 
 @dataclass(frozen=True)
@@ -83,19 +84,33 @@ def closeness(
     Raises:
         EncoreError: fewer than two queries are judged.
     """
+    if len(grades) < 2:
+        raise EncoreError("the judgments are about fewer than 2 queries, too few to compare runs on; name others")
+    own, other = (_scores(run, grades, measures) for run in (ours, theirs))
+    if baselines is None:
+        return compared(own, other)
+    bases = _scores(baselines[0], grades, measures), _scores(baselines[1], grades, measures)
+    for name in map(str, measures):
+        if not gains(other, bases, name):
+            raise EncoreError(f"{name}: the reference gains nothing over its baseline, or a baseline is 0; name others")
+    return compared(own, other, bases)
+
+
+def compared(own: Scores, other: Scores, baselines: tuple[Scores, Scores] | None = None) -> list[Closeness]:
+    """The difference of each measure that both have scores of, over the same queries, two at least.
+
+    Args:
+        baselines: of ours and of theirs, with which ``gains`` holds for each measure.
+    """
     from repro_eval.measure.effectiveness import RMSE
     from repro_eval.measure.overall_effects import DRI, ER, mean_score
     from repro_eval.measure.statistics import ttest
 
-    if len(grades) < 2:
-        raise EncoreError("the judgments are about fewer than 2 queries, too few to compare runs on; name others")
-    own, other = (_scores(run, grades, measures) for run in (ours, theirs))
     errors, tests, means = RMSE(other, own), ttest(other, own), [mean_score(scores) for scores in (own, other)]
     ratios: dict[str, float] = {}
     relative: dict[str, float] = {}
     if baselines is not None:
-        own_base, other_base = (_scores(run, grades, measures) for run in baselines)
-        _refuse_nothing_to_gain(other, other_base, own_base, measures)
+        own_base, other_base = baselines
         ratios, relative = (measure(other, other_base, own, own_base) for measure in (ER, DRI))
     return [
         Closeness(
@@ -107,21 +122,19 @@ def closeness(
             effect_ratio=ratios.get(name),
             relative=relative.get(name),
         )
-        for name in map(str, measures)
+        for name in next(iter(own.values()))
     ]
+
+
+def gains(theirs: Scores, baselines: tuple[Scores, Scores], measure: str) -> bool:
+    """Whether effects can be told: their ratio divides by the reference's gain, improvements by baselines' means."""
+    sums = [math.fsum(scores[query][measure] for query in scores) for scores in (theirs, *baselines)]
+    return sums[0] != sums[2] and 0.0 not in sums[1:]
 
 
 def _scores(run: Run, grades: Grades, measures: Sequence[Measure]) -> Scores:
     found = values(measures, {query: dict(of_query) for query, of_query in grades.items()}, run)
     return {query: {str(measure): found[measure].get(query, 0.0) for measure in measures} for query in sorted(grades)}
-
-
-def _refuse_nothing_to_gain(theirs: Scores, base: Scores, own_base: Scores, measures: Sequence[Measure]) -> None:
-    """The effect ratio divides by their gain, relative improvements by the baselines' means."""
-    for name in map(str, measures):
-        sums = [math.fsum(scores[query][name] for query in scores) for scores in (theirs, base, own_base)]
-        if sums[0] == sums[1] or 0.0 in sums[1:]:
-            raise EncoreError(f"{name}: the reference gains nothing over its baseline, or a baseline is 0; name others")
 
 
 def _descending(ranking: Ranking, count: int) -> dict[str, float]:

@@ -18,7 +18,10 @@ SIZES = Path("config/sizes.yaml")
 def add_preflight(parser: argparse.ArgumentParser) -> None:
     """The flags of ``encore preflight``."""
     parser.add_argument(
-        "targets", nargs="*", help="tables or figures, declared or not, or `claims`; without, all that the run declares"
+        "targets",
+        nargs="*",
+        help="targets of Snakemake's, or tables and figures by name, declared or not; everything that the run declares "
+        "without",
     )
     parser.add_argument("--machine", help="an entry of config/machines.yaml, or a machine that was calibrated")
     parser.add_argument("--gpus", type=_positive, default=1, help="GPUs side by side, on a machine that has some")

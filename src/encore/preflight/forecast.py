@@ -11,19 +11,18 @@ from pathlib import Path
 from encore.config import Limits
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
+from encore.preflight import asked
 from encore.preflight.cost import GB, Cost
 from encore.preflight.downloads import Download, published
 from encore.preflight.fetches import Fetches
-from encore.preflight.jobs import Needed, fetched, needed, roots
+from encore.preflight.jobs import Needed, fetched, needed
 from encore.preflight.machine import Machine
 from encore.preflight.schedule import Job, Schedule, schedule
 from encore.preflight.sizes import Sizes, read_stated
 from encore.provenance import manifest
-from encore.tables import table_plan, table_reads
-from encore.targets import has_figure
+from encore.targets import declared_reads, reads_of
 
 HOUR = 3600.0
-PRODUCTS = {"table": ("tables", "csv"), "figure": ("figures", "png")}
 PRODUCT = Cost(start="torch", kept=5e5, ram=3e8)  # pandas and the drawing library take as long to load as torch
 
 
@@ -134,8 +133,8 @@ class Forecast:
     @cached_property
     def finished_bytes(self) -> float:
         """What the finished jobs left on the disk, as their manifests say."""
-        finished = [Path(job.artifact.folder) for job in self.jobs if job.finished and job.rule not in PRODUCTS]
-        outputs = [each for folder in finished for each in manifest.read(folder)["outputs"].values()]
+        records = [Path(job.artifact.folder) for job in self.jobs if Path(job.artifact.manifest).is_file()]
+        outputs = [each for folder in records for each in manifest.read(folder)["outputs"].values()]
         return float(sum(each["bytes"] for each in outputs))
 
     @property
@@ -205,21 +204,21 @@ class Forecast:
         return list(dict.fromkeys([*own, *parts]))
 
 
-def forecast(plan: Plan, targets: Iterable[str], machine: Machine, gpus: int, cores: int, sizes_file: Path) -> Forecast:
-    """Reckon what tables, figures or the claims still need, or everything that the configuration declares.
+def forecast(plan: Plan, names: Iterable[str], machine: Machine, gpus: int, cores: int, sizes_file: Path) -> Forecast:
+    """Reckon what tables, figures and other targets still need, or everything that the configuration declares.
 
     Raises:
-        EncoreError: there is no such table or figure, or a file of the catalogue is wrong.
+        EncoreError: nothing makes what is named, or a file of the catalogue is wrong.
     """
-    names = list(targets)
+    targets = asked.targets(plan, names)
     sizes = Sizes(plan, read_stated(sizes_file))
-    wanted = roots(plan, names)
+    wanted = [read for target in targets for read in reads_of(plan, target)] if targets else list(declared_reads(plan))
     fetches = Fetches(plan, published())
     jobs = needed(plan, wanted, sizes, machine, fetches)
     missing = _missing(wanted, jobs)
     done = {job.artifact.folder: job.finished for job in jobs}
-    tables = [name for name in names or plan.config.tables if name in plan.catalogue.tables]
-    made = [product for name in tables for product in _products(plan, name, done)]
+    shown = targets or asked.targets(plan, plan.config.tables)
+    made = [_product(artifact, file, done) for artifact, file in asked.products(plan, shown)]
     if machine.gpus == 0:
         gpus = 0
     return Forecast(
@@ -249,14 +248,7 @@ def _missing(wanted: list[Artifact], jobs: list[Needed]) -> list[Needed]:
     return [job for job in jobs if job.artifact.folder in kept]
 
 
-def _products(plan: Plan, table: str, done: dict[str, bool]) -> list[Needed]:
-    """A table and its figure, which are finished where they and all that they read are."""
-    scores = table_reads(plan, table)
-    kinds = ["table", "figure"] if has_figure(table_plan(plan, table)) else ["table"]
-    found = []
-    for kind in kinds:
-        folder, ending = PRODUCTS[kind]
-        artifact = Artifact(kind, f"results/{folder}/{table}", {}, {each.folder: each for each in scores})
-        there = Path(f"results/{folder}/{table}.{ending}").is_file() and all(done[each.folder] for each in scores)
-        found.append(Needed(artifact, kind, there, PRODUCT))
-    return found
+def _product(artifact: Artifact, file: str, done: dict[str, bool]) -> Needed:
+    """A table, a figure, the claims or the report, which is finished where its file and all that it reads are there."""
+    there = Path(file).is_file() and all(done[folder] for folder in artifact.inputs)
+    return Needed(artifact, artifact.stage, there, PRODUCT)

@@ -7,11 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from encore.catalogue import nearest
-from encore.claims.slice import CLAIMS, claims_reads
-from encore.errors import EncoreError
-from encore.figures import figure_reads
-from encore.growth import growing_artifacts
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
 from encore.preflight import downloads, retrieval, texts, training
@@ -20,8 +15,6 @@ from encore.preflight.downloads import Download
 from encore.preflight.fetches import Fetches
 from encore.preflight.machine import Machine
 from encore.preflight.sizes import Sizes
-from encore.tables import table_reads
-from encore.targets import lineage_targets
 
 Reckon = Callable[[Artifact, Sizes], Cost]
 STAGES: dict[str, Reckon] = {
@@ -64,34 +57,6 @@ class Needed:
     rule: str
     finished: bool
     cost: Cost
-
-
-def roots(plan: Plan, targets: Iterable[str]) -> list[Artifact]:
-    """What tables, figures and the claims read, and, where all declared is meant, what the configuration declares.
-
-    Raises:
-        EncoreError: there is no such table or figure.
-    """
-    chosen = list(targets)
-    found = [read for name in chosen or plan.config.tables for read in _reads(plan, name)]
-    if not chosen:
-        found += growing_artifacts(plan)
-        found += [read for name in plan.config.figures for read in figure_reads(plan, name)]
-        lineages = [target for name in plan.config.lineages for target in lineage_targets(plan, name)]
-        found += [plan.find(str(Path(target).parent)) for target in lineages]
-    return found
-
-
-def _reads(plan: Plan, name: str) -> list[Artifact]:
-    """What one table or figure reads, or all tables that the claims are about."""
-    if name == CLAIMS:
-        return claims_reads(plan)
-    if name in plan.catalogue.tables:
-        return table_reads(plan, name)
-    if name in plan.catalogue.figures:
-        return figure_reads(plan, name)
-    known = [*plan.catalogue.tables, *plan.catalogue.figures, CLAIMS]
-    raise EncoreError(f"there is no table or figure {name!r}{nearest(name, known)}")
 
 
 def behind(artifacts: Iterable[Artifact]) -> list[Artifact]:

@@ -23,9 +23,10 @@ from encore.plan import Plan
 from encore.preflight import machine as machines
 from encore.preflight.cost import Work
 from encore.preflight.fetches import Fetches
-from encore.preflight.jobs import needed, roots
+from encore.preflight.jobs import needed
 from encore.preflight.machine import Machine, Point
 from encore.preflight.sizes import Sizes, read_stated
+from encore.targets import declared_reads
 
 SHAPES = 4  # of a kind that are measured, those with most operations first
 LARGEST = {"cpu": 2_000, "cuda": 60_000}  # tokens of a batch that is timed; a step on one core takes long enough
@@ -90,7 +91,7 @@ def show(measured: Machine) -> str:
 
 def _works(plan: Plan, stated: Machine, sizes_file: Path) -> list[Work]:
     """The work of the run's own trainings and encodings, the largest first."""
-    jobs = needed(plan, roots(plan, ()), Sizes(plan, read_stated(sizes_file)), stated, Fetches(plan, {}))
+    jobs = needed(plan, list(declared_reads(plan)), Sizes(plan, read_stated(sizes_file)), stated, Fetches(plan, {}))
     works = [work for job in jobs for work in job.cost.works if work.kind in machines.ON_DEVICE and work.shape]
     return sorted(works, key=lambda work: -work.amount)
 

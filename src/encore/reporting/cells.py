@@ -208,6 +208,10 @@ def _markers(layout: Layout, comparisons: dict[str, Comparison]) -> str:
 
 def _as_printed(layout: Layout, comparisons: dict[str, Comparison]) -> dict[str, bool]:
     """Of each marker of the paper's that our corrected test has a say on: whether that finds the row above."""
-    meant = layout.significance.printed if layout.significance else {}
-    tested = {mark: comparisons[row] for mark, row in meant.items() if row in comparisons}
-    return {mark: one.sign() > 0 for mark, one in tested.items() if one.p_holm is not None}
+    meant = layout.significance.meant() if layout.significance else {}
+    tested = {mark: [comparisons[row] for row in rows] for mark, rows in meant.items() if comparisons.keys() >= {*rows}}
+    return {
+        mark: all(one.sign() > 0 for one in each)
+        for mark, each in tested.items()
+        if all(one.p_holm is not None for one in each)
+    }

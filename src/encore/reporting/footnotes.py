@@ -61,8 +61,11 @@ def _marks(grid: Grid) -> Iterator[str]:
 
 def _printed_markers(grid: Grid, labels: dict[str, str]) -> str:
     """What the paper's markers mean, and where our test says otherwise."""
-    meant = grid.layout.significance.printed if grid.layout.significance else {}
-    above = ", ".join(f"{mark.translate(RAISED)} {labels.get(row, row)}" for mark, row in meant.items())
+    meant = grid.layout.significance.meant() if grid.layout.significance else {}
+    named = {mark: ", ".join(labels.get(row, row) for row in rows) for mark, rows in meant.items()}
+    above = ", ".join(
+        f"{mark.translate(RAISED)} {'each of ' if len(meant[mark]) > 1 else ''}{rows}" for mark, rows in named.items()
+    )
     said = "Behind the paper's numbers: its own markers" + (f", above {above}" if above else "")
     differ = any(cell.unconfirmed or cell.unprinted for cell in grid.cells.values())
     return said + (f"; {DISAGREES} where our test, on what was run here, says otherwise." if differ else ".")

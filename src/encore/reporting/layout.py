@@ -114,7 +114,32 @@ class Design(Part):
 
     comparators: list[str] = Field(max_length=5)  # there are as many markers
     family: Literal["holm"] = "holm"
-    printed: dict[str, str] = {}  # the paper's markers, by symbol, with the comparator each is about
+    printed: dict[str, str | list[str]] = {}  # the paper's markers, with the comparator each is about, or the best of
+
+    def meant(self) -> dict[str, list[str]]:
+        """The comparators that each of the paper's markers says a row is above, all of them."""
+        return {symbol: [rows] if isinstance(rows, str) else rows for symbol, rows in self.printed.items()}
+
+
+class RowAddress(Part):
+    """A row by its setting and id."""
+
+    setting: str
+    row: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.setting, self.row
+
+
+class Reference(RowAddress):
+    """A released run, with the columns of the row that share it, our runs by seed, and the row it is a gain over."""
+
+    columns: list[str]
+    run: str
+    ours: list[Read]
+    collection: str  # its folder
+    over: RowAddress | None = None
 
 
 class Layout(Product):
@@ -128,6 +153,9 @@ class Layout(Product):
     dataset_labels: dict[str, str] = {}
     significance: Design | None = None
     reported: str | None = None
+    references: list[Reference] = []
+    references_sha256: dict[str, str] = {}
+    depth: int = 0  # ranks of our runs, where they are compared with released ones
     notes: list[str] = []
 
     def settings(self) -> list[str]:
@@ -136,6 +164,9 @@ class Layout(Product):
 
     def comparators(self) -> list[str]:
         return self.significance.comparators if self.significance else []
+
+    def row(self, address: RowAddress) -> Row:
+        return next(row for row in self.rows if (row.setting, row.id) == address.key)
 
     def shown(self) -> list[Column]:
         """The columns that people are shown."""

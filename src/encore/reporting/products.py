@@ -28,12 +28,20 @@ def command_line(says: str | None) -> argparse.Namespace:
 
 @contextmanager
 def recorded(
-    plan: Path, spec: dict[str, Any] | None, folder: Path, kind: type[P], *, stage: str, endings: Sequence[str]
+    plan: Path,
+    spec: dict[str, Any] | None,
+    folder: Path,
+    kind: type[P],
+    *,
+    stage: str,
+    endings: Sequence[str],
+    record: str = manifest.MANIFEST,
+    beside: Sequence[Path] = (),
 ) -> Iterator[P]:
-    """Verify what a product reads, let the body write ``<name>.<ending>`` files, then write ``<name>.manifest.json``.
+    """Verify what a product reads, let the body write ``<name>.<ending>`` files, then write ``<name>.<record>``.
 
-    It has the shape of an artifact's manifest; its spec is the product's plan, of the given kind, whose name and digest
-    must be ``spec`` where one is given.
+    ``beside`` are files of other products that it reads too. The record has the shape of an artifact's manifest; its
+    spec is the product's plan, of the given kind, whose name and digest must be ``spec`` where one is given.
 
     Raises:
         EncoreError: an input was altered, cut short or lost since it was made, or another run rewrote the plan.
@@ -45,19 +53,19 @@ def recorded(
     reads = product.reads()
     for folder_read, files in reads.items():
         manifest.verify(folder_read, files)
-    record = folder / f"{product.name}.{manifest.MANIFEST}"
-    record.unlink(missing_ok=True)
+    path = folder / f"{product.name}.{record}"
+    path.unlink(missing_ok=True)
     yield product
-    inputs = [read / manifest.MANIFEST for read in reads]
+    inputs = [*(read / manifest.MANIFEST for read in reads), *beside]
     outputs = [folder / f"{product.name}.{ending}" for ending in endings]
     write_json(
-        record,
+        path,
         {
             "stage": stage,
             "code": code_digest(stage),
             "spec": content,
             "results": {},
-            "inputs": {str(path): manifest.describe(path) for path in inputs},
-            "outputs": {path.name: manifest.describe(path) for path in outputs},
+            "inputs": {str(each): manifest.describe(each) for each in inputs},
+            "outputs": {each.name: manifest.describe(each) for each in outputs},
         },
     )

@@ -1,5 +1,6 @@
 """The table as people see it, before it becomes Markdown, LaTeX or HTML: texts, bold, markers and footnotes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -39,8 +40,12 @@ class Sheet:
     notes: list[str]
 
 
-def sheet(grid: Grid) -> Sheet:
-    """What a grid shows: the papers' layout, then the difference to the control and the verdict where there are any."""
+def sheet(grid: Grid, further: Sequence[str] = ()) -> Sheet:
+    """What a grid shows: the papers' layout, then the difference to the control and the verdict where there are any.
+
+    Args:
+        further: notes below the grid's own.
+    """
     layout = grid.layout
     shown = [column.label for column in layout.shown()]
     primary = _judged_column(grid) if any(row.role == "control" for row in layout.rows) else None
@@ -49,7 +54,7 @@ def sheet(grid: Grid) -> Sheet:
         Block(setting, [_line(grid, row, primary) for row in grid.rows(setting)]) for setting in layout.settings()
     ]
     name = layout.name if layout.paper == OURS else f"{layout.paper}:{layout.name}"  # papers number alike
-    return Sheet(name, layout.title, ["", *shown, *extra], blocks, footnotes.footnotes(grid))
+    return Sheet(name, layout.title, ["", *shown, *extra], blocks, [*footnotes.footnotes(grid), *further])
 
 
 def signed(value: float, unit: Unit = "share") -> str:

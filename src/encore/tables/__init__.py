@@ -4,6 +4,7 @@ Each is written to ``results/plan/<name>.json``.
 """
 
 from encore.tables.declared import declared, folders, plan_file, slice_digest, wanted_tables, write_plans
+from encore.tables.references import reference_reads, refuse_damaged
 from encore.tables.slices import CURVES, table_plan, table_reads, table_scores
 from encore.tables.steps import curves_models, curves_plan
 
@@ -14,6 +15,8 @@ __all__ = [
     "declared",
     "folders",
     "plan_file",
+    "reference_reads",
+    "refuse_damaged",
     "slice_digest",
     "table_plan",
     "table_reads",

@@ -14,6 +14,7 @@ from encore.table_entries import Column, Row, Table
 from encore.tables.cells import cells, row_plan
 from encore.tables.means import means, partial
 from encore.tables.notes import notes
+from encore.tables.references import reference_digests, references
 from encore.tables.reported import OWN, reported_file
 
 CURVES = "pretraining"  # the figure of the pre-training steps of all tables
@@ -32,7 +33,8 @@ def table_plan(plan: Plan, name: str) -> dict[str, Any]:
     known = _known.setdefault(plan, {})
     if name not in known or known[name][0] is not table:
         known[name] = table, _slice(plan, name, table)
-    return known[name][1] | reported_file(name, table) | _records(known[name][1]["rows"])
+    content = known[name][1]
+    return content | reported_file(name, table) | _records(content["rows"]) | reference_digests(content)
 
 
 def table_reads(plan: Plan, name: str) -> list[Artifact]:
@@ -57,6 +59,7 @@ def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:
     width, is_reported = len(table.columns), table.reported is not None
     datasets = dict.fromkeys(cell.asked.dataset for cell in found if cell.reads and cell.asked.dataset)
     over = means(table.columns, found)
+    released = references(plan, name, found)
     return {
         "name": name.rsplit("/", 1)[-1],
         "paper": name.split("/")[0] if "/" in name else OWN,
@@ -71,7 +74,7 @@ def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:
         "significance": _design(table, rows),
         "notes": [*table.notes, *notes(plan, rows, found), *partial(table.columns, over)],
         "stand_in": plan.config.stand_in,
-    }
+    } | ({"references": released, "depth": plan.config.depth} if released else {})
 
 
 def _column(column: Column, over: list[str]) -> dict[str, Any]:
@@ -110,7 +113,8 @@ def _design(table: Table, rows: list[Row]) -> dict[str, Any] | None:
         return None
     built = {row.id for row in rows}
     design = table.significance.model_dump(exclude={"printed"})
-    printed = {symbol: row for symbol, row in table.significance.printed.items() if row in built}
+    meant = table.significance.printed.items()
+    printed = {symbol: rows for symbol, rows in meant if built.issuperset([rows] if isinstance(rows, str) else rows)}
     design |= {"printed": printed} if printed else {}
     return design | {"comparators": [row for row in table.significance.comparators if row in built]}
 

@@ -19,6 +19,8 @@ from encore.tables.behind import cells_behind
 from encore.tables.reported import PAPERS
 from encore.targets import has_figure
 
+PRODUCTS = ("reproduce", "table", "figure")
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -47,8 +49,8 @@ def compare(before: Plan, after: Plan, forecasts: tuple[Forecast, Forecast]) -> 
         EncoreError: a claim, or a table of the first plan, is wrong.
     """
     old, new = forecasts
-    missing = {job.artifact.folder for job in old.missing if job.rule not in ("table", "figure")}
-    added = [job for job in new.missing if job.artifact.folder not in missing and job.rule not in ("table", "figure")]
+    missing = {job.artifact.folder for job in old.missing if job.rule not in PRODUCTS}
+    added = [job for job in new.missing if job.artifact.folder not in missing and job.rule not in PRODUCTS]
     slices = declared(before), declared(after)
     jobs: dict[str, list[str]] = {}
     for job in added:
@@ -111,7 +113,8 @@ def _products(name: str, content: dict[str, Any]) -> list[str]:
         return ["draw"]
     if "columns" not in content:
         return [{"pretraining": "curves"}.get(name, name)]
-    return ["table", "figure"] if has_figure(content) else ["table"]
+    compared = ["reproduce"] if "references" in content else []
+    return [*compared, *(["table", "figure"] if has_figure(content) else ["table"])]
 
 
 def _pages(before: Plan, after: Plan, *, products_differ: bool) -> list[str]:

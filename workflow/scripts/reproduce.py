@@ -1,0 +1,24 @@
+"""Compare a table's runs with those that others released, which the run's configuration names."""
+
+from encore.cli_support import run
+
+from encore.reporting import products, reproduction
+
+
+def main() -> None:
+    args = products.command_line(__doc__)
+    with products.recorded(
+        args.plan,
+        args.spec,
+        args.output,
+        reproduction.Released,
+        stage="reproduce",
+        endings=[reproduction.FILE],
+        record=reproduction.RECORD,
+    ) as layout:
+        path = args.output / f"{layout.name}.{reproduction.FILE}"
+        print(f"table {layout.name}: {reproduction.write(path, layout)} lines in {path}")
+
+
+if __name__ == "__main__":
+    run(main)
