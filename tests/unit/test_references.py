@@ -93,7 +93,10 @@ def test_damaged_files_and_wrong_names_are_refused_before_any_job(make: Make, re
     plan = make(named(released, ICT))
     refuse_damaged(plan, ["table1"])
     released.write_text(released.read_text() + "q2\td1\t1\n")
-    with pytest.raises(EncoreError, match=r"released.trec, line 3: 3 columns instead of TREC's six"):
+    with pytest.raises(
+        EncoreError,
+        match=r"^references.table1: .*, line 3: 3 columns instead of TREC's six; bring another",
+    ):
         refuse_damaged(plan, ["table1"])
     refuse_damaged(plan, ["table2"])
     released.write_text("")

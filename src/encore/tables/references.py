@@ -68,13 +68,21 @@ def refuse_damaged(plan: Plan, tables: Iterable[str]) -> None:
     for name in plan.config.references:
         if name not in plan.catalogue.tables:
             raise EncoreError(f"references.{name}: there is no such table{nearest(name, plan.catalogue.tables)}")
-    files = [one.run for name in dict.fromkeys(tables) for one in plan.config.references.get(name, ())]
-    if files:
-        from encore.runs import read_run  # planning imports this module and reads no run
+    for table in dict.fromkeys(tables):
+        for one in plan.config.references.get(table, ()):
+            _read(table, one.run)
 
-        for file in dict.fromkeys(files):
-            if not read_run(Path(file)):
-                raise EncoreError(f"references: {file} has no line; name a run in TREC's form")
+
+def _read(table: str, file: str) -> None:
+    """Read a released run, as its table's job will."""
+    from encore.runs import read_run  # planning imports this module and reads no run
+
+    try:
+        answered = len(read_run(Path(file)))
+    except EncoreError as error:  # which tells how our own runs are mended
+        raise EncoreError(f"references.{table}: {str(error).rpartition(';')[0]}; bring another copy") from error
+    if answered == 0:
+        raise EncoreError(f"references.{table}: {file} has no line; name a run in TREC's form")
 
 
 def _cell(table: str, row: str, column: str, found: Sequence[Cell]) -> Cell:
