@@ -142,11 +142,11 @@ def _place(path: PurePosixPath) -> str | None:
 
 
 def tables_of(plan: Plan, targets: Sequence[str]) -> list[str]:
-    """The tables among targets; the declared ones, where there are no targets."""
-    if not targets:
-        return list(plan.config.tables)
-    places = (_place(PurePosixPath(os.path.relpath(target))) or "" for target in targets)
-    return [place.removeprefix("results/tables/") for place in places if place.startswith("results/tables/")]
+    """The tables that targets are or show; the declared ones, where there are no targets."""
+    paths = [PurePosixPath(os.path.relpath(target)) for target in targets]
+    places = [place for path in paths if (place := _place(path)) and place.startswith("results/tables/")]
+    shown = list(plan.config.tables) if not targets or REPORT.parent in {path.parent for path in paths} else []
+    return [*shown, *(place.removeprefix("results/tables/") for place in places)]
 
 
 def needed_by(plan: Plan, targets: Sequence[str]) -> list[Artifact]:

@@ -25,7 +25,7 @@ from encore.runs import Ranking, Run, rank, write_run
 from encore.runs import describe as header
 from encore.storage import write_json
 from encore.tables import reference_reads, refuse_damaged, table_plan, table_reads
-from encore.targets import check_target
+from encore.targets import check_target, tables_of
 
 Make = Callable[..., Plan]
 BASE = {"row": "BM25 negatives: none", "column": "rr10"}
@@ -99,6 +99,9 @@ def test_damaged_files_and_wrong_names_are_refused_before_any_job(make: Make, re
     ):
         refuse_damaged(plan, ["table1"])
     refuse_damaged(plan, ["table2"])
+    asked = ["results/figures/table1.png", "./results/tables/costa/table1.reproduction.csv"]
+    assert (tables_of(plan, []), tables_of(plan, asked)) == (["table1"], ["costa/table1"])
+    assert tables_of(plan, ["results/report/index.html"]) == ["table1"]
     released.write_text("")
     with pytest.raises(EncoreError, match=r"released.trec"):
         refuse_damaged(plan, ["table1"])
