@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,6 @@ from encore.project import load_plan
 
 ROOT = Path(__file__).parents[2]
 RUN = Path("config/nano.yaml")
-MADE = {"table", "figure", "curves", "growing", "draw", "claims", "claims_printed", "report"}
 
 
 @pytest.fixture
@@ -85,38 +83,6 @@ def test_a_finished_root_needs_nothing_behind_it(clone: Path) -> None:
             finish(job.artifact)
     found = reckon(plan)
     assert {job.rule for job in found.missing} == {"table", "figure"}
-
-
-def test_any_target_can_be_asked_about(clone: Path) -> None:
-    plan = planned()
-    for names, rules in {
-        ("results/tables/table1.md",): {"table"},
-        ("table1", "results/figures/table1.svg"): {"table", "figure"},
-        ("results/figures/table1.svg",): {"figure"},
-        ("pretraining",): {"curves"},
-        ("label_efficiency",): {"draw"},
-        ("claims_printed", "report"): {"claims_printed", "report"},
-    }.items():
-        made = [job for job in reckon(plan, tables=names).jobs if job.rule in MADE]
-        assert {job.rule for job in made} == rules, names
-        assert {job.artifact.folder.split(".")[0] for job in made} == {job.artifact.folder for job in made}
-    (printed,) = reckon(plan, tables=("results/claims_printed.csv",)).jobs
-    assert printed.artifact.inputs == {}
-    assert {job.rule for job in reckon(plan, tables=("pretraining",)).jobs} >= {"pretrain", "curves"}
-    (model,) = (job.artifact for job in reckon(plan).jobs if job.rule == "pretrain")
-    assert reckon(plan, tables=(model.manifest,)).jobs[-1].artifact == model
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    {
-        "results/claims.cvs": "is no rule and no file of results/; did you mean results/claims.csv",
-        "growing": "this run has no `growing:`",
-    }.items(),
-)
-def test_what_nothing_makes_is_refused_with_what_is_near(clone: Path, name: str, words: str) -> None:
-    with pytest.raises(EncoreError, match=re.escape(words)):
-        reckon(planned(), tables=(name,))
 
 
 def test_gpus_shorten_the_wall_but_not_below_the_chain(clone: Path) -> None:

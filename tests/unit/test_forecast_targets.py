@@ -1,0 +1,53 @@
+"""What ``encore preflight`` can be asked about, and what it says of anything else."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from test_forecast import ROOT, planned, reckon
+
+from encore.errors import EncoreError
+
+MADE = {"table", "figure", "curves", "growing", "draw", "claims", "claims_printed", "report"}
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The configuration alone, nothing made."""
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    monkeypatch.chdir(tmp_path)
+
+
+def test_any_target_can_be_asked_about(clone: None) -> None:
+    plan = planned()
+    for names, rules in {
+        ("results/tables/table1.md",): {"table"},
+        ("table1", "results/figures/table1.svg"): {"table", "figure"},
+        ("results/figures/table1.svg",): {"figure"},
+        ("pretraining",): {"curves"},
+        ("label_efficiency",): {"draw"},
+        ("claims_printed", "report"): {"claims_printed", "report"},
+    }.items():
+        made = [job for job in reckon(plan, tables=names).jobs if job.rule in MADE]
+        assert {job.rule for job in made} == rules, names
+        assert {job.artifact.folder.split(".")[0] for job in made} == {job.artifact.folder for job in made}
+    (printed,) = reckon(plan, tables=("results/claims_printed.csv",)).jobs
+    assert printed.artifact.inputs == {}
+    assert {job.rule for job in reckon(plan, tables=("pretraining",)).jobs} >= {"pretrain", "curves"}
+    (model,) = (job.artifact for job in reckon(plan).jobs if job.rule == "pretrain")
+    assert reckon(plan, tables=(model.manifest,)).jobs[-1].artifact == model
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    {
+        "results/claims.cvs": "is no rule and no file of results/; did you mean results/claims.csv",
+        "growing": "this run has no `growing:`",
+    }.items(),
+)
+def test_what_nothing_makes_is_refused_with_what_is_near(clone: None, name: str, words: str) -> None:
+    with pytest.raises(EncoreError, match=re.escape(words)):
+        reckon(planned(), tables=(name,))
