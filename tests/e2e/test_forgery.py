@@ -54,10 +54,10 @@ def test_a_number_in_the_claims(papers: Clone, tmp_path: Path) -> None:
     assert "0 bad" in clone.encore("audit", *CUT).succeeded()
     text = (clone.root / "results/claims.csv").read_text()
     lines = list(csv.DictReader(io.StringIO(text)))
-    claim = next(line for line in lines if line["estimate"])
-    forge(clone, "claims.csv", "claims.manifest.json", text.replace(claim["estimate"], "0.98765", 1))
+    claim, column = next((line, key) for key in ("estimate", "why") for line in lines if line[key])
+    forge(clone, "claims.csv", "claims.manifest.json", text.replace(claim[column], "0.98765", 1))
     (line,) = bad(clone, *CUT)
-    assert line == (f"results/claims.csv: {claim['id']}: estimate is '0.98765', judged again {claim['estimate']!r}")
+    assert line == f"results/claims.csv: {claim['id']}: {column} is '0.98765', judged again {claim[column]!r}"
     clone.encore("audit", "--prune", *CUT).succeeded()
     assert not (clone.root / "results/claims.csv").exists()
     clone.snakemake("results/claims.csv", *RUN).succeeded()

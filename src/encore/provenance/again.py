@@ -35,13 +35,14 @@ def check(plan: Plan, run: Path, report: Report) -> None:
         run: the run's file.
     """
     bad = {finding.place for finding in report.findings}
+    behind = {cell.split(":")[0] for finding in report.findings for cell in finding.cells}
     places = {name: Path("results") / f"{name}.{manifest.MANIFEST}" for name in (PRINTED, CLAIMS)}
     judges = {
         PRINTED: lambda folder: _judge_printed(plan, folder),
         CLAIMS: lambda folder: _judge(places[CLAIMS], folder),
     }
     for name, place in places.items():
-        if _can_be_compared(place, bad) and (name == PRINTED or not bad):
+        if _can_be_compared(place, bad) and name not in behind:
             judged_again(name, place, judges[name], report)
     if _can_be_compared(REPORT, bad):
         shown_again(report)
