@@ -157,7 +157,7 @@ def test_a_folder_in_a_file_s_place_is_named_before_any_job(tmp_path, name):
         fields(folder).resolve()
 
 
-@pytest.mark.parametrize("content", [b"plainly no archive\n", gzip.compress(b"x" * 999)[:-9], b""])
+@pytest.mark.parametrize("content", [b"plainly no archive\n", gzip.compress(b"x" * 999, mtime=0)[:-9], b""])
 def test_what_is_no_archive_is_named(tmp_path, content):
     folder = write(tmp_path / "in")
     (folder / "corpus.jsonl.gz").write_bytes(content)

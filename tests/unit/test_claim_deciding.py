@@ -11,9 +11,6 @@ from encore.claims import deciding
 from encore.claims.files import read_claims
 from encore.claims.report import HEADER
 from encore.claims.slice import claims_reads
-from encore.errors import EncoreError
-from encore.figures import figure_reads
-from encore.preflight.jobs import roots
 
 ROOT = Path(__file__).parents[2]
 
@@ -80,10 +77,3 @@ def test_an_unknown_claim_is_refused_by_the_command(monkeypatch, capsys):
         cli.main()
     assert left.value.code == 1
     assert "there is no claim 'C49O'; did you mean C49" in capsys.readouterr().err
-
-
-def test_a_forecast_takes_figures_and_the_claims(plan):
-    assert roots(plan, ["costa/figure4"]) == figure_reads(plan, "costa/figure4")
-    assert roots(plan, ["claims"]) == claims_reads(plan)
-    with pytest.raises(EncoreError, match="no table or figure 'costa/figure5'; did you mean costa/figure"):
-        roots(plan, ["costa/figure5"])
