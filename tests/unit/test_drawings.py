@@ -103,6 +103,21 @@ def test_curves_lie_where_queries_and_operations_say_and_end_where_they_meet(tmp
     assert ends["queries", "Control"]["x"] == "-inf"
 
 
+def test_an_end_lies_below_the_point_where_the_curves_meet(tmp_path, monkeypatch):
+    pages = []
+    monkeypatch.setattr(curve.page, "save", lambda page, *_: pages.append(page))
+    curve.draw(tmp_path, curve.Curves.model_validate(curves(tmp_path)))
+    pages[0].canvas.draw()
+    above, below = pages[0].axes[0], pages[0].axes[2]
+    ahead_until = [line.get_xdata()[0] for line in below.lines if line.get_marker() == "o"]
+    assert ahead_until == [pytest.approx(10 ** (2 + 2 / 3), rel=1e-9)]
+    across = [
+        axis.transAxes.inverted().transform(axis.transData.transform((ahead_until[0], 0)))[0] for axis in (above, below)
+    ]
+    assert across[0] == pytest.approx(across[1])
+    assert below.get_xlim() == above.get_xlim()
+
+
 def test_where_an_advantage_ends_is_told_in_the_caption_and_on_the_report_page(tmp_path, monkeypatch):
     wrapped = []
     monkeypatch.setattr(curve.page, "wrapped", lambda *texts: wrapped.append(texts) or WRAPPED(*texts))

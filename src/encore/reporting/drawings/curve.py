@@ -145,7 +145,6 @@ def round_places(low: float, high: float) -> list[float]:
 
 def _ends(axis: Axes, above: Axes, panel: Panel, ended: list[Ending], figure: Curves, *, first: bool) -> None:
     """One line a comparison: where the advantage ends, with its interval; an arrow where that is beyond the points."""
-    axis.sharex(above)
     low, high = above.get_xlim()
     order = {row.id: place for place, row in enumerate(figure.rows)}
     for place, ending in enumerate(ended):
@@ -160,7 +159,9 @@ def _ends(axis: Axes, above: Axes, panel: Panel, ended: list[Ending], figure: Cu
     names = [_compared(ending) for ending in ended]
     axis.set_yticks(range(len(ended)), names if first else [""] * len(ended), fontsize=7.5, color=INK)
     axis.set_ylim(len(ended) - 0.4, -0.6)
+    axis.set_xscale(above.get_xscale())  # as above; sharing an axis that is logarithmic already leaves this one linear
     axis.set_xlim(low, high)
+    axis.xaxis.set_minor_locator(NullLocator())
     axis.set_title("Where the advantage ends", loc="left", fontsize=9, color=INK)
     plain(axis)
     axis.tick_params(labelbottom=False)
