@@ -39,6 +39,7 @@ FETCHED = {
         "fetch_source squad",
         "fetch_source msmarco-teacher-t2",
         "fetch_source bookcorpus",
+        "collection bookcorpus",
         "fetch_ir_datasets beir-fiqa",
         "collection beir-fiqa",
     },
