@@ -31,6 +31,7 @@ def test_a_second_interruption_does_not_cut_the_farewell() -> None:
 
 WHILE_IMPORTING = """
 import os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # as from a terminal: what starts the tests may ignore it
 from encore.cli_support import run
 os.kill(os.getpid(), signal.SIGINT)
 """
