@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import oracles
 import pytest
 import torch
-from small_finetuning import PASSAGES, QUERIES, VOCABULARY, Lookup, Texts, step
+from small_finetuning import PASSAGES, Lookup, small_store, step
 from torch import nn
 
 from encore.errors import EncoreError
@@ -35,18 +34,7 @@ FIELDS = {"per_query": 2, "temperature": 0.5, "teachers": ["parent"], "teacher_t
 
 @pytest.fixture(scope="module")
 def store() -> Any:
-    return made_up()
-
-
-def made_up() -> Any:
-    rng = np.random.default_rng(3)
-    passages = [rng.integers(5, VOCABULARY, rng.integers(1, 20)) for _ in range(PASSAGES)]
-    queries = [rng.integers(5, VOCABULARY, rng.integers(1, 9)) for _ in range(QUERIES)]
-    return SimpleNamespace(
-        passages=Texts(passages, [f"d{i:02d}" for i in range(PASSAGES)]),
-        queries=Texts(queries, [f"q{i}" for i in range(QUERIES)]),
-        special=SimpleNamespace(pad=0, cls=1, sep=2),
-    )
+    return small_store()
 
 
 def query(row: int, negatives: tuple[int, ...]) -> Query:
@@ -92,7 +80,7 @@ def small_task(loss: str, folder: Path) -> Any:
     """A task with one teacher, for the trainings of ``two_processes.py``."""
     scores_in(folder, 1)
     vectors_in(folder, 1, "token")
-    return task_of(made_up(), loss, [folder])
+    return task_of(small_store(), loss, [folder])
 
 
 def batch_of(task: Any, rows: list[int]) -> tuple[list[Any], dict[str, torch.Tensor]]:
