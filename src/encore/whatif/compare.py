@@ -120,13 +120,9 @@ def _products(name: str, content: dict[str, Any]) -> list[str]:
 def _pages(before: Plan, after: Plan, *, products_differ: bool) -> list[str]:
     """What every run has: the claims on printed numbers, and the report of all products."""
     printed = [printed_plan(plan.catalogue) for plan in (before, after)]
-    reports = [
-        report_plan(plan, DEFAULT_RUN) for plan in (before, after)
-    ]  # both of one run's file, whose name it shows
-    found = {PRINTED: printed[0] != printed[1]}
-    return [
-        rule for rule, differs in (found | {REPORT: products_differ or reports[0] != reports[1]}).items() if differs
-    ]
+    reports = [report_plan(plan, DEFAULT_RUN) for plan in (before, after)]  # of one file, since they show its name
+    found = [PRINTED] if printed[0] != printed[1] else []
+    return [*found, *([REPORT] if products_differ or reports[0] != reports[1] else [])]
 
 
 def _seconds(forecast: Forecast, jobs: Iterable[Needed]) -> float:
