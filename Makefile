@@ -2,7 +2,7 @@
 SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test lint test-slurm test-code test-all format picture
+.PHONY: help env demo test lint test-slurm test-code test-all format digests picture
 
 PYTHON ?= python3.11
 VENV := .venv
@@ -51,6 +51,9 @@ format: $(READY) ## Format the code and mend what linters can mend
 	ruff check --fix .
 	ruff format .
 	snakefmt Snakefile workflow
+
+digests: $(READY) ## Record the code behind each stage, once `impl` is raised wherever results change
+	python workflow/scripts/record_digests.py
 
 picture: $(READY) ## Draw docs/dag.svg and docs/recipes.svg anew from the plan of the embedded default
 	python workflow/scripts/picture.py --tables table1 --output docs/dag.svg

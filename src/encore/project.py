@@ -7,6 +7,7 @@ from encore import collections, expansions, index_types, objectives, systems
 from encore.catalogue import Catalogue, nearest, read_catalogue, read_run
 from encore.config import Step
 from encore.errors import EncoreError
+from encore.objectives.pairs import PairFields
 from encore.plan import Plan
 from encore.provenance import implementation
 from encore.recipe import FinetuneStep
@@ -51,6 +52,17 @@ def read_dataset(fields: dict[str, Any]) -> collections.CollectionFields:
     if kind not in collections.KINDS:
         raise EncoreError(f"unknown kind of dataset {kind!r}{nearest(str(kind), collections.KINDS)}")
     return collections.KINDS[kind].model_validate(fields)
+
+
+def stages() -> list[str]:
+    """Every stage of this version, those of each objective among them."""
+    found = [stage for stage in implementation.HERE.stages if stage not in implementation.OF_AN_OBJECTIVE]
+    for name in objectives.names():
+        objective = objectives.load(name)
+        found += [f"pretrain.{name}"]
+        found += [f"prepare.{name}"] if objective.Prepares else []
+        found += [f"count_pairs.{name}"] if issubclass(objective.Fields, PairFields) else []
+    return sorted(found)
 
 
 def impl(stage: str) -> int:

@@ -14,7 +14,8 @@ def main() -> None:
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
 
-    with record(args.output, stage="count_pairs", spec=args.spec, inputs=[args.tokens]) as facts:
+    stage = f"count_pairs.{args.spec['step']['objective']}"
+    with record(args.output, stage=stage, spec=args.spec, inputs=[args.tokens]) as facts:
         from encore.pair_counts import count
 
         facts["results"] = count(args.spec, args.tokens, args.output)

@@ -30,7 +30,8 @@ def main() -> None:
     preparation = prepares(**arguments.spec["preparation"])
 
     inputs = [folder for folder in (arguments.tokens, arguments.weights) if folder]
-    recorded = manifest.record(arguments.output, stage="prepare", spec=arguments.spec, inputs=inputs)
+    stage = f"prepare.{arguments.spec['objective']}"
+    recorded = manifest.record(arguments.output, stage=stage, spec=arguments.spec, inputs=inputs)
     with recorded if launch.leads() else nullcontext({}) as facts:
         store = TokenStore.open(arguments.tokens)
         facts["results"] = preparation.write(store, arguments.weights, arguments.output, arguments.state)

@@ -57,7 +57,7 @@ class Models(Texts):
         inputs = {"tokenizer": self.tokenizer(backbone)}
         if backbone.start == "lsa":
             inputs["tokens"] = self.tokens(required(backbone.collection, "collection", "an LSA start"), backbone)
-        fields = backbone.model_dump(mode="json", exclude_defaults=True, exclude={"checkpoint", "revision"})
+        fields = backbone.model_dump(mode="json", exclude={"checkpoint", "revision"})
         spec = {"impl": self.impl("start"), "backbone": fields, **self.chance(seed), **names(inputs)}
         if backbone.start != "checkpoint":
             return self.make("start", _folder(lineage, seed), spec, inputs)
@@ -85,7 +85,7 @@ class Models(Texts):
             drawn = negatives.planned(self, lineage.parent, step, seed)
             inputs |= {"negatives": drawn} if drawn else {}
             inputs |= teachers.taught(self, lineage, seed, drawn)
-        fields = step.model_dump(mode="json", exclude_defaults=True, exclude=NAMED_ELSEWHERE)
+        fields = step.model_dump(mode="json", exclude=NAMED_ELSEWHERE)
         spec = {"impl": impl, "step": fields, **self.chance(seed), **names(inputs)}
         return self.make(stage, _folder(lineage, seed), spec, inputs)
 
@@ -162,7 +162,8 @@ class Models(Texts):
         impl = [self.impl("prepare"), self.impl(f"pretrain.{step.objective}")]
         fields = {"objective": step.objective, "preparation": preparation.model_dump(mode="json")}
         spec = {"impl": impl, **fields, **names(used)}
-        return {"prepared": self.make("prepare", f"prepared/{preparation.name}-{step.collection}", spec, used)}
+        folder = f"prepared/{preparation.name}-{step.collection}"
+        return {"prepared": self.make(f"prepare.{step.objective}", folder, spec, used)}
 
     def _weights(self, lineage: Lineage, step: Step) -> Lineage:
         """Whose weights the last step goes on from: the parent's, or the last pre-trained ancestor's."""

@@ -34,4 +34,4 @@ def pairs(plan: Models, lineage: Lineage) -> Artifact:
         "step": fixed | step.model_dump(mode="json", include=DECISIVE),
         **names(inputs),
     }
-    return plan.make("count_pairs", f"pairs/{collection}.{step.objective}", spec, inputs)
+    return plan.make(f"count_pairs.{step.objective}", f"pairs/{collection}.{step.objective}", spec, inputs)
