@@ -45,7 +45,7 @@ def stages_after(copy, path, line="PLANTED = 1"):
     ("path", "named", "others"),
     [
         # What turns rows into ids of documents: far from every program, and behind all that reads a run.
-        ("names.py", {"encode", "search", "finetune", "pretrain.ict", "rerank", "teach"}, {"fuse", "claims"}),
+        ("names.py", {"encode", "search", "finetune", "pretrain.ict", "rerank", "teach"}, {"fuse", "evaluate"}),
         ("storage.py", set(project.stages()), set()),
         ("objectives/stop_words.py", {"pretrain.costa", "pretrain.prop", "prepare.bprop"}, {"pretrain.mlm", "encode"}),
         ("retrieval/fusion.py", {"fuse", "tune_fusion"}, {"pretrain.mlm", "encode", "tokens"}),
