@@ -3,27 +3,21 @@
 Every mistake is said in one line with its file, its place and the nearest right name.
 """
 
-import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
-
-import yaml
-from pydantic import BaseModel, ValidationError
 
 from encore.config import Backbone, RunConfig, Step, System
 from encore.errors import EncoreError
 from encore.fetching.remote import Source
 from encore.figure_entries import KINDS, Entry
-from encore.mistakes import MISSING, UNKNOWN, Mistake, explain
+from encore.mistakes import by_kind, checked, explained, read_yaml
 from encore.table_entries import Table
 
-M = TypeVar("M", bound=BaseModel)
-OWN = "Value error, "  # what pydantic puts before a sentence of our own
+T = TypeVar("T")
 TARGET = re.compile(r"[a-z0-9_-]+")  # what papers, tables and figures may be called, as workflow/rules has it
-YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C ten times as fast, and the same content
 
 
 @dataclass(frozen=True)
@@ -97,54 +91,6 @@ def read_catalogue(
     )
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
-    """A YAML mapping; broken YAML is refused with its line."""
-    try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=YAML_LOADER)
-    except FileNotFoundError as error:
-        raise EncoreError(f"{path} is missing; restore it from the repository") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise EncoreError(f"{path} is not YAML: {' '.join(str(error).split())[:200]}") from error
-    if not isinstance(content, dict):
-        raise EncoreError(f"{path} must hold a mapping of names")
-    return content
-
-
-def checked(model: type[M], value: Any, place: str) -> M:
-    """Validate a mapping; the first mistake in one line."""
-    return explained(model.model_validate, value, place)
-
-
-T = TypeVar("T")
-
-
-def explained(read: Callable[[Any], T], value: Any, place: str) -> T:
-    """Call ``read`` and turn its complaint into one line that starts with the place."""
-    try:
-        return read(value)
-    except ValidationError as error:
-        mistake = explain(error)
-        joint = ": " if place.endswith(".yaml") or not mistake.place else "."
-        raise EncoreError(f"{place}{joint}{_line(mistake)}") from error
-    except EncoreError as error:
-        raise EncoreError(f"{place}: {error}") from error
-
-
-def by_kind(fields: dict[str, Any], kinds: Mapping[str, type[M]], what: str) -> M:
-    """Check an entry's fields by its ``kind``."""
-    kind: Any = fields.get("kind")
-    if kind not in kinds:
-        raise EncoreError(f"unknown kind of {what} {kind!r}{nearest(str(kind), kinds)}")
-    return kinds[kind].model_validate(fields)
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """``; did you mean …?`` for a wrong name, or the list of the known ones when none is near."""
-    names = sorted(map(str, known))
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    return f"; did you mean {' or '.join(near)}?" if near else f"; known are {', '.join(names) or 'none'}"
-
-
 def _entries(path: Path, read: Callable[[Any, str], T]) -> dict[str, T]:
     return {str(name): read(value, f"{path}: {name}") for name, value in read_yaml(path).items()}
 
@@ -168,17 +114,3 @@ def _of_papers(folder: Path, file: str, read: Callable[[Any, str], T]) -> dict[s
 
 def _read_figure(fields: Any) -> Entry:
     return by_kind(fields, KINDS, "figure")
-
-
-def _line(mistake: Mistake) -> str:
-    """A mistake in one line: where, what, and for a wrong key the nearest right one."""
-    if mistake.kind == UNKNOWN:
-        hint = nearest(mistake.name, mistake.beside) if mistake.beside else "; remove it"
-        return f"{mistake.place}: unknown key{hint}"
-    if mistake.kind == MISSING:
-        return f"{mistake.place}: is required; add it"
-    sentence = mistake.sentence.removeprefix(OWN)
-    if mistake.sentence.startswith(OWN) and isinstance(mistake.found, dict):  # fields do not fit; it says which
-        return f"{mistake.place}: {sentence}" if mistake.place else sentence
-    sentence = sentence[:1].lower() + sentence[1:]
-    return f"{mistake.place or 'all of it'}: {sentence} (found {str(mistake.found)[:60]!r})"

@@ -10,9 +10,9 @@ from typing import Any
 from encore.cli_support import run
 
 from encore import budget, comparing, ledger, project
-from encore.catalogue import nearest
 from encore.errors import EncoreError
 from encore.lineage import split_index
+from encore.mistakes import nearest
 from encore.plan import Plan
 from encore.planning import fetched
 from encore.preflight import command

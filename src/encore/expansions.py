@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from encore.catalogue import nearest
 from encore.config import Positive, Share, Strict
 from encore.errors import EncoreError
+from encore.mistakes import nearest
 from encore.storage import contents
 
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from encore.catalogue import nearest
 from encore.config import Growing
 from encore.errors import EncoreError
 from encore.lineage import split_index
+from encore.mistakes import nearest
 from encore.plan import Plan
 from encore.planning.artifact import Artifact, Topics, names
 

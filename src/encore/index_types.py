@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from encore.catalogue import by_kind
 from encore.config import Positive, Strict
 from encore.errors import EncoreError
+from encore.mistakes import by_kind
 
 
 class IndexType(Strict):

@@ -16,9 +16,10 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, Field
 
-from encore.catalogue import YAML_LOADER, Catalogue, checked, nearest
+from encore.catalogue import Catalogue
 from encore.config import PretrainStep, Step, Strict, System
 from encore.errors import EncoreError
+from encore.mistakes import YAML_LOADER, checked, nearest
 
 PLACE = "config/papers/<paper>/ledger.yaml"
 OURS = "ours"  # how the `source:` of a step begins that is no paper's and vouches for itself

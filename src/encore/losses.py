@@ -12,10 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-
-def wide(tensor: Tensor) -> Tensor:
-    """In single precision at least: bf16 could not tell close scores apart, nor sum over a whole vocabulary."""
-    return tensor if tensor.dtype == torch.float64 else tensor.float()
+from encore.modeling.precision import at_least_float32
 
 
 def info_nce(
@@ -117,7 +114,7 @@ def masked_lm(logits: Tensor, targets: Tensor) -> Tensor:
     Returns:
         A scalar, computed in float32 where the logits are narrower; 0 if nothing was masked.
     """
-    return F.cross_entropy(wide(logits), targets, reduction="sum") / max(len(targets), 1)
+    return F.cross_entropy(at_least_float32(logits), targets, reduction="sum") / max(len(targets), 1)
 
 
 def soft_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
@@ -133,7 +130,7 @@ def soft_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     Returns:
         A scalar, computed in float32 where the logits are narrower.
     """
-    return F.cross_entropy(wide(logits), targets)
+    return F.cross_entropy(at_least_float32(logits), targets)
 
 
 def uniform_targets(ids: Tensor, vocabulary: int) -> Tensor:
@@ -179,7 +176,7 @@ def jensen_shannon(distributions: Tensor) -> Tensor:
     Returns:
         [N, N], symmetric. Memory grows with N * (N + V), not with N * N * V.
     """
-    result: Tensor = _JensenShannon.apply(wide(distributions).clamp(min=1e-30))  # 0 log 0 is 0
+    result: Tensor = _JensenShannon.apply(at_least_float32(distributions).clamp(min=1e-30))  # 0 log 0 is 0
     return result
 
 
@@ -227,7 +224,7 @@ def bag_cross_entropy(
     Returns:
         A scalar, computed in float32 where the logits are narrower.
     """
-    logits = wide(logits)
+    logits = at_least_float32(logits)
     absent, right = F.softplus(logits), logits  # -log(1 - sigmoid(z)) = softplus(z), -log sigmoid(z) = softplus(z) - z
     if weights is not None:
         absent, right = absent * weights, right * weights

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import product
 
-from encore.catalogue import nearest
 from encore.errors import EncoreError
 from encore.lineage import Lineage, StepName
+from encore.mistakes import nearest
 from encore.planning import fetched, negatives, teachers
 from encore.planning.artifact import Artifact, Topics, names
 from encore.planning.runs import Runs

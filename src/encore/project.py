@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from encore import collections, expansions, index_types, objectives, systems
-from encore.catalogue import Catalogue, nearest, read_catalogue, read_run
+from encore.catalogue import Catalogue, read_catalogue, read_run
 from encore.config import Step
 from encore.errors import EncoreError
+from encore.mistakes import nearest
 from encore.objectives.pairs import PairFields
 from encore.plan import Plan
 from encore.provenance import implementation

@@ -4,11 +4,12 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from encore import lineage as naming
-from encore.catalogue import Catalogue, checked, explained, nearest
+from encore.catalogue import Catalogue
 from encore.config import RunConfig, Step, System
 from encore.errors import EncoreError
 from encore.index_types import IndexType
 from encore.lineage import Lineage, StepName
+from encore.mistakes import checked, explained, nearest
 from encore.recipe import FinetuneStep
 
 DATA_ROOT = "{data_root}"  # at the beginning of a dataset's `path`: the folder of `execution: data_root:`

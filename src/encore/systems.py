@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from encore.catalogue import by_kind
 from encore.config import Positive, Share, Strict, System
+from encore.mistakes import by_kind
 
 
 class Bm25(System):

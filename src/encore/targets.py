@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from encore.catalogue import nearest
 from encore.claims.slice import CLAIMS, PRINTED, claims_plan, claims_reads, printed_plan
 from encore.collections.fields import draw_of
 from encore.errors import EncoreError
 from encore.figures import figure_plan, figure_reads
 from encore.growth import GROWING, growing_artifacts, growing_plan
 from encore.lineage import split_index
+from encore.mistakes import nearest
 from encore.plan import Plan
 from encore.planning.artifact import Artifact, behind
 from encore.recipe import FinetuneStep

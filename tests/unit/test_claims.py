@@ -7,13 +7,13 @@ import pytest
 from pydantic import ValidationError
 
 from encore import project
-from encore.catalogue import checked
 from encore.claim_entries import Claim
 from encore.claims import chance, ledger, printed
 from encore.claims.contrasts import Address
 from encore.claims.expansion import contrasts
 from encore.claims.files import read_claims
 from encore.errors import EncoreError
+from encore.mistakes import checked
 from encore.table_entries import Table
 
 PAPERS = Path("config/papers")

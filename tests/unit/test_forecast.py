@@ -10,9 +10,9 @@ from typing import Any
 import inside
 import pytest
 
-from encore.catalogue import read_yaml
 from encore.config import Limits
 from encore.errors import EncoreError
+from encore.mistakes import read_yaml
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
 from encore.preflight import against, command, downloads, machine, report

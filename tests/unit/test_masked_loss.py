@@ -14,11 +14,12 @@ import torch
 from torch import nn
 
 from encore import objectives, project, tokens, vocabulary
-from encore.catalogue import checked, read_run, read_yaml
+from encore.catalogue import read_run
 from encore.collections.common import Collection, write_collection
 from encore.config import RunConfig
 from encore.errors import EncoreError
 from encore.masked_loss import measure
+from encore.mistakes import checked, read_yaml
 from encore.modeling import folder
 from encore.modeling.encoder import Encoder
 from encore.modeling.heads import MlmHead, initialise

@@ -14,9 +14,9 @@ from small_table import grid_of, lines_of, write_artifact
 from small_table import plan as small_plan
 
 from encore import project
-from encore.catalogue import checked, read_yaml
 from encore.config import RunConfig
 from encore.errors import EncoreError
+from encore.mistakes import checked, read_yaml
 from encore.pair_counts import count
 from encore.plan import Plan
 from encore.planning.pairs import pairs

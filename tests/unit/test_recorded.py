@@ -8,9 +8,9 @@ import pytest
 from small_table import grid_of, lines_of, plan, with_costs, write_artifact
 
 from encore import project
-from encore.catalogue import checked, read_yaml
 from encore.config import RunConfig
 from encore.errors import EncoreError
+from encore.mistakes import checked, read_yaml
 from encore.plan import Plan
 from encore.reporting import markdown
 from encore.reporting.sheet import sheet

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from encore import project
-from encore.catalogue import read_run, read_yaml
+from encore.catalogue import read_run
 from encore.errors import EncoreError
+from encore.mistakes import read_yaml
 from encore.plan import Plan
 from encore.planning.artifact import behind
 from encore.tables import table_plan, table_reads

@@ -8,8 +8,8 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from encore.catalogue import checked
 from encore.errors import EncoreError
+from encore.mistakes import checked
 from encore.table_entries import SOURCES, Column, Table, filled
 
 RR = {"id": "rr", "label": "RR@10", "dataset": "d", "split": "test", "measure": "RR@10"}

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import yaml
 
-from encore.catalogue import checked
 from encore.collections import build
 from encore.collections.common import Collection, Judgment, topics, write_collection
 from encore.config import RunConfig
@@ -15,6 +14,7 @@ from encore.errors import EncoreError
 from encore.evaluation import judging, scores
 from encore.evaluation.scores import Scored
 from encore.lineage import StepName
+from encore.mistakes import checked
 from encore.plan import Plan
 from encore.project import load_plan, read_dataset
 from encore.provenance import manifest

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
-from encore.catalogue import nearest
 from encore.claim_entries import Test
 from encore.errors import EncoreError
+from encore.mistakes import nearest
 from encore.table_entries import TESTED
 
 

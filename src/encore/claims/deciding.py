@@ -4,7 +4,6 @@ import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from encore.catalogue import nearest
 from encore.claim_entries import Above, AnyTest, Claim, Figure
 from encore.claims import printed
 from encore.claims.contrasts import Address
@@ -14,6 +13,7 @@ from encore.claims.ledger import printed_values
 from encore.claims.slice import CLAIMS, cells_of, gap_reasons, products_of, run_shapes
 from encore.errors import EncoreError
 from encore.figures.cells import figure_cells
+from encore.mistakes import nearest
 from encore.plan import Plan
 from encore.tables import table_plan
 from encore.tables.behind import cells_behind

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from encore.catalogue import nearest
 from encore.claim_entries import (
     Above,
     Across,
@@ -22,6 +21,7 @@ from encore.claim_entries import (
 )
 from encore.claims.contrasts import Address, Contrast, Tables, above, check, columns_of, table_of
 from encore.errors import EncoreError
+from encore.mistakes import nearest
 
 
 def contrasts(test: Test, tables: Tables) -> list[Contrast]:

@@ -12,10 +12,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from encore.catalogue import checked, read_yaml
 from encore.claims.contrasts import Address, Contrast
 from encore.claims.files import DATASETS, SPREAD
 from encore.config import Strict
+from encore.mistakes import checked, read_yaml
 from encore.table_entries import TESTED, Column, Row, Table, filled
 
 LEVEL, POWER = 0.05, 0.8  # as in evaluation/significance.py

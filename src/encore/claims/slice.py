@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from encore.catalogue import Catalogue, read_yaml
+from encore.catalogue import Catalogue
 from encore.claim_entries import AnyTest, Claim, Figure
 from encore.claims import missing
 from encore.claims.contrasts import Address, Shape, table_of
@@ -12,6 +12,7 @@ from encore.claims.expansion import contrasts
 from encore.claims.files import DATASETS, SPREAD, read_claims
 from encore.errors import EncoreError
 from encore.figures.cells import figure_cells, figure_shape, gaps, shapes
+from encore.mistakes import read_yaml
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
 from encore.storage import full_digest, sha256

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from encore.catalogue import nearest
 from encore.errors import EncoreError
 from encore.figure_entries import Panel
 from encore.lineage import split_index
+from encore.mistakes import nearest
 from encore.plan import Plan
 
 

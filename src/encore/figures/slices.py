@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from encore.catalogue import explained, nearest
 from encore.errors import EncoreError
 from encore.figure_entries import KINDS, Entry
 from encore.figures import growth, labels, probes
 from encore.figures.parts import Drawn
+from encore.mistakes import explained, nearest
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
 from encore.planning.substitutes import substitutes

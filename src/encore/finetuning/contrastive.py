@@ -14,6 +14,7 @@ import numpy as np
 from encore import losses
 from encore.finetuning.judged import Judged
 from encore.finetuning.queries import Example, Query
+from encore.modeling.precision import at_least_float32
 from encore.recipe import FinetuneStep
 from encore.tokens import TokenStore
 from encore.training.task import Arrays, Pass
@@ -61,7 +62,7 @@ class Contrastive(Judged):
 
     def scores(self, rows: dict[str, Tensor]) -> Tensor:
         """Of each query and every passage of the batch, [B, B * P]."""
-        queries, vectors = (losses.wide(rows[name]) for name in ("queries", "vectors"))
+        queries, vectors = (at_least_float32(rows[name]) for name in ("queries", "vectors"))
         return queries @ vectors.flatten(0, 1).T
 
     def weights(self, progress: float) -> dict[str, float]:

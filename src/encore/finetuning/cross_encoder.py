@@ -15,6 +15,7 @@ from encore import losses
 from encore.finetuning.judged import PARTS, Judged
 from encore.finetuning.queries import Example
 from encore.modeling import cross_encoder, operations
+from encore.modeling.precision import at_least_float32
 from encore.training.task import Arrays, Pass
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class CrossEncoder(Judged):
             cross_encoder.score(encoder, linear, *(batch[f"pair_{name}_{number}"] for name in _NAMES))
             for number in _parts(batch)
         ]
-        scores = losses.wide(torch.cat(found))[batch["places"]] / self.step.temperature
+        scores = at_least_float32(torch.cat(found))[batch["places"]] / self.step.temperature
         positive = torch.zeros(len(scores), dtype=torch.int64, device=scores.device)
         with torch.autocast(scores.device.type, enabled=False):
             return Pass({"contrast": losses.choice(scores, positive)}, {})

@@ -19,6 +19,7 @@ from encore.errors import EncoreError
 from encore.finetuning.judged import Judged
 from encore.finetuning.queries import Example, Query
 from encore.finetuning.taught import TRIPLES, PairScores, TextVectors
+from encore.modeling.precision import at_least_float32
 from encore.recipe import FinetuneStep
 from encore.tokens import TokenStore
 from encore.training.task import Arrays, Pass
@@ -59,7 +60,7 @@ class PairDistillation(Distillation):
         """A query learns from its own passages alone, so the loss is a mean over examples."""
         import torch
 
-        queries, vectors = map(losses.wide, self.embed(encoder, batch))
+        queries, vectors = map(at_least_float32, self.embed(encoder, batch))
         with torch.autocast(queries.device.type, enabled=False):
             student = torch.einsum("bd,bpd->bp", queries, vectors) / self.step.temperature
             teacher = batch["teacher"].to(student.dtype)
@@ -119,7 +120,7 @@ class BatchDistillation(Distillation):
         """The divergence over the passages of the batch; scores are computed in fp32 at least."""
         import torch
 
-        queries, vectors = (losses.wide(rows[name]) for name in ("queries", "vectors"))
+        queries, vectors = (at_least_float32(rows[name]) for name in ("queries", "vectors"))
         size = self.step.pool or len(queries)
         with torch.autocast(queries.device.type, enabled=False):
             terms = []
@@ -139,7 +140,9 @@ class BatchDistillation(Distillation):
         with torch.no_grad():
             said = []
             for teacher in range(len(self.vectors)):
-                queries, passages = (losses.wide(rows[f"teacher{teacher}_{name}"]) for name in ("queries", "passages"))
+                queries, passages = (
+                    at_least_float32(rows[f"teacher{teacher}_{name}"]) for name in ("queries", "passages")
+                )
                 real = [rows[f"teacher{teacher}_{name}_real"] for name in ("queries", "passages")]
                 said.append(max_sim(queries, real[0], passages.flatten(0, 1), real[1].flatten(0, 1)))
             return torch.stack(said).mean(dim=0)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import torch
 import torch.nn.functional as F
 
-from encore import losses
 from encore.finetuning.contrastive import ROWS, Contrastive
 from encore.finetuning.judged import parts
 from encore.modeling import late_interaction, operations
+from encore.modeling.precision import at_least_float32
 from encore.training.task import Arrays, Pass
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class LateInteraction(Contrastive):
         return Pass({}, rows | {name: batch[name] for name in ROWS if name in batch})
 
     def scores(self, rows: dict[str, Tensor]) -> Tensor:
-        queries, vectors = (losses.wide(rows[name]) for name in ("queries", "vectors"))
+        queries, vectors = (at_least_float32(rows[name]) for name in ("queries", "vectors"))
         return late_interaction.max_sim(
             queries, rows["counted_queries"], vectors.flatten(0, 1), rows["counted"].flatten(0, 1)
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from encore import losses
 from encore.finetuning.judged import Judged
+from encore.modeling.precision import at_least_float32
 from encore.training.task import Arrays, Pass
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class Pairwise(Judged):
         """Scores are computed in fp32 at least, whatever the encoder ran in."""
         import torch
 
-        queries, vectors = map(losses.wide, self.embed(encoder, batch))
+        queries, vectors = map(at_least_float32, self.embed(encoder, batch))
         with torch.autocast(queries.device.type, enabled=False):
             scores = (vectors @ queries[:, :, None]).squeeze(-1) / self.step.temperature
             return Pass({"pairs": losses.pairwise(scores[:, 0], scores[:, 1:])}, {})

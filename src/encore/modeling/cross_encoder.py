@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from encore.losses import wide
 from encore.modeling import texts
 from encore.modeling.encoder import Encoder, mean
 from encore.modeling.heads import initialise
+from encore.modeling.precision import at_least_float32
 from encore.modeling.shape import Shape
 from encore.modeling.texts import Special
 
@@ -53,5 +53,5 @@ def score(encoder: Encoder, linear: nn.Module, ids: Tensor, mask: Tensor, segmen
     hidden = encoder(ids, mask, segments)
     pooled = hidden[:, 0] if encoder.shape.pooling == "cls" else mean(hidden, mask)
     with torch.autocast(hidden.device.type, enabled=False):
-        scores: Tensor = linear(wide(pooled)).squeeze(-1)
+        scores: Tensor = linear(at_least_float32(pooled)).squeeze(-1)
     return scores

@@ -13,6 +13,7 @@ from pydantic import Field
 from encore.config import Positive, Share
 from encore.errors import EncoreError
 from encore.modeling import operations, texts
+from encore.modeling.precision import at_least_float32
 from encore.objectives.base import Arrays, Pass
 from encore.objectives.masked_texts import MaskedTexts, MaskingFields
 from encore.objectives.masking import Masked, choose_words, corrupt, word_starts
@@ -89,7 +90,7 @@ class Preferences(MaskedTexts[F]):
         mlm = self.masked_lm(encoder, heads, hidden, batch)
         documents = encoder.pool(hidden, batch["ids"], batch["mask"])
         sets = encoder.query_tower.embed(batch["set_ids"], batch["set_mask"]).unflatten(0, (len(documents), -1, 2))
-        products = losses.wide(sets) * losses.wide(documents)[:, None, None]
+        products = at_least_float32(sets) * at_least_float32(documents)[:, None, None]
         scores = products.sum(-1) / self.fields.temperature
         accuracy = (scores[..., 0] > scores[..., 1]).float().mean()
         return Pass({"mlm": mlm, "preference": losses.preference(scores), "accuracy": accuracy}, {})

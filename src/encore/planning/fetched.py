@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from encore import checkpoints
-from encore.catalogue import nearest
 from encore.config import Backbone
 from encore.errors import EncoreError
+from encore.mistakes import nearest
 from encore.planning.artifact import Artifact, Spec, names, required
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from encore.catalogue import nearest
 from encore.collections.fields import draw_of
 from encore.errors import EncoreError
+from encore.mistakes import nearest
 from encore.planning.artifact import Artifact, Topics, names
 from encore.storage import digest
 from encore.systems import Fusion

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 from encore import objectives
-from encore.catalogue import Catalogue, explained, nearest
+from encore.catalogue import Catalogue
 from encore.collections.fields import draw_of
 from encore.config import Backbone, PretrainStep, RunConfig, Step
 from encore.errors import EncoreError
 from encore.lineage import Lineage, split_index
+from encore.mistakes import explained, nearest
 from encore.planning import fetched, negatives, teachers
 from encore.planning.artifact import Artifact, Topics, names, required
 from encore.planning.texts import Texts

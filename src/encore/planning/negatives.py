@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from encore.catalogue import nearest
 from encore.errors import EncoreError
 from encore.lineage import Lineage
+from encore.mistakes import nearest
 from encore.planning import fetched
 from encore.planning.artifact import Artifact, Spec, Topics, names
 from encore.recipe import FinetuneStep

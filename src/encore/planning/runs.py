@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from encore.catalogue import explained
 from encore.errors import EncoreError
 from encore.lineage import split_index
+from encore.mistakes import explained
 from encore.planning import bm25, dense, fusion, indexed, latency, rerank
 from encore.planning.artifact import Artifact, Topics
 from encore.planning.models import Models

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from encore.catalogue import explained
 from encore.errors import EncoreError
 from encore.lineage import Lineage, StepName
+from encore.mistakes import explained
 from encore.planning import fetched
 from encore.planning.artifact import Artifact, Spec, Topics, names
 from encore.recipe import FinetuneStep

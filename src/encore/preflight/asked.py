@@ -4,10 +4,10 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from encore.catalogue import nearest
 from encore.claims.slice import CLAIMS
 from encore.errors import EncoreError
 from encore.growth import GROWING
+from encore.mistakes import nearest
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
 from encore.tables import CURVES, table_plan

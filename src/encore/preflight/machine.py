@@ -10,9 +10,9 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from encore.catalogue import checked, nearest, read_yaml
 from encore.config import Positive, Share, Strict
 from encore.errors import EncoreError
+from encore.mistakes import checked, nearest, read_yaml
 from encore.preflight.cost import Cost, Work
 from encore.storage import write_text
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from encore.catalogue import checked, read_yaml
 from encore.collections.fields import draw_of, role_of
 from encore.config import Positive, Strict
+from encore.mistakes import checked, read_yaml
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
 from encore.preflight.lengths import Texts, assumed, sampled

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from encore.catalogue import nearest
 from encore.errors import EncoreError
+from encore.mistakes import nearest
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
 from encore.provenance import manifest

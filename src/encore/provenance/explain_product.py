@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from encore.catalogue import nearest
 from encore.claims.contrasts import Address
 from encore.claims.files import read_claims
 from encore.claims.slice import CLAIMS, PRINTED, cells_of, run_shapes
@@ -15,6 +14,7 @@ from encore.errors import EncoreError
 from encore.figures import figure_plan
 from encore.figures.cells import figure_cells
 from encore.growth import GROWING, growing_plan
+from encore.mistakes import nearest
 from encore.plan import Plan
 from encore.provenance import explain
 from encore.tables import CURVES, curves_plan, folders

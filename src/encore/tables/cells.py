@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from encore.catalogue import explained
 from encore.errors import EncoreError
+from encore.mistakes import explained
 from encore.plan import Plan
 from encore.table_entries import SOURCES, TESTED, Column, Row, Table, filled, printed_as, runs
 from encore.tables.sources import Asked, Reads, read

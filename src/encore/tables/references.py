@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from encore.catalogue import nearest
 from encore.config import Reference
 from encore.errors import EncoreError
+from encore.mistakes import nearest
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
 from encore.storage import contents

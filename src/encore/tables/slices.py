@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from encore.catalogue import nearest
 from encore.errors import EncoreError
 from encore.growth import GROWING
+from encore.mistakes import nearest
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
 from encore.storage import sha256

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from encore import lineage as naming
-from encore.catalogue import nearest
 from encore.config import PretrainStep
 from encore.errors import EncoreError
 from encore.lineage import Lineage
+from encore.mistakes import nearest
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
 from encore.planning.masked_loss import masked_loss

@@ -10,9 +10,9 @@ from pathlib import Path
 from pydantic import Field, model_validator
 
 from encore import lineage as naming
-from encore.catalogue import checked, nearest, read_yaml
 from encore.config import Strict
 from encore.errors import EncoreError
+from encore.mistakes import checked, nearest, read_yaml
 from encore.plan import Plan
 from encore.table_entries import Row
 

@@ -13,10 +13,10 @@ from typing import Any
 import yaml
 
 from encore import lineage as naming
-from encore.catalogue import nearest, read_yaml
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.lineage import Lineage, StepName
+from encore.mistakes import nearest, read_yaml
 from encore.plan import Plan
 from encore.planning.artifact import Artifact
 from encore.project import load_plan

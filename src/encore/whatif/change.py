@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from encore.catalogue import nearest
 from encore.errors import EncoreError
+from encore.mistakes import nearest
 
 FILES = ("backbones", "datasets", "expansions", "indexes", "sources", "steps", "systems")
 MERGE = "<<"

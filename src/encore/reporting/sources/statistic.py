@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from encore.catalogue import nearest
 from encore.errors import EncoreError
+from encore.mistakes import nearest
 from encore.reporting.layout import Asked, Column, Unit
 from encore.reporting.sources.base import Source, Values
 
