@@ -35,7 +35,7 @@ test: $(READY) ## Everything that guards the code: formatters, linters, types, u
 APART = log=$$(mktemp) && { ( $(1) ) >"$$log" 2>&1; code=$$?; cat "$$log"; rm "$$log"; exit $$code; }
 
 lint: $(READY)
-	@$(call APART, set -ex; ruff check .; ruff format --check .; mypy; snakefmt --check Snakefile workflow; snakemake --lint)
+	@$(call APART, set -ex; ruff check .; ruff format --check .; lint-imports; mypy; snakefmt --check Snakefile workflow; snakemake --lint)
 
 test-slurm: $(READY)
 	@$(call APART, set -x; pytest tests/slurm)

@@ -14,11 +14,11 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
-from encore.cli_support import run
+from encore.storage.program import run
 
-from encore.collections.common import QRELS_HEADER
+from encore.data.collection import QRELS_HEADER
 from encore.errors import EncoreError
-from encore.storage import write_jsonl, write_text
+from encore.storage.files import write_jsonl, write_text
 
 GAINS = {1: 4, 2: 3, 3: 2, 4: 1}  # Cranfield's code 1 is the best, 4 the least
 _FIELD = re.compile(r"^\.([ITABW])(?: (\S+))?[ \r]*\n", re.MULTILINE)

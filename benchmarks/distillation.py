@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from encore.cli_support import run
+from encore.storage.program import run
 
 import torch
 from harness import distillation_record, machine, texts, timing
@@ -22,8 +22,8 @@ from harness.teachers import Arm, arms
 from harness.timing import Seconds
 from torch import nn
 
-from encore.finetuning.judged import Judged
-from encore.modeling.encoder import Encoder
+from encore.finetuning.retrieval_task import Judged
+from encore.models.encoder import Encoder
 from encore.training.loop import train
 from encore.training.randomness import generator
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
 
-from encore.cli_support import run
+from encore.storage.program import run
 
 from harness import agreement, equivalence, finetuning_record, machine
 from harness.recipe import MEASURE, Recipe, planned
@@ -19,8 +19,8 @@ from harness.sentence_transformers_peer import Peer
 from harness.timing import Seconds, time_of
 from torch import nn
 
-from encore.modeling import vectors
-from encore.project import DEFAULT_RUN
+from encore.models import embed
+from encore.plan.project import DEFAULT_RUN
 from encore.training.loop import train
 
 HERE = Path(__file__).parent
@@ -73,7 +73,7 @@ def measure(recipe: Recipe, seeds: Sequence[int], margin: float) -> dict[str, An
             "seeds": list(seeds),
             "margin": margin,
         },
-        "start": recipe.score(vectors.load(recipe.start, recipe.store)),
+        "start": recipe.score(embed.load(recipe.start, recipe.store)),
         "agreement": agreed | {"pairs_left_out": agreement.left_out(first)},
         "arms": [_arm(name, found, examples) for name, found in arms.items()],
         "differences": [
@@ -87,7 +87,7 @@ def measure(recipe: Recipe, seeds: Sequence[int], margin: float) -> dict[str, An
 
 def _ours(recipe: Recipe, seed: int) -> dict[str, float]:
     """Encore's own loop from the start, then the search."""
-    encoder = vectors.load(recipe.start, recipe.store)
+    encoder = embed.load(recipe.start, recipe.store)
     with tempfile.TemporaryDirectory() as state, contextlib.redirect_stdout(io.StringIO()):
         training = time_of(
             lambda: train(recipe.task, encoder, nn.ModuleDict(), recipe.step, seed, Path(state), recipe.numerics)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from encore.cli_support import run
+from encore.storage.program import run
 
 import numpy as np
 import torch
@@ -21,10 +21,10 @@ from harness.peer import Peer
 from harness.setting import SHAPES, Setting
 
 from encore import objectives
+from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.modeling.heads import MlmHead
-from encore.modeling.start import random
-from encore.tokens import TokenStore
+from encore.models.heads import MlmHead
+from encore.models.start import random
 
 HERE = Path(__file__).parent
 MLM = "MLM 15 %"  # what Trainer does

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from encore.cli_support import run
+from encore.storage.program import run
 
 from harness import machine, published, real_bm25, real_counts, real_record, real_significance, trec_eval
 from harness.trec_eval import Case

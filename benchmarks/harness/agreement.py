@@ -10,7 +10,7 @@ from torch import nn
 
 from encore.errors import EncoreError
 from encore.finetuning.queries import Example
-from encore.modeling import texts, vectors
+from encore.models import embed, inputs
 from harness.recipe import Recipe
 from harness.sentence_transformers_peer import Peer
 
@@ -32,7 +32,7 @@ def agree(recipe: Recipe, peer: Peer, examples: list[Example]) -> dict[str, floa
     theirs = loss(features, torch.empty(0))
     theirs.backward()
 
-    encoder = vectors.load(recipe.start, recipe.store)
+    encoder = embed.load(recipe.start, recipe.store)
     batch = {name: torch.from_numpy(array) for name, array in recipe.task.collate(chosen).items()}
     ours = recipe.task.loss(encoder, nn.ModuleDict(), batch)["loss"]
     ours.backward()
@@ -90,6 +90,6 @@ def _same_ids(recipe: Recipe, examples: list[Example], features: list[dict[str, 
             sequences, limit = [store.queries[example.query.row] for example in examples], step.query_length
         else:
             sequences, limit = [store.passages[example.passages[column - 1]] for example in examples], step.length
-        ids, _ = texts.pad(sequences, limit, store.special)
+        ids, _ = inputs.pad(sequences, limit, store.special)
         if not np.array_equal(ids, found["input_ids"].numpy()):
             raise EncoreError(f"column {column} of a batch has other token ids there than here; mend that first")

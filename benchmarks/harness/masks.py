@@ -14,10 +14,10 @@ import numpy as np
 import torch
 
 from encore.errors import EncoreError
-from encore.modeling.decoders import each_its_own
+from encore.models.decoders import each_its_own
 from encore.objectives.enhanced import Enhanced
-from encore.objectives.masking import word_starts
-from encore.objectives.word_masks import _keys
+from encore.objectives.parts.masking import word_starts
+from encore.objectives.parts.word_masks import _keys
 from encore.training.randomness import generator
 from harness import texts, timing
 from harness.figures import goal, rounded

@@ -13,11 +13,11 @@ import torch
 from torch import nn
 
 from encore import objectives
-from encore.config import PretrainStep
+from encore.config.run import PretrainStep
+from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.modeling.encoder import Encoder
+from encore.models.encoder import Encoder
 from encore.objectives.base import Objective
-from encore.tokens import TokenStore
 from encore.training.loop import train
 from encore.training.randomness import generator
 from encore.training.task import Arrays, Subset

@@ -14,9 +14,9 @@ import transformers
 from torch import nn
 from transformers import BertConfig, BertForMaskedLM, DataCollatorForLanguageModeling, PreTrainedTokenizerFast
 
-from encore.modeling.encoder import Encoder
-from encore.modeling.folder import bert_config
-from encore.tokens import TokenStore
+from encore.data.tokens import TokenStore
+from encore.models.checkpoint import bert_config
+from encore.models.encoder import Encoder
 from encore.training.task import Arrays
 from harness.setting import Setting, device
 from harness.timing import Seconds, now

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from encore.mistakes import read_yaml
+from encore.config.validation import read_yaml
 
 FILE = Path(__file__).parents[1] / "published.yaml"
 Row = dict[str, Any]

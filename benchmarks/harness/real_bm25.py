@@ -12,12 +12,12 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from encore.collections.common import Collection
+from encore.data.collection import Collection
+from encore.data.runs import Run
 from encore.evaluation import measures
 from encore.evaluation.measures import Grades
-from encore.lines import numbered_lines
 from encore.retrieval import lucene
-from encore.runs import Run
+from encore.storage.text_files import numbered_lines
 from harness.real_counts import collection
 from harness.trec_eval import judgments
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from encore import collections
-from encore.collections.dpr.questions import with_answers
-from encore.lines import numbered_lines
+from encore.data import kinds
+from encore.data.dpr.questions import with_answers
+from encore.storage.text_files import numbered_lines
 from harness.trec_eval import judgments
 
 Counts = Mapping[str, int]
@@ -91,7 +91,7 @@ def dump(path: Path) -> Counts:
 
 def collection(fields: dict[str, Any], read: Callable[[Path], Any] | None = None) -> Any:
     """Statistics of a collection, by its entry of a run's ``datasets``; or what ``read`` finds in its folder."""
-    entry = collections.KINDS[fields["kind"]].model_validate(fields)
+    entry = kinds.KINDS[fields["kind"]].model_validate(fields)
     with tempfile.TemporaryDirectory() as folder:
-        counts = collections.build(fields["kind"], entry.resolve(), Path(folder), source=Path(fields["path"]))
+        counts = kinds.build(fields["kind"], entry.resolve(), Path(folder), source=Path(fields["path"]))
         return read(Path(folder)) if read else counts

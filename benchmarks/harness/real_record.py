@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from encore.storage import write_text
+from encore.storage.files import write_text
 from harness.record import table
 
 SMALL = 0.01

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from encore.data.runs import read_run
 from encore.evaluation import measures
 from encore.evaluation.significance import Floats, clustered, paired_t, randomised
-from encore.runs import read_run
-from encore.storage import open_text
+from encore.storage.files import open_text
 from harness.trec_eval import judgments
 
 SAMPLES = 200_000

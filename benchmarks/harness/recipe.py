@@ -13,19 +13,19 @@ from typing import Any
 import faiss
 import numpy as np
 
-from encore import project
-from encore.collections.common import Collection, topics
+from encore.config.finetuning import FinetuneStep
+from encore.data.collection import Collection, topics
+from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.evaluation import judging
-from encore.finetuning import negatives
 from encore.finetuning.contrastive import Contrastive
+from encore.finetuning.negatives import mining
 from encore.finetuning.queries import Example, training_queries
-from encore.modeling import vectors
-from encore.modeling.encoder import Encoder
-from encore.recipe import FinetuneStep
+from encore.models import embed
+from encore.models.encoder import Encoder
+from encore.plan import project
 from encore.retrieval.dense import Shard, search
 from encore.retrieval.encode import Part, encode
-from encore.tokens import TokenStore
 from encore.training.randomness import batches
 from encore.training.schedule import total_steps
 
@@ -83,7 +83,7 @@ class Recipe:
 
     def _embed(self, tower: Encoder, names: list[str]) -> np.ndarray:
         places = {name: row for row, name in enumerate(self.store.queries.names)}
-        return vectors.embed(
+        return embed.embed(
             tower, self.store.queries, np.array([places[name] for name in names]), self.step.query_length
         )
 
@@ -104,7 +104,7 @@ def planned(lineage: str, run: Path) -> Recipe:
         if not (folder / "manifest.json").is_file():
             raise EncoreError(f"{folder} is missing; first run: snakemake --cores 1 --profile local {model.manifest}")
     store, collection = TokenStore.open(folders["tokens"]), Collection(folders["collection"])
-    queries = training_queries(step, collection, store, negatives.read(folders["negatives"]))
+    queries = training_queries(step, collection, store, mining.read(folders["negatives"]))
     expression = plan.dataset(step.collection).splits[SPLIT].measures[MEASURE]
     numerics = plan.config.numerics.model_dump(exclude_none=True)
     task = Contrastive(step, queries, store)

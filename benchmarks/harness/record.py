@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from encore.storage import write_text
+from encore.storage.files import write_text
 
 
 def write(folder: Path, name: str, record: dict[str, Any]) -> None:

@@ -19,8 +19,8 @@ from sentence_transformers.sentence_transformer.data_collator import SentenceTra
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from torch.utils.data import SequentialSampler
 
-from encore.modeling import vectors
-from encore.modeling.encoder import Encoder
+from encore.models import embed
+from encore.models.encoder import Encoder
 from encore.training import machine
 from harness.recipe import Recipe
 from harness.timing import Seconds, time_of
@@ -81,7 +81,7 @@ class Peer:
 
     def encoder(self, model: SentenceTransformer) -> Encoder:
         """Our encoder with the weights that it ended with, for one search and one evaluator of both."""
-        encoder = vectors.load(self.recipe.start, self.recipe.store)
+        encoder = embed.load(self.recipe.start, self.recipe.store)
         trained = model[0].auto_model.state_dict()
         encoder.load_state_dict({name: trained[name].cpu() for name in encoder.state_dict()})
         return encoder

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from encore.modeling.shape import Shape
+from encore.models.config import Shape
 from harness.timing import Kind
 
 SHAPES: dict[str, dict[str, int]] = {

@@ -15,16 +15,16 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from encore import losses
+from encore.config.finetuning import FinetuneStep
+from encore.data.tokens import TokenStore
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.distillation import BatchDistillation, PairDistillation
-from encore.finetuning.judged import Judged, parts
 from encore.finetuning.queries import Example, Query
-from encore.finetuning.taught import write_scores, write_vectors
-from encore.modeling import late_interaction, operations, texts
-from encore.modeling.encoder import Encoder
-from encore.recipe import FinetuneStep
-from encore.tokens import TokenStore
+from encore.finetuning.retrieval_task import Judged, parts
+from encore.finetuning.teachers.outputs import write_scores, write_vectors
+from encore.models import flops, inputs, late_interaction
+from encore.models.encoder import Encoder
+from encore.training import losses
 from encore.training.task import Arrays, Pass
 
 TERM = "distillation"
@@ -77,11 +77,11 @@ class ColbertInTheLoop(Judged):
     def operations(self, encoder: Encoder, batch: Arrays) -> float:
         """The student's, and one forward pass of the teacher over the same texts with its scores."""
         shapes = [batch[name].shape for name in ("query_ids", *(f"passage_ids_{i}" for i in parts(batch)))]
-        forward = sum(operations.forward(self.teacher.shape, *shape) for shape in shapes)
+        forward = sum(flops.forward(self.teacher.shape, *shape) for shape in shapes)
         tokens = sum(rows * length for rows, length in shapes)
-        mapped = operations.product(tokens, self.teacher.shape.hidden, DIMENSION)
+        mapped = flops.product(tokens, self.teacher.shape.hidden, DIMENSION)
         pairs = batch["passages"].size * (len(batch["passages"]) if self.step.loss == "kl-in-batch" else 1)
-        scores = operations.product(shapes[0][1] * pairs, DIMENSION, max(length for _, length in shapes[1:]))
+        scores = flops.product(shapes[0][1] * pairs, DIMENSION, max(length for _, length in shapes[1:]))
         return super().operations(encoder, batch) + forward + mapped + scores
 
 
@@ -99,13 +99,13 @@ class CrossEncoderInTheLoop(Judged):
         special = self.store.special
         joint, second = [], []
         for example in examples:
-            query = texts.wrap(self.store.queries[example.query.row], self.step.query_length, special)
+            query = inputs.wrap(self.store.queries[example.query.row], self.step.query_length, special)
             for passage in example.passages:
-                other = texts.wrap(self.store.passages[passage], self.step.length, special)[1:]
+                other = inputs.wrap(self.store.passages[passage], self.step.length, special)[1:]
                 joint.append(np.concatenate([query, other]))
                 second.append(np.repeat([0, 1], [len(query), len(other)]))
-        ids, mask = texts.stack(joint, special.pad)
-        segments, _ = texts.stack(second, 0)
+        ids, mask = inputs.stack(joint, special.pad)
+        segments, _ = inputs.stack(second, 0)
         return super().collate(examples) | {"joint_ids": ids, "joint_mask": mask, "joint_segments": segments}
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
@@ -121,7 +121,7 @@ class CrossEncoderInTheLoop(Judged):
 
     def operations(self, encoder: Encoder, batch: Arrays) -> float:
         """The student's, and one forward pass of the teacher over all pairs."""
-        return super().operations(encoder, batch) + operations.forward(self.teacher.shape, *batch["joint_ids"].shape)
+        return super().operations(encoder, batch) + flops.forward(self.teacher.shape, *batch["joint_ids"].shape)
 
 
 class Arm(NamedTuple):

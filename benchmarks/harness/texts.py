@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from encore import vocabulary
+from encore.data import vocabulary
+from encore.data.tokens import TYPE, TokenStore
 from encore.finetuning.queries import Query
-from encore.storage import write_text
-from encore.tokens import TYPE, TokenStore
+from encore.storage.files import write_text
 
 MEDIAN, SPREAD = 70, 0.45  # of the log-normal lengths: 77 pieces in the mean, as passages of MS MARCO have
 CONTINUED = 0.15  # of the pieces go on with a word

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
+from encore.data.runs import Run, read_run
 from encore.errors import EncoreError
-from encore.evaluation import measures, second
+from encore.evaluation import measures, reference_evaluator
 from encore.evaluation.measures import Grades, Measure
-from encore.lines import numbered_lines
-from encore.runs import Run, read_run
+from encore.storage.text_files import numbered_lines
 
 ALL = "all"  # the query of the rows that are means
 PRINTED = 0.5e-4  # they print four decimals
@@ -111,4 +111,7 @@ def _printed(path: Path, case: Case) -> Values:
 
 
 def _second(measure: Measure, grades: Grades, run: Run) -> dict[str, float]:
-    return {query: second.value(measure, second.standing(run.get(query), dict(of))) for query, of in grades.items()}
+    return {
+        query: reference_evaluator.value(measure, reference_evaluator.standing(run.get(query), dict(of)))
+        for query, of in grades.items()
+    }

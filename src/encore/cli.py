@@ -7,18 +7,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from encore.cli_support import run
+from encore.storage.program import run
 
-from encore import budget, comparing, ledger, project
+from encore.commands import audit, compare, explain, explain_product, flops, recompute
+from encore.commands.preflight import command
+from encore.commands.whatif import command as asking
+from encore.config.lineage import split_index
+from encore.config.validation import nearest
 from encore.errors import EncoreError
-from encore.lineage import split_index
-from encore.mistakes import nearest
-from encore.plan import Plan
-from encore.planning import fetched
-from encore.preflight import command
-from encore.provenance import again, audit, explain, explain_product
+from encore.plan import ledger, project
+from encore.plan.artifacts import fetched
+from encore.plan.plan import Plan
 from encore.targets import lineage_targets, recall
-from encore.whatif import command as asking
 
 
 def main() -> None:
@@ -59,8 +59,8 @@ def main() -> None:
     asking.add_whatif(
         _command(commands, "whatif", show_whatif, "print the jobs, hours, cells and claims that a change would change")
     )
-    comparing.add_arguments(
-        _command(commands, "compare", comparing.compare, "print how close a run is to one that it should reproduce")
+    compare.add_arguments(
+        _command(commands, "compare", compare.compare, "print how close a run is to one that it should reproduce")
     )
     _command(commands, "schema", show_schema, "print the JSON schema of a run's configuration")
     arguments = parser.parse_args()
@@ -90,7 +90,7 @@ def show_audit(arguments: argparse.Namespace) -> int:
     plan = _plan(arguments)
     plan.asked = recall()
     report = audit.audit(plan)
-    again.check(plan, arguments.config, report)
+    recompute.check(plan, arguments.config, report)
     for note in report.notes:
         print(f"note: {note}")
     for finding in report.findings:
@@ -107,7 +107,7 @@ def show_audit(arguments: argparse.Namespace) -> int:
 
 def show_table(arguments: argparse.Namespace) -> int:
     """The Markdown of a table, and where everything of it lies."""
-    from encore.reporting import markdown
+    from encore.reporting.tables import markdown
 
     _plan(arguments)
     name = arguments.table
@@ -157,9 +157,9 @@ def show_claims(arguments: argparse.Namespace) -> int:
 
 def show_budget(arguments: argparse.Namespace) -> int:
     """Operations by row; 1 when a comparison is not fair."""
-    rows = budget.spent(_plan(arguments), arguments.table)
-    print(budget.show(rows))
-    wrong = budget.complaints(rows)
+    rows = flops.spent(_plan(arguments), arguments.table)
+    print(flops.show(rows))
+    wrong = flops.complaints(rows)
     for complaint in wrong:
         print(f"unfair: {complaint}")
     return 1 if wrong else 0
@@ -193,7 +193,7 @@ def show_whatif(arguments: argparse.Namespace) -> int:
 
 def show_schema(arguments: argparse.Namespace) -> int:
     """The schema that ``config/schema.json`` holds, for editors."""
-    from encore.config import RunConfig
+    from encore.config.run import RunConfig
 
     print(json.dumps(RunConfig.model_json_schema(), indent=1, sort_keys=True))
     return 0
@@ -214,7 +214,7 @@ def _plan(arguments: argparse.Namespace) -> Plan:
     Raises:
         EncoreError: this is not the root of the repository, or the configuration is wrong.
     """
-    from encore.tables import table_plan
+    from encore.plan.tables import table_plan
 
     if not Path("Snakefile").is_file():
         raise EncoreError("there is no Snakefile here; run encore from the root of the repository")

@@ -6,17 +6,16 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from encore.claims.slice import CLAIMS, PRINTED, claims_plan, claims_reads, printed_plan
-from encore.collections.fields import draw_of
+from encore.config.datasets import draw_of
+from encore.config.finetuning import FinetuneStep
+from encore.config.lineage import split_index
+from encore.config.validation import nearest
 from encore.errors import EncoreError
-from encore.figures import figure_plan, figure_reads
-from encore.growth import GROWING, growing_artifacts, growing_plan
-from encore.lineage import split_index
-from encore.mistakes import nearest
-from encore.plan import Plan
-from encore.planning.artifact import Artifact, behind
-from encore.recipe import FinetuneStep
-from encore.storage import write_text
-from encore.tables import (
+from encore.plan.artifact import Artifact, behind
+from encore.plan.figures import figure_plan, figure_reads
+from encore.plan.figures.growing import GROWING, growing_artifacts, growing_plan
+from encore.plan.plan import Plan
+from encore.plan.tables import (
     CURVES,
     curves_models,
     curves_plan,
@@ -26,6 +25,7 @@ from encore.tables import (
     table_scores,
     write_plans,
 )
+from encore.storage.files import write_text
 
 ASKED = Path("results/plan/asked.txt")
 CLAIMS_FILES, PRINTED_FILES = (

@@ -13,7 +13,7 @@ from clones import Clone, jobs
 from papers import RUN, TABLES, TARGETS
 
 from encore.claims.files import read_claims
-from encore.reporting.verdicts import TOO_FEW, UNTESTED
+from encore.reporting.tables.verdicts import TOO_FEW, UNTESTED
 
 CONFIG = ("--config", RUN[-1])
 SHARES = ("measure", "mean_of", "gain")  # sources whose values a paper may print in percent

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from clones import Clone
 
-from encore.runs import read_run
+from encore.data.runs import read_run
 
 SYSTEM = "hybrid-doct5"
 MODEL = "tiny+marco-bm25-s0"

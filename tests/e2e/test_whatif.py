@@ -34,7 +34,7 @@ CHANGES = [
 MAKE = """
 import shutil, sys
 from pathlib import Path
-from encore.whatif.change import changed
+from encore.commands.whatif.change import changed
 catalogue, run = changed(Path("config"), Path("config/nano.yaml"), sys.argv[1:], Path("changed"))
 shutil.copytree(catalogue, "config", dirs_exist_ok=True)
 shutil.copyfile(run, "config/nano.yaml")

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from encore import project
-from encore.catalogue import Catalogue
-from encore.config import RunConfig
-from encore.plan import Plan
+from encore.config.run import RunConfig
+from encore.plan import project
+from encore.plan.catalogue import Catalogue
+from encore.plan.plan import Plan
 
 ROOT = Path(__file__).parents[2]
 

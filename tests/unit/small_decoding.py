@@ -15,8 +15,8 @@ import transformer_oracles as plain
 from small_objective import encoder, make
 from torch import Tensor, nn
 
-from encore import losses
-from encore.modeling.encoder import Encoder
+from encore.models.encoder import Encoder
+from encore.training import losses
 from encore.training.randomness import generator
 
 Array = np.ndarray

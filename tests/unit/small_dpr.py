@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from encore.collections.dpr import DprFields
+from encore.data.dpr import DprFields
 
 PASSAGES = [
     ("1", 'Aaron "the first" said: No.', "Aaron"),

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from encore.collections.common import Collection, Judgment, write_collection
+from encore.config.finetuning import FinetuneStep
+from encore.data.collection import Collection, Judgment, write_collection
 from encore.finetuning.queries import training_queries
 from encore.finetuning.step import TASKS
-from encore.names import Names
-from encore.recipe import FinetuneStep
+from encore.storage.document_ids import Names
 
 VOCABULARY, PASSAGES, QUERIES = 50, 30, 12
 NEGATIVES = {f"q{i}": {f"d{i + 10:02d}": 1, f"d{i + 12:02d}": 4, f"d{i + 14:02d}": 9} for i in range(7)}

@@ -5,9 +5,9 @@ from typing import Any
 
 import torch
 
-from encore import vocabulary
-from encore.modeling.encoder import Encoder
-from encore.modeling.shape import Shape
+from encore.data import vocabulary
+from encore.models.config import Shape
+from encore.models.encoder import Encoder
 
 TEXTS = ["A stack holds calls.", "Sorting a list takes time, and some memory!", "list", "Résumé: the end of time 42."]
 

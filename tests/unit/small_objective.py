@@ -13,11 +13,12 @@ import small_store
 import torch
 from torch import nn
 
-from encore import objectives, vocabulary
-from encore.modeling import folder
-from encore.modeling.encoder import Encoder
-from encore.modeling.heads import initialise
-from encore.modeling.shape import Shape
+from encore import objectives
+from encore.data import vocabulary
+from encore.models import checkpoint
+from encore.models.config import Shape
+from encore.models.encoder import Encoder
+from encore.models.heads import initialise
 from encore.training.randomness import generator
 
 STEP = {
@@ -63,7 +64,7 @@ def parent() -> Path:
     output = _folder()
     for file in vocabulary.FILES:
         (output / file).write_text("{}")
-    folder.save(encoder(), {}, output / "model", output)
+    checkpoint.save(encoder(), {}, output / "model", output)
     return output / "model"
 
 

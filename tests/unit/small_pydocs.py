@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from encore.collections.common import Collection, Judgment, write_collection
+from encore.data.collection import Collection, Judgment, write_collection
 
 # module -> (role of its queries, {object: (summary, sentences)}); the empty name is the module's own.
 Objects = dict[str, tuple[str, dict[str, tuple[str | None, list[str]]]]]

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from small_table import plan, row_of
 
-from encore.latency.timing import Stage
-from encore.latency.timing import describe as describe_stages
-from encore.provenance.manifest import MANIFEST, describe
-from encore.reporting import cells, html, tidy
-from encore.reporting.layout import Layout
-from encore.reporting.sheet import sheet
-from encore.reporting.site import build
-from encore.storage import write_json, write_text
+from encore.evaluation.latency.timing import Stage
+from encore.evaluation.latency.timing import describe as describe_stages
+from encore.plan.tables.layout import Layout
+from encore.report import build
+from encore.reporting.tables import cells, html, tidy
+from encore.reporting.tables.sheet import sheet
+from encore.storage.files import write_json, write_text
+from encore.storage.manifest import MANIFEST, describe
 
 CLAIM = {
     "id": "C01",

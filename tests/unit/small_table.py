@@ -8,10 +8,11 @@ import numpy as np
 
 from encore.evaluation import scores
 from encore.evaluation.scores import Scored
-from encore.provenance.manifest import MANIFEST, describe
-from encore.reporting import cells, layout, tidy
-from encore.reporting.cells import Grid
-from encore.storage import write_json
+from encore.plan.tables import layout
+from encore.reporting.tables import cells, tidy
+from encore.reporting.tables.cells import Grid
+from encore.storage.files import write_json
+from encore.storage.manifest import MANIFEST, describe
 
 QUERIES = [f"q{number}" for number in range(40)]
 CLUSTERS = [f"m{number // 4}" for number in range(40)]

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 import yaml
 
-from encore import project
-from encore.catalogue import Catalogue
-from encore.config import RunConfig
+from encore.config.run import RunConfig
+from encore.config.tables import Table
 from encore.errors import EncoreError
-from encore.plan import Plan
+from encore.plan import project
+from encore.plan.catalogue import Catalogue
+from encore.plan.plan import Plan
+from encore.plan.tables import table_plan
 from encore.reporting.sources.mean import Mean
-from encore.table_entries import Table
-from encore.tables import table_plan
 from encore.targets import lineage_targets
 
 ROOT = Path(__file__).parents[2]

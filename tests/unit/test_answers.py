@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import regex
 
-from encore.collections.answers import contains, spread
-from encore.collections.common import Collection, write_collection
+from encore.data.answers import contains, spread
+from encore.data.collection import Collection, write_collection
 from encore.errors import EncoreError
-from encore.finetuning.answering import answering
+from encore.finetuning.negatives.answers import answering
 
 DPR = regex.compile(r"([\p{L}\p{N}\p{M}]+)|([^\p{Z}\p{C}])", flags=regex.IGNORECASE | regex.UNICODE | regex.MULTILINE)
 

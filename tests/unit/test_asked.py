@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from encore import project
 from encore.errors import EncoreError
-from encore.plan import Plan
-from encore.tables import declared, table_plan, wanted_tables
+from encore.plan import project
+from encore.plan.plan import Plan
+from encore.plan.tables import declared, table_plan, wanted_tables
 from encore.targets import lineage_targets, needed_by, recall, remember
 
 ROOT = Path(__file__).parents[2]

@@ -9,10 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from encore.commands import audit
 from encore.errors import EncoreError
-from encore.planning.artifact import Artifact
-from encore.provenance import audit, manifest
-from encore.storage import write_text
+from encore.plan.artifact import Artifact
+from encore.storage import manifest
+from encore.storage.files import write_text
 
 A = Artifact("tokens", "results/tokens/a-00000001", {"impl": 1})
 B = Artifact("start", "results/models/b-s0-00000002", {"impl": 1, "tokens": "a-00000001"}, {"tokens": A})

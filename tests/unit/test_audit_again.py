@@ -10,12 +10,13 @@ import small_report
 
 from encore.claims import ledger
 from encore.claims.slice import PRINTED, printed_plan
-from encore.project import load_catalogue
-from encore.provenance import again, manifest
-from encore.provenance.audit import Report
-from encore.reporting.site import build
-from encore.storage import write_json
-from encore.tables import write_plans
+from encore.commands import recompute
+from encore.commands.audit import Report
+from encore.plan.project import load_catalogue
+from encore.plan.tables import write_plans
+from encore.report import build
+from encore.storage import manifest
+from encore.storage.files import write_json
 
 ROOT = Path(__file__).parents[2]
 PAGE, CSV = Path("results/report/index.html"), Path(f"results/{PRINTED}.csv")
@@ -47,26 +48,26 @@ def reasons(do: Callable[[Report], None]) -> list[str]:
 
 
 def test_a_page_as_it_was_made_is_clean(page: str) -> None:
-    assert reasons(again.shown_again) == []
+    assert reasons(recompute.shown_again) == []
 
 
 def test_a_number_of_a_table_that_was_forged_is_found_where_it_stands(page: str) -> None:
     place = page.index('id="c-table1-4-0"')
     number = page[page.index("<b>", place) + 3 :].partition("</b>")[0]
-    forge(PAGE, again.REPORT, page[place : place + 200], page[place : place + 200].replace(number, "0.999"))
-    assert reasons(again.shown_again) == [f"{PAGE}#c-table1-4-0 does not show what lies in results/"]
+    forge(PAGE, recompute.REPORT, page[place : place + 200], page[place : place + 200].replace(number, "0.999"))
+    assert reasons(recompute.shown_again) == [f"{PAGE}#c-table1-4-0 does not show what lies in results/"]
 
 
 def test_a_claim_that_was_forged_is_found(page: str) -> None:
-    forge(PAGE, again.REPORT, "3 of 3 inequalities", "2 of 3 inequalities")
-    assert reasons(again.shown_again) == [f"{PAGE}#k-c01 does not show what lies in results/"]
+    forge(PAGE, recompute.REPORT, "3 of 3 inequalities", "2 of 3 inequalities")
+    assert reasons(recompute.shown_again) == [f"{PAGE}#k-c01 does not show what lies in results/"]
 
 
 def test_a_digest_that_is_shown_is_that_of_the_file(page: str) -> None:
     """An artifact that was made anew since is another one, whatever its table says."""
     record = Path("results/collections/small-11111111/manifest.json")
     write_json(record, json.loads(record.read_text()) | {"results": {"passages": 4321}})
-    found = reasons(again.shown_again)
+    found = reasons(recompute.shown_again)
     assert len(found) == 2
     key = page[: page.index("<h3>results/collections/small-11111111")].rpartition('id="')[2].partition('"')[0]
     assert f"{PAGE}#{key} does not show what lies in results/" in found
@@ -75,12 +76,12 @@ def test_a_digest_that_is_shown_is_that_of_the_file(page: str) -> None:
 def test_another_time_of_a_job_is_no_finding(page: str) -> None:
     run = Path("results/collections/small-11111111/run.json")
     write_json(run, json.loads(run.read_text()) | {"seconds": 1.5, "cores": 64})
-    assert reasons(again.shown_again) == []
+    assert reasons(recompute.shown_again) == []
 
 
 def test_what_is_gone_is_one_line(page: str) -> None:
     Path("results/claims_printed.csv").unlink()
-    (found,) = reasons(again.shown_again)
+    (found,) = reasons(recompute.shown_again)
     assert "cannot be made again" in found
     assert "claims_printed.csv" in found
 
@@ -110,7 +111,7 @@ def claims(judged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cal
     def judge(folder: Path) -> None:
         ledger.write_printed(folder / CSV.name, Path("config/papers"), catalogue)
 
-    return lambda report: again.judged_again(PRINTED, record, judge, report)
+    return lambda report: recompute.judged_again(PRINTED, record, judge, report)
 
 
 def test_claims_as_they_were_judged_are_clean(claims: Callable[[Report], None]) -> None:

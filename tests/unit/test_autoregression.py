@@ -11,7 +11,7 @@ import transformer_oracles as plain
 from small_decoding import MISTAKES, Case, assert_finite, numbers, plant, reads
 from small_objective import batch_of, make
 
-from encore.modeling.decoders import causal
+from encore.models.decoders import causal
 
 
 def decode(case: Case, h: np.ndarray, row: int) -> np.ndarray:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from test_beir import CORPUS, QUERIES, SPLITS, build, fields, refusal, write
 
-from encore import vocabulary
-from encore.collections.common import Collection, Judgment, write_collection
+from encore.data import vocabulary
+from encore.data.collection import Collection, Judgment, write_collection
+from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
-from encore.tokens import TokenStore, write_store
 
 
 def counts(collection: Collection) -> dict:

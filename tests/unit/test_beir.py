@@ -9,9 +9,9 @@ import inside
 import pytest
 from pydantic import ValidationError
 
-from encore import collections
-from encore.collections.beir import BeirFields
-from encore.collections.common import Collection
+from encore.data import kinds
+from encore.data.beir import BeirFields
+from encore.data.collection import Collection
 from encore.errors import EncoreError
 
 CORPUS = ['{"_id": "d1", "title": "Lift", "text": "of a wing"}', '{"_id": "d2", "text": "drag"}']
@@ -33,7 +33,7 @@ def fields(folder: Path, **others) -> BeirFields:
 
 
 def build(folder: Path, output: Path, **others) -> Collection:
-    collections.build("beir", fields(folder, **others).resolve(), output, source=folder)
+    kinds.build("beir", fields(folder, **others).resolve(), output, source=folder)
     return Collection(output)
 
 
@@ -151,7 +151,7 @@ def test_identity_is_the_content_not_the_place(tmp_path):
 
 
 def test_large_sources_are_identified_by_size_and_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr("encore.storage.HASHED_WHOLE", 0)
+    monkeypatch.setattr("encore.storage.files.HASHED_WHOLE", 0)
     content = fields(write(tmp_path / "a")).resolve()["content"]
     assert content["corpus"].startswith(f"{(tmp_path / 'a/corpus.jsonl').stat().st_size}:")
     assert (
@@ -164,7 +164,7 @@ def test_a_source_changed_after_planning_is_refused(tmp_path):
     spec = fields(write(tmp_path / "in")).resolve()
     write(tmp_path / "in", test=["q1\td1\t1"])
     with pytest.raises(EncoreError, match="changed since; run snakemake again"):
-        collections.build("beir", spec, tmp_path / "out", source=tmp_path / "in")
+        kinds.build("beir", spec, tmp_path / "out", source=tmp_path / "in")
 
 
 def script(spec: dict, folder: Path, output: Path) -> subprocess.CompletedProcess:

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 import yaml
 
-from encore import project
-from encore.catalogue import Catalogue
-from encore.collections import build
-from encore.collections.books import BooksFields
-from encore.collections.common import Collection, write_collection
-from encore.collections.joined import JoinedFields
-from encore.config import RunConfig
+from encore.config.run import RunConfig
+from encore.data.books import BooksFields
+from encore.data.collection import Collection, write_collection
+from encore.data.concat import JoinedFields
+from encore.data.kinds import build
 from encore.errors import EncoreError
-from encore.plan import Plan
-from encore.planning.artifact import behind
+from encore.plan import project
+from encore.plan.artifact import behind
+from encore.plan.catalogue import Catalogue
+from encore.plan.plan import Plan
 
 ROOT = Path(__file__).parents[2]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())

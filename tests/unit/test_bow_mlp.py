@@ -14,18 +14,19 @@ from pydantic import ValidationError
 from small_models import TEXTS, random_batch, tokenizer_folder
 from small_store import random_store
 
-from encore import objectives, project
-from encore.collections.common import Collection, Judgment, write_collection
-from encore.config import Backbone, RunConfig
+from encore import objectives
+from encore.config.run import Backbone, RunConfig
+from encore.data.collection import Collection, Judgment, write_collection
+from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
 from encore.finetuning.step import finetune
-from encore.modeling import folder, lsa, operations, towers
-from encore.modeling.bow_mlp import BowMlp
-from encore.modeling.encoder import Encoder
-from encore.modeling.shape import Shape
-from encore.modeling.start import start
-from encore.plan import Plan
-from encore.tokens import TokenStore, write_store
+from encore.models import checkpoint, flops, lsa, towers
+from encore.models.bow_mlp import BowMlp
+from encore.models.config import Shape
+from encore.models.encoder import Encoder
+from encore.models.start import start
+from encore.plan import project
+from encore.plan.plan import Plan
 
 ROOT = Path(__file__).parents[2]
 SHAPE = Shape(vocabulary=96, hidden=8, intermediate=5, head=3, pooling="content", architecture="bow-mlp")
@@ -113,7 +114,7 @@ def test_the_papers_model_has_127_million_parameters_a_tower() -> None:
 
 
 def test_operations_are_those_of_its_two_layers() -> None:
-    assert operations.forward(SHAPE, 4, 100) == 2 * 4 * (8 * 5 + 5 * 3)
+    assert flops.forward(SHAPE, 4, 100) == 2 * 4 * (8 * 5 + 5 * 3)
 
 
 @pytest.fixture(scope="module")
@@ -157,8 +158,8 @@ def test_a_folder_gives_the_model_back(home: Path, tmp_path: Path) -> None:
     encoder = started(home)
     with torch.no_grad():
         encoder.query_tower.word_embeddings.mul_(2).add_(torch.randn_like(encoder.word_embeddings))
-    folder.save(encoder, {}, tmp_path / "m", home / "tokenizer", 16, 8)
-    read = folder.load(tmp_path / "m")
+    checkpoint.save(encoder, {}, tmp_path / "m", home / "tokenizer", 16, 8)
+    read = checkpoint.load(tmp_path / "m")
     assert isinstance(read, towers.TwoBags)
     assert read.shape == encoder.shape
     ids, mask = random_batch(encoder.shape, [9, 5])
@@ -193,7 +194,7 @@ def test_the_objectives_of_pairs_train_it(name: str) -> None:
 
 
 def test_it_is_fine_tuned_without_negatives(home: Path, tmp_path: Path) -> None:
-    folder.save(started(home), {}, tmp_path / "start", home / "tokenizer")
+    checkpoint.save(started(home), {}, tmp_path / "start", home / "tokenizer")
     step = {"kind": "finetune", "negatives": "none", "correction": "log-q", "temperature": 0.5, "steps": 30, **STEP}
     step |= {"validate_every": 10, "validation_measure": "R@10"}
     spec = {"step": step, "seed": 0, "numerics": NUMERICS}
@@ -201,7 +202,7 @@ def test_it_is_fine_tuned_without_negatives(home: Path, tmp_path: Path) -> None:
     done = finetune(spec, home / "tokens", home / "c", tmp_path / "start", None, output, tmp_path / "state")
     assert done.losses[-1].terms["contrast"] < done.losses[0].terms["contrast"]
     assert (output / "validation.tsv").read_text().startswith("step\tr@10\n")
-    before, after = folder.load(tmp_path / "start"), folder.load(output)
+    before, after = checkpoint.load(tmp_path / "start"), checkpoint.load(output)
     assert not torch.equal(before.query_tower.word_embeddings, after.query_tower.word_embeddings)
     assert TokenStore.open(home / "tokens").vocabulary == after.shape.vocabulary
 

@@ -13,10 +13,10 @@ import torch
 from small_objective import batch_of, encoder, heads_of, make
 
 from encore.errors import EncoreError
-from encore.objectives.attention import cls_attention, text_attention
 from encore.objectives.bprop import BpropSets, ContrastiveDistribution, contrastive, saturated
-from encore.objectives.lexicon import Sums
-from encore.objectives.word_sets import PreparedPairs
+from encore.objectives.parts.attention import cls_attention, text_attention
+from encore.objectives.parts.lexicon import Sums
+from encore.objectives.parts.word_sets import PreparedPairs
 from encore.training.randomness import generator
 
 

@@ -1,6 +1,6 @@
 """A comparison is fair when every objective, and the control, spend the same."""
 
-from encore.budget import Spent, complaints
+from encore.commands.flops import Spent, complaints
 
 
 def rows(**changes):

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import yaml
 
-from encore import project
-from encore.config import RunConfig
-from encore.plan import Plan
-from encore.table_entries import Table
-from encore.whatif.compare import changed_cells
+from encore.commands.whatif.compare import changed_cells
+from encore.config.run import RunConfig
+from encore.config.tables import Table
+from encore.plan import project
+from encore.plan.plan import Plan
 
 ROOT = Path(__file__).parents[2]
 RR = {"id": "rr", "label": "RR@10", "dataset": "msmarco-passage", "split": "test", "measure": "RR@10"}

@@ -8,18 +8,19 @@ from typing import Any
 import pytest
 import yaml
 
-from encore import checkpoints, project
-from encore.catalogue import Catalogue
-from encore.config import Backbone, RunConfig
+from encore.commands.preflight import command
+from encore.commands.preflight.forecast import forecast
+from encore.commands.preflight.machine import find
+from encore.config import checkpoints
+from encore.config.run import Backbone, RunConfig
+from encore.config.tables import Table
 from encore.errors import EncoreError
-from encore.plan import Plan
-from encore.planning import fetched
-from encore.planning.artifact import Topics
-from encore.preflight import command
-from encore.preflight.forecast import forecast
-from encore.preflight.machine import find
-from encore.table_entries import Table
-from encore.tables import table_plan
+from encore.plan import project
+from encore.plan.artifact import Topics
+from encore.plan.artifacts import fetched
+from encore.plan.catalogue import Catalogue
+from encore.plan.plan import Plan
+from encore.plan.tables import table_plan
 from encore.targets import everything_declared
 
 ROOT = Path(__file__).parents[2]

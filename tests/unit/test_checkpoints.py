@@ -12,10 +12,11 @@ import torch.nn.functional as F
 from small_checkpoints import SEED_PIECES, backbone, bert, seed_encoder
 from small_models import tokenizer_folder
 
-from encore import checkpoint_vocabulary, checkpoints, vocabulary
+from encore.config import checkpoints
+from encore.data import checkpoint_vocabulary, vocabulary
 from encore.errors import EncoreError
-from encore.modeling.heads import MlmHead
-from encore.modeling.start import start
+from encore.models.heads import MlmHead
+from encore.models.start import start
 
 IDS = torch.tensor([[2, 8, 9, 3]])
 

@@ -5,16 +5,16 @@ import csv
 import numpy as np
 import pytest
 
-from encore.claim_entries import Claim
 from encore.claims import report
 from encore.claims.contrasts import Address
 from encore.claims.estimates import Part
 from encore.claims.judging import Runs, judge, judge_control
 from encore.claims.missing import NOT_BUILT
+from encore.config.claims import Claim
+from encore.config.tables import Table
 from encore.evaluation.scores import Scored
 from encore.reporting.sources import Values
 from encore.reporting.sources.measured import Measured
-from encore.table_entries import Table
 
 QUERIES = [f"q{number}" for number in range(40)]
 ROWS = [{"id": name, "label": name, "system": name} for name in ("a", "b", "control")]

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from encore import cli, project
+from encore import cli
 from encore.claims import deciding
 from encore.claims.files import read_claims
 from encore.claims.report import HEADER
 from encore.claims.slice import claims_reads
+from encore.plan import project
 
 ROOT = Path(__file__).parents[2]
 

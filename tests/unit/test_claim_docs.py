@@ -9,13 +9,13 @@ import yaml
 from test_claim_simulation import every, rates, within
 
 from encore import cli
-from encore.claim_entries import KINDS, Claim
 from encore.claims import ledger, report
 from encore.claims.contrasts import Address
 from encore.claims.expansion import contrasts
 from encore.claims.files import read_claims
 from encore.claims.power import Power
 from encore.claims.verdict import Evidence, of_inequalities
+from encore.config.claims import KINDS, Claim
 
 ROOT = Path(__file__).parents[2]
 PAPERS = Path("config/papers")

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from encore.claim_entries import Claim
 from encore.claims.contrasts import Address, Contrast
 from encore.claims.estimates import Part, estimate
 from encore.claims.judging import Runs, judge
+from encore.config.claims import Claim
+from encore.config.tables import Table
 from encore.errors import EncoreError
 from encore.evaluation.scores import Scored
 from encore.evaluation.significance import clustered
 from encore.reporting.sources import Values
 from encore.reporting.sources.measured import Measured
-from encore.table_entries import Table
 
 QUERIES = [f"q{number}" for number in range(40)]
 ROWS = ("a", "b", "c")

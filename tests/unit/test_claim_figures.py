@@ -11,20 +11,20 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from encore import project
-from encore.claim_entries import Claim
 from encore.claims import ledger, report
 from encore.claims.files import read_claims
 from encore.claims.slice import all_shapes, claims_plan, claims_reads
-from encore.config import RunConfig
+from encore.commands.whatif.compare import changed_claims
+from encore.config.claims import Claim
+from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import Scored
-from encore.figures import figure_reads
-from encore.figures.cells import NOT_DRAWN, figure_cells, figure_shape
-from encore.plan import Plan
-from encore.storage import write_json
-from encore.whatif.compare import changed_claims
+from encore.plan import project
+from encore.plan.figures import figure_reads
+from encore.plan.figures.cells import NOT_DRAWN, figure_cells, figure_shape
+from encore.plan.plan import Plan
+from encore.storage.files import write_json
 
 ROOT = Path(__file__).parents[2]
 PAPERS = ROOT / "config/papers"

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from encore import project
-from encore.claim_entries import Claim
 from encore.claims import chance, ledger, printed
 from encore.claims.contrasts import Address
 from encore.claims.expansion import contrasts
 from encore.claims.files import read_claims
+from encore.config.claims import Claim
+from encore.config.tables import Table
+from encore.config.validation import checked
 from encore.errors import EncoreError
-from encore.mistakes import checked
-from encore.table_entries import Table
+from encore.plan import project
 
 PAPERS = Path("config/papers")
 # What was found by reading the tables, before any of this was written: all others hold.

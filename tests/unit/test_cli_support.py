@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 TWICE = """
 import os, signal, time
-from encore.cli_support import run
+from encore.storage.program import run
 
 def main():
     try:
@@ -32,7 +32,7 @@ def test_a_second_interruption_does_not_cut_the_farewell() -> None:
 WHILE_IMPORTING = """
 import os, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # as from a terminal: what starts the tests may ignore it
-from encore.cli_support import run
+from encore.storage.program import run
 os.kill(os.getpid(), signal.SIGINT)
 """
 
@@ -44,7 +44,7 @@ def test_an_interruption_of_the_imports_is_one_line_too() -> None:
 
 
 def test_a_bug_in_the_imports_keeps_its_traceback() -> None:
-    bug = "import encore.cli_support\nimport encore.no_such_module"
+    bug = "import encore.storage.program\nimport encore.no_such_module"
     ended = subprocess.run([sys.executable, "-c", bug], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert "Traceback" in ended.stderr
@@ -55,13 +55,13 @@ def test_a_bug_in_the_imports_keeps_its_traceback() -> None:
 def test_nothing_slow_is_imported_before(script: Path) -> None:
     imported = [node for node in ast.parse(script.read_text()).body if isinstance(node, ast.Import | ast.ImportFrom)]
     names = [node.module or "" if isinstance(node, ast.ImportFrom) else node.names[0].name for node in imported]
-    before = names[: names.index("encore.cli_support")] if "encore.cli_support" in names else names
+    before = names[: names.index("encore.storage.program")] if "encore.storage.program" in names else names
     assert {name.partition(".")[0] for name in before} <= sys.stdlib_module_names
 
 
 def test_a_reader_who_has_enough_is_no_mistake() -> None:
     """As in ``encore claims | head -1``: nothing more is said, and the program has not failed."""
-    program = "from encore.cli_support import run\nrun(lambda: print(*range(100000), sep='\\n'))"
+    program = "from encore.storage.program import run\nrun(lambda: print(*range(100000), sep='\\n'))"
     command, piped = [sys.executable, "-c", program], subprocess.PIPE
     writer = subprocess.Popen(command, stdout=piped, stderr=piped, text=True)
     assert writer.stdout

@@ -8,8 +8,8 @@ import tracemalloc
 
 import pytest
 
-from encore import collections
-from encore.collections.common import Collection, Judgment, smallest, topics, write_collection
+from encore.data import kinds
+from encore.data.collection import Collection, Judgment, smallest, topics, write_collection
 from encore.errors import EncoreError
 
 CORPUS = [{"_id": "d1", "title": "", "text": "Sorts an array."}, {"_id": "d2", "title": "T", "text": "Adds numbers."}]
@@ -185,7 +185,7 @@ def test_the_sample_is_chosen_by_sha256_of_the_id():
 def test_importing_collections_is_light():
     """The plan imports them whenever the workflow is parsed."""
     heavy = {"torch", "transformers", "pandas", "scipy", "sklearn", "matplotlib"}
-    program = f"import sys, encore.collections; print(sorted({heavy} & set(sys.modules)))"
+    program = f"import sys, encore.data.kinds; print(sorted({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
@@ -194,4 +194,4 @@ def test_unknown_kind(tmp_path):
         EncoreError,
         match="unknown kind of collection 'squad'; choose one of pydocs, pydocs-documents, pydocs-reqa, ",
     ):
-        collections.build("squad", {}, tmp_path)
+        kinds.build("squad", {}, tmp_path)

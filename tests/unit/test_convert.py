@@ -15,10 +15,11 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import convert  # noqa: E402
 
-from encore.collections import BeirFields, beir  # noqa: E402
-from encore.collections.common import Collection  # noqa: E402
+from encore.data import beir  # noqa: E402
+from encore.data.collection import Collection  # noqa: E402
+from encore.data.kinds import BeirFields  # noqa: E402
 from encore.errors import EncoreError  # noqa: E402
-from encore.storage import read_jsonl  # noqa: E402
+from encore.storage.files import read_jsonl  # noqa: E402
 
 
 def pack(path: Path, files: dict[str, str]) -> Path:

@@ -14,9 +14,9 @@ from small_objective import encoder, heads_of, make
 from torch import nn
 
 from encore.errors import EncoreError
-from encore.modeling.projector import projector as build_projector
+from encore.models.projector import projector as build_projector
 from encore.objectives.costa import groups, span_means
-from encore.objectives.stop_words import content_pieces
+from encore.objectives.parts.stop_words import content_pieces
 from encore.training.randomness import generator
 
 

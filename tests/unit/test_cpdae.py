@@ -15,7 +15,7 @@ from torch import nn
 
 from encore import objectives
 from encore.errors import EncoreError
-from encore.objectives.idf import Idf
+from encore.objectives.parts.idf import Idf
 from encore.training.randomness import generator
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -135,7 +135,7 @@ def test_the_terms_are_those_of_the_formula_and_so_is_the_gradient(name: str, tm
 
 @pytest.mark.parametrize("name", ["cpdae", "cpdae-r"])
 def test_planted_errors_are_noticed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from encore import losses
+    from encore.training import losses
 
     case = Case(name, tmp_path)
     fields = case.objective.fields

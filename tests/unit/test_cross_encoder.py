@@ -13,13 +13,13 @@ import small_models
 import torch
 from torch import Tensor, nn
 
+from encore.config.finetuning import FinetuneStep
 from encore.finetuning.cross_encoder import CrossEncoder
 from encore.finetuning.queries import Query
-from encore.modeling import cross_encoder
-from encore.recipe import FinetuneStep
+from encore.models import cross_encoder
 from encore.training import gradients
+from encore.training.distributed import Ranks
 from encore.training.gradients import Models
-from encore.training.ranks import Ranks
 
 LENGTH, QUERY_LENGTH = 11, 7
 STEP = {

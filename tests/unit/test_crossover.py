@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from encore.reporting.drawings.crossover import crossing, over_seeds
-from encore.reporting.endings import End, of_lines, sentences
+from encore.reporting.figures.crossover import crossing, over_seeds
+from encore.reporting.figures.crossover_text import End, of_lines, sentences
 
 X = np.array([100.0, 1000.0, 10_000.0])
 

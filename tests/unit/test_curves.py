@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 import yaml
 
-from encore import project
-from encore.config import RunConfig
+from encore.config.run import RunConfig
+from encore.config.tables import Table
 from encore.errors import EncoreError
-from encore.plan import Plan
-from encore.provenance import manifest
-from encore.reporting import curves, held_out, layout
+from encore.plan import project
+from encore.plan.plan import Plan
+from encore.plan.tables import curves_models, curves_plan, declared, layout, write_plans
+from encore.reporting import held_out
+from encore.reporting.figures import learning
 from encore.reporting.held_out import Steps
-from encore.storage import write_json
-from encore.table_entries import Table
-from encore.tables import curves_models, curves_plan, declared, write_plans
+from encore.storage import manifest
+from encore.storage.files import write_json
 from encore.targets import check_target, everything_declared
 
 ROOT = Path(__file__).parents[2]
@@ -159,7 +160,7 @@ def caption_of(figure):
 
 def drawn(steps):
     """The figure itself, to be asked what it says."""
-    return curves._figure(steps, held_out.read(steps))
+    return learning._figure(steps, held_out.read(steps))
 
 
 def test_curves_hold_what_the_files_say(tmp_path):
@@ -172,7 +173,9 @@ def test_curves_hold_what_the_files_say(tmp_path):
 
 
 def test_the_data_beside_the_figure_are_every_number(tmp_path):
-    curves.draw(tmp_path, steps_of(tmp_path, {"mlm": MLM, "ict": {"contrast": [4, 2, 1], "accuracy": [0, 0.5, 1]}}, 2))
+    learning.draw(
+        tmp_path, steps_of(tmp_path, {"mlm": MLM, "ict": {"contrast": [4, 2, 1], "accuracy": [0, 0.5, 1]}}, 2)
+    )
     with (tmp_path / "pretraining.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 2 * 3 * 2 + 2 * 3 * 3
@@ -202,7 +205,7 @@ def test_a_bad_file_is_refused_in_one_line(tmp_path, text, says):
     path = tmp_path / "mlm-s1" / held_out.FILE
     path.unlink() if text is None else path.write_text(text)
     with pytest.raises(EncoreError, match=says) as refused:
-        curves.draw(tmp_path, steps)
+        learning.draw(tmp_path, steps)
     assert "\n" not in str(refused.value)
     assert str(path) in str(refused.value)
     assert not (tmp_path / "pretraining.png").exists()
@@ -210,7 +213,7 @@ def test_a_bad_file_is_refused_in_one_line(tmp_path, text, says):
 
 def test_nothing_to_draw_is_said(tmp_path):
     with pytest.raises(EncoreError, match="nothing to draw"):
-        curves.draw(tmp_path, Steps(name="pretraining", rows=[]))
+        learning.draw(tmp_path, Steps(name="pretraining", rows=[]))
 
 
 # What is drawn
@@ -220,7 +223,7 @@ def test_nothing_to_draw_is_said(tmp_path):
 def test_equal_numbers_give_equal_bytes(tmp_path, seeds):
     steps = steps_of(tmp_path, {"mlm": MLM, "cpdae": CPDAE}, seeds)
     for folder in ("a", "b"):
-        curves.draw(tmp_path / folder, steps)
+        learning.draw(tmp_path / folder, steps)
     for ending in ("png", "svg", "csv"):
         first, second = ((tmp_path / folder / f"pretraining.{ending}").read_bytes() for folder in ("a", "b"))
         assert first == second
@@ -293,14 +296,14 @@ def test_panels_stand_in_rows_of_four_in_the_order_of_the_plan(tmp_path):
     [(0.5, 4, "0.50"), (-0.25, 0, "−0.25"), (12345.6, 12345, "12,346"), (0.00123, 0.01, "0.0012")],
 )
 def test_numbers_have_three_digits(value, like, says):
-    assert curves.brief(value, like) == says
+    assert learning.brief(value, like) == says
 
 
 @pytest.mark.parametrize(
     ("share", "says"), [(-0.31, "−31 %"), (0.25, "+25 %"), (-0.0042, "−0.4 %"), (0, "0 %"), (-1e-6, "0 %")]
 )
 def test_changes_are_percents(share, says):
-    assert curves.percent(share) == says
+    assert learning.percent(share) == says
 
 
 # The program

@@ -14,9 +14,9 @@ from small_objective import batch_of, encoder, heads_of, make
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from encore.modeling import decoders, operations
-from encore.modeling.decoders import causal, each_its_own
-from encore.modeling.shape import Shape
+from encore.models import decoders, flops
+from encore.models.config import Shape
+from encore.models.decoders import causal, each_its_own
 
 DECODING = ["autoencoding", "autoregression", "enhanced", "seed"]
 SHAPE = Shape(vocabulary=11, hidden=16, heads=4, intermediate=64, max_length=8, dropout=0.0)
@@ -145,9 +145,7 @@ def test_operations_are_counted_as_torch_does(name: str, fields: dict[str, Any])
     arrays, batch = batch_of(objective)
     with FlopCounterMode(display=False) as counter, torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
         objective.forward(model, heads, batch)
-    assert objective.operations(model, arrays) == pytest.approx(
-        operations.TRAINING * counter.get_total_flops(), rel=1e-9
-    )
+    assert objective.operations(model, arrays) == pytest.approx(flops.TRAINING * counter.get_total_flops(), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", DECODING)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from encore.errors import EncoreError
-from encore.names import Names
 from encore.retrieval.dense import SPARE, Shard, open_shard, open_shards, search
+from encore.storage.document_ids import Names
 
 DIMENSION = 64
 

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 import torch
 
-from encore import vocabulary
-from encore.collections.common import Collection, Judgment, write_collection
+from encore.data import vocabulary
+from encore.data.collection import Collection, Judgment, write_collection
+from encore.data.runs import Ranking, describe, read_run, write_run
+from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
 from encore.finetuning.step import finetune
-from encore.modeling import folder, vectors
-from encore.modeling.encoder import Encoder
-from encore.modeling.shape import Shape
-from encore.provenance.manifest import record
+from encore.models import checkpoint, embed
+from encore.models.config import Shape
+from encore.models.encoder import Encoder
 from encore.retrieval.dense import answer
 from encore.retrieval.encode import make_shard
-from encore.runs import Ranking, describe, read_run, write_run
-from encore.tokens import TokenStore, write_store
+from encore.storage.manifest import record
 
 NUMERICS = {"precision": "fp32", "threads": 1}
 STEP = {
@@ -62,7 +62,7 @@ def home(tmp_path_factory):
     torch.manual_seed(0)
     shape = Shape(store.vocabulary, 1, 16, 2, 32, 16, 0.0, "mean", "cosine", None, *special(store))
     with made(home / "start", "start"):
-        folder.save(Encoder(shape), {"mlm.bias": torch.arange(3.0)}, home / "start", store.tokenizer_folder)
+        checkpoint.save(Encoder(shape), {"mlm.bias": torch.arange(3.0)}, home / "start", store.tokenizer_folder)
     with made(home / "run", "lucene_search"):
         run = {f"q{i}": ranking_of(i) for i in roles["train"]}
         write_run(home / "run" / "run.trec.gz", run, describe("fake", collection="c", split="train", retrieval=[]))
@@ -127,7 +127,7 @@ def test_a_program_and_the_library_make_the_same_bytes(home, model, tmp_path):
 
 
 def test_heads_of_pre_training_are_handed_on(model):
-    assert folder.load_heads(model)["mlm.bias"].tolist() == [0.0, 1.0, 2.0]
+    assert checkpoint.load_heads(model)["mlm.bias"].tolist() == [0.0, 1.0, 2.0]
 
 
 def test_the_best_validation_gives_the_weights(home, model, tmp_path):
@@ -190,9 +190,9 @@ def test_a_corrupted_shard_is_one_clear_line(home, model, index):
 
 def test_tokens_of_another_vocabulary_are_refused(home, tmp_path):
     store = TokenStore.open(home / "tokens")
-    folder.save(Encoder(Shape(50, 1, 16, 2, 32, 16)), {}, tmp_path / "other", store.tokenizer_folder)
+    checkpoint.save(Encoder(Shape(50, 1, 16, 2, 32, 16)), {}, tmp_path / "other", store.tokenizer_folder)
     with pytest.raises(EncoreError, match=r"ids of 90 pieces, .* knows 50"):
-        vectors.load(tmp_path / "other", store)
+        embed.load(tmp_path / "other", store)
 
 
 def test_a_wrong_field_is_named(home, tmp_path):

@@ -21,12 +21,12 @@ from encore.finetuning.distillation import (
     filled,
 )
 from encore.finetuning.queries import Query
-from encore.finetuning.taught import PairScores, TextVectors, write_scores, write_vectors
-from encore.storage import write_array
+from encore.finetuning.teachers.outputs import PairScores, TextVectors, write_scores, write_vectors
+from encore.storage.files import write_array
 from encore.training import gradients
+from encore.training.distributed import Ranks
 from encore.training.gradients import Models
 from encore.training.randomness import generator
-from encore.training.ranks import Ranks
 
 NUMERICS = {"precision": "fp32", "threads": 1}
 FIELDS = {"per_query": 2, "temperature": 0.5, "teachers": ["parent"], "teacher_temperature": 0.25}

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from encore.finetuning.distillation import BatchDistillation, PairDistillation
-from encore.finetuning.judged import Judged
-from encore.finetuning.taught import write_scores, write_vectors
-from encore.modeling import late_interaction
-from encore.modeling.encoder import Encoder
+from encore.finetuning.retrieval_task import Judged
+from encore.finetuning.teachers.outputs import write_scores, write_vectors
+from encore.models import late_interaction
+from encore.models.encoder import Encoder
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 

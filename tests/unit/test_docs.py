@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from encore.collections import BeirFields
-from encore.project import DEFAULT_RUN, load_plan
-from encore.tables import table_scores
+from encore.data.kinds import BeirFields
+from encore.plan.project import DEFAULT_RUN, load_plan
+from encore.plan.tables import table_scores
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "config").glob("*.md")])

@@ -9,13 +9,13 @@ import pytest
 import small_dpr
 from small_dpr import fields, training
 
-from encore import collections
-from encore.collections.common import Collection, topics
-from encore.collections.dpr import build
-from encore.collections.dpr.json_array import elements
+from encore.data import kinds
+from encore.data.collection import Collection, topics
+from encore.data.dpr import build
+from encore.data.dpr.json_array import elements
 from encore.errors import EncoreError
-from encore.finetuning.negatives import HEADER
-from encore.storage import open_text
+from encore.finetuning.negatives.mining import HEADER
+from encore.storage.files import open_text
 
 
 @pytest.fixture
@@ -66,10 +66,10 @@ def test_a_source_is_known_by_its_published_identity_and_needs_no_file(tmp_path:
     named = fields(None, "dpr:")
     assert named.sources() == ["dpr"]
     assert "content" not in named.resolve()
-    counts = collections.build("dpr", named.resolve(), tmp_path / "c", sources={"dpr": files})
+    counts = kinds.build("dpr", named.resolve(), tmp_path / "c", sources={"dpr": files})
     assert counts["passages"] == 5
     with pytest.raises(EncoreError, match="needs --sources, the folder of dpr"):
-        collections.build("dpr", named.resolve(), tmp_path / "d")
+        kinds.build("dpr", named.resolve(), tmp_path / "d")
 
 
 def test_ones_own_files_are_known_by_their_bytes(files: Path, tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_wrong_training_questions_are_named(files: Path, tmp_path: Path, change:
 def test_a_part_keeps_the_questions_that_answers_judge(files: Path, tmp_path: Path) -> None:
     base, _ = made(files, tmp_path / "c")
     chosen = {"passages": 4, "train_queries": 1, "articles": None, "salt": "s", "splits": ["test", "train"]}
-    counts = collections.build("subset", {"impl": 1, "kind": "subset", **chosen}, tmp_path / "part", base=base.folder)
+    counts = kinds.build("subset", {"impl": 1, "kind": "subset", **chosen}, tmp_path / "part", base=base.folder)
     part = Collection(tmp_path / "part")
     assert part.asked("test") == base.asked("test")
     assert counts["splits"] == {

@@ -11,12 +11,12 @@ import pytest
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import Scored
-from encore.provenance.manifest import MANIFEST
-from encore.reporting import drawings
-from encore.reporting.drawings import curve, heat
-from encore.reporting.drawings.curve import round_places
-from encore.reporting.site import figures
-from encore.storage import write_json
+from encore.report import figures
+from encore.reporting import figures as drawings
+from encore.reporting.figures import curve, heat
+from encore.reporting.figures.curve import round_places
+from encore.storage.files import write_json
+from encore.storage.manifest import MANIFEST
 
 COMMON = {"title": "A figure", "dataset": "made-up", "notes": ["A note."], "stand_in": True}
 WRAPPED = curve.page.wrapped

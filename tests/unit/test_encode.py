@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
+from encore.data.tokens import Sequences
 from encore.errors import EncoreError
-from encore.modeling import vectors
-from encore.modeling.encoder import Encoder
-from encore.modeling.shape import Shape
+from encore.models import embed
+from encore.models.config import Shape
+from encore.models.encoder import Encoder
 from encore.retrieval.dense import open_shards, search
 from encore.retrieval.encode import BLOCK, Part, encode, write_shard
-from encore.tokens import Sequences
 
 PASSAGES, LENGTH = 2 * BLOCK + 60, 10
 
@@ -113,7 +113,7 @@ def test_a_diverged_model_is_one_clear_line(passages):
     broken = Encoder(Shape(vocabulary=60, layers=1, hidden=16, heads=2, intermediate=32, max_length=16)).eval()
     torch.nn.init.constant_(broken.embeddings.LayerNorm.bias, float("nan"))
     with pytest.raises(EncoreError, match="not finite"):
-        vectors.embed(broken, passages, np.arange(10), LENGTH)
+        embed.embed(broken, passages, np.arange(10), LENGTH)
 
 
 def test_progress_tells_rate_and_end(encoder, passages, capsys):
@@ -124,7 +124,7 @@ def test_progress_tells_rate_and_end(encoder, passages, capsys):
 def test_preparing_and_opening_import_no_compiler():
     """torch's takes over a second, in each of many short programs."""
     code = (
-        "import sys, torch; from encore.modeling.encoder import Encoder; from encore.modeling.shape import Shape\n"
+        "import sys, torch; from encore.models.encoder import Encoder; from encore.models.config import Shape\n"
         "from encore.training import machine; machine.prepare({})\n"
         "with torch.device('meta'): Encoder(Shape(60, layers=1, hidden=16, heads=2, intermediate=32, max_length=16))\n"
         "print(torch.are_deterministic_algorithms_enabled(), 'torch._dynamo' in sys.modules)"

@@ -8,10 +8,10 @@ import torch
 from small_models import random_batch, random_encoder
 
 from encore.errors import EncoreError
-from encore.modeling import heads, texts
-from encore.modeling.encoder import Encoder
-from encore.modeling.heads import MlmHead
-from encore.modeling.shape import Shape
+from encore.models import heads, inputs
+from encore.models.config import Shape
+from encore.models.encoder import Encoder
+from encore.models.heads import MlmHead
 
 LENGTHS = [9, 4, 12, 2]
 
@@ -212,7 +212,7 @@ def test_initial_weights_are_berts() -> None:
 
 def test_padded_texts() -> None:
     shape = Shape(vocabulary=50, hidden=4, heads=1)
-    ids, mask = texts.pad([np.array([7, 8, 9], dtype=np.uint16), np.array([], dtype=np.uint16)], 4, shape)
+    ids, mask = inputs.pad([np.array([7, 8, 9], dtype=np.uint16), np.array([], dtype=np.uint16)], 4, shape)
     assert ids.tolist() == [[2, 7, 8, 3], [2, 3, 0, 0]]
     assert mask.tolist() == [[True] * 4, [True, True, False, False]]
     assert (ids.dtype, mask.dtype) == (np.int64, np.bool_)

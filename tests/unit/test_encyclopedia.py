@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from encore import collections
-from encore.collections.common import Collection
-from encore.collections.encyclopedia import EncyclopediaFields
+from encore.data import kinds
+from encore.data.collection import Collection
+from encore.data.encyclopedia import EncyclopediaFields
 from encore.errors import EncoreError
 
 
@@ -41,7 +41,7 @@ def write(path: Path, rows: list[dict] | None = None) -> Path:
 
 def build(path: Path, output: Path, **others) -> Collection:
     fields = EncyclopediaFields.model_validate({"kind": "encyclopedia", "path": str(path), **others})
-    collections.build("encyclopedia", fields.resolve(), output, source=path)
+    kinds.build("encyclopedia", fields.resolve(), output, source=path)
     return Collection(output)
 
 
@@ -117,10 +117,10 @@ def test_a_file_that_is_not_there_can_be_planned_with_but_not_read(tmp_path):
     path = tmp_path / "a.jsonl"
     spec = EncyclopediaFields.model_validate({"kind": "encyclopedia", "path": str(path)}).resolve()
     with pytest.raises(EncoreError, match="is missing; put the articles there"):
-        collections.build("encyclopedia", spec, tmp_path / "out", source=path)
+        kinds.build("encyclopedia", spec, tmp_path / "out", source=path)
     write(path)
     with pytest.raises(EncoreError, match="has changed since; run snakemake again"):
-        collections.build("encyclopedia", spec, tmp_path / "out", source=path)
+        kinds.build("encyclopedia", spec, tmp_path / "out", source=path)
 
 
 def test_it_has_no_splits():

@@ -13,9 +13,9 @@ from small_decoding import MISTAKES, TEXTS, Case, assert_finite, numbers, plant,
 from small_objective import STEP, batch_of, make
 
 from encore import objectives
-from encore.modeling.decoders import each_its_own
-from encore.objectives.masking import count_to_mask
-from encore.objectives.word_masks import word_masks
+from encore.models.decoders import each_its_own
+from encore.objectives.parts.masking import count_to_mask
+from encore.objectives.parts.word_masks import word_masks
 from encore.training.randomness import generator
 
 

@@ -10,16 +10,16 @@ import inside
 import pytest
 import torch
 
-from encore import vocabulary
-from encore.collections import common
-from encore.collections.common import Collection, Judgment
+from encore.config.expansions import read
+from encore.data import collection as common
+from encore.data import vocabulary
+from encore.data.collection import Collection, Judgment
+from encore.data.runs import read_run
 from encore.errors import EncoreError
-from encore.expanding import form, model, published, sampling, training
-from encore.expanding.pairs import Pair, training_pairs
-from encore.expanding.words import Words, filled
-from encore.expansions import read
-from encore.provenance.manifest import record
-from encore.runs import read_run
+from encore.retrieval.doc2query import form, model, published, sampling, training
+from encore.retrieval.doc2query.pairs import Pair, training_pairs
+from encore.retrieval.doc2query.words import Words, filled
+from encore.storage.manifest import record
 
 ROOT = Path(__file__).parents[2]
 WORDS = ["read", "write", "open", "close", "sort", "merge", "split", "join", "parse", "print"]
@@ -390,7 +390,7 @@ def test_a_wrong_entry_is_refused(fields: dict, says: str) -> None:
 def test_reading_predictions_is_cheap() -> None:
     """Neither indexing nor reading what others predicted loads torch or transformers."""
     heavy = "('torch', 'transformers')"
-    code = "import sys, encore.expanding.form, encore.expanding.published; "
+    code = "import sys, encore.retrieval.doc2query.form, encore.retrieval.doc2query.published; "
     code += f"print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from encore import project
+from encore.commands import explain
 from encore.errors import EncoreError
-from encore.planning.artifact import behind
-from encore.provenance import explain, manifest
-from encore.provenance.manifest import record
+from encore.plan import project
+from encore.plan.artifact import behind
+from encore.storage import manifest
+from encore.storage.manifest import record
 
 
 @pytest.fixture(scope="module")

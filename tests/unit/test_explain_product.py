@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from encore import project
 from encore.claims.contrasts import Address
+from encore.commands import explain, explain_product
 from encore.errors import EncoreError
-from encore.figures import figure_plan
-from encore.figures.cells import figure_cells
-from encore.planning.artifact import behind
-from encore.provenance import explain, explain_product
-from encore.tables import table_plan
+from encore.plan import project
+from encore.plan.artifact import behind
+from encore.plan.figures import figure_plan
+from encore.plan.figures.cells import figure_cells
+from encore.plan.tables import table_plan
 
 FIGURE = "bow/figure2"
 

@@ -13,12 +13,12 @@ from small_checkpoints import bert
 from small_hub import COMMIT, Hub
 from small_models import tokenizer_folder
 
+from encore.data.download import checkpoint, download
+from encore.data.download.checkpoint import fetch
 from encore.errors import EncoreError
-from encore.fetching import checkpoint, download
-from encore.fetching.checkpoint import fetch
-from encore.modeling import folder as model_folder
-from encore.provenance import manifest
-from encore.storage import sha256
+from encore.models import checkpoint as model_folder
+from encore.storage import manifest
+from encore.storage.files import sha256
 
 SCRIPTS = Path(__file__).parents[2] / "workflow" / "scripts"
 READ = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt"]
@@ -41,7 +41,7 @@ def hub(published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     monkeypatch.setenv("HF_ENDPOINT", one.url)
     monkeypatch.chdir(tmp_path)
     real = download.download
-    monkeypatch.setattr("encore.fetching.source.download", lambda remote, path: real(remote, path, pause=0))
+    monkeypatch.setattr("encore.data.download.source.download", lambda remote, path: real(remote, path, pause=0))
     yield one
     one.close()
 

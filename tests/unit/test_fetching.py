@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from encore.config.sources import Remote, digest_of
+from encore.data.download import download as downloading
+from encore.data.download.download import download
+from encore.data.download.unpack import unpack
 from encore.errors import EncoreError
-from encore.fetching import download as downloading
-from encore.fetching.download import download
-from encore.fetching.remote import Remote, digest_of
-from encore.fetching.unpack import unpack
 
 CONTENT = bytes(range(256)) * 4096  # 1 MiB
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from encore import project
-from encore.catalogue import read_catalogue
-from encore.config import RunConfig
+from encore.config.run import RunConfig
 from encore.errors import EncoreError
-from encore.figures import figure_plan, figure_reads
-from encore.plan import Plan
-from encore.reporting import drawings
-from encore.tables import declared
+from encore.plan import project
+from encore.plan.catalogue import read_catalogue
+from encore.plan.figures import figure_plan, figure_reads
+from encore.plan.plan import Plan
+from encore.plan.tables import declared
+from encore.reporting import figures as drawings
 from encore.targets import PAGES, check_target, everything_declared
 
 ROOT = Path(__file__).parents[2]

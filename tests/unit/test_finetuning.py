@@ -14,12 +14,12 @@ from small_finetuning import (
     step,
 )
 
-from encore.collections.common import Collection, Judgment, write_collection
+from encore.data.collection import Collection, Judgment, write_collection
 from encore.errors import EncoreError
 from encore.finetuning.contrastive import Contrastive
-from encore.finetuning.judged import PARTS
 from encore.finetuning.positives import highest
 from encore.finetuning.queries import training_queries
+from encore.finetuning.retrieval_task import PARTS
 
 
 @pytest.fixture(scope="module")

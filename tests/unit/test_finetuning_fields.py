@@ -20,8 +20,8 @@ from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.pairwise import Pairwise
 from encore.finetuning.queries import training_queries
 from encore.training import gradients
+from encore.training.distributed import Ranks
 from encore.training.gradients import Models
-from encore.training.ranks import Ranks
 
 
 @pytest.fixture(scope="module")

@@ -10,17 +10,17 @@ from typing import Any
 import inside
 import pytest
 
-from encore.config import Limits
+from encore.commands.preflight import calibration_report, command, downloads, machine, report
+from encore.commands.preflight.cost import Cost, Work
+from encore.commands.preflight.fetches import Fetches
+from encore.commands.preflight.forecast import Forecast, forecast
+from encore.commands.preflight.sizes import Sizes, read_stated
+from encore.config.run import Limits
+from encore.config.validation import read_yaml
 from encore.errors import EncoreError
-from encore.mistakes import read_yaml
-from encore.plan import Plan
-from encore.planning.artifact import Artifact
-from encore.preflight import against, command, downloads, machine, report
-from encore.preflight.cost import Cost, Work
-from encore.preflight.fetches import Fetches
-from encore.preflight.forecast import Forecast, forecast
-from encore.preflight.sizes import Sizes, read_stated
-from encore.project import load_plan
+from encore.plan.artifact import Artifact
+from encore.plan.plan import Plan
+from encore.plan.project import load_plan
 
 ROOT = Path(__file__).parents[2]
 RUN = Path("config/nano.yaml")
@@ -139,7 +139,7 @@ def test_json_holds_what_the_text_says(clone: Path, capsys: pytest.CaptureFixtur
 
 
 def test_a_rule_that_nobody_reckons_is_named(clone: Path) -> None:
-    from encore.preflight.jobs import needed
+    from encore.commands.preflight.jobs import needed
 
     plan, known = planned(), machine.find("cpu", command.MACHINES)
     strange = Artifact("divine", "results/divined/x-00000000", {})
@@ -254,7 +254,7 @@ def test_the_nearest_measured_point_counts(clone: Path) -> None:
     known = machine.find("cpu", command.MACHINES)
     points = [machine.Point(hidden=128, layers=2, rows=rows, length=64, flops=rows) for rows in (8, 512)]
     known = known.model_copy(update={"points": {"train": points}})
-    from encore.modeling.shape import Shape
+    from encore.models.config import Shape
 
     shape = Shape(vocabulary=96, layers=2, hidden=128, heads=2)
     assert known.flops(Work("train", 1.0, shape, 10, 64), "fp32") == 8
@@ -335,19 +335,19 @@ def test_against_compares_what_was_reckoned_with_what_it_took(clone: Path) -> No
     model = next(job.artifact for job in jobs if job.rule == "pretrain")
     benchmark = clone / f"results/benchmarks/pretrain/{model.name}.tsv"
     benchmark.write_text("s\th:m:s\tmax_rss\tcpu_time\n20.0\t0:00:20\t512\t9.5\n")
-    found = {row.rule: row for row in against.against(reckon(plan))}
+    found = {row.rule: row for row in calibration_report.against(reckon(plan))}
     assert (found["pretrain"].measured.seconds, found["pretrain"].measured.ram) == (20.0, 512e6)
     assert (found["pretrain"].measured.cpu, found["finetune"].measured.cpu) == (9.5, None)
     assert (found["finetune"].measured.seconds, found["finetune"].measured.ram) == (40.0, 300e6)
     assert found["finetune"].measured.kept == 5000
     assert found["pretrain"].ratio == 20.0 / found["pretrain"].reckoned.seconds
-    lines = against.show(found.values()).splitlines()
+    lines = calibration_report.show(found.values()).splitlines()
     assert max(map(len, lines)) <= report.WIDTH
 
 
 def test_against_nothing_is_refused(clone: Path) -> None:
     with pytest.raises(EncoreError, match="nothing of this configuration is finished"):
-        against.against(reckon(planned()))
+        calibration_report.against(reckon(planned()))
 
 
 @pytest.mark.parametrize(
@@ -363,7 +363,7 @@ def test_times_have_the_unit_that_suits(seconds: float, says: str) -> None:
 
 
 def test_a_calibration_measures_every_rate_and_is_read_back(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from encore.preflight import measuring
+    from encore.commands.preflight import measuring
 
     monkeypatch.setattr(measuring, "_starts", lambda: {"plain": 1.0, "torch": 2.0})
     monkeypatch.setattr(measuring, "_lucene", lambda scratch: {})

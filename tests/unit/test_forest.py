@@ -7,8 +7,8 @@ import pytest
 from small_table import grid_of, lines_of, plan
 
 from encore.errors import EncoreError
-from encore.reporting import forest
-from encore.reporting.sheet import sheet
+from encore.reporting.figures import forest
+from encore.reporting.tables.sheet import sheet
 
 
 def test_the_figure_says_what_its_data_says_and_is_the_same_twice(tmp_path: Path) -> None:

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from oracles import fused_scores
 
-from encore.collections import common
+from encore.config.systems import Fusion, Grid, read
+from encore.data import collection
+from encore.data.runs import Ranking, describe, rank, read_header, read_run, write_run
 from encore.errors import EncoreError
+from encore.evaluation import fusion_weights
 from encore.evaluation.measures import check
-from encore.provenance.manifest import record
 from encore.retrieval.fusion import Pair, align, fuse
-from encore.runs import Ranking, describe, rank, read_header, read_run, write_run
-from encore.systems import Fusion, Grid, read
-from encore.tuning import weights
+from encore.storage.manifest import record
 
 ROOT = Path(__file__).parents[2]
 DRAWS = range(30)
@@ -155,14 +155,14 @@ DENSE = {"q1": ranking({"x": 1.0, "a": 0.5}), "q2": ranking({"b": 1.0, "x": 0.1}
 
 def test_the_best_weight_wins_and_of_equal_ones_the_smallest() -> None:
     """At 0.7 both answers are first; at 0 and at 2 one of them is second; the third query counts 0."""
-    tried = weights.attempt(SPARSE, DENSE, GRADES, check("RR@10"), [0.0, 0.7, 0.8, 2.0])
+    tried = fusion_weights.attempt(SPARSE, DENSE, GRADES, check("RR@10"), [0.0, 0.7, 0.8, 2.0])
     assert tried.means == pytest.approx([1.5 / 3, 2 / 3, 2 / 3, 1.5 / 3])
     assert tried.best == 0.7
     assert tried.summary() == {"weight": 0.7, "mean": 0.666667, "queries": 3, "at_edge": False}
 
 
 def test_a_best_weight_at_the_end_of_the_grid_is_said() -> None:
-    assert weights.attempt(SPARSE, DENSE, GRADES, check("RR@10"), [0.7, 2.0]).summary()["at_edge"]
+    assert fusion_weights.attempt(SPARSE, DENSE, GRADES, check("RR@10"), [0.7, 2.0]).summary()["at_edge"]
 
 
 def test_scripts_choose_and_fuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,12 +170,12 @@ def test_scripts_choose_and_fuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     judged = {"train": ["q1"], "valid": ["q2"], "test": ["t"]}
     with record(Path("tiny"), stage="collection.beir", spec={}, inputs=[]):
-        common.write_collection(
+        collection.write_collection(
             Path("tiny"),
             [{"_id": name, "title": "", "text": name} for name in "abx"],
             [{"_id": query, "text": "?"} for query in ("q1", "q2", "t")],
             {
-                split: [common.Judgment(query, "b" if query == "q2" else "a", 1) for query in queries]
+                split: [collection.Judgment(query, "b" if query == "q2" else "a", 1) for query in queries]
                 for split, queries in judged.items()
             },
         )
@@ -191,7 +191,7 @@ def test_scripts_choose_and_fuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     run_script("tune_fusion", spec, "--collection", "tiny", *flags, "--output", "weight")
     results = json.loads(Path("weight/manifest.json").read_text())["results"]
     assert {name: each["weight"] for name, each in results.items()} == {"train": 0.7, "held-out": 0.0}
-    assert weights.read(Path("weight")) == 0.0
+    assert fusion_weights.read(Path("weight")) == 0.0
     trials = Path("weight/trials.tsv").read_text().splitlines()
     assert trials[:3] == ["tuned_on\tweight\tmean", "train\t0\t0.500000", "train\t0.7\t1.000000"]
     assert len(trials) == 7
@@ -210,4 +210,4 @@ def run_script(name: str, spec: dict, *flags: str) -> None:
 
 def test_a_weight_folder_that_is_lost_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(EncoreError, match=r"weight\.json is missing"):
-        weights.read(tmp_path)
+        fusion_weights.read(tmp_path)

@@ -12,14 +12,14 @@ from small_objective import encoder, heads_of, make
 from test_training import NUMERICS, STEP, equal
 from torch import Tensor, nn
 
-from encore import losses, objectives
+from encore import objectives
 from encore.errors import EncoreError
-from encore.training import gradients
+from encore.training import gradients, losses
+from encore.training.distributed import Ranks
 from encore.training.gradients import Models, Part
 from encore.training.loop import train
 from encore.training.memory import MicroBatch
 from encore.training.randomness import generator
-from encore.training.ranks import Ranks
 from encore.training.task import Pass
 
 NAMES = objectives.names()

@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 import yaml
 
-from encore import project
-from encore.config import RunConfig
+from encore.config.run import RunConfig
+from encore.data.runs import Ranking
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import Scored
-from encore.growth import growing_artifacts, growing_plan
-from encore.names import Names
-from encore.plan import Plan
-from encore.provenance.manifest import MANIFEST
-from encore.reporting import growth
-from encore.retrieval import growing
+from encore.plan import project
+from encore.plan.figures.growing import growing_artifacts, growing_plan
+from encore.plan.plan import Plan
+from encore.reporting.figures import collection_size
+from encore.retrieval import nested_corpora
 from encore.retrieval.dense import Shard, restricted, search
-from encore.runs import Ranking
-from encore.storage import open_text_writer, write_json
+from encore.storage.document_ids import Names
+from encore.storage.files import open_text_writer, write_json
+from encore.storage.manifest import MANIFEST
 from encore.targets import check_target, everything_declared
 
 ROOT = Path(__file__).parents[2]
@@ -39,11 +39,11 @@ def ranking(*documents):
 
 def grown(order=0, depth=2):
     run = {"p": ranking("d1", "d2", "d3"), "q": ranking("d2", "d9", "d4")}
-    return growing.ordered(CORPUS, {"d7", "d1"}, run, {"depth": depth, "order": order})
+    return nested_corpora.ordered(CORPUS, {"d7", "d1"}, run, {"depth": depth, "order": order})
 
 
 def written(folder, first, rest):
-    for name, documents in ((growing.START, first), (growing.REST, rest)):
+    for name, documents in ((nested_corpora.START, first), (nested_corpora.REST, rest)):
         with open_text_writer(folder / name) as file:
             file.writelines(f"{document}\n" for document in documents)
     return folder
@@ -73,7 +73,7 @@ def test_to_join_is_equally_likely_for_all():
 
 def test_a_larger_collection_contains_a_smaller_one(tmp_path):
     folder = written(tmp_path, *grown())
-    parts = [growing.members(folder, size) for size in ("start", 10, 0.5, 49, 50)]
+    parts = [nested_corpora.members(folder, size) for size in ("start", 10, 0.5, 49, 50)]
     assert [len(part) for part in parts] == [4, 10, 25, 49, 50]
     assert all(a < b for a, b in pairwise(parts))
 
@@ -81,7 +81,7 @@ def test_a_larger_collection_contains_a_smaller_one(tmp_path):
 @pytest.mark.parametrize("size", [3, 0.01, 51])
 def test_a_size_that_cannot_be_is_refused_with_both_ends(tmp_path, size):
     with pytest.raises(EncoreError, match="starts from 4 and has 50"):
-        growing.members(written(tmp_path, *grown()), size)
+        nested_corpora.members(written(tmp_path, *grown()), size)
 
 
 @pytest.mark.parametrize("cuts", [[], [1024], [1024, 2048]])
@@ -187,10 +187,10 @@ def test_the_figure_says_what_its_data_says_and_is_the_same_twice(tmp_path):
         points.append({"seed": seed, "size": passages, "run": str(folder / "run"), "scores": str(folder / "scores")})
     rows = [{"label": "Plain", "system": "tiny+x", "seeds": points}]
     fields = {"name": "growing", "dataset": "d", "split": "test", "measures": ["RR@10"], "depth": 10, "rows": rows}
-    drawn = growth.Growth.model_validate(fields)
+    drawn = collection_size.Growth.model_validate(fields)
     assert len(drawn.reads()) == 8
     for name in ("one", "two"):
-        growth.draw(tmp_path / name, drawn)
+        collection_size.draw(tmp_path / name, drawn)
     for ending in ("png", "svg", "csv"):
         assert (tmp_path / f"one/growing.{ending}").read_bytes() == (tmp_path / f"two/growing.{ending}").read_bytes()
     with (tmp_path / "one/growing.csv").open(newline="") as file:
@@ -198,4 +198,4 @@ def test_the_figure_says_what_its_data_says_and_is_the_same_twice(tmp_path):
     read = [(int(line["seed"]), int(line["passages"]), float(line["value"])) for line in lines]
     assert read == given
     with pytest.raises(EncoreError, match="nothing to draw"):
-        growth.draw(tmp_path, drawn.model_copy(update={"rows": []}))
+        collection_size.draw(tmp_path, drawn.model_copy(update={"rows": []}))

@@ -8,14 +8,14 @@ import pytest
 import regex
 import small_dpr
 
-from encore.collections import dpr
-from encore.collections.common import Collection, write_collection
-from encore.collections.fields import Split
+from encore.config.datasets import Split
+from encore.data import dpr
+from encore.data.collection import Collection, write_collection
+from encore.data.runs import Run, rank
 from encore.errors import EncoreError
 from encore.evaluation import judging
-from encore.planning.artifact import Topics
-from encore.project import load_plan
-from encore.runs import Run, rank
+from encore.plan.artifact import Topics
+from encore.plan.project import load_plan
 
 TOKENS = regex.compile(r"([\p{L}\p{N}\p{M}]+)|([^\p{Z}\p{C}])", flags=regex.IGNORECASE | regex.UNICODE)
 MEASURES = {"R@1": "Success@1", "R@2": "Success@2", "R@5": "Success@5", "RR@10": "RR@10"}

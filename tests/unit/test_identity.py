@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
-from encore import project
-from encore.catalogue import Catalogue
-from encore.config import RunConfig
-from encore.plan import Plan
-from encore.planning.artifact import Artifact
-from encore.tables import table_plan, table_scores
+from encore.config.run import RunConfig
+from encore.plan import project
+from encore.plan.artifact import Artifact
+from encore.plan.catalogue import Catalogue
+from encore.plan.plan import Plan
+from encore.plan.tables import table_plan, table_scores
 
 ROOT = Path(__file__).parents[2]
 DEFAULT = yaml.safe_load((ROOT / "config/config.yaml").read_text())

@@ -7,11 +7,11 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from encore import project
-from encore.config import RunConfig
+from encore.config.finetuning import FinetuneStep
+from encore.config.run import RunConfig
 from encore.errors import EncoreError
-from encore.plan import Plan
-from encore.recipe import FinetuneStep
+from encore.plan import project
+from encore.plan.plan import Plan
 from encore.targets import lineage_targets
 
 STEP = {

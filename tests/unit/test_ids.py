@@ -6,10 +6,11 @@ from array import array
 
 import pytest
 
-from encore.collections import entering, ids
-from encore.collections.entering import Located, write_rows
-from encore.collections.ids import Ids, twice
+from encore.data import validation
+from encore.data.validation import Located, write_rows
 from encore.errors import EncoreError
+from encore.storage import ids
+from encore.storage.ids import Ids, twice
 
 
 @pytest.fixture(params=[1, 2, 7, 2**18])
@@ -87,4 +88,4 @@ def test_unicode_forms_of_an_id_are_two_ids(tmp_path, block):
     [("", 0), (" \n\u3000\u00a0", 0), ("\0\x01\x85", 0), ("...", 1), ("\u200b", 1), ("\0a", 1)],
 )
 def test_what_says_something(text, says):
-    assert entering.says_something(text) == bool(says)
+    assert validation.says_something(text) == bool(says)

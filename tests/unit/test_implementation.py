@@ -6,14 +6,16 @@ import shutil
 import pytest
 import yaml
 
-from encore import collections, objectives, project
+from encore import objectives
+from encore.data import kinds
 from encore.errors import EncoreError
-from encore.provenance import implementation
-from encore.provenance.implementation import HERE, PACKAGE, Code
+from encore.plan import project
+from encore.storage import code_digest
+from encore.storage.code_digest import HERE, PACKAGE, Code
 
 
 def test_the_code_behind_the_stages_is_the_recorded_one():
-    changed = HERE.changed(implementation.read_record())
+    changed = HERE.changed(code_digest.read_record())
     about = "\n".join(f"{module}: behind {', '.join(stages)}" for module, stages in changed.items())
     assert not changed, (
         f"code behind these stages has changed since it was recorded. Where results can change, raise `impl` of the "
@@ -22,7 +24,7 @@ def test_the_code_behind_the_stages_is_the_recorded_one():
 
 
 def test_every_stage_of_this_version_is_recorded():
-    assert implementation.read_record()["stages"] == project.stages()
+    assert code_digest.read_record()["stages"] == project.stages()
 
 
 @pytest.fixture
@@ -45,9 +47,17 @@ def stages_after(copy, path, line="PLANTED = 1"):
     ("path", "named", "others"),
     [
         # What turns rows into ids of documents: far from every program, and behind all that reads a run.
-        ("names.py", {"encode", "search", "finetune", "pretrain.ict", "rerank", "teach"}, {"fuse", "evaluate"}),
-        ("storage.py", set(project.stages()), set()),
-        ("objectives/stop_words.py", {"pretrain.costa", "pretrain.prop", "prepare.bprop"}, {"pretrain.mlm", "encode"}),
+        (
+            "storage/document_ids.py",
+            {"encode", "search", "finetune", "pretrain.ict", "rerank", "teach"},
+            {"fuse", "evaluate"},
+        ),
+        ("storage/files.py", set(project.stages()), set()),
+        (
+            "objectives/parts/stop_words.py",
+            {"pretrain.costa", "pretrain.prop", "prepare.bprop"},
+            {"pretrain.mlm", "encode"},
+        ),
         ("retrieval/fusion.py", {"fuse", "tune_fusion"}, {"pretrain.mlm", "encode", "tokens"}),
         ("../../workflow/scripts/encode.py", {"encode"}, {"search", "tokens"}),
     ],
@@ -59,7 +69,7 @@ def test_a_change_in_a_far_module_names_every_stage_that_rests_on_it(copy, path,
 
 
 def test_a_comment_in_a_far_module_names_nothing(copy):
-    assert stages_after(copy, "names.py", "# said") == set()
+    assert stages_after(copy, "storage/document_ids.py", "# said") == set()
 
 
 def test_an_import_inside_a_function_counts(copy):
@@ -80,7 +90,7 @@ def test_every_stage_has_a_program(stage):
     assert HERE.impl(stage.partition(".")[0] if stage not in HERE.stages else stage) >= 1
 
 
-@pytest.mark.parametrize("kind", collections.KINDS)
+@pytest.mark.parametrize("kind", kinds.KINDS)
 def test_every_kind_of_collection_is_a_stage(kind):
     assert f"collection.{kind}" in HERE.stages
 
@@ -88,7 +98,7 @@ def test_every_kind_of_collection_is_a_stage(kind):
 def test_an_objectives_own_file_is_behind_its_stage_alone():
     mlm, costa = (set(HERE.modules(f"pretrain.{name}")) for name in ("mlm", "costa"))
     assert mlm - costa == {"encore.objectives.mlm"}
-    assert {"encore.objectives.costa", "encore.objectives.stop_words"} <= costa - mlm
+    assert {"encore.objectives.costa", "encore.objectives.parts.stop_words"} <= costa - mlm
     assert not {f"encore.objectives.{name}" for name in objectives.names()} & set(HERE.modules("finetune"))
 
 
@@ -96,15 +106,15 @@ def test_comments_docstrings_and_layout_are_not_behaviour():
     one = 'def f(x):\n    """Says."""\n    return x + 1  # why\n'
     other = "def f(x):\n    return (x\n        + 1)\n"
     changed = "def f(x):\n    return x + 2\n"
-    trees = [ast.dump(implementation._without_docstrings(ast.parse(text))) for text in (one, other, changed)]
+    trees = [ast.dump(code_digest._without_docstrings(ast.parse(text))) for text in (one, other, changed)]
     assert trees[0] == trees[1] != trees[2]
 
 
 def test_an_unknown_stage_is_refused():
     with pytest.raises(EncoreError, match=r"stages\.yaml"):
-        implementation.impl("reduce")
+        code_digest.impl("reduce")
 
 
 def test_the_record_is_yaml_that_names_modules():
-    recorded = yaml.safe_load((PACKAGE / implementation.RECORDED).read_text())
-    assert {"encore.names", "encore.storage", "encode.py"} <= recorded["modules"].keys()
+    recorded = yaml.safe_load((PACKAGE / code_digest.RECORDED).read_text())
+    assert {"encore.storage.document_ids", "encore.storage.files", "encode.py"} <= recorded["modules"].keys()

@@ -9,16 +9,17 @@ import numpy as np
 import pytest
 import yaml
 
-from encore import index_types, project
-from encore.config import RunConfig
+from encore.config import index_types
+from encore.config.lineage import split_index
+from encore.config.run import RunConfig
+from encore.data.runs import Ranking
 from encore.errors import EncoreError
-from encore.lineage import split_index
-from encore.names import Names
-from encore.plan import Plan
+from encore.plan import project
+from encore.plan.plan import Plan
 from encore.retrieval import approximate, indexing
 from encore.retrieval.dense import Shard, search
 from encore.retrieval.encode import Part, write_shard
-from encore.runs import Ranking
+from encore.storage.document_ids import Names
 
 ROOT = Path(__file__).parents[2]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
@@ -243,7 +244,7 @@ def test_the_plan_of_an_index_is_found_from_its_folders(monkeypatch):
 
 
 def _topics(run):
-    from encore.planning.artifact import Topics
+    from encore.plan.artifact import Topics
 
     return Topics(*(run.spec[name] for name in Topics._fields))
 

@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from encore.catalogue import read_run
-from encore.collections import IrDatasetsFields
-from encore.collections.common import Collection
-from encore.config import Execution
+from encore.config.run import Execution
+from encore.data.collection import Collection
+from encore.data.download.ir_datasets import explained
+from encore.data.kinds import IrDatasetsFields
 from encore.errors import EncoreError
-from encore.fetching.ir_datasets import explained
-from encore.project import load_catalogue, load_plan
-from encore.resolution import Resolution
-from encore.storage import canonical
+from encore.plan.catalogue import read_run
+from encore.plan.project import load_catalogue, load_plan
+from encore.plan.resolution import Resolution
+from encore.storage.files import canonical
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE = load_catalogue(ROOT / "config")
@@ -195,7 +195,7 @@ def test_what_lies_in_data_root_is_fetched_without_a_download(tmp_path):
 DOWNLOAD = """
 import sys
 from pathlib import Path
-from encore.fetching import ir_datasets as ours
+from encore.data.download import ir_datasets as ours
 home = Path(sys.argv[1])
 load = ours.library(home, ours._resumed(home, "https://example.org/terms"))
 from ir_datasets.util import Download, RequestsDownload

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from encore.preflight.schedule import Job, schedule
+from encore.commands.preflight.schedule import Job, schedule
 
 
 def _random_jobs(seed: int, count: int = 6) -> list[Job]:

@@ -10,14 +10,14 @@ import pytest
 import test_dense_path
 from test_dense_path import NUMERICS, STEP
 
+from encore.data.runs import describe, rank, write_run
+from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
+from encore.finetuning.scoring import blocks, cross_encoder, open_scorer
+from encore.finetuning.scoring.kept import Kept
 from encore.finetuning.step import finetune
+from encore.finetuning.teachers.stage import teach
 from encore.retrieval.rerank import answer
-from encore.runs import describe, rank, write_run
-from encore.scoring import blocks, cross_encoder, open_scorer
-from encore.scoring.kept import Kept
-from encore.teaching.stage import teach
-from encore.tokens import TokenStore
 
 home = test_dense_path.home
 negatives = test_dense_path.negatives

@@ -13,15 +13,15 @@ import small_models
 import torch
 from torch import Tensor, nn
 
-from encore.finetuning.judged import Judged
+from encore.config.finetuning import FinetuneStep
 from encore.finetuning.late_interaction import LateInteraction
 from encore.finetuning.queries import Query
-from encore.modeling import late_interaction, texts
-from encore.modeling.late_interaction import max_sim
-from encore.recipe import FinetuneStep
+from encore.finetuning.retrieval_task import Judged
+from encore.models import inputs, late_interaction
+from encore.models.late_interaction import max_sim
 from encore.training import gradients
+from encore.training.distributed import Ranks
 from encore.training.gradients import Models
-from encore.training.ranks import Ranks
 from encore.training.task import Subset
 
 LENGTH, QUERY_LENGTH, WIDTH = 12, 7, 6
@@ -68,7 +68,7 @@ def examples(task: Judged) -> list[Any]:
 
 def tokens(models: Models, sequence: np.ndarray, length: int, normalised: bool) -> np.ndarray:
     """The vectors of one text's content, computed alone, so without padding."""
-    ids = torch.from_numpy(texts.wrap(sequence, length, models.encoder.shape))[None]
+    ids = torch.from_numpy(inputs.wrap(sequence, length, models.encoder.shape))[None]
     states = models.encoder(ids, None)[0].detach().numpy()[1:-1]
     vectors = states @ models.heads["late"].weight.detach().numpy().T
     return vectors / np.sqrt((vectors**2).sum(axis=1, keepdims=True)) if normalised else vectors

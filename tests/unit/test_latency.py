@@ -10,23 +10,24 @@ import numpy as np
 import pytest
 import yaml
 
-from encore import project, vocabulary
-from encore.collections.common import Collection, Judgment, write_collection
-from encore.config import RunConfig
+from encore.config.run import RunConfig
+from encore.config.tables import Column
+from encore.data import vocabulary
+from encore.data.collection import Collection, Judgment, write_collection
+from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
-from encore.latency import hardware, measurement, timing
-from encore.latency.parts import MEASURERS, Given, gathered
-from encore.modeling import folder
-from encore.modeling.encoder import Encoder
-from encore.modeling.shape import Shape
-from encore.plan import Plan
-from encore.planning.latency import PARTS, READS
-from encore.provenance.manifest import record
+from encore.evaluation.latency import hardware, measurement, timing
+from encore.evaluation.latency.parts import MEASURERS, Given, gathered
+from encore.models import checkpoint
+from encore.models.config import Shape
+from encore.models.encoder import Encoder
+from encore.plan import project
+from encore.plan.artifacts.latency import PARTS, READS
+from encore.plan.plan import Plan
+from encore.plan.tables import table_plan, table_reads
 from encore.retrieval import approximate, dense, indexing, lucene
 from encore.retrieval.encode import make_shard
-from encore.table_entries import Column
-from encore.tables import table_plan, table_reads
-from encore.tokens import TokenStore, write_store
+from encore.storage.manifest import record
 
 ROOT = Path(__file__).parents[2]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
@@ -88,7 +89,7 @@ def home(tmp_path_factory):
     special = store.special.pad, store.special.cls, store.special.sep
     with record(home / "model", stage="start", spec={}, inputs=[]):
         shape = Shape(store.vocabulary, 1, 16, 2, 32, 16, 0.0, "mean", "cosine", None, *special)
-        folder.save(Encoder(shape), {}, home / "model", store.tokenizer_folder)
+        checkpoint.save(Encoder(shape), {}, home / "model", store.tokenizer_folder)
     spec = {"length": 16, "numerics": NUMERICS}
     for name in ("000-of-002", "001-of-002"):
         with record(home / name, stage="encode", spec=spec, inputs=[]):

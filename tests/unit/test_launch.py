@@ -14,7 +14,7 @@ from encore.errors import EncoreError
 from encore.training import machine
 
 PROGRAM = """
-from encore.cli_support import run
+from encore.storage.program import run
 from encore.errors import EncoreError
 from encore.training import launch
 

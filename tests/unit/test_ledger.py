@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from encore import ledger, project
 from encore.errors import EncoreError
+from encore.plan import ledger, project
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "config"

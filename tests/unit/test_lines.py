@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from encore import lines, storage
 from encore.errors import SHOWN, EncoreError, quoted
-from encore.lines import numbered_lines, numbered_objects, numbered_records
+from encore.storage import files, text_files
+from encore.storage.text_files import numbered_lines, numbered_objects, numbered_records
 
 TEXT = b"one\ntwo\nthree\n"
 
@@ -96,11 +96,11 @@ def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path, name
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert "line 2: longer than 32 MiB" in said
-    assert peak < 2.2 * lines.LONGEST
+    assert peak < 2.2 * text_files.LONGEST
 
 
 def test_a_line_as_long_as_may_be_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(lines, "LONGEST", 10)
+    monkeypatch.setattr(text_files, "LONGEST", 10)
     assert list(numbered_lines(written(tmp_path, b"x" * 9 + b"\nab\n"))) == [(1, "x" * 9), (2, "ab")]
     assert "line 1: longer" in refusal(numbered_lines(written(tmp_path, b"x" * 10 + b"\nab\n")))
 
@@ -114,7 +114,7 @@ def test_folders_and_locked_files_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "open", refuse)
     assert "a.txt, after line 0: cannot be read (Permission denied)" in refusal(numbered_lines(tmp_path / "a.txt"))
     with pytest.raises(EncoreError, match=r"a\.txt: (No such file|Permission denied).*can be read"):
-        storage.contents({"a": tmp_path / "a.txt"})
+        files.contents({"a": tmp_path / "a.txt"})
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import oracles
 import pytest
 import torch
 
-from encore import losses
+from encore.training import losses
 
 CASES = [
     "info_nce",

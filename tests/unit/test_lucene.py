@@ -11,12 +11,12 @@ import inside
 import numpy as np
 import pytest
 
-from encore.collections import common
+from encore.data import collection
+from encore.data.runs import Run, read_header, read_run
 from encore.errors import EncoreError
-from encore.provenance.manifest import record
 from encore.retrieval import java, lucene, segment
 from encore.retrieval.lucene import Bm25, build_index, search
-from encore.runs import Run, read_header, read_run
+from encore.storage.manifest import record
 
 ROOT = Path(__file__).parents[2]
 WORDS = [f"zq{a}{b}x" for a in "bcdfghjk" for b in "bcdfghjk"]  # no stop word, and Porter leaves them as they are
@@ -271,11 +271,11 @@ def test_foreign_java_options_change_nothing(tmp_path: Path, monkeypatch: pytest
 def test_scripts_index_and_search_a_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with record(Path("tiny"), stage="collection.beir", spec={}, inputs=[]):
-        common.write_collection(
+        collection.write_collection(
             Path("tiny"),
             [{"_id": "a", "title": "Sorting", "text": "arrays quickly"}, {"_id": "b", "title": "", "text": "a tree"}],
             [{"_id": "q1", "text": "sorted array"}, {"_id": "q2", "text": "trees"}, {"_id": "q3", "text": "the"}],
-            {"test": [common.Judgment(q, d, 1) for q, d in [("q1", "a"), ("q2", "b"), ("q3", "a")]]},
+            {"test": [collection.Judgment(q, d, 1) for q, d in [("q1", "a"), ("q2", "b"), ("q3", "a")]]},
         )
     run_script("lucene_index", {"collection": "tiny"}, "--collection", "tiny", "--output", "index")
     spec = {"k1": 0.9, "b": 0.4, "depth": 10, "split": "test", "queries": None, "sample": 0, "system": "bm25"}

@@ -13,22 +13,24 @@ import pytest
 import torch
 from torch import nn
 
-from encore import objectives, project, tokens, vocabulary
-from encore.catalogue import read_run
-from encore.collections.common import Collection, write_collection
-from encore.config import RunConfig
+from encore import objectives
+from encore.config.run import RunConfig
+from encore.config.validation import checked, read_yaml
+from encore.data import tokens, vocabulary
+from encore.data.collection import Collection, write_collection
+from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.masked_loss import measure
-from encore.mistakes import checked, read_yaml
-from encore.modeling import folder
-from encore.modeling.encoder import Encoder
-from encore.modeling.heads import MlmHead, initialise
-from encore.modeling.shape import Shape
-from encore.plan import Plan
-from encore.planning.masked_loss import masked_loss
-from encore.provenance import manifest
-from encore.tables import table_plan
-from encore.tokens import TokenStore
+from encore.evaluation.inspection.masked_loss import measure
+from encore.models import checkpoint
+from encore.models.config import Shape
+from encore.models.encoder import Encoder
+from encore.models.heads import MlmHead, initialise
+from encore.plan import project
+from encore.plan.artifacts.masked_loss import masked_loss
+from encore.plan.catalogue import read_run
+from encore.plan.plan import Plan
+from encore.plan.tables import table_plan
+from encore.storage import manifest
 from encore.training.randomness import generator
 
 STEP = {
@@ -70,16 +72,16 @@ def model(store: Path, output: Path, head: str = "whole", seed: int = 0) -> Path
     state = own.state_dict()
     kept = {"whole": state, "bias": {"mlm.bias": state["mlm.bias"]}, "none": {}}[head]
     with manifest.record(output, stage="start", spec={}, inputs=[]):
-        folder.save(encoder, kept, output, opened.tokenizer_folder)
+        checkpoint.save(encoder, kept, output, opened.tokenizer_folder)
     return output
 
 
 def by_hand(store: Path, at: Path) -> float:
     """The mean of -log p(masked piece), text by text and unpadded, over batches of like length."""
-    opened, encoder = TokenStore.open(store), folder.load(at).eval()
+    opened, encoder = TokenStore.open(store), checkpoint.load(at).eval()
     objective = objectives.load("mlm")(objectives.fields(STEP), opened, None)
     heads = objective.heads(encoder).eval()
-    folder.restore_heads(heads, at)
+    checkpoint.restore_heads(heads, at)
     made = [objective.example(index, generator(0, "held out", index)) for index in range(len(objective))]
     made.sort(key=objective.size)
     means, sizes = [], []

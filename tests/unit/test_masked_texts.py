@@ -13,10 +13,10 @@ import transformer_oracles
 from small_objective import STEP, batch_of, encoder, heads_of, make
 from torch import nn
 
-from encore import losses
 from encore.errors import EncoreError
-from encore.modeling.encoder import Encoder
-from encore.objectives.chunks import Chunks
+from encore.models.encoder import Encoder
+from encore.objectives.parts.chunks import Chunks
+from encore.training import losses
 from encore.training.randomness import generator
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from encore.objectives import masking
+from encore.objectives.parts import masking
 from encore.training.randomness import generator
 
 CONTINUES = np.zeros(100, dtype=bool)

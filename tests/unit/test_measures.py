@@ -10,11 +10,11 @@ import ir_measures
 import numpy as np
 import pytest
 
-from encore.collections.common import Collection, Judgment, write_collection
+from encore.data.collection import Collection, Judgment, write_collection
+from encore.data.runs import Ranking, Run, rank, write_run
 from encore.errors import EncoreError
-from encore.evaluation import judging, measures, scores, second
+from encore.evaluation import judging, measures, reference_evaluator, scores
 from encore.evaluation.measures import Measure
-from encore.runs import Ranking, Run, rank, write_run
 
 EXPRESSIONS = [
     *("RR", "RR@10", "RR(rel=3)@10", "R@5", "R(rel=3)@100", "nDCG", "nDCG@10", "nDCG@3"),
@@ -49,8 +49,8 @@ def value(expression: str, ranking: Ranking, grades: dict[str, int]) -> float:
 @pytest.mark.parametrize("expression", KNOWN)
 def test_known_values(expression: str) -> None:
     assert value(expression, FIVE, GRADES) == pytest.approx(KNOWN[expression], abs=1e-12)
-    place = second.standing(FIVE, GRADES)
-    assert second.value(measures.check(expression), place) == pytest.approx(KNOWN[expression], abs=1e-12)
+    place = reference_evaluator.standing(FIVE, GRADES)
+    assert reference_evaluator.value(measures.check(expression), place) == pytest.approx(KNOWN[expression], abs=1e-12)
 
 
 def random_world(seed: int) -> tuple[Run, dict[str, dict[str, int]]]:
@@ -75,9 +75,12 @@ def test_both_evaluators_agree_on_random_rankings() -> None:
         run, grades = random_world(seed)
         first = measures.values(wanted, grades, run)
         for query, judged in grades.items():
-            place = second.standing(run.get(query), judged)
+            place = reference_evaluator.standing(run.get(query), judged)
             for measure in wanted:
-                assert second.value(measure, place) == pytest.approx(first[measure][query], abs=1e-9), (measure, query)
+                assert reference_evaluator.value(measure, place) == pytest.approx(first[measure][query], abs=1e-9), (
+                    measure,
+                    query,
+                )
                 seen += first[measure][query] > 0
     assert seen > 1000
 
@@ -166,8 +169,8 @@ def test_every_judged_query_has_a_row_that_reads_back(collection: Collection, tm
 
 
 def test_a_wrong_second_evaluator_stops_the_job(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = second.value
-    monkeypatch.setattr(second, "value", lambda measure, place: right(measure, place) * (1 + 2e-9))
+    right = reference_evaluator.value
+    monkeypatch.setattr(reference_evaluator, "value", lambda measure, place: right(measure, place) * (1 + 2e-9))
     with pytest.raises(EncoreError, match=r"disagree on nDCG@10 of query q0"):
         judging.judge({"q0": FIVE}, collection, SPEC)
 

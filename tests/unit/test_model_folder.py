@@ -8,13 +8,13 @@ import pytest
 import torch
 from small_models import TEXTS, random_encoder, tokenizer_folder
 
-from encore import vocabulary
+from encore.data import vocabulary
 from encore.errors import EncoreError
-from encore.modeling import folder, texts
-from encore.modeling.decoders import AutoEncodingDecoder, AutoRegressionDecoder
-from encore.modeling.encoder import Encoder
-from encore.modeling.heads import MlmHead
-from encore.storage import sha256
+from encore.models import checkpoint, inputs
+from encore.models.decoders import AutoEncodingDecoder, AutoRegressionDecoder
+from encore.models.encoder import Encoder
+from encore.models.heads import MlmHead
+from encore.storage.files import sha256
 
 
 @pytest.fixture(scope="module")
@@ -24,15 +24,15 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def own_vectors(encoder: Encoder, tokenizer: Path, length: int) -> np.ndarray:
     rows = vocabulary.load(tokenizer).encode_batch(TEXTS, add_special_tokens=False)
-    ids, mask = texts.pad([np.array(row.ids) for row in rows], length, encoder.shape)
+    ids, mask = inputs.pad([np.array(row.ids) for row in rows], length, encoder.shape)
     with torch.inference_mode():
         return encoder.eval().embed(torch.from_numpy(ids), torch.from_numpy(mask)).numpy()
 
 
 def test_a_folder_reads_back(tokenizer: Path, tmp_path: Path) -> None:
     encoder = random_encoder(pooling="mean", similarity="cosine", head=6, dropout=0.1)
-    folder.save(encoder, {}, tmp_path, tokenizer, length=12, query_length=8)
-    again = folder.load(tmp_path)
+    checkpoint.save(encoder, {}, tmp_path, tokenizer, length=12, query_length=8)
+    again = checkpoint.load(tmp_path)
     assert again.shape == encoder.shape
     assert {name: tuple(tensor.shape) for name, tensor in again.named_parameters()} == {
         name: tuple(tensor.shape) for name, tensor in encoder.named_parameters()
@@ -45,7 +45,7 @@ def test_a_folder_reads_back(tokenizer: Path, tmp_path: Path) -> None:
 def test_equal_weights_give_equal_bytes(tokenizer: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         encoder = random_encoder(head=6)
-        folder.save(encoder, {"mlm.bias": torch.arange(3.0), "other": torch.ones(2)}, tmp_path / name, tokenizer)
+        checkpoint.save(encoder, {"mlm.bias": torch.arange(3.0), "other": torch.ones(2)}, tmp_path / name, tokenizer)
     files = sorted(path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*") if path.is_file())
     assert len(files) > 8
     assert all(sha256(tmp_path / "a" / path) == sha256(tmp_path / "b" / path) for path in files)
@@ -54,11 +54,11 @@ def test_equal_weights_give_equal_bytes(tokenizer: Path, tmp_path: Path) -> None
 def test_heads_are_saved_under_their_usual_names(tokenizer: Path, tmp_path: Path) -> None:
     encoder = random_encoder()
     heads = torch.nn.ModuleDict({"mlm": MlmHead(encoder.shape), "projector": torch.nn.Linear(16, 16)})
-    folder.save(encoder, heads, tmp_path, tokenizer)
-    assert "cls.predictions.transform.dense.weight" in folder.read_tensors(tmp_path / "heads.safetensors")
-    assert set(folder.load_heads(tmp_path)) == set(heads.state_dict())
+    checkpoint.save(encoder, heads, tmp_path, tokenizer)
+    assert "cls.predictions.transform.dense.weight" in checkpoint.read_tensors(tmp_path / "heads.safetensors")
+    assert set(checkpoint.load_heads(tmp_path)) == set(heads.state_dict())
     fresh = torch.nn.ModuleDict({"mlm": MlmHead(encoder.shape), "projector": torch.nn.Linear(16, 3)})
-    restored = folder.restore_heads(fresh, tmp_path)
+    restored = checkpoint.restore_heads(fresh, tmp_path)
     assert [name for name in restored if not name.startswith("mlm.")] == []
     assert len(restored) == 5
     assert all(torch.equal(fresh.state_dict()[name], heads.state_dict()[name]) for name in restored)
@@ -67,19 +67,19 @@ def test_heads_are_saved_under_their_usual_names(tokenizer: Path, tmp_path: Path
 def test_a_module_of_another_kind_under_the_same_name_gives_nothing(tokenizer: Path, tmp_path: Path) -> None:
     encoder = random_encoder()
     parent = {"decoder": AutoEncodingDecoder(encoder.shape, 1)}
-    folder.save(encoder, torch.nn.ModuleDict(parent), tmp_path, tokenizer)
+    checkpoint.save(encoder, torch.nn.ModuleDict(parent), tmp_path, tokenizer)
     others = [AutoRegressionDecoder(encoder.shape, 1), AutoEncodingDecoder(encoder.shape, 2)]
-    assert [folder.restore_heads(torch.nn.ModuleDict({"decoder": other}), tmp_path) for other in others] == [[], []]
+    assert [checkpoint.restore_heads(torch.nn.ModuleDict({"decoder": other}), tmp_path) for other in others] == [[], []]
     same = torch.nn.ModuleDict({"decoder": AutoEncodingDecoder(encoder.shape, 1)})
-    assert folder.restore_heads(same, tmp_path) == sorted(same.state_dict())
+    assert checkpoint.restore_heads(same, tmp_path) == sorted(same.state_dict())
 
 
 def test_a_vocabulary_head_goes_on_from_a_bias_alone(tokenizer: Path, tmp_path: Path) -> None:
     encoder = random_encoder()
     bias = torch.arange(float(encoder.shape.vocabulary))
-    folder.save(encoder, {"mlm.bias": bias}, tmp_path, tokenizer)
+    checkpoint.save(encoder, {"mlm.bias": bias}, tmp_path, tokenizer)
     fresh = torch.nn.ModuleDict({"mlm": MlmHead(encoder.shape)})
-    assert folder.restore_heads(fresh, tmp_path) == ["mlm.bias"]
+    assert checkpoint.restore_heads(fresh, tmp_path) == ["mlm.bias"]
     assert torch.equal(fresh["mlm"].bias, bias)
 
 
@@ -87,7 +87,7 @@ def test_auto_model_finds_every_weight(tokenizer: Path, tmp_path: Path) -> None:
     from transformers import AutoModel
 
     encoder = random_encoder(head=6).eval()
-    folder.save(encoder, {}, tmp_path, tokenizer)
+    checkpoint.save(encoder, {}, tmp_path, tokenizer)
     model, report = AutoModel.from_pretrained(tmp_path, output_loading_info=True)
     assert all(name.startswith("pooler.") for name in report["missing_keys"])
     assert not report["unexpected_keys"]
@@ -100,7 +100,7 @@ def test_auto_tokenizer_gives_the_same_ids(tokenizer: Path, tmp_path: Path) -> N
     from transformers import AutoTokenizer
 
     encoder = random_encoder()
-    folder.save(encoder, {}, tmp_path, tokenizer)
+    checkpoint.save(encoder, {}, tmp_path, tokenizer)
     theirs = AutoTokenizer.from_pretrained(tmp_path)
     odd = [*TEXTS, "  ÄÖ ctl\x00\x01 [MASK] [SEP] don't   日本 🙂 ﬁn", ""]
     own = [row.ids for row in vocabulary.load(tokenizer).encode_batch(odd)]
@@ -119,7 +119,7 @@ def test_sentence_transformer_gives_the_same_vectors(
     from sentence_transformers import SentenceTransformer
 
     encoder = random_encoder(pooling=pooling, similarity=similarity, head=head)
-    folder.save(encoder, {}, tmp_path, tokenizer, length=9)
+    checkpoint.save(encoder, {}, tmp_path, tokenizer, length=9)
     model = SentenceTransformer(str(tmp_path), device="cpu")
     assert model.max_seq_length == 9
     assert model.similarity_fn_name == similarity
@@ -129,17 +129,17 @@ def test_sentence_transformer_gives_the_same_vectors(
 
 
 def test_damage_is_named(tokenizer: Path, tmp_path: Path) -> None:
-    folder.save(random_encoder(), {}, tmp_path, tokenizer)
+    checkpoint.save(random_encoder(), {}, tmp_path, tokenizer)
     (tmp_path / "encoder.json").write_text(json.dumps({"shape": {"vocabulary": 96, "wings": 2}}))
     with pytest.raises(EncoreError, match=r"encoder\.json is damaged"):
-        folder.load(tmp_path)
-    folder.save(random_encoder(layers=1), {}, tmp_path / "small", tokenizer)
-    folder.save(random_encoder(), {}, tmp_path, tokenizer)
+        checkpoint.load(tmp_path)
+    checkpoint.save(random_encoder(layers=1), {}, tmp_path / "small", tokenizer)
+    checkpoint.save(random_encoder(), {}, tmp_path, tokenizer)
     (tmp_path / "model.safetensors").write_bytes((tmp_path / "small" / "model.safetensors").read_bytes())
     with pytest.raises(EncoreError, match="do not fit"):
-        folder.load(tmp_path)
+        checkpoint.load(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"nothing")
     with pytest.raises(EncoreError, match=r"model\.safetensors is damaged"):
-        folder.load(tmp_path)
+        checkpoint.load(tmp_path)
     with pytest.raises(EncoreError, match="is missing"):
-        folder.load(tmp_path / "none")
+        checkpoint.load(tmp_path / "none")

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_beir import HEADER, fields
 
-from encore import collections
-from encore.collections.common import Collection
+from encore.data import kinds as collections
+from encore.data.collection import Collection
 from encore.errors import EncoreError
 
 DOCUMENTS, QUERIES = 6, 5

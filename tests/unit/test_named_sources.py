@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
-from encore import project
-from encore.catalogue import Catalogue
-from encore.config import RunConfig
+from encore.config.run import RunConfig
 from encore.errors import EncoreError
-from encore.plan import Plan
-from encore.planning import bm25, fetched
-from encore.planning.artifact import Artifact, Topics
+from encore.plan import project
+from encore.plan.artifact import Artifact, Topics
+from encore.plan.artifacts import bm25, fetched
+from encore.plan.catalogue import Catalogue
+from encore.plan.plan import Plan
 
 ROOT = Path(__file__).parents[2]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())

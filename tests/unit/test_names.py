@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from encore.names import Names
+from encore.storage.document_ids import Names
 
 ODD = ["", "a", "ab", "b", "ba", "é", "\U0001f600", "\u2028", "x" * 300, "7", "70", "07", "a b", "\x85", "\t", "\uffff"]
 
@@ -66,7 +66,7 @@ def test_equal_hashes_do_no_harm(names: list[str], monkeypatch: pytest.MonkeyPat
 def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ODD + many(200)
     rows, hashes = Names.of(names).rows(names), Names.of(names)._hashes()
-    monkeypatch.setattr("encore.names.BLOCK", 7)
+    monkeypatch.setattr("encore.storage.document_ids.BLOCK", 7)
     found = Names.of(names)
     assert np.array_equal(found.rows(names), rows)
     assert np.array_equal(found._hashes(), hashes)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from encore.errors import EncoreError
-from encore.finetuning import negatives as module
-from encore.finetuning.negatives import Statistics, identity, merge, mine, overlap
+from encore.finetuning.negatives import mining as module
+from encore.finetuning.negatives.mining import Statistics, identity, merge, mine, overlap
 
 RANKING = {"q2": [f"d{i}" for i in range(100)], "q1": ["d5", "d6", "d7"]}
 JUDGMENTS = {"q1": {"d6": 3, "d7": 0}, "q2": {"d3": 3, "d8": 1, "d99": 2}, "q3": {"d1": 3}}

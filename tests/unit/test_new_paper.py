@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from encore import ledger, project
-from encore.catalogue import read_run
 from encore.claims.ledger import HEADER, judged_lines
 from encore.errors import EncoreError
-from encore.plan import Plan
-from encore.tables import table_plan
+from encore.plan import ledger, project
+from encore.plan.catalogue import read_run
+from encore.plan.plan import Plan
+from encore.plan.tables import table_plan
 
 ROOT = Path(__file__).parents[2]
 

@@ -15,7 +15,7 @@ from small_objective import STEP, batch_of, encoder, heads_of, make
 
 from encore import objectives
 from encore.errors import EncoreError
-from encore.modeling import operations
+from encore.models import flops
 from encore.training.randomness import generator
 
 ALL = [
@@ -134,5 +134,5 @@ def test_operations_grow_with_the_batch_and_are_three_forward_passes_or_more(nam
     large, _ = batch_of(objective, range(8))
     inputs = [array.shape for key, array in large.items() if "ids" in key]
     assert objective.operations(model, large) > objective.operations(model, small)
-    assert objective.operations(model, large) >= 3 * sum(operations.forward(model.shape, *shape) for shape in inputs)
+    assert objective.operations(model, large) >= 3 * sum(flops.forward(model.shape, *shape) for shape in inputs)
     assert math.isfinite(objective.operations(model, large))

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from encore import objectives
-from encore.config import PretrainStep
-from encore.project import load_plan
+from encore.config.run import PretrainStep
+from encore.plan.project import load_plan
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/objectives.md").read_text()

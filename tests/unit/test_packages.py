@@ -11,13 +11,14 @@ import pytest
 import small_pydocs
 import yaml
 
-from encore import collections, project
-from encore.catalogue import Catalogue
-from encore.collections.common import Collection
-from encore.collections.packages import PackagesFields
-from encore.config import RunConfig
+from encore.config.run import RunConfig
+from encore.data import kinds
+from encore.data.collection import Collection
+from encore.data.pydocs.packages import PackagesFields
 from encore.errors import EncoreError
-from encore.plan import Plan
+from encore.plan import project
+from encore.plan.catalogue import Catalogue
+from encore.plan.plan import Plan
 from encore.targets import lineage_targets
 
 ROOT = Path(__file__).parents[2]
@@ -48,7 +49,7 @@ def part(base: Collection, packages: list[str], **splits: Any) -> Collection:
     given = {"kind": "pydocs-packages", "of": "pydocs", "packages": packages, "splits": splits or SPLITS}
     spec = PackagesFields.model_validate(given).resolve()
     folder = base.folder.parent / "-".join(packages)
-    collections.build("pydocs-packages", {**spec, "impl": 1, "collection": "x"}, folder, base=base.folder)
+    kinds.build("pydocs-packages", {**spec, "impl": 1, "collection": "x"}, folder, base=base.folder)
     return Collection(folder)
 
 

@@ -11,10 +11,10 @@ from small_models import random_batch, random_encoder
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from encore.modeling import encoder as encoders
-from encore.modeling import packing
-from encore.modeling.encoder import Encoder
-from encore.modeling.packing import Packing, Rectangle, attend
+from encore.models import encoder as encoders
+from encore.models import packing
+from encore.models.encoder import Encoder
+from encore.models.packing import Packing, Rectangle, attend
 
 LENGTHS = [9, 4, 12, 2]
 

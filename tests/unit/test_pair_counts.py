@@ -13,16 +13,16 @@ import small_store
 from small_table import grid_of, lines_of, write_artifact
 from small_table import plan as small_plan
 
-from encore import project
-from encore.config import RunConfig
+from encore.config.run import RunConfig
+from encore.config.validation import checked, read_yaml
+from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.mistakes import checked, read_yaml
-from encore.pair_counts import count
-from encore.plan import Plan
-from encore.planning.pairs import pairs
-from encore.reporting import markdown
-from encore.reporting.sheet import sheet
-from encore.tokens import TokenStore
+from encore.evaluation.inspection.pair_counts import count
+from encore.plan import project
+from encore.plan.artifacts.pairs import pairs
+from encore.plan.plan import Plan
+from encore.reporting.tables import markdown
+from encore.reporting.tables.sheet import sheet
 
 STEP: dict[str, Any] = {
     "kind": "pretrain",

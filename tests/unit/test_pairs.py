@@ -13,8 +13,8 @@ from small_objective import STEP, batch_of, encoder, heads_of, make
 from torch import nn
 
 from encore.errors import EncoreError
-from encore.modeling.encoder import Encoder
-from encore.objectives import passages
+from encore.models.encoder import Encoder
+from encore.objectives.parts import passages
 from encore.training.randomness import generator
 
 

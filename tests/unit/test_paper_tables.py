@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from encore.reporting.reported import read
-from encore.table_entries import SOURCES, filled, printed_as, runs
+from encore.config.tables import SOURCES, filled, printed_as, runs
+from encore.plan.tables.printed import read
 
 PAPERS = Path("config/papers")
 TABLES = {"bow": 6, "costa": 7, "cpdae": 3, "tct_colbert": 6, "two_tower": 6}  # CPDAE's fourth is a picture in words

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from encore import losses
+from encore.training import losses
 
 BATCH, NEGATIVES, DIMENSION, TEMPERATURE = 6, 2, 8, 0.05
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from encore.errors import EncoreError
-from encore.project import load_plan
+from encore.plan.project import load_plan
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "workflow" / "scripts" / "picture.py"

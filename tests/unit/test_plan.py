@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from encore import project
-from encore.config import RunConfig
+from encore.config.run import RunConfig
 from encore.errors import EncoreError
-from encore.plan import Plan
-from encore.tables import table_plan
+from encore.plan import project
+from encore.plan.plan import Plan
+from encore.plan.tables import table_plan
 from encore.targets import check_target, everything_declared, lineage_targets
 
 ROOT = Path(__file__).parents[2]
@@ -200,7 +200,7 @@ def test_every_shipped_configuration_plans(name):
 
 
 def test_a_reported_number_is_part_of_the_tables_plan(make, tmp_path, monkeypatch):
-    monkeypatch.setattr("encore.tables.reported.PAPERS", tmp_path)
+    monkeypatch.setattr("encore.plan.tables.reported.PAPERS", tmp_path)
     (tmp_path / "encore").mkdir()
     file = tmp_path / "encore/table1.csv"
     plan = make()

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from encore import project
-from encore.config import RunConfig
+from encore.config.run import RunConfig
 from encore.errors import EncoreError
-from encore.plan import Plan
-from encore.planning.dense import shards
-from encore.tables import table_plan
+from encore.plan import project
+from encore.plan.artifacts.dense import shards
+from encore.plan.plan import Plan
+from encore.plan.tables import table_plan
 from encore.targets import lineage_targets
 
 ROOT = Path(__file__).parents[2]

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 import torch
 
-from encore import tokens, vocabulary
-from encore.collections.common import Collection, Judgment, write_collection
+from encore.data import tokens, vocabulary
+from encore.data.collection import Collection, Judgment, write_collection
 from encore.errors import EncoreError
-from encore.modeling import folder
-from encore.modeling.encoder import Encoder
-from encore.modeling.heads import initialise
-from encore.modeling.shape import Shape
-from encore.pretraining import pretrain
-from encore.provenance import manifest
+from encore.models import checkpoint
+from encore.models.config import Shape
+from encore.models.encoder import Encoder
+from encore.models.heads import initialise
+from encore.pretraining.step import pretrain
+from encore.storage import manifest
 
 STEP = {
     "kind": "pretrain",
@@ -68,7 +68,7 @@ def inputs(tmp_path: Path) -> tuple[Path, Path]:
         Encoder(Shape(vocabulary=len(pieces), layers=1, hidden=16, heads=2, intermediate=32, max_length=64))
     )
     with manifest.record(start, stage="start", spec={}, inputs=[]):
-        folder.save(model, {"mlm.bias": torch.arange(len(pieces)).float()}, start, tmp_path / "tokenizer")
+        checkpoint.save(model, {"mlm.bias": torch.arange(len(pieces)).float()}, start, tmp_path / "tokenizer")
     return store, start
 
 
@@ -106,20 +106,20 @@ def test_the_program_writes_a_model_its_curve_and_its_manifest(inputs: tuple[Pat
 
 
 def test_heads_go_on_from_the_parents_and_unused_ones_are_handed_on(inputs: tuple[Path, Path], tmp_path: Path) -> None:
-    parent = folder.load_heads(inputs[1])["mlm.bias"]
+    parent = checkpoint.load_heads(inputs[1])["mlm.bias"]
     pretrain(spec(objective="mlm"), *inputs, tmp_path / "mlm", tmp_path / "state")
-    learned = folder.load_heads(tmp_path / "mlm")["mlm.bias"]
+    learned = checkpoint.load_heads(tmp_path / "mlm")["mlm.bias"]
     assert torch.allclose(learned, parent, atol=0.1)
     assert not torch.equal(learned, parent)
     pretrain(spec(objective="ict"), *inputs, tmp_path / "ict", tmp_path / "state")
-    assert torch.equal(folder.load_heads(tmp_path / "ict")["mlm.bias"], parent)
-    assert folder.load(tmp_path / "ict").shape == folder.load(inputs[1]).shape
+    assert torch.equal(checkpoint.load_heads(tmp_path / "ict")["mlm.bias"], parent)
+    assert checkpoint.load(tmp_path / "ict").shape == checkpoint.load(inputs[1]).shape
 
 
 def test_a_step_saves_only_the_modules_that_it_keeps(inputs: tuple[Path, Path], tmp_path: Path) -> None:
     def modules(output: str, objective: str, **fields: Any) -> set[str]:
         pretrain(spec(objective=objective, **fields), *inputs, tmp_path / output, tmp_path / "state" / output)
-        return {name.split(".")[0] for name in folder.load_heads(tmp_path / output)}
+        return {name.split(".")[0] for name in checkpoint.load_heads(tmp_path / output)}
 
     assert modules("all", "costa", shortest=8) == {"mlm", "projector"}
     assert modules("projector", "costa", shortest=8, keep=["projector"]) == {"projector"}
@@ -185,6 +185,6 @@ def test_bad_steps_are_refused(inputs: tuple[Path, Path], tmp_path: Path, fields
 
 def test_tokens_of_another_vocabulary_are_refused(inputs: tuple[Path, Path], tmp_path: Path) -> None:
     other = initialise(Encoder(Shape(vocabulary=50, layers=1, hidden=16, heads=2, intermediate=32, max_length=64)))
-    folder.save(other, {}, tmp_path / "other", tmp_path / "tokenizer")
+    checkpoint.save(other, {}, tmp_path / "other", tmp_path / "tokenizer")
     with pytest.raises(EncoreError, match="pieces, the model has 50; make the tokens again"):
         pretrain(spec(objective="mlm"), inputs[0], tmp_path / "other", tmp_path / "bad", tmp_path / "state")

@@ -12,20 +12,20 @@ import pytest
 import torch
 from torch import nn
 
-from encore import tokens, vocabulary
-from encore.collections.common import Collection, write_collection
-from encore.collections.judgments import Judgment
+from encore.data import tokens, vocabulary
+from encore.data.collection import Collection, write_collection
+from encore.data.judgments import Judgment
+from encore.data.runs import Ranking, describe, write_run
+from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.modeling import folder
-from encore.modeling.encoder import Encoder
-from encore.modeling.heads import MlmHead, WordDecoder, initialise
-from encore.modeling.shape import Shape
-from encore.probing import heat, probe, surroundings
-from encore.probing.coverage import hits
-from encore.probing.examples import sample
-from encore.provenance import manifest
-from encore.runs import Ranking, describe, write_run
-from encore.tokens import TokenStore
+from encore.evaluation.inspection import heat, probe, surroundings
+from encore.evaluation.inspection.coverage import hits
+from encore.evaluation.inspection.examples import sample
+from encore.models import checkpoint
+from encore.models.config import Shape
+from encore.models.encoder import Encoder
+from encore.models.heads import MlmHead, WordDecoder, initialise
+from encore.storage import manifest
 
 NUMERICS = {"precision": "fp32", "threads": 1}
 KS = [2, 5, 10]
@@ -63,7 +63,7 @@ def model(made: Path, name: str, heads: str = "mlm", seed: int = 0) -> Path:
             parameter.data += 0.3 * torch.randn(parameter.shape)
     own = nn.ModuleDict({each: every[each] for each in heads.split()})
     with manifest.record(made / name, stage="start", spec={}, inputs=[]):
-        folder.save(encoder, own, made / name, store.tokenizer_folder)
+        checkpoint.save(encoder, own, made / name, store.tokenizer_folder)
     return made / name
 
 
@@ -75,9 +75,9 @@ def found(made: Path, spec: dict[str, Any], at: Path, **given: Path) -> dict[str
 
 def by_the_algorithm(made: Path, at: Path, head: Path) -> list[tuple[float, float]]:
     """Algorithm 1 text by text, unpadded, in Python's own sets."""
-    store, encoder, asked = TokenStore.open(made / "tokens"), folder.load(at).eval(), folder.load(head)
+    store, encoder, asked = TokenStore.open(made / "tokens"), checkpoint.load(at).eval(), checkpoint.load(head)
     heads = nn.ModuleDict({"mlm": MlmHead(encoder.shape)}).eval()
-    whole = len(folder.restore_heads(heads, head)) == len(heads.state_dict())
+    whole = len(checkpoint.restore_heads(heads, head)) == len(heads.state_dict())
     shares: list[list[tuple[float, float]]] = []
     for row in sample(len(store.passages), COVERAGE["texts"], 0):
         ids = store.passages[int(row)][: COVERAGE["length"] - 2].tolist()
@@ -137,10 +137,10 @@ def test_a_word_has_the_sum_of_its_pieces() -> None:
 def test_a_decoder_s_words_are_its_normalised_sigmoids(made: Path) -> None:
     at, spec = model(made, "model", "mlm decoder"), {"kind": "heat", "length": 12, "numerics": NUMERICS}
     told = found(made, spec | {"text": "word1 word2"}, at)
-    store, encoder = TokenStore.open(made / "tokens"), folder.load(at).eval()
+    store, encoder = TokenStore.open(made / "tokens"), checkpoint.load(at).eval()
     ids = vocabulary.load(store.tokenizer_folder).encode("word1 word2", add_special_tokens=False).ids
     heads = nn.ModuleDict({"decoder": WordDecoder(encoder.shape, 0.0)}).eval()
-    folder.restore_heads(heads, at)
+    checkpoint.restore_heads(heads, at)
     with torch.no_grad():
         vector = encoder(torch.tensor([[store.special.cls, *ids, store.special.sep]]), None)[:, 0]
         raw = torch.sigmoid(heads["decoder"](vector))[0]

@@ -16,11 +16,11 @@ from torch import nn
 
 from encore import objectives
 from encore.errors import EncoreError
-from encore.objectives.chunks import Block
-from encore.objectives.lexicon import Lexicon, Occurrences, summed
-from encore.objectives.preference import mask_words
+from encore.objectives.parts.chunks import Block
+from encore.objectives.parts.lexicon import Lexicon, Occurrences, summed
+from encore.objectives.parts.preference import mask_words
+from encore.objectives.parts.word_sets import Drawn, PreparedPairs, set_sizes
 from encore.objectives.prop import Collected, LanguageModel, PropSets, smoothed
-from encore.objectives.word_sets import Drawn, PreparedPairs, set_sizes
 from encore.training.randomness import generator
 
 STORE = small_store.store([])

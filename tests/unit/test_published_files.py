@@ -13,18 +13,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from encore.collections import build
-from encore.collections.common import Collection, Judgment, write_collection
-from encore.columns import blocks
+from encore.data.collection import Collection, Judgment, write_collection
+from encore.data.download import unpacked
+from encore.data.kinds import build
 from encore.errors import EncoreError
-from encore.expanding import published
-from encore.fetching import unpacked
-from encore.finetuning.listed import Wanted
-from encore.finetuning.pair_scores import PublishedScores
-from encore.finetuning.systems import from_systems
-from encore.finetuning.triples import from_triples
-from encore.mojibake import repaired
-from encore.rows import Rows
+from encore.finetuning.negatives.listed import Wanted
+from encore.finetuning.negatives.pair_scores import PublishedScores
+from encore.finetuning.negatives.systems_file import from_systems
+from encore.finetuning.negatives.triples import from_triples
+from encore.retrieval.doc2query import published
+from encore.storage.document_index import Rows
+from encore.storage.mojibake import repaired
+from encore.storage.tsv import blocks
 
 TEXTS = [f"passage {i} says a few words" for i in range(40)]
 TEXTS[7] = "it’s a café"

@@ -16,7 +16,7 @@ from test_training import NUMERICS, step_of
 
 from encore.errors import EncoreError
 from encore.training import loop
-from encore.training.ranks import Ranks
+from encore.training.distributed import Ranks
 
 HERE = Path(__file__).parent
 

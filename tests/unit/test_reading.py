@@ -11,19 +11,19 @@ import small_models
 import torch
 from test_dense_path import NUMERICS, STEP, home, negatives  # noqa: F401
 
-from encore import vocabulary
-from encore.config import Backbone
+from encore.config.run import Backbone
+from encore.data import vocabulary
+from encore.data.runs import read_run
+from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
+from encore.finetuning.scoring import open_scorer
 from encore.finetuning.step import finetune
-from encore.modeling import folder, late_interaction, texts, vectors
-from encore.modeling.encoder import Encoder
-from encore.modeling.shape import Shape
-from encore.modeling.start import start
+from encore.models import checkpoint, embed, inputs, late_interaction
+from encore.models.config import Shape
+from encore.models.encoder import Encoder
+from encore.models.start import start
 from encore.retrieval.dense import answer
 from encore.retrieval.encode import make_shard
-from encore.runs import read_run
-from encore.scoring import open_scorer
-from encore.tokens import TokenStore
 
 TCT = {"query_marker": "[q]", "passage_marker": "[d]", "separator": False, "augment": True, "pooling": "content"}
 MARKS = {"query_marker": (60, 61, 62), "passage_marker": (60, 63, 62)}
@@ -44,7 +44,7 @@ ROWS = [[7, 8, 9], [10], list(range(20, 40)), []]
 
 def test_texts_are_framed_as_the_released_code_frames_them():
     shape = tct().shape
-    ids, mask = texts.read(Texts(ROWS, "queries"), range(4), 8, shape)
+    ids, mask = inputs.read(Texts(ROWS, "queries"), range(4), 8, shape)
     assert ids.tolist() == [
         [2, 60, 61, 62, 7, 8, 9, 4],
         [2, 60, 61, 62, 10, 4, 4, 4],
@@ -52,7 +52,7 @@ def test_texts_are_framed_as_the_released_code_frames_them():
         [2, 60, 61, 62, 4, 4, 4, 4],
     ]
     assert mask.all(), "what fills a query up is read"
-    ids, mask = texts.read(Texts(ROWS, "passages"), range(4), 8, shape)
+    ids, mask = inputs.read(Texts(ROWS, "passages"), range(4), 8, shape)
     assert ids[0].tolist() == [2, 60, 63, 62, 7, 8, 9, 0]
     assert mask[0].tolist() == [True] * 7 + [False]
     assert mask.sum(axis=1).tolist() == [7, 5, 8, 4]
@@ -60,19 +60,19 @@ def test_texts_are_framed_as_the_released_code_frames_them():
 
 def test_each_quirk_stands_for_itself():
     rows = Texts([[7, 8]], "queries")
-    read = lambda **changes: texts.read(rows, [0], 6, small_models.random_encoder(**changes).shape)[0][0].tolist()  # noqa: E731
+    read = lambda **changes: inputs.read(rows, [0], 6, small_models.random_encoder(**changes).shape)[0][0].tolist()  # noqa: E731
     assert read() == [2, 7, 8, 3]
     assert read(separator=False) == [2, 7, 8]
     assert read(augment=True) == [2, 7, 8, 3, 4, 4]
     assert read(query_marker=(60,), passage_marker=(61,)) == [2, 60, 7, 8, 3]
     plain = SimpleNamespace(pad=0, cls=2, sep=3)
-    assert texts.read(rows, [0], 6, plain)[0][0].tolist() == [2, 7, 8, 3]
+    assert inputs.read(rows, [0], 6, plain)[0][0].tolist() == [2, 7, 8, 3]
 
 
 def test_a_vector_is_the_mean_behind_the_marker_with_what_fills_up():
     encoder = tct()
     for name, marker in (("queries", (60, 61, 62)), ("passages", (60, 63, 62))):
-        found = vectors.embed(encoder, Texts(ROWS[:3], name), np.arange(3), 10)
+        found = embed.embed(encoder, Texts(ROWS[:3], name), np.arange(3), 10)
         for row, vector in zip(ROWS[:3], found, strict=True):
             ids = [2, *marker, *row][:10]
             ids += [4] * (10 - len(ids)) if name == "queries" else []
@@ -82,10 +82,10 @@ def test_a_vector_is_the_mean_behind_the_marker_with_what_fills_up():
 
 
 def test_late_interaction_counts_the_same_positions():
-    ids, _ = texts.read(Texts(ROWS, "queries"), range(4), 8, tct().shape)
+    ids, _ = inputs.read(Texts(ROWS, "queries"), range(4), 8, tct().shape)
     counted = late_interaction.counted(torch.from_numpy(ids), tct().shape)
     assert counted.tolist() == [[False] * 4 + [True] * 4] * 4
-    ids, _ = texts.read(Texts(ROWS, "passages"), range(4), 8, tct().shape)
+    ids, _ = inputs.read(Texts(ROWS, "passages"), range(4), 8, tct().shape)
     counted = late_interaction.counted(torch.from_numpy(ids), tct().shape)
     assert counted.sum(dim=1).tolist() == [3, 1, 4, 1], "an empty passage is its [CLS]"
 
@@ -123,13 +123,13 @@ def test_from_training_to_a_run_every_text_is_read_alike(home, negatives, tmp_pa
         store.vocabulary, 1, 16, 2, 32, 20, 0.0, "content", "dot", None, *special, mask=store.special.mask,
         query_marker=(10, 11, 12), passage_marker=(10, 13, 12), separator=False, augment=True,
     )  # fmt: skip
-    folder.save(Encoder(shape), {}, tmp_path / "start", store.tokenizer_folder)
+    checkpoint.save(Encoder(shape), {}, tmp_path / "start", store.tokenizer_folder)
     step = {**STEP, "length": 18, "query_length": 10, "scorer": scorer, "token_dimension": 8, "temperature": 1.0}
     del step["validate_every"]
     places = [home / "tokens", home / "collection", tmp_path / "start", negatives]
     finetune({"step": step, "seed": 0, "numerics": NUMERICS}, *places, tmp_path / "model", tmp_path / "state")
     assert not (tmp_path / "model" / "modules.json").exists()
-    encoder, heads = folder.load(tmp_path / "model").eval(), folder.load_heads(tmp_path / "model")
+    encoder, heads = checkpoint.load(tmp_path / "model").eval(), checkpoint.load_heads(tmp_path / "model")
     assert encoder.shape == shape
 
     def content(sequence, marker, fill):

@@ -14,9 +14,9 @@ import yaml
 from small_dump import Wiki, write
 
 from encore.errors import EncoreError
-from encore.plan import Plan
-from encore.project import load_plan
-from encore.tables import curves_plan
+from encore.plan.plan import Plan
+from encore.plan.project import load_plan
+from encore.plan.tables import curves_plan
 from encore.targets import everything_declared
 
 ROOT = Path(__file__).parents[2]

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from encore import project
-from encore.collections.common import Collection, Judgment, topics, write_collection
-from encore.config import RunConfig
+from encore.config.finetuning import FinetuneStep
+from encore.config.run import RunConfig
+from encore.data.collection import Collection, Judgment, topics, write_collection
 from encore.errors import EncoreError
-from encore.plan import Plan
-from encore.recipe import FinetuneStep
+from encore.plan import project
+from encore.plan.plan import Plan
 
 ROOT = Path(__file__).parents[2]
 DEFAULT = yaml.safe_load((ROOT / "config/config.yaml").read_text())

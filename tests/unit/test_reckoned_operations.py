@@ -12,18 +12,18 @@ import torch
 from small_models import random_encoder
 
 from encore import objectives
-from encore.config import Backbone
+from encore.commands.preflight import judged, lengths, outlines, shapes, training
+from encore.commands.preflight.lengths import Texts
+from encore.config.finetuning import FinetuneStep
+from encore.config.run import Backbone
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.cross_encoder import CrossEncoder
 from encore.finetuning.late_interaction import LateInteraction
 from encore.finetuning.pairwise import Pairwise
-from encore.modeling import operations, towers
-from encore.modeling.heads import MlmHead
-from encore.modeling.shape import Shape
-from encore.objectives.chunks import text_chunks
-from encore.preflight import judged, lengths, outlines, shapes, training
-from encore.preflight.lengths import Texts
-from encore.recipe import FinetuneStep
+from encore.models import flops, towers
+from encore.models.config import Shape
+from encore.models.heads import MlmHead
+from encore.objectives.parts.chunks import text_chunks
 
 SHAPE = Shape(vocabulary=96, layers=2, hidden=16, heads=4, intermediate=24, max_length=64, dropout=0.0)
 JUDGED = {"kind": "finetune", "collection": "made-up", "steps": 1, "batch": 4, "learning_rate": 1.0, "length": 20}
@@ -185,4 +185,4 @@ def test_what_a_forward_pass_keeps_is_what_torch_keeps(precision: str, length: i
 def test_the_oracle_is_the_encoder_itself() -> None:
     """The shape that the outline carries is what the encoder's own counter takes."""
     encoder = random_encoder()
-    assert operations.forward(outlines.Outline(encoder.shape).shape, 2, 7) == operations.forward(encoder.shape, 2, 7)
+    assert flops.forward(outlines.Outline(encoder.shape).shape, 2, 7) == flops.forward(encoder.shape, 2, 7)

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from small_table import grid_of, lines_of, plan, with_costs, write_artifact
 
-from encore import project
-from encore.config import RunConfig
+from encore.config.run import RunConfig
+from encore.config.tables import Column
+from encore.config.validation import checked, read_yaml
 from encore.errors import EncoreError
-from encore.mistakes import checked, read_yaml
-from encore.plan import Plan
-from encore.reporting import markdown
-from encore.reporting.sheet import sheet
-from encore.storage import sha256
-from encore.table_entries import Column
-from encore.tables import table_plan
+from encore.plan import project
+from encore.plan.plan import Plan
+from encore.plan.tables import table_plan
+from encore.reporting.tables import markdown
+from encore.reporting.tables.sheet import sheet
+from encore.storage.files import sha256
 
 RECORD: dict[str, Any] = {
     "setting": {"model": "nano", "length": 32, "batch": 4, "precision": "fp32", "threads": 2},

@@ -14,17 +14,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from encore.collections.common import Collection
+from encore.data.collection import Collection
+from encore.data.runs import Ranking, Run, rank, write_run
+from encore.data.runs import describe as header
 from encore.errors import EncoreError
 from encore.evaluation import judging, scores
 from encore.evaluation.reproducibility import PERSISTENCE, order
-from encore.plan import Plan
-from encore.provenance.manifest import MANIFEST, describe
-from encore.reporting import products, reproduction
-from encore.runs import Ranking, Run, rank, write_run
-from encore.runs import describe as header
-from encore.storage import write_json
-from encore.tables import reference_reads, refuse_damaged, table_plan, table_reads
+from encore.plan.plan import Plan
+from encore.plan.tables import reference_reads, refuse_damaged, table_plan, table_reads
+from encore.reporting import products
+from encore.reporting.tables import reproduction
+from encore.storage.files import write_json
+from encore.storage.manifest import MANIFEST, describe
 from encore.targets import check_target, tables_of
 
 Make = Callable[..., Plan]

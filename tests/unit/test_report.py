@@ -14,11 +14,11 @@ from small_report import page, products
 from small_table import grid_of, plan, row_of
 
 from encore.errors import EncoreError
-from encore.provenance.manifest import MANIFEST
-from encore.reporting import html
-from encore.reporting.sheet import sheet
-from encore.reporting.site import sheets
-from encore.storage import sha256, write_text
+from encore.report import sheets
+from encore.reporting.tables import html
+from encore.reporting.tables.sheet import sheet
+from encore.storage.files import sha256, write_text
+from encore.storage.manifest import MANIFEST
 
 VOID = {"meta", "link", "img", "input", "br"}
 

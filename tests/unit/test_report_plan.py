@@ -6,12 +6,12 @@ import pytest
 
 from encore.claims.slice import claims_plan
 from encore.errors import EncoreError
-from encore.plan import Plan
-from encore.project import load_plan
-from encore.report import report_plan, report_reads
-from encore.reporting.site.slice import Site
-from encore.storage import canonical, write_json
-from encore.tables import table_plan
+from encore.plan.plan import Plan
+from encore.plan.project import load_plan
+from encore.plan.tables import table_plan
+from encore.report.plan import report_plan, report_reads
+from encore.report.slice import Site
+from encore.storage.files import canonical, write_json
 from encore.targets import check_target
 
 ROOT = Path(__file__).parents[2]

@@ -7,8 +7,8 @@ import pytest
 from small_table import grid_of, lines_of, plan, row_of, with_costs
 
 from encore.errors import EncoreError
-from encore.reporting import html, latex, markdown
-from encore.reporting.sheet import sheet
+from encore.reporting.tables import html, latex, markdown
+from encore.reporting.tables.sheet import sheet
 
 
 def test_reported_numbers_come_from_their_file(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from encore.data.runs import Ranking, Run, describe, write_run
 from encore.errors import EncoreError
 from encore.evaluation.measures import Measure
 from encore.evaluation.reproducibility import PERSISTENCE, closeness, order
-from encore.runs import Ranking, Run, describe, write_run
 
 RR = Measure("RR", cutoff=10)
 GRADES = {f"q{number}": {f"d{number}": 1} for number in range(6)}

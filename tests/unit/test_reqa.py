@@ -11,19 +11,19 @@ import pytest
 import small_pydocs
 from small_models import tokenizer_folder
 
-from encore import bodies, collections
-from encore.collections.common import Collection, Judgment, order, write_collection
-from encore.collections.pydocs.splits import HeldOut
-from encore.collections.reqa import pydocs, tuples
-from encore.collections.reqa.build import write
-from encore.collections.reqa.distractors import distractors, ready
-from encore.collections.reqa.fields import ReqaFields
-from encore.collections.reqa.parts import parts
-from encore.collections.reqa.tuples import Passage, Question, answering
+from encore.data import article_texts, kinds
+from encore.data.collection import Collection, Judgment, order, write_collection
+from encore.data.pydocs.splits import HeldOut
+from encore.data.reqa import pydocs, tuples
+from encore.data.reqa.build import write
+from encore.data.reqa.distractors import distractors, ready
+from encore.data.reqa.fields import ReqaFields
+from encore.data.reqa.parts import parts
+from encore.data.reqa.tuples import Passage, Question, answering
+from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
-from encore.provenance import manifest
-from encore.storage import sha256
-from encore.tokens import TokenStore, write_store
+from encore.storage import manifest
+from encore.storage.files import sha256
 
 CONTEXT = 'Dr. Grey was born in  1901.\nShe moved to Rome in 1920! There she wrote "No. 7". It sold well.'
 ROMES = "Rome is old. She moved to Rome in 1920!"
@@ -300,7 +300,7 @@ def test_sentences_that_explain_a_name_are_told_from_others(sentence: str, name:
 
 def reqa_of_pydocs(folder: Path, base: Collection, **given: Any) -> Collection:
     spec = {"kind": "pydocs-reqa", "packages": ["lib", "other"], "ratios": [50], "draws": 1, **given}
-    collections.build("pydocs-reqa", {"impl": 1, "collection": "pydocs-00000000", **spec}, folder, base=base.folder)
+    kinds.build("pydocs-reqa", {"impl": 1, "collection": "pydocs-00000000", **spec}, folder, base=base.folder)
     return Collection(folder)
 
 
@@ -341,7 +341,7 @@ def test_nothing_that_pre_training_reads_says_a_part_of_a_question(tmp_path: Pat
     said = HeldOut([*summaries, *found.queries().values()])
     read = [text for article in base.articles() for section in article["sections"] for text in section["sentences"]]
     assert not said.said(read)
-    assert not [text for text in bodies.VocabularyTexts(base) if said.said([text])]
+    assert not [text for text in article_texts.VocabularyTexts(base) if said.said([text])]
     assert not [name for name, texts in found.texts() if said.said(texts)]
     assert said.said(["It can sort fences by their values."])  # the check itself finds what it looks for
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from encore import collections, sentences
-from encore.collections.common import Collection, write_collection
-from encore.collections.reqa import natural_questions, published, squad
-from encore.collections.reqa.paragraphs import Asked, Paragraph, questions
-from encore.collections.reqa.published import PublishedReqaFields
-from encore.collections.reqa.splitters import splitter
+from encore.data import kinds, sentences
+from encore.data.collection import Collection, write_collection
+from encore.data.reqa import natural_questions, published, squad
+from encore.data.reqa.paragraphs import Asked, Paragraph, questions
+from encore.data.reqa.published import PublishedReqaFields
+from encore.data.reqa.splitters import splitter
 from encore.errors import EncoreError
-from encore.project import load_plan
+from encore.plan.project import load_plan
 
 ROME = "Dr. Grey moved to Rome.\nShe loved Rome. It rained in Rome. She loved Rome."
 BY_FULL_STOP = '''
@@ -127,7 +127,7 @@ def files(tmp_path: Path) -> Path:
 
 
 def build(files: Path, folder: Path, **given: Any) -> dict[str, Any]:
-    return collections.build("squad-reqa", {"impl": 1, **fields(files, **given).resolve()}, folder, source=files)
+    return kinds.build("squad-reqa", {"impl": 1, **fields(files, **given).resolve()}, folder, source=files)
 
 
 def test_equal_paragraphs_of_two_files_are_one_passage(files: Path, tmp_path: Path) -> None:
@@ -304,18 +304,16 @@ def test_the_open_domain_adds_sentences_of_another_collection(files: Path, tmp_p
     wiki = [{"_id": f"w{n}", "title": f"T{n}", "text": f"One of {n}. Two of {n}."} for n in range(10)]
     write_collection(tmp_path / "wiki", [{"_id": "w-copy", "title": "", "text": asked_about}, *wiki], [], {})
     spec = fields(files, of="wikipedia", distractors=20).resolve()
-    counts = collections.build("squad-reqa", spec, tmp_path / "c", source=files, base=tmp_path / "wiki")
+    counts = kinds.build("squad-reqa", spec, tmp_path / "c", source=files, base=tmp_path / "wiki")
     assert (counts["candidates"], counts["distractors"], counts["passages"]) == (42, 20, 62)
     rows = [each for each in Collection(tmp_path / "c").corpus() if each["_id"].startswith("w")]
     assert {each["_id"].partition("#")[0] for each in rows} == {f"w{n}" for n in range(10)}, "not the asked passage"
     plain = fields(files)
     assert fields(files, of="wikipedia", distractors=20).asked == plain.asked
     with pytest.raises(EncoreError, match="there are 20 distractors, 21 are asked for"):
-        collections.build(
-            "squad-reqa", spec | {"distractors": 21}, tmp_path / "d", source=files, base=tmp_path / "wiki"
-        )
+        kinds.build("squad-reqa", spec | {"distractors": 21}, tmp_path / "d", source=files, base=tmp_path / "wiki")
     with pytest.raises(EncoreError, match="needs --collection"):
-        collections.build("squad-reqa", spec, tmp_path / "e", source=files)
+        kinds.build("squad-reqa", spec, tmp_path / "e", source=files)
 
 
 @pytest.mark.parametrize("given", [{"of": "wikipedia"}, {"distractors": 5}])

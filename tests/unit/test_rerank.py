@@ -9,17 +9,17 @@ import pytest
 import yaml
 from test_dense_path import NUMERICS, STEP, home, negatives, succeed  # noqa: F401
 
-from encore import project
-from encore.config import RunConfig
+from encore.config.run import RunConfig
+from encore.data.runs import Ranking, describe, rank, read_header, read_run, write_run
+from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
+from encore.finetuning.scoring import open_scorer
 from encore.finetuning.step import finetune
-from encore.plan import Plan
-from encore.planning.artifact import Topics
-from encore.provenance.manifest import record
+from encore.plan import project
+from encore.plan.artifact import Topics
+from encore.plan.plan import Plan
 from encore.retrieval.rerank import above, rerank
-from encore.runs import Ranking, describe, rank, read_header, read_run, write_run
-from encore.scoring import open_scorer
-from encore.tokens import TokenStore
+from encore.storage.manifest import record
 
 ROOT = project.Path(__file__).parents[2]
 SPEC = {

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from encore.catalogue import Catalogue, read_run
-from encore.config import PretrainStep
-from encore.figures import figure_reads
-from encore.lineage import StepName
-from encore.plan import Plan
-from encore.planning.artifact import Artifact
-from encore.preflight import command, training
-from encore.preflight.sizes import Sizes, read_stated
-from encore.project import impl
-from encore.tables import table_reads
+from encore.commands.preflight import command, training
+from encore.commands.preflight.sizes import Sizes, read_stated
+from encore.config.lineage import StepName
+from encore.config.run import PretrainStep
+from encore.plan.artifact import Artifact
+from encore.plan.catalogue import Catalogue, read_run
+from encore.plan.figures import figure_reads
+from encore.plan.plan import Plan
+from encore.plan.project import impl
+from encore.plan.tables import table_reads
 
 ROOT = Path(__file__).parents[2]
 BUDGETS = {"config": 2.0e12, "small": 1.0e16}  # operations of a pre-training, as each configuration says

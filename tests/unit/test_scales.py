@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 import yaml
 
-from encore import project
-from encore.catalogue import Catalogue
-from encore.config import RunConfig
+from encore.commands.preflight.resources import LONGEST, Requests
+from encore.config.lineage import Lineage
+from encore.config.run import RunConfig
+from encore.config.tables import runs
 from encore.errors import EncoreError
-from encore.lineage import Lineage
-from encore.plan import Plan
-from encore.planning import expansions
-from encore.preflight.resources import LONGEST, Requests
-from encore.table_entries import runs
-from encore.tables import table_plan
+from encore.plan import project
+from encore.plan.artifacts import expansions
+from encore.plan.catalogue import Catalogue
+from encore.plan.plan import Plan
+from encore.plan.tables import table_plan
 from encore.targets import everything_declared, lineage_targets
 
 ROOT = Path(__file__).parents[2]

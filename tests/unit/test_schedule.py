@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from encore.config import Step
+from encore.config.run import Step
 from encore.errors import EncoreError
 from encore.training.schedule import rate, total_steps
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from encore.config import RunConfig
+from encore.config.run import RunConfig
+from encore.config.validation import checked, read_yaml
 from encore.errors import EncoreError
-from encore.mistakes import checked, read_yaml
 
 ROOT = Path(__file__).parents[2]
 

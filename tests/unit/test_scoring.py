@@ -9,13 +9,13 @@ import pytest
 import torch
 from test_dense_path import NUMERICS, STEP, home, negatives  # noqa: F401
 
+from encore.config.finetuning import FinetuneStep
+from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
+from encore.finetuning.scoring import open_scorer
+from encore.finetuning.scoring.blocks import blocks
 from encore.finetuning.step import finetune
-from encore.modeling import folder, texts, vectors
-from encore.recipe import FinetuneStep
-from encore.scoring import open_scorer
-from encore.scoring.blocks import blocks
-from encore.tokens import TokenStore
+from encore.models import checkpoint, embed, inputs
 
 OWN = {
     "vector": {"validate_every": None},
@@ -38,7 +38,7 @@ def trained(request, home, negatives):  # noqa: F811
 
 def one_pair(kind, model, store, query, passage):
     """A pair's score from the encoder and the heads alone, without padding."""
-    encoder, heads = folder.load(model).eval(), folder.load_heads(model)
+    encoder, heads = checkpoint.load(model).eval(), checkpoint.load_heads(model)
     if kind == "cross-encoder":
         asked, known = store.queries[query].tolist()[:6], store.passages[passage].tolist()[:7]
         ids = torch.tensor([[encoder.shape.cls, *asked, encoder.shape.sep, *known, encoder.shape.sep]])
@@ -47,7 +47,7 @@ def one_pair(kind, model, store, query, passage):
         return (pooled @ heads["cross.weight"][0] + heads["cross.bias"][0]).item()
     states = []
     for sequences, row, length in ((store.queries, query, 8), (store.passages, passage, 16)):
-        ids = torch.from_numpy(texts.wrap(sequences[row], length, encoder.shape))[None]
+        ids = torch.from_numpy(inputs.wrap(sequences[row], length, encoder.shape))[None]
         states.append(encoder(ids, None)[0].detach())
     if kind == "vector":
         one, other = (torch.nn.functional.normalize(found.mean(0), dim=0) for found in states)
@@ -87,9 +87,9 @@ def test_training_is_what_makes_a_scorer_good(trained):
 def test_a_folder_says_its_scorer_and_what_it_cannot_open(trained):
     kind, model, _ = trained
     said = json.loads((model / "encoder.json").read_text())
-    assert said.get("scorer", {"kind": "vector"})["kind"] == kind == folder.load_use(model).scorer["kind"]
+    assert said.get("scorer", {"kind": "vector"})["kind"] == kind == checkpoint.load_use(model).scorer["kind"]
     assert (model / "modules.json").exists() == (kind == "vector")
-    use, length = folder.load_use(model), {"cross-encoder": 8}.get(kind, 16)
+    use, length = checkpoint.load_use(model), {"cross-encoder": 8}.get(kind, 16)
     assert (use.length, use.query_length) == (length, 8)
 
 
@@ -99,11 +99,11 @@ def test_a_scorers_weights_start_a_vector_model_and_its_own_go_on(home, negative
     step = {**STEP, "steps": 1, "learning_rate": 1e-12, "validate_every": None}
     step = {name: value for name, value in step.items() if value is not None}
     finetune({"step": step, "seed": 0, "numerics": NUMERICS}, *places, tmp_path / "student", tmp_path / "state")
-    assert folder.load_use(tmp_path / "student").scorer["kind"] == "vector"
-    before, after = folder.load(model).state_dict(), folder.load(tmp_path / "student").state_dict()
+    assert checkpoint.load_use(tmp_path / "student").scorer["kind"] == "vector"
+    before, after = checkpoint.load(model).state_dict(), checkpoint.load(tmp_path / "student").state_dict()
     assert all(torch.allclose(before[name], after[name]) for name in before)
-    assert folder.load_heads(tmp_path / "student").keys() == folder.load_heads(model).keys()
-    again = {**OWN[kind], **step, "scorer": kind, "length": folder.load_use(model).length}
+    assert checkpoint.load_heads(tmp_path / "student").keys() == checkpoint.load_heads(model).keys()
+    again = {**OWN[kind], **step, "scorer": kind, "length": checkpoint.load_use(model).length}
     del again["validate_every"]
     finetune({"step": again, "seed": 5, "numerics": NUMERICS}, *places, tmp_path / "more", tmp_path / "state2")
     one, other = (open_scorer(each, store).score(*PAIRS) for each in (model, tmp_path / "more"))
@@ -112,7 +112,7 @@ def test_a_scorers_weights_start_a_vector_model_and_its_own_go_on(home, negative
 
 def test_an_unknown_scorer_is_refused(home, tmp_path):  # noqa: F811
     store = TokenStore.open(home / "tokens")
-    folder.save(vectors.load(home / "start", store), {}, tmp_path, store.tokenizer_folder, scorer={"kind": "oracle"})
+    checkpoint.save(embed.load(home / "start", store), {}, tmp_path, store.tokenizer_folder, scorer={"kind": "oracle"})
     with pytest.raises(EncoreError, match="scores by 'oracle', which is unknown"):
         open_scorer(tmp_path, store)
 

@@ -13,7 +13,7 @@ from small_decoding import MISTAKES, Case, assert_finite, numbers, plant, reads
 from small_objective import STEP
 
 from encore import objectives
-from encore.modeling.decoders import causal
+from encore.models.decoders import causal
 
 
 def words(case: Case) -> np.ndarray:

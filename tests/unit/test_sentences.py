@@ -2,7 +2,7 @@
 
 import pytest
 
-from encore.sentences import split
+from encore.data.sentences import split
 
 
 @pytest.mark.parametrize(

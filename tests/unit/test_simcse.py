@@ -14,9 +14,9 @@ from small_objective import batch_of, encoder, heads_of, make
 from torch import nn
 
 from encore.errors import EncoreError
-from encore.modeling import texts
-from encore.modeling.encoder import Encoder
-from encore.modeling.shape import Shape
+from encore.models import inputs
+from encore.models.config import Shape
+from encore.models.encoder import Encoder
 from encore.objectives.simcse import dropout
 
 
@@ -93,7 +93,7 @@ def test_the_loss_is_that_of_the_released_code(case: str) -> None:
     first = [np.array([(31 * i + 17 * j * j) % 95 + 5 for j in range(n)]) for i, n in enumerate((6, 9, 4, 8, 7))]
     second = first if case == "the same text twice" else [ids[:-1] for ids in first]
     views = [ids for pair in zip(first, second, strict=True) for ids in pair]
-    ids, mask = (torch.from_numpy(array) for array in texts.pad(views, 24, objective.store.special))
+    ids, mask = (torch.from_numpy(array) for array in inputs.pad(views, 24, objective.store.special))
     loss = objective.loss(model, heads, {"ids": ids, "mask": mask})["loss"]
     assert loss.item() == pytest.approx(GOLDEN[case], rel=1e-5)
     if case == "with the last piece missing":

@@ -12,11 +12,11 @@ import inside
 import pytest
 import yaml
 
+from encore.config.sources import Source
+from encore.data.download.source import fetch
 from encore.errors import EncoreError
-from encore.fetching.remote import Source
-from encore.fetching.source import fetch
-from encore.planning import fetched
-from encore.project import load_catalogue, load_plan
+from encore.plan.artifacts import fetched
+from encore.plan.project import load_catalogue, load_plan
 
 ROOT = Path(__file__).parents[2]
 SOURCES = load_catalogue(ROOT / "config").sources

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from encore import project
-from encore.config import RunConfig
+from encore.config.run import RunConfig
 from encore.errors import EncoreError
-from encore.plan import Plan
+from encore.plan import project
+from encore.plan.plan import Plan
 from encore.targets import lineage_targets
 
 ROOT = Path(__file__).parents[2]

@@ -12,14 +12,14 @@ import torch
 from scipy import sparse
 from small_models import tokenizer_folder
 
-from encore import vocabulary
-from encore.collections.common import Collection, Judgment, write_collection
-from encore.config import Backbone
+from encore.config.run import Backbone
+from encore.data import vocabulary
+from encore.data.collection import Collection, Judgment, write_collection
+from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
-from encore.modeling import folder, lsa
-from encore.modeling.start import start
-from encore.storage import sha256
-from encore.tokens import TokenStore, write_store
+from encore.models import checkpoint, lsa
+from encore.models.start import start
+from encore.storage.files import sha256
 
 WORDS = ["stack", "calls", "list", "sorting", "time", "memory", "holds", "takes", "some", "end", "of", "the"]
 SMALL = {"layers": 2, "hidden": 8, "heads": 2, "intermediate": 16, "max_length": 20, "dropout": 0.0, "source": "test"}
@@ -130,7 +130,7 @@ def test_the_program_writes_what_another_process_does(tokens: Path, tmp_path: Pa
         (artifact / "manifest.json").write_text('{"spec": {}, "results": {}, "inputs": {}, "outputs": {}}')
     flags = ["--spec", spec, "--tokenizer", str(tmp_path / "tokenizer"), "--tokens", str(tokens)]
     subprocess.run([sys.executable, str(program), *flags, "--output", str(tmp_path / "theirs")], check=True)
-    folder.save(*start(described, 3, tmp_path / "tokenizer", tokens), tmp_path / "ours", tmp_path / "tokenizer")
+    checkpoint.save(*start(described, 3, tmp_path / "tokenizer", tokens), tmp_path / "ours", tmp_path / "tokenizer")
     names = sorted(path.relative_to(tmp_path / "ours") for path in (tmp_path / "ours").rglob("*") if path.is_file())
     assert len(names) > 6
     assert [sha256(tmp_path / "theirs" / name) for name in names] == [

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from encore import project
-from encore.catalogue import read_run
+from encore.config.validation import read_yaml
 from encore.errors import EncoreError
-from encore.mistakes import read_yaml
-from encore.plan import Plan
-from encore.planning.artifact import behind
-from encore.tables import table_plan, table_reads
+from encore.plan import project
+from encore.plan.artifact import behind
+from encore.plan.catalogue import read_run
+from encore.plan.plan import Plan
+from encore.plan.tables import table_plan, table_reads
 
 PAPER = Path("config/paper.yaml")
 

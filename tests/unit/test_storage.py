@@ -5,9 +5,9 @@ import os
 
 import pytest
 
-from encore import cli_support
 from encore.errors import EncoreError
-from encore.storage import replacing
+from encore.storage import program
+from encore.storage.files import replacing
 
 FULL = os.strerror(errno.ENOSPC)
 
@@ -39,7 +39,7 @@ def test_a_program_says_in_one_line_what_it_may_not_write(capsys):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "results/models")
 
     with pytest.raises(SystemExit) as ended:
-        cli_support.run(forbidden)
+        program.run(forbidden)
     assert ended.value.code == 1
     assert capsys.readouterr().err == "error: results/models: Permission denied; mend that, then repeat\n"
 
@@ -49,4 +49,4 @@ def test_a_program_keeps_the_traceback_of_another_os_error():
         raise FileNotFoundError(errno.ENOENT, "gone", "x")
 
     with pytest.raises(FileNotFoundError):
-        cli_support.run(bug)
+        program.run(bug)

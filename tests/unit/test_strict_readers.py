@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from encore import columns, lines
-from encore.collections.reqa import natural_questions
+from encore.data.reqa import natural_questions
 from encore.errors import EncoreError
-from encore.expanding import published
-from encore.finetuning.listed import Wanted
-from encore.finetuning.systems import from_systems
+from encore.finetuning.negatives.listed import Wanted
+from encore.finetuning.negatives.systems_file import from_systems
+from encore.retrieval.doc2query import published
+from encore.storage import text_files, tsv
 
 WANTED = Wanted({"q"}, {"q": {"d": 1}}, {"d", "n"})
 TOKENS = "<P> It is so . </P>"
@@ -72,7 +72,7 @@ def test_a_line_that_is_no_object_or_too_long_is_refused(
     with pytest.raises(EncoreError, match="line 2: needs an object"):
         read(path)
     path.write_text(f"{line}\n{line[:-1]}{' ' * 3000}}}\n")
-    monkeypatch.setattr(lines, "LONGEST", 2000)
+    monkeypatch.setattr(text_files, "LONGEST", 2000)
     with pytest.raises(EncoreError, match="line 2: longer than"):
         read(path)
 
@@ -80,18 +80,18 @@ def test_a_line_that_is_no_object_or_too_long_is_refused(
 def test_a_pair_of_surrogates_is_a_character(tmp_path: Path) -> None:
     path = tmp_path / "file.jsonl"
     path.write_text('{"a": "\\ud83d\\ude00"}\n')
-    assert list(lines.numbered_objects(path)) == [(1, {"a": "\U0001f600"})]
+    assert list(text_files.numbered_objects(path)) == [(1, {"a": "\U0001f600"})]
 
 
 def test_a_line_of_columns_that_is_too_long_is_refused_with_its_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both limits are the same, so a line that fits is read though it begins in one block and ends in the next."""
-    assert columns.BYTES == lines.LONGEST
+    assert tsv.BYTES == text_files.LONGEST
     path = tmp_path / "file.tsv"
-    monkeypatch.setattr(lines, "LONGEST", 5000)
+    monkeypatch.setattr(text_files, "LONGEST", 5000)
     path.write_text("a\tb\n" * 100 + f"{'x' * 4000}\tb\n" * 3)
-    assert sum(len(block) for block in columns.blocks(path, ("one", "two"), size=5000)) == 103
+    assert sum(len(block) for block in tsv.blocks(path, ("one", "two"), size=5000)) == 103
     path.write_text("a\tb\n" * 100 + f"{'x' * 12000}\tb\n" + "a\tb\n" * 9)
     with pytest.raises(EncoreError, match=r"file\.tsv, line 101: longer than"):
-        list(columns.blocks(path, ("one", "two"), size=5000))
+        list(tsv.blocks(path, ("one", "two"), size=5000))

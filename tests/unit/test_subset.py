@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 import yaml
 
-from encore import collections, project
-from encore.catalogue import Catalogue
-from encore.collections.common import Collection, Judgment, write_collection
-from encore.collections.form import Form
-from encore.collections.subset import SubsetFields
-from encore.config import RunConfig
+from encore.config.run import RunConfig
+from encore.data import kinds
+from encore.data.collection import Collection, Judgment, write_collection
+from encore.data.subset import SubsetFields
+from encore.data.text_fields import Form
 from encore.errors import EncoreError
-from encore.plan import Plan
+from encore.plan import project
+from encore.plan.catalogue import Catalogue
+from encore.plan.plan import Plan
 
 ROOT = Path(__file__).parents[2]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
@@ -69,7 +70,7 @@ def part(base: Collection, name: str, **fields: Any) -> tuple[Collection, dict[s
     given = {"splits": SPLITS} | fields
     spec = SubsetFields.model_validate({"kind": "subset", "of": "base", **given}).resolve()
     folder = base.folder.parent / name
-    counts = collections.build("subset", {**spec, "impl": 1, "collection": "x"}, folder, base=base.folder)
+    counts = kinds.build("subset", {**spec, "impl": 1, "collection": "x"}, folder, base=base.folder)
     return Collection(folder), counts
 
 

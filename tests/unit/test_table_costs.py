@@ -6,8 +6,8 @@ import pytest
 from small_table import NUMERIC, grid_of, lines_of, with_costs
 
 from encore.errors import EncoreError
-from encore.reporting import html, latex, markdown
-from encore.reporting.sheet import sheet
+from encore.reporting.tables import html, latex, markdown
+from encore.reporting.tables.sheet import sheet
 
 
 def test_costs_stand_in_their_columns_and_nothing_is_tested_on_them(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
+from encore.config.tables import SOURCES, Column, Table, filled
+from encore.config.validation import checked
 from encore.errors import EncoreError
-from encore.mistakes import checked
-from encore.table_entries import SOURCES, Column, Table, filled
 
 RR = {"id": "rr", "label": "RR@10", "dataset": "d", "split": "test", "measure": "RR@10"}
 ICT = {"id": "ict", "label": "ICT", "system": "tiny+ict"}

@@ -9,11 +9,11 @@ from small_table import grid_of, plan, row_of
 
 from encore.errors import EncoreError
 from encore.evaluation import scores
-from encore.provenance.manifest import MANIFEST, describe
-from encore.reporting import html, latex, markdown
-from encore.reporting.footnotes import STAND_IN
-from encore.reporting.sheet import sheet
-from encore.storage import write_json
+from encore.reporting.tables import html, latex, markdown
+from encore.reporting.tables.footnotes import STAND_IN
+from encore.reporting.tables.sheet import sheet
+from encore.storage.files import write_json
+from encore.storage.manifest import MANIFEST, describe
 
 
 def test_markdown_is_aligned_and_marks_the_best(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from small_table import CLUSTERS, NUMERIC, grid_of, lines_of, plan, row_of, with
 from encore.errors import EncoreError
 from encore.evaluation import scores, significance
 from encore.evaluation.scores import Scored
-from encore.reporting import numbers, verdicts
+from encore.reporting.tables import verdicts
+from encore.storage import csv_rows
 
 GOLDEN = Path(__file__).parent / "golden/one_run_table.csv"
 
@@ -101,8 +102,8 @@ def test_seeds_judged_on_other_queries_are_refused(tmp_path: Path) -> None:
 
 
 def test_numbers_are_short_and_read_back() -> None:
-    assert [numbers.number(value) for value in (None, 0.1 + 0.2, 1.0, 1e-20)] == ["", "0.3", "1.0", "1e-20"]
-    assert float(numbers.number(math.pi)) == pytest.approx(math.pi, rel=1e-11)
+    assert [csv_rows.number(value) for value in (None, 0.1 + 0.2, 1.0, 1e-20)] == ["", "0.3", "1.0", "1e-20"]
+    assert float(csv_rows.number(math.pi)) == pytest.approx(math.pi, rel=1e-11)
 
 
 def test_a_table_of_one_run_a_row_is_what_it_was_before_there_could_be_several(tmp_path: Path) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import yaml
 
-from encore import project
-from encore.config import RunConfig
+from encore.config.run import RunConfig
+from encore.config.tables import Table
 from encore.errors import EncoreError
-from encore.plan import Plan
-from encore.table_entries import Table
-from encore.tables import curves_plan, table_plan, table_reads, table_scores
+from encore.plan import project
+from encore.plan.plan import Plan
+from encore.plan.tables import curves_plan, table_plan, table_reads, table_scores
 from encore.targets import has_figure
 
 ROOT = Path(__file__).parents[2]
@@ -89,7 +89,7 @@ def test_a_row_may_have_another_model_in_each_column(make):
 
 
 def test_a_copied_row_and_an_empty_cell_are_never_run_and_say_why(make, tmp_path, monkeypatch):
-    monkeypatch.setattr("encore.tables.reported.PAPERS", tmp_path)
+    monkeypatch.setattr("encore.plan.tables.reported.PAPERS", tmp_path)
     (tmp_path / "encore").mkdir()
     printed = "row_label,setting,dataset,metric,value\nANCE,top 10,msmarco-passage,MRR@10,.33\n"
     (tmp_path / "encore/t.csv").write_text(printed)

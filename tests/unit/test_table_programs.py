@@ -9,8 +9,8 @@ from small_table import plan
 
 from encore.errors import EncoreError
 from encore.evaluation import scores
-from encore.reporting import layout
-from encore.storage import full_digest
+from encore.plan.tables import layout
+from encore.storage.files import full_digest
 
 
 def test_the_programs_write_files_and_manifests_and_check_their_scores(tmp_path: Path) -> None:

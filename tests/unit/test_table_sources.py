@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from small_table import NUMERIC, grid_of, lines_of, plan, row_of, write_artifact
 
+from encore.config.tables import SOURCES as ENTRIES
 from encore.errors import EncoreError
 from encore.evaluation import scores
-from encore.provenance import manifest
-from encore.reporting import html, latex, markdown
-from encore.reporting.layout import Layout
-from encore.reporting.sheet import sheet
+from encore.plan.tables.layout import Layout
+from encore.plan.tables.sources import READERS
 from encore.reporting.sources import SOURCES
-from encore.table_entries import SOURCES as ENTRIES
-from encore.tables.sources import READERS
+from encore.reporting.tables import html, latex, markdown
+from encore.reporting.tables.sheet import sheet
+from encore.storage import manifest
 
 LOSS_OF = {"mlm": 2.5, "ict": None}
 LOSSES = "step\tloss\tmlm\tbow\n0\t9.5\t6.5\t3.0\n10\t4.25\t{mlm}\t2.0\n"

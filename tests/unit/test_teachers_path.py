@@ -11,19 +11,19 @@ import pytest
 import test_dense_path
 from test_dense_path import NUMERICS, STEP, succeed
 
-from encore.collections.common import Collection
+from encore.data.collection import Collection
+from encore.data.runs import read_run
+from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.finetuning import negatives as mining
+from encore.finetuning.negatives import mining
+from encore.finetuning.scoring import open_scorer
 from encore.finetuning.step import finetune
-from encore.finetuning.taught import PairScores, TextVectors
-from encore.modeling.late_interaction import max_sim
+from encore.finetuning.teachers.outputs import PairScores, TextVectors
+from encore.finetuning.teachers.published import bring
+from encore.finetuning.teachers.stage import teach
+from encore.models.late_interaction import max_sim
 from encore.retrieval.dense import answer
 from encore.retrieval.encode import make_shard
-from encore.runs import read_run
-from encore.scoring import open_scorer
-from encore.teaching.published import bring
-from encore.teaching.stage import teach
-from encore.tokens import TokenStore
 
 home = test_dense_path.home
 negatives = test_dense_path.negatives
@@ -101,7 +101,7 @@ def test_mined_negatives_are_the_students_own_and_never_judged(chain: Path) -> N
 
 
 def gunzip(path: Path) -> list[str]:
-    from encore.storage import open_text
+    from encore.storage.files import open_text
 
     with open_text(path) as file:
         return file.read().splitlines()[1:]
@@ -187,8 +187,8 @@ LINES = ["3.5\t1.0\tq0\td0\td5", "2.0\t-1.0\tq1\td1\td6", "3.5\t0.5\tq0\td0\td7"
 
 
 def published(home: Path, source: Path, output: Path) -> dict[str, int]:
-    from encore.storage import contents
-    from encore.teaching.sources import files
+    from encore.finetuning.teachers.sources import files
+    from encore.storage.files import contents
 
     return bring({"content": contents(files(str(source)))}, str(source), home / "tokens", output)
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
-from encore import project
-from encore.config import RunConfig
+from encore.config.run import RunConfig
 from encore.errors import EncoreError
-from encore.plan import Plan
-from encore.planning import teachers
-from encore.planning.artifact import Artifact
+from encore.plan import project
+from encore.plan.artifact import Artifact
+from encore.plan.artifacts import teachers
+from encore.plan.plan import Plan
 
 ROOT = Path(__file__).parents[2]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())

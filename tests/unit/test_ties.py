@@ -6,8 +6,8 @@ from itertools import groupby, permutations, product
 import numpy as np
 import pytest
 
-from encore.evaluation import measures, second, ties
-from encore.runs import Ranking, rank
+from encore.data.runs import Ranking, rank
+from encore.evaluation import measures, reference_evaluator, ties
 
 EXPRESSIONS = ["RR@3", "R@2", "nDCG", "nDCG@3", "AP", "AP(rel=2)@4", "P@3", "Success(rel=2)@2", "RR(rel=3)@10"]
 
@@ -26,18 +26,18 @@ def test_extremes_are_those_of_all_orders(seed: int) -> None:
     ranking = rank(list("abcdefg"), generator.integers(0, 3, 7))
     grades = dict(zip("abcdz", generator.integers(0, 4, 5).tolist(), strict=True))
     worst, best = ties.extremes(ranking, grades)
-    everywhere = [second.standing(order, grades) for order in orders(ranking)]
+    everywhere = [reference_evaluator.standing(order, grades) for order in orders(ranking)]
     assert ties.has_ties(ranking.scores)
     assert len(everywhere) > 1
     for measure in map(measures.check, EXPRESSIONS):
-        found = [second.value(measure, place) for place in everywhere]
-        assert second.value(measure, worst) == pytest.approx(min(found), abs=1e-12), measure
-        assert second.value(measure, best) == pytest.approx(max(found), abs=1e-12), measure
+        found = [reference_evaluator.value(measure, place) for place in everywhere]
+        assert reference_evaluator.value(measure, worst) == pytest.approx(min(found), abs=1e-12), measure
+        assert reference_evaluator.value(measure, best) == pytest.approx(max(found), abs=1e-12), measure
 
 
 def test_the_usual_order_lies_between_and_without_ties_all_three_are_one() -> None:
     ranking = rank(list("abc"), [3, 2, 1])
     assert not ties.has_ties(ranking.scores)
     worst, best = ties.extremes(ranking, {"b": 1, "c": 2})
-    usual = second.standing(ranking, {"b": 1, "c": 2})
+    usual = reference_evaluator.standing(ranking, {"b": 1, "c": 2})
     assert worst.ranks.tolist() == usual.ranks.tolist() == best.ranks.tolist() == [2, 3]

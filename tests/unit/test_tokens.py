@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from encore import bodies, vocabulary
-from encore.collections.common import Collection, Judgment, write_collection
+from encore.data import article_texts, vocabulary
+from encore.data.collection import Collection, Judgment, write_collection
+from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
-from encore.provenance import manifest
-from encore.storage import sha256, write_jsonl
-from encore.tokens import TokenStore, write_store
+from encore.storage import manifest
+from encore.storage.files import sha256, write_jsonl
 
 CORPUS = [
     {"_id": "p1", "title": "Lists", "text": "A list holds calls. It grows."},
@@ -42,7 +42,7 @@ ARTICLES = [
 def make(folder: Path, articles: list[dict[str, Any]], name: str = "store") -> TokenStore:
     write_collection(folder / "collection", CORPUS, QUERIES, QRELS, articles)
     collection = Collection(folder / "collection")
-    pieces = vocabulary.train(bodies.VocabularyTexts(collection), 80)
+    pieces = vocabulary.train(article_texts.VocabularyTexts(collection), 80)
     vocabulary.save(vocabulary.build(pieces), folder / "tokenizer")
     write_store(collection, folder / "tokenizer", folder / name)
     return TokenStore.open(folder / name)
@@ -98,7 +98,7 @@ def test_without_articles_passages_are_split_by_rule(tmp_path: Path) -> None:
 
 def test_the_vocabulary_never_sees_judged_queries(tmp_path: Path) -> None:
     make(tmp_path, ARTICLES)
-    texts = list(bodies.VocabularyTexts(Collection(tmp_path / "collection")))
+    texts = list(article_texts.VocabularyTexts(Collection(tmp_path / "collection")))
     assert texts == ["A list. It grows.", "", "Short.", "Time is. It is long.", "what holds calls"]
     assert not any("zebra" in text for text in texts)
 
@@ -113,7 +113,7 @@ def test_equal_collections_give_equal_bytes(tmp_path: Path) -> None:
 
 def test_many_texts_are_written_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = make(tmp_path, ARTICLES)
-    monkeypatch.setattr("encore.tokens.TOGETHER", 2)
+    monkeypatch.setattr("encore.data.tokens.TOGETHER", 2)
     parts = make(tmp_path, ARTICLES, "parts")
     assert [row.tolist() for row in whole.sentences] == [row.tolist() for row in parts.sentences]
 
@@ -142,9 +142,7 @@ def test_a_store_that_was_cut_short_is_refused(tmp_path: Path) -> None:
 
 
 def test_tokens_are_read_without_torch() -> None:
-    program = (
-        "import sys, encore.tokens, encore.modeling.texts, encore.modeling.operations; print('torch' in sys.modules)"
-    )
+    program = "import sys, encore.data.tokens, encore.models.inputs, encore.models.flops; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

@@ -14,15 +14,15 @@ from small_objective import encoder as small_encoder
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from encore.config import Backbone
+from encore.config.run import Backbone
 from encore.errors import EncoreError
 from encore.finetuning.projecting import project
-from encore.modeling import folder, operations, towers
-from encore.modeling.encoder import Encoder
-from encore.modeling.projector import projector
-from encore.modeling.start import start
-from encore.provenance.manifest import read, record, verify
-from encore.storage import sha256
+from encore.models import checkpoint, flops, towers
+from encore.models.encoder import Encoder
+from encore.models.projector import projector
+from encore.models.start import start
+from encore.storage.files import sha256
+from encore.storage.manifest import read, record, verify
 
 
 @pytest.fixture(scope="module")
@@ -91,16 +91,16 @@ def test_two_equal_towers_give_what_one_gives() -> None:
 
 def test_both_towers_are_saved_and_each_folder_is_a_whole_model(tokenizer: Path, tmp_path: Path) -> None:
     encoder = different_towers(head=6, similarity="cosine")
-    folder.save(encoder, {"mlm.bias": torch.ones(3)}, tmp_path / "a", tokenizer, length=12, query_length=8)
-    again = folder.load(tmp_path / "a")
+    checkpoint.save(encoder, {"mlm.bias": torch.ones(3)}, tmp_path / "a", tokenizer, length=12, query_length=8)
+    again = checkpoint.load(tmp_path / "a")
     assert again.shape == encoder.shape
     assert all(torch.equal(tensor, again.state_dict()[name]) for name, tensor in encoder.state_dict().items())
-    query = folder.load(tmp_path / "a" / folder.QUERY)
+    query = checkpoint.load(tmp_path / "a" / checkpoint.QUERY)
     assert query.shape == encoder.query_tower.shape
     assert all(
         torch.equal(tensor, query.state_dict()[name]) for name, tensor in encoder.query_tower.state_dict().items()
     )
-    folder.save(again, folder.load_heads(tmp_path / "a"), tmp_path / "b", tokenizer, length=12, query_length=8)
+    checkpoint.save(again, checkpoint.load_heads(tmp_path / "a"), tmp_path / "b", tokenizer, length=12, query_length=8)
     files = [path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*") if path.is_file()]
     assert all(sha256(tmp_path / "a" / path) == sha256(tmp_path / "b" / path) for path in files)
     assert Path("query/model.safetensors") in files
@@ -112,7 +112,7 @@ def test_sentence_transformer_opens_either_tower(tokenizer: Path, tmp_path: Path
     from sentence_transformers import SentenceTransformer
 
     encoder = different_towers(projector=kind, head=head, similarity="cosine").eval()
-    folder.save(encoder, {}, tmp_path, tokenizer, length=12, query_length=8)
+    checkpoint.save(encoder, {}, tmp_path, tokenizer, length=12, query_length=8)
     text = "a list of calls"
     for place, tower, length in ((tmp_path, encoder, 12), (tmp_path / "query", encoder.query_tower, 8)):
         model = SentenceTransformer(str(place), device="cpu")
@@ -124,7 +124,7 @@ def test_sentence_transformer_opens_either_tower(tokenizer: Path, tmp_path: Path
 
 def test_the_manifest_watches_the_query_tower(tokenizer: Path, tmp_path: Path) -> None:
     with record(tmp_path, stage="start", spec={}, inputs=[]):
-        folder.save(different_towers(), {}, tmp_path, tokenizer)
+        checkpoint.save(different_towers(), {}, tmp_path, tokenizer)
     assert "query/model.safetensors" in read(tmp_path)["outputs"]
     verify(tmp_path)
     (tmp_path / "query/model.safetensors").write_bytes(b"nothing")
@@ -133,10 +133,10 @@ def test_the_manifest_watches_the_query_tower(tokenizer: Path, tmp_path: Path) -
 
 
 def test_a_damaged_query_tower_is_named(tokenizer: Path, tmp_path: Path) -> None:
-    folder.save(different_towers(), {}, tmp_path, tokenizer)
+    checkpoint.save(different_towers(), {}, tmp_path, tokenizer)
     (tmp_path / "query/model.safetensors").unlink()
     with pytest.raises(EncoreError, match=r"query/model\.safetensors is missing"):
-        folder.load(tmp_path)
+        checkpoint.load(tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["linear", "nonlinear"])
@@ -145,7 +145,7 @@ def test_a_projector_is_counted_as_torch_does(kind: str) -> None:
     ids, _ = random_batch(encoder.shape, [12, 12])
     with FlopCounterMode(display=False) as counter, torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
         encoder.embed(ids, None)
-    assert counter.get_total_flops() == operations.forward(encoder.shape, 2, 12)
+    assert counter.get_total_flops() == flops.forward(encoder.shape, 2, 12)
 
 
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])

@@ -17,11 +17,11 @@ import torch
 from torch import nn
 
 from encore import objectives
-from encore.config import Step
+from encore.config.run import Step
 from encore.errors import EncoreError
-from encore.modeling.encoder import Encoder
-from encore.modeling.heads import initialise
-from encore.modeling.shape import Shape
+from encore.models.config import Shape
+from encore.models.encoder import Encoder
+from encore.models.heads import initialise
 from encore.training import checkpoint, loop, machine
 from encore.training.loop import train
 from encore.training.optimiser import AdamW

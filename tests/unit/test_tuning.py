@@ -7,21 +7,21 @@ import numpy as np
 import pytest
 import yaml
 
-from encore.collections import build
-from encore.collections.common import Collection, Judgment, topics, write_collection
-from encore.config import RunConfig
+from encore.commands.tuning import search, trials
+from encore.commands.tuning.grid import Grid, read_grid, rounds, systems
+from encore.commands.tuning.trials import Trial
+from encore.config.lineage import StepName
+from encore.config.run import RunConfig
+from encore.config.validation import checked
+from encore.data.collection import Collection, Judgment, topics, write_collection
+from encore.data.kinds import build
+from encore.data.runs import Ranking
 from encore.errors import EncoreError
 from encore.evaluation import judging, scores
 from encore.evaluation.scores import Scored
-from encore.lineage import StepName
-from encore.mistakes import checked
-from encore.plan import Plan
-from encore.project import load_plan, read_dataset
-from encore.provenance import manifest
-from encore.runs import Ranking
-from encore.tuning import search, trials
-from encore.tuning.grid import Grid, read_grid, rounds, systems
-from encore.tuning.trials import Trial
+from encore.plan.plan import Plan
+from encore.plan.project import load_plan, read_dataset
+from encore.storage import manifest
 
 ROOT = Path(__file__).parents[2]
 RECORDS = {

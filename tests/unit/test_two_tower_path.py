@@ -10,16 +10,16 @@ import pytest
 import torch
 from small_models import TEXTS, tokenizer_folder
 
-from encore import pretraining
-from encore.collections.common import Collection, Judgment, write_collection
-from encore.config import Backbone
+from encore.config.run import Backbone
+from encore.data.collection import Collection, Judgment, write_collection
+from encore.data.runs import read_run
+from encore.data.tokens import TokenStore, write_store
 from encore.finetuning.step import finetune
-from encore.modeling import folder, towers, vectors
-from encore.modeling.start import start
+from encore.models import checkpoint, embed, towers
+from encore.models.start import start
+from encore.pretraining import step as pretraining
 from encore.retrieval.dense import answer
 from encore.retrieval.encode import make_shard
-from encore.runs import read_run
-from encore.tokens import TokenStore, write_store
 
 NUMERICS = {"precision": "fp32", "threads": 1}
 STEP = {"collection": "c", "batch": 4, "learning_rate": 1e-3, "length": 16, "query_length": 8, "source": "a test"}
@@ -43,13 +43,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )  # fmt: skip
     write_store(Collection(home / "c"), tokenizer_folder(home / "tokenizer"), home / "tokens")
     (home / "negatives").mkdir()
-    from encore.finetuning import negatives
+    from encore.finetuning.negatives import mining
 
-    mined, statistics = negatives.mine({"q0": ["d5"]}, {"q0": {"d0": 1}}, depth=1, keep=1)
-    negatives.write(home / "negatives", mined, statistics)
+    mined, statistics = mining.mine({"q0": ["d5"]}, {"q0": {"d0": 1}}, depth=1, keep=1)
+    mining.write(home / "negatives", mined, statistics)
     for kind in ("tied", "untied"):
         encoder, heads = start(Backbone(**BACKBONE, towers=kind, head=6), 0, home / "tokenizer")
-        folder.save(encoder, heads, home / kind, home / "tokenizer")
+        checkpoint.save(encoder, heads, home / kind, home / "tokenizer")
     return home
 
 
@@ -74,7 +74,7 @@ def path(home: Path) -> dict[str, Path]:
 
 
 def test_both_towers_learn_at_every_step(path: dict[str, Path]) -> None:
-    before, ict, after = (folder.load(path[name]).state_dict() for name in ("start", "ict", "tuned"))
+    before, ict, after = (checkpoint.load(path[name]).state_dict() for name in ("start", "ict", "tuned"))
     weight = "encoder.layer.0.output.dense.weight"
     for tower in ("", towers.QUERY):
         assert not torch.equal(before[tower + weight], ict[tower + weight])
@@ -84,24 +84,24 @@ def test_both_towers_learn_at_every_step(path: dict[str, Path]) -> None:
 
 
 def test_towers_stay_one_where_no_query_is_read(home: Path, path: dict[str, Path]) -> None:
-    mlm = folder.load(pretrained(home, home / "untied", home / "mlm/model", objective="mlm", shortest=1))
-    before = folder.load(home / "untied").word_embeddings
+    mlm = checkpoint.load(pretrained(home, home / "untied", home / "mlm/model", objective="mlm", shortest=1))
+    before = checkpoint.load(home / "untied").word_embeddings
     assert not torch.equal(mlm.word_embeddings, before)
     assert torch.equal(mlm.word_embeddings, mlm.query_tower.word_embeddings)
-    apart = folder.load(pretrained(home, path["ict"], home / "apart/model", objective="mlm", shortest=1))
-    ict = folder.load(path["ict"])
+    apart = checkpoint.load(pretrained(home, path["ict"], home / "apart/model", objective="mlm", shortest=1))
+    ict = checkpoint.load(path["ict"])
     assert torch.equal(apart.query_tower.word_embeddings, ict.query_tower.word_embeddings)
     assert not torch.equal(apart.word_embeddings, ict.word_embeddings)
 
 
 def test_fine_tuning_goes_on_from_the_head_of_pre_training(path: dict[str, Path], home: Path) -> None:
-    before, ict = (folder.load(path[name]).state_dict()["head.weight"] for name in ("start", "ict"))
+    before, ict = (checkpoint.load(path[name]).state_dict()["head.weight"] for name in ("start", "ict"))
     assert not torch.equal(before, ict), "pre-training trains the head"
-    stored = folder.read_tensors(path["ict"] / "2_Dense/model.safetensors")
+    stored = checkpoint.read_tensors(path["ict"] / "2_Dense/model.safetensors")
     assert torch.equal(stored["linear.weight"], ict)
     still = tuned(home, path["ict"], home / "still/model", learning_rate=1e-12)
-    torch.testing.assert_close(folder.load(still).state_dict()["head.weight"], ict, atol=1e-9, rtol=0)
-    assert not torch.equal(folder.load(path["tuned"]).state_dict()["head.weight"], ict), "and so does fine-tuning"
+    torch.testing.assert_close(checkpoint.load(still).state_dict()["head.weight"], ict, atol=1e-9, rtol=0)
+    assert not torch.equal(checkpoint.load(path["tuned"]).state_dict()["head.weight"], ict), "and so does fine-tuning"
 
 
 def test_search_scores_are_products_of_the_two_towers(path: dict[str, Path], home: Path) -> None:
@@ -110,11 +110,11 @@ def test_search_scores_are_products_of_the_two_towers(path: dict[str, Path], hom
     spec = {"split": "test", "queries": None, "sample": 0, "depth": 8, "query_length": 8, "system": "x"}
     answer({**spec, "numerics": NUMERICS}, model, home / "tokens", home / "c", [home / "index"], home / "run")
     ranking = read_run(home / "run/run.trec.gz")["q7"]
-    encoder, store = folder.load(model).eval(), TokenStore.open(home / "tokens")
-    passages = vectors.embed(encoder, store.passages, np.arange(8), 16)
+    encoder, store = checkpoint.load(model).eval(), TokenStore.open(home / "tokens")
+    passages = embed.embed(encoder, store.passages, np.arange(8), 16)
     scores = {}
     for name, tower in (("queries", encoder.query_tower), ("passages", encoder)):
-        query = vectors.embed(tower, store.queries, np.array([store.queries.names.index("q7")]), 8)[0]
+        query = embed.embed(tower, store.queries, np.array([store.queries.names.index("q7")]), 8)[0]
         scores[name] = [float(passages[int(document[1:])] @ query) for document in ranking.documents]
     np.testing.assert_allclose(ranking.scores, scores["queries"], atol=1e-5)
     assert np.abs(np.array(ranking.scores) - scores["passages"]).max() > 1e-4
@@ -122,12 +122,12 @@ def test_search_scores_are_products_of_the_two_towers(path: dict[str, Path], hom
 
 def test_the_projector_of_costa_is_fine_tuned_and_kept(home: Path) -> None:
     costa = pretrained(home, home / "tied", home / "costa/model", objective="costa", shortest=1)
-    trained = folder.load_heads(costa)["projector.2.weight"]
+    trained = checkpoint.load_heads(costa)["projector.2.weight"]
     first = tuned(home, costa, home / "first/model", projector="nonlinear", learning_rate=1e-12)
     second = tuned(home, first, home / "second/model", learning_rate=1e-2)
-    one, two = folder.load(first), folder.load(second)
+    one, two = checkpoint.load(first), checkpoint.load(second)
     assert one.shape.projector == two.shape.projector == "nonlinear"
     torch.testing.assert_close(one.state_dict()["projector.2.weight"], trained, atol=1e-9, rtol=0)
     assert (two.state_dict()["projector.2.weight"] - trained).abs().max() > 1e-3
     plain = tuned(home, costa, home / "plain/model")
-    assert folder.load(plain).shape.projector == "none"
+    assert checkpoint.load(plain).shape.projector == "none"

@@ -6,15 +6,9 @@ import numpy as np
 import pytest
 from small_finetuning import Lookup, small_collection, small_store, step, vectors
 
-from encore.collections.common import Collection, Judgment, write_collection
+from encore.data.collection import Collection, Judgment, write_collection
 from encore.finetuning.queries import training_queries
-from encore.finetuning.validation import (
-    Validation,
-    mean_recall,
-    mean_reciprocal_rank,
-    validation_pool,
-    write_record,
-)
+from encore.finetuning.validation import Validation, mean_recall, mean_reciprocal_rank, validation_pool, write_record
 
 
 @pytest.fixture(scope="module")

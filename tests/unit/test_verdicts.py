@@ -8,8 +8,8 @@ from small_table import grid_of, lines_of, plan, row_of, write_scores
 
 from encore.evaluation import significance
 from encore.evaluation.significance import Difference
-from encore.reporting import verdicts
-from encore.reporting.comparisons import Comparison
+from encore.reporting.tables import verdicts
+from encore.reporting.tables.comparisons import Comparison
 
 
 def test_fewer_than_five_seeds_give_no_verdict_but_numbers(tmp_path: Path) -> None:

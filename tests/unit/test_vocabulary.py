@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer, models
 
-from encore import vocabulary
+from encore.data import vocabulary
 from encore.errors import EncoreError
 
 # Many pairs occur equally often, so that any chance in breaking ties shows.
 TEXTS = [f"{a}{b}{c} {c}{a}{b} {b}{b}{a}" for a in "abcdefgh" for b in "ijklmnop" for c in "qrstuvwx"]
-PROGRAM = "import sys, test_vocabulary as t, encore.vocabulary as v; print(v.train({texts}, 400))"
+PROGRAM = "import sys, test_vocabulary as t, encore.data.vocabulary as v; print(v.train({texts}, 400))"
 
 
 def trained_elsewhere(texts: str, seed: int) -> str:

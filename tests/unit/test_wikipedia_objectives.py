@@ -9,13 +9,15 @@ import pytest
 import torch
 from small_dump import Wiki, write
 
-from encore import bodies, collections, objectives, pretraining, vocabulary
-from encore.collections.common import Collection
-from encore.collections.wikipedia import WikipediaFields
-from encore.config import Backbone
-from encore.modeling import folder
-from encore.modeling.start import start
-from encore.tokens import TokenStore, write_store
+from encore import objectives
+from encore.config.run import Backbone
+from encore.data import article_texts, kinds, vocabulary
+from encore.data.collection import Collection
+from encore.data.tokens import TokenStore, write_store
+from encore.data.wikipedia import WikipediaFields
+from encore.models import checkpoint
+from encore.models.start import start
+from encore.pretraining import step
 
 ANIMALS = ["cat", "dog", "owl", "eel", "fox", "yak"]
 STEP = {"kind": "pretrain", "collection": "c", "batch": 4, "learning_rate": 1e-3, "length": 24, "query_length": 12}
@@ -33,13 +35,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("home")
     path = write(home / "enwiki.xml.bz2", [page(number) for number in range(len(ANIMALS))])
     fields = WikipediaFields.model_validate({"kind": "wikipedia", "path": str(path)})
-    collections.build("wikipedia", fields.resolve(), home / "c", source=path)
-    pieces = vocabulary.train(bodies.VocabularyTexts(Collection(home / "c")), 150)
+    kinds.build("wikipedia", fields.resolve(), home / "c", source=path)
+    pieces = vocabulary.train(article_texts.VocabularyTexts(Collection(home / "c")), 150)
     vocabulary.save(vocabulary.build(pieces), home / "tokenizer")
     write_store(Collection(home / "c"), home / "tokenizer", home / "tokens")
     shape = {"start": "random", "layers": 1, "hidden": 16, "heads": 2, "intermediate": 16, "max_length": 24}
     encoder, heads = start(Backbone.model_validate(shape), 0, home / "tokenizer")
-    folder.save(encoder, heads, home / "start", home / "tokenizer")
+    checkpoint.save(encoder, heads, home / "start", home / "tokenizer")
     return home
 
 
@@ -90,9 +92,9 @@ def test_objectives_train_on_a_dump(home: Path, tmp_path: Path, objective: str) 
         "seed": 0,
         "numerics": {"precision": "fp32", "threads": 1},
     }
-    pretraining.pretrain(
+    step.pretrain(
         spec, tokens=home / "tokens", weights=home / "start", output=tmp_path / "model", state=tmp_path / "state"
     )
-    before, after = (folder.load(each).word_embeddings for each in (home / "start", tmp_path / "model"))
+    before, after = (checkpoint.load(each).word_embeddings for each in (home / "start", tmp_path / "model"))
     assert not torch.equal(before, after)
     assert torch.isfinite(after).all()

@@ -13,12 +13,12 @@ import pytest
 import small_objective
 import small_store
 
-from encore.objectives import attention, chunks
+from encore.data.tokens import TokenStore
 from encore.objectives.bprop import BpropSets
-from encore.objectives.lexicon import Lexicon
+from encore.objectives.parts import attention, chunks
+from encore.objectives.parts.lexicon import Lexicon
 from encore.objectives.prop import PropSets
-from encore.storage import appending
-from encore.tokens import TokenStore
+from encore.storage.files import appending
 
 FILES = ("documents", "pieces", "offsets", "scores")
 PROP = PropSets(length=48, skip_share=0.0, least_count=1)
@@ -90,7 +90,7 @@ SHARED = """
 import sys
 from pathlib import Path
 import small_objective, small_store
-from encore.objectives import chunks
+from encore.objectives.parts import chunks
 from test_word_set_blocks import BPROP
 chunks.PIECES = 400
 output = Path(sys.argv[1])

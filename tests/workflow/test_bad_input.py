@@ -10,8 +10,8 @@ from clones import Clone, exact_jobs
 
 from encore import targets
 from encore.errors import EncoreError
-from encore.plan import Plan
-from encore.project import load_plan
+from encore.plan.plan import Plan
+from encore.plan.project import load_plan
 
 TARGETS = {
     "tabel1": ("target 'tabel1' is no rule and no file of results/", "results/tables/table1.csv"),

@@ -2,17 +2,17 @@
 
 import re
 
-from encore import ledger
+from encore.plan import ledger
 from encore.claims.slice import claims_plan, claims_reads, printed_plan
 from encore.errors import EncoreError
-from encore.figures import figure_plan, figure_reads
-from encore.growth import GROWING, growing_artifacts, growing_plan
-from encore.planning import fetched
-from encore.preflight.resources import Requests
-from encore.project import CATALOGUE, load_plan
-from encore.report import REPORT, report_plan, report_reads
-from encore.storage import canonical
-from encore.tables import (
+from encore.plan.figures import figure_plan, figure_reads
+from encore.plan.figures.growing import GROWING, growing_artifacts, growing_plan
+from encore.plan.artifacts import fetched
+from encore.commands.preflight.resources import Requests
+from encore.plan.project import CATALOGUE, load_plan
+from encore.report.plan import REPORT, report_plan, report_reads
+from encore.storage.files import canonical
+from encore.plan.tables import (
     CURVES,
     curves_models,
     curves_plan,

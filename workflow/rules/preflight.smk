@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 
-from encore.tables import refuse_damaged
+from encore.plan.tables import refuse_damaged
 from encore.targets import check_target, needed_by, remember, summary, tables_of
 
 

@@ -8,15 +8,15 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from encore.cli_support import run
+from encore.storage.program import run
 
 from encore import objectives
-from encore.config import PretrainStep
+from encore.config.lineage import parse
+from encore.config.run import PretrainStep
+from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.lineage import parse
-from encore.modeling import folder
-from encore.project import DEFAULT_RUN, load_plan
-from encore.tokens import TokenStore
+from encore.models import checkpoint
+from encore.plan.project import DEFAULT_RUN, load_plan
 from encore.training import held_out
 from encore.training.randomness import batches
 
@@ -41,7 +41,7 @@ def main() -> None:
 
 def steps(step: PretrainStep, inputs: dict[str, Path], budget: float, seed: int) -> int:
     """Steps until the budget is spent, to the nearest."""
-    encoder = folder.load(inputs["weights"])
+    encoder = checkpoint.load(inputs["weights"])
     objective: Any = objectives.load(step.objective)(step, TokenStore.open(inputs["tokens"]), inputs.get("prepared"))
     task, _ = held_out.split(objective, step.held_out)
     spent = 0.0

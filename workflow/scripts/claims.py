@@ -1,6 +1,6 @@
 """Judge every claim by the runs behind its tables: one line a claim, with the verdict and what it rests on."""
 
-from encore.cli_support import run
+from encore.storage.program import run
 
 from encore.claims import report
 from encore.reporting import products

@@ -1,9 +1,9 @@
 """Judge every claim by the papers' own printed numbers: one line a claim, without any run."""
 
-from encore.cli_support import run
+from encore.storage.program import run
 
 from encore.claims import ledger
-from encore.project import load_catalogue
+from encore.plan.project import load_catalogue
 from encore.reporting import products
 
 

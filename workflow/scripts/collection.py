@@ -3,10 +3,10 @@
 import argparse
 from pathlib import Path
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
-from encore import collections
-from encore.provenance.manifest import record
+from encore.data import kinds
+from encore.storage.manifest import record
 
 
 def main() -> None:
@@ -31,7 +31,7 @@ def main() -> None:
     made_of = (arguments.collection, arguments.fetched, *arguments.sources, *arguments.parts)
     inputs = [folder for folder in made_of if folder]
     with record(arguments.output, stage=f"collection.{kind}", spec=spec, inputs=inputs) as facts:
-        counts = collections.build(
+        counts = kinds.build(
             kind,
             spec,
             arguments.output,

@@ -2,9 +2,9 @@
 
 import argparse
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
-from encore.provenance.manifest import record
+from encore.storage.manifest import record
 
 
 def main() -> None:
@@ -16,7 +16,7 @@ def main() -> None:
 
     stage = f"count_pairs.{args.spec['step']['objective']}"
     with record(args.output, stage=stage, spec=args.spec, inputs=[args.tokens]) as facts:
-        from encore.pair_counts import count
+        from encore.evaluation.inspection.pair_counts import count
 
         facts["results"] = count(args.spec, args.tokens, args.output)
     print(f"pairs {facts.get('results', {}) or 'counted'} in {args.output}")

@@ -1,8 +1,9 @@
 """Draw how the losses of each pre-training step fell on held-out texts, as PNG and SVG, with the data beside as CSV."""
 
-from encore.cli_support import run
+from encore.storage.program import run
 
-from encore.reporting import curves, products
+from encore.reporting import products
+from encore.reporting.figures import learning
 from encore.reporting.held_out import Steps
 
 
@@ -11,7 +12,7 @@ def main() -> None:
     with products.recorded(
         args.plan, args.spec, args.output, Steps, stage="curves", endings=["png", "svg", "csv"]
     ) as steps:
-        curves.draw(args.output, steps)
+        learning.draw(args.output, steps)
     print(f"figure {steps.name}: {args.output / steps.name}.png")
 
 

@@ -1,15 +1,15 @@
 """Draw a figure of the catalogue as PNG and SVG, with the data beside as CSV."""
 
-from encore.cli_support import run
+from encore.storage.program import run
 
 from encore.reporting import products
 
 
 def main() -> None:
     args = products.command_line(__doc__)
-    from encore.reporting import drawings
+    from encore.reporting import figures
 
-    kind, draw = drawings.KINDS[drawings.kind_of(args.plan)]
+    kind, draw = figures.KINDS[figures.kind_of(args.plan)]
     with products.recorded(
         args.plan, args.spec, args.output, kind, stage="draw", endings=["png", "svg", "csv"]
     ) as drawn:

@@ -2,12 +2,12 @@
 
 import argparse
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
-from encore.collections.common import Collection
+from encore.data.collection import Collection
+from encore.data.runs import read_run
 from encore.evaluation import judging, scores
-from encore.provenance.manifest import record
-from encore.runs import read_run
+from encore.storage.manifest import record
 
 
 def main() -> None:

@@ -4,13 +4,13 @@ import argparse
 import shutil
 from pathlib import Path
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
-from encore.collections.common import Collection
+from encore.config.expansions import content
+from encore.data.collection import Collection
 from encore.errors import EncoreError
-from encore.expanding import form, published
-from encore.expansions import content
-from encore.provenance.manifest import record
+from encore.retrieval.doc2query import form, published
+from encore.storage.manifest import record
 
 
 def main() -> None:
@@ -37,7 +37,7 @@ def predicted(args):
             raise EncoreError(f"{args.source} has changed since it was planned with; run snakemake again")
         names = (row["_id"] for row in Collection(args.collection).corpus())
         return published.predicted(args.fetched or args.source, names, args.spec.get("samples"))
-    from encore.expanding.sampling import sample
+    from encore.retrieval.doc2query.sampling import sample
 
     return sample(args.spec, args.expander, args.collection, args.state)
 

@@ -3,10 +3,10 @@
 import argparse
 from pathlib import Path
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
-from encore.fetching.checkpoint import fetch
-from encore.provenance.manifest import record
+from encore.data.download.checkpoint import fetch
+from encore.storage.manifest import record
 
 
 def main() -> None:

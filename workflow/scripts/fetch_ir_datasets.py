@@ -3,12 +3,12 @@
 import argparse
 from pathlib import Path
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
-from encore.fetching.ir_datasets import fetch
-from encore.fetching.source import say_terms
-from encore.project import load_plan
-from encore.provenance.manifest import record
+from encore.data.download.ir_datasets import fetch
+from encore.data.download.source import say_terms
+from encore.plan.project import load_plan
+from encore.storage.manifest import record
 
 
 def main() -> None:

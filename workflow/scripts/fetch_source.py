@@ -3,12 +3,12 @@
 import argparse
 from pathlib import Path
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
+from encore.data.download.source import fetch
 from encore.errors import EncoreError
-from encore.fetching.source import fetch
-from encore.project import load_catalogue
-from encore.provenance.manifest import record
+from encore.plan.project import load_catalogue
+from encore.storage.manifest import record
 
 
 def main() -> None:

@@ -1,9 +1,11 @@
 """Draw a table's forest plot as PNG and SVG, with its data beside as CSV."""
 
-from encore.cli_support import run
+from encore.storage.program import run
 
-from encore.reporting import cells, forest, products
-from encore.reporting.layout import Layout
+from encore.plan.tables.layout import Layout
+from encore.reporting import products
+from encore.reporting.figures import forest
+from encore.reporting.tables import cells
 
 
 def main() -> None:

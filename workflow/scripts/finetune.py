@@ -5,9 +5,9 @@ import shutil
 from contextlib import nullcontext
 from pathlib import Path
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
-from encore.provenance.manifest import record
+from encore.storage.manifest import record
 from encore.training import launch
 
 

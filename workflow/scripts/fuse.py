@@ -2,12 +2,12 @@
 
 import argparse
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
-from encore.provenance.manifest import record
+from encore.data.runs import describe, read_run, write_run
+from encore.evaluation import fusion_weights
 from encore.retrieval.fusion import align, fuse
-from encore.runs import describe, read_run, write_run
-from encore.tuning import weights
+from encore.storage.manifest import record
 
 
 def main() -> None:
@@ -21,7 +21,7 @@ def main() -> None:
     spec, inputs = args.spec, [args.sparse, args.dense, args.weight]
     with record(args.output, stage="fuse", spec=spec, inputs=inputs) as facts:
         sparse, dense = (read_run(folder / "run.trec.gz") for folder in (args.sparse, args.dense))
-        weight = weights.read(args.weight)
+        weight = fusion_weights.read(args.weight)
         queries = list(dict.fromkeys([*dense, *sparse]))
         found = {query: fuse(align(sparse.get(query), dense.get(query)), weight, spec["depth"]) for query in queries}
         stages = [{"name": "fusion", "method": "weight * sparse + dense", "weight": weight}]

@@ -2,10 +2,10 @@
 
 import argparse
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
-from encore.provenance.manifest import record
-from encore.retrieval.growing import grow
+from encore.retrieval.nested_corpora import grow
+from encore.storage.manifest import record
 
 
 def main() -> None:

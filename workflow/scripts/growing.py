@@ -1,16 +1,17 @@
 """Draw how a model's retrieval falls as the collection grows, as PNG and SVG, with the data beside as CSV."""
 
-from encore.cli_support import run
+from encore.storage.program import run
 
-from encore.reporting import growth, products
+from encore.reporting import products
+from encore.reporting.figures import collection_size
 
 
 def main() -> None:
     args = products.command_line(__doc__)
     with products.recorded(
-        args.plan, args.spec, args.output, growth.Growth, stage="growing", endings=["png", "svg", "csv"]
+        args.plan, args.spec, args.output, collection_size.Growth, stage="growing", endings=["png", "svg", "csv"]
     ) as drawn:
-        growth.draw(args.output, drawn)
+        collection_size.draw(args.output, drawn)
     print(f"figure {drawn.name}: {args.output / drawn.name}.png")
 
 

@@ -3,19 +3,19 @@
 import argparse
 from pathlib import Path
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
-from encore.collections.common import Collection, topics
+from encore.data.collection import Collection, topics
+from encore.data.download import unpacked
 from encore.errors import EncoreError
-from encore.fetching import unpacked
-from encore.finetuning import negatives
-from encore.finetuning.listed import Wanted
-from encore.finetuning.pair_scores import PublishedScores
-from encore.finetuning.systems import from_systems
-from encore.finetuning.triples import from_triples
-from encore.names import Names
-from encore.provenance.manifest import record
-from encore.storage import contents
+from encore.finetuning.negatives import mining
+from encore.finetuning.negatives.listed import Wanted
+from encore.finetuning.negatives.pair_scores import PublishedScores
+from encore.finetuning.negatives.systems_file import from_systems
+from encore.finetuning.negatives.triples import from_triples
+from encore.storage.document_ids import Names
+from encore.storage.files import contents
+from encore.storage.manifest import record
 
 ENDINGS = {"triples": (".tsv", ".tsv.gz", ".txt", ".txt.gz"), "systems": (".jsonl", ".jsonl.gz")}
 SCORES = (".pkl", ".pkl.gz")
@@ -44,7 +44,7 @@ def main() -> None:
             drawn, counts = from_systems(path, wanted, scores, margin=spec["margin"], per_system=spec["per_system"])
         else:
             drawn, counts = from_triples(path, wanted, collection, keep=spec["keep"], seed=spec["seed"])
-        facts["results"] = negatives.write(args.output, drawn, counts)
+        facts["results"] = mining.write(args.output, drawn, counts)
     print(f"negatives: {counts.kept} for {counts.queries} queries, {counts.unknown} lines of another collection")
 
 

@@ -3,12 +3,12 @@
 import argparse
 import time
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
-from encore.collections.common import Collection
-from encore.expanding.form import expanded
-from encore.provenance.manifest import record
+from encore.data.collection import Collection
+from encore.retrieval.doc2query.form import expanded
 from encore.retrieval.lucene import build_index
+from encore.storage.manifest import record
 
 
 def main() -> None:

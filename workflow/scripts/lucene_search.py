@@ -3,12 +3,12 @@
 import argparse
 import time
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
-from encore.collections.common import Collection, topics
-from encore.provenance.manifest import record
+from encore.data.collection import Collection, topics
+from encore.data.runs import describe, write_run
 from encore.retrieval.lucene import Bm25, search
-from encore.runs import describe, write_run
+from encore.storage.manifest import record
 
 
 def main() -> None:

@@ -2,9 +2,9 @@
 
 import argparse
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
-from encore.provenance.manifest import record
+from encore.storage.manifest import record
 
 
 def main() -> None:
@@ -16,7 +16,7 @@ def main() -> None:
     args = parser.parse_args()
 
     with record(args.output, stage="masked_loss", spec=args.spec, inputs=[args.tokens, args.model]) as facts:
-        from encore.masked_loss import measure
+        from encore.evaluation.inspection.masked_loss import measure
 
         facts["results"] = measure(args.spec, args.tokens, args.model, args.output)
     print(f"masked loss {facts.get('results', {}) or 'measured'} in {args.output}")

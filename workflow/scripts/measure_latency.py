@@ -2,9 +2,9 @@
 
 import argparse
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
-from encore.provenance.manifest import record
+from encore.storage.manifest import record
 
 ROLES = ("collection", "model", "tokens", "index", "indexes", "sparse", "dense", "first")
 
@@ -22,8 +22,8 @@ def main() -> None:
     folders = {role: getattr(args, role) for role in ROLES}
     inputs = [folder for of_role in (*folders.values(), args.parts) for folder in of_role]
     with record(args.output, stage="measure_latency", spec=args.spec, inputs=inputs) as facts:
-        from encore.latency.measurement import make
-        from encore.latency.parts import RECORD, Given
+        from encore.evaluation.latency.measurement import make
+        from encore.evaluation.latency.parts import RECORD, Given
 
         spec = args.spec
         given = Given(spec["run"], spec["queries"], spec["warm_up"], folders, args.parts, args.memory_mb)

@@ -3,10 +3,10 @@
 import argparse
 from dataclasses import replace
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
-from encore.finetuning import negatives
-from encore.provenance.manifest import record
+from encore.finetuning.negatives import mining
+from encore.storage.manifest import record
 
 
 def main() -> None:
@@ -17,12 +17,12 @@ def main() -> None:
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
     with record(args.output, stage="merged_negatives", spec=args.spec, inputs=[args.bm25, args.mined]) as facts:
-        bm25, mined = negatives.read(args.bm25), negatives.read(args.mined)
-        both = negatives.merge(bm25, mined)
-        compared, jaccard, shared = negatives.overlap(mined, bm25)
-        counts = replace(negatives.statistics(both), compared=compared, jaccard=jaccard, shared=shared)
-        positives = negatives.read_positives(args.mined) or None
-        facts["results"] = negatives.write(args.output, both, counts, positives)
+        bm25, mined = mining.read(args.bm25), mining.read(args.mined)
+        both = mining.merge(bm25, mined)
+        compared, jaccard, shared = mining.overlap(mined, bm25)
+        counts = replace(mining.statistics(both), compared=compared, jaccard=jaccard, shared=shared)
+        positives = mining.read_positives(args.mined) or None
+        facts["results"] = mining.write(args.output, both, counts, positives)
     print(f"negatives: {counts.kept} for {counts.queries} queries")
 
 

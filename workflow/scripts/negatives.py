@@ -3,13 +3,13 @@
 import argparse
 from dataclasses import replace
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
-from encore.collections.common import Collection
-from encore.finetuning import negatives
-from encore.finetuning.answering import answering
-from encore.provenance.manifest import record
-from encore.runs import read_run
+from encore.data.collection import Collection
+from encore.data.runs import read_run
+from encore.finetuning.negatives import mining
+from encore.finetuning.negatives.answers import answering
+from encore.storage.manifest import record
 
 RECIPE = ("first_rank", "depth", "keep", "exclude_judged", "seed")
 WINDOW = ("first_rank", "depth")
@@ -31,12 +31,12 @@ def main() -> None:
         window = {name: spec[name] for name in WINDOW if name in spec}
         right = answering(ranking, collection, **window) if spec.get("answers") else {}
         found = {query: documents.keys() for query, documents in right.items()}
-        drawn, counts = negatives.mine(ranking, collection.qrels(spec["split"]), answering=found, **recipe)
+        drawn, counts = mining.mine(ranking, collection.qrels(spec["split"]), answering=found, **recipe)
         if args.other:
-            compared, jaccard, shared = negatives.overlap(drawn, negatives.read(args.other))
+            compared, jaccard, shared = mining.overlap(drawn, mining.read(args.other))
             counts = replace(counts, compared=compared, jaccard=jaccard, shared=shared)
         positives = right if spec.get("answers") == "positives" else None
-        facts["results"] = negatives.write(args.output, drawn, counts, positives)
+        facts["results"] = mining.write(args.output, drawn, counts, positives)
     print(f"negatives: {counts.kept} for {counts.queries} queries, {counts.judged} judged left out")
 
 

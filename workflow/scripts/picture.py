@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from encore.cli_support import run
+from encore.storage.program import run
 
 from encore.errors import EncoreError
-from encore.plan import Plan
-from encore.planning.artifact import Artifact, behind
-from encore.project import DEFAULT_RUN, load_plan
-from encore.storage import write_text
-from encore.tables import table_plan, table_reads
+from encore.plan.artifact import Artifact, behind
+from encore.plan.plan import Plan
+from encore.plan.project import DEFAULT_RUN, load_plan
+from encore.plan.tables import table_plan, table_reads
+from encore.storage.files import write_text
 from encore.targets import has_figure
 
 Point = tuple[float, float]

@@ -5,12 +5,12 @@ import shutil
 from contextlib import nullcontext
 from pathlib import Path
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
 from encore import objectives
+from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.provenance import manifest
-from encore.tokens import TokenStore
+from encore.storage import manifest
 from encore.training import launch
 
 

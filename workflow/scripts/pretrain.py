@@ -5,9 +5,9 @@ import shutil
 from contextlib import nullcontext
 from pathlib import Path
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
-from encore.provenance import manifest
+from encore.storage import manifest
 from encore.training import launch
 
 
@@ -28,7 +28,7 @@ def main() -> None:
     stage = f"pretrain.{arguments.spec['step']['objective']}"
     recorded = manifest.record(arguments.output, stage=stage, spec=arguments.spec, inputs=inputs)
     with recorded if launch.leads() else nullcontext({}) as facts:
-        from encore.pretraining import pretrain
+        from encore.pretraining.step import pretrain
 
         done = pretrain(
             arguments.spec,

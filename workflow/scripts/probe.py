@@ -2,9 +2,9 @@
 
 import argparse
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
-from encore.provenance.manifest import record
+from encore.storage.manifest import record
 
 
 def main() -> None:
@@ -20,7 +20,7 @@ def main() -> None:
 
     given = (args.model, args.tokens, args.head, args.run, args.collection)
     with record(args.output, stage="probe", spec=args.spec, inputs=[each for each in given if each]) as facts:
-        from encore.probing import probe
+        from encore.evaluation.inspection import probe
 
         places = (args.head, args.run, args.collection)
         facts["results"] = probe(args.spec, args.model, args.tokens, args.output, *places)

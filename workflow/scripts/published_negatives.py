@@ -2,12 +2,12 @@
 
 import argparse
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
-from encore.collections.common import Collection, topics
-from encore.finetuning import negatives
-from encore.finetuning.published import published
-from encore.provenance.manifest import record
+from encore.data.collection import Collection, topics
+from encore.finetuning.negatives import mining
+from encore.finetuning.negatives.published import published
+from encore.storage.manifest import record
 
 
 def main() -> None:
@@ -21,7 +21,7 @@ def main() -> None:
     with record(args.output, stage="published_negatives", spec=spec, inputs=[args.collection]) as facts:
         asked = topics(collection, spec["split"], spec["queries"], spec["sample"])
         drawn, counts = published(collection, spec["split"], asked, **recipe)
-        facts["results"] = negatives.write(args.output, drawn, counts)
+        facts["results"] = mining.write(args.output, drawn, counts)
     print(f"negatives: {counts.kept} for {counts.queries} queries, {counts.unknown} of no passage")
 
 

@@ -1,14 +1,16 @@
 """Record the code behind every stage as it is now, after ``impl`` was raised where results change, or need not be."""
 
-from encore import project
-from encore.provenance import implementation
+from encore.storage.program import run
+
+from encore.plan import project
+from encore.storage import code_digest
 
 
 def main() -> None:
-    for module, stages in implementation.HERE.changed(implementation.read_record()).items():
+    for module, stages in code_digest.HERE.changed(code_digest.read_record()).items():
         print(f"{module} has changed; it is behind {', '.join(stages)}")
-    implementation.write_record(project.stages())
+    code_digest.write_record(project.stages())
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

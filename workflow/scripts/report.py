@@ -1,9 +1,9 @@
 """Make the report: one page of all that was made, from the products that its plan names."""
 
-from encore.cli_support import run
+from encore.storage.program import run
 
+from encore.report import build
 from encore.reporting import products
-from encore.reporting.site import build
 
 
 def main() -> None:

@@ -1,8 +1,9 @@
 """Compare a table's runs with those that others released, which the run's configuration names."""
 
-from encore.cli_support import run
+from encore.storage.program import run
 
-from encore.reporting import products, reproduction
+from encore.reporting import products
+from encore.reporting.tables import reproduction
 
 
 def main() -> None:

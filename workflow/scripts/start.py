@@ -3,15 +3,15 @@
 import argparse
 from pathlib import Path
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
 import torch
 
-from encore import checkpoints
-from encore.config import Backbone
-from encore.modeling import folder
-from encore.modeling.start import start
-from encore.provenance.manifest import record
+from encore.config import checkpoints
+from encore.config.run import Backbone
+from encore.models import checkpoint as folder
+from encore.models.start import start
+from encore.storage.manifest import record
 
 
 def main() -> None:

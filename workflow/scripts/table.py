@@ -1,11 +1,12 @@
 """Make a table: tidy CSV, Markdown, LaTeX and HTML, from the scores that its plan names."""
 
-from encore.cli_support import run
+from encore.storage.program import run
 
-from encore.reporting import cells, html, latex, markdown, products, reproduction, tidy
-from encore.reporting.layout import Layout, read
-from encore.reporting.sheet import sheet
-from encore.storage import write_text
+from encore.plan.tables.layout import Layout, read
+from encore.reporting import products
+from encore.reporting.tables import cells, html, latex, markdown, reproduction, tidy
+from encore.reporting.tables.sheet import sheet
+from encore.storage.files import write_text
 
 
 def main() -> None:

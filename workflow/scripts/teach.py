@@ -4,9 +4,9 @@ import argparse
 import shutil
 from pathlib import Path
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
-from encore.provenance.manifest import record
+from encore.storage.manifest import record
 
 
 def main() -> None:
@@ -26,11 +26,11 @@ def main() -> None:
     inputs = [folder for folder in (args.model, args.tokens, args.collection, args.negatives, args.fetched) if folder]
     with record(args.output, stage="teach", spec=args.spec, inputs=inputs) as facts:
         if args.spec["form"] == "published":
-            from encore.teaching.published import bring
+            from encore.finetuning.teachers.published import bring
 
             facts["results"] = bring(args.spec, str(args.source or args.fetched), args.tokens, args.output)
         else:
-            from encore.teaching.stage import teach
+            from encore.finetuning.teachers.stage import teach
 
             places = (args.model, args.tokens, args.collection, args.negatives, args.output, args.state)
             facts["results"] = teach(args.spec, *places, args.checkpoint_seconds)

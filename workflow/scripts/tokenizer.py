@@ -3,13 +3,14 @@
 import argparse
 from pathlib import Path
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
-from encore import checkpoint_vocabulary, checkpoints, vocabulary
-from encore.bodies import VocabularyTexts
-from encore.collections.common import Collection
+from encore.config import checkpoints
+from encore.data import checkpoint_vocabulary, vocabulary
+from encore.data.article_texts import VocabularyTexts
+from encore.data.collection import Collection
 from encore.errors import EncoreError
-from encore.provenance.manifest import record
+from encore.storage.manifest import record
 
 
 def main() -> None:

@@ -2,11 +2,11 @@
 
 import argparse
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
-from encore.collections.common import Collection
-from encore.provenance.manifest import record
-from encore.tokens import write_store
+from encore.data.collection import Collection
+from encore.data.tokens import write_store
+from encore.storage.manifest import record
 
 
 def main() -> None:

@@ -4,10 +4,10 @@ import argparse
 import shutil
 from pathlib import Path
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
-from encore import checkpoints
-from encore.provenance.manifest import record
+from encore.config import checkpoints
+from encore.storage.manifest import record
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
     inputs = [folder for folder in (args.collection, args.tokenizer, args.checkpoint) if folder]
     begun = checkpoints.given(args.spec, args.checkpoint, args.source)
     with record(args.output, stage="train_expander", spec=args.spec, inputs=inputs) as facts:
-        from encore.expanding.training import train
+        from encore.retrieval.doc2query.training import train
 
         places = (args.collection, args.tokenizer, args.output, args.state)
         facts["results"] = train(args.spec, *places, args.checkpoint_seconds, begun)

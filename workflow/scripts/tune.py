@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from encore.cli_support import run
+from encore.storage.program import run
 
+from encore.commands.tuning import search, trials
+from encore.commands.tuning.grid import read_grid
 from encore.errors import EncoreError
-from encore.project import DEFAULT_RUN, load_plan
-from encore.tuning import search, trials
-from encore.tuning.grid import read_grid
+from encore.plan.project import DEFAULT_RUN, load_plan
 
 
 def main() -> None:

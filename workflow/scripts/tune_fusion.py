@@ -2,13 +2,12 @@
 
 import argparse
 
-from encore.cli_support import artifact, json_object, run
+from encore.storage.program import artifact, json_object, run
 
-from encore.collections.common import Collection, topics
-from encore.evaluation import measures
-from encore.provenance.manifest import record
-from encore.runs import read_run
-from encore.tuning import weights
+from encore.data.collection import Collection, topics
+from encore.data.runs import read_run
+from encore.evaluation import fusion_weights, measures
+from encore.storage.manifest import record
 
 SPEC = "weights, measure, tuned_on, splits, queries and sample, as JSON"
 
@@ -30,8 +29,8 @@ def main() -> None:
             judged = collection.qrels(split)
             grades = {query: judged[query] for query in topics(collection, split, spec["queries"], spec["sample"])}
             sparse, dense = (read_run(folder / "run.trec.gz") for folder in given[name])
-            tried[name] = weights.attempt(sparse, dense, grades, measure, spec["weights"])
-        weights.write(args.output, spec["tuned_on"], tried)
+            tried[name] = fusion_weights.attempt(sparse, dense, grades, measure, spec["weights"])
+        fusion_weights.write(args.output, spec["tuned_on"], tried)
         facts["results"] = {name: each.summary() for name, each in tried.items()}
     for name, each in tried.items():
         print(f"tune_fusion: weight {each.best:g} is best on {each.queries} queries ({name})")

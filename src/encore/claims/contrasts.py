@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
-from encore.claim_entries import Test
+from encore.config.claims import Test
+from encore.config.tables import TESTED
+from encore.config.validation import nearest
 from encore.errors import EncoreError
-from encore.mistakes import nearest
-from encore.table_entries import TESTED
 
 
 class Address(NamedTuple):

@@ -4,20 +4,20 @@ import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from encore.claim_entries import Above, AnyTest, Claim, Figure
 from encore.claims import printed
 from encore.claims.contrasts import Address
 from encore.claims.expansion import contrasts
 from encore.claims.files import read_claims
 from encore.claims.ledger import printed_values
 from encore.claims.slice import CLAIMS, cells_of, gap_reasons, products_of, run_shapes
+from encore.config.claims import Above, AnyTest, Claim, Figure
+from encore.config.validation import nearest
 from encore.errors import EncoreError
-from encore.figures.cells import figure_cells
-from encore.mistakes import nearest
-from encore.plan import Plan
-from encore.tables import table_plan
-from encore.tables.behind import cells_behind
-from encore.tables.reported import PAPERS
+from encore.plan.figures.cells import figure_cells
+from encore.plan.plan import Plan
+from encore.plan.tables import table_plan
+from encore.plan.tables.behind import cells_behind
+from encore.plan.tables.reported import PAPERS
 
 SHOWN = 12  # comparisons of a test, and folders, that are named before the rest is counted
 RUNS = Path(f"results/{CLAIMS}.csv")

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from encore.claim_entries import (
+from encore.claims.contrasts import Address, Contrast, Tables, above, check, columns_of, table_of
+from encore.config.claims import (
     Above,
     Across,
     Alike,
@@ -19,9 +20,8 @@ from encore.claim_entries import (
     Test,
     Value,
 )
-from encore.claims.contrasts import Address, Contrast, Tables, above, check, columns_of, table_of
+from encore.config.validation import nearest
 from encore.errors import EncoreError
-from encore.mistakes import nearest
 
 
 def contrasts(test: Test, tables: Tables) -> list[Contrast]:

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from encore.claim_entries import Claim
+from encore.config.claims import Claim
+from encore.config.validation import checked, read_yaml
 from encore.errors import EncoreError
-from encore.mistakes import checked, read_yaml
 
 FILE = "claims.yaml"
 SPREAD = "encore/spread.yaml"

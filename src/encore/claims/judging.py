@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from encore.claim_entries import Above, Alike, AnyTest, Claim, Close, Figure, Limit, NoWinner, Ratio, Value
 from encore.claims.contrasts import Address, Contrast, Tables, columns_of, copied_from, source_of
 from encore.claims.estimates import Cells, Printed, estimate
 from encore.claims.expansion import contrasts
 from encore.claims.missing import LEFT_OUT
 from encore.claims.verdict import PREMISE, Estimate, Evidence, of_inequalities, of_no_winner, of_orders, word
+from encore.config.claims import Above, Alike, AnyTest, Claim, Close, Figure, Limit, NoWinner, Ratio, Value
 from encore.evaluation.significance import SIGNIFICANT
-from encore.reporting.verdicts import ENOUGH_SEEDS, TOO_FEW, UNTESTED
+from encore.reporting.tables.verdicts import ENOUGH_SEEDS, TOO_FEW, UNTESTED
 
 COMPARABLE = ("measure", "mean_of")  # sources whose values are of queries, and the same on every machine
 AMOUNTS = (Close, Limit, Ratio, Value)  # tests of how much, which data that stand in for others cannot bear out

@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from encore.catalogue import Catalogue
-from encore.claim_entries import Above, Alike, AnyTest, Claim, Figure, NoWinner, on_tables
 from encore.claims import chance, pages, printed
 from encore.claims.contrasts import Address, Contrast, Tables, columns_of, copied_from
 from encore.claims.expansion import contrasts
@@ -14,15 +12,17 @@ from encore.claims.files import FILE, read_claims
 from encore.claims.power import Power
 from encore.claims.printed import Judged, Values
 from encore.claims.slice import PRINTED, all_shapes, printed_plan
+from encore.config.claims import Above, Alike, AnyTest, Claim, Figure, NoWinner, on_tables
+from encore.config.tables import TESTED, Column, Row, Table, filled, printed_as, runs
 from encore.errors import EncoreError
+from encore.plan.catalogue import Catalogue
+from encore.plan.tables.layout import Product
+from encore.plan.tables.printed import Reported, found, read
+from encore.plan.tables.reported import PAPERS, reported_path
 from encore.reporting import products
-from encore.reporting.layout import Product
-from encore.reporting.numbers import number, write_rows
-from encore.reporting.reported import Reported, found, read
 from encore.reporting.sources import SOURCES
-from encore.storage import write_text
-from encore.table_entries import TESTED, Column, Row, Table, filled, printed_as, runs
-from encore.tables.reported import PAPERS, reported_path
+from encore.storage.csv_rows import number, write_rows
+from encore.storage.files import write_text
 
 HEADER = (
     "id",

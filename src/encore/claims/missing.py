@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from encore.figures.cells import NOT_DRAWN
-from encore.plan import Plan
-from encore.table_entries import SOURCES, Column, Row, Table, filled
+from encore.config.tables import SOURCES, Column, Row, Table, filled
+from encore.plan.figures.cells import NOT_DRAWN
+from encore.plan.plan import Plan
 
 NOT_BUILT = "the run's configuration does not build the row"
 LEFT_OUT = (NOT_BUILT, NOT_DRAWN)  # by the run's own choice: nothing is said of what it could have

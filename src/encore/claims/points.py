@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from encore.claims.estimates import Part
+from encore.config.tables import TESTED
 from encore.errors import EncoreError
-from encore.reporting.layout import Asked
-from encore.reporting.layout import Part as Entry
+from encore.plan.tables.layout import Asked
+from encore.plan.tables.layout import Part as Entry
 from encore.reporting.sources import SOURCES, Values
-from encore.table_entries import TESTED
 
 PROBE = "probe.json"
 Place = tuple[str, str, str]  # panel, line, place

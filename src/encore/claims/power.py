@@ -14,9 +14,9 @@ from pydantic import Field
 
 from encore.claims.contrasts import Address, Contrast
 from encore.claims.files import DATASETS, SPREAD
-from encore.config import Strict
-from encore.mistakes import checked, read_yaml
-from encore.table_entries import TESTED, Column, Row, Table, filled
+from encore.config.run import Strict
+from encore.config.tables import TESTED, Column, Row, Table, filled
+from encore.config.validation import checked, read_yaml
 
 LEVEL, POWER = 0.05, 0.8  # as in evaluation/significance.py
 CUTOFF = 20  # measures of recall to this rank and from beyond it are families of their own

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from encore.claim_entries import Above, Alike, AnyTest, Claim, NoWinner, on_tables
 from encore.claims.alike import tau
 from encore.claims.contrasts import Address, Contrast, Tables, columns_of
 from encore.claims.expansion import contrasts
+from encore.config.claims import Above, Alike, AnyTest, Claim, NoWinner, on_tables
 
 HOLDS, PARTLY, FAILS = "holds", "partly", "fails"
 FIGURE, MISSING = "figure only", "not printed"

@@ -5,21 +5,21 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from encore.claim_entries import AnyTest, Claim
 from encore.claims import pages, points
 from encore.claims.contrasts import Address, Contrast
 from encore.claims.estimates import Cells, Part, Printed
 from encore.claims.judging import Judgement, Runs, judge, judge_control
 from encore.claims.slice import named_by
 from encore.claims.verdict import Estimate
-from encore.reporting import reported
-from encore.reporting.cells import values_of
-from encore.reporting.layout import Layout, Product
-from encore.reporting.layout import Part as Entry
-from encore.reporting.numbers import number, write_rows
+from encore.config.claims import AnyTest, Claim
+from encore.plan.tables import printed as reported
+from encore.plan.tables.layout import Layout, Product
+from encore.plan.tables.layout import Part as Entry
 from encore.reporting.sources import Values, source_of
-from encore.reporting.verdicts import UNTESTED
-from encore.storage import write_text
+from encore.reporting.tables.cells import values_of
+from encore.reporting.tables.verdicts import UNTESTED
+from encore.storage.csv_rows import number, write_rows
+from encore.storage.files import write_text
 
 HEADER = (
     "id",

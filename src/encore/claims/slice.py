@@ -4,20 +4,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from encore.catalogue import Catalogue
-from encore.claim_entries import AnyTest, Claim, Figure
 from encore.claims import missing
 from encore.claims.contrasts import Address, Shape, table_of
 from encore.claims.expansion import contrasts
 from encore.claims.files import DATASETS, SPREAD, read_claims
+from encore.config.claims import AnyTest, Claim, Figure
+from encore.config.validation import read_yaml
 from encore.errors import EncoreError
-from encore.figures.cells import figure_cells, figure_shape, gaps, shapes
-from encore.mistakes import read_yaml
-from encore.plan import Plan
-from encore.planning.artifact import Artifact
-from encore.storage import full_digest, sha256
-from encore.tables.reported import PAPERS, reported_path
-from encore.tables.slices import table_plan, table_reads
+from encore.plan.artifact import Artifact
+from encore.plan.catalogue import Catalogue
+from encore.plan.figures.cells import figure_cells, figure_shape, gaps, shapes
+from encore.plan.plan import Plan
+from encore.plan.tables.reported import PAPERS, reported_path
+from encore.plan.tables.slices import table_plan, table_reads
+from encore.storage.files import full_digest, sha256
 
 CLAIMS, PRINTED = "claims", "claims_printed"
 _WORDS = {"title", "notes"}  # of a table, which decide nothing

@@ -1,16 +1,16 @@
 """Judgments of what a run retrieved, by the answers to the questions: DPR's top-k accuracy is Success@k on them.
 
-Nobody judged the passages of such a split. One is right if its text has an answer (``collections/answers.py``), so only
+Nobody judged the passages of such a split. One is right if its text has an answer (``data/answers.py``), so only
 passages that a measure may look at are matched. Every question of the split counts, whether or not anything was
 retrieved for it (Karpukhin et al. 2020, section 4).
 """
 
 from collections.abc import Iterable, Sequence
 
-from encore.collections import matching
-from encore.collections.common import Collection
+from encore.data import answer_matching
+from encore.data.collection import Collection
+from encore.data.runs import Ranking, Run
 from encore.evaluation.measures import Grades, Measure
-from encore.runs import Ranking, Run
 
 
 def grades(run: Run, collection: Collection, questions: Sequence[str], wanted: Iterable[Measure]) -> Grades:
@@ -22,7 +22,7 @@ def grades(run: Run, collection: Collection, questions: Sequence[str], wanted: I
     depths = [measure.cutoff for measure in wanted]
     deepest = max((depth for depth in depths if depth is not None), default=None) if all(depths) else None
     looked_at = {query: _head(run[query], deepest) if query in run else [] for query in questions}
-    right = matching.answering(looked_at, collection)
+    right = answer_matching.answering(looked_at, collection)
     return {query: {each: int(each in right[query]) for each in found} for query, found in looked_at.items()}
 
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from encore.collections.common import Collection, topics
+from encore.data.collection import Collection, topics
+from encore.data.runs import Ranking, Run
 from encore.errors import EncoreError
-from encore.evaluation import has_answer, measures, second, ties
+from encore.evaluation import has_answer, measures, reference_evaluator, ties
 from encore.evaluation.measures import Grades, Measure
 from encore.evaluation.scores import Floats, Scored, Scores
-from encore.runs import Ranking, Run
 
 TOLERANCE = 1e-9
 
@@ -85,11 +85,14 @@ def _split(run: Run, grades: Grades, wanted: Mapping[str, Measure], clusters: Ma
 
 def _ranges(ranking: Ranking | None, grades: dict[str, int], wanted: list[Measure]) -> list[tuple[float, float, float]]:
     """For each measure of one query: lowest value, the second evaluator's value, highest value."""
-    usual = second.standing(ranking, grades)
+    usual = reference_evaluator.standing(ranking, grades)
     if ranking is None or not ties.has_ties(ranking.scores):
-        return [(again, again, again) for again in (second.value(measure, usual) for measure in wanted)]
+        return [(again, again, again) for again in (reference_evaluator.value(measure, usual) for measure in wanted)]
     worst, best = ties.extremes(ranking, grades)
-    return [(second.value(m, worst), second.value(m, usual), second.value(m, best)) for m in wanted]
+    return [
+        (reference_evaluator.value(m, worst), reference_evaluator.value(m, usual), reference_evaluator.value(m, best))
+        for m in wanted
+    ]
 
 
 def _agree(measure: Measure, queries: list[str], first: Floats, again: Floats) -> None:

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from encore.data.runs import Run
 from encore.errors import EncoreError
-from encore.runs import Run
 
 Grades = Mapping[str, Mapping[str, int]]  # query id -> document id -> grade
 NAMES = ("RR", "R", "nDCG", "AP", "P", "Success")

@@ -12,9 +12,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from encore.data.runs import Ranking, Run
 from encore.errors import EncoreError
 from encore.evaluation.measures import Measure, values
-from encore.runs import Ranking, Run
 
 Grades = Mapping[str, Mapping[str, int]]
 Scores = dict[str, dict[str, float]]  # by query, then by measure, as the package has them

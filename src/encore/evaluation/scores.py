@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from encore.errors import EncoreError
-from encore.storage import replacing
+from encore.storage.files import replacing
 
 FILE = "scores.parquet"
 Floats = NDArray[np.float64]

@@ -9,8 +9,8 @@ unknown and not counted.
 import numpy as np
 from numpy.typing import NDArray
 
-from encore.evaluation.second import Integers, Standing, arranged, retrieved
-from encore.runs import Ranking
+from encore.data.runs import Ranking
+from encore.evaluation.reference_evaluator import Integers, Standing, arranged, retrieved
 
 
 def has_ties(scores: NDArray[np.float32]) -> bool:

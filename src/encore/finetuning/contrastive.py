@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from encore import losses
-from encore.finetuning.judged import Judged
+from encore.config.finetuning import FinetuneStep
+from encore.data.tokens import TokenStore
 from encore.finetuning.queries import Example, Query
-from encore.modeling.precision import at_least_float32
-from encore.recipe import FinetuneStep
-from encore.tokens import TokenStore
+from encore.finetuning.retrieval_task import Judged
+from encore.models.precision import at_least_float32
+from encore.training import losses
 from encore.training.task import Arrays, Pass
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from encore.modeling.encoder import Encoder
+    from encore.models.encoder import Encoder
 
 ROWS = ("passages", "relevant", "log_q")  # of a batch's arrays, what the contrast needs beside vectors
 

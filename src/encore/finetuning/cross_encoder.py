@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from encore import losses
-from encore.finetuning.judged import PARTS, Judged
 from encore.finetuning.queries import Example
-from encore.modeling import cross_encoder, operations
-from encore.modeling.precision import at_least_float32
+from encore.finetuning.retrieval_task import PARTS, Judged
+from encore.models import cross_encoder, flops
+from encore.models.precision import at_least_float32
+from encore.training import losses
 from encore.training.task import Arrays, Pass
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from encore.modeling.encoder import Encoder
-    from encore.modeling.shape import Shape
+    from encore.models.config import Shape
+    from encore.models.encoder import Encoder
 
 
 class CrossEncoder(Judged):
@@ -67,8 +67,8 @@ class CrossEncoder(Judged):
 
     def operations(self, encoder: Encoder, batch: Arrays) -> float:
         """Forward and backward of all pairs, padding included."""
-        forward = sum(operations.forward(encoder.shape, *batch[f"pair_ids_{number}"].shape) for number in _parts(batch))
-        return operations.TRAINING * (forward + operations.product(batch["places"].size, encoder.shape.hidden, 1))
+        forward = sum(flops.forward(encoder.shape, *batch[f"pair_ids_{number}"].shape) for number in _parts(batch))
+        return flops.TRAINING * (forward + flops.product(batch["places"].size, encoder.shape.hidden, 1))
 
 
 _NAMES = ("ids", "mask", "segments")

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from encore import losses
+from encore.config.finetuning import FinetuneStep
+from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.finetuning.judged import Judged
 from encore.finetuning.queries import Example, Query
-from encore.finetuning.taught import TRIPLES, PairScores, TextVectors
-from encore.modeling.precision import at_least_float32
-from encore.recipe import FinetuneStep
-from encore.tokens import TokenStore
+from encore.finetuning.retrieval_task import Judged
+from encore.finetuning.teachers.outputs import TRIPLES, PairScores, TextVectors
+from encore.models.precision import at_least_float32
+from encore.training import losses
 from encore.training.task import Arrays, Pass
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from encore.modeling.encoder import Encoder
+    from encore.models.encoder import Encoder
 
 TERM = "distillation"
 
@@ -135,7 +135,7 @@ class BatchDistillation(Distillation):
         """The mean of teachers' scores [B, B * P] of a pool; of one vector a text, the largest product is the only."""
         import torch
 
-        from encore.modeling.late_interaction import max_sim
+        from encore.models.late_interaction import max_sim
 
         with torch.no_grad():
             said = []

@@ -12,16 +12,16 @@ import torch
 import torch.nn.functional as F
 
 from encore.finetuning.contrastive import ROWS, Contrastive
-from encore.finetuning.judged import parts
-from encore.modeling import late_interaction, operations
-from encore.modeling.precision import at_least_float32
+from encore.finetuning.retrieval_task import parts
+from encore.models import flops, late_interaction
+from encore.models.precision import at_least_float32
 from encore.training.task import Arrays, Pass
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from encore.modeling.encoder import Encoder
-    from encore.modeling.shape import Shape
+    from encore.models.config import Shape
+    from encore.models.encoder import Encoder
 
 
 class LateInteraction(Contrastive):
@@ -55,11 +55,9 @@ class LateInteraction(Contrastive):
     def operations(self, encoder: Encoder, batch: Arrays) -> float:
         """Forward and backward of all queries and passages, padding included, and of their tokens' products."""
         shapes = [batch[name].shape for name in ("query_ids", *(f"passage_ids_{i}" for i in parts(batch)))]
-        forward = sum(operations.forward(encoder.shape, *shape) for shape in shapes)
+        forward = sum(flops.forward(encoder.shape, *shape) for shape in shapes)
         width, passages = self.step.token_dimension, batch["passages"].size
         tokens = sum(rows * length for rows, length in shapes)
-        mapped = operations.product(tokens, encoder.shape.hidden, width)
-        scores = operations.product(
-            len(batch["query_ids"]) * self.step.query_length, width, passages * self.step.length
-        )
-        return operations.TRAINING * (forward + mapped + scores)
+        mapped = flops.product(tokens, encoder.shape.hidden, width)
+        scores = flops.product(len(batch["query_ids"]) * self.step.query_length, width, passages * self.step.length)
+        return flops.TRAINING * (forward + mapped + scores)

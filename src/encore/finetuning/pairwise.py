@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from encore import losses
-from encore.finetuning.judged import Judged
-from encore.modeling.precision import at_least_float32
+from encore.finetuning.retrieval_task import Judged
+from encore.models.precision import at_least_float32
+from encore.training import losses
 from encore.training.task import Arrays, Pass
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from encore.modeling.encoder import Encoder
+    from encore.models.encoder import Encoder
 
 
 class Pairwise(Judged):

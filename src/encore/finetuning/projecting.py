@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from encore.errors import EncoreError
-from encore.modeling.encoder import Encoder
-from encore.modeling.projector import projector
-from encore.modeling.shape import Projector
+from encore.models.config import Projector
+from encore.models.encoder import Encoder
+from encore.models.projector import projector
 from encore.training.randomness import number
 
 NAME = "projector."  # how the parameters of a pre-trained one begin

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from encore.collections.common import Collection, topics
+from encore.config.finetuning import FinetuneStep
+from encore.data.collection import Collection, topics
+from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.finetuning.negatives import Negatives
+from encore.finetuning.negatives.mining import Negatives
 from encore.finetuning.positives import highest
-from encore.recipe import FinetuneStep
-from encore.tokens import TokenStore
 
 
 @dataclass(frozen=True)

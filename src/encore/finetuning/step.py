@@ -10,23 +10,23 @@ import torch
 from pydantic import ValidationError
 from torch import nn
 
-from encore.collections.common import Collection
+from encore.config.finetuning import FinetuneStep
+from encore.config.validation import explain
+from encore.data.collection import Collection
+from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.finetuning import negatives
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.cross_encoder import CrossEncoder
 from encore.finetuning.distillation import distillation
-from encore.finetuning.judged import Judged
 from encore.finetuning.late_interaction import LateInteraction
+from encore.finetuning.negatives import mining
 from encore.finetuning.pairwise import Pairwise
 from encore.finetuning.projecting import project
 from encore.finetuning.queries import training_queries
+from encore.finetuning.retrieval_task import Judged
 from encore.finetuning.validation import Validation, validation_pool, write_record
-from encore.mistakes import explain
-from encore.modeling import folder, vectors
-from encore.modeling.encoder import Encoder
-from encore.recipe import FinetuneStep
-from encore.tokens import TokenStore
+from encore.models import checkpoint, embed
+from encore.models.encoder import Encoder
 from encore.training import launch
 from encore.training.loop import train
 from encore.training.progress import write_curve
@@ -66,9 +66,9 @@ def finetune(
     """
     step = _fields(spec["step"])
     store, judged = TokenStore.open(tokens), Collection(collection)
-    encoder, heads = vectors.load(weights, store), folder.load_heads(weights)
+    encoder, heads = embed.load(weights, store), checkpoint.load_heads(weights)
     project(encoder, step.projector, heads, spec["seed"])
-    drawn = (negatives.read(mined), negatives.read_positives(mined)) if mined else ({}, {})
+    drawn = (mining.read(mined), mining.read_positives(mined)) if mined else ({}, {})
     queries = training_queries(step, judged, store, *drawn)
     if step.taught:
         task: Judged = distillation(step, queries, store, taught)
@@ -92,7 +92,7 @@ def finetune(
     )
     if not launch.leads():
         return done
-    folder.save(
+    checkpoint.save(
         encoder, heads | own.state_dict(), output, store.tokenizer_folder, step.length, step.query_length, _scorer(step)
     )
     write_curve(output / "losses.tsv", done.losses)
@@ -105,7 +105,7 @@ def _own_heads(task: Judged, encoder: Encoder, weights: Path, seed: int) -> nn.M
     """The modules that the task trains: the parent's where it has them, otherwise drawn from the seed."""
     torch.manual_seed(number(seed, "heads"))
     heads = task.heads(encoder.shape)
-    folder.restore_heads(heads, weights)
+    checkpoint.restore_heads(heads, weights)
     return heads
 
 

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from encore.collections.common import Collection, smallest, topics
+from encore.config.finetuning import FinetuneStep
+from encore.data.collection import Collection, smallest, topics
+from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.positives import highest
-from encore.modeling import vectors
-from encore.recipe import FinetuneStep
-from encore.storage import write_text
-from encore.tokens import TokenStore
+from encore.models import embed
+from encore.storage.files import write_text
 
 if TYPE_CHECKING:
-    from encore.modeling.encoder import Encoder
+    from encore.models.encoder import Encoder
 
 CUT = 10
 
@@ -46,8 +46,8 @@ class Validation:
         self.store = store
 
     def __call__(self, encoder: Encoder, step: int) -> float:
-        passages = vectors.embed(encoder, self.store.passages, self.pool.passages, self.step.length)
-        queries = vectors.embed(encoder.query_tower, self.store.queries, self.pool.queries, self.step.query_length)
+        passages = embed.embed(encoder, self.store.passages, self.pool.passages, self.step.length)
+        queries = embed.embed(encoder.query_tower, self.store.queries, self.pool.queries, self.step.query_length)
         # Torch's product: its threads are in the spec, NumPy's are not.
         scores = torch.from_numpy(queries) @ torch.from_numpy(passages).T
         return MEASURES[self.step.validation_measure](scores.numpy(), self.pool.positive)

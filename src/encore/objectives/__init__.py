@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from encore.config import PretrainStep
+from encore.config.run import PretrainStep
+from encore.config.validation import UNKNOWN, explain
 from encore.errors import EncoreError
-from encore.mistakes import UNKNOWN, explain
 
 if TYPE_CHECKING:
     from encore.objectives.base import Objective

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from encore.config import Share
+from encore.config.run import Share
 from encore.objectives.base import Arrays
-from encore.objectives.decoding import Decoding, LayeredFields, layers
-from encore.objectives.masked_texts import MaskedTexts, Text
-from encore.objectives.masking import Masked, choose_words, corrupt, count_to_mask, word_starts
+from encore.objectives.parts.decoding import Decoding, LayeredFields, layers
+from encore.objectives.parts.masked_texts import MaskedTexts, Text
+from encore.objectives.parts.masking import Masked, choose_words, corrupt, count_to_mask, word_starts
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from encore.modeling.decoders import AutoEncodingDecoder
-    from encore.modeling.encoder import Encoder
-    from encore.modeling.shape import Shape
+    from encore.models.config import Shape
+    from encore.models.decoders import AutoEncodingDecoder
+    from encore.models.encoder import Encoder
 
 
 class AutoencodingFields(LayeredFields):
@@ -55,7 +55,7 @@ class Autoencoding(Decoding[AutoencodingFields]):
         return {"text": again["ids"], "decoded": again["masked"], "decoded_labels": again["labels"]}
 
     def decoder(self, shape: Shape) -> AutoEncodingDecoder:
-        from encore.modeling.decoders import AutoEncodingDecoder
+        from encore.models.decoders import AutoEncodingDecoder
 
         return AutoEncodingDecoder(shape, self.fields.decoder_layers)
 

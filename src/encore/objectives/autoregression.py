@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from encore.config import Positive
+from encore.config.run import Positive
 from encore.objectives.base import Arrays
-from encore.objectives.decoding import Decoding, LayeredFields, following, layers
-from encore.objectives.masked_texts import Text
+from encore.objectives.parts.decoding import Decoding, LayeredFields, following, layers
+from encore.objectives.parts.masked_texts import Text
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from encore.modeling.decoders import AutoRegressionDecoder
-    from encore.modeling.encoder import Encoder
-    from encore.modeling.shape import Shape
+    from encore.models.config import Shape
+    from encore.models.decoders import AutoRegressionDecoder
+    from encore.models.encoder import Encoder
 
 
 class AutoregressionFields(LayeredFields):
@@ -35,12 +35,12 @@ class Autoregression(Decoding[AutoregressionFields]):
         return following(*self.unmasked(examples))
 
     def decoder(self, shape: Shape) -> AutoRegressionDecoder:
-        from encore.modeling.decoders import AutoRegressionDecoder
+        from encore.models.decoders import AutoRegressionDecoder
 
         return AutoRegressionDecoder(shape, self.fields.decoder_layers)
 
     def decode(self, encoder: Encoder, decoder: nn.Module, h: Tensor, batch: dict[str, Tensor]) -> Tensor:
-        from encore.modeling.decoders import causal
+        from encore.models.decoders import causal
 
         seen = causal(batch["text"].shape[1], self.fields.attention_window, h.device)
         states: Tensor = decoder(h, encoder.embeddings(batch["text"], None), seen)

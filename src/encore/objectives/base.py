@@ -10,14 +10,14 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from encore.config import PretrainStep, Strict
+from encore.config.run import PretrainStep, Strict
 from encore.training.task import Arrays, Pass, Task
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from encore.modeling.encoder import Encoder
-    from encore.tokens import TokenStore
+    from encore.data.tokens import TokenStore
+    from encore.models.encoder import Encoder
 
 __all__ = ["Arrays", "Objective", "Pass", "Preparation"]
 

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from encore.config import Share
-from encore.modeling import operations
-from encore.objectives.bags import bags
+from encore.config.run import Share
+from encore.models import flops
 from encore.objectives.base import Arrays, Pass
-from encore.objectives.masked_texts import MaskedTexts, MaskingFields, Text
+from encore.objectives.parts.bags import bags
+from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields, Text
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from encore.modeling.encoder import Encoder
+    from encore.models.encoder import Encoder
 
 
 class BowFields(MaskingFields):
@@ -49,7 +49,7 @@ class Bow(MaskedTexts[BowFields]):
         return {**super().collate(examples), "bag": bags([text.ids for text in examples], self.store.special)}
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
-        from encore import losses
+        from encore.training import losses
 
         hidden = encoder(batch["ids"], batch["mask"])
         mlm = self.masked_lm(encoder, heads, hidden, batch)
@@ -63,7 +63,7 @@ class Bow(MaskedTexts[BowFields]):
         return {"mlm": 1.0, "bow": self.fields.bow_weight * fall}
 
     def operations(self, encoder: Encoder, batch: Arrays) -> float:
-        return super().operations(encoder, batch) + operations.TRAINING * self._head(encoder, len(batch["ids"]))
+        return super().operations(encoder, batch) + flops.TRAINING * self._head(encoder, len(batch["ids"]))
 
     def _logits(self, encoder: Encoder, heads: nn.ModuleDict, representation: Tensor) -> Tensor:
         """[B, V]."""
@@ -75,8 +75,8 @@ class Bow(MaskedTexts[BowFields]):
     def _head(self, encoder: Encoder, texts: int) -> float:
         shape = encoder.shape
         if self.fields.reading == "code":
-            return operations.mlm_head(shape, texts)
-        return operations.product(texts, shape.hidden, shape.vocabulary)
+            return flops.mlm_head(shape, texts)
+        return flops.product(texts, shape.hidden, shape.vocabulary)
 
 
 OBJECTIVE = Bow

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from pydantic import Field, field_validator
 
-from encore.config import Positive
-from encore.modeling import operations
+from encore.config.run import Positive
+from encore.models import flops
 from encore.objectives.base import Arrays, Pass
-from encore.objectives.masked_texts import MaskedTexts, MaskingFields, Text
-from encore.objectives.masking import Masked, word_starts
-from encore.objectives.spans import BOUNDS, Granularity, beta_spans, word_spans
-from encore.objectives.stop_words import content_pieces
+from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields, Text
+from encore.objectives.parts.masking import Masked, word_starts
+from encore.objectives.parts.spans import BOUNDS, Granularity, beta_spans, word_spans
+from encore.objectives.parts.stop_words import content_pieces
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from torch import Tensor, nn
 
-    from encore.modeling.encoder import Encoder
-    from encore.tokens import TokenStore
+    from encore.data.tokens import TokenStore
+    from encore.models.encoder import Encoder
 
 
 class CostaFields(MaskingFields):
@@ -84,7 +84,7 @@ class Costa(MaskedTexts[CostaFields]):
         return {**super().collate(examples), "spans": spans, "drawn": drawn}
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
-        from encore.modeling.projector import projector
+        from encore.models.projector import projector
 
         heads = super().heads(encoder)
         heads["projector"] = projector(self.fields.projector, encoder.shape.hidden)
@@ -102,7 +102,7 @@ class Costa(MaskedTexts[CostaFields]):
         import torch
         import torch.nn.functional as F
 
-        from encore import losses
+        from encore.training import losses
 
         texts, candidates = rows["texts"], torch.cat([rows["texts"], rows["spans"].flatten(0, 1)])
         if self.fields.similarity == "cosine":
@@ -117,10 +117,10 @@ class Costa(MaskedTexts[CostaFields]):
         texts, spans = batch["drawn"].shape
         width = encoder.shape.hidden
         layers = {"nonlinear": 2, "linear": 1, "none": 0}[self.fields.projector]
-        projector = layers * operations.product(texts, width, width)
-        means = texts * operations.product(spans, batch["ids"].shape[1], width)
-        similarities = operations.product(texts, width, texts * (1 + spans))
-        return super().operations(encoder, batch) + operations.TRAINING * (projector + means + similarities)
+        projector = layers * flops.product(texts, width, width)
+        means = texts * flops.product(spans, batch["ids"].shape[1], width)
+        similarities = flops.product(texts, width, texts * (1 + spans))
+        return super().operations(encoder, batch) + flops.TRAINING * (projector + means + similarities)
 
     def _spans(self, granularity: Granularity, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """[at most ``spans``, 2]."""

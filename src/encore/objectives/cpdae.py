@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from encore.modeling import operations
-from encore.objectives import idf
-from encore.objectives.bags import bags
+from encore.models import flops
 from encore.objectives.base import Arrays, Pass, Preparation
-from encore.objectives.masked_texts import MaskedTexts, MaskingFields, Text
-from encore.objectives.masking import Masked
+from encore.objectives.parts import idf
+from encore.objectives.parts.bags import bags
+from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields, Text
+from encore.objectives.parts.masking import Masked
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from torch import Tensor, nn
 
-    from encore.modeling.encoder import Encoder
-    from encore.tokens import TokenStore
+    from encore.data.tokens import TokenStore
+    from encore.models.encoder import Encoder
 
 VIEWS = 2
 
@@ -82,7 +82,7 @@ class Cpdae(MaskedTexts[CpdaeFields]):
         return {**super().collate(views), "bag": bags([example.ids for example in examples], self.store.special)}
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
-        from encore.modeling.heads import WordDecoder
+        from encore.models.heads import WordDecoder
 
         heads = super().heads(encoder)
         heads["decoder"] = WordDecoder(encoder.shape, self.fields.output_bias)
@@ -91,7 +91,7 @@ class Cpdae(MaskedTexts[CpdaeFields]):
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
         import torch
 
-        from encore import losses
+        from encore.training import losses
 
         hidden = encoder(batch["ids"], batch["mask"])
         vectors = encoder.pooled(hidden, batch["ids"], batch["mask"])
@@ -107,7 +107,7 @@ class Cpdae(MaskedTexts[CpdaeFields]):
         """Eq. 5 over the views of all texts, from logits [B, 2, V] or representations [B, 2, H]."""
         import torch.nn.functional as F
 
-        from encore import losses
+        from encore.training import losses
 
         if "logits" in rows:
             distributions = F.normalize(rows["logits"].flatten(0, 1).sigmoid(), p=1, dim=-1)
@@ -127,8 +127,8 @@ class Cpdae(MaskedTexts[CpdaeFields]):
         """The divergences, no product, are counted as if they were the product of the distributions."""
         views, shape = len(batch["ids"]), encoder.shape
         width = {"distributions": shape.vocabulary, "vectors": shape.hidden, "none": 0}[self.fields.contrast]
-        decoder, similarities = operations.mlm_head(shape, views), operations.product(views, width, views)
-        return super().operations(encoder, batch) + operations.TRAINING * (decoder + similarities)
+        decoder, similarities = flops.mlm_head(shape, views), flops.product(views, width, views)
+        return super().operations(encoder, batch) + flops.TRAINING * (decoder + similarities)
 
 
 OBJECTIVE = Cpdae

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from encore.config import Positive, Share
+from encore.config.run import Positive, Share
 from encore.objectives.base import Arrays
-from encore.objectives.decoding import Decoding, DecodingFields, layers
-from encore.objectives.masking import Masked, count_to_mask, word_starts
-from encore.objectives.word_masks import word_masks
+from encore.objectives.parts.decoding import Decoding, DecodingFields, layers
+from encore.objectives.parts.masking import Masked, count_to_mask, word_starts
+from encore.objectives.parts.word_masks import word_masks
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from encore.modeling.decoders import EnhancedDecoder
-    from encore.modeling.encoder import Encoder
-    from encore.modeling.shape import Shape
+    from encore.models.config import Shape
+    from encore.models.decoders import EnhancedDecoder
+    from encore.models.encoder import Encoder
 
 
 class EnhancedFields(DecodingFields):
@@ -80,12 +80,12 @@ class Enhanced(Decoding[EnhancedFields]):
         return {"text": text, **decoded, "hidden": hidden, "picks": picks}
 
     def decoder(self, shape: Shape) -> EnhancedDecoder:
-        from encore.modeling.decoders import EnhancedDecoder
+        from encore.models.decoders import EnhancedDecoder
 
         return EnhancedDecoder(shape)
 
     def decode(self, encoder: Encoder, decoder: nn.Module, h: Tensor, batch: dict[str, Tensor]) -> Tensor:
-        from encore.modeling.decoders import each_its_own
+        from encore.models.decoders import each_its_own
 
         seen = each_its_own(batch["hidden"], batch["picks"], batch["mask"])
         positions = encoder.embeddings.position_embeddings.weight[: batch["text"].shape[1]]

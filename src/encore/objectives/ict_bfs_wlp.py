@@ -8,13 +8,13 @@ import numpy as np
 
 from encore.objectives.bfs import Bfs
 from encore.objectives.ict import Ict, IctFields
-from encore.objectives.pairs import Pair, Pairs
+from encore.objectives.parts.pairs import Pair, Pairs
 from encore.objectives.wlp import Wlp
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from encore.tokens import TokenStore
+    from encore.data.tokens import TokenStore
 
 
 class MixtureFields(IctFields):

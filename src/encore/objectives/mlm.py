@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from encore.objectives.base import Pass
-from encore.objectives.masked_texts import MaskedTexts, MaskingFields
+from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from encore.modeling.encoder import Encoder
+    from encore.models.encoder import Encoder
 
 
 class MlmFields(MaskingFields):

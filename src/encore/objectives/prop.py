@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from encore.config import Positive, Strict
-from encore.objectives.lexicon import Lexicon, Occurrences, Sums, Tally, summed
-from encore.objectives.preference import PreferenceFields, Preferences
-from encore.objectives.word_sets import Drawn, WordSets
+from encore.config.run import Positive, Strict
+from encore.objectives.parts.lexicon import Lexicon, Occurrences, Sums, Tally, summed
+from encore.objectives.parts.preference import PreferenceFields, Preferences
+from encore.objectives.parts.word_sets import Drawn, WordSets
 
 if TYPE_CHECKING:
-    from encore.objectives.attention import Attention
-    from encore.objectives.chunks import Block
+    from encore.objectives.parts.attention import Attention
+    from encore.objectives.parts.chunks import Block
 
 
 class LanguageModelFields(Strict):

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from encore.config import Positive
-from encore.modeling import operations
+from encore.config.run import Positive
+from encore.models import flops
 from encore.objectives.base import Arrays
-from encore.objectives.decoding import Decoding, DecodingFields, following, layers
-from encore.objectives.masked_texts import Text
+from encore.objectives.parts.decoding import Decoding, DecodingFields, following, layers
+from encore.objectives.parts.masked_texts import Text
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from encore.modeling.decoders import SeedDecoder
-    from encore.modeling.encoder import Encoder
-    from encore.modeling.shape import Shape
+    from encore.models.config import Shape
+    from encore.models.decoders import SeedDecoder
+    from encore.models.encoder import Encoder
 
 
 class SeedFields(DecodingFields):
@@ -47,14 +47,14 @@ class Seed(Decoding[SeedFields]):
         return following(*self.unmasked(examples))
 
     def decoder(self, shape: Shape) -> SeedDecoder:
-        from encore.modeling.decoders import SeedDecoder
+        from encore.models.decoders import SeedDecoder
 
         return SeedDecoder(shape, self.fields.decoder_layers)
 
     def decode(self, encoder: Encoder, decoder: nn.Module, h: Tensor, batch: dict[str, Tensor]) -> Tensor:
         import torch.nn.functional as F
 
-        from encore.modeling.decoders import causal
+        from encore.models.decoders import causal
 
         seen = causal(batch["text"].shape[1], self.fields.attention_window, h.device)
         states: Tensor = decoder(h, F.embedding(batch["text"], encoder.word_embeddings), seen)
@@ -64,13 +64,13 @@ class Seed(Decoding[SeedFields]):
         return states @ encoder.word_embeddings.T
 
     def decoder_operations(self, shape: Shape, batch: int, length: int) -> float:
-        memory = operations.product(batch, shape.hidden, shape.hidden)
-        memory += operations.product(batch * length, shape.hidden, shape.hidden)
+        memory = flops.product(batch, shape.hidden, shape.hidden)
+        memory += flops.product(batch * length, shape.hidden, shape.hidden)
         own = layers(shape, self.fields.decoder_layers, batch, length)
         return own + self.fields.decoder_layers * memory
 
     def head_operations(self, shape: Shape, positions: int) -> float:
-        return operations.product(positions, shape.hidden, shape.vocabulary)
+        return flops.product(positions, shape.hidden, shape.vocabulary)
 
 
 OBJECTIVE = Seed

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from encore.config import Positive, PretrainStep
-from encore.modeling import operations, texts
+from encore.config.run import Positive, PretrainStep
+from encore.models import flops, inputs
 from encore.objectives.base import Arrays, Objective, Pass
-from encore.objectives.chunks import text_chunks
+from encore.objectives.parts.chunks import text_chunks
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from torch import Tensor, nn
 
-    from encore.modeling.encoder import Encoder
-    from encore.tokens import TokenStore
+    from encore.data.tokens import TokenStore
+    from encore.models.encoder import Encoder
 
 VIEWS = 2
 
@@ -63,13 +63,13 @@ class Simcse(Objective[SimcseFields]):
     def collate(self, examples: list[np.ndarray]) -> Arrays:
         """``ids``, ``mask`` [2B, L]: each text twice, next to itself."""
         twice = [ids for ids in examples for _ in range(VIEWS)]
-        ids, mask = texts.pad(twice, self.fields.length, self.store.special)
+        ids, mask = inputs.pad(twice, self.fields.length, self.store.special)
         return {"ids": ids, "mask": mask}
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
         from torch import nn
 
-        from encore.modeling.heads import initialise
+        from encore.models.heads import initialise
 
         width = encoder.shape.hidden
         return nn.ModuleDict({"simcse": initialise(nn.Sequential(nn.Linear(width, width), nn.Tanh()))})
@@ -84,7 +84,7 @@ class Simcse(Objective[SimcseFields]):
         import torch
         import torch.nn.functional as F
 
-        from encore import losses
+        from encore.training import losses
 
         first, second = F.normalize(rows["views"], dim=-1).unbind(dim=1)
         own = torch.arange(len(first), device=first.device)
@@ -96,10 +96,10 @@ class Simcse(Objective[SimcseFields]):
     def operations(self, encoder: Encoder, batch: Arrays) -> float:
         """Three forward passes' worth: both readings, the layer behind them, their similarities."""
         views, width = len(batch["ids"]), encoder.shape.hidden
-        head = operations.product(views, width, width)
-        similarities = operations.product(views / VIEWS, width, views / VIEWS)
-        encoded = operations.forward(encoder.shape, *batch["ids"].shape)
-        return operations.TRAINING * (encoded + head + similarities)
+        head = flops.product(views, width, width)
+        similarities = flops.product(views / VIEWS, width, views / VIEWS)
+        encoded = flops.forward(encoder.shape, *batch["ids"].shape)
+        return flops.TRAINING * (encoded + head + similarities)
 
 
 @contextmanager
@@ -107,7 +107,7 @@ def dropout(encoder: Encoder, rate: float) -> Iterator[None]:
     """Every dropout of the encoder at this rate for a while; it works in training mode only, as ever."""
     from torch import nn
 
-    from encore.modeling.encoder import SelfAttention
+    from encore.models.encoder import SelfAttention
 
     before: list[tuple[Any, str, float]] = []
     for module in encoder.modules():

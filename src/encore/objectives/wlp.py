@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from encore.errors import EncoreError
-from encore.objectives.pairs import Pair, PairFields, Pairs
+from encore.objectives.parts.pairs import Pair, PairFields, Pairs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from encore.objectives.passages import Passages
-    from encore.tokens import TokenStore
+    from encore.data.tokens import TokenStore
+    from encore.objectives.parts.passages import Passages
 
 
 class WlpFields(PairFields):

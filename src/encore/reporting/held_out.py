@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from encore.errors import EncoreError
-from encore.reporting.layout import Part, Product
-from encore.reporting.numbers import number, write_rows
+from encore.plan.tables.layout import Part, Product
+from encore.storage.csv_rows import number, write_rows
 
 FILE = "held_out.tsv"
 HEADER = ["step", "lineage", "seed", "training_step", "term", "value"]

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from encore.cli_support import json_object
+from encore.storage.program import json_object
 
 from encore.errors import EncoreError
-from encore.provenance import manifest
-from encore.provenance.implementation import code_digest
-from encore.reporting import layout
-from encore.reporting.layout import P
-from encore.storage import full_digest, write_json
+from encore.plan.tables import layout
+from encore.plan.tables.layout import P
+from encore.storage import manifest
+from encore.storage.code_digest import code_digest
+from encore.storage.files import full_digest, write_json
 
 
 def command_line(says: str | None) -> argparse.Namespace:

@@ -13,9 +13,9 @@ from typing import Any
 import faiss
 import numpy as np
 
+from encore.data.runs import Ranking, Run, describe, rank, read_run, write_run
+from encore.data.tokens import TokenStore
 from encore.retrieval.dense import MOST, SPARE, Shard, embedded, open_shards, opened
-from encore.runs import Ranking, Run, describe, rank, read_run, write_run
-from encore.tokens import TokenStore
 
 FAISS_NAMES = {"ef_search": "efSearch", "nprobe": "nprobe"}
 CUTS = (10, 100, 1000)  # of the exact answer

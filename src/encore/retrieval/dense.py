@@ -15,14 +15,14 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from encore.collections.common import Collection, topics
+from encore.data.collection import Collection, topics
+from encore.data.runs import Ranking, Run, describe, write_run
+from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.modeling import vectors
-from encore.modeling.encoder import Encoder
-from encore.names import Names
-from encore.retrieval import growing
-from encore.runs import Ranking, Run, describe, write_run
-from encore.tokens import TokenStore
+from encore.models import embed
+from encore.models.encoder import Encoder
+from encore.retrieval import nested_corpora
+from encore.storage.document_ids import Names
 from encore.training import machine
 
 QUERIES = 2048  # in one product; a constant, since FAISS's rounding depends on it
@@ -52,7 +52,7 @@ def answer(
     encoder = opened(spec, model, store)
     shards = open_shards(indexes, store.passages.names, encoder.dimension)
     if subset is not None:
-        shards = restricted(shards, growing.members(subset, spec["size"]))
+        shards = restricted(shards, nested_corpora.members(subset, spec["size"]))
     names, queries = embedded(spec, encoder, store, collection)
     passages = sum(len(shard) for shard in shards)
     run = search(shards, names, queries, depth)
@@ -67,7 +67,7 @@ def opened(spec: dict[str, Any], model: Path, store: TokenStore) -> Encoder:
     """A model ready to embed, on the device and the threads of ``spec["numerics"]``; FAISS gets as many threads."""
     device = machine.prepare(spec["numerics"])
     faiss.omp_set_num_threads(spec["numerics"]["threads"])
-    return vectors.load(model, store).to(device).eval()
+    return embed.load(model, store).to(device).eval()
 
 
 def embedded(
@@ -77,7 +77,7 @@ def embedded(
     names = topics(Collection(collection), spec["split"], queries=spec["queries"], sample=spec["sample"])
     with machine.precision(spec["numerics"], next(encoder.parameters()).device):
         rows = store.queries.names.rows(names)
-        return names, vectors.embed(encoder.query_tower, store.queries, rows, spec["query_length"])
+        return names, embed.embed(encoder.query_tower, store.queries, rows, spec["query_length"])
 
 
 @dataclass(frozen=True)

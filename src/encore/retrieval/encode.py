@@ -16,12 +16,12 @@ from typing import Any
 import faiss
 import numpy as np
 
+from encore.data.tokens import Sequences, TokenStore
 from encore.errors import EncoreError
-from encore.modeling import vectors
-from encore.modeling.encoder import Encoder
-from encore.names import Names
-from encore.storage import replacing, write_bytes
-from encore.tokens import Sequences, TokenStore
+from encore.models import embed
+from encore.models.encoder import Encoder
+from encore.storage.document_ids import Names
+from encore.storage.files import replacing, write_bytes
 from encore.training import machine
 
 SECONDS = 10.0  # between two lines of progress
@@ -60,7 +60,7 @@ def encode(encoder: Encoder, passages: Sequences, part: Part, length: int) -> np
     progress = Progress(len(rows))
     found = [np.empty((0, encoder.dimension), dtype=np.float32)]
     for start in range(0, len(rows), BLOCK):
-        found.append(vectors.embed(encoder, passages, rows[start : start + BLOCK], length))
+        found.append(embed.embed(encoder, passages, rows[start : start + BLOCK], length))
         progress.show(start + len(found[-1]))
     return np.concatenate(found)
 
@@ -73,7 +73,7 @@ def make_shard(spec: dict[str, Any], model: Path, tokens: Path, name: str, outpu
     """
     part, store, numerics = Part.parse(name), TokenStore.open(tokens), spec["numerics"]
     device = machine.prepare(numerics)
-    encoder = vectors.load(model, store).to(device).eval()
+    encoder = embed.load(model, store).to(device).eval()
     with machine.precision(numerics, device):
         found = encode(encoder, store.passages, part, spec["length"])
     rows = part.rows(len(store.passages))

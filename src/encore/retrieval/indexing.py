@@ -13,11 +13,11 @@ from typing import Any
 import faiss
 import numpy as np
 
+from encore.config.index_types import Fp16, Hnsw, IndexType, IvfPq, read
 from encore.errors import EncoreError
-from encore.index_types import Fp16, Hnsw, IndexType, IvfPq, read
-from encore.names import Names
 from encore.retrieval.dense import Shard, open_shard
 from encore.retrieval.encode import Part, write_index
+from encore.storage.document_ids import Names
 
 TRAINING = 39  # vectors a centroid, below which FAISS itself warns of too few
 

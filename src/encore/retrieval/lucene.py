@@ -14,10 +14,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from encore.data.runs import Run, checked_column, rank
 from encore.errors import EncoreError
 from encore.retrieval import java
 from encore.retrieval.segment import make_reproducible
-from encore.runs import Run, checked_column, rank
 
 INDEX = "lucene"
 SORTED = 2**27  # characters of documents that are sorted in memory at once

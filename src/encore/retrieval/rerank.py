@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from encore.data.runs import Ranking, Run, describe, rank, read_header, read_run, write_run
+from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
+from encore.finetuning.scoring import Scorer, open_scorer
+from encore.finetuning.scoring.kept import Kept
 from encore.retrieval.encode import Progress
-from encore.runs import Ranking, Run, describe, rank, read_header, read_run, write_run
-from encore.scoring import Scorer, open_scorer
-from encore.scoring.kept import Kept
-from encore.tokens import TokenStore
 from encore.training import machine
 
 LARGEST = 2**20  # of a score: below its negative, whole float32 numbers are no longer enough for the ranks below

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from encore.errors import EncoreError
-from encore.storage import write_bytes
+from encore.storage.files import write_bytes
 
 KEPT = 2
 

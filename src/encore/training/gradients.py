@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from encore.modeling.encoder import Encoder
+from encore.models.encoder import Encoder
 from encore.training import machine
+from encore.training.distributed import Ranks
 from encore.training.randomness import number
-from encore.training.ranks import Ranks
 from encore.training.task import Arrays, Pass, Task, weighted
 
 Terms = dict[str, Tensor]

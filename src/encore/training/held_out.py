@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from encore.training.distributed import Ranks
 from encore.training.gradients import Models, measure, parts
 from encore.training.randomness import generator
-from encore.training.ranks import Ranks
 from encore.training.task import Subset, Task
 
 FEWEST = 50  # examples of a task that can spare some

@@ -11,18 +11,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from encore.config import Step
+from encore.config.run import Step
 from encore.errors import EncoreError
-from encore.modeling.encoder import Encoder
-from encore.storage import digest
+from encore.models.encoder import Encoder
+from encore.storage.files import digest
 from encore.training import checkpoint, gradients, held_out, machine
+from encore.training.distributed import Ranks, joined
 from encore.training.gradients import Models
 from encore.training.memory import MicroBatch
 from encore.training.optimiser import AdamW
 from encore.training.prefetch import ahead
 from encore.training.progress import Point, Progress, spelled
 from encore.training.randomness import Batch, batches
-from encore.training.ranks import Ranks, joined
 from encore.training.record import Trained
 from encore.training.schedule import rate, total_steps
 from encore.training.task import Task

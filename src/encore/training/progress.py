@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from encore.storage import write_text
+from encore.storage.files import write_text
 
 ROWS = 100  # points of a curve, about
 SECONDS = 10.0  # between two lines

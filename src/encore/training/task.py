@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from encore.modeling.encoder import Encoder
+    from encore.models.encoder import Encoder
 
 Arrays = dict[str, np.ndarray]
 

@@ -1,6 +1,6 @@
 """Where the values of a column come from, by the source that the table's plan names."""
 
-from encore.reporting.layout import Column
+from encore.plan.tables.layout import Column
 from encore.reporting.sources.base import Source, Values
 from encore.reporting.sources.efficiency import Efficiency
 from encore.reporting.sources.gain import Gain

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from encore.reporting.layout import Asked, Column, Layout, Unit
+from encore.plan.tables.layout import Asked, Column, Layout, Unit
 
 if TYPE_CHECKING:
     from encore.reporting.sources.measured import Measured

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from encore.errors import EncoreError
-from encore.reporting.layout import Asked, Column, Layout, Unit
+from encore.plan.tables.layout import Asked, Column, Layout, Unit
 from encore.reporting.sources.base import Source, Values
 
 FILE = "latency.json"

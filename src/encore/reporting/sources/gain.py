@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from encore.reporting.layout import Asked, Column
+from encore.plan.tables.layout import Asked, Column
 from encore.reporting.sources.base import Share, Values
 
 OWN, OTHER = "own", "other"  # what its parts are called

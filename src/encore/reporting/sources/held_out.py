@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from encore.errors import EncoreError
+from encore.plan.tables.layout import Asked, Column, Layout, Unit
 from encore.reporting import held_out
-from encore.reporting.layout import Asked, Column, Layout, Unit
 from encore.reporting.sources.base import Source, Values
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from encore.errors import EncoreError
-from encore.reporting.layout import Asked, Column, Layout, Unit
+from encore.plan.tables.layout import Asked, Column, Layout, Unit
 from encore.reporting.sources.base import Source, Values
 
 FILE = "loss.json"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from encore.errors import EncoreError
-from encore.reporting.layout import Asked, Column, Layout
+from encore.plan.tables.layout import Asked, Column, Layout
 from encore.reporting.sources.base import Share, Values
 from encore.reporting.sources.measured import exact_mean
 

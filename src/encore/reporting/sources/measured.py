@@ -13,7 +13,7 @@ from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import Scored
 from encore.evaluation.significance import clustered
-from encore.reporting.layout import Asked, Column
+from encore.plan.tables.layout import Asked, Column
 from encore.reporting.sources.base import Share, Values
 
 Floats = NDArray[np.float64]

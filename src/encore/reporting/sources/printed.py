@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from encore.reporting.layout import Asked, Column, Unit
+from encore.plan.tables.layout import Asked, Column, Unit
 from encore.reporting.sources.base import Source, Values
 
 

@@ -6,9 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from encore.config.validation import nearest
 from encore.errors import EncoreError
-from encore.mistakes import nearest
-from encore.reporting.layout import Asked, Column, Layout, Unit
+from encore.plan.tables.layout import Asked, Column, Layout, Unit
 from encore.reporting.sources.base import Source, Values
 
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from encore.config.validation import nearest
 from encore.errors import EncoreError
-from encore.mistakes import nearest
-from encore.reporting.layout import Asked, Column, Unit
+from encore.plan.tables.layout import Asked, Column, Unit
 from encore.reporting.sources.base import Source, Values
 
 FILE = "statistics.json"

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from encore.errors import EncoreError
-from encore.reporting.layout import Asked, Column, Unit
+from encore.plan.tables.layout import Asked, Column, Unit
 from encore.reporting.sources.base import Source, Values
 
 

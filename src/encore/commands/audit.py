@@ -1,0 +1,232 @@
+"""The audit: is each file behind what is published what its manifest says, and made from what the plan says?
+
+Snakemake trusts what lies in ``results/``; this does not. It recomputes every digest, compares every manifest with the
+plan, and names the cells that a bad file stands behind. ``recompute.py`` judges claims and shows numbers again.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from encore.claims.slice import CLAIMS, PRINTED, claims_plan, printed_plan
+from encore.errors import EncoreError
+from encore.plan.artifact import Artifact, behind
+from encore.plan.figures.growing import GROWING
+from encore.plan.plan import Plan
+from encore.plan.tables import CURVES, declared, folders
+from encore.storage import manifest
+from encore.storage.code_digest import code_digest
+
+KINDS = ("tables", "figures")
+REPORT = Path("results/report") / manifest.MANIFEST
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong with one artifact or product, and the cells that it stands behind."""
+
+    place: str
+    reason: str
+    cells: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.reason + (f"; affects {', '.join(self.cells)}" if self.cells else "")
+
+
+@dataclass
+class Report:
+    """The outcome of an audit."""
+
+    findings: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    verified: int = 0
+
+
+def audit(plan: Plan) -> Report:
+    """Check all that stands behind the tables, figures and claims that exist; one that was not made yet is a note."""
+    report = Report()
+    slices = published(plan)
+    own = _own(plan)
+    made = []
+    for name, content in slices.items():
+        if not any(_files(place) for place in _places(name)):
+            report.notes.append(f"{_called(name, content)} is not made yet")
+        elif name in own or all(_is_of(place, content) for place in _places(name) if _files(place)):
+            made.append(name)
+        else:
+            report.notes.append(f"{_called(name, content)} was made of another plan; run snakemake for it again")
+    affected = _cells(plan, slices)
+    wanted = {folder for folder, cells in affected.items() if any(cell.split(":")[0] in made for cell in cells)}
+    for folder, artifact in plan.made.items():
+        if folder in wanted:
+            _check(artifact, tuple(affected[folder]), report)
+    for name in made:
+        for place in _places(name):
+            _check_product(slices[name], place, name, report)
+    if _files(REPORT):
+        _check_product(None, REPORT, "report", report)
+    return report
+
+
+def published(plan: Plan) -> dict[str, dict[str, Any]]:
+    """The slices of the tables and figures that are declared or were asked for, and of the claims."""
+    claims = {CLAIMS: claims_plan(plan)} if f"results/{CLAIMS}" in plan.asked else {}
+    return declared(plan) | {PRINTED: printed_plan(plan.catalogue)} | claims
+
+
+def prune(plan: Plan, report: Report) -> list[str]:
+    """Remove exactly what is bad and what was made from it, so that the ordinary command repairs; gives what went."""
+    bad = {finding.place for finding in report.findings}
+    for folder, artifact in plan.made.items():
+        if any(parent.folder in bad for parent in artifact.inputs.values()):
+            bad.add(folder)
+    removed = sorted(folder for folder in bad if folder in plan.made and Path(folder).exists())
+    for folder in removed:
+        shutil.rmtree(folder)
+    affected = _cells(plan, published(plan))
+    names = {cell.split(":")[0] for folder in removed for cell in affected.get(folder, [])}
+    products = [place for name in sorted(names) for place in _places(name)]
+    products += [Path(place) for place in sorted(bad) if place.endswith(manifest.MANIFEST)]
+    for record in dict.fromkeys([*products, *([REPORT] if products else [])]):
+        removed += _remove_product(record)
+    return removed
+
+
+def _check(artifact: Artifact, cells: tuple[str, ...], report: Report) -> None:
+    reasons = list(_problems(artifact))
+    report.findings += [Finding(artifact.folder, reason, cells) for reason in reasons]
+    report.verified += not reasons
+    if not reasons and _code_of(Path(artifact.folder)) not in (None, code_digest(artifact.stage)):
+        report.notes.append(f"{artifact.folder} was made by code that has changed since; affects {', '.join(cells)}")
+
+
+def _code_of(folder: Path) -> str | None:
+    """The digest of the code that made an artifact; None where ``run.json``, which nothing depends on, is lost."""
+    try:
+        digest: str | None = json.loads((folder / "run.json").read_text()).get("code")
+    except (OSError, ValueError, AttributeError):
+        return None
+    return digest
+
+
+def _problems(artifact: Artifact) -> Iterator[str]:
+    """Everything that is wrong with one artifact, in words."""
+    folder = Path(artifact.folder)
+    try:
+        record = manifest.read(folder)
+        yield from manifest.problems(folder)
+    except EncoreError as error:
+        yield str(error).split(";")[0]
+        return
+    except (KeyError, TypeError, AttributeError):
+        yield f"{artifact.manifest} is not a manifest"
+        return
+    if record["spec"] != _as_json(artifact.spec):
+        yield f"{artifact.manifest} has another spec than the plan"
+    yield from _changed_inputs(artifact.manifest, record, {parent.manifest for parent in artifact.inputs.values()})
+
+
+def _changed_inputs(place: str, record: dict[str, Any], expected: set[str]) -> Iterator[str]:
+    if set(record["inputs"]) != expected:
+        yield f"{place} was made from other folders than the plan says"
+    for name, digest in record["inputs"].items():
+        if Path(name).is_file() and manifest.describe(Path(name)) != digest:
+            yield f"{place}: its input {name} is not the one that it was made from"
+
+
+def _check_product(content: dict[str, Any] | None, place: Path, name: str, report: Report) -> None:
+    """A product: its files, its slice of the plan where one is given, and what it was made from."""
+    if not _files(place):
+        return
+    reasons: list[str] = []
+    try:
+        record = json.loads(place.read_text())
+        if content is not None and record["spec"] != _as_json(content):
+            reasons.append(f"{place} has another plan than the configuration; run snakemake for it again")
+        reasons += _changed_inputs(str(place), record, set(record["inputs"]))
+        for file, digest in record["outputs"].items():
+            path = place.parent / file
+            if not path.is_file() or manifest.describe(path) != digest:
+                reasons.append(f"{path} {'was altered' if path.is_file() else 'is missing'}")
+    except FileNotFoundError:
+        reasons.append(f"{place} is missing, so nothing says what its files were made from")
+    except (ValueError, KeyError, TypeError):
+        reasons.append(f"{place} is not a manifest")
+    report.findings += [Finding(str(place), reason, (f"{name}: every {_part(name)}",)) for reason in reasons]
+    report.verified += not reasons
+    if not reasons and record.get("code") and record["code"] != code_digest(record["stage"]):
+        report.notes.append(f"{place} was made by code that has changed since")
+
+
+def _part(name: str) -> str:
+    """What a product consists of."""
+    return {CLAIMS: "claim", PRINTED: "claim", "report": "number"}.get(name, "cell")
+
+
+def _cells(plan: Plan, slices: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
+    """For each artifact's folder what it stands behind: rows, as ``table: label [setting]``, and claims."""
+    affected: dict[str, list[str]] = {}
+    for name, content in slices.items():
+        for cell, read in _reading(name, content):
+            for artifact in behind(plan.find(folder) for folder in dict.fromkeys(read)):
+                if cell not in affected.setdefault(artifact.folder, []):
+                    affected[artifact.folder].append(cell)
+    return affected
+
+
+def _reading(name: str, content: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """The parts of a product with the folders that each reads."""
+    if name == CLAIMS:
+        for table, about in content["tables"].items():
+            yield f"{name}: about {table}", [folder for row in about["rows"] for folder in folders(row)]
+        for figure, points in content["figures"].items():
+            parts = (part for point in points for part in point["parts"])
+            yield f"{name}: about {figure}", [read["folder"] for part in parts for read in part["reads"]]
+    for row in content.get("rows", []):
+        yield f"{name}: {row['label']}" + (f" [{row['setting']}]" if row.get("setting") else ""), folders(row)
+
+
+def _own(plan: Plan) -> set[str]:
+    """What the configuration itself declares; other tables and figures were only asked for, perhaps under another."""
+    return {*plan.config.tables, *plan.config.figures, CURVES, GROWING, PRINTED}
+
+
+def _is_of(place: Path, content: dict[str, Any]) -> bool:
+    """Whether a product's record has such a slice, or is no record at all, which is for ``_check_product`` to say."""
+    try:
+        return bool(json.loads(place.read_text())["spec"] == _as_json(content))
+    except (OSError, ValueError, KeyError, TypeError):
+        return True
+
+
+def _called(name: str, content: dict[str, Any]) -> str:
+    if name in (CLAIMS, PRINTED):
+        return f"results/{name}.csv"
+    return f"{'figure' if name in (CURVES, GROWING) or 'kind' in content else 'table'} {name}"
+
+
+def _places(name: str) -> list[Path]:
+    """Where the manifests of what is made of a slice lie, if it was made."""
+    if name in (CLAIMS, PRINTED):
+        return [Path("results") / f"{name}.{manifest.MANIFEST}"]
+    return [Path("results") / kind / f"{name}.{manifest.MANIFEST}" for kind in KINDS]
+
+
+def _files(record: Path) -> list[Path]:
+    """All that lies of a table or figure, its manifest included."""
+    stem = record.name.removesuffix(manifest.MANIFEST)
+    return [path for path in record.parent.glob(f"{stem}*") if path.is_file()]
+
+
+def _remove_product(record: Path) -> list[str]:
+    files = _files(record)
+    for path in files:
+        path.unlink()
+    return sorted(map(str, files))
+
+
+def _as_json(value: Any) -> Any:
+    return json.loads(json.dumps(value))

@@ -1,0 +1,74 @@
+"""``encore compare``: a run beside the one that it should reproduce, and their baselines if there are any."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from encore.evaluation.reproducibility import Closeness, Order
+
+MEASURES = ["RR@10", "nDCG@10", "R@1000"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("run", type=Path, help="a TREC run, gzipped or not")
+    parser.add_argument("reference", type=Path, help="the run that it should reproduce")
+    parser.add_argument("qrels", type=Path, help="judgments in TREC's or BEIR's form")
+    parser.add_argument("--baseline", nargs=2, type=Path, metavar=("RUN", "REFERENCE"), help="what both improve on")
+    parser.add_argument("--measure", nargs="+", default=MEASURES, help="for example RR@10 (the default: %(default)s)")
+    parser.add_argument("--depth", type=int, help="ranks whose order is compared (100 without)")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def compare(arguments: argparse.Namespace) -> int:
+    """Read all files and print how close the runs are.
+
+    Raises:
+        EncoreError: a file is damaged, a measure is unknown, or the runs have nothing in common.
+    """
+    from collections import Counter
+
+    from encore.data import qrels
+    from encore.data.runs import read_run
+    from encore.evaluation.measures import check
+    from encore.evaluation.reproducibility import DEPTH, closeness, order
+
+    grades: dict[str, dict[str, int]] = {}
+    for judgment in qrels.read(arguments.qrels, {}, Counter(), str(arguments.qrels)):
+        grades.setdefault(judgment.query, {})[judgment.document] = judgment.grade
+    measures = [check(expression) for expression in arguments.measure]
+    ours, theirs = read_run(arguments.run), read_run(arguments.reference)
+    baselines = tuple(map(read_run, arguments.baseline)) if arguments.baseline else None
+    ranked = order(ours, theirs, arguments.depth or DEPTH)
+    close = closeness(ours, theirs, grades, measures, baselines)  # type: ignore[arg-type]  # argparse took two
+    if arguments.json:
+        print(json.dumps(asdict(ranked) | {"judged": len(grades), "measures": [asdict(one) for one in close]}))
+    else:
+        print("\n".join(lines(ranked, close, len(grades))))
+    return 0
+
+
+def lines(ranked: Order, close: list[Closeness], judged: int) -> list[str]:
+    """What people read."""
+    from encore.evaluation.reproducibility import PERSISTENCE
+
+    said = [
+        f"order, of {ranked.queries:,} queries that both answer:",
+        f"  Kendall's tau over unions  {ranked.tau:.4f}",
+        f"  rank-biased overlap        {ranked.overlap:.4f}  (p = {PERSISTENCE:g})",
+        f"effectiveness, of {judged:,} judged queries:",
+    ]
+    return said + [f"  {_line(one)}" for one in close]
+
+
+def _line(one: Closeness) -> str:
+    parts = [f"{one.measure:<10} {one.ours:.4f}, reference {one.theirs:.4f}"]
+    parts.append(f"RMSE {one.error:.4f}, p {one.p:.3g}")
+    if one.effect_ratio is not None and one.relative is not None:
+        parts.append(f"effect ratio {one.effect_ratio:.3f}, difference of relative improvements {one.relative:+.4f}")
+    return "; ".join(parts)

@@ -1,0 +1,243 @@
+"""From a cell to bytes: every artifact behind a number, with what made it, of what, how and at what cost."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from encore.config.validation import nearest
+from encore.errors import EncoreError
+from encore.plan.artifact import Artifact
+from encore.plan.plan import Plan
+from encore.plan.tables import table_plan
+from encore.plan.tables.behind import cells_behind
+from encore.storage import manifest
+from encore.storage.files import sha256
+
+TABLES = "results/tables/"
+INDENT = "  "
+SHOWN = {"ours": "reproduced", "sd": "sd", "seeds": "seeds", "paper's": "reported"}  # columns of the CSV
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table's plan."""
+
+    table: str
+    row: dict[str, Any]
+    column: dict[str, Any]
+    behind: list[dict[str, Any]]  # the cell as the plan says it, and those that it is made of
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What is asked for, of which folders."""
+        return self.behind[0]
+
+    @property
+    def records(self) -> list[str]:
+        """Files of measurements that are no artifact of the run."""
+        return [cell["record"] for cell in self.behind if "record" in cell]
+
+    def __str__(self) -> str:
+        setting = f" [{self.row['setting']}]" if self.row["setting"] else ""
+        return f"{self.table}: {self.row['label']}{setting}, {self.column['label']}"
+
+
+@dataclass(frozen=True)
+class Link:
+    """An artifact of a chain: how far from the cell, as what it is read, and what its records say.
+
+    ``record`` and ``run`` are None where it is not made yet; ``again`` is one that stands above already.
+    """
+
+    depth: int
+    role: str
+    artifact: Artifact
+    record: dict[str, Any] | None
+    run: dict[str, Any] | None
+    again: bool
+
+    @property
+    def digest(self) -> str | None:
+        """The sha256 of its manifest, which has those of all its files."""
+        return manifest.describe(Path(self.artifact.manifest))["sha256"] if self.record else None
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of all its files."""
+        return sum(file["bytes"] for file in self.record["outputs"].values()) if self.record else None
+
+
+def find(plan: Plan, table: str, row: str, column: str, setting: str | None = None) -> list[Cell]:
+    """The cells that a person names, by ids or by labels: one for each setting that the row stands under.
+
+    Args:
+        table: the target (``results/tables/costa/table1.csv``) or the name (``costa/table1``).
+
+    Raises:
+        EncoreError: there is no such table, row or column, or the row does not stand under the setting.
+    """
+    name = table.removeprefix("./").removeprefix(TABLES)
+    name = name.rsplit(".", 1)[0] if name.endswith((".csv", ".md", ".tex", ".html")) else name
+    if name not in plan.catalogue.tables:
+        raise EncoreError(f"there is no table {name!r}{nearest(name, plan.catalogue.tables)}")
+    content = table_plan(plan, name)
+    columns = [each for each in content["columns"] if column in (each["id"], each["label"])]
+    if not columns:
+        known = [each[key] for each in content["columns"] for key in ("id", "label")]
+        raise EncoreError(f"table {name!r} has no column {column!r}{nearest(column, known)}")
+    rows = [each for each in content["rows"] if row.lower() in (each["id"].lower(), each["label"].lower())]
+    if not rows:
+        known = [each[key] for each in content["rows"] for key in ("id", "label")]
+        raise EncoreError(f"table {name!r} has no row {row!r}{nearest(row, known)}")
+    chosen = [each for each in rows if setting in (None, each["setting"])]
+    if not chosen:
+        settings = ", ".join(repr(each["setting"]) for each in rows)
+        raise EncoreError(f"{row!r} of table {name!r} stands under {settings} and not under {setting!r}")
+    return [
+        Cell(name, each, columns[0], list(cells_behind(content, each["setting"], each["id"], columns[0]["id"])))
+        for each in chosen
+    ]
+
+
+def chain(plan: Plan, cell: Cell) -> Iterator[Link]:
+    """What a cell reads and all that is behind it, each artifact before what it was made from."""
+    return chain_of(plan, (read for each in cell.behind for read in each["reads"]))
+
+
+def chain_of(plan: Plan, reads: Iterable[dict[str, Any]]) -> Iterator[Link]:
+    """What is read (``folder``, ``seed``), each folder once, and all that is behind it."""
+    seen: set[str] = set()
+    for read in {read["folder"]: read for read in reads}.values():
+        role = "reads" if read["seed"] is None else f"reads, seed {read['seed']}"
+        yield from _links(plan.find(read["folder"]), role, 0, seen)
+
+
+def text(cell: Cell, links: Sequence[Link], shown: str) -> str:
+    """The chain as people read it; ``shown`` is what the table shows in the cell, if it was made."""
+    lines = [str(cell), *([f"shows {shown}"] if shown else [])]
+    if cell.row.get("copied"):
+        lines.append(f"copied from {cell.row['copied']}: nothing was run")
+    elif not links and not cell.records:
+        lines.append("nothing of ours stands there")
+    lines += [f"recorded in {path}, sha256 {sha256(Path(path))}: no job of the run makes it" for path in cell.records]
+    return "\n".join([*lines, *chain_text(links)])
+
+
+def chain_text(links: Iterable[Link]) -> list[str]:
+    """A chain, line by line."""
+    return [line for link in links for line in _lines(link)]
+
+
+def as_json(cell: Cell, links: Sequence[Link]) -> dict[str, Any]:
+    """The chain as data."""
+    return {
+        "table": cell.table,
+        "row": cell.row["id"],
+        "setting": cell.row["setting"],
+        "column": cell.column["id"],
+        "records": cell.records,
+        "chain": chain_json(links),
+    }
+
+
+def chain_json(links: Iterable[Link]) -> list[dict[str, Any]]:
+    """A chain as data, each artifact once."""
+    return [
+        {
+            "depth": link.depth,
+            "role": link.role,
+            "folder": link.artifact.folder,
+            "stage": link.artifact.stage,
+            "spec": link.artifact.spec,
+            "manifest_sha256": link.digest,
+            "bytes": link.size,
+            "run": link.run,
+        }
+        for link in links
+        if not link.again
+    ]
+
+
+def shown_in(cell: Cell) -> str:
+    """What stands in the table's CSV under the cell: reported and reproduced; nothing where it is not made."""
+    import csv
+
+    path = Path(f"{TABLES}{cell.table}.csv")
+    if not path.is_file():
+        return ""
+    with path.open(newline="", encoding="utf-8") as file:
+        for line in csv.DictReader(file):
+            place = (line["row"], line["setting"], line["column"])
+            if place == (cell.row["id"], cell.row["setting"], cell.column["id"]):
+                parts = {
+                    "ours": line["reproduced"],
+                    "sd": line["sd"],
+                    "seeds": line["seeds"],
+                    "paper's": line["reported"],
+                }
+                return ", ".join(f"{name} {value}" for name, value in parts.items() if value)
+    return ""
+
+
+def _links(artifact: Artifact, role: str, depth: int, seen: set[str]) -> Iterator[Link]:
+    again = artifact.folder in seen
+    seen.add(artifact.folder)
+    yield Link(depth, role, artifact, *_records(Path(artifact.folder)), again)
+    for inner, parent in {} if again else artifact.inputs.items():
+        yield from _links(parent, inner, depth + 1, seen)
+
+
+def _records(folder: Path) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    try:
+        record = manifest.read(folder)
+    except EncoreError:
+        return None, None
+    try:
+        run = json.loads((folder / "run.json").read_text())
+    except (OSError, ValueError):
+        run = None
+    return record, run
+
+
+def _lines(link: Link) -> Iterator[str]:
+    margin = INDENT * link.depth
+    head = f"{margin}{link.role}: {link.artifact.folder}"
+    if link.again:
+        yield f"{head} (above)"
+        return
+    yield head
+    inner = margin + INDENT
+    yield f"{inner}stage {link.artifact.stage}, {_made(link)}"
+    if parameters := _parameters(link.artifact):
+        yield f"{inner}with {parameters}"
+    if link.run:
+        yield f"{inner}{_how(link.run)}"
+        yield f"{inner}$ {' '.join(link.run.get('command', []))[:300]}"
+
+
+def _made(link: Link) -> str:
+    if link.record is None:
+        return "not made yet"
+    files = len(link.record["outputs"])
+    return f"{files} file{'s' if files != 1 else ''}, {link.size:,} bytes, manifest sha256 {link.digest}"
+
+
+def _parameters(artifact: Artifact) -> str:
+    """What a spec says beside the artifacts that it names, in one line."""
+    names = {parent.name for parent in artifact.inputs.values()}
+    own = {key: value for key, value in artifact.spec.items() if not (isinstance(value, str) and value in names)}
+    return json.dumps(own, sort_keys=True, ensure_ascii=False)[:600] if own else ""
+
+
+def _how(run: dict[str, Any]) -> str:
+    """The environment and the cost of a job, from its ``run.json``."""
+    packages = ", ".join(f"{name} {version}" for name, version in run.get("packages", {}).items())
+    parts = [
+        f"commit {run.get('commit')}",
+        f"Python {run.get('python')} ({packages})",
+        f"on {run.get('device')}, {run.get('cores')} cores",
+        f"{run.get('seconds')} s, {run.get('peak_memory_mb')} MB",
+    ]
+    return "; ".join(parts)

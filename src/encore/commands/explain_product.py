@@ -1,0 +1,128 @@
+"""From a claim or a figure's line to bytes: the cells or points that it rests on, and every artifact behind them."""
+
+import argparse
+import csv
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from encore.claims.contrasts import Address
+from encore.claims.files import read_claims
+from encore.claims.slice import CLAIMS, PRINTED, cells_of, run_shapes
+from encore.commands import explain
+from encore.config.validation import nearest
+from encore.errors import EncoreError
+from encore.plan.figures import figure_plan
+from encore.plan.figures.cells import figure_cells
+from encore.plan.figures.growing import GROWING, growing_plan
+from encore.plan.plan import Plan
+from encore.plan.tables import CURVES, curves_plan, folders
+from encore.plan.tables.reported import PAPERS
+
+FIGURES = "results/figures/"
+VERDICT = ("verdict", "why", "held", "inequalities", "estimate", "interval_low", "interval_high", "p", "exceptions")
+
+
+@dataclass
+class Told:
+    """What is said of a claim or of a figure's line, and what it reads: ``folder`` under ``seed``."""
+
+    title: str
+    lines: list[str] = field(default_factory=list)
+    reads: list[dict[str, Any]] = field(default_factory=list)
+
+
+def is_asked(plan: Plan, target: str) -> bool:
+    """Whether a target is the claims or a figure, and no table."""
+    name = _figure(target)
+    return _is_claims(target) or (target.removeprefix("./").startswith(FIGURES) and name not in plan.catalogue.tables)
+
+
+def show(plan: Plan, arguments: argparse.Namespace) -> int:
+    """Print it.
+
+    Raises:
+        EncoreError: there is no such claim, figure, line or point.
+    """
+    if _is_claims(arguments.table):
+        told = claim(plan, arguments.row)
+    else:
+        told = line(plan, _figure(arguments.table), arguments.row, arguments.setting, arguments.column)
+    links = list(explain.chain_of(plan, told.reads))
+    if arguments.json:
+        print(json.dumps({"about": told.title, "says": told.lines, "chain": explain.chain_json(links)}, indent=1))
+    else:
+        print("\n".join([told.title, *told.lines, *explain.chain_text(links)]))
+    return 0
+
+
+def claim(plan: Plan, name: str) -> Told:
+    """A claim: what was judged of it, and its cells with what they show."""
+    claims = read_claims(PAPERS)
+    if name.upper() not in claims:
+        raise EncoreError(f"there is no claim {name!r}{nearest(name.upper(), claims)}")
+    paper, said = claims[name.upper()]
+    told = Told(f"{name.upper()} ({paper}, {said.place}): {said.says}")
+    told.lines += [f"  {where}: {found}" for where in (PRINTED, CLAIMS) if (found := _judged(where, name.upper()))]
+    for address in cells_of(said, run_shapes(plan)):
+        shown, reads = _cell(plan, address)
+        told.lines.append(f"  {address}" + (f": {shown}" if shown else ""))
+        told.reads += [read for read in reads if read not in told.reads]
+    return told
+
+
+def line(plan: Plan, figure: str, row: str, setting: str | None = None, place: str | None = None) -> Told:
+    """A line of a figure, or with a place a point of it where claims can name points."""
+    if place is not None:
+        found = {at: parts for at, parts in figure_cells(plan, figure).items() if (at.line, at.place) == (row, place)}
+        chosen = {at: parts for at, parts in found.items() if setting in (None, at.panel)}
+        if not found:
+            raise EncoreError(f"figure {figure!r} has no point of {row!r} at {place!r} that claims could name")
+        if len(chosen) != 1:
+            panels = ", ".join(repr(at.panel) for at in found)
+            raise EncoreError(f"{row!r} of figure {figure!r} stands in {panels}; choose one with --setting")
+        ((at, parts),) = chosen.items()
+        return Told(f"{figure}: {' / '.join(at)}", reads=[read for part in parts for read in part["reads"]])
+    rows = _slice(plan, figure)["rows"]
+    named = [each for each in rows if row.lower() in {str(each.get(key, "")).lower() for key in ("id", "label")}]
+    if not named:
+        raise EncoreError(f"figure {figure!r} has no line {row!r}{nearest(row, [each['label'] for each in rows])}")
+    system = named[0].get("system") or named[0].get("lineage", "")
+    read = [{"seed": None, "folder": folder} for each in named for folder in dict.fromkeys(folders(each))]
+    return Told(f"{figure}: {named[0]['label']}" + (f", {system}" if system else ""), reads=read)
+
+
+def _slice(plan: Plan, figure: str) -> dict[str, Any]:
+    known = {CURVES: curves_plan, GROWING: growing_plan}
+    return known[figure](plan) if figure in known else figure_plan(plan, figure)
+
+
+def _is_claims(target: str) -> bool:
+    return Path(target).name in {f"{name}.{ending}" for name in (CLAIMS, PRINTED) for ending in ("csv", "md")}
+
+
+def _figure(target: str) -> str:
+    return target.removeprefix("./").removeprefix(FIGURES).rsplit(".", 1)[0]
+
+
+def _judged(name: str, claim: str) -> str:
+    """What stands in a file of claims about one; nothing where it was not made."""
+    path = Path(f"results/{name}.csv")
+    if not path.is_file():
+        return ""
+    with path.open(newline="", encoding="utf-8") as file:
+        said = next((each for each in csv.DictReader(file) if each["id"] == claim), {})
+    return ", ".join(f"{key} {said[key]}" for key in VERDICT if said.get(key))
+
+
+def _cell(plan: Plan, address: Address) -> tuple[str, list[dict[str, Any]]]:
+    """What a cell or a point shows and reads here; nothing where this configuration does not have it."""
+    try:
+        if address.table in plan.catalogue.figures:
+            points = {tuple(at): parts for at, parts in figure_cells(plan, address.table).items()}
+            return "", [read for part in points.get(address[1:], []) for read in part["reads"]]
+        found = explain.find(plan, address.table, address.row, address.column, address.setting)
+    except EncoreError:
+        return "", []
+    return explain.shown_in(found[0]), [read for each in found[0].behind for read in each["reads"]]

@@ -1,0 +1,254 @@
+"""The forecast of a run: what is missing, what that needs by rule, how long it takes, and what is beyond a limit."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from encore.commands.preflight import requested
+from encore.commands.preflight.cost import GB, Cost
+from encore.commands.preflight.downloads import Download, published
+from encore.commands.preflight.fetches import Fetches
+from encore.commands.preflight.jobs import Needed, fetched, needed
+from encore.commands.preflight.machine import Machine
+from encore.commands.preflight.schedule import Job, Schedule, schedule
+from encore.commands.preflight.sizes import Sizes, read_stated
+from encore.config.run import Limits
+from encore.plan.artifact import Artifact
+from encore.plan.plan import Plan
+from encore.storage import manifest
+from encore.targets import declared_reads, reads_of
+
+HOUR = 3600.0
+PRODUCT = Cost(start="torch", kept=5e5, ram=3e8)  # pandas and the drawing library take as long to load as torch
+
+
+@dataclass(frozen=True)
+class OfRule:
+    """What the missing jobs of a rule need together, and the largest of them."""
+
+    rule: str
+    finished: int
+    missing: int
+    seconds: float
+    gpu_hours: float
+    operations: float
+    kept: float
+    ram: float
+    gpu_memory: float
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """All that is said of a run before it starts."""
+
+    title: str
+    machine: Machine
+    gpus: int
+    cores: int
+    precision: str
+    jobs: list[Needed]
+    missing: list[Needed]
+    downloads: list[Download]
+    sizes: Sizes
+    free: float
+
+    def seconds(self, job: Needed) -> float:
+        return self.machine.seconds(job.cost, self.precision)
+
+    def on_gpu(self, job: Needed) -> bool:
+        """Whether a job occupies a GPU of this machine."""
+        return job.cost.gpu and self.gpus > 0
+
+    def memory(self, job: Needed) -> float:
+        """Bytes of RAM of a job; what a GPU would hold lies there too where there is none."""
+        return job.cost.memory + (0.0 if self.on_gpu(job) else job.cost.gpu_memory)
+
+    @cached_property
+    def rules(self) -> list[OfRule]:
+        """Every rule that something is needed of, in the order of their first artifact."""
+        names = dict.fromkeys(job.rule for job in self.jobs)
+        return [self._of_rule(name) for name in names]
+
+    def _of_rule(self, rule: str) -> OfRule:
+        missing = [job for job in self.missing if job.rule == rule]
+        return OfRule(
+            rule=rule,
+            finished=sum(job.rule == rule and job.finished for job in self.jobs),
+            missing=len(missing),
+            seconds=sum(self.seconds(job) for job in missing),
+            gpu_hours=sum(self._gpu_seconds(job) for job in missing) / HOUR,
+            operations=sum(job.cost.operations for job in missing),
+            kept=sum(job.cost.kept for job in missing),
+            ram=max(map(self.memory, missing), default=0.0),
+            gpu_memory=max((job.cost.gpu_memory for job in missing if self.on_gpu(job)), default=0.0),
+        )
+
+    def _gpu_seconds(self, job: Needed) -> float:
+        return self.seconds(job) * job.cost.processes if self.on_gpu(job) else 0.0
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The missing jobs side by side."""
+        return schedule([self._job(job) for job in self.missing], self.gpus, self.cores)
+
+    def _job(self, job: Needed) -> Job:
+        gpus = job.cost.processes if self.on_gpu(job) else 0
+        after = tuple(part.folder for part in job.artifact.inputs.values())
+        return Job(job.artifact.folder, self.seconds(job), after, gpus, job.cost.threads)
+
+    @property
+    def gpu_hours(self) -> float:
+        return sum(rule.gpu_hours for rule in self.rules)
+
+    @property
+    def core_hours(self) -> float:
+        """Hours of the processor in jobs that occupy no GPU."""
+        own = [job for job in self.missing if not self.on_gpu(job)]
+        return sum(self.seconds(job) * job.cost.threads for job in own) / HOUR
+
+    @property
+    def energy_kwh(self) -> float:
+        """Of GPUs with their share of the host, and of cores that work beside them."""
+        machine = self.machine
+        core = machine.host_watts / machine.cores if machine.gpus else machine.watts
+        return (self.gpu_hours * (machine.watts + machine.host_watts) + self.core_hours * core) / 1000
+
+    @property
+    def ram(self) -> float:
+        return max((rule.ram for rule in self.rules), default=0.0)
+
+    @property
+    def gpu_memory(self) -> float:
+        return max((rule.gpu_memory for rule in self.rules), default=0.0)
+
+    @property
+    def to_download(self) -> float:
+        """Bytes that are still to come, as far as their publishers say."""
+        return sum(each.missing or 0.0 for each in self.downloads)
+
+    @cached_property
+    def finished_bytes(self) -> float:
+        """What the finished jobs left on the disk, as their manifests say."""
+        records = [Path(job.artifact.folder) for job in self.jobs if Path(job.artifact.manifest).is_file()]
+        outputs = [each for folder in records for each in manifest.read(folder)["outputs"].values()]
+        return float(sum(each["bytes"] for each in outputs))
+
+    @property
+    def unknown_downloads(self) -> list[str]:
+        return [each.name for each in self.downloads if each.bytes is None and not each.here]
+
+    @cached_property
+    def disk(self) -> dict[str, float]:
+        """Bytes that will be written: what stays, by the kind of its folder, and at most at once for a while."""
+        found: dict[str, float] = {}
+        for job in self.missing:
+            kind = job.artifact.folder.split("/")[1]
+            found[kind] = found.get(kind, 0.0) + job.cost.kept
+        found["downloads"] = self.to_download
+        together = max(1, self.gpus)
+        found["checkpoints of trainings"] = sum(
+            sorted((job.cost.scratch for job in self.missing), reverse=True)[:together]
+        )
+        return {kind: count for kind, count in found.items() if count >= 1}
+
+    @property
+    def peak_disk(self) -> float:
+        """Bytes beyond what is there now; nothing that a run makes is removed but checkpoints."""
+        return sum(self.disk.values())
+
+    def complaints(self, limits: Limits) -> list[str]:
+        """What is beyond a limit, one line each; free disk and the machine's memory are limits too."""
+        reached = {
+            "download_gb": self.to_download / GB,
+            "disk_gb": self.peak_disk / GB,
+            "gpu_hours": self.gpu_hours,
+            "gpu_memory_gb": self.gpu_memory / GB,
+            "ram_gb": self.ram / GB,
+            "wall_hours": self.schedule.wall / HOUR,
+            "energy_kwh": self.energy_kwh,
+        }
+        found = []
+        for name, value in reached.items():
+            limit = getattr(limits, name)
+            if limit is not None and value > limit:
+                found.append(f"limits.{name}: {value:,.4g} is needed, {limit:g} is allowed")
+        if self.peak_disk > self.free:
+            found.append(f"disk: {self.peak_disk / GB:,.4g} GB is needed, {self.free / GB:,.4g} GB is free here")
+        if (memory := self.machine.gpu_memory_gb) and self.gpu_memory / GB > memory:
+            found.append(
+                f"GPU memory: one example at a time takes {self.gpu_memory / GB:,.4g} GB, the GPU has {memory:g}"
+            )
+        if (ram := self.machine.ram_gb) and self.ram / GB > ram:
+            found.append(f"memory: a job takes {self.ram / GB:,.4g} GB, the machine has {ram:g}")
+        return found
+
+    @property
+    def notes(self) -> list[str]:
+        """What had to be assumed, each once."""
+        own = [
+            f"{self.sizes.dataset(job.artifact)}: {note}"
+            for job in self.jobs
+            if job.rule == "collection"
+            for note in self.sizes.of(job.artifact).notes
+        ]
+        parts = [
+            f"{job.artifact.name}: {note}"
+            for job in self.missing
+            if job.rule != "collection"
+            for note in job.cost.notes
+        ]
+        return list(dict.fromkeys([*own, *parts]))
+
+
+def forecast(plan: Plan, names: Iterable[str], machine: Machine, gpus: int, cores: int, sizes_file: Path) -> Forecast:
+    """Reckon what tables, figures and other targets still need, or everything that the configuration declares.
+
+    Raises:
+        EncoreError: nothing makes what is named, or a file of the catalogue is wrong.
+    """
+    targets = requested.targets(plan, names)
+    sizes = Sizes(plan, read_stated(sizes_file))
+    wanted = [read for target in targets for read in reads_of(plan, target)] if targets else list(declared_reads(plan))
+    fetches = Fetches(plan, published())
+    jobs = needed(plan, wanted, sizes, machine, fetches)
+    missing = _missing(wanted, jobs)
+    done = {job.artifact.folder: job.finished for job in jobs}
+    shown = targets or requested.targets(plan, plan.config.tables)
+    made = [_product(artifact, file, done) for artifact, file in requested.products(plan, shown)]
+    if machine.gpus == 0:
+        gpus = 0
+    return Forecast(
+        title=plan.config.title,
+        machine=machine,
+        gpus=gpus,
+        cores=cores,
+        precision=plan.config.numerics.precision,
+        jobs=[*jobs, *made],
+        missing=[*missing, *(each for each in made if not each.finished)],
+        downloads=fetched(plan, missing, sizes, fetches),
+        sizes=sizes,
+        free=float(shutil.disk_usage(".").free),
+    )
+
+
+def _missing(wanted: list[Artifact], jobs: list[Needed]) -> list[Needed]:
+    """What has to be made: what is not finished, and what that is made from; nothing behind what is finished."""
+    by = {job.artifact.folder: job for job in jobs}
+    kept, waiting = dict[str, None](), [artifact.folder for artifact in wanted]
+    while waiting:
+        folder = waiting.pop()
+        if folder in kept or by[folder].finished:
+            continue
+        kept[folder] = None
+        waiting += [part.folder for part in by[folder].artifact.inputs.values()]
+    return [job for job in jobs if job.artifact.folder in kept]
+
+
+def _product(artifact: Artifact, file: str, done: dict[str, bool]) -> Needed:
+    """A table, a figure, the claims or the report, which is finished where its file and all that it reads are there."""
+    there = Path(file).is_file() and all(done[folder] for folder in artifact.inputs)
+    return Needed(artifact, artifact.stage, there, PRODUCT)

@@ -1,0 +1,169 @@
+"""A forecast as text of at most 100 columns, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from encore.commands.preflight.forecast import HOUR, Forecast
+from encore.commands.preflight.machine import Machine
+
+WIDTH = 100
+NOTES = 15
+NAMED = ("tables", "figures")  # kinds whose names may hold a paper's
+CHAIN = 6  # jobs of the longest chain that are named
+UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
+
+
+def text(found: Forecast) -> str:
+    """The whole forecast for a terminal."""
+    parts = [_head(found), _downloads(found), _rules(found), _disk(found), _time(found), _notes(found)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def as_json(found: Forecast, complaints: Sequence[str]) -> dict[str, Any]:
+    """The whole forecast in plain types; bytes, seconds and operations as they are."""
+    return {
+        "title": found.title,
+        "machine": {"name": found.machine.name, "device": found.machine.device, "how": found.machine.how},
+        "gpus": found.gpus,
+        "cores": found.cores,
+        "jobs": {
+            "finished": sum(job.finished for job in found.jobs),
+            "missing": len(found.missing),
+            "bytes": found.finished_bytes,
+        },
+        "downloads": [vars(each) | {"missing": each.missing} for each in found.downloads],
+        "rules": [vars(rule) for rule in found.rules],
+        "disk": {**found.disk, "peak": found.peak_disk, "free": found.free},
+        "wall_seconds": found.schedule.wall,
+        "critical_seconds": found.schedule.critical_seconds,
+        "critical_path": list(found.schedule.critical),
+        "gpu_hours": found.gpu_hours,
+        "core_hours": found.core_hours,
+        "energy_kwh": found.energy_kwh,
+        "notes": found.notes,
+        "complaints": list(complaints),
+    }
+
+
+def _head(found: Forecast) -> str:
+    finished = sum(job.finished for job in found.jobs)
+    there = f" ({size(found.finished_bytes)})" if finished else ""
+    return (
+        f"{found.title}\n{_fit(about(found.machine))}\n"
+        f"{finished} of {len(found.jobs)} jobs are finished{there}, {len(found.missing)} are to run"
+    )
+
+
+def about(machine: Machine) -> str:
+    """A machine in a line."""
+    return f"Machine {machine.name}: {machine.device}; {machine.how} ({machine.source})"
+
+
+def _downloads(found: Forecast) -> str:
+    if not found.downloads:
+        return "Downloads: none"
+    rows = [
+        [each.name, each.kind, size(each.bytes), size(each.here) if each.here else "", _cut(each.licence, 44)]
+        for each in found.downloads
+        if each.bytes != 0  # part of another one
+    ]
+    unknown = f", and {len(found.unknown_downloads)} of unknown size" if found.unknown_downloads else ""
+    table = columns(["download", "from", "size", "here", "licence"], rows, "<<>><")
+    return f"{table}\nTo download: {size(found.to_download)}{unknown}"
+
+
+def _rules(found: Forecast) -> str:
+    rows = [
+        [
+            rule.rule,
+            str(rule.finished),
+            str(rule.missing),
+            _if(rule.missing, duration(rule.seconds)),
+            _if(rule.gpu_hours, f"{rule.gpu_hours:,.2f}"),
+            _if(rule.operations, f"{rule.operations:.1e}"),
+            _if(rule.missing, size(rule.ram)),
+            _if(rule.gpu_memory, size(rule.gpu_memory)),
+            _if(rule.missing, size(rule.kept)),
+        ]
+        for rule in found.rules
+    ]
+    heads = ["rule", "done", "to run", "time", "GPU-hours", "operations", "RAM of one", "GPU of one", "disk"]
+    return columns(heads, rows, "<" + ">" * 8)
+
+
+def _disk(found: Forecast) -> str:
+    rows = [[kind, size(count)] for kind, count in sorted(found.disk.items(), key=lambda pair: -pair[1])]
+    rows.append(["at the peak, beyond what is here", size(found.peak_disk)])
+    rows.append(["free", size(found.free)])
+    return columns(["disk", "bytes"], rows, "<>")
+
+
+def _time(found: Forecast) -> str:
+    schedule = found.schedule
+    where = (
+        f"{found.gpus} GPU{'s' * (found.gpus > 1)}" if found.gpus else f"{found.cores} core{'s' * (found.cores > 1)}"
+    )
+    chain = [PurePosixPath(name) for name in schedule.critical]
+    names = ["/".join(path.parts[1:] if path.parts[1] in NAMED else path.parts[1:3]) for path in chain]
+    shown = (
+        [*names[: CHAIN // 2], f"… {len(names) - CHAIN} more …", *names[-CHAIN // 2 :]] if len(names) > CHAIN else names
+    )
+    hours = f"{found.gpu_hours:,.2f} GPU-hours, " if found.gpus else ""
+    lines = [
+        f"On {where}: {duration(schedule.wall)} ({hours}{found.core_hours:,.2f} core-hours beside, "
+        f"{found.energy_kwh:,.3g} kWh at {found.machine.watts:g} W)",
+        f"Longest chain of jobs that wait for each other: {duration(schedule.critical_seconds)}",
+        *(f"  {_cut(name, WIDTH - 2)}" for name in shown),
+    ]
+    return "\n".join(lines)
+
+
+def _notes(found: Forecast) -> str:
+    lines = [_fit(f"note: {note}") for note in found.notes[:NOTES]]
+    more = len(found.notes) - NOTES
+    return "\n".join([*lines, *([f"and {more} more; --json has them all"] if more > 0 else [])])
+
+
+def columns(heads: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> str:
+    """Columns of equal width, ``<`` to the left and ``>`` to the right; a table that is too wide loses from names."""
+    widths = [max(len(row[place]) for row in [heads, *rows]) for place in range(len(heads))]
+    spare = WIDTH - sum(widths) - 2 * (len(widths) - 1)
+    widths[0] += min(0, spare)
+    lines = [
+        "  ".join(f"{_cut(cell, width):{side}{width}}" for cell, width, side in zip(row, widths, sides, strict=True))
+        for row in [heads, *rows]
+    ]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def size(count: float | None) -> str:
+    """Bytes in the unit that suits them; 1 kB is 1,000 bytes."""
+    if count is None:
+        return "unknown"
+    place = 0
+    while count >= 999.5 and place < len(UNITS) - 1:
+        count, place = count / 1000, place + 1
+    return f"{count:.0f} {UNITS[place]}" if place == 0 or count >= 99.95 else f"{count:.1f} {UNITS[place]}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds, minutes, hours or days, whichever suits."""
+    for unit, length in (("d", 24 * HOUR), ("h", HOUR), ("min", 60.0)):
+        if seconds >= 1.5 * length:
+            return f"{seconds / length:,.1f} {unit}"
+    return f"{seconds:,.0f} s"
+
+
+def _if(wanted: float, text: str) -> str:
+    return text if wanted else ""
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: max(width - 1, 1)] + "…"
+
+
+def _fit(text: str) -> str:
+    return _cut(text, WIDTH)

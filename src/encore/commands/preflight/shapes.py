@@ -1,0 +1,103 @@
+"""The shape of a planned model and its parameters, from the plan alone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from encore import objectives
+from encore.config.finetuning import FinetuneStep
+from encore.config.run import Backbone, PretrainStep, Step
+from encore.models.config import Shape
+from encore.models.flops import PRODUCTS
+from encore.plan.artifact import Artifact
+from encore.storage.files import canonical
+
+BERT = 30_522  # word pieces of BERT's vocabulary, where a checkpoint is not here to be asked
+
+
+def step_of(model: Artifact) -> Step:
+    """The step that a model was trained by, as its spec has it."""
+    return _read(model.stage.startswith("pretrain"), canonical(model.spec["step"]))
+
+
+@cache
+def _read(pretraining: bool, fields: str) -> Step:
+    """Many jobs are about one step, whose fields take a while to check."""
+    step = json.loads(fields)
+    return objectives.fields(step) if pretraining else FinetuneStep.model_validate(step)
+
+
+def shape_of(model: Artifact) -> Shape:
+    """The shape of a model: its backbone's, with the projector that a step may have added."""
+    if "weights" in model.inputs:
+        shape, step = shape_of(model.inputs["weights"]), step_of(model)
+        if isinstance(step, FinetuneStep) and step.projector != "none":
+            return replace(shape, projector=step.projector)
+        return shape
+    return shape_of_backbone(Backbone.model_validate(model.spec["backbone"]))
+
+
+def shape_of_backbone(backbone: Backbone) -> Shape:
+    """The shape that a backbone's start will have; sizes of a checkpoint that lies here are its own."""
+    fields = backbone.model_dump() | _of_checkpoint(backbone.checkpoint)
+    kept = {name: fields[name] for name in Shape.__dataclass_fields__ if name in fields}
+    markers = {name: tuple(range(5, 5 + _pieces(kept[name]))) for name in ("query_marker", "passage_marker")}
+    return Shape(**{**kept, **markers, "vocabulary": fields["vocabulary"] or BERT})
+
+
+def _of_checkpoint(checkpoint: str | None) -> dict[str, Any]:
+    """What the ``config.json`` of a checkpoint in a folder says of its shape."""
+    path = Path(checkpoint or "") / "config.json"
+    if checkpoint is None or not path.is_file():
+        return {}
+    said = json.loads(path.read_text())
+    theirs = {
+        "vocabulary": "vocab_size",
+        "layers": "num_hidden_layers",
+        "hidden": "hidden_size",
+        "heads": "num_attention_heads",
+        "intermediate": "intermediate_size",
+    }
+    return {ours: said[name] for ours, name in theirs.items() if name in said}
+
+
+def _pieces(marker: str) -> int:
+    """Pieces of a marker such as ``[Q]``: its letters and signs one by one."""
+    return len(marker)
+
+
+def parameters(shape: Shape) -> int:
+    """Parameters of an encoder, both towers counted."""
+    width, inner = shape.hidden, shape.intermediate
+    if shape.architecture == "bow-mlp":
+        own = shape.vocabulary * width + _linear(width, inner) + _linear(inner, shape.dimension)
+    else:
+        embeddings = (shape.vocabulary + shape.max_length + shape.segments + 2) * width
+        layer = 4 * _linear(width, width) + _linear(width, inner) + _linear(inner, width) + 4 * width
+        head = _linear(width, shape.head) if shape.head else 0
+        own = embeddings + shape.layers * layer + PRODUCTS[shape.projector] * _linear(width, width) + head
+    return own * (2 if shape.towers == "untied" else 1)
+
+
+def heads(step: Step, shape: Shape) -> int:
+    """Parameters that are trained beside the encoder, to a few per cent."""
+    width = shape.hidden
+    vocabulary_head = _linear(width, width) + 2 * width + shape.vocabulary
+    if isinstance(step, FinetuneStep):
+        by = {"late-interaction": _linear(width, step.token_dimension), "cross-encoder": width + 1}
+        return by.get(step.scorer, 0)
+    assert isinstance(step, PretrainStep)
+    layers = getattr(step, "decoder_layers", 1 if hasattr(step, "decoder_weight") else 0)
+    layer = 4 * _linear(width, width) + 2 * _linear(width, shape.intermediate)
+    words = _linear(width, shape.vocabulary) if step.objective == "cpdae" else 0
+    masks = getattr(step, "mask_ratio", 0) and getattr(step, "mlm_weight", 1)
+    return (vocabulary_head if masks else 0) + layers * layer + words
+
+
+def _linear(inner: int, outer: int) -> int:
+    """A matrix and its bias."""
+    return inner * outer + outer

@@ -1,0 +1,208 @@
+"""How large collections are: counted where they are made, else published, stated in ``sizes.yaml``, or assumed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from encore.commands.preflight.lengths import Texts, assumed, sampled
+from encore.config.datasets import draw_of, role_of
+from encore.config.run import Positive, Strict
+from encore.config.validation import checked, read_yaml
+from encore.plan.artifact import Artifact
+from encore.plan.plan import Plan
+
+PIECES = 1.3  # word pieces of an English word
+SENTENCE = 26.0  # word pieces of an English sentence: 20 words
+UNKNOWN = {"passages": 1_000_000, "words": 80, "queries": 1_000, "query_words": 7}  # where nobody says anything
+
+
+ALL = "all"  # among the queries by split: those that shares are of
+
+
+class Stated(Strict):
+    """What is known of a collection before it is made. An entry of ``sizes.yaml``."""
+
+    passages: Positive | None = None
+    words: Positive | None = Field(None, description="of a passage, on average")
+    articles: Positive | None = None
+    sections: Positive | None = Field(None, description="of articles; none where there are only passages")
+    section_words: Positive | None = Field(None, description="of a section, on average")
+    queries: dict[str, Positive] = Field({}, description="by split; `all`, where splits are shares of them")
+    query_words: Positive | None = None
+    bytes: Positive | None = Field(None, description="of the file that has to be brought, where no rule fetches it")
+    source: str = Field(description="where these numbers come from")
+
+
+@dataclass
+class Size:
+    """The texts of a collection; ``origin`` says how they are known, ``notes`` what had to be assumed."""
+
+    passages: Texts
+    sections: Texts | None
+    queries: dict[str, float]
+    query_lengths: np.ndarray
+    origin: str
+    sentence: float = SENTENCE  # tokens, where texts have sentences
+    notes: list[str] = field(default_factory=list)
+    articles: float | None = None
+
+    def topics(self, split: str, most: int | None = None) -> float:
+        """How many queries a split has, or a sample of them."""
+        if split not in self.queries and (share := _share(split)) is not None and ALL in self.queries:
+            self.queries[split] = max(1.0, share * self.queries[ALL])
+        if split not in self.queries:
+            self.queries[split] = float(UNKNOWN["queries"])
+            self.notes.append(f"queries of {split} unknown, {UNKNOWN['queries']:,} assumed")
+        found = self.queries[split]
+        return min(found, most) if most else found
+
+
+def _share(split: str) -> float | None:
+    """``train-80-s1`` -> 0.72: the share of the questions that a split has, a tenth of those to train on validating."""
+    draw = (draw_of(split) or "").split("-")[0]
+    if not draw.isdigit():
+        return None
+    learned = int(draw) / 100
+    return {"train": 0.9 * learned, "valid": 0.1 * learned}.get(role_of(split), 1 - learned)
+
+
+def read_stated(path: Path) -> dict[str, Stated]:
+    """The catalogue's ``sizes.yaml``.
+
+    Raises:
+        EncoreError: it is missing, or an entry has a wrong field.
+    """
+    return {name: checked(Stated, entry, f"{path}: {name}") for name, entry in read_yaml(path).items()}
+
+
+class Sizes:
+    """Sizes of collections by the artifact that each is made as."""
+
+    def __init__(self, plan: Plan, stated: dict[str, Stated]) -> None:
+        self.plan, self.stated = plan, stated
+        self._found: dict[str, Size] = {}
+
+    def dataset(self, collection: Artifact | str) -> str:
+        """The dataset that a collection's folder, or its name, is of."""
+        name = collection if isinstance(collection, str) else collection.name
+        return name.rpartition("-")[0]
+
+    def of(self, collection: Artifact | str) -> Size:
+        """The size of a collection, by its artifact or by the name of its folder."""
+        name = collection if isinstance(collection, str) else collection.name
+        if name not in self._found:
+            self._found[name] = self._size(name)
+        return self._found[name]
+
+    def _size(self, name: str) -> Size:
+        dataset = self.dataset(name)
+        fields = self.plan.dataset_fields(dataset) if dataset in self.plan.dataset_names() else None
+        size = _reckoned(fields, self.stated.get(dataset), self._base(fields))
+        if getattr(fields, "kind", "") == "subset":
+            _shrink(size, fields)
+        counted = _json(Path("results/collections") / name / "statistics.json")
+        if counted:
+            _count(size, counted)
+        store = self._store(name)
+        if store:
+            _measure(size, store)
+        return size
+
+    def _base(self, fields: Any) -> Size | None:
+        """The size of the collection that another one is like, being made of it; answers are like nothing else."""
+        base = getattr(fields, "of", None)
+        return self.of(self.plan.named_collection(base)) if base and not fields.kind.endswith("reqa") else None
+
+    def _store(self, name: str) -> Path | None:
+        """A finished token store of a collection, of whatever vocabulary."""
+        for folder, artifact in self.plan.made.items():
+            made = artifact.stage == "tokens" and artifact.inputs["collection"].name == name
+            if made and Path(artifact.manifest).is_file():
+                return Path(folder)
+        return None
+
+
+def _reckoned(fields: Any, stated: Stated | None, base: Size | None) -> Size:
+    """What is published, stated, known of the collection that this one is made of, or assumed, in this order."""
+    expected = dict(getattr(fields, "expected", {}))
+    said = stated or Stated(source="")
+    origin = "published" if "passages" in expected else "stated" if said.passages else "assumed"
+    size = _like(base) if base else _unknown(said, "passages" in expected)
+    count = expected.get("passages") or said.passages or size.passages.count
+    size.passages = Texts(count, size.passages.lengths)
+    if said.words:
+        size.passages = assumed(count, said.words * PIECES, "passages")
+    if said.sections:
+        size.sections = assumed(said.sections, (said.section_words or said.words or 80) * PIECES, "sections")
+    if said.query_words:
+        size.query_lengths = assumed(1, said.query_words * PIECES, "queries").lengths
+    size.queries |= {split: float(n) for split, n in said.queries.items()}
+    size.queries |= {key.partition(".")[2]: float(n) for key, n in expected.items() if key.startswith("queries.")}
+    if (held_out := getattr(fields, "valid_queries", None)) and "train" in size.queries:
+        size.queries |= {"train": size.queries["train"] - held_out, "valid": float(held_out)}
+    size.origin, size.articles = origin, said.articles or size.articles
+    return size
+
+
+def _unknown(said: Stated, counted: bool) -> Size:
+    """What is assumed of a collection that nobody says anything of, with what was missing."""
+    passages, words = UNKNOWN["passages"], UNKNOWN["words"]
+    notes = [] if counted or said.passages else [f"passages unknown, {passages:,} assumed"]
+    notes += [] if said.words else [f"length of passages unknown, {words} words assumed"]
+    asked = assumed(1, UNKNOWN["query_words"] * PIECES, "queries")
+    return Size(assumed(passages, words * PIECES, "passages"), None, {}, asked.lengths, "assumed", notes=notes)
+
+
+def _like(base: Size) -> Size:
+    """A size of its own with the numbers of another."""
+    return replace(base, queries=dict(base.queries), notes=list(base.notes))
+
+
+def _shrink(size: Size, fields: Any) -> None:
+    """Keep the part that a collection of kind ``subset`` keeps."""
+    articles, passages = getattr(fields, "articles", None), getattr(fields, "passages", None)
+    share = articles / size.articles if articles and size.articles else 1.0
+    share = min(1.0, passages / size.passages.count if passages else share)
+    size.passages = Texts(size.passages.count * share, size.passages.lengths)
+    if size.sections:
+        size.sections = Texts(size.sections.count * share, size.sections.lengths)
+    if most := getattr(fields, "train_queries", None):
+        for split in [name for name in size.queries if role_of(name) == "train"]:
+            size.queries[split] = min(size.queries[split], float(most))
+
+
+def _count(size: Size, counted: dict[str, Any]) -> None:
+    """Take the counts of a finished collection."""
+    size.origin, size.notes = "counted", []
+    size.passages = Texts(counted["passages"], size.passages.lengths)
+    size.queries |= {split: float(each["queries"]) for split, each in counted.get("splits", {}).items()}
+    if counted.get("sections") and size.sections is None:
+        words = counted.get("sentences", counted["sections"]) * 20 / counted["sections"]
+        size.sections = assumed(counted["sections"], words * PIECES, "sections")
+
+
+def _measure(size: Size, store: Path) -> None:
+    """Take the lengths of texts from a finished token store."""
+    size.origin, size.notes = "counted", []
+    size.passages = sampled(np.diff(np.load(store / "passages.offsets.npy", mmap_mode="r")))
+    queries = sampled(np.diff(np.load(store / "queries.offsets.npy", mmap_mode="r")))
+    size.query_lengths = queries.lengths
+    sections = np.load(store / "sections.npy", mmap_mode="r")
+    if len(sections) > 1:
+        offsets = np.load(store / "sentences.offsets.npy", mmap_mode="r")
+        size.sections = sampled(np.diff(offsets[np.asarray(sections)]))
+        size.sentence = float(offsets[-1]) / max(len(offsets) - 1, 1)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text()) if path.is_file() else {}
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

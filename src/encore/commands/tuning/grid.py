@@ -1,0 +1,141 @@
+"""What is tried: for each row of a table, values of one field of one of its steps. An entry of ``config/tuning/``.
+
+A row tunes a step of its own; what another row tunes (the shared fine-tuning) it takes as chosen there, so rows come in
+rounds. A grid may instead name lineages, each of which chooses for itself alone, also of several fields together.
+"""
+
+from itertools import product
+from pathlib import Path
+
+from pydantic import Field, model_validator
+
+from encore.config import lineage as naming
+from encore.config.run import Strict
+from encore.config.tables import Row
+from encore.config.validation import checked, nearest, read_yaml
+from encore.errors import EncoreError
+from encore.plan.plan import Plan
+
+Settings = dict[str, float]  # values of a step's fields
+
+
+class Tuned(Strict):
+    """The values that a row tries, in ascending order; of equally good ones the first is chosen."""
+
+    step: str
+    field: str = "learning_rate"
+    values: list[float] = Field(min_length=2)
+    crossed: dict[str, list[float]] = Field({}, description="further fields: every combination of values is tried")
+
+    @model_validator(mode="after")
+    def _name_each_value_once(self) -> "Tuned":
+        if self.field in self.crossed:
+            raise ValueError(f"{self.field!r} is crossed with itself; leave it out there")
+        if any(not values or values != sorted(set(values)) for values in self.fields.values()):
+            raise ValueError("values must be different and in ascending order")
+        return self
+
+    @property
+    def fields(self) -> dict[str, list[float]]:
+        """The values of every field, in the order of the fields' names."""
+        return dict(sorted({self.field: self.values, **self.crossed}.items()))
+
+    @property
+    def keys(self) -> list[tuple[str, str]]:
+        return [(self.step, field) for field in self.fields]
+
+    def settings(self) -> list[Settings]:
+        """Everything that is tried, in the order of the values."""
+        return [dict(zip(self.fields, values, strict=True)) for values in product(*self.fields.values())]
+
+
+class Grid(Strict):
+    """The trials of every row of one setting of a table, and what they are compared by."""
+
+    table: str | None = Field(None, description="whose rows are tuned")
+    setting: str = Field("", description="rows of other settings go on from these and inherit what is chosen for them")
+    lineages: dict[str, str] = Field({}, description="what is tuned in place of a table's rows, by name")
+    dataset: str
+    split: str = Field(description="of role `valid`; any other is refused")
+    measure: str
+    seed: int = Field(0, ge=0)
+    rows: dict[str, Tuned] = Field(min_length=1, description="by the row's id")
+    after: Path | None = Field(None, description="a grid whose rows were chosen before and are not tried again")
+
+    @model_validator(mode="after")
+    def _treat_rows_alike(self) -> "Grid":
+        if len({len(tuned.settings()) for tuned in self.rows.values()}) > 1:
+            raise ValueError("every row must have equally many values")
+        keys = [key for tuned in self.rows.values() for key in tuned.keys]
+        if self.table and len(set(keys)) < len(keys):
+            raise ValueError("two rows choose the same field of the same step; give one of them a step of its own")
+        return self
+
+    @model_validator(mode="after")
+    def _know_what_is_tuned(self) -> "Grid":
+        if bool(self.table) == bool(self.lineages):
+            raise ValueError("a grid is of a `table` and its `setting`, or of `lineages`; give one of them")
+        return self
+
+
+def read_grid(path: Path) -> Grid:
+    """A grid from its file.
+
+    Raises:
+        EncoreError: the file is missing or wrong; one line with file, place and mend.
+    """
+    return checked(Grid, read_yaml(path), str(path))
+
+
+def systems(grid: Grid, plan: Plan) -> dict[str, str]:
+    """The lineage of every row that has trials, in the table's order.
+
+    Raises:
+        EncoreError: the table is unknown, a row of the setting has no trials, or trials name no row or no step of it.
+    """
+    rows, place = dict(grid.lineages), "lineages"
+    if grid.table:
+        rows, place = _rows_of(grid.table, grid, plan), f"table {grid.table!r}, setting {grid.setting!r}"
+    for name in grid.rows.keys() ^ rows.keys():
+        reason = "has no trials; give it some" if name in rows else f"is no trained row of it{nearest(name, rows)}"
+        raise EncoreError(f"{place}: row {name!r} {reason}")
+    for name, lineage in rows.items():
+        steps = [step.name for step in naming.parse(lineage).steps]
+        if grid.rows[name].step not in steps:
+            raise EncoreError(f"row {name!r} takes no step {grid.rows[name].step!r}; its steps are {', '.join(steps)}")
+    return rows
+
+
+def rounds(grid: Grid, lineages: dict[str, str]) -> list[list[str]]:
+    """Rows in the order of their trials: after those that choose for a step which they share.
+
+    Raises:
+        EncoreError: rows wait for each other.
+    """
+    if grid.lineages:
+        return [list(lineages)]  # each chooses for itself
+    steps = {row: {step.name for step in naming.parse(lineage).steps} for row, lineage in lineages.items()}
+    waiting, found = list(lineages), list[list[str]]()
+    while waiting:
+        open_steps = {grid.rows[row].step for row in waiting}
+        ready = [row for row in waiting if steps[row] & open_steps == {grid.rows[row].step}]
+        if not ready:
+            raise EncoreError(
+                f"rows {', '.join(waiting)} choose for each other's steps; let one choose for a step first"
+            )
+        found.append(ready)
+        waiting = [row for row in waiting if row not in ready]
+    return found
+
+
+def _rows_of(table: str, grid: Grid, plan: Plan) -> dict[str, str]:
+    """The lineages of a table's trained rows that no earlier grid chose for."""
+    if table not in plan.catalogue.tables:
+        raise EncoreError(f"table {table!r} is unknown{nearest(table, plan.catalogue.tables)}")
+    before = read_grid(grid.after).rows.keys() if grid.after else set()
+    trained = [row for row in plan.catalogue.tables[table].rows if _trained(row, grid, plan)]
+    return {row.id: row.system for row in trained if row.id not in before}
+
+
+def _trained(row: Row, grid: Grid, plan: Plan) -> bool:
+    return row.setting == grid.setting and row.system not in {"", *plan.catalogue.systems}

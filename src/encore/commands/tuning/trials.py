@@ -1,0 +1,87 @@
+"""What was tried and how good it was: ``config/tuning/trials.csv``, one line a trial, by row and value."""
+
+import csv
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from encore.config.lineage import StepName, spelled
+from encore.errors import EncoreError
+from encore.plan.plan import Plan
+from encore.storage.files import write_text
+
+COLUMNS = ("row", "step", "field", "value", "lineage", "model", "split", "measure", "score", "chosen")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A value of a field, or of several fields one each, tried in one row."""
+
+    row: str
+    step: str
+    settings: dict[str, float]  # by field
+    lineage: str
+    model: str  # the digest that ends the model's folder
+    split: str
+    measure: str
+    score: float  # the mean over the split's queries, to six decimals
+    chosen: bool = False
+
+
+def choose(trials: Iterable[Trial]) -> list[Trial]:
+    """Mark the best trial of every row; of equally good ones the first."""
+    listed = list(trials)
+    best: dict[str, Trial] = {}
+    for trial in listed:
+        if trial.row not in best or trial.score > best[trial.row].score:
+            best[trial.row] = trial
+    return [replace(trial, chosen=trial is best[trial.row]) for trial in listed]
+
+
+def differences(plan: Plan, trials: Iterable[Trial]) -> list[str]:
+    """Each value of a run's configuration that is not the chosen trial's, in words."""
+    found = []
+    for trial in trials:
+        for field, best in trial.settings.items() if trial.chosen else ():
+            value = getattr(plan.step(StepName(trial.step)), field)
+            if value != best:
+                said = f"{field} is {spelled(value)}, the best trial of row {trial.row!r} has {spelled(best)}"
+                found.append(f"step {trial.step!r}: {said}")
+    return found
+
+
+def write(path: Path, trials: Iterable[Trial]) -> None:
+    """Write trials sorted by row and values; several fields and their values are joined by ``+``."""
+    text = io.StringIO()
+    lines = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    lines.writeheader()
+    for trial in sorted(trials, key=lambda trial: (trial.row, *trial.settings.values())):
+        tried = {"field": "+".join(trial.settings), "value": "+".join(map(spelled, trial.settings.values()))}
+        outcome = {"score": f"{trial.score:.6f}", "chosen": "yes" if trial.chosen else "no"}
+        lines.writerow({name: (vars(trial) | tried | outcome)[name] for name in COLUMNS})
+    write_text(path, text.getvalue())
+
+
+def read(path: Path) -> list[Trial]:
+    """Read recorded trials.
+
+    Raises:
+        EncoreError: the file is missing, or a line is no trial.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return [_trial(path, number, line) for number, line in enumerate(csv.DictReader(file), 2)]
+    except FileNotFoundError as error:
+        raise EncoreError(f"{path} is missing; run workflow/scripts/tune.py, which writes it") from error
+
+
+def _trial(path: Path, number: int, line: dict[str, str]) -> Trial:
+    try:
+        values = map(float, line["value"].split("+"))
+        settings = dict(zip(line["field"].split("+"), values, strict=True))
+        said = {name: line[name] for name in COLUMNS if name not in ("field", "value", "score", "chosen")}
+        chosen = {"yes": True, "no": False}[line["chosen"]]
+        return Trial(**said, settings=settings, score=float(line["score"]), chosen=chosen)
+    except (KeyError, TypeError, ValueError) as error:
+        raise EncoreError(f"{path}, line {number}: no trial ({error}); run workflow/scripts/tune.py again") from error

@@ -1,0 +1,88 @@
+"""``encore whatif``: its flags, and what it prints."""
+
+import argparse
+import json
+import tempfile
+from dataclasses import asdict
+from itertools import groupby
+from pathlib import Path
+
+from encore.commands.preflight import machine
+from encore.commands.preflight.command import MACHINES, SIZES
+from encore.commands.preflight.forecast import Forecast, forecast
+from encore.commands.whatif.change import changed
+from encore.commands.whatif.compare import Comparison, compare
+from encore.errors import EncoreError
+from encore.plan import ledger, project
+from encore.plan.catalogue import read_run
+from encore.plan.plan import Plan
+
+SHOWN = 12  # rows of a table that are named before the rest is counted
+
+
+def add_whatif(parser: argparse.ArgumentParser) -> None:
+    """The flags of ``encore whatif``."""
+    parser.add_argument("changes", nargs="+", metavar="PATH=VALUE", help="for example steps.costa.temperature=0.05")
+    parser.add_argument("--machine", help="an entry of config/machines.yaml, or a machine that was calibrated")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def whatif(plan: Plan, run: Path, arguments: argparse.Namespace) -> int:
+    """Print what the changes would do; nothing is changed and nothing runs."""
+    after, note = _after(run, arguments.changes)
+    known = machine.find(arguments.machine, MACHINES)
+    found = compare(plan, after, (_forecast(plan, known), _forecast(after, known)))
+    if arguments.json:
+        print(json.dumps(asdict(found), indent=1))
+    else:
+        print(text(found, known.name, note))
+    return 0
+
+
+def text(found: Comparison, where: str, note: str = "") -> str:
+    """A comparison as people read it."""
+    rules = ", ".join(f"{len(folders)} {rule}" for rule, folders in found.jobs.items())
+    lines = [f"{found.count} jobs" + (f": {rules}" if rules else ": nothing would run")]
+    if found.anyway:
+        lines.append(f"{found.anyway} more are missing without the change too")
+    lines.append(f"{found.hours:.2f} hours of jobs on {where}, {found.gpu_hours:.2f} of them on a GPU; reckoned")
+    lines.append(f"{len(found.cells)} cells" + (":" if found.cells else ""))
+    for table, rows in groupby(found.cells, lambda cell: cell.table):
+        named = [
+            f"{row}{f' [{setting}]' if setting else ''}: {', '.join(cell.column for cell in cells)}"
+            for (setting, row), cells in groupby(rows, lambda cell: (cell.setting, cell.row))
+        ]
+        rest = [f"and {len(named) - SHOWN} rows more"] if len(named) > SHOWN else []
+        lines += [f"  {table}", *(f"    {line}" for line in (*named[:SHOWN], *rest))]
+    lines.append(f"{len(found.claims)} claims" + (f": {' '.join(found.claims)}" if found.claims else ""))
+    if note:
+        lines.append(f"note: {note}")
+    return "\n".join(lines)
+
+
+def _after(run: Path, changes: list[str]) -> tuple[Plan, str]:
+    """The plan of the changed configuration, and what its ledger would be refused for.
+
+    Raises:
+        EncoreError: a change names nothing, or makes the configuration wrong; it is told as if the files were changed.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            catalogue, own = changed(project.CATALOGUE, run, changes, Path(folder))
+            plan = Plan(read_run(own), project.load_catalogue(catalogue), project.impl)
+        except EncoreError as error:
+            raise EncoreError(str(error).replace(f"{folder}/{run.name}", str(run)).replace(f"{folder}/", "")) from error
+        return plan, _complaint_of_the_ledger(plan, catalogue)
+
+
+def _forecast(plan: Plan, known: machine.Machine) -> Forecast:
+    return forecast(plan, [], known, 1 if known.gpus else 0, known.cores, SIZES)
+
+
+def _complaint_of_the_ledger(plan: Plan, catalogue: Path) -> str:
+    """What a real run would be refused for: a ledger still gives the old value and its source."""
+    try:
+        ledger.check(plan.catalogue, catalogue)
+    except EncoreError as error:
+        return str(error)
+    return ""

@@ -1,0 +1,98 @@
+"""What may be fetched: files on the web with their sizes, published digests, and the terms that they come under."""
+
+import hashlib
+import re
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator, model_validator
+
+from encore.config.run import Positive, Strict
+
+DIGEST = re.compile(r"(md5:[0-9a-f]{32}|sha256:[0-9a-f]{64})")
+
+
+class Remote(Strict):
+    """One file that others publish. Of an entry of ``sources.yaml``."""
+
+    url: str | None = Field(None, description="where it is published: http, https or file; none where `how` says more")
+    name: str | None = Field(
+        None, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]*$", description="the file's; the end of its address without"
+    )
+    digest: str | None = Field(None, description="`sha256:…` or `md5:…` as published; without it, the first one counts")
+    bytes: Positive | None = Field(None, description="its size, checked where it is known")
+    about_bytes: Positive | None = Field(None, description="its rounded size, for forecasts; where none is exact")
+    headers: dict[str, str] = Field({}, description="of the request, where a server wants some")
+    unpack: Literal["none", "gz", "tar", "zip"] = "none"
+    members: tuple[str, ...] = Field((), description="what is wanted of an archive; all of it without")
+    licence: str = Field(description="in a few words")
+    terms: str = Field(description="the address of the page where it is offered and its terms stand")
+    how: str = Field("", description="what to do where it cannot simply be downloaded")
+    source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
+
+    @field_validator("digest")
+    @classmethod
+    def _name_the_algorithm(cls, value: str | None) -> str | None:
+        if value is not None and not DIGEST.fullmatch(value):
+            raise ValueError("must be `sha256:` with 64 or `md5:` with 32 hexadecimal digits")
+        return value
+
+    @field_validator("url")
+    @classmethod
+    def _know_the_scheme(cls, value: str | None) -> str | None:
+        if value is not None and urlsplit(value).scheme not in ("http", "https", "file"):
+            raise ValueError("must begin with https://, http:// or file://")
+        return value
+
+    @model_validator(mode="after")
+    def _can_be_had(self) -> "Remote":
+        if self.url is None and not (self.how and self.name):
+            raise ValueError("without `url` it needs a `name`, and `how` to say what to do")
+        if not self.file:
+            raise ValueError("`url` ends without a file's name; add `name`")
+        return self
+
+    @property
+    def file(self) -> str:
+        """The name that it has in the folder of what was fetched."""
+        return self.name or PurePosixPath(urlsplit(self.url or "").path).name
+
+    def identity(self) -> dict[str, Any]:
+        """What decides the content: no address, since they move; without a digest the first download is held to."""
+        return {"file": self.file, "digest": self.digest, "unpack": self.unpack, "members": list(self.members)}
+
+
+class Source(Strict):
+    """Files that belong together, under one licence. An entry of ``sources.yaml``."""
+
+    licence: str = Field(description="in a few words")
+    terms: str = Field(description="the address of the page where they are offered and their terms stand")
+    how: str = Field("", description="what to do where they cannot simply be downloaded")
+    files: tuple[Remote, ...] = Field(min_length=1, description="licence, terms and how are the source's without own")
+    source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _say_terms_once(cls, fields: Any) -> Any:
+        if not isinstance(fields, dict) or not isinstance(fields.get("files"), list):
+            return fields
+        common = {name: fields[name] for name in ("licence", "terms", "how") if name in fields}
+        return {**fields, "files": [{**common, **each} if isinstance(each, dict) else each for each in fields["files"]]}
+
+    @model_validator(mode="after")
+    def _name_each_file_once(self) -> "Source":
+        names = [each.file for each in self.files]
+        if len(set(names)) < len(names):
+            raise ValueError("two files have one name; give one of them another `name`")
+        return self
+
+    def identity(self) -> list[dict[str, Any]]:
+        """What decides the content of the folder that it is unpacked into."""
+        return [each.identity() for each in self.files]
+
+
+def digest_of(path: Path, algorithm: str) -> str:
+    """``algorithm:hex`` of a file's bytes."""
+    with path.open("rb") as file:
+        return f"{algorithm}:{hashlib.file_digest(file, algorithm).hexdigest()}"

@@ -1,0 +1,86 @@
+"""Writing a collection's articles as they come: none is held, only how many sections each one has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from encore.errors import EncoreError
+from encore.storage.files import write_jsonl
+
+Row = dict[str, Any]
+
+
+def write_articles(path: Path, articles: Iterable[Row]) -> dict[str, int]:
+    """Write the articles, checking that their links point to sections, and count them; no file when there are none.
+
+    Raises:
+        EncoreError: an id occurs twice, or a link leads to an article or a section that does not exist.
+    """
+    path.unlink(missing_ok=True)
+    rows = iter(articles)
+    first = next(rows, None)
+    if first is None:
+        return {}
+    checked = _Checked()
+    write_jsonl(path, checked.passing(chain([first], rows)))
+    return {
+        name: checked.counts[name] for name in ("articles", "sections", "sentences", "links", "links_between_articles")
+    }
+
+
+class _Checked:
+    """Counts the articles that pass and refuses wrong ones.
+
+    A link may lead to an article that comes later: the furthest section that is asked of such a one is remembered.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self._sections: dict[str, int] = {}
+        self._awaited: dict[str, tuple[int, str]] = {}  # by article: the section, and who asks
+
+    def passing(self, rows: Iterable[Row]) -> Iterator[Row]:
+        for row in rows:
+            self._enter(row)
+            for link in row["links"]:
+                self._follow(row["_id"], link)
+            self._count(row)
+            yield row
+        for to, (anchor, source) in self._awaited.items():
+            raise _lost(source, to, anchor)
+
+    def _enter(self, row: Row) -> None:
+        name, sections = row["_id"], len(row["sections"])
+        if name in self._sections:
+            raise EncoreError(f"articles: the id {name!r} occurs twice; give each article one row")
+        self._sections[name] = sections
+        anchor, source = self._awaited.pop(name, (-1, ""))
+        if anchor >= sections:
+            raise _lost(source, name, anchor)
+
+    def _follow(self, source: str, link: Row) -> None:
+        to, anchor = link["to"], link["anchor"]
+        if anchor < 0 or anchor >= self._sections.get(to, anchor + 1):
+            raise _lost(source, to, anchor)
+        if not 0 <= link["section"] < self._sections[source]:
+            raise _lost(source, source, link["section"])
+        if to not in self._sections and anchor > self._awaited.get(to, (-1, ""))[0]:
+            self._awaited[to] = anchor, source
+
+    def _count(self, row: Row) -> None:
+        links = row["links"]
+        self.counts["articles"] += 1
+        self.counts["sections"] += len(row["sections"])
+        self.counts["sentences"] += sum(len(section["sentences"]) for section in row["sections"])
+        self.counts["links"] += len(links)
+        self.counts["links_between_articles"] += sum(link["to"] != row["_id"] for link in links)
+
+
+def _lost(source: str, to: str, section: int) -> EncoreError:
+    return EncoreError(
+        f"article {source!r} has a link from or to a section that does not exist, {section} of {to!r}; remove it"
+    )

@@ -1,0 +1,191 @@
+"""A folder in BEIR's layout: ``corpus.jsonl``, ``queries.jsonl`` (``.gz`` or not) and ``qrels/<split>.tsv``.
+
+Beside them may lie ``answers.jsonl``, the right answers to queries that are questions: ``{"_id", "answers": [...]}``.
+
+Anybody's data can come this way, so every row is checked, and a bad one is named with its file and line.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from encore.config.datasets import Split
+from encore.config.run import Positive
+from encore.data import qrels as judged
+from encore.data.collection import Judgment, write_collection
+from encore.data.held_out import hold_out
+from encore.data.judgments import JudgedFields
+from encore.data.text_fields import Form
+from encore.data.validation import Located, Row, says_something
+from encore.errors import EncoreError, quoted
+from encore.storage.files import contents
+from encore.storage.text_files import numbered_objects
+
+
+class BeirSplit(Split):
+    """One file of judgments."""
+
+    grades: dict[int, int] = Field({}, description="the grades that are kept, and as which; all as they are without")
+
+
+class BeirFields(JudgedFields):
+    """An entry of the catalogue with ``kind: beir``."""
+
+    kind: Literal["beir"]
+    path: str = Field(description="the folder; relative to the repository's root")
+    splits: Mapping[str, BeirSplit] = Field(description="the splits that are used, by name")
+    how: str = Field("", exclude=True, description="how to get the folder, said where it is missing")
+    valid_queries: Positive | None = Field(
+        None,
+        description="training queries held out, by hash of their id, as the split of role valid; it then has no file",
+    )
+    empty_documents: Literal["refuse", "drop"] = Field(
+        "refuse", description="`drop` leaves them and their judgments out"
+    )
+
+    @model_validator(mode="after")
+    def _know_where_validation_comes_from(self) -> "BeirFields":
+        valid = [split for split in self.splits.values() if split.role == "valid"]
+        if self.valid_queries and (any(split.file for split in valid) or len(valid) != 1 or not self._named("train")):
+            raise ValueError(
+                "valid_queries holds out training queries: it needs one split of role valid, without a file, and one "
+                "of role train"
+            )
+        return self
+
+    def _named(self, role: str) -> str | None:
+        return next((name for name, split in self.splits.items() if split.role == role), None)
+
+    def resolve(self) -> dict[str, Any]:
+        """The content's identity: digests of the files that are read, whatever the folder is called.
+
+        Up to 64 MiB together the files are hashed whole; above, each counts by its size and its first and last
+        MiB, since this runs whenever the workflow is parsed.
+
+        A folder that is brought by hand and not there yet counts by its name, so that a run with it can be planned.
+
+        Raises:
+            EncoreError: a file is missing.
+        """
+        held_out = self._named("valid") if self.valid_queries else None
+        files = {name: split.file or f"qrels/{name}.tsv" for name, split in self.splits.items() if name != held_out}
+        grades = {name: list(map(list, self.splits[name].grades.items())) for name in files if self.splits[name].grades}
+        holding = {"source": self._named("train"), "split": held_out, "queries": self.valid_queries}
+        return {
+            "kind": self.kind,
+            "files": files,
+            "held_out": holding if held_out else None,
+            "empty_documents": self.empty_documents,
+            "content": {"absent": Path(self.path).name} if self.missing else contents(_paths(Path(self.path), files)),
+            **({"grades": grades} if grades else {}),
+            **self.to_spec(),
+            **self.form.to_spec(),
+        }
+
+    @property
+    def missing(self) -> str | None:
+        """What is not there and how to get it; None where all is well, or where files are simply read."""
+        if not self.how or Path(self.path).is_dir():
+            return None
+        return f"{self.path} is missing, which cannot be downloaded: {self.how}"
+
+
+def build(spec: dict[str, Any], folder: Path, source: Path) -> dict[str, Any]:
+    """Write the collection that ``spec``, a resolved ``BeirFields``, describes; returns its counts.
+
+    Raises:
+        EncoreError: the source is not the planned one; or, with file and line, a row is no JSON or no UTF-8, has no
+            text, repeats an id, or judges what does not exist.
+    """
+    paths = _paths(source, spec["files"])
+    if contents(paths) != spec["content"]:
+        raise EncoreError(f"{source} is not what was planned with: its files have changed since; run snakemake again")
+    qrels, other_grades = _judgments(spec, paths)
+    if spec["held_out"]:
+        qrels |= hold_out(qrels, **spec["held_out"])
+    empty: set[str] = set()
+    form = Form.of_spec(spec)
+    rows = _rows(paths["corpus"], tuple(sorted(form.fields - {"title", "text"})))
+    corpus = _without_empty(paths["corpus"], rows, empty) if spec["empty_documents"] == "drop" else rows
+    return write_collection(
+        folder,
+        Located(paths["corpus"], corpus),
+        Located(paths["queries"], _rows(paths["queries"])),
+        qrels,
+        statistics={"judgments_of_other_grades": other_grades} if other_grades else {},
+        form=form,
+        answers=Located(paths["answers"], numbered_objects(paths["answers"])) if "answers" in paths else (),
+        empty=empty,
+        unknown_judgments=spec.get("unknown_judgments", "refuse"),
+    )
+
+
+def _judgments(spec: Mapping[str, Any], paths: Mapping[str, Path]) -> tuple[dict[str, list[Judgment]], dict[str, int]]:
+    """Judgments by split, and how many were left out for their grade, where any were."""
+    grades, left_out = spec.get("grades", {}), Counter[str]()
+    found = {
+        split: list(judged.read(paths[_qrels(split)], dict(grades.get(split, ())), left_out, split))
+        for split in spec["files"]
+    }
+    return found, dict(left_out)
+
+
+def _paths(folder: Path, files: dict[str, str]) -> dict[str, Path]:
+    paths = {"corpus": _data_file(folder, "corpus"), "queries": _data_file(folder, "queries")}
+    if any((folder / f"answers.jsonl{packed}").exists() for packed in (".gz", "")):
+        paths["answers"] = _data_file(folder, "answers")
+    return paths | {_qrels(split): _existing(folder / file) for split, file in files.items()}
+
+
+def _qrels(split: str) -> str:
+    return f"qrels of {split}"
+
+
+def _data_file(folder: Path, name: str) -> Path:
+    packed = folder / f"{name}.jsonl.gz"
+    return _existing(packed if packed.exists() else folder / f"{name}.jsonl")
+
+
+def _existing(path: Path) -> Path:
+    if not path.is_file():
+        fault = "is no file" if path.exists() else "is missing"
+        raise EncoreError(f"{path} {fault}; a collection of kind beir needs it, so name the right folder or split file")
+    return path
+
+
+def _rows(path: Path, others: tuple[str, ...] = ()) -> Iterator[tuple[int, Row]]:
+    """Documents or queries: ``_id``, ``text``, a ``title`` where there is one, and a query's ``metadata.cluster``.
+
+    ``others`` are further fields that a document's text is made of.
+    """
+    texts = ("_id", "title", "text", *others)
+    for number, row in numbered_objects(path):
+        if not all(isinstance(row.get(key, ""), str) for key in texts):
+            raise EncoreError(
+                f'{path}, line {number}: needs an object with "_id" and "text" as strings; put ids in quotes'
+            )
+        if "_id" not in row or "text" not in row:
+            raise EncoreError(f'{path}, line {number}: "_id" or "text" is missing; add it')
+        yield number, {**_common(row), **{name: row.get(name, "") for name in others}}
+
+
+def _common(row: Row) -> Row:
+    metadata = row.get("metadata")
+    cluster = metadata.get("cluster") if isinstance(metadata, dict) else None
+    kept = {"_id": row["_id"], "title": row.get("title", ""), "text": row["text"]}
+    return {**kept, "metadata": {"cluster": cluster}} if isinstance(cluster, str) else kept
+
+
+def _without_empty(path: Path, rows: Iterable[tuple[int, Row]], empty: set[str]) -> Iterator[tuple[int, Row]]:
+    """The rows that say something; ids of the others go to ``empty``."""
+    for number, row in rows:
+        name = row["_id"]
+        if any(says_something(said) for key, said in row.items() if key not in ("_id", "metadata")):
+            yield number, row
+        elif name in empty:
+            raise EncoreError(f"{path}, line {number}: id {quoted(name)} occurs twice; remove one of the rows")
+        else:
+            empty.add(name)

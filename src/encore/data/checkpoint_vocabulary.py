@@ -1,0 +1,82 @@
+"""A checkpoint's own vocabulary: a ``tokenizer.json``, or a ``vocab.txt`` alone, as older checkpoints have it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer, normalizers
+
+from encore.config.checkpoints import BESIDE, CONFIG, is_seed_encoder
+from encore.data import vocabulary
+from encore.errors import EncoreError
+
+SEED_MASK = "<mask>"  # what SEED-Encoder's tokenizer adds behind its file of pieces (its code, SEEDTokenizer)
+
+
+def load(folder: Path) -> Tokenizer:
+    """The tokenizer of a checkpoint's folder.
+
+    Of a ``vocab.txt`` alone ``tokenizer_config.json`` says whether texts are lower-cased; they are without it, as in
+    BERT's own tokenizer.
+
+    Raises:
+        EncoreError: no WordPiece tokenizer, pieces that are not different or too many, or a file that is no JSON.
+    """
+    if is_seed_encoder(_json(folder / CONFIG)):
+        return _seed_encoder(folder)
+    if (folder / "tokenizer.json").is_file():
+        return vocabulary.load(folder)
+    tokenizer, said = _build(folder, _pieces(folder)), _json(folder / BESIDE[0])
+    lower = bool(said.get("do_lower_case", True))
+    print(f"{folder / 'vocab.txt'}: texts are {'lower-cased' if lower else 'read as they are'}", flush=True)
+    tokenizer.normalizer = normalizers.BertNormalizer(
+        lowercase=lower,
+        strip_accents=said.get("strip_accents"),
+        handle_chinese_chars=bool(said.get("tokenize_chinese_chars", True)),
+    )
+    return tokenizer
+
+
+def _seed_encoder(folder: Path) -> Tokenizer:
+    """SEED-Encoder's: lower case with its accents, and a mask behind the pieces, which is called [MASK] here.
+
+    A [MASK] among its pieces was never trained; it takes the other's name.
+    """
+    ordered = _pieces(folder)
+    if SEED_MASK not in ordered:
+        ordered.append(SEED_MASK)
+    swapped = {SEED_MASK: vocabulary.MASK, vocabulary.MASK: SEED_MASK}
+    tokenizer = _build(folder, [swapped.get(piece, piece) for piece in ordered])
+    tokenizer.normalizer = normalizers.BertNormalizer(clean_text=False, strip_accents=False, lowercase=True)
+    return tokenizer
+
+
+def _build(folder: Path, ordered: list[str]) -> Tokenizer:
+    vocabulary.check_size(len(ordered))
+    missing = [token for token in vocabulary.SPECIAL if token not in ordered]
+    if missing:
+        raise EncoreError(f"{folder / 'vocab.txt'} lacks {missing[0]}; take a BERT tokenizer")
+    return vocabulary.build(ordered)
+
+
+def _pieces(folder: Path) -> list[str]:
+    path = folder / "vocab.txt"
+    try:
+        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise EncoreError(f"{path} cannot be read ({error}); fetch the checkpoint again") from error
+    pieces = [line.rstrip() for line in lines]
+    first: dict[str, int] = {}
+    for number, piece in enumerate(pieces, 1):
+        if first.setdefault(piece, number) != number:
+            raise EncoreError(f"{path}, line {number}: {piece!r} stands in line {first[piece]} already; mend the file")
+    return pieces
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+    except (ValueError, TypeError) as error:
+        raise EncoreError(f"{path} is not a JSON object ({error}); fetch the checkpoint again") from error

@@ -1,0 +1,277 @@
+"""The common form of a collection: passages, queries, graded judgments and, where there are any, linked articles.
+
+The folder has BEIR's layout (``corpus.jsonl.gz``, ``queries.jsonl.gz``, ``qrels/<split>.tsv``) and beside it
+where the queries are questions ``answers.jsonl.gz`` (``{"_id", "answers": [...]}``) and for splits that answers judge
+``questions/<split>.txt`` (an id a line), where its publisher lists negatives ``negatives/<split>.tsv.gz``, and where
+there is structure
+``articles.jsonl.gz``: ``{"_id", "title", "sections": [{"title", "sentences"}], "links": [{"section", "to", "anchor",
+"origin"}]}``, where section ``section`` of the article links to section ``anchor`` of article ``to``. Where a
+document's text is not its title and text, ``form.json`` says which fields it is (``text_fields.py``).
+"""
+
+import hashlib
+import heapq
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import Any
+
+from encore.config.datasets import draw_of, role_of
+from encore.data.articles import write_articles
+from encore.data.judgments import Grades, Judging, Judgment, Unknown, unjudged
+from encore.data.text_fields import Form
+from encore.data.validation import Located, Row, write_rows
+from encore.errors import EncoreError
+from encore.storage.files import (
+    chosen_rows,
+    open_text,
+    open_text_writer,
+    read_jsonl,
+    write_json,
+    write_jsonl,
+    write_text,
+)
+
+QRELS_HEADER = "query-id\tcorpus-id\tscore"
+ANSWERS = "answers.jsonl.gz"
+QUESTIONS = "questions"
+NEGATIVES, NEGATIVES_HEADER = "negatives", "query-id\tcorpus-id\trank"
+
+
+class Collection:
+    """A finished collection folder, opened for reading."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def corpus(self) -> Iterator[dict[str, str]]:
+        """Rows ``{"_id", "title", "text"}`` in file order, which is the order of every array made from them."""
+        return read_jsonl(self.folder / "corpus.jsonl.gz")
+
+    def documents(self, wanted: Container[str]) -> Iterator[dict[str, str]]:
+        """The rows of ``wanted`` ids, in file order; no other is held, or even read as JSON."""
+        return chosen_rows(self.folder / "corpus.jsonl.gz", wanted)
+
+    def texts(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Each document's id and what is read of it, in file order: one text, or a pair."""
+        form = Form.read(self.folder)
+        return ((row["_id"], form.texts(row)) for row in self.corpus())
+
+    def queries(self) -> dict[str, str]:
+        """Text by query id, in file order."""
+        return {row["_id"]: row["text"] for row in self.query_rows()}
+
+    def clusters(self) -> dict[str, str]:
+        """The unit that a query's errors are clustered by; a query without one is its own cluster."""
+        return {row["_id"]: row.get("metadata", {}).get("cluster", row["_id"]) for row in self.query_rows()}
+
+    def splits(self) -> list[str]:
+        """Names of the splits, judged by people or by answers."""
+        judged, asked = (self.folder / "qrels").glob("*.tsv"), (self.folder / QUESTIONS).glob("*.txt")
+        return sorted(path.stem for path in (*judged, *asked))
+
+    def is_judged(self, split: str) -> bool:
+        """Whether people have judged a split's documents; if not, answers do."""
+        return not (self.folder / QUESTIONS / f"{split}.txt").is_file()
+
+    def asked(self, split: str) -> list[str]:
+        """Ids of a split's queries: those that are judged, or whose answers judge.
+
+        Raises:
+            EncoreError: the collection has no such split.
+        """
+        if self.is_judged(split):
+            return list(self.qrels(split))
+        return (self.folder / QUESTIONS / f"{split}.txt").read_text(encoding="utf-8").split()
+
+    def qrels(self, split: str) -> dict[str, dict[str, int]]:
+        """Grades by document and query of one split, in file order.
+
+        Raises:
+            EncoreError: the collection has no such split.
+        """
+        path = self.folder / "qrels" / f"{split}.tsv"
+        if not path.is_file():
+            raise EncoreError(f"{self.folder} has no split {split!r}; it has {', '.join(self.splits()) or 'none'}")
+        judged: dict[str, dict[str, int]] = {}
+        with open_text(path) as file:
+            next(file, None)  # the header
+            for line in file:
+                query, document, grade = line.rstrip("\n").split("\t")
+                judged.setdefault(query, {})[document] = int(grade)
+        return judged
+
+    def negatives(self, split: str) -> Iterator[tuple[str, str, int]]:
+        """Query, document and rank of the negatives that were published with a split's questions, in file order.
+
+        Raises:
+            EncoreError: there are none.
+        """
+        path = self.folder / NEGATIVES / f"{split}.tsv.gz"
+        if not path.is_file():
+            raise EncoreError(f"{self.folder} lists no negatives of {split}; let the step draw BM25's")
+        with open_text(path) as file:
+            next(file, None)  # the header
+            for line in file:
+                query, document, rank = line.rstrip("\n").split("\t")
+                yield query, document, int(rank)
+
+    def answers(self) -> dict[str, list[str]]:
+        """Right answers, as strings, by the id of the query that asks for them.
+
+        Raises:
+            EncoreError: the collection's queries are no questions.
+        """
+        path = self.folder / ANSWERS
+        if not path.is_file():
+            raise EncoreError(
+                f"{self.folder} has no {ANSWERS}, so nothing says which passages answer a question; let the step have "
+                f"`positives: judged` and `exclude_answers: false`, or give its source an {ANSWERS}"
+            )
+        return {row["_id"]: row["answers"] for row in read_jsonl(path)}
+
+    def has_articles(self) -> bool:
+        return (self.folder / "articles.jsonl.gz").is_file()
+
+    def articles(self) -> Iterator[Row]:
+        """Articles in file order; none when the collection has passages only."""
+        return read_jsonl(self.folder / "articles.jsonl.gz") if self.has_articles() else iter(())
+
+    def query_rows(self) -> Iterator[Row]:
+        """Queries as they stand in the file: id, text and perhaps metadata."""
+        return read_jsonl(self.folder / "queries.jsonl.gz")
+
+    def answer_rows(self) -> Iterator[Row]:
+        """Right answers as they stand in the file; none where the queries are no questions."""
+        return read_jsonl(self.folder / ANSWERS) if (self.folder / ANSWERS).is_file() else iter(())
+
+
+def topics(collection: Collection, split: str, queries: int | None = None, sample: int = 0) -> list[str]:
+    """Ids of a split's queries, in file order; with ``queries``, a sample of at most that many.
+
+    The sample is the ids whose sha256 of ``"<sample>:<id>"`` is smallest, so that a larger sample contains a smaller
+    one and a query's luck does not depend on the other queries.
+    """
+    judged = collection.asked(split)
+    if queries is None or queries >= len(judged):
+        return judged
+    chosen = set(smallest(judged, queries, str(sample)))
+    return [query for query in judged if query in chosen]
+
+
+def smallest(ids: Iterable[str], count: int, salt: str) -> list[str]:
+    """The ``count`` ids whose ``order`` comes first; no more than that are held."""
+    return heapq.nsmallest(count, ids, key=lambda name: order(name, salt))
+
+
+def order(name: str, salt: str) -> str:
+    """An id's place in a shuffle of all possible ids: the sha256 of ``"<salt>:<id>"``."""
+    return hashlib.sha256(f"{salt}:{name}".encode()).hexdigest()
+
+
+def write_collection(
+    folder: Path,
+    corpus: Iterable[Row],
+    queries: Iterable[Row],
+    qrels: Mapping[str, Iterable[Judgment]],
+    articles: Iterable[Row] = (),
+    statistics: Mapping[str, Any] | None = None,
+    form: Form = Form(),  # noqa: B008  # frozen
+    answers: Iterable[Row] = (),
+    questions: Mapping[str, Sequence[str]] | None = None,
+    empty: AbstractSet[str] = frozenset(),
+    unknown_judgments: Unknown = "refuse",
+) -> dict[str, Any]:
+    """Write a collection in the common form and return its counts (also in ``statistics.json``).
+
+    Rows are streamed, and read in the order of the arguments. ``statistics`` adds to the counts. Judgments stand in the
+    order of their queries' first mention. ``questions`` are the queries of splits without judgments: what they retrieve
+    is judged by their answers. ``empty`` are ids that ``corpus`` leaves out, and enters there as it does so.
+
+    Raises:
+        EncoreError: an id is repeated, empty or holds white space, a row has no text, judgments contradict each other
+            or name a query or document that does not exist, a query that trains stands in a split that it is tested
+            with, answers are given for no query, twice or are none, or there are no documents at all.
+    """
+    form.write(folder)
+    documents = write_rows(folder / "corpus.jsonl.gz", corpus, "corpus")
+    known = write_rows(folder / "queries.jsonl.gz", queries, "queries")
+    if not len(documents):
+        raise EncoreError("the corpus holds no document; name another source")
+    judging = Judging(known, documents, empty, unknown_judgments)
+    asked: dict[str, Iterable[str]] = {}
+    counts: dict[str, Any] = {"passages": len(documents), "queries": len(known), "splits": {}}
+    for split, judgments in qrels.items():
+        grades, counts["splits"][split] = judging.judged(split, judgments)
+        _write_qrels(folder / "qrels" / f"{split}.tsv", grades)
+        asked[split] = grades.keys()
+    for split, named in (questions or {}).items():
+        asked[split] = _write_questions(folder / QUESTIONS / f"{split}.txt", named, known)
+        counts["splits"][split] = {"queries": len(named)}
+    others = {"empty_documents": len(empty), "unjudged_queries": unjudged(len(known), asked.values())}
+    counts |= {name: count for name, count in others.items() if count}
+    _refuse_shared(asked)
+    counts |= write_answers(folder, answers, known)
+    counts |= write_articles(folder / "articles.jsonl.gz", articles) | dict(statistics or {})
+    write_json(folder / "statistics.json", counts)
+    return counts
+
+
+def write_answers(folder: Path, rows: Iterable[Row], queries: Container[str]) -> dict[str, int]:
+    """Write the answers to a collection's questions, ``{"_id", "answers": [...]}``, and count the answered ones.
+
+    Without rows there is no file.
+
+    Raises:
+        EncoreError: a row names no query of the collection, one twice, or has no answer that says something.
+    """
+    path, seen = folder / ANSWERS, dict[str, list[str]]()
+    path.unlink(missing_ok=True)
+    for number, row in enumerate(rows, 1):
+        place = rows.place if isinstance(rows, Located) else f"answers, row {number}"
+        name, given = row.get("_id"), row.get("answers")
+        if not isinstance(name, str) or name not in queries or name in seen:
+            reason = "is answered twice; keep one row" if name in seen else "is not among the queries; remove the row"
+            raise EncoreError(f"{place}: query {name!r} {reason}")
+        if (
+            not isinstance(given, list)
+            or not given
+            or not all(isinstance(each, str) and each.strip() for each in given)
+        ):
+            raise EncoreError(f"{place}: query {name!r} needs a list of answers, each a text; mend or remove the row")
+        seen[name] = given
+    if not seen:
+        return {}
+    write_jsonl(path, ({"_id": name, "answers": given} for name, given in seen.items()))
+    return {"answered": len(seen)}
+
+
+def _refuse_shared(asked: Mapping[str, Iterable[str]]) -> None:
+    """No query that trains may stand in another split of its draw, or what it says would be no news there.
+
+    Nothing stands in two roles of one draw: ``train-1`` goes with ``valid-1`` and ``test-1`` and has nothing to do with
+    ``test-80``, whose model is another one. Splits without a draw go with all (``draw_of``).
+    """
+    training = {draw_of(split): set(queries) for split, queries in asked.items() if role_of(split) == "train"}
+    for split, queries in asked.items():
+        for draw, trained in training.items():
+            together = draw in (None, draw_of(split)) or draw_of(split) is None
+            if role_of(split) != "train" and together and (shared := trained.intersection(queries)):
+                raise EncoreError(
+                    f"{len(shared)} queries of split {split!r} also train, such as {min(shared)!r}; "
+                    "remove them from one of the two"
+                )
+
+
+def _write_questions(path: Path, named: Sequence[str], queries: Container[str]) -> Sequence[str]:
+    if strange := [name for name in named if name not in queries]:
+        raise EncoreError(f"question {strange[0]!r} of split {path.stem!r} is not among the queries; add it there")
+    write_text(path, "".join(f"{name}\n" for name in named))
+    return named
+
+
+def _write_qrels(path: Path, judged: Grades) -> None:
+    with open_text_writer(path) as file:
+        file.write(QRELS_HEADER + "\n")
+        for query, grades in judged.items():
+            file.writelines(f"{query}\t{document}\t{grade}\n" for document, grade in grades.items())

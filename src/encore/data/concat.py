@@ -1,0 +1,62 @@
+"""Several collections as one, to pre-train on: all their passages and articles, ids behind their collection's name."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from encore.config.datasets import CollectionFields, Split
+from encore.data.collection import Collection, Row, write_collection
+from encore.errors import EncoreError
+
+
+class JoinedFields(CollectionFields):
+    """An entry of the catalogue with ``kind: joined``."""
+
+    kind: Literal["joined"]
+    parts: tuple[str, ...] = Field(alias="of", min_length=2, description="the collections, in this order")
+    splits: dict[str, Split] = Field({}, max_length=0, description="none: there are no queries")
+
+    @field_validator("parts")
+    @classmethod
+    def _name_each_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(value)) < len(value):
+            raise ValueError("names a collection twice; its texts would be learned from twice")
+        return value
+
+    def resolve(self) -> dict[str, Any]:
+        """The content's identity, beside the collections that it is made of: their order."""
+        return {"kind": self.kind, "of": list(self.parts)}
+
+
+def build(spec: dict[str, Any], folder: Path, parts: list[Path]) -> dict[str, Any]:
+    """Write the parts one after another; returns the counts of all. One article is held at a time.
+
+    Raises:
+        EncoreError: other parts than ``spec`` names, or one without articles, of which objectives read nothing.
+    """
+    named = dict(zip(spec["of"], map(Collection, parts), strict=False))
+    if [path.name.rpartition("-")[0] for path in parts] != spec["of"]:
+        raise EncoreError(f"a collection of kind joined needs --parts, the folders of {', '.join(spec['of'])}")
+    for name, part in named.items():
+        if not part.has_articles():
+            raise EncoreError(f"{part.folder} has no articles, which pre-training reads; leave {name!r} out of `of`")
+    return write_collection(
+        folder,
+        (row | {"_id": _id(name, row["_id"])} for name, part in named.items() for row in part.corpus()),
+        (),
+        {},
+        _articles(named.items()),
+    )
+
+
+def _articles(named: Iterable[tuple[str, Collection]]) -> Iterator[Row]:
+    for name, part in named:
+        for row in part.articles():
+            links = [link | {"to": _id(name, link["to"])} for link in row["links"]]
+            yield row | {"_id": _id(name, row["_id"]), "links": links}
+
+
+def _id(name: str, own: str) -> str:
+    return f"{name}:{own}"

@@ -1,0 +1,134 @@
+"""Fetching a checkpoint of Hugging Face's hub: its files at one commit, which stays the same until all have come."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from encore.config import checkpoints
+from encore.config.sources import Remote
+from encore.data.download.download import TIMEOUT
+from encore.data.download.source import brought, say_terms
+from encore.data.download.trust import trust
+from encore.data.download.unpack import same
+from encore.errors import EncoreError
+from encore.storage.files import write_json
+
+HUB = "https://huggingface.co"
+PLACE = "checkpoints"  # below data_root
+PUBLISHED = "published.json"  # what the hub said of the files, kept until somebody removes it
+
+
+def fetch(checkpoint: str, revision: str | None, data_root: Path, folder: Path) -> dict[str, Any]:
+    """Fill ``folder`` with the files of a checkpoint; returns its commit, and digest and bytes of each file.
+
+    Files that lie in ``data_root/checkpoints/`` already are used without any question to the hub. The hub publishes the
+    digests of weights; of the other files the first download counts.
+
+    Args:
+        revision: the commit; without it, the newest one when the first byte came.
+
+    Raises:
+        EncoreError: there is no such checkpoint or file, or a file cannot be had or is not the published one.
+    """
+    place = lies_at(checkpoint, revision, data_root)
+    published = _published(checkpoint, revision, place)
+    say_terms(checkpoint, published["licence"], f"{HUB}/{checkpoint}")
+    found = {}
+    for remote in _remotes(checkpoint, published):
+        path = place / remote.file
+        digest = brought(remote, path, data_root)
+        if remote.digest is None:
+            trust(path, digest, data_root)
+        print(f"{path}: {path.stat().st_size / 1e6:.1f} MB, {digest}", flush=True)
+        found[remote.file] = {"digest": digest, "bytes": path.stat().st_size}
+    shutil.rmtree(folder, ignore_errors=True)  # what an attempt that failed has left
+    folder.mkdir(parents=True)
+    for name in found:
+        same(place / name, folder / name)
+    return {"commit": published["commit"], "files": found}
+
+
+def lies_at(checkpoint: str, revision: str | None, data_root: Path) -> Path:
+    """The folder below ``data_root`` that a checkpoint's files come to, or are put into by a user."""
+    return data_root / PLACE / (checkpoints.called(checkpoint) + (f"@{revision}" if revision else ""))
+
+
+def _published(checkpoint: str, revision: str | None, place: Path) -> dict[str, Any]:
+    """What the hub says of a checkpoint, asked once; of a folder that a user has put there, what lies in it."""
+    note = place / PUBLISHED
+    if note.is_file():
+        try:
+            return dict(json.loads(note.read_text(encoding="utf-8")))
+        except ValueError as error:
+            raise EncoreError(f"{note} is not JSON ({error}); remove it to ask the hub anew") from error
+    if staged := _staged(place):
+        return {"commit": revision, "licence": "see its page", "files": {name: {} for name in staged}}
+    said = _asked(checkpoint, revision, place)
+    wanted = checkpoints.chosen(said["files"], f"{checkpoint}, {HUB}/{checkpoint}")
+    files = {name: _known(said["files"][name]) for name in wanted}
+    answer = {"commit": said["sha"], "licence": _licence(said), "files": files}
+    write_json(note, answer)
+    return answer
+
+
+def _staged(place: Path) -> list[str]:
+    """The files of a checkpoint that lie there, all that are read of one; none where some are missing."""
+    names = {path.name for path in place.iterdir()} if place.is_dir() else set()
+    try:
+        return checkpoints.chosen(names, str(place))
+    except EncoreError:
+        return []
+
+
+def _asked(checkpoint: str, revision: str | None, place: Path) -> dict[str, Any]:
+    url = f"{_endpoint()}/api/models/{checkpoint}/revision/{revision or 'main'}"
+    mend = f"correct `checkpoint:` or `revision:`, or put its files at {place}"
+    try:
+        answer = requests.get(url, params={"blobs": "true"}, timeout=TIMEOUT)
+    except requests.RequestException as error:
+        reason = " ".join(str(error).split())[:160]
+        raise EncoreError(
+            f"{url} does not answer ({reason}); run the same command where there is a network (on a cluster: the "
+            f"login node), or put the checkpoint's files at {place}"
+        ) from error
+    if not answer.ok:
+        raise EncoreError(f"{url} answers {answer.status_code}: the hub does not give {checkpoint!r}; {mend}")
+    try:
+        said = dict(answer.json())
+        said["files"] = {str(each["rfilename"]): each for each in said["siblings"]}
+        said["sha"] = str(said["sha"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise EncoreError(f"{url} does not answer as Hugging Face's hub does; {mend}") from error
+    return said
+
+
+def _remotes(checkpoint: str, published: dict[str, Any]) -> list[Remote]:
+    root = f"{_endpoint()}/{checkpoint}/resolve/{published['commit'] or 'main'}"
+    return [
+        Remote(url=f"{root}/{name}", name=name, licence=published["licence"], terms=f"{HUB}/{checkpoint}", **known)
+        for name, known in published["files"].items()
+    ]
+
+
+def _known(file: dict[str, Any]) -> dict[str, Any]:
+    """Size and digest of a file, where the hub says them: it has the sha256 of large files only."""
+    large = file.get("lfs") or {}
+    size = large.get("size") or file.get("size")
+    return {
+        **({"bytes": size} if size else {}),
+        **({"digest": f"sha256:{large['sha256']}"} if "sha256" in large else {}),
+    }
+
+
+def _licence(said: dict[str, Any]) -> str:
+    tags = (str(tag) for tag in said.get("tags") or [])
+    return next((tag.removeprefix("license:") for tag in tags if tag.startswith("license:")), "not stated")
+
+
+def _endpoint() -> str:
+    """The hub, or a mirror of it, by the name that Hugging Face's own programs read."""
+    return os.environ.get("HF_ENDPOINT", HUB).rstrip("/")

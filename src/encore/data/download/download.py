@@ -1,0 +1,226 @@
+"""Downloading one file: to ``<name>.part``, which a later call goes on with; it gets its name when it is verified.
+
+A part is continued only if the server still has the same file (``If-Range`` with the entity tag or date that the part
+began with), so two versions are never joined.
+"""
+
+import json
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+import requests
+
+from encore.config.sources import Remote, digest_of
+from encore.errors import EncoreError
+from encore.storage.files import write_text
+
+PART = ".part"
+CHUNK = 1 << 16  # bytes; what a broken connection loses
+SECONDS = 10.0  # between two lines of progress
+TRIES = 5  # connections that may break without a byte between them
+TIMEOUT = (30, 120)  # seconds to connect, and without a byte
+SPARE = 64 << 20  # bytes that stay free on the disk
+MEND = "run the same command again to go on"
+PAGE = (b"<!doctype html", b"<html")  # how a web page begins, which a server gives in place of a file that has moved
+AWAY = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE, HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED)
+
+
+def download(remote: Remote, target: Path, pause: float = 2.0) -> None:
+    """Bring a file to ``target``, unless it is there already with the right digest.
+
+    Args:
+        pause: seconds before the second try of a broken connection; each further one waits twice as long.
+
+    Raises:
+        EncoreError: the address does not answer or has moved, the file is short, too long or has another digest, or
+            the disk is full. What has come stays in the part, except where its digest is wrong.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.is_file():
+        verify(remote, target)
+        return
+    if remote.url is None:
+        raise EncoreError(f"{target} cannot be downloaded: {remote.how} ({remote.terms}); then put the file there")
+    part = Part(target)
+    if urlsplit(remote.url).scheme == "file":
+        _copy(remote.url, part)
+    else:
+        _transfer(remote, remote.url, part, pause)
+    try:
+        verify(remote, part.path)
+    except WrongDigestError:
+        part.begin(None)
+        raise
+    part.finish()
+
+
+class WrongDigestError(EncoreError):
+    """Other bytes than the published ones."""
+
+
+def verify(remote: Remote, path: Path) -> None:
+    """Compare a file with what is published of it.
+
+    Raises:
+        WrongDigestError: its digest differs, or it is a web page.
+        EncoreError: it is shorter.
+    """
+    with path.open("rb") as file:
+        begins = file.read(512).lstrip().lower()
+    if begins.startswith(PAGE):
+        raise WrongDigestError(
+            f"{path.name.removesuffix(PART)}, {remote.url or path}: a web page came in place of the file, which has "
+            f"moved or is not given to everybody; see {remote.terms}, then correct its `url:` in config/sources.yaml "
+            f"or put the file at {path.with_name(path.name.removesuffix(PART))}"
+        )
+    size = path.stat().st_size
+    if remote.bytes is not None and size < remote.bytes:
+        raise EncoreError(f"{path} has {size} of {remote.bytes} bytes; {MEND}, or replace the file if you put it there")
+    if remote.digest is None:
+        return
+    found = digest_of(path, remote.digest.partition(":")[0])
+    if found != remote.digest:
+        raise WrongDigestError(
+            f"{path.name.removesuffix(PART)}, {remote.url or path}: the file has the digest {found}, "
+            f"{remote.digest} is published; fetch it again, without {path}, and if it stays so, see {remote.terms} "
+            "whether the file was replaced"
+        )
+
+
+class Part:
+    """What has come of a file, and which version of it the server said it was."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+        self.path = target.with_name(f"{target.name}{PART}")
+        self._note = target.with_name(f"{target.name}{PART}.json")
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size if self.path.is_file() else 0
+
+    @property
+    def version(self) -> str | None:
+        """The entity tag or date that the part began with; None where nothing came, or the server said neither."""
+        try:
+            return str(json.loads(self._note.read_text())["version"]) if self.size else None
+        except (OSError, ValueError, KeyError):
+            return None
+
+    def begin(self, version: str | None) -> None:
+        """Start anew, with a version where the server names one."""
+        self.path.unlink(missing_ok=True)
+        self._note.unlink(missing_ok=True)
+        if version:
+            write_text(self._note, json.dumps({"version": version}))
+
+    def finish(self) -> None:
+        self.path.replace(self.target)
+        self._note.unlink(missing_ok=True)
+
+
+def _transfer(remote: Remote, url: str, part: Part, pause: float) -> None:
+    """Receive until nothing is missing; a connection that breaks is tried again where bytes have come."""
+    broken = 0
+    while True:
+        before = part.size
+        try:
+            if _receive(remote, url, part):
+                return
+        except requests.RequestException as error:
+            reason = " ".join(str(error).split())[:160]
+            broken = 0 if part.size > before else broken + 1
+            if broken >= TRIES:
+                raise EncoreError(
+                    f"{url} does not answer ({reason}); {MEND}, where there is a network (on a cluster: the "
+                    f"login node), or put the file at {part.target}"
+                ) from error
+            print(f"the connection broke ({reason}); trying again", flush=True)
+            time.sleep(pause * 2**broken)
+
+
+def _receive(remote: Remote, url: str, part: Part) -> bool:
+    """One request, for what is missing; whether all of it has come."""
+    version = part.version
+    headers = {"Accept-Encoding": "identity", **remote.headers}
+    if version:
+        headers |= {"Range": f"bytes={part.size}-", "If-Range": version}
+    with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as answer:
+        if answer.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            return True  # all of it was here already; the digest decides
+        _refuse(remote, part, answer)
+        if answer.status_code != HTTPStatus.PARTIAL_CONTENT:
+            part.begin(_version(answer.headers))
+        length = answer.headers.get("Content-Length")
+        total = part.size + int(length) if length else remote.bytes
+        _make_room(part, total)
+        _append(part, answer.iter_content(CHUNK), total)
+    if total is not None and part.size < total:
+        raise requests.ConnectionError(f"{part.size} of {total} bytes came")
+    return True
+
+
+def _version(headers: Mapping[str, str]) -> str | None:
+    """What ``If-Range`` may hold: a strong entity tag, else the date; a weak tag never matches (RFC 9110, 13.1.5)."""
+    tag = headers.get("ETag", "")
+    return tag if tag and not tag.startswith("W/") else headers.get("Last-Modified")
+
+
+def _refuse(remote: Remote, part: Part, answer: requests.Response) -> None:
+    if answer.ok:
+        return
+    code = HTTPStatus(answer.status_code)
+    if code in AWAY:
+        raise EncoreError(
+            f"{remote.url} answers {code.value} {code.phrase}: the file has moved or is not given to everybody; see "
+            f"{remote.terms}, then correct its `url:` in config/sources.yaml or put the file at {part.target}"
+        )
+    raise requests.HTTPError(f"{code.value} {code.phrase}")
+
+
+def _append(part: Part, chunks: Iterator[bytes], total: int | None) -> None:
+    began, printed, first = time.monotonic(), time.monotonic(), part.size
+    done = first
+    try:
+        with part.path.open("ab") as file:
+            for chunk in chunks:
+                file.write(chunk)
+                done += len(chunk)
+                now = time.monotonic()
+                if now - printed >= SECONDS:
+                    printed = now
+                    print(_progress(done, total, (done - first) / (now - began)), flush=True)
+    except OSError as error:
+        if isinstance(error, requests.RequestException):
+            raise
+        raise EncoreError(f"cannot write {part.path}: {error.strerror or error}; make room, then {MEND}") from error
+
+
+def _progress(done: int, total: int | None, rate: float) -> str:
+    of = f" of {total / 1e6:.0f} MB, {(total - done) / max(rate, 1):.0f} s left" if total else " MB"
+    return f"{done / 1e6:.0f}{of}, {rate / 1e6:.1f} MB/s"
+
+
+def _make_room(part: Part, total: int | None) -> None:
+    free = shutil.disk_usage(part.path.parent).free
+    missing = (total or 0) - part.size
+    if missing + SPARE > free:
+        raise EncoreError(
+            f"{part.target} needs {missing / 1e6:.0f} MB more and the disk has {free / 1e6:.0f} MB free; make room, "
+            f"then {MEND}"
+        )
+
+
+def _copy(url: str, part: Part) -> None:
+    """A file of this machine, such as a mirror's."""
+    source = Path(url2pathname(urlsplit(url).path))
+    if not source.is_file():
+        raise EncoreError(f"{url}: there is no such file; correct its `url:`")
+    part.begin(None)
+    _make_room(part, source.stat().st_size)
+    shutil.copyfile(source, part.path)

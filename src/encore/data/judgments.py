@@ -1,0 +1,123 @@
+"""Judgments on their way into a collection: held against its queries and documents, and counted."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Container, Iterable
+from typing import Literal, NamedTuple
+
+from pydantic import Field
+
+from encore.data.text_fields import FormFields
+from encore.errors import EncoreError, quoted
+
+Grades = dict[str, dict[str, int]]  # by query and document
+Unknown = Literal["refuse", "drop"]
+
+
+class Judgment(NamedTuple):
+    """One line of a qrels file; ``place`` says where it was read, for messages."""
+
+    query: str
+    document: str
+    grade: int
+    place: str = ""
+
+
+class JudgedFields(FormFields):
+    """Fields of kinds of collections whose judgments come from elsewhere."""
+
+    unknown_judgments: Unknown = Field(
+        "refuse", description="of queries or documents that do not exist; `drop` leaves them out and counts them"
+    )
+
+    def to_spec(self) -> dict[str, str]:
+        """What a collection's spec says of it: nothing where it is the usual one, so that old names stay."""
+        return {} if self.unknown_judgments == "refuse" else {"unknown_judgments": self.unknown_judgments}
+
+
+class Judging:
+    """What judgments are held against."""
+
+    def __init__(
+        self, queries: Container[str], documents: Container[str], empty: Container[str] = (), unknown: str = "refuse"
+    ) -> None:
+        """Args: ``empty`` are the documents that were left out because they say nothing."""
+        self._queries, self._documents = queries, documents
+        self._empty, self._refuses = empty, unknown == "refuse"
+
+    def judged(self, split: str, judgments: Iterable[Judgment]) -> tuple[Grades, dict[str, int]]:
+        """Grades in the order of their queries' first mention, and what there is to count.
+
+        Always ``queries`` and ``judgments``; and where there are any, judgments ``repeated``, ``of_empty_documents``,
+        ``of_unknown_queries`` and ``of_unknown_documents``, and ``queries_without_relevant`` (no grade above 0).
+
+        Raises:
+            EncoreError: judgments contradict each other, are of what does not exist, or of all none is left.
+        """
+        grades: Grades = {}
+        left_out: Counter[str] = Counter()
+        for judgment in judgments:
+            reason = self._left_out(judgment) or ("repeated" if _repeats(judgment, grades) else None)
+            if reason:
+                left_out[reason] += 1
+        if left_out and not grades:  # a kind that makes its own judgments may have none of a split (pydocs' graded)
+            raise EncoreError(f"split {split!r} judges nothing that the collection has; name its own judgments")
+        barren = sum(not any(grade > 0 for grade in given.values()) for given in grades.values())
+        counts = {"queries": len(grades), "judgments": sum(map(len, grades.values()))}
+        others = {**left_out, "queries_without_relevant": barren}
+        return grades, counts | {name: count for name, count in others.items() if count}
+
+    def _left_out(self, judgment: Judgment) -> str | None:
+        """Why a judgment is left out, if it is.
+
+        Raises:
+            EncoreError: it is of what does not exist, and such are refused.
+        """
+        if judgment.query not in self._queries:
+            return self._unknown(judgment, "query", "among the queries", judgment.query, self._queries)
+        if judgment.document in self._documents:
+            return None
+        if judgment.document in self._empty:
+            return "of_empty_documents"
+        return self._unknown(judgment, "document", "in the corpus", judgment.document, self._documents)
+
+    def _unknown(self, judgment: Judgment, what: str, where: str, name: str, known: Container[str]) -> str:
+        if not self._refuses:
+            return f"of_unknown_{'queries' if what == 'query' else 'documents'}"
+        raise EncoreError(
+            f"{_place(judgment)}{what} {quoted(name)} is not {where}{_otherwise_spelled(name, known)}; add it there, "
+            "remove the judgment, or set `unknown_judgments: drop`"
+        )
+
+
+def unjudged(queries: int, asked: Iterable[Iterable[str]]) -> int:
+    """How many of the queries no split asks; they are never searched."""
+    return queries - len(set().union(*asked))
+
+
+def _repeats(judgment: Judgment, grades: Grades) -> bool:
+    """Enter a judgment, unless the same one was there.
+
+    Raises:
+        EncoreError: one with another grade was there.
+    """
+    given = grades.setdefault(judgment.query, {})
+    if judgment.document not in given:
+        given[judgment.document] = judgment.grade
+        return False
+    if given[judgment.document] != judgment.grade:
+        raise EncoreError(
+            f"{_place(judgment)}{quoted(judgment.query)} and {quoted(judgment.document)} are judged twice, with other "
+            "grades; keep one of them"
+        )
+    return True
+
+
+def _otherwise_spelled(name: str, known: Container[str]) -> str:
+    """Ids are compared code point by code point; a look at the usual reason why equal-looking ones differ."""
+    forms = (unicodedata.normalize(form, name) for form in ("NFC", "NFD"))
+    return " (but is, in another Unicode normal form)" if any(form != name and form in known for form in forms) else ""
+
+
+def _place(judgment: Judgment) -> str:
+    return f"{judgment.place}: " if judgment.place else ""

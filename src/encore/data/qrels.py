@@ -1,0 +1,65 @@
+"""Judgments in a file of the user's: BEIR's three columns with their header, or TREC's four without."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from encore.data.collection import QRELS_HEADER
+from encore.data.judgments import Judgment
+from encore.errors import EncoreError, quoted
+from encore.storage.text_files import numbered_records
+
+_GRADE = re.compile(r"-?[0-9]{1,6}")  # trec_eval's own are C's long; these are enough and fit everywhere
+
+
+def read(path: Path, grades: Mapping[int, int], left_out: Counter[str], split: str) -> Iterator[Judgment]:
+    """The judgments of a split's file.
+
+    Args:
+        grades: the grades that are kept, and as which; all as they are without any.
+        left_out: counts the judgments of other grades, by split.
+
+    Raises:
+        EncoreError: with file and line: neither form, a grade that is no whole number, or no judgment at all.
+    """
+    judgment = None
+    for judgment in _lines(path):
+        if not grades:
+            yield judgment
+        elif judgment.grade in grades:
+            yield judgment._replace(grade=grades[judgment.grade])
+        else:
+            left_out[split] += 1
+    if judgment is None:
+        raise EncoreError(f"{path} has no judgment; give it some, or leave the split out of `splits:`")
+
+
+def _lines(path: Path) -> Iterator[Judgment]:
+    trec = False
+    for number, line in numbered_records(path):
+        place = f"{path}, line {number}"
+        if number == 1:
+            trec = line != QRELS_HEADER and len(line.split()) == 4
+        if trec:
+            query, _, document, grade = _columns(place, line.split(), 4, "blanks")
+        elif number > 1:
+            query, document, grade = _columns(place, line.split("\t"), 3, "tabs")
+        elif line == QRELS_HEADER:
+            continue
+        else:
+            raise EncoreError(
+                f"{place}: the header must be query-id, corpus-id and score, parted by tabs; add it, or give TREC's "
+                "four columns, which have none"
+            )
+        if not _GRADE.fullmatch(grade):
+            raise EncoreError(f"{place}: grade {quoted(grade)} is no whole number; give one, such as 1")
+        yield Judgment(query, document, int(grade), place)
+
+
+def _columns(place: str, fields: list[str], count: int, between: str) -> list[str]:
+    if len(fields) != count:
+        raise EncoreError(
+            f"{place}: {len(fields)} fields, {count} parted by {between} are expected; mend or remove the line"
+        )
+    return fields

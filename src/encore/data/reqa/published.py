@@ -1,0 +1,135 @@
+"""SQuAD and Natural Questions as ReQA, from the files that they are published in (Chang et al. 2020, section 4.1)."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from encore.data import sentences, source_files
+from encore.data.collection import Collection
+from encore.data.reqa import natural_questions, squad
+from encore.data.reqa.build import write
+from encore.data.reqa.distractors import Pool
+from encore.data.reqa.fields import ReqaFields
+from encore.data.reqa.paragraphs import Paragraph, questions
+from encore.data.reqa.splitters import OWN, Spans, splitter
+from encore.data.reqa.tuples import Passage
+from encore.errors import EncoreError
+
+Count = Literal["queries", "candidates", "tuples"]
+READERS: dict[str, Callable[[list[Path], Counter[str]], Iterator[Paragraph]]] = {
+    "squad-reqa": lambda paths, counts: squad.paragraphs(paths),
+    "nq-reqa": natural_questions.paragraphs,
+}
+
+
+class PublishedReqaFields(ReqaFields):
+    """An entry of the catalogue with ``kind: squad-reqa`` or ``nq-reqa``."""
+
+    kind: Literal["squad-reqa", "nq-reqa"]
+    path: str | None = Field(None, exclude=True, description="the folder of files of one's own")
+    files: tuple[str, ...] = Field(min_length=1, description="each `source:file`, or a file in `path`; read in order")
+    sentences: str = Field(
+        OWN, description="the rules that part sentences: `encore`, or a file with the published ones, `source:file`"
+    )
+    of: str | None = Field(None, description="the collection that distractors are drawn from")
+    expected: dict[Count, int] = Field(
+        {}, description="counts as published, of strings; others are said, and stay on record"
+    )
+    licence: str = Field("", exclude=True, description="in a few words")
+    terms: str = Field("", exclude=True, description="the address of the page where it is offered")
+    source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _say_whose_sentences_they_are(cls, given: Any) -> Any:
+        """Tables say it where sentences are parted by other rules than those that the published counts are of."""
+        if not isinstance(given, dict) or given.get("sentences", OWN) != OWN or not given.get("expected"):
+            return given
+        said = (
+            f"Sentences of {given.get('kind')} are parted by {sentences.RULES}, not by ReQA’s rules, so its candidates "
+            "are others than the paper’s."
+        )
+        return {"substitute": said, **given}
+
+    @model_validator(mode="after")
+    def _draw_distractors_from_somewhere(self) -> "PublishedReqaFields":
+        if bool(self.distractors) != (self.of is not None):
+            raise ValueError("`distractors` are drawn from the collection `of`; give both, or none of them")
+        return self
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        return {name: value for name, value in super().asked.items() if name not in ("of", "expected")}
+
+    def read(self) -> list[str]:
+        """Every file that is read, by its place."""
+        return [*self.files, *([] if self.sentences == OWN else [self.sentences])]
+
+    def sources(self) -> list[str]:
+        """The entries of ``sources.yaml`` that it is made of."""
+        return source_files.sources(self.read())
+
+    def resolve(self) -> dict[str, Any]:
+        """All that decides the content; the rules for sentences by name and version."""
+        rules = {"rules": sentences.RULES} if self.sentences == OWN else {}
+        return {**super().resolve(), **rules, **source_files.identity(self.read(), self.path)}
+
+
+def build(
+    spec: dict[str, Any], folder: Path, own: Path | None, fetched: Mapping[str, Path], base: Collection | None
+) -> dict[str, Any]:
+    """Write the collection that ``spec``, resolved ``PublishedReqaFields``, describes; returns its counts.
+
+    Args:
+        own: the folder of files of one's own, where there are some.
+        fetched: the folder of each source.
+        base: the collection that distractors come from.
+
+    Raises:
+        EncoreError: a file is missing or not the planned one, a row of it is wrong, or there are too few questions or
+            distractors.
+    """
+    known = {name: spec[name] for name in PublishedReqaFields.model_fields if name in spec}
+    fields = PublishedReqaFields.model_validate({**known, "of": "distractors" if spec["distractors"] else None})
+    if fields.distractors and base is None:
+        raise EncoreError(
+            f"a collection of kind {fields.kind} with distractors needs --collection, where they are drawn"
+        )
+    paths = source_files.located(fields.read(), own, fetched, spec)
+    spans = splitter(None if fields.sentences == OWN else paths[fields.sentences])
+    counts: Counter[str] = Counter()
+    read = READERS[fields.kind]([paths[place] for place in fields.files], counts)
+    made = list(questions(read, spans, counts))
+    pool = _pool(base, spans) if base is not None and fields.distractors else ()
+    written = write(folder, made, pool, fields, files=counts, sentence_rules=_named(fields), published=fields.expected)
+    for line in _differences(written, fields):
+        print(f"warning: {line}")
+    return written
+
+
+def _pool(base: Collection, spans: Spans) -> Pool:
+    """Passages of a collection, parted into sentences when they are wanted."""
+    for row in base.corpus():
+        yield row["_id"], lambda row=row: _passage(row, spans)  # type: ignore[misc]  # bound now
+
+
+def _passage(row: Mapping[str, str], spans: Spans) -> Passage:
+    text = row["text"]
+    said = (" ".join(text[start:end].split()) for start, end in spans(text))
+    return Passage(row["_id"], row["title"], tuple(dict.fromkeys(filter(None, said))))
+
+
+def _named(fields: PublishedReqaFields) -> str:
+    return sentences.RULES if fields.sentences == OWN else fields.sentences
+
+
+def _differences(written: Mapping[str, Any], fields: PublishedReqaFields) -> Iterable[str]:
+    """Where counts are others than published, with what they depend on."""
+    files = written["files"]
+    ours = {"queries": files["published_queries"], "tuples": files["published_tuples"]}
+    for name, published in fields.expected.items():
+        if (found := ours.get(name, written["candidates"])) != published:
+            yield f"{found} {name}, {published} are published; sentences are parted by {_named(fields)}"

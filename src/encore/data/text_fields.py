@@ -1,0 +1,93 @@
+"""What of a document a model reads: which of its fields, in which order, as one text or as a pair of texts.
+
+Most collections search `title text`. A web document has an address too, and a ReQA candidate is a pair, a sentence and
+the passage that it stands in. A collection that differs from the usual says so in ``form.json``, so whatever reads it
+(the token store, Lucene) makes the same text of a document.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from encore.config.datasets import CollectionFields
+from encore.errors import EncoreError
+from encore.storage.files import write_json
+
+NAME = "form.json"
+Segments = tuple[tuple[str, ...], ...]
+USUAL: Segments = (("title", "text"),)
+
+
+@dataclass(frozen=True)
+class Form:
+    """Fields of a document by segment; one segment is one text, two are read `[CLS] first [SEP] second [SEP]`."""
+
+    segments: Segments = USUAL
+
+    def texts(self, row: Mapping[str, Any]) -> tuple[str, ...]:
+        """A document's text for each segment; a field that is empty or missing adds nothing."""
+        return tuple(" ".join(row[name] for name in names if row.get(name)).strip() for names in self.segments)
+
+    @property
+    def fields(self) -> set[str]:
+        """Every field that is read."""
+        return {name for names in self.segments for name in names}
+
+    def to_spec(self) -> dict[str, Any]:
+        """What a collection's spec says of it: nothing where it is the usual one, so that old names stay."""
+        return {} if self.segments == USUAL else {"segments": [list(names) for names in self.segments]}
+
+    @classmethod
+    def of_spec(cls, spec: Mapping[str, Any]) -> Form:
+        """The form that a collection's spec describes."""
+        return cls(_segments(spec.get("segments", USUAL)))
+
+    def write(self, folder: Path) -> None:
+        """Keep it in a collection's folder, unless it is the usual one."""
+        (folder / NAME).unlink(missing_ok=True)
+        if self.segments != USUAL:
+            write_json(folder / NAME, {"segments": self.segments})
+
+    @classmethod
+    def read(cls, folder: Path) -> Form:
+        """The form of a collection's documents.
+
+        Raises:
+            EncoreError: the file is damaged.
+        """
+        path = folder / NAME
+        if not path.is_file():
+            return cls()
+        try:
+            return cls(_segments(json.loads(path.read_text(encoding="utf-8"))["segments"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise EncoreError(f"{path} is damaged ({error}); make the collection again") from error
+
+
+class FormFields(CollectionFields):
+    """Fields of kinds of collections whose documents may have more than a title and a text."""
+
+    segments: Segments = Field(
+        USUAL, description="fields that make a document's text, in order; two lists make it a pair of texts"
+    )
+
+    @field_validator("segments")
+    @classmethod
+    def _one_text_or_a_pair(cls, segments: Segments) -> Segments:
+        if len(segments) not in (1, 2) or not all(segments):
+            raise ValueError("`segments` needs one list of fields, or two for a pair; none may be empty")
+        return segments
+
+    @property
+    def form(self) -> Form:
+        return Form(self.segments)
+
+
+def _segments(lists: Sequence[Sequence[str]]) -> Segments:
+    return tuple(tuple(names) for names in lists)

@@ -1,0 +1,243 @@
+"""The token store: all texts of a collection as WordPiece ids, in flat memory-mapped files, made once.
+
+Files of a store: for each of ``passages``, ``queries``, ``sentences`` and ``titles`` the ids (``<name>.ids.bin``,
+uint16, little-endian), where each text begins (``<name>.offsets.npy``) and, where texts have ids of their own, those
+(``<name>.names.txt``); ``sections.npy``, ``articles.npy``, ``links.npy``; and the tokenizer that made it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from encore.data import vocabulary
+from encore.data.article_texts import articles
+from encore.data.collection import Collection, Row
+from encore.errors import EncoreError
+from encore.storage.document_ids import Names
+from encore.storage.files import open_text_writer, replacing, write_array
+
+TYPE = np.dtype("<u2")
+TOGETHER = 4096  # texts handed to the tokenizer at once
+
+
+class Sequences:
+    """Token sequences of a store, without special tokens; opened, not read."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        """Open the sequences ``name``.
+
+        Raises:
+            EncoreError: a file is missing, or the ids were cut short.
+        """
+        self.folder, self.name = folder, name
+        self.offsets = _load(folder / f"{name}.offsets.npy")
+        self.ids = _ids(folder / f"{name}.ids.bin", int(self.offsets[-1]))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int) -> np.ndarray:
+        """The ids of one text, uint16, without special tokens; negative indices count from the end."""
+        index = range(len(self))[index]
+        return self.ids[self.offsets[index] : self.offsets[index + 1]]
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """Tokens of each text, int64."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def names(self) -> Names:
+        """The texts' own ids, in order; opened, not read.
+
+        Raises:
+            EncoreError: these texts have none.
+        """
+        path = self.folder / f"{self.name}.names.txt"
+        if not path.is_file():
+            raise EncoreError(f"{path} is missing: {self.name} have no ids of their own, or the store is incomplete")
+        return Names.open(path)
+
+
+class TokenStore:
+    """A finished token store, opened for reading."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.tokenizer_folder = folder / "tokenizer"
+        tokenizer = vocabulary.load(self.tokenizer_folder)
+        self.special = vocabulary.special_tokens(tokenizer, self.tokenizer_folder)
+        self.pieces = vocabulary.pieces(tokenizer)
+        self.vocabulary = len(self.pieces)
+
+    @classmethod
+    def open(cls, folder: Path) -> TokenStore:
+        return cls(folder)
+
+    @cached_property
+    def passages(self) -> Sequences:
+        """One a corpus row: its text, as ``text_fields.py`` has it, or a pair of texts with [SEP] between them."""
+        return Sequences(self.folder, "passages")
+
+    @cached_property
+    def queries(self) -> Sequences:
+        return Sequences(self.folder, "queries")
+
+    @cached_property
+    def sentences(self) -> Sequences:
+        """The sentences of all articles, in order."""
+        return Sequences(self.folder, "sentences")
+
+    @cached_property
+    def titles(self) -> Sequences:
+        """One an article."""
+        return Sequences(self.folder, "titles")
+
+    @cached_property
+    def sections(self) -> np.ndarray:
+        """int64 [sections + 1]: section s has the sentences from ``sections[s]`` to ``sections[s + 1]``."""
+        return _load(self.folder / "sections.npy")
+
+    @cached_property
+    def articles(self) -> np.ndarray:
+        """int64 [articles + 1]: article a has the sections from ``articles[a]`` to ``articles[a + 1]``."""
+        return _load(self.folder / "articles.npy")
+
+    @cached_property
+    def links(self) -> np.ndarray:
+        """int64 [links, 2]: sections that link, and the sections they link to."""
+        return _load(self.folder / "links.npy")
+
+    @cached_property
+    def continues(self) -> np.ndarray:
+        """bool [vocabulary]: whether a piece continues a word."""
+        return np.array([piece.startswith(vocabulary.CONTINUES) for piece in self.pieces])
+
+
+def write_store(collection: Collection, tokenizer_folder: Path, folder: Path) -> dict[str, int]:
+    """Tokenise a collection into ``folder`` and return its counts.
+
+    Raises:
+        EncoreError: a link leads to an article or a section that does not exist.
+    """
+    tokenizer = vocabulary.load(tokenizer_folder)
+    (folder / "tokenizer").mkdir(parents=True, exist_ok=True)
+    for name in vocabulary.FILES:
+        shutil.copyfile(tokenizer_folder / name, folder / "tokenizer" / name)
+    between = vocabulary.special_tokens(tokenizer, folder / "tokenizer").sep
+    queries = ((name, (text,)) for name, text in collection.queries().items())
+    counts = {
+        "tokens_in_passages": _write_named(folder, "passages", collection.texts(), tokenizer, between),
+        "tokens_in_queries": _write_named(folder, "queries", queries, tokenizer, between),
+        "tokens_in_sentences": _write(
+            folder, "sentences", _encoded(((text,) for text in _sentences(collection)), tokenizer)
+        ),
+        "tokens_in_titles": _write(
+            folder, "titles", _encoded(((row["title"],) for row in articles(collection)), tokenizer)
+        ),
+    }
+    silent = int(np.count_nonzero(Sequences(folder, "passages").lengths == 0))
+    counts |= {"passages_without_tokens": silent} if silent else {}
+    return counts | _write_structure(folder, collection)
+
+
+def _write_named(
+    folder: Path, name: str, texts: Iterable[tuple[str, tuple[str, ...]]], tokenizer: Tokenizer, between: int
+) -> int:
+    """Write the tokens of texts with ids, and the ids; ``between`` stands between the texts of a pair."""
+    with open_text_writer(folder / f"{name}.names.txt") as names:
+
+        def named() -> Iterator[tuple[str, ...]]:
+            for own, text in texts:
+                names.write(f"{own}\n")
+                yield text
+
+        return _write(folder, name, _encoded(named(), tokenizer, between))
+
+
+def _encoded(texts: Iterable[tuple[str, ...]], tokenizer: Tokenizer, between: int = 0) -> Iterator[list[int]]:
+    """The ids of each text; those of a pair with ``between`` between them."""
+    texts = iter(texts)
+    while part := list(islice(texts, TOGETHER)):
+        segments = [segment for text in part for segment in text]
+        rows = iter(tokenizer.encode_batch_fast(segments, add_special_tokens=False))
+        for text in part:
+            first, *others = (next(rows).ids for _ in text)
+            yield [*first, *(number for ids in others for number in (between, *ids))]
+
+
+def _write(folder: Path, name: str, rows: Iterable[list[int]]) -> int:
+    """Write the tokens of texts and return how many they are."""
+    lengths = array("q", [0])
+    with replacing(folder / f"{name}.ids.bin") as temporary, temporary.open("wb") as file:
+        for row in rows:
+            lengths.append(len(row))
+            file.write(np.array(row, dtype=TYPE).tobytes())
+    offsets = np.frombuffer(lengths, dtype=np.int64).cumsum()
+    write_array(folder / f"{name}.offsets.npy", offsets)
+    return int(offsets[-1])
+
+
+def _sentences(collection: Collection) -> Iterator[str]:
+    for article in articles(collection):
+        for section in article["sections"]:
+            yield from section["sentences"]
+
+
+def _write_structure(folder: Path, collection: Collection) -> dict[str, int]:
+    """Write which sentences, sections and links belong together."""
+    sections, firsts, numbers = array("q", [0]), array("q", [0]), dict[str, int]()
+    linked = collection.has_articles()
+    for article in articles(collection):
+        if linked:  # else every passage is an article, of which there may be very many
+            numbers[article["_id"]] = len(firsts) - 1
+        sections.extend(len(section["sentences"]) for section in article["sections"])
+        firsts.append(len(sections) - 1)
+    links = array("q")
+    for article in collection.articles():  # again: a link may lead to an article that comes later
+        for link in article.get("links", []):
+            links.extend(_link(article["_id"], link, numbers, firsts))
+    write_array(folder / "sections.npy", np.array(sections).cumsum())
+    write_array(folder / "articles.npy", np.array(firsts))
+    write_array(folder / "links.npy", np.array(links).reshape(-1, 2))
+    return {"sections": len(sections) - 1, "articles": len(firsts) - 1, "links": len(links) // 2}
+
+
+def _link(source: str, link: Row, numbers: dict[str, int], firsts: Sequence[int]) -> tuple[int, int]:
+    """A link as a pair of section numbers."""
+    linking = _section(source, link["section"], numbers, firsts)
+    return linking, _section(link["to"], link.get("anchor", 0), numbers, firsts)
+
+
+def _section(article: str, section: int, numbers: dict[str, int], firsts: Sequence[int]) -> int:
+    number = numbers.get(article, -1)
+    if number < 0 or not 0 <= section < firsts[number + 1] - firsts[number]:
+        raise EncoreError(
+            f"a link names section {section} of article {article!r}, which does not exist; remove the link"
+        )
+    return firsts[number] + section
+
+
+def _load(path: Path) -> np.ndarray:
+    if not path.is_file():
+        raise EncoreError(f"{path} is missing: the token store is incomplete; make it again")
+    array: np.ndarray = np.load(path)
+    return array
+
+
+def _ids(path: Path, expected: int) -> Any:
+    """The ids of all texts, memory-mapped; an empty file, which cannot be mapped, gives an empty array."""
+    size = path.stat().st_size if path.is_file() else -1
+    if size != expected * TYPE.itemsize:
+        raise EncoreError(f"{path} does not hold the {expected} tokens that its offsets tell of; make the store again")
+    # A plain view of the mapping: slicing a memmap object costs twice as much as the slice itself.
+    return np.memmap(path, dtype=TYPE, mode="r").view(np.ndarray) if size else np.empty(0, dtype=TYPE)

@@ -1,0 +1,98 @@
+"""Documents and queries on their way into a collection: each is checked, and a bad one is named with its place."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from encore.errors import EncoreError, quoted
+from encore.storage.files import read_jsonl, write_jsonl
+from encore.storage.ids import Ids, twice
+
+Row = dict[str, Any]
+_SAYS = re.compile(r"[^\s\x00-\x1f\x7f-\x9f]")  # anything but white space and control characters
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+class Located:
+    """Rows of a file with the numbers of their lines, which remember where each row was that they gave."""
+
+    def __init__(self, path: Path, rows: Iterable[tuple[int, Row]]) -> None:
+        self._path = path
+        self._rows = rows
+        self._jumps = [(0, 0)]  # a row and its line, wherever lines without a row stand between
+        self._row = self._line = 0
+
+    @property
+    def place(self) -> str:
+        """Of the row that was given last."""
+        return f"{self._path}, line {self._line}"
+
+    def place_of(self, row: int) -> str:
+        """Of a row that was given, counted from 1."""
+        jump, line = self._jumps[bisect_right(self._jumps, row, key=lambda each: each[0]) - 1]
+        return f"{self._path}, line {line + row - jump}"
+
+    def __iter__(self) -> Iterator[Row]:
+        for line, row in self._rows:
+            self._row += 1
+            if line != self._line + 1:
+                self._jumps.append((self._row, line))
+            self._line = line
+            yield row
+
+
+def place_of(rows: Iterable[Row], number: int, what: str) -> str:
+    """Where row ``number`` stands: in its file, where it has one."""
+    return rows.place_of(number) if isinstance(rows, Located) else f"{what}, row {number}"
+
+
+def write_rows(path: Path, rows: Iterable[Row], what: str) -> Ids:
+    """Write documents or queries and return their ids; ``what`` they are, for messages about rows without a file.
+
+    Raises:
+        EncoreError: an id is repeated, empty, or holds white space or control characters; a row has no text, or one
+            that is no UTF-8. No file is left then.
+    """
+    ids = Ids()
+    write_jsonl(path, _checked(rows, ids, what))
+    suspects = ids.close()
+    found = twice((row["_id"] for row in read_jsonl(path)), suspects) if suspects else None
+    if found:
+        path.unlink()
+        raise EncoreError(f"{place_of(rows, found[0], what)}: {_twice(found[1])}")
+    return ids
+
+
+def _checked(rows: Iterable[Row], ids: Ids, what: str) -> Iterator[Row]:
+    for number, row in enumerate(rows, 1):
+        reason = _fault(row) or (None if ids.enter(row["_id"]) else _twice(row["_id"]))
+        if reason:
+            raise EncoreError(f"{place_of(rows, number, what)}: {reason}")
+        yield row
+
+
+def says_something(text: str) -> bool:
+    """Whether a text holds more than white space and control characters."""
+    return _SAYS.search(text) is not None
+
+
+def _fault(row: Row) -> str | None:
+    name, texts = row["_id"], [said for key, said in row.items() if key != "_id" and isinstance(said, str)]
+    if name.split() != [name]:
+        return f"id {quoted(name)} is empty or holds white space, which no TREC run can say; rename it"
+    if _CONTROL.search(name):
+        return f"id {quoted(name)} holds a control character, which no TREC run can say; rename it"
+    if not any(map(says_something, texts)):
+        return f"{quoted(name)} has no text; give it one, remove the row, or set `empty_documents: drop`"
+    try:
+        for text in (name, *texts):
+            text.encode()
+    except UnicodeEncodeError:
+        return f"{quoted(name)} holds half of a surrogate pair, which no UTF-8 can say; mend its text"
+    return None
+
+
+def _twice(name: str) -> str:
+    return f"id {quoted(name)} occurs twice; remove one of the rows"

@@ -1,0 +1,103 @@
+"""The whole way from a dump to a collection in the common form."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from encore.data.article_passages import passages
+from encore.data.collection import Row, write_collection
+from encore.data.wikipedia import dump, multistream
+from encore.data.wikipedia.fields import refuse_other
+from encore.data.wikipedia.links import Links, Titles
+from encore.data.wikipedia.pages import Extracted, extract, unpacked
+from encore.data.wikipedia.parallel import in_order
+
+_TOLD = 100_000  # pages between two lines that say how far it is
+
+
+def build(spec: dict[str, Any], folder: Path, source: Path, processes: int = 1) -> dict[str, Any]:
+    """Write the collection that ``spec``, a resolved ``WikipediaFields``, describes; returns its counts.
+
+    The dump is read once. What its pages say waits in a temporary file until all titles are known.
+
+    Raises:
+        EncoreError: another dump or parser than planned, a damaged dump (with its line or block), or no article in it.
+    """
+    refuse_other(spec, source)
+    folder.mkdir(parents=True, exist_ok=True)
+    titles, counts = Titles(), Counter[str]()
+    with tempfile.TemporaryFile(dir=folder) as file:
+        spool = Spool(file)
+        for extracted in read(source, processes):
+            titles.add(extracted)
+            counts.update(extracted.counts)
+            spool.add(extracted.rows)
+        print(f"{len(titles.ids)} articles among {len(titles.titles)} titles", flush=True)
+        links = Links(titles)
+        statistics = {
+            "pages": {**links.pages, **{name: counts[name] for name in ("other_namespaces", "other_models")}},
+            "redirects_lost": links.lost,
+            "links_removed": links.removed,  # filled while the articles are written
+            "paragraphs_with_markup": counts["paragraphs_with_markup"],
+        }
+        return write_collection(
+            folder,
+            (
+                passage
+                for _, (page, title, sections, _) in spool.rows(links.repeated)
+                for passage in passages(page, title, [each[1] for each in sections], spec["passage_words"])
+            ),
+            (),
+            {},
+            (_article(row, links.of(number, row[3])) for number, row in spool.rows(links.repeated)),
+            statistics=statistics,
+        )
+
+
+def read(source: Path, processes: int) -> Iterator[Extracted]:
+    """What the pages of a dump gave, in its order whatever the number of processes is."""
+    index = multistream.index_of(source)
+    print(f"reading {source}" + (f" by {index}" if index else ""), flush=True)
+    parts: Iterator[Any] = iter(multistream.blocks(source, index)) if index else dump.batches(dump.pages(source))
+    seen = 0
+    for extracted in in_order(extract, parts, processes):
+        before, seen = seen, seen + len(extracted.titles) + sum(extracted.counts.values())
+        if seen // _TOLD > before // _TOLD:
+            print(f"{seen} pages", flush=True)
+        yield extracted
+
+
+def _article(row: list[Any], links: list[Row]) -> Row:
+    page, title, sections, _ = row
+    return {
+        "_id": page,
+        "title": title,
+        "sections": [{"title": heading, "sentences": sentences} for heading, sentences in sections],
+        "links": links,
+    }
+
+
+class Spool:
+    """Packed rows in a file, to be read as often as needed."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._sizes: list[int] = []
+
+    def add(self, rows: bytes) -> None:
+        self._file.write(rows)
+        self._sizes.append(len(rows))
+
+    def rows(self, without: frozenset[int]) -> Iterator[tuple[int, list[Any]]]:
+        """Articles with their numbers, those in ``without`` left out."""
+        self._file.seek(0)
+        number = 0
+        for size in self._sizes:
+            for row in unpacked(self._file.read(size)):
+                if number not in without:
+                    yield number, row
+                number += 1

@@ -1,0 +1,85 @@
+"""What the configuration says about a Wikipedia dump, and the identity of the content that follows from it."""
+
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from encore.config.datasets import CollectionFields, Split
+from encore.config.run import Positive
+from encore.errors import EncoreError
+from encore.storage.files import contents, sha256
+
+PARSER = "mwparserfromhell"
+
+
+class WikipediaFields(CollectionFields):
+    """An entry of the catalogue with ``kind: wikipedia``."""
+
+    kind: Literal["wikipedia"]
+    path: str = Field(
+        pattern=r"\.xml(\.bz2|-p\d+p\d+\.bz2)?$",
+        description="the dump, .xml or .xml.bz2; from the repository's root, or below `{data_root}`. The index of a "
+        "multistream dump lies beside it and lets several processes read",
+    )
+    sha256: str | None = Field(
+        None,
+        pattern="^[0-9a-f]{64}$",
+        description="of the dump's file: pinned, it is the identity, whether or not the file is there yet",
+    )
+    passage_words: Positive = Field(100, description="most words of a passage of the corpus")
+    splits: dict[str, Split] = Field({}, max_length=0, description="none: there are no queries")
+
+    @property
+    def missing(self) -> str | None:
+        """What to do where the dump is not there; None where it is."""
+        if Path(self.path).is_file():
+            return None
+        return (
+            f"{self.path} is missing: put a pages-articles dump of English Wikipedia there, or name another `path`; "
+            "`snakemake $(encore path source:wikipedia)` brings the newest dump to data_root"
+        )
+
+    def resolve(self) -> dict[str, Any]:
+        """The content's identity: the dump's digest and the version of the parser of its markup.
+
+        Without a pinned digest a large dump counts by its size and its first and last MiB (``storage.contents``); one
+        that is not there yet counts by its name, so that a run with it can be planned.
+        """
+        return {
+            "kind": self.kind,
+            "content": {"sha256": self.sha256} if self.sha256 else _seen(Path(self.path)),
+            "passage_words": self.passage_words,
+            "parser": _parser(),
+        }
+
+
+def refuse_other(spec: dict[str, Any], path: Path) -> None:
+    """Raise an EncoreError when the dump or the parser is not the one that ``spec`` was planned with."""
+    planned, content = spec["parser"], spec["content"]
+    if planned != _parser():
+        raise EncoreError(
+            f"wikipedia was planned with {planned}, but {_parser()} is installed here; run snakemake again, in the "
+            "environment that its jobs use"
+        )
+    if not path.is_file():
+        raise EncoreError(
+            f"{path} is missing; fetch a pages-articles dump of English Wikipedia and put it there, or name another "
+            "`path`"
+        )
+    found = {"sha256": sha256(path)} if "sha256" in content else _seen(path)
+    if found != content:
+        mend = "replace the file or the pinned `sha256`" if "sha256" in content else "run snakemake again"
+        raise EncoreError(f"{path} is not the dump that was planned with; {mend}")
+
+
+def _seen(path: Path) -> dict[str, str]:
+    return contents({"dump": path}) if path.is_file() else {"absent": path.name}
+
+
+def _parser() -> str:
+    try:
+        return f"{PARSER} {metadata.version(PARSER)}"
+    except metadata.PackageNotFoundError as error:
+        raise EncoreError(f"{PARSER} is not installed; install the packages of envs/cpu.txt") from error

@@ -1,0 +1,59 @@
+"""The choice of a fusion's weight: every one of a grid, tried on queries that no table reports."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from encore.data.runs import Run
+from encore.evaluation import measures
+from encore.evaluation.measures import Grades, Measure
+from encore.retrieval.fusion import align, fuse
+from encore.storage.files import open_text, write_json, write_text
+
+
+@dataclass(frozen=True)
+class Tried:
+    """The mean of a measure over the queries of a split, for every weight of a grid."""
+
+    weights: list[float]
+    means: list[float]
+    queries: int
+
+    @property
+    def best(self) -> float:
+        """The best weight; of equally good ones the smallest."""
+        return self.weights[max(range(len(self.means)), key=lambda place: (self.means[place], -self.weights[place]))]
+
+    def summary(self) -> dict[str, Any]:
+        """For the manifest. A best weight at an end of the grid may have a better one beyond it."""
+        at_edge = len(self.weights) > 1 and self.best in (min(self.weights), max(self.weights))
+        return {"weight": self.best, "mean": round(max(self.means), 6), "queries": self.queries, "at_edge": at_edge}
+
+
+def attempt(sparse: Run, dense: Run, grades: Grades, measure: Measure, weights: Sequence[float]) -> Tried:
+    """Try every weight on the judged queries; one that neither run answers counts 0, as everywhere."""
+    pairs = {query: align(sparse.get(query), dense.get(query)) for query in grades if query in sparse or query in dense}
+    means = []
+    for weight in weights:
+        fused = {query: fuse(pair, weight, measure.cutoff) for query, pair in pairs.items()}
+        values = measures.values([measure], grades, fused)[measure]
+        means.append(round(sum(values[query] for query in grades) / len(grades), 9))
+    return Tried(list(weights), means, len(grades))
+
+
+def write(folder: Path, tuned_on: str, tried: Mapping[str, Tried]) -> None:
+    """Write ``trials.tsv``, a line for each weight on each kind of queries, and ``weight.json``, the chosen one."""
+    lines = ["tuned_on\tweight\tmean"]
+    for name, each in tried.items():
+        lines += [f"{name}\t{weight:g}\t{mean:.6f}" for weight, mean in zip(each.weights, each.means, strict=True)]
+    write_text(folder / "trials.tsv", "\n".join(lines) + "\n")
+    chosen = {name: each.summary() for name, each in tried.items()}
+    write_json(folder / "weight.json", {"weight": tried[tuned_on].best, "tuned_on": tuned_on, "tried": chosen})
+
+
+def read(folder: Path) -> float:
+    """The chosen weight."""
+    with open_text(folder / "weight.json") as file:
+        return float(json.load(file)["weight"])

@@ -1,0 +1,57 @@
+"""What a model makes of a few texts, for figures: the pieces that it names, its words, its map of a query's candidates.
+
+Each kind of probe is a function of a ``spec`` and folders; it gives what ``probe.json`` holds.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from encore.errors import EncoreError
+from encore.storage.files import write_json
+
+FILE = "probe.json"
+
+
+def probe(
+    spec: dict[str, Any],
+    model: Path,
+    tokens: Path,
+    output: Path,
+    head: Path | None = None,
+    run: Path | None = None,
+    collection: Path | None = None,
+) -> dict[str, Any]:
+    """Write ``probe.json`` and return what a manifest says of it.
+
+    Args:
+        spec: ``kind``, its fields, and ``numerics``.
+        head: the model whose vocabulary head is asked; without it, the model's own.
+        run, collection: of a map, the run that candidates are taken from and what it searched.
+
+    Raises:
+        EncoreError: the tokens are of another vocabulary, no text fits, or the model has not what is asked for.
+    """
+    from encore.data.tokens import TokenStore
+    from encore.evaluation.inspection import coverage, heat, surroundings, words
+    from encore.models import embed
+    from encore.training import machine
+
+    device = machine.prepare(spec["numerics"])
+    store = TokenStore.open(tokens)
+    encoder = embed.load(model, store).to(device).eval()
+    with machine.precision(spec["numerics"], device):
+        match spec["kind"]:
+            case "coverage":
+                found = coverage.measure(spec, encoder, store, head or model)
+            case "words":
+                found = words.name(spec, encoder, store, head or model)
+            case "heat":
+                found = heat.read(spec, encoder, store, model)
+            case "map" if run is not None and collection is not None:
+                found = surroundings.place(spec, encoder, store, run, collection)
+            case kind:
+                raise EncoreError(f"no probe of kind {kind!r} can be made of these folders")
+    write_json(output / FILE, found)
+    return {name: value for name, value in found.items() if isinstance(value, str | int | float)}

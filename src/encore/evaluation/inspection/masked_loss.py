@@ -1,0 +1,50 @@
+"""How well a model tells masked words: its MLM loss on a collection's passages, under one mask for all models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from encore import objectives
+from encore.data.tokens import TokenStore
+from encore.errors import EncoreError
+from encore.models import checkpoint
+from encore.storage.files import write_json
+from encore.training import held_out, machine
+from encore.training.gradients import Models
+from encore.training.randomness import generator
+from encore.training.task import Subset
+
+FILE = "loss.json"
+
+
+def measure(spec: dict[str, Any], tokens: Path, model: Path, output: Path) -> dict[str, Any]:
+    """Write ``loss.json``: ``loss``, the mean over masked pieces, and the ``texts`` that it is over.
+
+    Texts and masks depend on the collection alone, so they are the same for all models of one vocabulary. The loss is
+    null where the model has no whole vocabulary head: none of its steps trained one.
+
+    Args:
+        spec: ``step``, fields of an MLM step that say how texts are masked, ``texts``, how many, and ``numerics``.
+
+    Raises:
+        EncoreError: the tokens are of another vocabulary, or no text is long enough to mask.
+    """
+    step, store, encoder = objectives.fields(spec["step"]), TokenStore.open(tokens), checkpoint.load(model)
+    if store.vocabulary != encoder.shape.vocabulary:
+        raise EncoreError(f"{tokens} and {model} have different vocabularies; make the tokens again")
+    objective = objectives.load(step.objective)(step, store, None)
+    heads = objective.heads(encoder)
+    chosen = generator(0, "masked loss").permutation(objective.indices())[: spec["texts"]]
+    found: dict[str, Any] = {"loss": None, "texts": len(chosen)}
+    if set(checkpoint.restore_heads(heads, model)) == set(heads.state_dict()):
+        device = machine.prepare(spec["numerics"])
+        for module in (encoder, heads):
+            module.to(device).eval()
+        models = Models(objective, encoder, heads, device, spec["numerics"])
+        terms = held_out.terms(models, Subset(objective, np.sort(chosen)), step.batch, step.batch)
+        found["loss"] = float(f"{terms['mlm']:.6g}")
+    write_json(output / FILE, found)
+    return found

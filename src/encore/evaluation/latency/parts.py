@@ -1,0 +1,208 @@
+"""The stages of each kind of system: how one query is answered by what the run was made with.
+
+A system is known by the stage that makes its runs. Each measurer gives its own stages and the size of its index; a
+system that is made of others has their measurements too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from encore.data.collection import Collection, topics
+from encore.data.runs import Ranking, read_run
+from encore.errors import EncoreError
+from encore.evaluation.latency.timing import Stage, measure, one_after_another
+
+TIMES = "times.tsv"
+RECORD = "latency.json"
+
+
+@dataclass(frozen=True)
+class Size:
+    """An index on disk."""
+
+    bytes: int
+    passages: int
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A system's stages, what a query takes in all, float64 [queries] milliseconds, and the size of its indexes."""
+
+    stages: list[Stage]
+    total: np.ndarray
+    size: Size
+    threads: int
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a measurement reads: folders by role, and of the systems that this one is made of their measurements."""
+
+    run: dict[str, Any]  # the spec of the system's run
+    queries: int
+    warm_up: int
+    folders: dict[str, list[Path]] = field(default_factory=dict)
+    parts: list[Path] = field(default_factory=list)
+    memory_mb: int = 1024
+
+    def folder(self, role: str) -> Path:
+        """The one folder of a role."""
+        (folder,) = self.folders[role]
+        return folder
+
+    def names(self) -> list[str]:
+        """Ids of the queries that are timed: a sample of the split's, the same for every system."""
+        return topics(Collection(self.folder("collection")), self.run["split"], queries=self.queries, sample=0)
+
+    def texts(self) -> list[str]:
+        """Their texts."""
+        written = Collection(self.folder("collection")).queries()
+        return [written[name] for name in self.names()]
+
+
+def lucene(given: Given) -> Measurement:
+    """BM25: a searcher that stays in memory, in a Java virtual machine that has compiled what it needs."""
+    from encore.retrieval.resident import Resident
+
+    folder, texts, run = given.folder("index"), given.texts(), given.run
+    with Resident(folder, run["k1"], run["b"], given.memory_mb) as searcher:
+        times = measure(lambda number: searcher.search(texts[number], run["depth"]), len(texts), given.warm_up)
+        passages = searcher.documents()
+    how = "Anserini's searcher on one thread of a warm Java process, called through JNI"
+    size = sum(path.stat().st_size for path in (folder / "lucene").rglob("*") if path.is_file())
+    return Measurement([Stage("search", how, times)], times, Size(size, passages), 1)
+
+
+def exact(given: Given) -> Measurement:
+    """A model's exact search: the query encoder, then the inner product with every passage, shard by shard."""
+    from encore.retrieval.dense import Searcher, open_shards
+
+    how = "FAISS IndexFlatIP, all passages, and the merge of shards"
+    return _dense(given, "indexes", lambda shards: Searcher(shards).best, open_shards, how)
+
+
+def indexed(given: Given) -> Measurement:
+    """A model's search in an index of a named type."""
+    from encore.retrieval import approximate
+    from encore.retrieval.dense import Shard, open_shards
+
+    def prepared(shards: Sequence[Shard]) -> Callable[[np.ndarray, int], object]:
+        (held,) = shards
+        approximate.set_up(held.index, given.run["search"])
+        return lambda query, depth: approximate.one(held, query, depth)
+
+    return _dense(given, "index", prepared, open_shards, f"FAISS index, {json.dumps(given.run['search'])}")
+
+
+def _dense(given: Given, role: str, prepare: Any, open_shards: Any, how: str) -> Measurement:
+    """Encoder and search, each timed by itself; a query's tokens are made anew, as they would be for a user."""
+    from encore.data import vocabulary
+    from encore.data.tokens import TokenStore
+    from encore.models import embed
+    from encore.retrieval.dense import embedded, opened
+    from encore.training import machine
+
+    run, store, folders = given.run, TokenStore.open(given.folder("tokens")), given.folders[role]
+    encoder, tokenizer = opened(run, given.folder("model"), store), vocabulary.load(store.tokenizer_folder)
+    shards = open_shards(folders, store.passages.names, encoder.dimension)
+    names, queries = embedded(
+        {**run, "queries": given.queries, "sample": 0}, encoder, store, given.folder("collection")
+    )
+    rows, texts, best = [np.array([row]) for row in store.queries.names.rows(names)], given.texts(), prepare(shards)
+    device = next(encoder.parameters()).device
+
+    def encode(number: int) -> None:
+        tokenizer.encode(texts[number], add_special_tokens=False)
+        embed.embed(encoder.query_tower, store.queries, rows[number], run["query_length"])
+
+    with machine.precision(run["numerics"], device):
+        encoding = measure(encode, len(names), given.warm_up)
+    searching = measure(lambda n: best(queries[n : n + 1], run["depth"]), len(names), given.warm_up)
+    said = (
+        f"{sum(p.numel() for p in encoder.query_tower.parameters()):,} parameters on {device.type}, tokenizer included"
+    )
+    stages = [Stage("encoder", said, encoding), Stage("search", how, searching)]
+    size = Size(sum((folder / "index").stat().st_size for folder in folders), len(store.passages))
+    return Measurement(stages, one_after_another(stages), size, run["numerics"]["threads"])
+
+
+def fused(given: Given) -> Measurement:
+    """Two lists as one. The paper answers both at once, so the slower one counts; both indexes are kept."""
+    from encore.retrieval.fusion import align, fuse
+
+    sparse, dense = (read_run(given.folder(role) / "run.trec.gz") for role in ("sparse", "dense"))
+    weight, depth, names = 1.0, given.run["depth"], given.names()  # whatever the weight, the sums are as many
+    times = measure(
+        lambda n: fuse(align(sparse.get(names[n]), dense.get(names[n])), weight, depth), len(names), given.warm_up
+    )
+    stages, totals, size = gathered(given.parts)
+    how = "both lists at once, the slower one counts, then their sum"
+    return Measurement([*stages, Stage("fusion", how, times)], np.max(totals, axis=0) + times, size, 1)
+
+
+def reranked(given: Given) -> Measurement:
+    """A first stage, then a scorer over the best of its results, whose texts it reads anew for each query."""
+    from encore.data.runs import rank
+    from encore.data.tokens import TokenStore
+    from encore.finetuning.scoring import open_scorer
+    from encore.retrieval.rerank import above
+    from encore.training import machine
+
+    run, store, names = given.run, TokenStore.open(given.folder("tokens")), given.names()
+    device, first = machine.prepare(run["numerics"]), read_run(given.folder("first") / "run.trec.gz")
+    scorer = open_scorer(given.folder("model"), store).to(device)
+    empty = Ranking([], np.empty(0, dtype=np.float32))
+    queries = store.queries.names.find(names)
+    passages = store.passages.names.find(
+        document for name in names for document in first.get(name, empty).documents[: run["reranked"]]
+    )
+
+    def again(number: int) -> None:
+        found = first.get(names[number], empty)
+        best = found.documents[: run["reranked"]]
+        rows = np.array([passages[document] for document in best], dtype=np.int64)
+        scores = scorer.score(np.full(len(rows), queries[names[number]]), rows)
+        above(rank(best, scores), found, run["depth"])
+
+    with machine.precision(run["numerics"], device):
+        times = measure(again, len(names), given.warm_up)
+    stages, totals, size = gathered(given.parts)
+    how = f"{run['reranked']} results of the first stage, on {device.type}, their texts read anew"
+    threads = run["numerics"]["threads"]
+    return Measurement([*stages, Stage("rerank", how, times)], totals[0] + times, size, threads)
+
+
+def gathered(parts: Sequence[Path]) -> tuple[list[Stage], list[np.ndarray], Size]:
+    """The stages of the systems that a system is made of, what each takes in all, and the size of their indexes.
+
+    Raises:
+        EncoreError: their queries are not the same.
+    """
+    stages, totals, sizes = [], [], []
+    for part in parts:
+        record = json.loads((part / RECORD).read_text())
+        lines = [line.split("\t") for line in (part / TIMES).read_text().splitlines()]
+        columns = np.array([line[1:] for line in lines[1:]], dtype=np.float64).T
+        for number, stage in enumerate(record["stages"]):
+            stages.append(Stage(f"{record['system']}: {stage['stage']}", stage["how"], columns[number]))
+        totals.append(columns[-1])
+        sizes.append(Size(record["index"]["bytes"], record["index"]["passages"]))
+    if len({len(total) for total in totals}) > 1:
+        raise EncoreError(f"{', '.join(map(str, parts))} timed different queries; measure them again")
+    return stages, totals, Size(sum(size.bytes for size in sizes), max(size.passages for size in sizes))
+
+
+MEASURERS: dict[str, Callable[[Given], Measurement]] = {
+    "lucene_search": lucene,
+    "search": exact,
+    "search_index": indexed,
+    "fuse": fused,
+    "rerank": reranked,
+}

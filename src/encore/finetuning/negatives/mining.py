@@ -1,0 +1,167 @@
+"""Negatives for fine-tuning: passages that a run ranks high for a training query and that nobody judged.
+
+BM25's negatives and a model's own mined ones are made the same way, from a TREC run over the training queries: the
+first ``depth`` ranks, judged documents taken out, ``keep`` of the rest drawn (COSTA: 200, 30; BoW: 200, 128,
+without the first rank). TCT-ColBERT's code leaves the positives in, hence ``exclude_judged``.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from encore.data.collection import smallest
+from encore.errors import EncoreError
+from encore.storage.files import open_text, open_text_writer, write_json
+
+HEADER = "query-id\tcorpus-id\trank"
+FILE, POSITIVES = "negatives.tsv.gz", "positives.tsv.gz"
+Ranking = Mapping[str, Sequence[str]]
+Answering = Mapping[str, AbstractSet[str]]
+Judgments = Mapping[str, Mapping[str, int]]
+Negatives = dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What mining did: counts over queries and (query, document) pairs."""
+
+    queries: int
+    without: int  # queries left with no negative at all
+    kept: int
+    judged: int  # candidates dropped because they are judged for the query
+    compared: int = 0  # queries that another file of negatives has too
+    jaccard: float | None = None  # over those: mean of |both| / |either|
+    shared: float | None = None  # over those: mean of |both| / |own|
+    answering: int = 0  # candidates dropped because they contain an answer to the query
+    unknown: int = 0  # lines of a given file about a query or document that the collection does not have
+
+
+def mine(
+    ranking: Ranking,
+    judgments: Judgments,
+    *,
+    depth: int,
+    keep: int,
+    exclude_judged: bool = True,
+    seed: int = 0,
+    first_rank: int = 1,
+    answering: Answering | None = None,
+) -> tuple[Negatives, Statistics]:
+    """Draw at most ``keep`` negatives for each ranked query.
+
+    A draw is the ``keep`` smallest digests of (seed, query, document): a query's draw does not depend on other queries,
+    and a candidate that comes or goes replaces one negative instead of all.
+
+    Args:
+        ranking: documents of each query, best first.
+        judgments: grades of each query's judged documents.
+        depth, first_rank: the last and the best rank that negatives are drawn from.
+        answering: documents of each query that answer it though nobody judged them; they are no negatives either.
+
+    Returns:
+        For each query its negatives with their rank (1 is the best), in rank order; and counts.
+
+    Raises:
+        EncoreError: a ranked query has no judgments (the run is of another split or collection).
+    """
+    negatives: Negatives = {}
+    judged = answered = 0
+    for query in sorted(ranking):
+        if query not in judgments:
+            raise EncoreError(
+                f"query {query} of the run has no judgments in this split; mine from a run over the training queries"
+            )
+        top = {document: rank for rank, document in enumerate(ranking[query][:depth], 1) if rank >= first_rank}
+        unjudged = [document for document in top if document not in judgments[query]] if exclude_judged else list(top)
+        free = [document for document in unjudged if document not in answering[query]] if answering else unjudged
+        judged, answered = judged + len(top) - len(unjudged), answered + len(unjudged) - len(free)
+        drawn = smallest(free, keep, f"{seed}:{query}")
+        negatives[query] = {document: top[document] for document in sorted(drawn, key=top.__getitem__)}
+    return negatives, statistics(negatives, judged=judged, answering=answered)
+
+
+def statistics(negatives: Negatives, **counts: int) -> Statistics:
+    """What is counted of any set, with what its making counted."""
+    without = sum(not drawn for drawn in negatives.values())
+    return Statistics(len(negatives), without, sum(map(len, negatives.values())), **{"judged": 0, **counts})
+
+
+def merge(first: Negatives, second: Negatives) -> Negatives:
+    """Both sets as one; a document of both has its rank in the first."""
+    return {query: second.get(query, {}) | first.get(query, {}) for query in sorted({*first, *second})}
+
+
+def overlap(own: Negatives, other: Negatives) -> tuple[int, float | None, float | None]:
+    """How alike two sets are: queries compared, mean Jaccard index, mean share of one's own that both have."""
+    pairs = [(set(own[query]), set(other[query])) for query in sorted(own) if own[query] and other.get(query)]
+    if not pairs:
+        return 0, None, None
+    jaccard = sum(len(a & b) / len(a | b) for a, b in pairs) / len(pairs)
+    shared = sum(len(a & b) / len(a) for a, b in pairs) / len(pairs)
+    return len(pairs), round(jaccard, 6), round(shared, 6)
+
+
+def identity(negatives: Negatives) -> str:
+    """The sha256 of a set of negatives: of its sorted pairs of query and document, whatever their ranks."""
+    pairs = sorted(f"{query}\t{document}\n" for query, drawn in negatives.items() for document in drawn)
+    return hashlib.sha256("".join(pairs).encode()).hexdigest()
+
+
+def write(
+    folder: Path, negatives: Negatives, counts: Statistics, positives: Negatives | None = None
+) -> dict[str, int | float | str | None]:
+    """Write ``negatives.tsv.gz``, further positives where there are such, and ``statistics.json``.
+
+    Equal input gives equal bytes.
+
+    Returns:
+        What stands in ``statistics.json``: the counts, and the digest of the set.
+    """
+    found = {**asdict(counts), "set": identity(negatives)}
+    _write_pairs(folder / FILE, negatives)
+    (folder / POSITIVES).unlink(missing_ok=True)
+    if positives is not None:
+        _write_pairs(folder / POSITIVES, positives)
+        found["positives"] = sum(map(len, positives.values()))
+    write_json(folder / "statistics.json", found)
+    return found
+
+
+def read(folder: Path) -> Negatives:
+    """The negatives of each query that has some.
+
+    Raises:
+        EncoreError: the file is missing, cut short, or not such a file; with the line.
+    """
+    return _read_pairs(folder / FILE)
+
+
+def read_positives(folder: Path) -> Negatives:
+    """The passages beside the judged ones that are right for a query; none where its recipe looks for none."""
+    return _read_pairs(folder / POSITIVES) if (folder / POSITIVES).is_file() else {}
+
+
+def _write_pairs(path: Path, drawn: Negatives) -> None:
+    with open_text_writer(path) as file:
+        file.write(HEADER + "\n")
+        for query, documents in drawn.items():
+            file.writelines(f"{query}\t{document}\t{rank}\n" for document, rank in documents.items())
+
+
+def _read_pairs(path: Path) -> Negatives:
+    found: Negatives = {}
+    once: dict[str, str] = {}  # many queries share a document, whose id is then held once
+    number = 1
+    try:
+        with open_text(path) as file:
+            if file.readline().rstrip("\n") != HEADER:
+                raise ValueError("not a file of negatives")
+            for line in file:
+                number += 1
+                query, document, rank = line.rstrip("\n").split("\t")
+                found.setdefault(query, {})[once.setdefault(document, document)] = int(rank)
+    except (ValueError, EOFError, OSError) as error:
+        raise EncoreError(f"{path}, line {number}: {error}; mine the negatives again") from error
+    return found

@@ -1,0 +1,36 @@
+"""Negatives that a collection was published with, as DPR's training questions are (Karpukhin et al. 2020, 3.2)."""
+
+from sys import intern
+
+from encore.data.collection import Collection, smallest
+from encore.finetuning.negatives.mining import Negatives, Statistics, statistics
+
+
+def published(
+    collection: Collection, split: str, asked: list[str], *, keep: int, seed: int, exclude_judged: bool = True
+) -> tuple[Negatives, Statistics]:
+    """At most ``keep`` of each query's, drawn as from a run, with their ranks; passages that do not exist are left out.
+
+    Raises:
+        EncoreError: the collection lists none.
+    """
+    judged = collection.qrels(split)
+    found: dict[str, dict[str, int]] = {query: {} for query in asked}
+    taken_out = 0
+    for query, document, rank in collection.negatives(split):
+        if query in found and exclude_judged and document in judged[query]:
+            taken_out += 1
+        elif query in found:
+            found[query][intern(document)] = rank  # many questions share one
+    drawn = {query: smallest(ranks, keep, f"{seed}:{query}") for query, ranks in sorted(found.items())}
+    missing = {document for documents in drawn.values() for document in documents}
+    for row in collection.corpus():
+        missing.discard(row["_id"])
+    kept = {
+        query: {
+            each: found[query][each] for each in sorted(documents, key=found[query].__getitem__) if each not in missing
+        }
+        for query, documents in drawn.items()
+    }
+    unknown = sum(map(len, drawn.values())) - sum(map(len, kept.values()))
+    return kept, statistics(kept, judged=taken_out, unknown=unknown)

@@ -1,0 +1,83 @@
+"""Negatives from several retrieval systems, kept where a cross-encoder says that they are none in truth.
+
+As BEIR's script has it (examples/retrieval/training/train_msmarco_v3.py): a candidate is a negative if its score is at
+most the worst positive's less a margin, and one that an earlier system brought does not count for a later one. The
+scores stand in the file, as that script reads them, or beside it, as sentence-transformers publishes them now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from pathlib import Path
+from typing import Any
+
+from encore.errors import EncoreError
+from encore.finetuning.negatives.listed import Wanted, refuse_strange
+from encore.finetuning.negatives.mining import Negatives, Statistics, statistics
+from encore.finetuning.negatives.pair_scores import PublishedScores
+from encore.storage.text_files import numbered_objects
+
+Scored = list[tuple[str, float]]  # documents with their scores, best candidates first
+
+
+def from_systems(
+    path: Path, wanted: Wanted, scores: PublishedScores | None = None, *, margin: float, per_system: int
+) -> tuple[Negatives, Statistics]:
+    """The first ``per_system`` candidates of each system that score well below every positive.
+
+    A line is an object ``{"qid", "pos": [...], "neg": {"<system>": [...]}}`` of lists of ``{"pid", "ce-score"}``, or of
+    ids alone where ``scores`` has their scores. The rank of a negative is its place in the system's list.
+
+    Raises:
+        EncoreError: a line is no such object or has an id without a score (with its number), or nothing in the file is
+            of this collection.
+    """
+    drawn: Negatives = {query: {} for query in sorted(wanted.queries)}
+    judged = unknown = strange = lines = 0
+    for query, positives, systems in _lines(path, wanted, scores):
+        lines += 1
+        strange += query not in wanted.judgments
+        for candidates in systems if query in drawn else []:
+            free = [each for each in enumerate(candidates, 1) if each[1][0] in wanted.documents]
+            unjudged = [each for each in free if not wanted.is_judged(query, each[1][0])]
+            unknown, judged = unknown + len(candidates) - len(free), judged + len(free) - len(unjudged)
+            drawn[query] |= _first(unjudged, _limit(positives, margin), drawn[query], per_system)
+    refuse_strange(path, lines, strange)
+    return drawn, statistics(drawn, judged=judged, unknown=unknown + strange)
+
+
+def _limit(positives: Scored, margin: float) -> float:
+    """The highest score of a negative; without a positive that was scored, nothing is one."""
+    return min((score for _, score in positives), default=float("-inf")) - margin
+
+
+def _first(
+    candidates: list[tuple[int, tuple[str, float]]], limit: float, taken: Container[str], count: int
+) -> dict[str, int]:
+    """The first candidates of a system that score low enough and that no other has brought, with their ranks."""
+    low = {document: rank for rank, (document, score) in candidates if score <= limit and document not in taken}
+    return dict(list(low.items())[:count])
+
+
+def _lines(path: Path, wanted: Wanted, scores: PublishedScores | None) -> Iterator[tuple[str, Scored, list[Scored]]]:
+    """Each line's query, positives and systems; scores of those alone that are wanted, where they stand elsewhere."""
+    for number, row in numbered_objects(path):
+        try:
+            query, positives, systems = str(row["qid"]), row["pos"], list(row["neg"].values())
+            if scores is None:
+                yield query, _scored(positives), [_scored(candidates) for candidates in systems]
+            elif query in wanted.queries:
+                yield query, scores.of(query, positives), [scores.of(query, candidates) for candidates in systems]
+            else:
+                yield query, [], []
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise EncoreError(f"{path}, line {number}: {_form(scores)} ({error!r}); mend or remove the line") from error
+
+
+def _form(scores: PublishedScores | None) -> str:
+    each = '{"pid", "ce-score"}' if scores is None else "id with a score"
+    return f'not {{"qid", "pos", "neg": {{system: [{each}]}}}}'
+
+
+def _scored(candidates: list[dict[str, Any]]) -> Scored:
+    return [(str(candidate["pid"]), float(candidate["ce-score"])) for candidate in candidates]

@@ -1,0 +1,112 @@
+"""What every fine-tuning task has in common: judged queries, the passages that each brings, and batches of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from encore.config.finetuning import FinetuneStep
+from encore.data.tokens import Sequences, TokenStore
+from encore.finetuning.queries import Example, Query
+from encore.models import flops, inputs
+from encore.models.inputs import Special
+from encore.training.task import Arrays, Task
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from encore.models.config import Shape
+    from encore.models.encoder import Encoder
+
+PARTS = 4  # passages of a batch are sorted by length and embedded in so many parts, each padded to its own longest
+
+
+class Judged(Task):
+    """Queries with the passages that they bring to a batch; what is made of them is each task's own."""
+
+    def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore) -> None:
+        self.step = step
+        self.queries = queries
+        self.store = store
+        self.reading: Special = store.special  # how texts are framed; the model's shape, where that says more
+        self.most_relevant = max(len(query.relevant) for query in queries)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def heads(self, shape: Shape) -> nn.ModuleDict:
+        """New modules that the task trains beside an encoder of this shape; none by default."""
+        from torch import nn
+
+        return nn.ModuleDict()
+
+    def example(self, index: int, rng: np.random.Generator) -> Example:
+        """A positive and the step's negatives, both drawn; where negatives are too few, any unjudged passages."""
+        query = self.queries[index]
+        positive = int(rng.choice(query.positives))
+        negatives = self._negatives(query, rng)
+        while len(negatives) < self.step.brought:
+            passage = int(rng.integers(len(self.store.passages)))
+            if passage not in query.judged:
+                negatives.append(passage)
+        return Example(query, [positive, *negatives])
+
+    def _negatives(self, query: Query, rng: np.random.Generator) -> list[int]:
+        """Of a query's own negatives as many as the step brings, or all there are."""
+        own, count = np.array(query.negatives, dtype=np.int64), self.step.brought
+        if self.step.replacement and len(own):
+            return [int(negative) for negative in rng.choice(own, count)]
+        return [int(negative) for negative in rng.permutation(own)[:count]]
+
+    def collate(self, examples: list[Example]) -> Arrays:
+        """A batch of B queries with P passages each, all passages embedded from short to long.
+
+        Returns:
+            ``query_ids``, ``query_mask`` [B, L]; ``passage_ids_<i>``, ``passage_mask_<i>`` for each part of the B * P
+            passages; ``places`` [B, P], where each stands among these; ``passages`` [B, P] and ``relevant`` [B, R],
+            rows of the store, the latter padded with -1.
+        """
+        own = np.array([example.passages for example in examples])
+        order = np.argsort(self.store.passages.lengths[own.ravel()], kind="stable")
+        batch = {"places": np.argsort(order).reshape(own.shape), "passages": own, "relevant": self._relevant(examples)}
+        rows = [example.query.row for example in examples]
+        batch["query_ids"], batch["query_mask"] = self._pad(self.store.queries, rows, self.step.query_length)
+        for number, part in enumerate(np.array_split(own.ravel()[order], min(PARTS, own.size))):
+            padded = self._pad(self.store.passages, part, self.step.length)
+            batch[f"passage_ids_{number}"], batch[f"passage_mask_{number}"] = padded
+        return batch
+
+    def embed(self, encoder: Encoder, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """Vectors of a batch's queries [B, D] and passages [B, P, D], each query's positive first."""
+        import torch
+
+        queries = encoder.query_tower.embed(batch["query_ids"], batch["query_mask"])
+        embedded = [encoder.embed(batch[f"passage_ids_{i}"], batch[f"passage_mask_{i}"]) for i in parts(batch)]
+        return queries, torch.cat(embedded)[batch["places"]]
+
+    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+        """Forward and backward of all queries and passages, padding included, and of their scores."""
+        names = ["query_ids", *(f"passage_ids_{i}" for i in parts(batch))]
+        forward = sum(flops.forward(encoder.shape, *batch[name].shape) for name in names)
+        scores = flops.product(len(batch["passages"]), encoder.dimension, self.scored(batch))
+        return flops.TRAINING * (forward + scores)
+
+    def scored(self, batch: Arrays) -> int:
+        """How many passages each query is scored against."""
+        return int(batch["passages"].size)
+
+    def _relevant(self, examples: list[Example]) -> np.ndarray:
+        """[B, R]: R is the same in every batch, so that the rows of parts fit together."""
+        rows = np.full((len(examples), self.most_relevant), -1)
+        for row, example in enumerate(examples):
+            rows[row, : len(example.query.relevant)] = sorted(example.query.relevant)
+        return rows
+
+    def _pad(self, sequences: Sequences, rows: Iterable[int], length: int) -> tuple[np.ndarray, np.ndarray]:
+        return inputs.read(sequences, rows, length, self.reading)
+
+
+def parts(batch: Mapping[str, Any]) -> range:
+    return range(sum(name.startswith("passage_ids_") for name in batch))

@@ -1,0 +1,59 @@
+"""Scores of a cross-encoder: every pair is a pass of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from encore.data.tokens import TokenStore
+from encore.finetuning.scoring.kept import Kept
+from encore.finetuning.scoring.progress import Said, silent
+from encore.finetuning.scoring.weights import filled
+from encore.models import cross_encoder
+from encore.models.checkpoint import Use
+from encore.models.embed import BATCH
+from encore.models.encoder import Encoder
+
+
+class CrossEncoder:
+    """The number that a model gives to a query and a passage read as one text."""
+
+    def __init__(self, encoder: Encoder, heads: Mapping[str, Tensor], use: Use, store: TokenStore) -> None:
+        self.encoder, self.use, self.store = encoder, use, store
+        self.linear = filled(cross_encoder.heads(encoder.shape), heads)[cross_encoder.NAME]
+        self.device = torch.device("cpu")
+
+    def to(self, device: torch.device) -> Self:
+        self.encoder.to(device)
+        self.linear.to(device)
+        self.device = device
+        return self
+
+    @torch.no_grad()
+    def score(
+        self, queries: np.ndarray, passages: np.ndarray, said: Said = silent, kept: Kept | None = None
+    ) -> np.ndarray:
+        """Pairs go in length-sorted batches, whose bounds are a function of the given pairs alone."""
+        kept = kept or Kept()
+        found, first = kept.begun(queries, passages)
+        order = np.argsort(self.store.queries.lengths[queries] + self.store.passages.lengths[passages], kind="stable")
+        size = BATCH[self.device.type]
+        for start in range(first * size, len(order), size):
+            part = order[start : start + size]
+            arrays = cross_encoder.pairs(
+                [self.store.queries[row] for row in queries[part]],
+                [self.store.passages[row] for row in passages[part]],
+                self.use.query_length,
+                self.use.length,
+                self.store.special,
+            )
+            ids, mask, segments = (torch.from_numpy(array).to(self.device) for array in arrays)
+            scores = cross_encoder.score(self.encoder, self.linear, ids, mask, segments)
+            found[part] = scores.float().cpu().numpy()
+            kept.done(found, start // size + 1)
+            said(start + len(part))
+        return found

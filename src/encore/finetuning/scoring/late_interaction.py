@@ -1,0 +1,116 @@
+"""Scores of a model that gives each token a vector (ColBERT)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from encore.data.tokens import Sequences, TokenStore
+from encore.finetuning.scoring.blocks import blocks
+from encore.finetuning.scoring.kept import Kept
+from encore.finetuning.scoring.progress import Said, silent
+from encore.finetuning.scoring.weights import filled
+from encore.models import inputs, late_interaction
+from encore.models.checkpoint import Use
+from encore.models.embed import BATCH
+from encore.models.encoder import Encoder
+
+TOGETHER = 256  # passages of one product with a query's tokens
+
+
+@dataclass(frozen=True)
+class TokenVectors:
+    """The vectors of texts' tokens that count, one text after another."""
+
+    vectors: np.ndarray  # float32 [T, D]
+    offsets: np.ndarray  # int64 [N + 1]: text n has the vectors from offsets[n] to offsets[n + 1]
+
+    def padded(self, rows: np.ndarray) -> tuple[Tensor, Tensor]:
+        """Vectors [n, L, D] of some texts, and which are of a token: bool [n, L]."""
+        lengths = np.diff(self.offsets)[rows]
+        counted = np.arange(lengths.max(initial=0)) < lengths[:, None]
+        places = np.where(counted, self.offsets[rows][:, None] + np.arange(counted.shape[1]), 0)
+        return torch.from_numpy(self.vectors[places]), torch.from_numpy(counted)
+
+
+class LateInteraction:
+    """The sum over a query's tokens of the best inner product with a token of the passage (TCT-ColBERT, Eq. 6)."""
+
+    def __init__(self, encoder: Encoder, heads: Mapping[str, Tensor], use: Use, store: TokenStore) -> None:
+        self.encoder, self.use, self.store = encoder, use, store
+        self.device = torch.device("cpu")
+        width = len(heads.get(f"{late_interaction.NAME}.weight", ()))
+        self.linear = filled(late_interaction.heads(encoder.shape, width), heads)[late_interaction.NAME]
+        self.both = use.scorer.get("normalised") == "both"
+
+    def to(self, device: torch.device) -> Self:
+        self.encoder.to(device)
+        self.linear.to(device)
+        self.device = device
+        return self
+
+    def passages(self, rows: np.ndarray) -> TokenVectors:
+        """The token vectors of passages, rows of the store, in this order; of length 1."""
+        return self._tokens(self.encoder, self.store.passages, rows, self.use.length, normalised=True)
+
+    def queries(self, rows: np.ndarray) -> TokenVectors:
+        """The token vectors of queries, rows of the store, in this order; of length 1 if the model was trained so."""
+        tower, length = self.encoder.query_tower, self.use.query_length
+        return self._tokens(tower, self.store.queries, rows, length, normalised=self.both)
+
+    @torch.no_grad()
+    def score(
+        self, queries: np.ndarray, passages: np.ndarray, said: Said = silent, kept: Kept | None = None
+    ) -> np.ndarray:
+        kept = kept or Kept()
+        found, first = kept.begun(queries, passages)
+        for number, part in islice(enumerate(blocks(passages), 1), first, None):
+            done = part.start
+            rows, own = np.unique(queries[part], return_inverse=True)
+            asked = self.queries(rows)
+            rows, other = np.unique(passages[part], return_inverse=True)
+            known = self.passages(rows)
+            for query, places in _together(own):
+                one = asked.padded(np.array([query]))
+                scores = late_interaction.max_sim(*self._moved(one), *self._moved(known.padded(other[places])))
+                found[part][places] = scores[0].float().cpu().numpy()
+                done += len(places)
+                said(done)
+            kept.done(found, number)
+        return found
+
+    def _moved(self, padded: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        return padded[0].to(self.device), padded[1].to(self.device)
+
+    @torch.no_grad()
+    def _tokens(
+        self, tower: Encoder, sequences: Sequences, rows: np.ndarray, length: int, normalised: bool
+    ) -> TokenVectors:
+        """Embed length-sorted batches, whose bounds are a function of the rows alone."""
+        order = np.argsort(sequences.lengths[rows], kind="stable")
+        size = BATCH[self.device.type]
+        found: list[np.ndarray] = [np.empty(0)] * len(rows)
+        for start in range(0, len(rows), size):
+            part = order[start : start + size]
+            arrays = inputs.read(sequences, rows[part], length, tower.shape)
+            ids, mask = (torch.from_numpy(array).to(self.device) for array in arrays)
+            vectors, counted = late_interaction.token_vectors(tower, self.linear, ids, mask, normalised)
+            for place, own, kept in zip(part, vectors.float().cpu().numpy(), counted.cpu().numpy(), strict=True):
+                found[place] = own[kept]
+        offsets = np.cumsum([0, *map(len, found)])
+        return TokenVectors(np.concatenate(found), offsets)
+
+
+def _together(queries: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """The places of each query's pairs, so many at once."""
+    order = np.argsort(queries, kind="stable")
+    bounds = np.searchsorted(queries[order], np.arange(queries.max(initial=-1) + 2))
+    for query, (first, end) in enumerate(pairwise(bounds.tolist())):
+        for start in range(first, end, TOGETHER):
+            yield query, order[start : min(start + TOGETHER, end)]

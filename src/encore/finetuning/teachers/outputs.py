@@ -1,0 +1,148 @@
+"""What teachers said once: scores of (query, passage) pairs, or vectors of texts that any pair is scored from.
+
+Files of a folder with scores: ``pair_queries.npy`` and ``pair_passages.npy`` (rows of the token store, ascending),
+``pair_scores.npy`` (float32); published ones also have ``triples.npy`` (int32 [N, 3]: query, positive, negative).
+
+Files of a folder with vectors, for each of ``queries`` and ``passages``: ``<name>.rows.npy``, ``<name>.offsets.npy``
+and ``<name>.vectors.bin``, flat and memory-mapped; and ``vectors.json`` with their dimension and type. A teacher with
+one vector a text is kept in float32. One with a vector a token takes a hundred times as much, and is kept in float16:
+its passages' vectors have length 1, so what rounding does to a score is below a thousandth of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from encore.errors import EncoreError
+from encore.storage.files import replacing, write_array, write_json
+
+TYPES = {"text": "<f4", "token": "<f2"}  # of vectors, by what each stands for
+DESCRIPTION, TRIPLES = "vectors.json", "triples.npy"
+
+
+class PairScores:
+    """A teacher's scores of pairs."""
+
+    def __init__(self, folder: Path, passages: int) -> None:
+        """Open the scores of a folder; ``passages`` is how many the token store has."""
+        self.folder, self._count = folder, passages
+        queries, documents = (_array(folder / f"pair_{name}.npy").astype(np.int64) for name in ("queries", "passages"))
+        self._keys = queries * passages + documents
+        self._scores = _array(folder / "pair_scores.npy")
+
+    def of(self, queries: np.ndarray, passages: np.ndarray) -> np.ndarray:
+        """Scores of the passages [B, P] of each of the queries [B], float32 [B, P].
+
+        Raises:
+            EncoreError: a pair was not scored.
+        """
+        wanted = queries[:, None] * self._count + passages
+        places = np.searchsorted(self._keys, wanted).clip(max=max(len(self._keys) - 1, 0))
+        missing = self._keys[places] != wanted if len(self._keys) else np.ones(wanted.shape, dtype=bool)
+        if missing.any():
+            query, passage = divmod(int(wanted[missing][0]), self._count)
+            raise EncoreError(
+                f"{self.folder} has no score of query {query} and passage {passage} (rows of the token store); "
+                "it was made for other negatives, make it again"
+            )
+        found: np.ndarray = self._scores[places]
+        return found
+
+    @cached_property
+    def triples(self) -> np.ndarray:
+        """int32 [N, 3]: the query, its positive and its negative, of each line of the published file."""
+        return _array(self.folder / TRIPLES)
+
+
+def write_scores(folder: Path, queries: np.ndarray, passages: np.ndarray, scores: np.ndarray) -> None:
+    """Write the scores of different pairs, in any order."""
+    order = np.lexsort((passages, queries))
+    for name, array in (("queries", queries.astype(np.int32)), ("passages", passages.astype(np.int32))):
+        write_array(folder / f"pair_{name}.npy", array[order])
+    write_array(folder / "pair_scores.npy", scores.astype(np.float32)[order])
+
+
+class TextVectors:
+    """A teacher's vectors of some texts, one or several for each; opened, not read."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        """Open the vectors ``name``, which is ``queries`` or ``passages``.
+
+        Raises:
+            EncoreError: a file is missing or cut short.
+        """
+        self.folder, self.name = folder, name
+        self.rows, self.offsets = (_array(folder / f"{name}.{part}.npy") for part in ("rows", "offsets"))
+        described = _description(folder)
+        self.dimension, kind = int(described["dimension"]), np.dtype(described["type"])
+        path, shape = folder / f"{name}.vectors.bin", (int(self.offsets[-1]), self.dimension)
+        if not path.is_file() or path.stat().st_size != shape[0] * shape[1] * kind.itemsize:
+            raise EncoreError(f"{path} does not hold the {shape[0]} vectors that its offsets tell of; make it again")
+        # A plain view of the mapping: slicing a memmap object costs twice as much as the slice itself.
+        self.vectors: np.ndarray = np.memmap(path, dtype=kind, mode="r", shape=shape).view(np.ndarray)
+        self.longest = int(np.diff(self.offsets).max())
+
+    def padded(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Vectors of the texts ``rows`` [*], padded as far as any text goes: [*, longest, D], and bool [*, longest].
+
+        Raises:
+            EncoreError: a text has none.
+        """
+        flat = rows.ravel()
+        places = np.searchsorted(self.rows, flat).clip(max=len(self.rows) - 1)
+        if (self.rows[places] != flat).any():
+            row = int(flat[self.rows[places] != flat][0])
+            raise EncoreError(
+                f"{self.folder} has no vector of row {row} of the {self.name}; it was made for other negatives, "
+                "make it again"
+            )
+        found = np.zeros((len(flat), self.longest, self.dimension), dtype=self.vectors.dtype)
+        real = np.zeros((len(flat), self.longest), dtype=bool)
+        for number, place in enumerate(places.tolist()):
+            own = self.vectors[self.offsets[place] : self.offsets[place + 1]]
+            found[number, : len(own)], real[number, : len(own)] = own, True
+        return found.reshape(*rows.shape, *found.shape[1:]), real.reshape(*rows.shape, self.longest)
+
+
+def write_vectors(folder: Path, name: str, rows: np.ndarray, texts: Iterable[np.ndarray], kind: str) -> int:
+    """Write the vectors [n, D] of each text, in the order of the ascending ``rows``; returns how many they are.
+
+    Args:
+        kind: what a vector stands for, ``text`` or ``token``.
+
+    Raises:
+        EncoreError: one is not finite.
+    """
+    offsets, dimension = [0], 0
+    with replacing(folder / f"{name}.vectors.bin") as temporary, temporary.open("wb") as file:
+        for vectors in texts:
+            narrow = vectors.astype(TYPES[kind])
+            if not np.isfinite(narrow).all():
+                raise EncoreError("the teacher gives vectors that are not finite; its training diverged")
+            file.write(narrow.tobytes())
+            offsets.append(offsets[-1] + len(narrow))
+            dimension = narrow.shape[1]
+    write_array(folder / f"{name}.rows.npy", rows)
+    write_array(folder / f"{name}.offsets.npy", np.array(offsets, dtype=np.int64))
+    write_json(folder / DESCRIPTION, {"dimension": dimension, "type": TYPES[kind]})
+    return offsets[-1]
+
+
+def _description(folder: Path) -> dict[str, str]:
+    try:
+        described: dict[str, str] = json.loads((folder / DESCRIPTION).read_text())
+    except (OSError, ValueError) as error:
+        raise EncoreError(f"{folder / DESCRIPTION} is missing or damaged ({error}); make it again") from error
+    return described
+
+
+def _array(path: Path) -> np.ndarray:
+    if not path.is_file():
+        raise EncoreError(f"{path} is missing: what the teacher said is incomplete; make it again")
+    array: np.ndarray = np.load(path, mmap_mode="r")
+    return array

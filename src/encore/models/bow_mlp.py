@@ -1,0 +1,67 @@
+"""BoW-MLP: an encoder that knows a text's words but not their order (Chang et al., ICLR'20, section 4.2).
+
+The vector of a text is ``W2 tanh(W1 m + b1) + b2``, m being the mean of its word pieces' embeddings; special tokens are
+no words. The paper gives the parts and 128M parameters; 30,522 embeddings of 4,096, 512 inner and 512 outer dimensions
+are our reading of that (127.4M a tower).
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from encore.errors import EncoreError
+from encore.models.config import Shape
+from encore.models.encoder import Encoder, content
+
+
+class BowMlp(Encoder):
+    """An encoder in all that makes and compares vectors of texts; it has no states of tokens.
+
+    ``hidden`` of its shape is the width of an embedding, ``intermediate`` that of the inner layer, ``head`` that of a
+    vector.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        nn.Module.__init__(self)  # none of a transformer's parts
+        self.shape = shape
+        self.words = nn.Embedding.from_pretrained(torch.randn(shape.vocabulary, shape.hidden), freeze=False)
+        self.projector = nn.Identity()
+        self.inner = nn.Linear(shape.hidden, shape.intermediate)
+        self.head = nn.Linear(shape.intermediate, shape.dimension)
+
+    @property
+    def word_embeddings(self) -> Tensor:
+        """[V, H]."""
+        return self.words.weight
+
+    @property
+    def row_length(self) -> float:
+        """Entries of deviation 1, as the random start has them: a mean of many would be nearly 0 otherwise."""
+        return math.sqrt(self.shape.hidden)
+
+    def forward(self, ids: Tensor, mask: Tensor | None, segments: Tensor | None = None) -> Tensor:
+        """Refuse: a bag of words has no states of tokens.
+
+        Raises:
+            EncoreError: always.
+        """
+        raise EncoreError(
+            "a bag of words (architecture bow-mlp) has no states of tokens, which this step learns from; "
+            "pre-train it with ict, bfs, wlp or ict-bfs-wlp"
+        )
+
+    def embed(self, ids: Tensor, mask: Tensor | None, segments: Tensor | None = None) -> Tensor:
+        """Vectors [B, D] of texts, ids int64 [B, L]; ``mask`` and ``segments`` say nothing that it needs."""
+        counted = content(ids, self.shape).to(self.words.weight.dtype)
+        total = F.embedding_bag(ids, self.words.weight, mode="sum", per_sample_weights=counted)
+        return self.vectors(total / counted.sum(1, keepdim=True).clamp(min=1))
+
+    def vectors(self, means: Tensor) -> Tensor:
+        """[B, H] -> [B, D]: the layers behind the mean; length 1 for cosine."""
+        assert self.head is not None
+        found: Tensor = self.head(torch.tanh(self.inner(means)))
+        return F.normalize(found, dim=-1) if self.shape.similarity == "cosine" else found

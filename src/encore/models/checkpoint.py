@@ -1,0 +1,245 @@
+"""Model folders: Hugging Face's files, which ``AutoModel`` and ``SentenceTransformer`` load, written without them.
+
+Beside those a folder holds ``encoder.json`` (the shape, and the lengths that the model was trained with) and, after
+pre-training, ``heads.safetensors``: the modules trained beside the encoder, BERT's vocabulary head under its usual name
+``cls.predictions``. Of two towers the folder is that of passages, and holds that of queries as a complete folder in it.
+A model that gives texts no single vector (``encore/scoring/``) says so in ``encoder.json`` and keeps what it scores
+with among the heads. Such a model, one that does not read plain texts (``Shape.plain``), and a bag of words have no
+files for ``SentenceTransformer``, which could not express them.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor, nn
+
+from encore.data import vocabulary
+from encore.errors import EncoreError
+from encore.models import sentence_transformer, towers
+from encore.models.config import Shape
+from encore.models.encoder import Encoder
+from encore.storage.files import replacing, write_json
+
+WEIGHTS, HEADS, SHAPE = "model.safetensors", "heads.safetensors", "encoder.json"
+QUERY = "query"  # the folder of the query tower
+LINEAR = "linear."  # how the parameters of a dense layer begin
+OUR_NAME, USUAL_NAME = "mlm.", "cls.predictions."  # how the parameters of the vocabulary head begin
+BAG = {"model_type": "bow-mlp"}  # what ``AutoModel`` cannot load
+VECTOR = MappingProxyType({"kind": "vector"})  # how a model scores unless its folder says otherwise
+
+
+def save(
+    encoder: Encoder,
+    heads: nn.ModuleDict | Mapping[str, Tensor],
+    folder: Path,
+    tokenizer_folder: Path,
+    length: int | None = None,
+    query_length: int | None = None,
+    scorer: Mapping[str, Any] = VECTOR,
+) -> None:
+    """Write a model folder; equal weights give equal bytes.
+
+    Args:
+        heads: modules trained beside the encoder, or their tensors by name.
+        tokenizer_folder: the tokenizer of the encoder's vocabulary, which is copied.
+        length: tokens of a passage that the model was trained with, special ones included, where
+            ``SentenceTransformer`` cuts; without it, as many as the encoder has positions.
+        query_length: the same of a query; ``SentenceTransformer`` knows one length only, so this is information.
+        scorer: how the model scores: its ``kind`` and what belongs to that (``encore/scoring/``).
+    """
+    _save_tower(encoder, folder, tokenizer_folder, length, query_length, scorer)
+    if encoder.query_tower is not encoder:
+        _save_tower(encoder.query_tower, folder / QUERY, tokenizer_folder, query_length or length, query_length, scorer)
+    _save_heads(heads.state_dict() if isinstance(heads, nn.Module) else heads, folder / HEADS)
+
+
+def load(folder: Path) -> Encoder:
+    """The encoder of a model folder, on the CPU, in training mode as new modules are.
+
+    Raises:
+        EncoreError: a file is missing or damaged, or the weights do not fit the shape.
+    """
+    shape = load_shape(folder)
+    tensors = _tower(folder, shape)
+    if shape.towers == "untied":
+        tensors |= {towers.QUERY + name: tensor for name, tensor in _tower(folder / QUERY, shape).items()}
+    with torch.device("meta"):  # no time and no chance spent on weights that are replaced
+        encoder = towers.build(shape)
+    fill(encoder, tensors, folder)
+    return encoder
+
+
+def load_shape(folder: Path) -> Shape:
+    """The shape of a model folder's encoder."""
+    try:
+        return Shape.from_json(_description(folder)["shape"])
+    except (KeyError, TypeError) as error:
+        raise _damaged(folder, error) from error
+
+
+@dataclass(frozen=True)
+class Use:
+    """How a model is used: tokens of a passage and of a query, special ones included, and how it scores."""
+
+    length: int
+    query_length: int
+    scorer: Mapping[str, Any]
+
+
+def load_use(folder: Path) -> Use:
+    """What a model folder says of its use; a model that was never fine-tuned reads as much as it has positions."""
+    said, longest = _description(folder), load_shape(folder).max_length
+    return Use(said.get("length") or longest, said.get("query_length") or longest, said.get("scorer", VECTOR))
+
+
+def _description(folder: Path) -> dict[str, Any]:
+    path = folder / SHAPE
+    if not path.is_file():
+        raise EncoreError(f"{path} is missing: {folder} is no model folder of ours; make the model again")
+    try:
+        return dict(json.loads(path.read_text()))
+    except (ValueError, TypeError) as error:
+        raise _damaged(folder, error) from error
+
+
+def _damaged(folder: Path, error: Exception) -> EncoreError:
+    return EncoreError(f"{folder / SHAPE} is damaged ({error}); make the model again")
+
+
+def load_heads(folder: Path) -> dict[str, Tensor]:
+    """Tensors of the modules that were trained beside the encoder, by our names (``mlm.bias``); none without a file."""
+    path = folder / HEADS
+    tensors = read_tensors(path) if path.is_file() else {}
+    return {_renamed(name, USUAL_NAME, OUR_NAME): tensor for name, tensor in tensors.items()}
+
+
+def restore_heads(heads: nn.ModuleDict, folder: Path) -> list[str]:
+    """Set the modules of ``heads`` that ``folder`` holds with the same parameters; returns the names of these.
+
+    A module of another kind under the same name gives nothing, though some of its parameters might fit. The vocabulary
+    head alone goes on from a part of it, since a start may give its bias only.
+    """
+    saved, own = load_heads(folder), heads.state_dict()
+    fits = {name for name in own if name in saved and saved[name].shape == own[name].shape}
+    foreign = {owner(name) for name in {*own, *saved} - fits} - {owner(OUR_NAME)}
+    found = {name: saved[name] for name in fits if owner(name) not in foreign}
+    heads.load_state_dict(own | found)
+    return sorted(found)
+
+
+def owner(name: str) -> str:
+    """The module beside the encoder that a parameter belongs to."""
+    return name.partition(".")[0]
+
+
+def fill(encoder: Encoder, tensors: dict[str, Tensor], source: Path) -> None:
+    """Give an encoder its weights.
+
+    Raises:
+        EncoreError: one is missing, unknown, or of another shape.
+    """
+    try:
+        encoder.load_state_dict(tensors, assign=True)
+    except RuntimeError as error:
+        reason = " ".join(str(error).split()[:40])
+        raise EncoreError(
+            f"the weights in {source} do not fit its shape ({reason} ...); make the model again"
+        ) from error
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Write safetensors with the metadata that Hugging Face asks for."""
+    packed = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    with replacing(path) as temporary:
+        safetensors.torch.save_file(packed, temporary, metadata={"format": "pt"})
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """Tensors by name.
+
+    Raises:
+        EncoreError: the file is missing or damaged.
+    """
+    if not path.is_file():
+        raise EncoreError(f"{path} is missing; make the model again")
+    try:
+        tensors: dict[str, Tensor] = safetensors.torch.load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise EncoreError(f"{path} is damaged ({error}); make the model again") from error
+    return tensors
+
+
+def _save_tower(
+    encoder: Encoder,
+    folder: Path,
+    tokenizer_folder: Path,
+    length: int | None,
+    query_length: int | None,
+    scorer: Mapping[str, Any],
+) -> None:
+    shape = encoder.shape
+    length = length or shape.max_length
+    tensors = towers.passages(encoder)
+    for layer in sentence_transformer.layers(shape):
+        linear = {LINEAR + name: tensors.pop(layer.prefix + name) for name in ("weight", "bias")}
+        write_tensors(folder / layer.folder / WEIGHTS, linear)
+    write_tensors(folder / WEIGHTS, tensors)
+    for name in vocabulary.FILES:
+        shutil.copyfile(tokenizer_folder / name, folder / name)
+    write_json(folder / "config.json", bert_config(shape) if shape.architecture == "bert" else BAG)
+    said = {"shape": shape.to_json(), "length": length, "query_length": query_length}
+    write_json(folder / SHAPE, said | ({} if scorer == VECTOR else {"scorer": dict(scorer)}))
+    if scorer == VECTOR and shape.plain and shape.architecture == "bert":
+        sentence_transformer.write(folder, shape, length)
+
+
+def _tower(folder: Path, shape: Shape) -> dict[str, Tensor]:
+    """The tensors of one tower, by our names."""
+    tensors = read_tensors(folder / WEIGHTS)
+    for layer in sentence_transformer.layers(shape):
+        linear = read_tensors(folder / layer.folder / WEIGHTS)
+        tensors |= {_renamed(name, LINEAR, layer.prefix): tensor for name, tensor in linear.items()}
+    return tensors
+
+
+def _save_heads(tensors: Mapping[str, Tensor], path: Path) -> None:
+    path.unlink(missing_ok=True)
+    if tensors:
+        write_tensors(path, {_renamed(name, OUR_NAME, USUAL_NAME): tensor for name, tensor in tensors.items()})
+
+
+def _renamed(name: str, old: str, new: str) -> str:
+    return new + name.removeprefix(old) if name.startswith(old) else name
+
+
+def bert_config(shape: Shape) -> dict[str, Any]:
+    """Hugging Face's ``BertConfig`` of a shape, as ``config.json`` holds it."""
+    return {
+        "architectures": ["BertModel"],
+        "model_type": "bert",
+        "dtype": "float32",
+        "vocab_size": shape.vocabulary,
+        "num_hidden_layers": shape.layers,
+        "hidden_size": shape.hidden,
+        "num_attention_heads": shape.heads,
+        "intermediate_size": shape.intermediate,
+        "hidden_act": "gelu",
+        "hidden_dropout_prob": shape.dropout,
+        "attention_probs_dropout_prob": shape.dropout,
+        "max_position_embeddings": shape.max_length,
+        "type_vocab_size": shape.segments,
+        "layer_norm_eps": shape.epsilon,
+        "initializer_range": 0.02,
+        "pad_token_id": shape.pad,
+        "position_embedding_type": "absolute",
+    }

@@ -1,0 +1,129 @@
+"""The shape of an encoder: everything that its weights and its use depend on, without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from encore.config.run import Backbone
+from encore.data.vocabulary import SpecialTokens
+from encore.errors import EncoreError
+
+Pooling = Literal["cls", "mean", "content"]
+Similarity = Literal["dot", "cosine"]
+Projector = Literal["none", "linear", "nonlinear"]
+Towers = Literal["tied", "untied"]
+Architecture = Literal["bert", "bow-mlp"]
+READING = ("mask", "query_marker", "passage_marker", "separator", "augment")  # fields that say how texts are read
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A BERT encoder (Devlin et al., 2019) and how a vector is made from its output; or a bag of words (``bow_mlp.py``,
+    ``architecture`` bow-mlp).
+
+    ``pooling``: the vector at [CLS], the mean over all real tokens, or over those that are not special. ``projector``:
+    a map of the pooled vector that keeps its size. ``head``: the dimension of a linear map behind these, none without.
+    ``similarity``: cosine means vectors of length 1. ``towers``: untied means another such encoder for queries.
+    ``query_marker``, ``passage_marker``: ids behind [CLS]; ``separator``: whether [SEP] ends a text; ``augment``:
+    whether queries are filled up with [MASK] (TCT-ColBERT's released code).
+    """
+
+    vocabulary: int
+    layers: int = 12
+    hidden: int = 768
+    heads: int = 12
+    intermediate: int = 3072
+    max_length: int = 512
+    dropout: float = 0.1
+    pooling: Pooling = "cls"
+    similarity: Similarity = "dot"
+    head: int | None = None
+    pad: int = 0
+    cls: int = 2
+    sep: int = 3
+    segments: int = 2
+    epsilon: float = 1e-12
+    projector: Projector = "none"
+    towers: Towers = "tied"
+    mask: int = 4
+    query_marker: tuple[int, ...] = ()
+    passage_marker: tuple[int, ...] = ()
+    separator: bool = True
+    augment: bool = False
+    architecture: Architecture = "bert"
+
+    def __post_init__(self) -> None:
+        if len(self.query_marker) != len(self.passage_marker):
+            raise EncoreError(
+                f"the markers are {len(self.query_marker)} word pieces of a query and {len(self.passage_marker)} of a "
+                "passage; choose texts of as many pieces, since content begins behind them"
+            )
+        if self.architecture == "bert" and self.hidden % self.heads:
+            raise EncoreError(
+                f"an encoder of width {self.hidden} cannot have {self.heads} attention heads; "
+                "choose a number that divides the width"
+            )
+
+    @property
+    def dimension(self) -> int:
+        """Numbers in a text's vector."""
+        return self.head or self.hidden
+
+    @property
+    def prefix(self) -> int:
+        """Tokens in front of a text's content: [CLS] and the marker."""
+        return 1 + len(self.query_marker)
+
+    @property
+    def plain(self) -> bool:
+        """Whether queries and passages are both read as BERT reads a text: [CLS] text [SEP]."""
+        return self.separator and not self.query_marker and not self.augment
+
+    @classmethod
+    def of(
+        cls, backbone: Backbone, vocabulary: int, special: SpecialTokens, pieces: Callable[[str], Sequence[int]]
+    ) -> Shape:
+        """The shape that a backbone of the catalogue describes, for a vocabulary of so many entries.
+
+        ``pieces`` gives the ids of a text's word pieces.
+        """
+        return cls(
+            vocabulary=vocabulary,
+            layers=backbone.layers,
+            hidden=backbone.hidden,
+            heads=backbone.heads,
+            intermediate=backbone.intermediate,
+            max_length=backbone.max_length,
+            dropout=backbone.dropout,
+            pooling=backbone.pooling,
+            similarity=backbone.similarity,
+            head=backbone.head,
+            pad=special.pad,
+            cls=special.cls,
+            sep=special.sep,
+            mask=special.mask,
+            query_marker=tuple(pieces(backbone.query_marker)),
+            passage_marker=tuple(pieces(backbone.passage_marker)),
+            separator=backbone.separator,
+            augment=backbone.augment,
+            architecture=backbone.architecture,
+        )
+
+    @classmethod
+    def from_json(cls, said: dict[str, Any]) -> Shape:
+        """What ``to_json`` gave."""
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in said.items()
+        }
+        return cls(**values)
+
+    def to_json(self) -> dict[str, Any]:
+        """By name; how texts are read is left out where they are read plainly, as in folders older than that.
+
+        So is the architecture of a transformer.
+        """
+        said = asdict(self)
+        older = {*(READING if self.plain else ()), *(("architecture",) if self.architecture == "bert" else ())}
+        return {name: value for name, value in said.items() if name not in older}

@@ -1,0 +1,221 @@
+"""A compact BERT whose parameters are named as Hugging Face's ``BertModel`` names them, and the vector of a text.
+
+Architecture: Devlin et al. (2019), post-norm layers, exact GELU, learned positions. Attention runs through PyTorch's
+own kernels; ``packing.py`` says which, and how a batch of texts of different lengths lies in memory.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from encore.errors import EncoreError
+from encore.models.config import Shape
+from encore.models.packing import Visible, attend, layout
+from encore.models.projector import projector
+
+
+class Embeddings(nn.Module):
+    """Sum of word, position and segment embeddings, normalised."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.word_embeddings = _rows(shape.vocabulary, shape.hidden, padding=shape.pad)
+        self.position_embeddings = _rows(shape.max_length, shape.hidden)
+        self.token_type_embeddings = _rows(shape.segments, shape.hidden)
+        self.LayerNorm = nn.LayerNorm(shape.hidden, eps=shape.epsilon)
+        self.dropout = nn.Dropout(shape.dropout)
+
+    def forward(self, ids: Tensor, segments: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
+        """ids int64 [B, L] -> [B, L, H], or [T] -> [T, H] with the ``positions`` [T].
+
+        Without ``segments`` (of the shape of ``ids``) all tokens are of segment 0; without ``positions`` a row's tokens
+        stand at 0 to L - 1.
+        """
+        kinds = self.token_type_embeddings.weight[0] if segments is None else self.token_type_embeddings(segments)
+        first = self.position_embeddings.weight[: ids.shape[-1]]
+        places = first if positions is None else self.position_embeddings(positions)
+        total = self.word_embeddings(ids) + (places + kinds)
+        normed: Tensor = self.dropout(self.LayerNorm(total))
+        return normed
+
+
+class SelfAttention(nn.Module):
+    """Queries, keys and values of all heads, and their attention."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.heads, self.rate = shape.heads, shape.dropout
+        self.query = nn.Linear(shape.hidden, shape.hidden)
+        self.key = nn.Linear(shape.hidden, shape.hidden)
+        self.value = nn.Linear(shape.hidden, shape.hidden)
+
+    def forward(self, hidden: Tensor, visible: Visible) -> Tensor:
+        """hidden [..., H] -> [..., H]; ``visible`` as in ``packing.attend``."""
+        query, key, value = (self._split(part(hidden)) for part in (self.query, self.key, self.value))
+        return attend(query, key, value, visible, self.rate if self.training else 0.0).flatten(-2)
+
+    def _split(self, states: Tensor) -> Tensor:
+        return states.unflatten(-1, (self.heads, -1))
+
+
+class Output(nn.Module):
+    """A linear map, added to what the sublayer was given, normalised."""
+
+    def __init__(self, width: int, shape: Shape) -> None:
+        super().__init__()
+        self.dense = nn.Linear(width, shape.hidden)
+        self.LayerNorm = nn.LayerNorm(shape.hidden, eps=shape.epsilon)
+        self.dropout = nn.Dropout(shape.dropout)
+
+    def forward(self, states: Tensor, residual: Tensor) -> Tensor:
+        normed: Tensor = self.LayerNorm(residual + self.dropout(self.dense(states)))
+        return normed
+
+
+class Attention(nn.Module):
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.self = SelfAttention(shape)
+        self.output = Output(shape.hidden, shape)
+
+    def forward(self, hidden: Tensor, visible: Visible) -> Tensor:
+        attended: Tensor = self.output(self.self(hidden, visible), hidden)
+        return attended
+
+
+class Intermediate(nn.Module):
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.dense = nn.Linear(shape.hidden, shape.intermediate)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        return F.gelu(self.dense(hidden))
+
+
+class Layer(nn.Module):
+    """Attention, then the feed-forward network."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.attention = Attention(shape)
+        self.intermediate = Intermediate(shape)
+        self.output = Output(shape.intermediate, shape)
+
+    def forward(self, hidden: Tensor, visible: Visible = None) -> Tensor:
+        """hidden [B, L, H], visible bool, broadcast to [B, heads, L, L] -> [B, L, H]; or packed, [T, H] -> [T, H]."""
+        attended = self.attention(hidden, visible)
+        transformed: Tensor = self.output(self.intermediate(attended), attended)
+        return transformed
+
+
+class Stack(nn.Module):
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.layer = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
+
+    def forward(self, hidden: Tensor, visible: Visible) -> Tensor:
+        for layer in self.layer:
+            hidden = layer(hidden, visible)
+        return hidden
+
+
+class Encoder(nn.Module):
+    """BERT without its pooler, and with the pooling, projector, head and normalisation that make a text's vector.
+
+    All parameters but ``projector.*`` and ``head.*`` have the names of Hugging Face's ``BertModel``.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.embeddings = Embeddings(shape)
+        self.encoder = Stack(shape)
+        self.projector = projector(shape.projector, shape.hidden)
+        self.head = nn.Linear(shape.hidden, shape.head) if shape.head else None
+
+    @property
+    def dimension(self) -> int:
+        """Numbers in a text's vector."""
+        return self.shape.dimension
+
+    @property
+    def query_tower(self) -> Encoder:
+        """What embeds queries: the encoder itself, unless it has a second tower for them."""
+        return self
+
+    @property
+    def word_embeddings(self) -> Tensor:
+        """[V, H], which prediction heads share."""
+        return self.embeddings.word_embeddings.weight
+
+    @property
+    def row_length(self) -> float:
+        """Length of a word embedding that a start gives."""
+        return 1.0
+
+    def forward(self, ids: Tensor, mask: Tensor | None, segments: Tensor | None = None) -> Tensor:
+        """Contextual states of all tokens.
+
+        Args:
+            ids: int64 [B, L].
+            mask: bool [B, L], true at real tokens, of which every row has one; None when all are real.
+            segments: int64 [B, L]; None when all tokens are of segment 0.
+
+        Returns:
+            [B, L, H]; states at padding mean nothing.
+
+        Raises:
+            EncoreError: the texts are longer than the encoder has positions.
+        """
+        if ids.shape[1] > self.shape.max_length:
+            raise EncoreError(
+                f"texts of {ids.shape[1]} tokens are too long for an encoder of {self.shape.max_length} positions; "
+                "lower the step's `length` or take a backbone with a larger `max_length`"
+            )
+        texts = layout(mask)
+        embedded = self.embeddings(texts.take(ids), texts.take(segments), texts.positions)
+        return texts.spread(self.encoder(embedded, texts.visible))
+
+    def pool(self, hidden: Tensor, ids: Tensor, mask: Tensor | None) -> Tensor:
+        """Vectors [B, D] of texts from their states [B, L, H]: pooling, projector, head; length 1 for cosine."""
+        pooled: Tensor = self.projector(self.pooled(hidden, ids, mask))
+        if self.head is not None:
+            pooled = self.head(pooled)
+        return F.normalize(pooled, dim=-1) if self.shape.similarity == "cosine" else pooled
+
+    def embed(self, ids: Tensor, mask: Tensor | None, segments: Tensor | None = None) -> Tensor:
+        """Vectors [B, D] of texts; arguments as in ``forward``."""
+        return self.pool(self(ids, mask, segments), ids, mask)
+
+    def pooled(self, hidden: Tensor, ids: Tensor, mask: Tensor | None) -> Tensor:
+        """The pooling alone, without what comes behind it: [B, H]."""
+        if self.shape.pooling == "cls":
+            return hidden[:, 0]
+        if self.shape.pooling == "content":
+            mask = content(ids, self.shape)
+        return hidden.mean(1) if mask is None else mean(hidden, mask)
+
+
+def content(ids: Tensor, shape: Shape) -> Tensor:
+    """bool, true at tokens that are neither [CLS], a marker, [SEP] nor padding; at a query's augmentation too."""
+    inside = torch.arange(ids.shape[-1], device=ids.device) >= shape.prefix
+    return (ids != shape.cls) & (ids != shape.sep) & (ids != shape.pad) & inside
+
+
+def mean(hidden: Tensor, mask: Tensor) -> Tensor:
+    """Mean of the states [B, L, H] where ``mask`` [B, L] is true: [B, H]; zero where it nowhere is."""
+    weights = mask.to(hidden.dtype)
+    total = torch.einsum("blh,bl->bh", hidden, weights)
+    return total / weights.sum(1, keepdim=True).clamp(min=1)
+
+
+def _rows(count: int, width: int, padding: int | None = None) -> nn.Embedding:
+    """An embedding of normal rows.
+
+    ``nn.Embedding`` draws the same, but where nothing is to be drawn, on the meta device, torch imports its compiler to
+    do so, which takes longer than encoding a thousand texts.
+    """
+    rows = torch.empty(count, width)
+    return nn.Embedding.from_pretrained(rows if rows.is_meta else rows.normal_(), freeze=False, padding_idx=padding)

@@ -1,0 +1,36 @@
+"""Floating-point operations of models, counted from their shapes: what budgets are compared in.
+
+A multiplication with its addition counts as two, as is usual; only matrix products are counted. Look-ups, softmax,
+norms and activations are left out (below 2 % at BERT's shapes). Padding is counted, also where a device packs texts
+and computes none, since a budget must not depend on the device.
+"""
+
+from __future__ import annotations
+
+from encore.models.config import Shape
+
+PRODUCTS = {"none": 0, "linear": 1, "nonlinear": 2}  # of a projector
+TRAINING = 3.0  # times the forward pass: a backward pass has two products for each of its products
+
+
+def forward(shape: Shape, batch: int, length: int) -> float:
+    """One forward pass of ``batch`` rows padded to ``length`` tokens, with projector and head."""
+    if shape.architecture == "bow-mlp":
+        return product(batch, shape.hidden, shape.intermediate) + product(batch, shape.intermediate, shape.dimension)
+    tokens = float(batch * length)
+    projections = 4 * product(tokens, shape.hidden, shape.hidden)
+    scores_and_mixing = 2 * product(tokens, shape.hidden, length)
+    feed_forward = 2 * product(tokens, shape.hidden, shape.intermediate)
+    projector = PRODUCTS[shape.projector] * product(batch, shape.hidden, shape.hidden)
+    head = product(batch, shape.hidden, shape.head) if shape.head else 0.0
+    return shape.layers * (projections + scores_and_mixing + feed_forward) + projector + head
+
+
+def mlm_head(shape: Shape, positions: int) -> float:
+    """The vocabulary head at so many positions, forward."""
+    return product(positions, shape.hidden, shape.hidden) + product(positions, shape.hidden, shape.vocabulary)
+
+
+def product(rows: float, inner: float, columns: float) -> float:
+    """A product of matrices [rows, inner] and [inner, columns], such as a batch's scores."""
+    return 2.0 * rows * inner * columns

@@ -1,0 +1,78 @@
+"""From id sequences to the rectangular arrays that an encoder reads, without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from encore.models.config import Shape
+
+
+class Special(Protocol):
+    """Where the ids of [CLS], [SEP] and padding are known: a ``Shape`` or ``SpecialTokens``."""
+
+    @property
+    def cls(self) -> int: ...
+    @property
+    def sep(self) -> int: ...
+    @property
+    def pad(self) -> int: ...
+
+
+def wrap(sequence: np.ndarray, length: int, special: Special) -> np.ndarray:
+    """[CLS] sequence [SEP], the sequence cut from the right so that all is at most ``length`` tokens; int64."""
+    kept = sequence[: max(length - 2, 0)]
+    wrapped = np.empty(len(kept) + 2, dtype=np.int64)
+    wrapped[0], wrapped[-1] = special.cls, special.sep
+    wrapped[1:-1] = kept
+    return wrapped
+
+
+def pad(sequences: Sequence[np.ndarray], length: int, special: Special) -> tuple[np.ndarray, np.ndarray]:
+    """Wrap sequences without special tokens and pad them to the longest: ids int64 [B, L], mask bool [B, L]."""
+    return stack([wrap(sequence, length, special) for sequence in sequences], special.pad)
+
+
+class Texts(Protocol):
+    """Token sequences of a store; ``name`` is ``queries`` where these are queries."""
+
+    @property
+    def name(self) -> str: ...
+    def __getitem__(self, index: int, /) -> np.ndarray: ...
+
+
+def read(sequences: Texts, rows: Iterable[int], length: int, special: Special) -> tuple[np.ndarray, np.ndarray]:
+    """Texts of a store as a model reads them, padded to the longest: ids int64 [B, L], mask bool [B, L].
+
+    Args:
+        special: the model's shape, or where no model is known its special tokens.
+    """
+    found = [sequences[row] for row in rows]
+    if not isinstance(special, Shape) or special.plain:
+        return pad(found, length, special)
+    of_queries = sequences.name == "queries"
+    return stack([frame(sequence, length, special, of_queries) for sequence in found], special.pad)
+
+
+def frame(sequence: np.ndarray, length: int, shape: Shape, of_query: bool) -> np.ndarray:
+    """[CLS] marker sequence [SEP] [MASK] ..., as the shape has it (TCT-ColBERT's released code); int64.
+
+    The sequence is cut from the right so that all is at most ``length`` tokens; a query that is augmented has as many.
+    """
+    before = [shape.cls, *(shape.query_marker if of_query else shape.passage_marker)]
+    after = [shape.sep] if shape.separator else []
+    kept = sequence[: max(length - len(before) - len(after), 0)].tolist()
+    row = [*before, *kept, *after]
+    filled = [shape.mask] * (length - len(row)) if of_query and shape.augment else []
+    return np.array(row + filled, dtype=np.int64)
+
+
+def stack(sequences: Sequence[np.ndarray], padding: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pad sequences as they are to the longest: ids int64 [B, L], mask bool [B, L]."""
+    lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
+    mask = np.arange(lengths.max(initial=0)) < lengths[:, None]
+    ids = np.full(mask.shape, padding, dtype=np.int64)
+    ids[mask] = np.concatenate(sequences) if len(sequences) else 0
+    return ids, mask

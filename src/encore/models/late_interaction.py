@@ -1,0 +1,64 @@
+"""Late interaction (ColBERT: Khattab and Zaharia 2020; TCT-ColBERT, section 3.1): each token has a vector."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from encore.models.config import Shape
+from encore.models.encoder import Encoder, content
+from encore.models.heads import initialise
+
+NAME = "late"  # of the linear map among the modules beside the encoder
+
+
+def heads(shape: Shape, dimension: int) -> nn.ModuleDict:
+    """The linear map from a token's state to its vector, without a bias, drawn as BERT's weights are."""
+    return nn.ModuleDict({NAME: initialise(nn.Linear(shape.hidden, dimension, bias=False))})
+
+
+def token_vectors(
+    encoder: Encoder, linear: nn.Module, ids: Tensor, mask: Tensor, normalised: bool
+) -> tuple[Tensor, Tensor]:
+    """The vectors of texts' tokens, and which of them count.
+
+    Args:
+        ids: int64 [B, L].
+        mask: bool [B, L], true at real tokens.
+        normalised: whether each vector gets length 1.
+
+    Returns:
+        float [B, L, D], and bool [B, L]: at padding and at tokens that do not count a vector means nothing.
+    """
+    vectors = linear(encoder(ids, mask))
+    return F.normalize(vectors, dim=-1) if normalised else vectors, counted(ids, encoder.shape)
+
+
+def counted(ids: Tensor, shape: Shape) -> Tensor:
+    """bool [B, L], true at the tokens by which a text is compared: its content, or [CLS] where it has none."""
+    found = content(ids, shape)
+    first = torch.arange(ids.shape[1], device=ids.device) == 0
+    return found | (first & ~found.any(dim=1, keepdim=True))
+
+
+def max_sim(queries: Tensor, counted_queries: Tensor, passages: Tensor, counted_passages: Tensor) -> Tensor:
+    """Each query's score of each passage (TCT-ColBERT, Eq. 6).
+
+    ``s_qp = sum_i max_j <q_i, p_j>`` over the tokens ``i`` of the query and ``j`` of the passage that count. TCT's
+    released code hides padding by writing -15 over similarities that are exactly zero; here a mask hides it.
+
+    Args:
+        queries: [B, I, D], token vectors.
+        counted_queries: [B, I] bool.
+        passages: [P, J, D].
+        counted_passages: [P, J] bool; every passage has a token that counts.
+
+    Returns:
+        [B, P].
+    """
+    with torch.autocast(queries.device.type, enabled=False):  # bf16 could not tell close passages apart
+        similarities = torch.einsum("bid,pjd->bpij", queries, passages)
+    lowest = torch.finfo(similarities.dtype).min
+    best = similarities.masked_fill_(~counted_passages[:, None], lowest).max(dim=-1).values
+    return best.masked_fill(~counted_queries[:, None], 0.0).sum(dim=-1)

@@ -1,0 +1,93 @@
+"""The files by which ``SentenceTransformer`` makes the same vectors from a model folder as we do.
+
+Its modules in a row: the transformer; for ``content`` pooling word weights, 0 for special tokens; the pooling; our
+projector and head as dense layers; and, if vectors are compared by cosine, their normalisation. The module names are
+those of its versions 2 to 5, which later ones understand.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from encore.models.config import Shape
+from encore.storage.files import write_json
+
+WEIGHTS, POOLING, NORMALIZE = "1_WordWeights", "1_Pooling", "3_Normalize"
+IDENTITY, GELU = "torch.nn.modules.linear.Identity", "torch.nn.modules.activation.GELU"
+
+
+class Dense(NamedTuple):
+    """A linear layer behind the pooling: its folder, and how its parameters begin in our encoder."""
+
+    folder: str
+    prefix: str
+    outer: int
+    activation: str = IDENTITY
+
+
+def layers(shape: Shape) -> list[Dense]:
+    """What a shape has behind its pooling, in order; nothing of a bag of words, which it cannot express."""
+    if shape.architecture == "bow-mlp":
+        return []
+    projector = {
+        "none": [],
+        "linear": [Dense("2_Projector", "projector.", shape.hidden)],
+        "nonlinear": [
+            Dense("2_ProjectorInner", "projector.0.", shape.hidden, GELU),
+            Dense("2_Projector", "projector.2.", shape.hidden),
+        ],
+    }[shape.projector]
+    return [*projector, *([Dense("2_Dense", "head.", shape.head)] if shape.head else [])]
+
+
+def write(folder: Path, shape: Shape, length: int) -> None:
+    """Write all but weights; texts are cut at ``length`` tokens, special ones included."""
+    modules = [("", "Transformer"), (POOLING, "Pooling")]
+    write_json(folder / "sentence_bert_config.json", {"max_seq_length": length, "do_lower_case": False})
+    write_json(folder / POOLING / "config.json", _pooling(shape))
+    if shape.pooling == "content":
+        modules.insert(1, (WEIGHTS, "WordWeights"))
+        write_json(folder / WEIGHTS / "config.json", _content_weights(folder, shape))
+    for layer in layers(shape):
+        modules.append((layer.folder, "Dense"))
+        write_json(folder / layer.folder / "config.json", _dense(shape.hidden, layer))
+    if shape.similarity == "cosine":
+        modules.append((NORMALIZE, "Normalize"))
+        write_json(folder / NORMALIZE / "config.json", {})
+    write_json(folder / "modules.json", [_module(number, *module) for number, module in enumerate(modules)])
+    write_json(
+        folder / "config_sentence_transformers.json",
+        {"model_type": "SentenceTransformer", "prompts": {}, "similarity_fn_name": shape.similarity},
+    )
+
+
+def _module(number: int, path: str, kind: str) -> dict[str, Any]:
+    return {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
+
+
+def _pooling(shape: Shape) -> dict[str, Any]:
+    return {
+        "word_embedding_dimension": shape.hidden,
+        "pooling_mode_cls_token": shape.pooling == "cls",
+        "pooling_mode_mean_tokens": shape.pooling != "cls",
+        "pooling_mode_max_tokens": False,
+        "pooling_mode_mean_sqrt_len_tokens": False,
+    }
+
+
+def _dense(inner: int, layer: Dense) -> dict[str, Any]:
+    """All layers but a head keep the size, and a head is the last: so what goes in is always the hidden size."""
+    return {
+        "in_features": inner,
+        "out_features": layer.outer,
+        "bias": True,
+        "activation_function": layer.activation,
+    }
+
+
+def _content_weights(folder: Path, shape: Shape) -> dict[str, Any]:
+    """Weight 0 for [CLS], [SEP] and padding, 1 for all other pieces; those of ``vocab.txt``, by id."""
+    pieces = (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")[:-1]
+    special = {pieces[number]: 0.0 for number in (shape.cls, shape.sep, shape.pad)}
+    return {"vocab": pieces, "word_weights": special, "unknown_word_weight": 1.0}

@@ -1,0 +1,120 @@
+"""What a lineage starts from: random weights, embeddings that have seen a corpus, or a checkpoint.
+
+Beside the encoder a start may give tensors of the masked-language-model head (``mlm.*``), saved in the model folder's
+``heads.safetensors``, from which pre-training goes on: a checkpoint's own head, and after LSA the bias that predicts
+each piece as often as the corpus has it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from encore.config.run import Backbone
+from encore.data import vocabulary
+from encore.data.tokens import TokenStore
+from encore.errors import EncoreError
+from encore.models import bert_checkpoint, lsa, towers
+from encore.models import checkpoint as folder
+from encore.models.config import Shape
+from encore.models.encoder import Encoder
+from encore.models.heads import initialise
+
+POWER = 0.5  # of the singular values in an embedding
+Started = tuple[Encoder, dict[str, Tensor]]
+
+
+def start(
+    backbone: Backbone, seed: int, tokenizer_folder: Path, tokens: Path | None = None, checkpoint: Path | None = None
+) -> Started:
+    """The encoder of a backbone, of one tower or two equal ones, and the tensors of its vocabulary head.
+
+    Args:
+        seed: of random weights and of the randomised decomposition.
+        tokenizer_folder: whose vocabulary it reads.
+        tokens: token store of the texts for ``start: lsa``.
+        checkpoint: folder of its files for ``start: checkpoint``.
+
+    Raises:
+        EncoreError: the backbone asks for something that is missing.
+    """
+    encoder, head = _one_tower(backbone, seed, tokenizer_folder, tokens, checkpoint)
+    return towers.untied(encoder) if backbone.towers == "untied" else encoder, head
+
+
+def _one_tower(
+    backbone: Backbone, seed: int, tokenizer_folder: Path, tokens: Path | None, checkpoint: Path | None
+) -> Started:
+    if backbone.start == "checkpoint":
+        if checkpoint is None:
+            raise EncoreError("a backbone with `start: checkpoint` needs its files; give --checkpoint or --source")
+        return from_checkpoint(backbone, seed, tokenizer_folder, checkpoint)
+    encoder = random(_shape(backbone, tokenizer_folder), seed)
+    if backbone.start == "random":
+        return encoder, {}
+    if tokens is None:
+        raise EncoreError("a backbone with `start: lsa` needs texts; give --tokens")
+    return encoder, with_lsa(encoder, TokenStore.open(tokens), seed)
+
+
+def random(shape: Shape, seed: int) -> Encoder:
+    """BERT's initial weights: normal, standard deviation 0.02.
+
+    A bag of words keeps those that PyTorch draws (embeddings normal of deviation 1): a mean of many at 0.02 is nearly
+    the same for all texts.
+    """
+    torch.manual_seed(seed)
+    encoder = towers.build(shape)
+    return encoder if shape.architecture == "bow-mlp" else initialise(encoder)
+
+
+def with_lsa(encoder: Encoder, store: TokenStore, seed: int) -> dict[str, Tensor]:
+    """Replace an encoder's word embeddings, and give the bias of a vocabulary head.
+
+    The embeddings are about one unit long, as a trained BERT's are; at BERT's initial 0.02 the random embeddings of
+    positions, which are added, hide them. Pieces without one (those that no text has) keep their random embedding.
+    """
+    if store.vocabulary != encoder.shape.vocabulary:
+        raise EncoreError(
+            f"{store.folder} has another vocabulary than the backbone; make its tokens with the same tokenizer"
+        )
+    known, rows = lsa.embeddings(store, encoder.shape.hidden, POWER, seed)
+    with torch.no_grad():
+        encoder.word_embeddings[torch.from_numpy(known)] = encoder.row_length * torch.from_numpy(rows).float()
+    return {"mlm.bias": torch.from_numpy(lsa.log_unigram(lsa.counts(store))).float()}
+
+
+def from_checkpoint(backbone: Backbone, seed: int, tokenizer_folder: Path, source: Path) -> Started:
+    """A checkpoint's weights, with a random head if the backbone has one; says what of it is not used.
+
+    Raises:
+        EncoreError: it is no BERT, not of the backbone's shape, or of another vocabulary.
+    """
+    config = bert_checkpoint.check(source, backbone)
+    shape = _shape(backbone, tokenizer_folder)
+    if config["vocab_size"] < shape.vocabulary:
+        raise EncoreError(
+            f"{source} has {config['vocab_size']} word embeddings for a tokenizer of {shape.vocabulary} pieces; "
+            "make the tokenizer from the same checkpoint"
+        )
+    shape = replace(shape, segments=config.get("type_vocab_size", 2), epsilon=config.get("layer_norm_eps", 1e-12))
+    encoder = random(shape, seed)
+    own = bert_checkpoint.weights(source, shape.vocabulary)
+    wanted = encoder.state_dict()
+    linear = {name: tensor for name, tensor in wanted.items() if name.startswith("head.")}
+    bert_checkpoint.refuse_misfit(own.encoder | linear, wanted, source)
+    folder.fill(encoder, own.encoder | linear, source)
+    if own.left_out:
+        print(f"{source}: not used of this checkpoint: {', '.join(own.left_out)}", flush=True)
+    return encoder, own.head
+
+
+def _shape(backbone: Backbone, tokenizer_folder: Path) -> Shape:
+    tokenizer = vocabulary.load(tokenizer_folder)
+    special = vocabulary.special_tokens(tokenizer, tokenizer_folder)
+    return Shape.of(
+        backbone, tokenizer.get_vocab_size(), special, lambda text: tokenizer.encode(text, add_special_tokens=False).ids
+    )

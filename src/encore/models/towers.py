@@ -1,0 +1,72 @@
+"""Two encoders of one shape: one for passages, one for queries (Chang et al., ICLR'20; DPR)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from encore.models.bow_mlp import BowMlp
+from encore.models.config import Shape
+from encore.models.encoder import Encoder
+
+QUERY = "query_encoder."  # how the parameters of the query tower begin
+
+
+class TwoTowers(Encoder):
+    """The encoder of passages, which holds the one of queries; ``forward`` and ``embed`` are those of passages."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__(shape)
+        self.query_encoder = Encoder(replace(shape, towers="tied"))
+
+    @property
+    def query_tower(self) -> Encoder:
+        return self.query_encoder
+
+
+class TwoBags(BowMlp):
+    """The same of bags of words."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__(shape)
+        self.query_encoder = BowMlp(replace(shape, towers="tied"))
+
+    @property
+    def query_tower(self) -> Encoder:
+        return self.query_encoder
+
+
+def build(shape: Shape) -> Encoder:
+    """An encoder of a shape, with as many towers as that says and weights as new modules have."""
+    if shape.architecture == "bow-mlp":
+        return TwoBags(shape) if shape.towers == "untied" else BowMlp(shape)
+    return TwoTowers(shape) if shape.towers == "untied" else Encoder(shape)
+
+
+def untied(encoder: Encoder) -> Encoder:
+    """Two towers, both with the weights of ``encoder``."""
+    towers = build(replace(encoder.shape, towers="untied"))
+    own = encoder.state_dict()
+    towers.load_state_dict(own | {QUERY + name: tensor for name, tensor in own.items()})
+    return towers
+
+
+def follow(encoder: Encoder, parent: Encoder) -> None:
+    """After training: two towers that were one in the ``parent`` stay one if no query was read, as with MLM.
+
+    A tower that embedded nothing has no gradient, so its weights are the parent's to the bit.
+    """
+    query, before = encoder.query_tower, passages(parent)
+    if _equal(before, parent.query_tower) and _equal(before, query):
+        query.load_state_dict(passages(encoder))
+
+
+def passages(encoder: Encoder) -> dict[str, Tensor]:
+    """The weights of the passage tower alone."""
+    return {name: tensor for name, tensor in encoder.state_dict().items() if not name.startswith(QUERY)}
+
+
+def _equal(weights: dict[str, Tensor], tower: Encoder) -> bool:
+    return all(torch.equal(weights[name], tensor.cpu()) for name, tensor in tower.state_dict().items())

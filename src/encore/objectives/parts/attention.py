@@ -1,0 +1,116 @@
+"""What a model's [CLS] attends to in each text of a collection, block by block, kept on the disk.
+
+A GPU is used where there is one. A block that is written is not read again after an interruption, and several processes
+share the blocks. On CPU one thread in fp32 gives equal bytes. On a GPU, in fp32 too and without TF32, attention is the
+same to about 1e-4 of itself, as it is when a text is batched with others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from encore.errors import EncoreError
+from encore.models.inputs import pad
+from encore.storage.files import write_array
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from encore.models.encoder import Encoder
+    from encore.objectives.parts.chunks import Blocks
+
+TOGETHER = 64  # texts that the model reads at once, those of like length
+NUMERICS = {"precision": "fp32", "threads": 1}
+
+
+class Attention:
+    """Attention to the pieces of texts, by block."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def path(self, block: int) -> Path:
+        """The file of a block."""
+        return self._folder / f"attention-{block:06d}.npy"
+
+    def of(self, block: int) -> np.ndarray:
+        """To each piece of the block's texts, one after another, float32."""
+        values: np.ndarray = np.load(self.path(block))
+        return values
+
+
+@contextmanager
+def attended(weights: Path | None, blocks: Blocks, length: int, state: Path | None = None) -> Iterator[Attention]:
+    """Read all blocks with a model; every process comes back when all are read.
+
+    Args:
+        weights: the model's folder.
+        length: of a text, with special tokens.
+        state: the folder of the blocks that are read, for the caller to remove; a temporary one without.
+
+    Raises:
+        EncoreError: no model is named.
+    """
+    from encore.training import distributed, machine
+
+    if weights is None:
+        raise EncoreError("the word sets of bprop need a parent model; name its folder")
+    with TemporaryDirectory() as temporary:
+        attention = Attention(state or Path(temporary))
+        device = machine.prepare(NUMERICS)
+        with distributed.joined(device) as group:
+            _read(attention, weights, blocks, range(group.rank, len(blocks), group.size), length, device)
+        yield attention
+
+
+def _read(attention: Attention, weights: Path, blocks: Blocks, mine: range, length: int, device: Any) -> None:
+    from encore.models import checkpoint
+
+    missing = [number for number in mine if not attention.path(number).is_file()]
+    if not missing:
+        return
+    encoder = checkpoint.load(weights).to(device).eval()
+    for number in missing:
+        write_array(attention.path(number), np.concatenate(text_attention(encoder, blocks[number].texts, length)))
+        print(f"block {number + 1} of {len(blocks)}: the model has read it", flush=True)
+
+
+def text_attention(encoder: Encoder, sequences: list[np.ndarray], length: int) -> list[np.ndarray]:
+    """Attention of [CLS] to each piece of each text, float32."""
+    import torch
+
+    device = next(encoder.parameters()).device
+    order = np.argsort([len(sequence) for sequence in sequences], kind="stable")
+    found: list[np.ndarray] = [np.zeros(0, dtype=np.float32)] * len(sequences)
+    with torch.inference_mode():
+        for first in range(0, len(order), TOGETHER):
+            rows = order[first : first + TOGETHER]
+            ids, mask = pad([sequences[row] for row in rows], length, encoder.shape)
+            inputs = [torch.from_numpy(array).to(device) for array in (ids, mask)]
+            attention = cls_attention(encoder, *inputs).float().cpu().numpy()
+            for row, values in zip(rows, attention, strict=True):
+                found[row] = values[1 : 1 + len(sequences[row])].copy()  # a view would keep the batch in memory
+    return found
+
+
+def cls_attention(encoder: Encoder, ids: Tensor, mask: Tensor) -> Tensor:
+    """Probabilities [B, L] with which [CLS] attends to each token in the last layer, averaged over the heads."""
+    import torch
+
+    visible = mask[:, None, None, :]
+    states = encoder.embeddings(ids, None)
+    layers: list[Any] = list(encoder.encoder.layer)
+    for layer in layers[:-1]:
+        states = layer(states, visible)
+    attention = layers[-1].attention.self
+    query = attention.query(states[:, :1]).unflatten(-1, (attention.heads, -1)).transpose(1, 2)
+    key = attention.key(states).unflatten(-1, (attention.heads, -1)).transpose(1, 2)
+    scores = query @ key.transpose(-1, -2) / query.shape[-1] ** 0.5
+    probabilities = torch.softmax(scores.masked_fill(~visible, float("-inf")), dim=-1)
+    return probabilities.mean(dim=1)[:, 0]

@@ -1,0 +1,122 @@
+"""What the objectives with a decoder share: MLM, and a text rebuilt from the representation of its masked copy."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from pydantic import Field
+
+from encore.config.run import Positive, Share
+from encore.models import flops, inputs
+from encore.objectives.base import Arrays, Pass
+from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from encore.models.config import Shape
+    from encore.models.encoder import Encoder
+
+
+class DecodingFields(MaskingFields):
+    """Fields of every objective with a decoder; the masking is that of the released launch scripts."""
+
+    mask_ratio: Share = Field(0.30, description="share of a text's tokens that are masked")
+    whole_word: bool = Field(True, description="words are masked whole")
+    mlm_weight: float = Field(1.0, ge=0, description="of the encoder's MLM loss")
+    decoder_weight: float = Field(1.0, ge=0, description="of the decoder's loss")
+
+
+class LayeredFields(DecodingFields):
+    decoder_layers: Positive = Field(1, description="layers of the decoder")
+
+
+F = TypeVar("F", bound=DecodingFields)
+
+
+class Decoding(MaskedTexts[F]):
+    """``loss = w_MLM * L_MLM + w_dec * L_dec`` (BoW paper, Eq. 13), L_dec a mean over all predicted tokens of a batch.
+
+    The decoder reads h, the pooled representation before any linear head or normalisation, and the text in the very
+    window that the encoder reads. Its vocabulary head runs at positions with a loss only.
+    """
+
+    def collate(self, examples: list[Any]) -> Arrays:
+        """As for MLM, and what ``rebuild`` gives."""
+        return {**super().collate(examples), **self.rebuild(examples)}
+
+    @abstractmethod
+    def rebuild(self, examples: list[Any]) -> Arrays:
+        """The decoder's arrays.
+
+        Returns:
+            At least ``text`` [B, L] int64, the text that the decoder reads; ``decoded`` [N] int64, flat positions
+            (row * L + column) at which it predicts; ``decoded_labels`` [N] int64, the pieces to predict there.
+        """
+
+    def unmasked(self, examples: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+        """The texts as they were, int64 [B, L], and which of it is no padding, bool [B, L]."""
+        return inputs.pad([example.ids for example in examples], self.fields.length, self.store.special)
+
+    @abstractmethod
+    def decode(self, encoder: Encoder, decoder: nn.Module, h: Tensor, batch: dict[str, Tensor]) -> Tensor:
+        """The decoder's states [B, L, H] for representations h [B, H]."""
+
+    @abstractmethod
+    def decoder(self, shape: Shape) -> nn.Module:
+        """A new decoder."""
+
+    def heads(self, encoder: Encoder) -> nn.ModuleDict:
+        heads = super().heads(encoder)
+        heads["decoder"] = self.decoder(encoder.shape)
+        return heads
+
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+        from encore.models.heads import at
+        from encore.training import losses
+
+        hidden = encoder(batch["ids"], batch["mask"])
+        mlm = self.masked_lm(encoder, heads, hidden, batch)
+        states = self.decode(encoder, heads["decoder"], encoder.pooled(hidden, batch["ids"], batch["mask"]), batch)
+        logits = self.logits(encoder, heads, at(states, batch["decoded"]))
+        return Pass({"mlm": mlm, "decoder": losses.masked_lm(logits, batch["decoded_labels"])}, {})
+
+    def logits(self, encoder: Encoder, heads: nn.ModuleDict, states: Tensor) -> Tensor:
+        """[N, V]: the encoder's own MLM head."""
+        logits: Tensor = heads["mlm"](states, encoder.word_embeddings)
+        return logits
+
+    def weights(self, progress: float) -> dict[str, float]:
+        return {"mlm": self.fields.mlm_weight, "decoder": self.fields.decoder_weight}
+
+    def counts(self, batch: Arrays) -> dict[str, int]:
+        return {**super().counts(batch), "decoder": len(batch["decoded"])}
+
+    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+        decoder = self.decoder_operations(encoder.shape, *batch["ids"].shape)
+        head = self.head_operations(encoder.shape, len(batch["decoded"]))
+        return super().operations(encoder, batch) + flops.TRAINING * (decoder + head)
+
+    @abstractmethod
+    def decoder_operations(self, shape: Shape, batch: int, length: int) -> float:
+        """Of the decoder without its vocabulary head, forward."""
+
+    def head_operations(self, shape: Shape, positions: int) -> float:
+        """Of the decoder's vocabulary head, forward."""
+        return flops.mlm_head(shape, positions)
+
+
+def following(text: np.ndarray, mask: np.ndarray) -> Arrays:
+    """The next token at every place that has one; the closing [SEP] is predicted too, as in the released code."""
+    followed = np.zeros_like(mask)
+    followed[:, :-1] = mask[:, 1:]
+    positions = np.flatnonzero(followed)
+    return {"text": text, "decoded": positions, "decoded_labels": text.ravel()[positions + 1]}
+
+
+def layers(shape: Shape, count: int, batch: int, length: int) -> float:
+    """Operations of so many Transformer layers of the encoder's shape, forward."""
+    return flops.forward(replace(shape, layers=count, head=None), batch, length)

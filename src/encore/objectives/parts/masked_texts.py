@@ -1,0 +1,116 @@
+"""What MLM, BoW prediction and COSTA share: masked texts of the collection, and the loss of the masked pieces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+from pydantic import Field
+
+from encore.config.run import Positive, PretrainStep, Share
+from encore.models import flops, inputs
+from encore.objectives.base import Arrays, Objective
+from encore.objectives.parts.chunks import text_chunks
+from encore.objectives.parts.masking import (
+    Masked,
+    choose_pieces,
+    choose_words,
+    corrupt,
+    count_to_mask,
+    places,
+    word_starts,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch import Tensor, nn
+
+    from encore.data.tokens import TokenStore
+    from encore.models.encoder import Encoder
+
+
+class MaskingFields(PretrainStep):
+    """Fields of every objective that masks."""
+
+    mask_ratio: Share = Field(0.15, description="share of a text's tokens that are masked")
+    whole_word: bool = Field(False, description="words are masked whole")
+    shortest: Positive = Field(1, description="pieces that a text must have to be used")
+
+
+class Text(NamedTuple):
+    """An example: the pieces of a text, and the text after masking."""
+
+    ids: np.ndarray
+    masked: Masked
+
+
+F = TypeVar("F", bound=MaskingFields)
+
+
+class MaskedTexts(Objective[F]):
+    """Base of the objectives that mask single texts."""
+
+    def __init__(self, fields: F, store: TokenStore, prepared: Path | None = None) -> None:
+        super().__init__(fields, store, prepared)
+        self.chunks, self.usable = text_chunks(store, fields.length, fields.shortest)
+
+    def __len__(self) -> int:
+        return len(self.usable)
+
+    def example(self, index: int, rng: np.random.Generator) -> Any:
+        return self.text(index, rng)
+
+    def text(self, index: int, rng: np.random.Generator) -> Text:
+        """A text, masked anew."""
+        ids = self.chunks[self.usable[index]]
+        count = count_to_mask(len(ids), self.fields.mask_ratio)
+        if self.fields.whole_word:
+            chosen = choose_words(word_starts(ids, self.store.continues), len(ids), count, rng)
+        else:
+            chosen = choose_pieces(len(ids), count, rng)
+        return Text(ids, corrupt(ids, chosen, self.store.vocabulary, self.store.special.mask, rng))
+
+    def size(self, example: Any) -> int:
+        return len(example.ids)
+
+    def collate(self, examples: list[Any]) -> Arrays:
+        """The masked texts.
+
+        Returns:
+            ``ids``, ``mask`` [B, L]; ``masked`` [M] int64, masked positions in the flattened [B * L]; ``labels`` [M].
+        """
+        masked = [example.masked for example in examples]
+        ids, mask = inputs.pad([text.ids for text in masked], self.fields.length, self.store.special)
+        return {"ids": ids, "mask": mask, **places(masked, ids.shape[1])}
+
+    def heads(self, encoder: Encoder) -> nn.ModuleDict:
+        from torch import nn
+
+        from encore.models.heads import MlmHead
+
+        return nn.ModuleDict({"mlm": MlmHead(encoder.shape)})
+
+    def masked_lm(self, encoder: Encoder, heads: nn.ModuleDict, hidden: Tensor, batch: dict[str, Tensor]) -> Tensor:
+        return masked_lm(encoder, heads, hidden, batch)
+
+    def weights(self, progress: float) -> dict[str, float]:
+        return {"mlm": 1.0}
+
+    def counts(self, batch: Arrays) -> dict[str, int]:
+        return {"mlm": len(batch["masked"])}
+
+    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+        """Three forward passes' worth: the encoder over all positions, the vocabulary head over the masked ones."""
+        return flops.TRAINING * (
+            flops.forward(encoder.shape, *batch["ids"].shape) + flops.mlm_head(encoder.shape, len(batch["masked"]))
+        )
+
+
+def masked_lm(encoder: Encoder, heads: nn.ModuleDict, hidden: Tensor, batch: dict[str, Tensor]) -> Tensor:
+    """The loss of a batch's masked pieces; the vocabulary head runs at their positions only."""
+    from encore.models.heads import at
+    from encore.training import losses
+
+    logits = heads["mlm"](at(hidden, batch["masked"]), encoder.word_embeddings)
+    return losses.masked_lm(logits, batch["labels"])

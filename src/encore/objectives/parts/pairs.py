@@ -1,0 +1,173 @@
+"""What ICT, BFS and WLP share: pairs of a sentence and a document, contrasted within the batch (Chang et al. 2020)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+from pydantic import Field
+
+from encore.config.run import PretrainStep, Share
+from encore.models import flops
+from encore.models import inputs as texts
+from encore.objectives.base import Arrays, Objective, Pass
+from encore.objectives.parts.masked_texts import masked_lm
+from encore.objectives.parts.masking import Masked, choose_pieces, corrupt, count_to_mask, places
+from encore.objectives.parts.passages import Document, Passages
+from encore.training.randomness import number
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch import Tensor, nn
+
+    from encore.data.tokens import TokenStore
+    from encore.models.encoder import Encoder
+
+
+PARTS = 4  # of the queries of a batch: batches are made of documents of like length, whose queries are not
+
+
+class PairFields(PretrainStep):
+    """Fields of every two-tower objective."""
+
+    temperature: float = Field(1.0, gt=0, description="scores are divided by it")
+    titles: bool = Field(True, description="documents read `title [SEP] passage` where articles have titles")
+    segments: bool = Field(False, description="title and passage are told apart by segments 0 and 1")
+    mlm_weight: float = Field(0.0, ge=0, description="of MLM on the documents beside the contrast; COSTA's ICT has 1")
+    mask_ratio: Share = Field(0.15, description="share of a document's tokens that are masked, where there is MLM")
+
+
+class Pair(NamedTuple):
+    """An example: the pieces of a query, its document, and the document after masking, where there is MLM."""
+
+    query: np.ndarray
+    document: np.ndarray
+    title: int = 0
+    masked: Masked | None = None
+
+    @property
+    def read(self) -> np.ndarray:
+        """What the document tower reads."""
+        return self.document if self.masked is None else self.masked.ids
+
+
+F = TypeVar("F", bound=PairFields)
+
+
+class Pairs(Objective[F]):
+    """Base of the two-tower objectives; a subclass says which pairs there are (``__len__``, ``example``).
+
+    ``loss = -mean log( exp(q.d / t) / sum over the batch's documents ) + w * L_MLM``; copies of a document are not its
+    negatives. The correction of a sampled softmax (log Q) is left out: documents are nearly unique, so it cancels.
+    With MLM (COSTA's ICT; w is 0 otherwise) the one pass over the masked documents gives both terms.
+    """
+
+    def __init__(
+        self, fields: F, store: TokenStore, prepared: Path | None = None, passages: Passages | None = None
+    ) -> None:
+        super().__init__(fields, store, prepared)
+        self.passages = passages or Passages(store, fields.length, fields.titles)
+        self.chunks = self.passages.chunks
+
+    @classmethod
+    def needs_states(cls, fields: F) -> bool:
+        return fields.mlm_weight > 0
+
+    def pair(self, query: np.ndarray, document: Document, rng: np.random.Generator) -> Pair:
+        """An example of a query and a document, which is masked where there is MLM."""
+        masked = self._masked(document, rng) if self.fields.mlm_weight else None
+        return Pair(query, document.pieces, document.title, masked)
+
+    def size(self, example: Any) -> int:
+        return len(example.document)
+
+    def collate(self, examples: list[Any]) -> Arrays:
+        """The pairs, from short to long queries; these come in parts, each padded to its own longest.
+
+        Returns:
+            ``query_ids_<i>``, ``query_mask_<i>`` for each part of the B queries; ``document_ids``, ``document_mask``
+            [B, L]; ``kind`` [B] int64, a number of the document's content; with segments, ``document_segments`` [B, L]
+            int64; with MLM, ``masked`` [M] int64, masked positions in the flattened [B * L], and ``labels`` [M].
+        """
+        special = self.store.special
+        pairs = sorted(examples, key=lambda pair: len(pair.query))
+        ids, mask = texts.pad([pair.read for pair in pairs], self.fields.length, special)
+        kind = np.array([number(0, *pair.document[: self.fields.length - 2].tolist()) for pair in pairs])
+        batch = {"document_ids": ids, "document_mask": mask, "kind": kind}
+        for place, part in enumerate(np.array_split(np.arange(len(pairs)), min(PARTS, len(pairs)))):
+            padded = texts.pad([pairs[row].query for row in part], self.fields.query_length, special)
+            batch[f"query_ids_{place}"], batch[f"query_mask_{place}"] = padded
+        if self.fields.segments:
+            batch["document_segments"] = passage_segments(np.array([pair.title for pair in pairs]), mask)
+        if self.fields.mlm_weight:
+            batch |= places([pair.masked for pair in pairs], ids.shape[1])
+        return batch
+
+    def heads(self, encoder: Encoder) -> nn.ModuleDict:
+        """The vocabulary head where there is MLM; the linear head of the paper is the encoder's own."""
+        from torch import nn
+
+        from encore.models.heads import MlmHead
+
+        return nn.ModuleDict({"mlm": MlmHead(encoder.shape)} if self.fields.mlm_weight else {})
+
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+        import torch
+
+        parts = range(sum(name.startswith("query_ids_") for name in batch))
+        tower = encoder.query_tower
+        queries = torch.cat([tower.embed(batch[f"query_ids_{i}"], batch[f"query_mask_{i}"]) for i in parts])
+        ids, mask, segments = batch["document_ids"], batch["document_mask"], batch.get("document_segments")
+        if not self.fields.mlm_weight:
+            documents = encoder.embed(ids, mask, segments)
+            return Pass({}, {"queries": queries, "documents": documents, "kind": batch["kind"]})
+        hidden = encoder(ids, mask, segments)
+        documents = encoder.pool(hidden, ids, mask)
+        means = {"mlm": masked_lm(encoder, heads, hidden, batch)}
+        return Pass(means, {"queries": queries, "documents": documents, "kind": batch["kind"]})
+
+    def contrast(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+        import torch
+
+        from encore.training import losses
+
+        queries, documents, kind = rows["queries"], rows["documents"], rows["kind"]
+        own = torch.arange(len(queries), device=queries.device)
+        loss = losses.info_nce(queries, documents, own, self.fields.temperature, kind[:, None] == kind[None, :])
+        first = ((queries @ documents.T).detach().argmax(dim=1) == own).float().mean()
+        return {"contrast": loss, "accuracy": first}
+
+    def weights(self, progress: float) -> dict[str, float]:
+        return {"contrast": 1.0, **({"mlm": self.fields.mlm_weight} if self.fields.mlm_weight else {})}
+
+    def counts(self, batch: Arrays) -> dict[str, int]:
+        return {"mlm": len(batch["masked"])} if self.fields.mlm_weight else {}
+
+    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+        """Three forward passes' worth: the queries, the documents, their scores, the vocabulary head if any."""
+        inputs = [array.shape for name, array in batch.items() if "_ids" in name]
+        pairs = len(batch["kind"])
+        forward = sum(flops.forward(encoder.shape, *shape) for shape in inputs)
+        scores = flops.product(pairs, encoder.dimension, pairs)
+        head = flops.mlm_head(encoder.shape, len(batch["masked"])) if self.fields.mlm_weight else 0.0
+        return flops.TRAINING * (forward + scores + head)
+
+    def _masked(self, document: Document, rng: np.random.Generator) -> Masked:
+        """The document with 15 % of its pieces masked, never the [SEP] behind its title."""
+        ids, title = document
+        count = count_to_mask(len(ids), self.fields.mask_ratio)
+        chosen = choose_pieces(len(ids) - bool(title), count, rng)
+        chosen = chosen + (chosen >= title - 1) if title else chosen
+        return corrupt(ids, chosen, self.store.vocabulary, self.store.special.mask, rng)
+
+
+def passage_segments(titles: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Segments [B, L]: 0 for [CLS], a title and its [SEP], 1 for what comes after; a passage without title is all 0.
+
+    Args:
+        titles: [B] pieces of each title, its [SEP] included.
+        mask: [B, L] bool, false at padding.
+    """
+    behind = np.arange(mask.shape[1]) > titles[:, None]
+    return (behind & mask & (titles > 0)[:, None]).astype(np.int64)

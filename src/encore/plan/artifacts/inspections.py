@@ -1,0 +1,45 @@
+"""The plan of probes: what a model makes of a few texts, for figures alone; drawing reads these and no model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from encore.config.lineage import Lineage
+from encore.errors import EncoreError
+from encore.plan.artifact import Artifact, Topics, names
+
+if TYPE_CHECKING:
+    from encore.plan.plan import Plan
+
+
+def of_texts(plan: Plan, lineage: Lineage, seed: int, dataset: str, what: dict[str, Any]) -> Artifact:
+    """What a model says of passages of a dataset: ``what`` has the ``kind`` of probe and its fields.
+
+    ``head: start`` takes the vocabulary head of the model that the lineage starts from.
+    """
+    inputs = {"model": plan.model(lineage, seed), "tokens": plan.tokens(dataset, plan.backbone(lineage))}
+    if what.get("head") == "start" and lineage.steps:
+        inputs["head"] = plan.model(Lineage(lineage.backbone), seed)
+    return _probe(plan, dataset, what, inputs)
+
+
+def of_candidates(plan: Plan, lineage: Lineage, seed: int, dataset: str, what: dict[str, Any]) -> Artifact:
+    """A query among the candidates of a model's own run over the ``split`` that ``what`` names.
+
+    Raises:
+        EncoreError: the dataset has no such split.
+    """
+    splits = plan.dataset(dataset).splits
+    if what["split"] not in splits:
+        raise EncoreError(f"dataset {plan.dataset_name(dataset)!r} has no split {what['split']!r}")
+    topics = splits[what["split"]].topics or what["split"]
+    run = plan.run(str(lineage), seed, dataset, Topics(topics, plan.config.depth))
+    inputs = {role: run.inputs[role] for role in ("model", "tokens", "collection")} | {"run": run}
+    passages, queries = plan.passage_length(lineage, dataset), plan.lengths(lineage)[1]
+    return _probe(plan, dataset, what | {"length": passages, "query_length": queries}, inputs)
+
+
+def _probe(plan: Plan, dataset: str, what: dict[str, Any], inputs: dict[str, Artifact]) -> Artifact:
+    spec = {"impl": plan.impl("probe"), **what, "numerics": plan.numerics(), **names(inputs)}
+    stem = f"probes/{inputs['model'].name}/{plan.dataset_name(dataset)}.{what['kind']}"
+    return plan.make("probe", stem, spec, inputs)

@@ -1,0 +1,33 @@
+"""The plan of a figure of a growing collection: each row is a system, with a point for each panel, size and seed."""
+
+from typing import Any
+
+from encore.config.figures import GrowthFigure
+from encore.plan.figures.growing import points, searched
+from encore.plan.figures.parts import Drawn, measured, testable
+from encore.plan.plan import Plan
+
+OVER = "passages"
+
+
+def planned(plan: Plan, figure: GrowthFigure) -> Drawn:
+    """Runs and scores of every system at each size, under each seed; what the dataset cannot have is noted."""
+    panels, absent = measured(plan, figure.dataset, figure.panels)
+    systems, notes = testable(plan, figure.systems)
+    rows = []
+    for label, system in systems.items():
+        searched(plan, system)
+        found: list[dict[str, Any]] = [
+            {"measured": place, "sample": 0, **point}
+            for place, panel in enumerate(panels)
+            for seed in plan.config.seeds
+            for point in points(plan, figure.growing(panel), system, seed)
+        ]
+        reads = [point[kind] for point in found for kind in ("scores", "run")]
+        rows.append({"id": label, "label": label, "system": plan.canonical(system), "points": found, "reads": reads})
+    about = (
+        f"The collection starts from what is relevant and BM25’s first {figure.depth:,} of each query; passages join "
+    )
+    about += "in one random order, and the same vectors are searched at each size."
+    shown = [{"measured": place, "over": OVER, **panel.model_dump()} for place, panel in enumerate(panels)]
+    return Drawn(rows, {"panels": shown, "dataset": plan.dataset_name(figure.dataset)}, [about, *absent, *notes])

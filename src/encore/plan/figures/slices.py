@@ -1,0 +1,99 @@
+"""A figure's slice of the plan: what it draws, of which folders, with everything of its entry that drawing needs."""
+
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from encore.config.figures import KINDS, Entry
+from encore.config.validation import explained, nearest
+from encore.errors import EncoreError
+from encore.plan.artifact import Artifact
+from encore.plan.figures import growth, labels, probes
+from encore.plan.figures.parts import Drawn
+from encore.plan.plan import Plan
+from encore.plan.substitutes import substitutes
+
+OWN = "encore"  # the folder of our own figures, whose targets drop it
+PLANNERS: dict[str, Callable[..., Drawn]] = {
+    "growth": growth.planned,
+    "labels": labels.planned,
+    "coverage": probes.coverage,
+    "words": probes.words,
+    "heat": probes.heat,
+    "map": probes.candidates,
+}
+
+# What was found for each plan: every wildcard of the workflow asks for a slice again.
+_known: WeakKeyDictionary[Plan, dict[str, dict[str, Any]]] = WeakKeyDictionary()
+
+
+def figure_plan(plan: Plan, name: str) -> dict[str, Any]:
+    """The slice of a figure: ``rows``, each with what it is called and the folders that it reads, and how it is drawn.
+
+    Raises:
+        EncoreError: no such figure, or its entry, as the run scales it, names something unknown.
+    """
+    known = _known.setdefault(plan, {})
+    if name not in known:
+        known[name] = _slice(plan, name)
+    return known[name]
+
+
+def figure_reads(plan: Plan, name: str) -> list[Artifact]:
+    """Every artifact that a figure reads, once."""
+    found = (folder for row in figure_plan(plan, name)["rows"] for folder in row["reads"])
+    return [plan.find(folder) for folder in dict.fromkeys(found)]
+
+
+def wanted_figures(plan: Plan) -> list[str]:
+    """The figures that the configuration declares, and others of the catalogue that a person asked for by name."""
+    asked = (place.removeprefix("results/figures/") for place in plan.asked if place.startswith("results/figures/"))
+    return list(dict.fromkeys([*plan.config.figures, *(name for name in asked if _can_be_had(plan, name))]))
+
+
+def refuse_name(plan: Plan, name: str, where: str) -> None:
+    """Refuse a figure that the catalogue does not have.
+
+    Raises:
+        EncoreError: it does not; says which is near.
+    """
+    known = plan.catalogue.figures
+    if name not in known:
+        raise EncoreError(f"{where}: no such figure in config/papers{nearest(name, known)}")
+
+
+def _slice(plan: Plan, name: str) -> dict[str, Any]:
+    refuse_name(plan, name, "figures")
+    entry = scaled(plan, name)
+    drawn = explained(lambda given: PLANNERS[given.kind](plan, given), entry, f"figure {name!r}")
+    read = [plan.find(folder) for row in drawn.rows for folder in row["reads"]]
+    notes = [*entry.notes, *drawn.notes, *substitutes(plan, read)]
+    about = {
+        "title": entry.title,
+        "kind": entry.model_dump()["kind"],
+        "paper": name.split("/")[0] if "/" in name else OWN,
+    }
+    said = {"rows": drawn.rows, "notes": list(dict.fromkeys(notes)), "stand_in": plan.config.stand_in}
+    return {"name": name.rsplit("/", 1)[-1], **about, **said, **drawn.fields}
+
+
+def scaled(plan: Plan, name: str) -> Any:
+    """A figure's entry as the run scales it.
+
+    Raises:
+        EncoreError: a field is unknown or wrong, or tries to change the kind.
+    """
+    entry, changes = plan.catalogue.figures[name], plan.config.scale.figures.get(name, {})
+    if not changes:
+        return entry
+    kind: type[Entry] = KINDS[entry.kind]
+    place = f"scale.figures: {name}"
+    return explained(kind.model_validate, {**entry.model_dump(), **changes}, place)
+
+
+def _can_be_had(plan: Plan, name: str) -> bool:
+    """Whether a figure that was asked for once, perhaps under another configuration, can be planned under this one."""
+    try:
+        return name in plan.catalogue.figures and bool(figure_plan(plan, name))
+    except EncoreError:
+        return False

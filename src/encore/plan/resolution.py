@@ -1,0 +1,318 @@
+"""What a name means under a run's configuration: catalogue, then scale, then the lineage's own overrides."""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from encore.config import lineage as naming
+from encore.config.finetuning import FinetuneStep
+from encore.config.index_types import IndexType
+from encore.config.lineage import Lineage, StepName
+from encore.config.run import RunConfig, Step, System
+from encore.config.validation import checked, explained, nearest
+from encore.errors import EncoreError
+from encore.plan.catalogue import Catalogue
+
+DATA_ROOT = "{data_root}"  # at the beginning of a dataset's `path`: the folder of `execution: data_root:`
+
+
+class Resolution:
+    """A run's configuration over the catalogue."""
+
+    def __init__(self, config: RunConfig, catalogue: Catalogue) -> None:
+        self.config = config
+        self.catalogue = catalogue
+        self._steps: dict[StepName, Step] = {}
+        self._datasets = _with_own_datasets(config, catalogue)
+        self._check_scale()
+
+    def dataset_name(self, name: str) -> str:
+        """The dataset that stands for ``name`` at this scale."""
+        standing = self.config.scale.datasets.get(name, name)
+        if standing not in self._datasets:
+            raise EncoreError(
+                f"unknown dataset {standing!r}; add it to the run's `datasets:`{nearest(standing, self._datasets)}"
+            )
+        return standing
+
+    def datasets_in_use(self) -> list[str]:
+        """Datasets that systems are tested on: those that stand for others, the run's own, those of its tables."""
+        tables = (self.catalogue.tables[name] for name in self.config.tables if name in self.catalogue.tables)
+        columns = (dataset for table in tables for dataset in sorted(table.datasets()))
+        found = (column for column in columns if column in self._datasets or column in self.config.scale.datasets)
+        named = dict.fromkeys([*self.config.scale.datasets, *self.config.datasets, *found])
+        named = {name: None for name in named if name not in self.config.scale.absent}
+        return list(dict.fromkeys(self.config.scale.datasets.get(name, name) for name in named))
+
+    def dataset_names(self) -> Collection[str]:
+        """Every dataset, the run's own among them."""
+        return self._datasets.keys()
+
+    def has_texts(self, step: str) -> bool:
+        """Whether this run has a dataset that stands for a step's; not every run is able to take every step."""
+        name = self._scaled(step)["collection"]
+        return self.config.scale.datasets.get(name, name) in self._datasets
+
+    def dataset(self, name: str) -> Any:
+        """The fields of the dataset that stands for ``name``."""
+        return self._datasets[self.dataset_name(name)]
+
+    def dataset_fields(self, name: str) -> Any:
+        """The fields of a dataset itself, whether or not another one stands for it at this scale."""
+        if name not in self._datasets:
+            raise EncoreError(f"unknown dataset {name!r}{nearest(name, self._datasets)}")
+        return self._datasets[name]
+
+    def absence(self, dataset: str, split: str) -> str | None:
+        """Why a split of a dataset is not to be had at this scale; None where it is."""
+        if dataset in self.config.scale.absent:
+            return self.config.scale.absent[dataset]
+        return self.dataset(dataset).absent.get(split)
+
+    def missing_start(self, system: str) -> str | None:
+        """Why nothing stands for a backbone that a system starts from at this scale; None where something does."""
+        if system in self.catalogue.systems:
+            return next((reason for part in self.system(system).parts if (reason := self.missing_start(part))), None)
+        own = naming.split_index(system)[0]
+        start = self._started(naming.parse(own)).backbone if self.config.scale.starts else own.partition("+")[0]
+        return self.config.scale.absent.get(start)
+
+    def made_of(self, name: str) -> list[str]:
+        """A dataset's own name, and the names of those that it is made of, one after another."""
+        found = [name]
+        while (base := getattr(self.dataset_fields(found[-1]), "of", None)) is not None and base not in found:
+            found.append(base)
+        return found
+
+    def backbone_name(self, name: str) -> str:
+        """The backbone that stands for ``name`` at this scale."""
+        standing = self.config.scale.backbones.get(name, name)
+        if standing not in self.catalogue.backbones:
+            raise EncoreError(f"unknown backbone {standing!r}{nearest(standing, self.catalogue.backbones)}")
+        return standing
+
+    def expansion_name(self, name: str) -> str:
+        """The expansion that stands for ``name`` at this scale."""
+        standing = self.config.scale.expansions.get(name, name)
+        if standing not in self.catalogue.expansions:
+            known = self.catalogue.expansions
+            raise EncoreError(f"expansion {standing!r} is not in expansions.yaml{nearest(standing, known)}")
+        return standing
+
+    def expansion(self, name: str) -> Any:
+        """The fields of the expansion that stands for ``name``."""
+        return self.catalogue.expansions[self.expansion_name(name)]
+
+    def lineage(self, text: str) -> Lineage:
+        """Read a lineage, with the backbone that stands for the named one, and check every name in it.
+
+        Raises:
+            EncoreError: bad spelling, an unknown backbone, step or field, or an override that changes nothing.
+        """
+        read = self._started(naming.parse(text))
+        if reason := self.config.scale.absent.get(read.backbone):
+            raise EncoreError(f"lineage {text!r} is not testable here: {reason} (`absent` of the run's `scale:`)")
+        lineage = Lineage(self.config.scale.backbones.get(read.backbone, read.backbone), read.steps)
+        if lineage.backbone not in self.catalogue.backbones:
+            raise EncoreError(self._no_lineage(text, lineage))
+        for step in lineage.steps:
+            explained(self.step, step, f"lineage {text!r}")
+        return lineage
+
+    def _started(self, read: Lineage) -> Lineage:
+        """The lineage with the beginning that stands for its own, the longest that ``scale.starts`` names."""
+        for count in range(len(read.steps), -1, -1):
+            beginning = str(Lineage(read.backbone, read.steps[:count]))
+            if beginning in self.config.scale.starts:
+                start = naming.parse(self.config.scale.starts[beginning])
+                return Lineage(start.backbone, (*start.steps, *read.steps[count:]))
+        return read
+
+    def _no_lineage(self, text: str, read: Lineage) -> str:
+        """Why what was named starts from no backbone."""
+        backbones, systems = self.catalogue.backbones, self.catalogue.systems
+        if read.backbone in systems:
+            return f"{read.backbone!r} is a system, and here only a lineage can stand: a model that is trained"
+        if not read.steps:
+            known = {*backbones, *systems}
+            return f"lineage {text!r}: unknown backbone {text!r}, and no system either{nearest(text, known)}"
+        return f"lineage {text!r}: unknown backbone {read.backbone!r}{nearest(read.backbone, backbones)}"
+
+    def step(self, named: StepName) -> Step:
+        """The fields of a step: catalogue, then scale, then the name's overrides."""
+        if named not in self._steps:
+            self._steps[named] = self._read_step(named)
+        return self._steps[named]
+
+    def _read_step(self, named: StepName) -> Step:
+        scaled = self._scaled(named.name)
+        known = self.catalogue.read_step(scaled)
+        for key, value in named.values().items():
+            fields = type(known).model_fields
+            if key not in fields:
+                raise EncoreError(f"step {named.name!r} has no field {key!r}{nearest(key, fields)}")
+            if isinstance(getattr(known, key), list | tuple | dict):
+                raise EncoreError(f"step {named.name!r}: {key!r} is a list; give it an entry of its own in steps.yaml")
+            if getattr(known, key) == value:
+                raise EncoreError(
+                    f"step {named.name!r}: {key}={naming.spelled(value)} is its value already; leave it out"
+                )
+        step = self.catalogue.read_step({**scaled, **named.values()})
+        idle = named.values().keys() & {"epochs", "steps_per_epoch"}
+        if step.steps is not None and idle:
+            raise EncoreError(
+                f"step {named.name!r}: {min(idle)} changes nothing, since it trains for {step.steps} steps; "
+                "override `steps` instead"
+            )
+        nothing = named.values().keys() & (step.idle if isinstance(step, FinetuneStep) else set())
+        if nothing:
+            raise EncoreError(f"step {named.name!r}: {min(nothing)} changes nothing in such a step; leave it out")
+        return step.model_copy(update={"collection": self.dataset_name(step.collection)})
+
+    def lengths(self, lineage: Lineage) -> tuple[int, int]:
+        """Tokens of a passage and of a query: those that the last step trained with, or all that the backbone reads."""
+        if not lineage.steps:
+            backbone = self.catalogue.backbones[lineage.backbone]
+            return backbone.length or backbone.max_length, backbone.query_length or backbone.max_length
+        step = self.step(lineage.steps[-1])
+        return step.length, step.query_length
+
+    def passage_length(self, lineage: Lineage, dataset: str) -> int:
+        """Tokens that a model reads of a dataset's texts: as many as it trained with, more where the dataset says so.
+
+        A model of passages that searches documents reads as much of them as its backbone can.
+        """
+        least = self.dataset(dataset).length or 0
+        longest = self.catalogue.backbones[lineage.backbone].max_length
+        return max(self.lengths(lineage)[0], min(least, longest))
+
+    def scorer(self, lineage: Lineage) -> str:
+        """How the model scores that a lineage ends with; only vectors can be searched."""
+        last = self.step(lineage.steps[-1]) if lineage.steps else None
+        return last.scorer if isinstance(last, FinetuneStep) else "vector"
+
+    def system(self, name: str) -> System:
+        """An entry of systems.yaml, as the scale has it."""
+        if name not in self.catalogue.systems:
+            raise EncoreError(f"system {name!r} is not in systems.yaml{nearest(name, self.catalogue.systems)}")
+        entry, scaled = self.catalogue.systems[name], self.config.scale.systems.get(name, {})
+        if not scaled:
+            return entry
+        return checked(type(entry), {**entry.model_dump(by_alias=True), **scaled}, f"scale.systems: {name}")
+
+    def index_type(self, named: StepName) -> IndexType:
+        """The fields of an index type: catalogue, then scale, then the name's overrides.
+
+        Raises:
+            EncoreError: an unknown type or field, or an override that changes nothing.
+        """
+        known = self.catalogue.indexes
+        if named.name not in known:
+            raise EncoreError(f"unknown index {named.name!r}, not in config/indexes.yaml{nearest(named.name, known)}")
+        scaled = {**known[named.name], **self.config.scale.indexes.get(named.name, {})}
+        standing: IndexType = self.catalogue.read_index(scaled)
+        for key, value in named.values().items():
+            fields = type(standing).model_fields
+            if key not in fields:
+                raise EncoreError(f"index {named.name!r} has no field {key!r}{nearest(key, fields)}")
+            if getattr(standing, key) == value:
+                raise EncoreError(f"index {named.name!r}: {key}={naming.spelled(value)} is its value already; drop it")
+        read: IndexType = explained(self.catalogue.read_index, {**scaled, **named.values()}, f"index {named}")
+        return read
+
+    def _scaled(self, name: str) -> dict[str, Any]:
+        if name not in self.catalogue.steps:
+            raise EncoreError(f"unknown step {name!r}{nearest(name, self.catalogue.steps)}")
+        entry, scale = self.catalogue.steps[name], self.config.scale
+        return {**entry, **getattr(scale, entry["kind"]), **scale.steps.get(name, {})}
+
+    def _check_scale(self) -> None:
+        """Refuse a scale that names nothing, and steps that it makes invalid, before anything is asked of the plan."""
+        scale = self.config.scale
+        named: list[tuple[str, Iterable[str], Collection[str]]] = [
+            ("steps", scale.steps, self.catalogue.steps),
+            ("systems", scale.systems, self.catalogue.systems),
+            ("backbones", [*scale.backbones, *scale.backbones.values()], self.catalogue.backbones),
+            ("expansions", [*scale.expansions, *scale.expansions.values()], self.catalogue.expansions),
+            ("datasets", scale.datasets, self._mentioned()),
+            ("datasets", scale.datasets.values(), self._datasets),
+            ("indexes", scale.indexes, self.catalogue.indexes),
+            ("figures", scale.figures, self.catalogue.figures),
+            ("absent", scale.absent, self._mentioned() | self.catalogue.backbones.keys()),
+        ]
+        for section, names, known in named:
+            for name in names:
+                if name not in known:
+                    raise EncoreError(f"scale.{section}: unknown name {name!r}{nearest(name, known)}")
+        for section, standing in (("datasets", scale.datasets), ("backbones", scale.backbones)):
+            if both := sorted(scale.absent.keys() & standing.keys()):
+                raise EncoreError(
+                    f"scale.absent: {both[0]!r} has a stand-in under `{section}`; leave one of the two out"
+                )
+        for text in (*scale.starts, *scale.starts.values()):
+            start = explained(naming.parse, text, "scale.starts")
+            parts: list[tuple[str, Collection[str]]] = [(start.backbone, self.catalogue.backbones)]
+            parts += [(step.name, self.catalogue.steps) for step in start.steps]
+            for name, known in parts:
+                if name not in known:
+                    raise EncoreError(f"scale.starts: {text!r}: unknown name {name!r}{nearest(name, known)}")
+        if isinstance(shards := self.config.execution.shards, dict):
+            for name in shards.keys() - self._datasets.keys():
+                raise EncoreError(f"execution.shards: unknown dataset {name!r}{nearest(name, self._datasets)}")
+        for name, step in self.catalogue.steps.items():
+            explained(self.catalogue.read_step, self._scaled(name), f"scale of {step['kind']} step {name!r}")
+        for name in scale.systems:
+            self.system(name)
+        for name, fields in scale.indexes.items():
+            explained(self.catalogue.read_index, {**self.catalogue.indexes[name], **fields}, f"scale.indexes.{name}")
+        for name in self.catalogue.systems:
+            self._refuse_circle(name, ())
+
+    def _refuse_circle(self, name: str, above: tuple[str, ...]) -> None:
+        """Refuse a system that is made of itself, however many systems are between."""
+        if name in above:
+            raise EncoreError(f"system {name!r} is made of itself ({' of '.join([*above, name])}); mend systems.yaml")
+        if name in self.catalogue.systems:
+            for part in self.system(name).parts:
+                self._refuse_circle(part, (*above, name))
+
+    def _mentioned(self) -> set[str]:
+        """Every dataset that something of the catalogue names: what a scale can have another one stand for."""
+        catalogue = self.catalogue
+        steps = {step["collection"] for step in catalogue.steps.values()}
+        backbones = {backbone.collection for backbone in catalogue.backbones.values() if backbone.collection}
+        columns = {dataset for table in catalogue.tables.values() for dataset in table.datasets()}
+        return {*catalogue.datasets, *steps, *backbones, *columns}
+
+
+def _with_own_datasets(config: RunConfig, catalogue: Catalogue) -> dict[str, Any]:
+    for name in config.datasets:
+        if name in catalogue.datasets:
+            raise EncoreError(f"datasets.{name}: the catalogue has a dataset of that name; choose another")
+    own = {
+        name: explained(catalogue.read_dataset, value, f"datasets.{name}") for name, value in config.datasets.items()
+    }
+    both, root = {**catalogue.datasets, **own}, config.execution.data_root
+    return _inheriting({name: _placed(fields, root) for name, fields in both.items()})
+
+
+def _placed(fields: Any, data_root: str) -> Any:
+    """A dataset whose ``path`` lies where the run keeps its data, if it says so; where that is decides no content."""
+    path = getattr(fields, "path", None)
+    if path is None or not path.startswith(DATA_ROOT):
+        return fields
+    return fields.model_copy(update={"path": data_root + path.removeprefix(DATA_ROOT)})
+
+
+def _inheriting(datasets: dict[str, Any]) -> dict[str, Any]:
+    """The datasets, of which a part of another one has what the whole has and it does not say itself."""
+    found: dict[str, Any] = {}
+
+    def read(name: str) -> Any:
+        fields = datasets[name]
+        if name not in found:
+            found[name] = fields  # before what it is made of is read: a circle is refused where it is planned
+            if hasattr(fields, "inheriting") and fields.of in datasets:
+                found[name] = fields.inheriting(read(fields.of))
+        return found[name]
+
+    return {name: read(name) for name in datasets}

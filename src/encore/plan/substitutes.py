@@ -1,0 +1,20 @@
+"""What stands for a dataset that was withdrawn, where anything was made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from encore.plan.artifact import Artifact, behind
+
+if TYPE_CHECKING:
+    from encore.plan.plan import Plan
+
+
+def substitutes(plan: Plan, read: Iterable[Artifact]) -> Iterator[str]:
+    """The sentence of every such dataset behind some artifacts."""
+    collections = (artifact for artifact in behind(read) if artifact.stage.startswith("collection."))
+    used = {artifact.name.rpartition("-")[0] for artifact in collections}
+    for name in plan.dataset_names():
+        if name in used and plan.dataset(name).substitute:
+            yield plan.dataset(name).substitute

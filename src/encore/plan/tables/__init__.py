@@ -1,0 +1,26 @@
+"""Slices of the plan: what stands in a table's cells, and which models the figure of the pre-training steps shows.
+
+Each is written to ``results/plan/<name>.json``.
+"""
+
+from encore.plan.tables.declared import declared, folders, plan_file, slice_digest, wanted_tables, write_plans
+from encore.plan.tables.references import reference_reads, refuse_damaged
+from encore.plan.tables.slices import CURVES, table_plan, table_reads, table_scores
+from encore.plan.tables.steps import curves_models, curves_plan
+
+__all__ = [
+    "CURVES",
+    "curves_models",
+    "curves_plan",
+    "declared",
+    "folders",
+    "plan_file",
+    "reference_reads",
+    "refuse_damaged",
+    "slice_digest",
+    "table_plan",
+    "table_reads",
+    "table_scores",
+    "wanted_tables",
+    "write_plans",
+]

@@ -1,0 +1,89 @@
+"""A table's rows as the plan says them: each cell with its names filled and the folders that it reads."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from encore.config.tables import SOURCES, TESTED, Column, Row, Table, filled, printed_as, runs
+from encore.config.validation import explained
+from encore.errors import EncoreError
+from encore.plan.plan import Plan
+from encore.plan.tables.sources import Asked, Reads, read
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A row under a column; ``reads`` is None where nothing is run."""
+
+    row: Row
+    column: Column
+    asked: Asked
+    reads: Reads | None
+
+
+def cells(plan: Plan, name: str, table: Table, rows: list[Row]) -> list[Cell]:
+    """Every cell of some rows, rows before columns.
+
+    Raises:
+        EncoreError: a lineage, a dataset, a split or a measure is unknown, or rows are compared on different queries.
+    """
+    found = [_cell(plan, name, row, column) for row in rows for column in table.columns]
+    _refuse_unequal_queries(name, table, found)
+    return found
+
+
+def row_plan(plan: Plan, row: Row, own: list[Cell], *, reported: bool) -> dict[str, Any]:
+    """A row as its table's slice says it."""
+    said = row.model_dump(include={"id", "label", "setting", "role", "copied"})
+    return said | {
+        "system": _called(plan, row.system) if row.system and "{" not in row.system else row.system,
+        "cells": {cell.column.id: _cell_plan(plan, cell, reported=reported) for cell in own},
+    }
+
+
+def _cell(plan: Plan, name: str, row: Row, column: Column) -> Cell:
+    fill, said, run = partial(filled, row=row, column=column), getattr(column, column.source), runs(row, column)
+    needs_system = run and "system" in SOURCES[column.source]
+    asked = Asked(
+        value=fill(said) if isinstance(said, str) else "",
+        system=fill(row.system) if needs_system else "",
+        dataset=fill(column.dataset),
+        split=fill(column.split),
+    )
+    if not run:
+        return Cell(row, column, asked, None)
+    place = f"table {name!r}, row {row.id!r}, column {column.id!r}"
+    return Cell(row, column, asked, explained(partial(read, plan, column.source), asked, place))
+
+
+def _cell_plan(plan: Plan, cell: Cell, *, reported: bool) -> dict[str, Any]:
+    """A cell as its table's slice says it: what is asked of which folders, and what the paper calls it."""
+    asked, reads = cell.asked, cell.reads or Reads()
+    said = {
+        "value": asked.value,
+        "system": _called(plan, asked.system),
+        "dataset": asked.dataset,
+        "split": asked.split,
+        "collection": reads.collection,
+        "reads": [{"seed": seed, "folder": artifact.folder} for seed, artifact in reads.by_seed],
+    }
+    said |= {"record": reads.record} if reads.record else {}
+    return said | ({"reported": printed_as(cell.row, cell.column)} if reported else {})
+
+
+def _called(plan: Plan, system: str) -> str:
+    return plan.canonical(system) if system else ""
+
+
+def _refuse_unequal_queries(name: str, table: Table, found: list[Cell]) -> None:
+    """Refuse rows that would be tested against comparators of their setting on other queries."""
+    if table.significance is None:
+        return
+    asked: dict[tuple[str, str], Cell] = {}
+    for cell in (cell for cell in found if cell.column.source == TESTED and cell.reads and cell.reads.by_seed):
+        first = asked.setdefault((cell.row.setting, cell.column.id), cell)
+        if (cell.asked.dataset, cell.asked.split) != (first.asked.dataset, first.asked.split):
+            raise EncoreError(
+                f"table {name!r}, column {cell.column.id!r}: rows {first.row.id!r} and {cell.row.id!r} of one setting "
+                "are compared and answer different queries; give them settings of their own, or no `significance`"
+            )

@@ -1,0 +1,53 @@
+"""What a table's plan knows that its reader must: what is empty and why, what is copied, and what stands for what."""
+
+from collections.abc import Iterable, Iterator
+
+from encore.config.tables import Row
+from encore.plan.artifact import Artifact
+from encore.plan.plan import Plan
+from encore.plan.substitutes import substitutes
+from encore.plan.tables.cells import Cell
+
+
+def notes(plan: Plan, rows: list[Row], cells: list[Cell]) -> list[str]:
+    """Sentences, each once, in the order of the table."""
+    return list(
+        dict.fromkeys([*_copied(rows), *_absent(plan, cells), *_empty(cells), *substitutes(plan, _read(cells))])
+    )
+
+
+def _copied(rows: list[Row]) -> Iterator[str]:
+    """Who printed the rows that were not run."""
+    labels: dict[str, list[str]] = {}
+    for row in (row for row in rows if row.copied):
+        labels.setdefault(row.copied, []).append(row.label)
+    if labels:
+        yield "Copied, not run: " + "; ".join(f"{', '.join(own)} from {who}" for who, own in labels.items()) + "."
+
+
+def _absent(plan: Plan, cells: list[Cell]) -> Iterator[str]:
+    """Why cells are empty that the run's collections cannot have, by column; or whose backbone nothing stands for."""
+    labels: dict[str, dict[str, None]] = {}
+    shown = {part: mean.label for mean in (cell.column for cell in cells) for part in mean.mean_of}
+    for cell in cells:
+        if cell.reads and cell.reads.absent:
+            label = shown.get(cell.column.id) if cell.column.hidden else None
+            if cell.asked.system and cell.reads.absent == plan.missing_start(cell.asked.system):
+                label = cell.row.label
+            labels.setdefault(cell.reads.absent, {})[label or cell.column.label] = None
+    for reason, columns in labels.items():
+        yield f"{', '.join(columns)} {'are' if len(columns) > 1 else 'is'} not testable here: {reason}."
+
+
+def _empty(cells: list[Cell]) -> Iterator[str]:
+    """Why cells are empty that a row cannot have, one sentence for a row and a reason."""
+    columns: dict[tuple[str, str], list[str]] = {}
+    for cell in cells:
+        if reason := cell.row.empty.get(cell.column.id):
+            columns.setdefault((cell.row.label, reason), []).append(cell.column.label)
+    for (row, reason), labels in columns.items():
+        yield f"{row} has no {' and no '.join(labels)}: {reason}."
+
+
+def _read(cells: list[Cell]) -> Iterable[Artifact]:
+    return (artifact for cell in cells if cell.reads for _, artifact in cell.reads.by_seed)

@@ -1,0 +1,120 @@
+"""One pre-training step: a parent model and a token store in, a model folder out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from encore import objectives
+from encore.config.run import PretrainStep
+from encore.data.tokens import TokenStore
+from encore.errors import EncoreError
+from encore.models import checkpoint, towers
+from encore.models.encoder import Encoder
+from encore.objectives.base import Objective
+from encore.training import held_out, launch
+from encore.training.loop import train
+from encore.training.progress import write_curve
+from encore.training.randomness import number
+from encore.training.record import Trained
+
+CURVE, HELD_OUT = "losses.tsv", "held_out.tsv"
+
+
+def pretrain(
+    spec: dict[str, Any],
+    tokens: Path,
+    weights: Path,
+    output: Path,
+    state: Path,
+    prepared: Path | None = None,
+    checkpoint_seconds: float = 120.0,
+) -> Trained:
+    """Train the model in ``weights`` on the texts in ``tokens`` and write the model folder ``output``.
+
+    The objective's modules go on from those of the parent where it has them, and the step's ``keep`` says which are
+    saved; the parent's others are handed on untouched, so that a vocabulary head survives an objective that does not
+    use it. Of several processes that train together the first alone writes.
+
+    Args:
+        spec: ``step`` (a pre-training step with its objective's fields), ``seed``, ``numerics``.
+        state: the folder of checkpoints of this training.
+        prepared: what the objective's preparation wrote, where it has one.
+        checkpoint_seconds: between two checkpoints.
+
+    Raises:
+        EncoreError: a wrong field, texts that the objective cannot use, a vocabulary of another model, a loss that is
+            not finite.
+    """
+    step = objectives.fields(spec["step"])
+    store = TokenStore.open(tokens)
+    encoder = checkpoint.load(weights)
+    _check(step, store, encoder)
+    objective = objectives.load(step.objective)(step, store, prepared)
+    heads = _heads(objective, encoder, weights, spec["seed"])
+    kept = _kept(step, heads)
+    task, watched = held_out.split(objective, step.held_out)
+    trained = train(
+        task,
+        encoder,
+        heads,
+        step,
+        spec["seed"],
+        state,
+        spec["numerics"],
+        checkpoint_seconds=checkpoint_seconds,
+        watched=watched,
+    )
+    if encoder.shape.towers == "untied":
+        towers.follow(encoder, checkpoint.load(weights))
+    if launch.leads():
+        others = {
+            name: value for name, value in checkpoint.load_heads(weights).items() if checkpoint.owner(name) not in heads
+        }
+        own = {name: value for name, value in heads.state_dict().items() if checkpoint.owner(name) in kept}
+        checkpoint.save(encoder, others | own, output, store.tokenizer_folder, step.length, step.query_length)
+        write_curve(output / CURVE, trained.losses)
+        write_curve(output / HELD_OUT, trained.held_out)
+    return trained
+
+
+def _kept(step: PretrainStep, heads: nn.ModuleDict) -> set[str]:
+    """The modules to save of those that are trained.
+
+    Raises:
+        EncoreError: the step keeps a module that the objective does not train.
+    """
+    kept = set(heads) if step.keep is None else set(step.keep)
+    if unknown := sorted(kept - set(heads)):
+        raise EncoreError(
+            f"step {step.objective!r}, field 'keep': it trains no module {unknown[0]!r}; "
+            f"use some of {', '.join(heads) or 'none'}"
+        )
+    return kept
+
+
+def _check(step: PretrainStep, store: TokenStore, encoder: Encoder) -> None:
+    """Refuse tokens or lengths that the encoder was not made for."""
+    shape = encoder.shape
+    if store.vocabulary != shape.vocabulary:
+        raise EncoreError(
+            f"{store.folder} was made with {store.vocabulary} pieces, the model has {shape.vocabulary}; "
+            "make the tokens again with the model's tokenizer"
+        )
+    longest = max(step.length, step.query_length)
+    if longest > shape.max_length:
+        raise EncoreError(
+            f"the step's texts have up to {longest} tokens, the encoder reads {shape.max_length}; "
+            "lower `length` or `query_length`, or take a backbone with a larger `max_length`"
+        )
+
+
+def _heads(objective: Objective[Any], encoder: Encoder, weights: Path, seed: int) -> nn.ModuleDict:
+    """The objective's modules: the parent's where it has them, otherwise drawn from the seed."""
+    torch.manual_seed(number(seed, "heads"))
+    heads = objective.heads(encoder)
+    checkpoint.restore_heads(heads, weights)
+    return heads

@@ -1,0 +1,48 @@
+"""Make the page and its manifest, after comparing what it shows with the manifests of that."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from encore.errors import EncoreError
+from encore.plan.tables import layout
+from encore.report.page import render
+from encore.report.slice import Site
+from encore.storage import manifest
+from encore.storage.code_digest import code_digest
+from encore.storage.files import full_digest, sha256, write_json, write_text
+
+PAGE, STAGE = "index.html", "report"
+
+
+def make(plan: Path, spec: dict[str, Any] | None, folder: Path) -> int:
+    """Write the page and its manifest; gives the page's bytes.
+
+    Raises:
+        EncoreError: another run rewrote the plan, or a product is missing or was altered.
+    """
+    site, content = layout.read(plan, Site), json.loads(plan.read_text())
+    if spec is not None and spec != {"name": site.name, "sha256": full_digest(content)}:
+        raise EncoreError(f"{plan} was rewritten by another run of the workflow; run this one again")
+    for record in site.records():
+        _verify(record)
+    made = folder / manifest.MANIFEST
+    made.unlink(missing_ok=True)
+    write_text(folder / PAGE, render(site))
+    inputs = {str(path): manifest.describe(path) for path in site.records()}
+    outputs = {PAGE: manifest.describe(folder / PAGE)}
+    said = {"stage": STAGE, "code": code_digest(STAGE), "spec": content, "results": {}}
+    write_json(made, said | {"inputs": inputs, "outputs": outputs})
+    return (folder / PAGE).stat().st_size
+
+
+def _verify(record: Path) -> None:
+    """Compare a product's files with its manifest."""
+    try:
+        outputs = json.loads(record.read_text())["outputs"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EncoreError(f"{record} is no manifest ({error}); remove it and run snakemake again") from error
+    for name, expected in outputs.items():
+        path = record.parent / name
+        if not path.is_file() or sha256(path) != expected["sha256"]:
+            raise EncoreError(f"{path} is not what its manifest says; run `encore audit --prune`, then snakemake again")

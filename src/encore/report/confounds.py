@@ -1,0 +1,140 @@
+"""The confound ledger: in what, beside what a table is about, the rows of one setting differ.
+
+Every fact is taken from what the rows' numbers were made from, so a difference that nobody wrote down is listed too.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from encore.plan.tables.layout import Row
+from encore.report.markup import PROSE, Content, link, table
+from encore.report.published_tables import Shown
+from encore.report.records import Artifact, Records
+from encore.report.slice import Site
+
+NONE = "none"
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a row's numbers were made from, of its lowest seed; ``seeds`` are all of them."""
+
+    artifacts: list[Artifact]
+    seeds: list[int]
+    site: Site
+
+    def of(self, kind: str) -> list[Artifact]:
+        """Those of a stage, whatever its objective."""
+        return [each for each in self.artifacts if each.stage.split(".")[0] == kind]
+
+
+def ledger(tables: Sequence[Shown], records: Records, site: Site) -> str:
+    """One table for all: where, what differs, and which rows have what."""
+    rows = [line for shown in tables if shown.made for line in _of_table(shown, records, site)]
+    if not rows:
+        return "<p>No two rows of one setting of a table that was made differ in anything that is looked at.</p>"
+    return table("What rows of one setting differ in", ["Table", "Setting", "Differs", "Rows"], rows, PROSE)
+
+
+def _of_table(shown: Shown, records: Records, site: Site) -> list[list[Content]]:
+    lines: list[list[Content]] = []
+    for setting in shown.layout.settings():
+        rows = [row for row in shown.layout.rows if row.setting == setting]
+        made = {row.label: _made(row, records, site) for row in rows if _folders(row)}
+        for name, fact in FACTS.items():
+            values = {label: said for label, each in made.items() if (said := fact(each))}
+            if len(set(values.values())) > 1:
+                lines.append([link(shown.place, shown.name), setting, name, _grouped(values)])
+    return lines
+
+
+def _folders(row: Row, seed: int | None = None) -> list[str]:
+    reads = [read for cell in row.cells.values() for read in cell.reads if seed in (None, read.seed)]
+    return list(dict.fromkeys(read.folder for read in reads))
+
+
+def _made(row: Row, records: Records, site: Site) -> Made:
+    seeds = sorted({read.seed for cell in row.cells.values() for read in cell.reads if read.seed is not None})
+    return Made(records.behind(_folders(row, seeds[0] if seeds else None)), seeds, site)
+
+
+def _grouped(values: dict[str, str]) -> str:
+    groups: dict[str, list[str]] = defaultdict(list)
+    for label, said in values.items():
+        groups[said].append(label)
+    return "; ".join(f"{said}: {', '.join(labels)}" for said, labels in groups.items())
+
+
+def _listed(found: set[str]) -> str:
+    return ", ".join(sorted(found))
+
+
+def _models(made: Made) -> bool:
+    """Whether anything in it was trained or started: nothing of a model differs from what has none."""
+    return bool(made.of("start"))
+
+
+def _of_models(fact: Callable[[Made], str]) -> Callable[[Made], str]:
+    return lambda made: fact(made) if _models(made) else ""
+
+
+def _operations(kind: str) -> Callable[[Made], str]:
+    """Two digits: budgets are met to about a hundredth."""
+
+    def total(made: Made) -> str:
+        spent = sum(each.results.get("operations", 0) for each in made.of(kind))
+        return f"{spent:.1e}" if spent else NONE
+
+    return _of_models(total)
+
+
+def _steps(kind: str, field: str) -> Callable[[Made], str]:
+    """A field of every training step of a kind, in the order of the folders."""
+
+    def said(made: Made) -> str:
+        found = [str(value) for each in made.of(kind) if (value := each.spec.get("step", {}).get(field)) is not None]
+        return ", ".join(dict.fromkeys(found))
+
+    return _of_models(said)
+
+
+def _texts(kind: str) -> Callable[[Made], str]:
+    return _of_models(lambda made: _listed({_collection(each, made) for each in made.of(kind)} - {""}) or NONE)
+
+
+def _collection(model: Artifact, made: Made) -> str:
+    """The collection that a step learned from, told by the tokens that it read."""
+    folders = {each.folder: each for each in made.artifacts}
+    tokens = folders.get(model.inputs.get("tokens", ""))
+    collection = folders.get(tokens.inputs.get("collection", "")) if tokens else None
+    return collection.name if collection else ""
+
+
+def _searched(made: Made) -> str:
+    searched = (each.inputs.get("collection", "") for each in made.of("evaluate"))
+    return _listed({folder.rsplit("/", 1)[-1] for folder in searched if folder})
+
+
+def _trials(made: Made) -> str:
+    """How many values were tried for the steps of a row that any was tried for."""
+    tried = []
+    for each in [*made.of("pretrain"), *made.of("finetune")]:
+        step = each.stem.rsplit("+", 1)[-1].partition("~")[0]
+        tried += [f"{number} of {field}" for field, number in made.site.trials.get(step, {}).items()]
+    return ", ".join(dict.fromkeys(tried)) or NONE
+
+
+FACTS: dict[str, Callable[[Made], str]] = {
+    "Seeds": _of_models(lambda made: str(len(made.seeds))),
+    "Start": _of_models(lambda made: _listed({each.stem for each in made.of("start")})),
+    "Texts of pre-training": _texts("pretrain"),
+    "Operations of pre-training": _operations("pretrain"),
+    "Texts of fine-tuning": _texts("finetune"),
+    "Operations of fine-tuning": _operations("finetune"),
+    "Batch of fine-tuning": _steps("finetune", "batch"),
+    "Training queries": _steps("finetune", "queries"),
+    "Negatives": _steps("finetune", "negatives"),
+    "Trials of a step": _of_models(_trials),
+    "Texts searched": _searched,
+}

@@ -1,0 +1,134 @@
+"""The report's slice of the plan: which products it shows, and what the papers print of all that was not run.
+
+It shows what the configuration declares, and of the other tables of the catalogue those that lie there as this
+configuration makes them; it never asks for a table that nobody asked for.
+"""
+
+import csv
+import json
+import os
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from encore.claims.contrasts import Address
+from encore.claims.files import read_claims
+from encore.claims.slice import CLAIMS, all_shapes, cells_of, claims_plan, products_of
+from encore.config.tables import Table, printed_as
+from encore.plan.plan import Plan
+from encore.plan.project import DEFAULT_RUN
+from encore.plan.tables import table_plan, wanted_tables
+from encore.plan.tables.reported import PAPERS, reported_file
+from encore.storage.files import canonical
+from encore.targets import everything_declared
+
+REPORT = "report"
+TUNING = Path("config/tuning")
+_TABLES, _FIGURES = "results/tables/", "results/figures/"
+
+
+def report_plan(plan: Plan, run: Path) -> dict[str, Any]:
+    """What the page shows.
+
+    Args:
+        run: the run's file, which commands name.
+    """
+    targets = everything_declared(plan)
+    tables = [*plan.config.tables, *(name for name in wanted_tables(plan) if _lies_there(plan, name))]
+    tables = list(dict.fromkeys(tables))
+    claims, shapes = {name: claim for name, (_, claim) in read_claims(PAPERS).items()}, all_shapes(plan.catalogue)
+    return {
+        "name": REPORT,
+        "title": plan.config.title,
+        "run": _called(run),
+        "stand_in": plan.config.stand_in,
+        "tables": tables,
+        "figures": [path.removeprefix(_FIGURES).removesuffix(".png") for path in targets if path.startswith(_FIGURES)],
+        "claims": f"results/{CLAIMS}" in plan.asked and _is_made(f"results/{CLAIMS}", claims_plan(plan)),
+        "about": {name: products_of(claim) for name, claim in claims.items()},
+        "cells": {name: _grouped(cells_of(claim, shapes)) for name, claim in claims.items()},
+        "printed": {
+            name: _printed(name, table)
+            for name, table in sorted(plan.catalogue.tables.items())
+            if table.reported and name not in tables
+        },
+        "datasets": _datasets(plan),
+        "trials": _trials(),
+    }
+
+
+def report_reads(content: dict[str, Any]) -> list[str]:
+    """The manifests of all products that the page shows."""
+    claims = [f"results/{CLAIMS}_printed", *([f"results/{CLAIMS}"] if content["claims"] else [])]
+    tables = [f"{_TABLES}{name}" for name in content["tables"]]
+    figures = [f"{_FIGURES}{name}" for name in content["figures"]]
+    return [f"{stem}.manifest.json" for stem in (*tables, *figures, *claims)]
+
+
+def _called(run: Path) -> str:
+    """The run's file as a command names it: nothing for the default, and no folders of one machine."""
+    name = os.path.relpath(run)
+    if Path(name) == DEFAULT_RUN:
+        return ""
+    return run.name if name.startswith("..") else name
+
+
+def _lies_there(plan: Plan, name: str) -> bool:
+    return _is_made(f"{_TABLES}{name}", table_plan(plan, name))
+
+
+def _is_made(stem: str, content: dict[str, Any]) -> bool:
+    """Whether a product lies there that was made of such a slice, and of no other configuration's."""
+    try:
+        record = json.loads(Path(f"{stem}.manifest.json").read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(record, dict) and canonical(record.get("spec")) == canonical(content)
+
+
+def _printed(name: str, table: Table) -> dict[str, Any]:
+    """A table as its paper prints it, in the form of a table's slice, whose cells read nothing."""
+    said = {"id", "label", "setting", "copied"}
+    return {
+        "name": name.rsplit("/", 1)[-1],
+        "paper": name.split("/")[0],
+        "title": table.title,
+        "unit": table.unit,
+        "rows": [
+            row.model_dump(include=said)
+            | {"cells": {column.id: {"reported": printed_as(row, column)} for column in table.columns}}
+            for row in table.rows
+        ],
+        "columns": [
+            {"id": column.id, "label": column.label, "hidden": column.hidden, "source": column.source}
+            | {"mean_of": column.mean_of, "reported_times": column.reported_times}
+            | ({"gain": column.gain.model_dump()} if column.gain else {})
+            for column in table.columns
+        ],
+        "notes": table.notes,
+        "stand_in": False,
+    } | reported_file(name, table)
+
+
+def _grouped(cells: list[Address]) -> list[list[Any]]:
+    """Cells by table, setting and row, each with its columns."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for *row, column in cells:
+        rows.setdefault(tuple(row), []).append(column)
+    return [[*row, columns] for row, columns in rows.items()]
+
+
+def _datasets(plan: Plan) -> dict[str, dict[str, str]]:
+    """What stands for a dataset that was withdrawn."""
+    names = plan.dataset_names()
+    return {name: {"name": name, "substitute": said} for name in names if (said := plan.dataset(name).substitute)}
+
+
+def _trials() -> dict[str, dict[str, int]]:
+    """How many values of which fields were tried for each step, as the records of tuning say."""
+    values: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for path in sorted(TUNING.glob("*.csv")):
+        with path.open(newline="", encoding="utf-8") as file:
+            for line in csv.DictReader(file):
+                values[line["step"]][line["field"]].add(line["value"])
+    return {step: {field: len(tried) for field, tried in fields.items()} for step, fields in sorted(values.items())}

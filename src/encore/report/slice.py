@@ -1,0 +1,46 @@
+"""What the report is made of: its slice of the plan, ``results/plan/report.json``."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from encore.plan.tables.layout import Layout, Part, Product
+
+RESULTS = Path("results")
+
+
+class Dataset(Part):
+    """What the catalogue calls a collection here, and what it stands for, if anything."""
+
+    name: str
+    substitute: str = ""
+
+
+class Site(Product):
+    """The products that are shown, and the tables of the catalogue of which only the printed numbers are."""
+
+    title: str
+    run: str  # the run's file; empty for the default
+    tables: list[str]
+    figures: list[str]  # without ending
+    claims: bool = False  # whether claims on runs are shown
+    about: dict[str, list[str]] = {}  # the tables and figures that each claim is about
+    cells: dict[str, list[tuple[str, str, str, list[str]]]] = {}  # table or figure, setting, row, columns of each claim
+    printed: dict[str, Layout] = {}  # by name; what the configuration does not declare
+    datasets: dict[str, Dataset] = {}  # by the artifact's name without its digest
+    trials: dict[str, dict[str, int]] = {}  # how many values of which fields were tried, by step
+
+    def reads(self) -> dict[Path, Sequence[str] | None]:
+        """It reads products, which lie beside one another, and no folder of its own."""
+        return {}
+
+    def records(self) -> list[Path]:
+        """The manifests of all products that it shows."""
+        tables = [RESULTS / f"tables/{name}.manifest.json" for name in self.tables]
+        figures = [RESULTS / f"figures/{name}.manifest.json" for name in self.figures]
+        claims = ["claims_printed", *(["claims"] if self.claims else [])]
+        return [*tables, *figures, *(RESULTS / f"{name}.manifest.json" for name in claims)]
+
+    def command(self, target: str) -> str:
+        """What a person types to make a target."""
+        chosen = f" --configfile {self.run}" if self.run else ""
+        return f"snakemake {target} --profile local{chosen}"

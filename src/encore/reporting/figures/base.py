@@ -1,0 +1,102 @@
+"""What all drawings share: what their slices say, colours that colour-blind eyes tell apart, captions, probes."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Page
+
+from encore.errors import EncoreError
+from encore.plan.tables.layout import Part, Product
+from encore.reporting.figures.style import INK
+from encore.reporting.tables.footnotes import STAND_IN
+
+PROBE = "probe.json"
+GRID = "#e3e7eb"
+# Okabe and Ito's, darkened where they are too light for lines on white; shapes tell the same apart without colour.
+COLOURS = ("#0072b2", "#d55e00", "#00836a", "#a3548c", "#b07d00", "#3c93c9", "#4d4d4d", "#7a5230")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+
+class Probed(Part):
+    """A probe's folder, and the seed of the model that it asked."""
+
+    seed: int
+    folder: str
+
+
+class Row(Part):
+    """A system with what was found in it."""
+
+    label: str
+    system: str
+    probes: list[Probed] = []
+
+
+class Figure(Product):
+    """What every slice of a figure says."""
+
+    title: str
+    notes: list[str] = []
+    dataset: str
+
+
+class Probes(Figure):
+    """A figure of what probes found."""
+
+    rows: list[Row]
+
+    def reads(self) -> dict[Path, Sequence[str] | None]:
+        return {Path(each.folder): (PROBE,) for row in self.rows for each in row.probes}
+
+
+def read(probed: Probed) -> dict[str, Any]:
+    """What a probe found.
+
+    Raises:
+        EncoreError: it is missing or damaged.
+    """
+    path = Path(probed.folder) / PROBE
+    try:
+        found: dict[str, Any] = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise EncoreError(f"{path} is not readable ({error}); run snakemake for it again") from error
+    return found
+
+
+def named(row: Row, seed: int | None = None) -> list[str]:
+    """How lines of a CSV about a system begin: its label, its lineage, and the seed, of the first probe if not said."""
+    return [row.label, row.system, str(row.probes[0].seed if seed is None else seed)]
+
+
+def caption(figure: Figure, *says: str) -> str:
+    """The caption: what the drawing knows, what the plan knows, and that data are stand-ins."""
+    return " ".join([*filter(None, says), *figure.notes, *([STAND_IN] if figure.stand_in else [])])
+
+
+def refuse_nothing(figure: Figure, rows: Sequence[Any]) -> None:
+    """Raises: EncoreError, there is nothing to draw."""
+    if not rows:
+        raise EncoreError(f"{figure.name}: none of its systems can be had under this run's configuration")
+
+
+def legend_width(labels: Sequence[str]) -> float:
+    """Inches that a legend beside the panels takes."""
+    return 0.65 + 0.075 * max(map(len, labels))
+
+
+def legend_beside(drawn: Page, axis: Axes, top: float) -> None:
+    """Name the lines of a panel on the right of all, below the heading, which takes ``top`` inches."""
+    handles, labels = axis.get_legend_handles_labels()
+    place = (0.995, 1 - top / drawn.get_figheight())
+    drawn.legend(handles, labels, loc="upper right", bbox_to_anchor=place, frameon=False, fontsize=8.5, labelcolor=INK)
+
+
+def plain(axis: Axes) -> None:
+    """A frame without ink that says nothing."""
+    axis.grid(axis="y", color=GRID, linewidth=0.7)
+    axis.set_axisbelow(True)
+    axis.tick_params(length=0, labelsize=8)
+    axis.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,139 @@
+"""Retrieval as the collection grows: one panel a measure, one line a system, over the number of passages."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from encore.errors import EncoreError
+from encore.evaluation import scores
+from encore.plan.tables.layout import Part, Product
+from encore.reporting.figures import style
+from encore.reporting.figures.style import INK, SOFT
+from encore.reporting.sources.measured import exact_mean
+from encore.reporting.tables.footnotes import STAND_IN
+from encore.storage import manifest
+from encore.storage.csv_rows import number, write_rows
+
+HEADING = "Retrieval from a growing collection"
+COLOURS = ("#2f6690", "#c4752a", "#1b7f5c", "#8f4f8f", "#b5472f", "#3a9aa8", "#8a6d1f", "#5f6bbd")
+
+
+class Point(Part):
+    """A system at one size under one seed: the folders of its run and its scores."""
+
+    seed: int
+    size: str | int | float
+    run: str
+    scores: str
+
+
+class Line(Part):
+    """A system."""
+
+    label: str
+    system: str
+    seeds: list[Point]
+
+
+class Growth(Product):
+    """What the figure is made of."""
+
+    dataset: str
+    split: str
+    measures: list[str]
+    depth: int
+    rows: list[Line]
+
+    def reads(self) -> dict[Path, Sequence[str] | None]:
+        points = [point for row in self.rows for point in row.seeds]
+        return {Path(folder): None for point in points for folder in (point.scores, point.run)}
+
+
+@dataclass(frozen=True)
+class Value:
+    """A measure's mean over queries for one system, seed and size; ``passages`` were searched."""
+
+    line: Line
+    point: Point
+    measure: str
+    passages: int
+    queries: int
+    mean: float
+
+
+def draw(folder: Path, growth: Growth) -> None:
+    """Write ``<name>.png``, ``.svg`` and ``.csv``; equal numbers give equal bytes.
+
+    Raises:
+        EncoreError: there is nothing to draw, or scores are missing.
+    """
+    if not growth.rows:
+        raise EncoreError(f"{growth.name}: the run has no `growing:`, so there is nothing to draw")
+    values = [value for row in growth.rows for point in row.seeds for value in _values(growth, row, point)]
+    header = ["label", "system", "seed", "dataset", "split", "measure", "size", "passages", "queries", "value"]
+    write_rows(folder / f"{growth.name}.csv", header, [_row(growth, value) for value in values])
+    with style.style():
+        style.save(_figure(growth, values), folder, growth.name)
+
+
+def _values(growth: Growth, line: Line, point: Point) -> list[Value]:
+    found, passages = scores.read(Path(point.scores)), manifest.read_results(point.run)["passages"]
+    scored = {measure: found[growth.split, measure] for measure in growth.measures}
+    return [
+        Value(line, point, measure, passages, len(one.queries), exact_mean(one.values))
+        for measure, one in scored.items()
+    ]
+
+
+def _row(growth: Growth, value: Value) -> list[str]:
+    said = [value.line.label, value.line.system, str(value.point.seed), growth.dataset, growth.split, value.measure]
+    return [*said, str(value.point.size), str(value.passages), str(value.queries), number(value.mean)]
+
+
+def _figure(growth: Growth, values: list[Value]) -> Figure:
+    width = 0.8 + 3.2 * max(len(growth.measures), 1.6)
+    heading, caption = style.wrapped(width, HEADING, _caption(growth, values))
+    top, strip = style.margins(heading, caption)
+    height = top + 2.9 + 0.2 * len(growth.rows) + strip
+    figure = Figure(figsize=(width, height), layout=style.engine(strip / height, top / height, wspace=0.05))
+    axes = figure.subplots(1, len(growth.measures), squeeze=False)
+    for axis, measure in zip(axes[0], growth.measures, strict=True):
+        _panel(axis, growth, [value for value in values if value.measure == measure])
+        axis.set_title(measure, loc="left", fontsize=10, fontweight="bold", color=INK)
+    axes[0, 0].legend(frameon=False, fontsize=8.5, labelcolor=INK)
+    style.write_around(figure, heading, caption)
+    return figure
+
+
+def _panel(axis: Axes, growth: Growth, values: list[Value]) -> None:
+    """A thick line a system, the mean of its seeds, over thin ones for each."""
+    for place, row in enumerate(growth.rows):
+        colour, own = COLOURS[place % len(COLOURS)], [value for value in values if value.line == row]
+        seeds = sorted({value.point.seed for value in own})
+        lines = [sorted((v.passages, v.mean) for v in own if v.point.seed == seed) for seed in seeds]
+        if len(seeds) > 1:
+            for line in lines:
+                axis.plot(*zip(*line, strict=True), color=colour, linewidth=0.7, alpha=0.5, zorder=2)
+        mean = [(points[0][0], exact_mean([y for _, y in points])) for points in zip(*lines, strict=True)]
+        axis.plot(*zip(*mean, strict=True), "o-", color=colour, linewidth=2, markersize=4.5, label=row.label, zorder=3)
+    axis.set_xlabel("passages", color=SOFT)
+    axis.set_xlim(left=0)
+    axis.xaxis.set_major_locator(MaxNLocator(4))
+    axis.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axis.grid(axis="y", color="#e3e7eb", linewidth=0.7)
+    axis.set_axisbelow(True)
+    axis.tick_params(length=0, labelsize=8)
+    axis.spines[["top", "right"]].set_visible(False)
+
+
+def _caption(growth: Growth, values: list[Value]) -> str:
+    seeds = len({value.point.seed for value in values})
+    return (
+        f"{values[0].queries:,} queries of {growth.dataset}, split {growth.split}; {seeds} seed{'s' * (seeds != 1)}. "
+        f"The collection starts from what is relevant and BM25’s first {growth.depth:,} of each query; passages join "
+        "in one random order, and the same vectors are searched at each size. " + (STAND_IN if growth.stand_in else "")
+    )

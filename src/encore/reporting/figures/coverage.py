@@ -1,0 +1,94 @@
+"""How many of a text's pieces representations name: over the text's pieces (Algorithm 1), and over k (the caption)."""
+
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure as Page
+from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
+
+from encore.reporting.figures import style
+from encore.reporting.figures.base import (
+    COLOURS,
+    MARKERS,
+    Probes,
+    caption,
+    legend_beside,
+    legend_width,
+    named,
+    plain,
+    read,
+    refuse_nothing,
+)
+from encore.reporting.figures.style import INK, SOFT
+from encore.reporting.sources.measured import exact_mean
+from encore.storage.csv_rows import number, write_rows
+
+SHARES = {"of_text": "of the text’s pieces (Algorithm 1)", "of_top": "of the k pieces (the paper’s caption)"}
+HEADER = ["label", "system", "seed", "dataset", "texts", "pieces", "head", "k", "of_text", "of_top", "error"]
+
+
+class Coverage(Probes):
+    """What the figure is made of."""
+
+    ks: list[int]
+
+
+def draw(folder: Path, figure: Coverage) -> None:
+    """Write ``<name>.png``, ``.svg`` and ``.csv``; equal numbers give equal bytes.
+
+    Raises:
+        EncoreError: there is nothing to draw, or a probe is missing.
+    """
+    refuse_nothing(figure, figure.rows)
+    found = [[(probed.seed, read(probed)) for probed in row.probes] for row in figure.rows]
+    rows = [
+        [*named(row, seed), *about, str(value["k"]), *(number(value[name]) for name in ("of_text", "of_top", "error"))]
+        for row, probes in zip(figure.rows, found, strict=True)
+        for seed, said in probes
+        for about in [[figure.dataset, str(said["texts"]), number(said["pieces"]), said["head"]]]
+        for value in said["values"]
+    ]
+    write_rows(folder / f"{figure.name}.csv", HEADER, rows)
+    with style.style():
+        style.save(_page(figure, [[said for _, said in probes] for probes in found]), folder, figure.name)
+
+
+def _page(figure: Coverage, found: list[list[dict[str, Any]]]) -> Page:
+    beside = legend_width([row.label for row in figure.rows])
+    width = 7.2 + beside
+    heading, below = style.wrapped(width, figure.title, caption(figure, _says(figure, found)))
+    top, strip = style.margins(heading, below)
+    height = top + 3.0 + strip
+    drawn = Page(
+        figsize=(width, height), layout=style.engine(strip / height, top / height, wspace=0.05, right=beside / width)
+    )
+    axes = drawn.subplots(1, len(SHARES), squeeze=False)
+    for axis, (name, says) in zip(axes[0], SHARES.items(), strict=True):
+        for place, (row, probes) in enumerate(zip(figure.rows, found, strict=True)):
+            by_k = [[value[name] for value in said["values"]] for said in probes]
+            means = [exact_mean(values) for values in zip(*by_k, strict=True)]
+            look = {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place % len(MARKERS)]}
+            axis.plot(figure.ks, means, linewidth=1.8, markersize=5, label=row.label, **look)
+        axis.set_title(f"Share {says}", loc="left", fontsize=9.5, fontweight="bold", color=INK)
+        axis.set_xscale("log")
+        axis.xaxis.set_major_locator(FixedLocator(figure.ks))
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.xaxis.set_minor_locator(NullLocator())
+        axis.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        axis.set_ylim(0, 1.05 * axis.dataLim.y1)
+        axis.set_xlabel("k, first pieces that are looked at", color=SOFT, fontsize=8.5)
+        plain(axis)
+    legend_beside(drawn, axes[0, 0], top)
+    style.write_around(drawn, heading, below)
+    return drawn
+
+
+def _says(figure: Coverage, found: list[list[dict[str, Any]]]) -> str:
+    one = found[0][0]
+    seeds = len(found[0])
+    said = f"{one['texts']:,} texts of {figure.dataset}, {one['pieces']:.0f} different pieces each on average; "
+    said += f"{seeds} seed{'s' * (seeds != 1)}. A text’s pieces are those that the model reads, special ones left out."
+    bare = [row.label for row, probes in zip(figure.rows, found, strict=True) if probes[0]["head"] == "embeddings"]
+    if bare:
+        said += f" No whole vocabulary head, so the product with the word embeddings (Eq. 11): {', '.join(bare)}."
+    return said

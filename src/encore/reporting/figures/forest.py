@@ -1,0 +1,121 @@
+"""The forest plot: what each objective gains over the control on the primary measure, with 95 % intervals."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from encore.errors import EncoreError
+from encore.plan.tables.layout import Column
+from encore.reporting.figures import style
+from encore.reporting.figures.style import BAND, INK, SOFT
+from encore.reporting.tables.cells import Cell, Grid
+from encore.reporting.tables.footnotes import STAND_IN, seeds_run
+from encore.reporting.tables.sheet import signed
+from encore.reporting.tables.verdicts import ENOUGH_SEEDS
+from encore.storage.csv_rows import number, write_rows
+
+GAIN, LOSS, OPEN = "#1b7f5c", "#b5472f", "#6b7680"
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One line of the plot: a row's difference to the control, its interval, and its corrected sign (1, 0, -1)."""
+
+    setting: str
+    label: str
+    mean: float
+    low: float
+    high: float
+    sign: int
+
+
+def draw(folder: Path, grid: Grid) -> None:
+    """Write ``<name>.png``, ``.svg`` and ``.csv``; equal numbers give equal bytes.
+
+    Raises:
+        EncoreError: the table has no primary measure, or no objective that was compared with a control.
+    """
+    layout = grid.layout
+    column = next((column for column in layout.columns if column.primary), None)
+    arms = _arms(grid, column) if column else []
+    if column is None or not arms:
+        raise EncoreError(f"{layout.name}: no objective was compared with a control, so there is nothing to draw")
+    _write_data(folder / f"{layout.name}.csv", arms)
+    with style.style():
+        style.save(_figure(grid, column, arms), folder, layout.name)
+
+
+def _arms(grid: Grid, column: Column) -> list[Arm]:
+    cells = [grid.cell(row, column) for row in grid.layout.rows if row.role == "objective"]
+    return [_arm(cell) for cell in cells if cell.control in cell.comparisons]
+
+
+def _arm(cell: Cell) -> Arm:
+    comparison = cell.comparisons[cell.control or ""]
+    low, high = comparison.difference.interval()
+    return Arm(cell.row.setting, cell.row.label, comparison.difference.mean, low, high, comparison.sign())
+
+
+def _write_data(path: Path, arms: list[Arm]) -> None:
+    header = ["setting", "label", "difference", "interval_low", "interval_high", "significant"]
+    rows = [[a.setting, a.label, number(a.mean), number(a.low), number(a.high), str(a.sign)] for a in arms]
+    write_rows(path, header, rows)
+
+
+def _figure(grid: Grid, column: Column, arms: list[Arm]) -> Figure:
+    """One panel a setting, side by side, on common axes; the caption gets its own strip at the bottom."""
+    settings = list(dict.fromkeys(arm.setting for arm in arms))
+    width = 1.6 + 4.2 * len(settings)
+    heading, caption = style.wrapped(width, f"{grid.layout.title}: gain over the control", _caption(grid, column))
+    top, strip = style.margins(heading, caption)
+    height = top + 0.9 + 0.34 * max(Counter(arm.setting for arm in arms).values()) + strip
+    figure = Figure(figsize=(width, height), layout=style.engine(strip / height, top / height))
+    axes = figure.subplots(1, len(settings), squeeze=False)
+    by_setting = [[arm for arm in arms if arm.setting == setting] for setting in settings]
+    alike = all([arm.label for arm in panel] == [arm.label for arm in by_setting[0]] for panel in by_setting)
+    reach = 1.08 * max(max(abs(arm.low), abs(arm.high)) for arm in arms) or 1.0
+    for place, (axis, setting, panel) in enumerate(zip(axes[0], settings, by_setting, strict=True)):
+        axis.set_title(setting, loc="left", fontsize=10, color=SOFT)
+        axis.set_xlim(-reach, reach)
+        axis.set_xlabel(f"← worse        {column.label} minus the control’s        better →", labelpad=5)
+        _panel(axis, panel, labelled=place == 0 or not alike)
+    style.write_around(figure, heading, caption)
+    return figure
+
+
+def _panel(axis: Axes, arms: list[Arm], *, labelled: bool) -> None:
+    for place, arm in enumerate(arms):
+        colour = {1: GAIN, 0: OPEN, -1: LOSS}[arm.sign]
+        if place % 2 == 0:
+            axis.axhspan(place - 0.5, place + 0.5, color=BAND, linewidth=0, zorder=0)
+        axis.plot([arm.low, arm.high], [place, place], color=colour, linewidth=2, solid_capstyle="round", zorder=2)
+        face = colour if arm.sign else "white"
+        axis.plot(arm.mean, place, "o", markersize=7, markerfacecolor=face, markeredgecolor=colour, markeredgewidth=1.6)
+        axis.text(1.02, place, signed(arm.mean), transform=axis.get_yaxis_transform(), va="center_baseline", fontsize=9)
+    axis.axvline(0, color=INK, linewidth=1, zorder=1)
+    axis.set_yticks(range(len(arms)), [arm.label if labelled else "" for arm in arms])
+    axis.set_ylim(len(arms) - 0.5, -0.5)
+    axis.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    axis.xaxis.set_major_formatter(lambda value, _: f"{value:+g}".replace("-", "−") if abs(value) > 1e-12 else "0")
+    axis.tick_params(length=0)
+    axis.tick_params(axis="y", labelcolor=INK)
+    axis.spines[["top", "right", "left"]].set_visible(False)
+
+
+def _caption(grid: Grid, column: Column) -> str:
+    """Queries, seeds, data, how to read the marks, and what one seed does not show."""
+    cells = [grid.cell(row, column) for row in grid.layout.rows]
+    judged = next(cell.judged for cell in cells if cell.judged is not None)
+    seeds = len(seeds_run(grid))
+    dataset = next(cell.asked.dataset for cell in cells if cell.judged is not None)
+    data = grid.layout.dataset_labels.get(dataset, dataset)
+    return (
+        f"{judged:,} queries of {data}; {seeds} seed{'s' if seeds != 1 else ''}. Lines: 95 % intervals over "
+        f"{'queries and seeds' if seeds > 1 else 'queries only'}. Filled: significant after Holm’s correction. "
+        + ("" if seeds >= ENOUGH_SEEDS else f"Fewer than {ENOUGH_SEEDS} seeds: about these checkpoints, no objective. ")
+        + (STAND_IN if grid.layout.stand_in else "")
+    )

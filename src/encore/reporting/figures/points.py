@@ -1,0 +1,173 @@
+"""The numbers of a figure of curves: where each point lies, what was measured there, and where advantages end."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from encore.errors import EncoreError
+from encore.evaluation import scores
+from encore.plan.tables.layout import Part
+from encore.reporting.figures.base import Figure
+from encore.reporting.figures.crossover import Crossing, Floats, over_seeds
+from encore.reporting.sources.measured import exact_mean
+from encore.storage import manifest
+
+STATISTICS = "statistics.json"
+
+
+class Point(Part):
+    """A measured panel of a line at one size, under one seed and one sample of training queries.
+
+    It lies where ``run`` searched so many passages, or ``queries`` of the collection (all where null) trained
+    ``models``; a level lies nowhere.
+    """
+
+    measured: int
+    seed: int | None
+    sample: int = 0
+    size: int | float | str
+    scores: str
+    run: str | None = None
+    queries: int | None = None
+    train_split: str = ""
+    collection: str | None = None
+    models: list[str] = []
+
+
+class Line(Part):
+    id: str
+    label: str
+    system: str
+    role: str = "baseline"
+    points: list[Point]
+
+    @property
+    def level(self) -> bool:
+        """Whether nothing of it depends on x."""
+        return all(point.seed is None for point in self.points)
+
+
+class Panel(Part):
+    label: str
+    split: str
+    measure: str
+    measured: int
+    over: Literal["passages", "queries", "operations"]
+
+
+class Curves(Figure):
+    """What a figure of curves is made of."""
+
+    rows: list[Line]
+    panels: list[Panel]
+    crossover: list[str] = []
+
+    def reads(self) -> dict[Path, Sequence[str] | None]:
+        points = [point for row in self.rows for point in row.points]
+        found: dict[Path, Sequence[str] | None] = {Path(point.scores): None for point in points}
+        found |= {Path(point.run): () for point in points if point.run}
+        found |= {Path(point.collection): (STATISTICS,) for point in points if point.collection}
+        return found | {Path(model): () for point in points for model in point.models}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line in a panel: ``x`` [sizes], means over seeds and samples, and ``values`` [seeds, samples, sizes]."""
+
+    line: Line
+    panel: Panel
+    sizes: list[int | float | str]
+    seeds: list[int | None]
+    samples: list[int]
+    x: Floats
+    values: Floats
+    queries: int  # that were answered
+
+    def mean(self) -> Floats:
+        return np.array([exact_mean(column.ravel()) for column in np.moveaxis(self.values, -1, 0)])
+
+    def by_seed(self) -> Floats:
+        """[seeds, sizes], means over samples."""
+        found: Floats = self.values.mean(1)
+        return found
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Where the advantage of a line over another ends."""
+
+    panel: Panel
+    line: Line
+    against: Line
+    crossing: Crossing
+
+
+def curves(figure: Curves) -> list[Curve]:
+    """Every line in every panel."""
+    return [_curve(line, panel) for panel in figure.panels for line in figure.rows]
+
+
+def endings(figure: Curves, found: list[Curve]) -> list[Ending]:
+    """Where the advantage of each objective ends, over each line that it is compared with."""
+    known = {(curve.panel, curve.line.id): curve for curve in found}
+    ends = []
+    for own in (curve for curve in found if curve.line.role == "objective"):
+        for name in figure.crossover:
+            other = known.get((own.panel, name))
+            if other is not None and len(own.x) > 1 and len(other.x) > 1:
+                at = over_seeds(own.x, own.by_seed(), other.x, other.by_seed())
+                ends.append(Ending(own.panel, own.line, other.line, at))
+    return ends
+
+
+def _curve(line: Line, panel: Panel) -> Curve:
+    own = [point for point in line.points if point.measured == panel.measured]
+    sizes = list(dict.fromkeys(point.size for point in own))
+    seeds, samples = list(dict.fromkeys(p.seed for p in own)), sorted({p.sample for p in own})
+    shape = (len(seeds), len(samples), len(sizes))
+    x, values, answered = np.full(shape, np.nan), np.full(shape, np.nan), 0
+    for point in own:
+        at = seeds.index(point.seed), samples.index(point.sample), sizes.index(point.size)
+        scored = _scores(point.scores)[panel.split, panel.measure]
+        x[at], values[at], answered = _place(point, panel), exact_mean(scored.values), len(scored.queries)
+    mean = np.array([exact_mean(column.ravel()) for column in np.moveaxis(x, -1, 0)])
+    order = np.argsort(mean, kind="stable")
+    kept = [sizes[place] for place in order]
+    return Curve(line, panel, kept, seeds, samples, mean[order], values[..., order], answered)
+
+
+def _place(point: Point, panel: Panel) -> float:
+    """Where a point lies.
+
+    Raises:
+        EncoreError: a model did not say what it cost.
+    """
+    if point.seed is None:
+        return 0.0
+    match panel.over:
+        case "passages":
+            return float(manifest.read_results(str(point.run))["passages"])
+        case "queries":
+            return float(_training_queries(point))
+        case "operations":
+            return sum(float(manifest.read_results(model)["operations"]) for model in point.models)
+
+
+def _training_queries(point: Point) -> int:
+    """As many as were asked for, or all that the collection has."""
+    path = Path(str(point.collection)) / STATISTICS
+    try:
+        there = int(json.loads(path.read_text())["splits"][point.train_split]["queries"])
+    except (OSError, ValueError, KeyError) as error:
+        raise EncoreError(f"{path} does not count the queries of {point.train_split!r} ({error})") from error
+    return there if point.queries is None else min(point.queries, there)
+
+
+@cache
+def _scores(folder: str) -> scores.Scores:
+    return scores.read(Path(folder))

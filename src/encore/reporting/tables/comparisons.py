@@ -1,0 +1,78 @@
+"""Differences of a table's rows to their comparators, and which of them a corrected test calls real."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from encore.evaluation.significance import SIGNIFICANT, Difference, clustered, holm, paired_t, randomised
+from encore.plan.tables.layout import Column, Layout, Row
+from encore.reporting.sources.measured import Measured, differences
+
+Address = tuple[str, str, str]  # setting, row id, column id
+Comparisons = dict[Address, dict[str, "Comparison"]]  # then by the comparator's row id
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A row against a comparator of its setting, under one column.
+
+    ``p_one_seed`` is the papers' own paired t-test on the first seed. ``p_holm`` is None outside the family: for
+    secondary measures, and for rows that are no objective.
+    """
+
+    difference: Difference
+    p_one_seed: float
+    p_randomised: float
+    p_holm: float | None = None
+    family: int = 1
+
+    def sign(self) -> int:
+        """1 for a significant gain, -1 for a significant loss, 0 where the corrected test tells nothing."""
+        if self.p_holm is None or self.p_holm > SIGNIFICANT:
+            return 0
+        return 1 if self.difference.mean > 0 else -1
+
+
+def compare(layout: Layout, found: dict[Address, Measured]) -> Comparisons:
+    """Compare each row that was run with the comparators of its setting, and correct the families."""
+    compared: Comparisons = {}
+    for column in layout.columns:
+        for row in layout.rows:
+            address = (row.setting, row.id, column.id)
+            if address in found:
+                compared[address] = dict(_against(layout, found, row, column))
+    for setting in layout.settings():
+        _correct(compared, [address for address in _family(layout, setting) if address in compared])
+    return compared
+
+
+def _against(
+    layout: Layout, found: dict[Address, Measured], row: Row, column: Column
+) -> Iterator[tuple[str, Comparison]]:
+    ours = found[row.setting, row.id, column.id]
+    for other in layout.comparators():
+        theirs = found.get((row.setting, other, column.id))
+        if other == row.id or theirs is None:
+            continue
+        apart = differences(ours, theirs, f"rows {row.id!r} and {other!r} of {row.setting!r}", row.cells[column.id])
+        yield (
+            other,
+            Comparison(
+                difference=clustered(apart, ours.clusters),
+                p_one_seed=paired_t(apart[:, 0]),
+                p_randomised=randomised(apart, ours.clusters),
+            ),
+        )
+
+
+def _family(layout: Layout, setting: str) -> list[Address]:
+    """The tests that are corrected together: objectives on primary measures within one setting."""
+    rows = [row.id for row in layout.rows if row.setting == setting and row.role == "objective"]
+    return [(setting, row, column.id) for column in layout.columns if column.primary for row in rows]
+
+
+def _correct(compared: Comparisons, family: list[Address]) -> None:
+    tests = [(address, other) for address in family for other in compared[address]]
+    corrected = holm([compared[address][other].difference.p for address, other in tests])
+    for (address, other), p_holm in zip(tests, corrected, strict=True):
+        one = compared[address][other]
+        compared[address][other] = replace(one, p_holm=p_holm, family=len(tests))

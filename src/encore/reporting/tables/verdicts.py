@@ -1,0 +1,34 @@
+"""The words for a claim that an objective helps: its gain must hold over no pre-training and over the control alike.
+
+``none`` only fine-tunes; ``control`` spends the pre-training's operations on more fine-tuning. Beating the
+first alone may be bought by computation, beating the second alone by a control that was trained too long.
+"""
+
+from collections.abc import Sequence
+
+from encore.evaluation.significance import SIGNIFICANT
+from encore.reporting.tables.comparisons import Comparison
+
+ENOUGH_SEEDS = 5
+TOO_FEW, OPEN, UNTESTED = "too few seeds", "not distinguishable", "not testable here"
+
+
+def verdict(against: Sequence[Comparison], *, stand_in: bool) -> str:
+    """The verdict on an objective from its comparisons with ``none`` and ``control`` (or none alone), Holm-corrected.
+
+    On data that stands in for the papers' it says ``holds here`` or ``fails here``, never that a paper was confirmed.
+    It fails when either comparison goes significantly the other way; one gain alone stays ``not distinguishable``.
+    """
+    if min(one.difference.seeds for one in against) < ENOUGH_SEEDS:
+        return TOO_FEW
+    signs = [one.sign() for one in against]
+    if all(sign > 0 for sign in signs):
+        return "holds here" if stand_in else "reproduced"
+    if any(sign < 0 for sign in signs):
+        return "fails here" if stand_in else "contradicted"
+    return OPEN
+
+
+def detectable(against: Sequence[Comparison]) -> float:
+    """The smallest gain that could have been shown over all of them, at 80 % power and Holm's strictest level."""
+    return max(one.difference.detectable(SIGNIFICANT / one.family) for one in against)

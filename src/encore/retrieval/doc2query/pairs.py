@@ -1,0 +1,32 @@
+"""What a model that writes queries learns from: passages and the training queries that they answer."""
+
+from typing import NamedTuple
+
+from encore.data.collection import Collection, topics
+from encore.errors import EncoreError
+from encore.finetuning.positives import highest
+
+
+class Pair(NamedTuple):
+    """A passage's text and a query that it answers."""
+
+    passage: str
+    query: str
+
+
+def training_pairs(collection: Collection, split: str, queries: int | None = None, sample: int = 0) -> list[Pair]:
+    """Each query of the split, or of a sample of it, with each of its best passages.
+
+    Nothing else of the collection's queries and judgments is looked at: predictions for the passages that validation
+    and test queries ask for are made without them.
+
+    Raises:
+        EncoreError: nothing is judged relevant.
+    """
+    judged, texts = collection.qrels(split), collection.queries()
+    asked = [(query, name) for query in topics(collection, split, queries, sample) for name in highest(judged[query])]
+    wanted = {name for _, name in asked}
+    passages = {name: " ".join(text) for name, text in collection.texts() if name in wanted}
+    if not asked:
+        raise EncoreError(f"no query of split {split!r} of {collection.folder} has a relevant passage to learn from")
+    return [Pair(passages[name], texts[query]) for query, name in sorted(asked)]

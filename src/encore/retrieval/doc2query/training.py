@@ -1,0 +1,108 @@
+"""Teaching a T5 to write the query that a passage answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from encore.data.collection import Collection
+from encore.errors import EncoreError
+from encore.retrieval.doc2query import model as models
+from encore.retrieval.doc2query.pairs import Pair, training_pairs
+from encore.retrieval.doc2query.words import Words, filled
+from encore.storage.files import digest
+from encore.training import checkpoint, machine
+from encore.training.optimiser import AdamW
+from encore.training.progress import Point, Progress, write_curve
+from encore.training.randomness import number, order
+
+IGNORED = -100  # what the loss leaves out, by torch's convention
+
+
+def train(
+    spec: dict[str, Any],
+    collection: Path,
+    tokenizer: Path | None,
+    output: Path,
+    state: Path,
+    seconds: float = 120.0,
+    begun: Path | None = None,
+) -> dict[str, Any]:
+    """Train on the spec's queries and write the model; an interrupted training goes on to the same bytes on CPU.
+
+    Args:
+        spec: ``expansion`` (fields of ``expansions.T5``), ``seed``, ``numerics``.
+        state: the folder of checkpoints; one is written every ``seconds``.
+        begun: the folder of the T5 that others made and training goes on from; a new one without.
+
+    Raises:
+        EncoreError: nothing to learn from, or a loss that is no number.
+    """
+    fields, seed = spec["expansion"], spec["seed"]
+    device = machine.prepare(spec["numerics"])
+    pairs = training_pairs(Collection(collection), fields["train_split"], fields["queries"], fields["sample"])
+    model, words = models.create(fields, seed, tokenizer, begun)
+    model.to(device).train()
+    optimiser = AdamW(model, weight_decay=0.0)
+    done, losses = _restore(checkpoint.load(state, digest([spec, len(pairs)])), model, optimiser)
+    progress, due = Progress(done, fields["steps"]), checkpoint.Due(seconds)
+    for step in range(done, fields["steps"]):
+        torch.manual_seed(number(seed, "dropout", step))
+        with machine.precision(spec["numerics"], device):
+            loss = _loss(model, words, _batch(pairs, fields["batch"], seed, step), fields, device)
+        _descend(model, optimiser, loss, _rate(fields, step))
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            raise EncoreError(f"the loss at step {step + 1} is {value}; lower the expansion's `learning_rate`")
+        losses.append(value)
+        progress.step(step + 1, {"loss": value}, fields["batch"])
+        if due(step + 1):
+            content = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "losses": losses}
+            checkpoint.save(state, digest([spec, len(pairs)]), step + 1, content)
+    models.save(output, model.cpu().eval(), words)
+    write_curve(output / "losses.tsv", [Point(step, {"loss": value}) for step, value in enumerate(losses, 1)])
+    return {"pairs": len(pairs), "steps": fields["steps"], "loss": round(losses[-1], 6)}
+
+
+def _batch(pairs: Sequence[Pair], size: int, seed: int, step: int) -> list[Pair]:
+    """The pairs of a step, a function of the seed and the step alone."""
+    epoch, row = divmod(step, -(-len(pairs) // min(size, len(pairs))))
+    return [pairs[place] for place in order(len(pairs), size, seed, epoch)[row].tolist()]
+
+
+def _loss(model: nn.Module, words: Words, batch: Sequence[Pair], fields: dict[str, Any], device: Any) -> Tensor:
+    """Mean negative log-likelihood of the queries' tokens, their end included, given their passages."""
+    passages = words.rows([pair.passage for pair in batch], fields["length"])
+    queries = words.rows([pair.query for pair in batch], fields["query_length"])
+    loss: Tensor = model(
+        input_ids=filled(passages, words.pad).to(device),
+        attention_mask=filled([[1] * len(row) for row in passages], 0).to(device),
+        labels=filled(queries, IGNORED).to(device),
+    ).loss
+    return loss
+
+
+def _descend(model: nn.Module, optimiser: AdamW, loss: Tensor, rate: float) -> None:
+    optimiser.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimiser.step(rate)
+
+
+def _rate(fields: dict[str, Any], done: int) -> float:
+    """The learning rate after ``done`` steps: linear warm-up, then constant."""
+    warmup = math.ceil(fields["warmup"] * fields["steps"])
+    return float(fields["learning_rate"] * min(1.0, (done + 1) / max(1, warmup)))
+
+
+def _restore(saved: dict[str, Any] | None, model: nn.Module, optimiser: AdamW) -> tuple[int, list[float]]:
+    if saved is None:
+        return 0, []
+    model.load_state_dict(saved["model"])
+    optimiser.load_state_dict(saved["optimiser"])
+    return int(saved["step"]), list(saved["losses"])

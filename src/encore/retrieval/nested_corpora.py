@@ -1,0 +1,66 @@
+"""A growing collection: what is relevant and what BM25 ranks high at first, then passages in a random order.
+
+The order is one for all sizes, so a larger collection contains a smaller one. Vectors are not made again: search in a
+part of the collection looks at the vectors of that part only.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from encore.data.collection import Collection, topics
+from encore.data.runs import Run, read_run
+from encore.errors import EncoreError
+from encore.storage.files import open_text, open_text_writer
+
+START, REST = "start.txt.gz", "rest.txt.gz"
+
+
+def grow(spec: dict[str, Any], run: Path, collection: Path, output: Path) -> dict[str, Any]:
+    """Write the passages that a collection starts with and the others in the order in which they join; their numbers.
+
+    Args:
+        spec: ``split``, ``queries`` and ``sample`` of it, ``depth`` of the run, and ``order``, which random order.
+        run: BM25's run over these queries.
+    """
+    texts = Collection(collection)
+    asked, judged = topics(texts, spec["split"], spec["queries"], spec["sample"]), texts.qrels(spec["split"])
+    relevant = {document for query in asked for document, grade in judged[query].items() if grade > 0}
+    first, rest = ordered(
+        [document["_id"] for document in texts.corpus()], relevant, read_run(run / "run.trec.gz"), spec
+    )
+    for name, documents in ((START, first), (REST, rest)):
+        with open_text_writer(output / name) as file:
+            file.writelines(f"{document}\n" for document in documents)
+    print(f"{len(first)} of {len(first) + len(rest)} passages to start with, {len(relevant)} of them relevant")
+    return {"start": len(first), "relevant": len(relevant), "passages": len(first) + len(rest)}
+
+
+def ordered(corpus: list[str], relevant: Iterable[str], run: Run, spec: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """The start, in the corpus's order, and the rest, in the order of the sha256 of ``"<order>:<id>"``.
+
+    To take a beginning of the rest is to sample it uniformly without replacement.
+    """
+    ranked = {document for ranking in run.values() for document in ranking.documents[: spec["depth"]]}
+    start = ranked.union(relevant)
+    rest = [document for document in corpus if document not in start]
+    key = {name: hashlib.sha256(f"{spec['order']}:{name}".encode()).digest() for name in rest}
+    return [document for document in corpus if document in start], sorted(rest, key=key.__getitem__)
+
+
+def members(folder: Path, size: str | int | float) -> set[str]:
+    """The passages of the collection at a size: ``start``, a number of passages, or a share of all below 1.
+
+    Raises:
+        EncoreError: it is smaller than what it starts from, or larger than all there is.
+    """
+    start, rest = (open_text(folder / name).read().splitlines() for name in (START, REST))
+    total = len(start) + len(rest)
+    count = len(start) if size == "start" else round(float(size) * total) if float(size) < 1 else int(size)
+    if not len(start) <= count <= total:
+        raise EncoreError(
+            f"growing: size {size} is {count:,} passages, but the collection starts from {len(start):,} and has "
+            f"{total:,}; choose `sizes` between, or start from fewer `queries` or a smaller `depth`"
+        )
+    return {*start, *rest[: count - len(start)]}

@@ -1,0 +1,169 @@
+"""What each artifact was made from: ``manifest.json`` (deterministic, the dependency edge) and ``run.json`` (how).
+
+Folders are named relative to the working directory, so a copied results folder keeps its manifests.
+"""
+
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from encore.errors import EncoreError
+from encore.storage.code_digest import code_digest
+from encore.storage.files import sha256, write_json
+
+MANIFEST = "manifest.json"
+PARTS = ("spec", "results", "inputs", "outputs")
+REPORTED_PACKAGES = (
+    "numpy",
+    "scipy",
+    "torch",
+    "tokenizers",
+    "faiss-cpu",
+    "faiss-gpu-cu12",
+    "pyserini",
+    "ir-measures",
+    "ir_datasets",
+    "snakemake",
+)
+
+
+@contextmanager
+def record(output: Path, *, stage: str, spec: dict[str, Any], inputs: Sequence[Path]) -> Iterator[dict[str, Any]]:
+    """Verify the inputs, let the body fill ``output``, then write its ``run.json`` and, last, its ``manifest.json``.
+
+    ``inputs`` are folders of other artifacts. The dictionary given to the body takes facts for ``run.json`` (final
+    loss, rates); under the key ``"results"`` it takes deterministic ones for the manifest (counts, operations spent).
+
+    Raises:
+        EncoreError: an input was altered, cut short or lost since it was made.
+    """
+    started = time.time()
+    for folder in inputs:
+        verify(folder)
+    (output / MANIFEST).unlink(missing_ok=True)
+    for path in output.rglob("*.tmp"):  # of a job that was killed; they can be large
+        if path.is_file():
+            path.unlink()
+    facts: dict[str, Any] = {}
+    yield facts
+    results = facts.pop("results", {})
+    write_json(
+        output / "run.json",
+        {"stage": stage, **_surroundings(stage), "seconds": round(time.time() - started, 2), **facts},
+    )
+    write_json(
+        output / MANIFEST,
+        {
+            "stage": stage,
+            "spec": spec,
+            "results": results,
+            "inputs": {str(folder / MANIFEST): describe(folder / MANIFEST) for folder in inputs},
+            "outputs": {str(path.relative_to(output)): describe(path) for path in _files(output)},
+        },
+    )
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """Digest and size, as manifests record them."""
+    return {"sha256": sha256(path), "bytes": path.stat().st_size}
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """An artifact's manifest."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise EncoreError(
+            f"{path} is missing: the artifact was not finished or was removed; run snakemake for it again"
+        )
+    try:
+        manifest: dict[str, Any] = json.loads(path.read_text())
+    except ValueError as error:
+        raise EncoreError(f"{path} is not JSON ({error}); run `encore audit --prune`, then snakemake again") from error
+    if not isinstance(manifest, dict) or not all(isinstance(manifest.get(key), dict) for key in PARTS):
+        raise EncoreError(f"{path} is not a manifest; run `encore audit --prune`, then snakemake again")
+    return manifest
+
+
+def read_results(folder: str) -> dict[str, Any]:
+    """The deterministic facts of an artifact: counts, operations spent."""
+    results: dict[str, Any] = read(Path(folder))["results"]
+    return results
+
+
+def verify(folder: Path, files: Sequence[str] | None = None) -> None:
+    """Compare the files of an artifact with its manifest: all, or those that will be read.
+
+    Raises:
+        EncoreError: naming the first file that differs, and how.
+    """
+    for reason in problems(folder, files):
+        raise EncoreError(f"{reason}; run `encore audit --prune`, then snakemake again")
+
+
+def problems(folder: Path, files: Sequence[str] | None = None) -> Iterator[str]:
+    """Each file of an artifact (all, or the named ones) that is missing, cut short or altered, in words."""
+    outputs = read(folder)["outputs"]
+    for name in outputs if files is None else files:
+        path, expected = folder / name, outputs.get(name)
+        if expected is None:
+            yield f"{folder / MANIFEST} lists no {name}"
+        elif not path.is_file():
+            yield f"{path} is missing"
+        elif path.stat().st_size != expected["bytes"]:
+            yield f"{path} has {path.stat().st_size} bytes, its manifest says {expected['bytes']}"
+        elif sha256(path) != expected["sha256"]:
+            yield f"{path} was altered: its sha256 is not the one in its manifest"
+
+
+def _files(folder: Path) -> list[Path]:
+    """Every file of an artifact except the two records and files still being written."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return sorted(path for path in files if path.name not in {MANIFEST, "run.json"} and not path.name.endswith(".tmp"))
+
+
+def _surroundings(stage: str) -> dict[str, Any]:
+    return {
+        "code": code_digest(stage),
+        "commit": _commit(),
+        "command": sys.argv,
+        "python": platform.python_version(),
+        "packages": {name: version for name in REPORTED_PACKAGES if (version := _version(name))},
+        "machine": platform.machine(),
+        "device": _device(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "slurm_job": os.environ.get("SLURM_JOB_ID"),
+        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    }
+
+
+def _device() -> str:
+    """What torch computed on; ``cpu`` for a stage that did not load it."""
+    torch = sys.modules.get("torch")
+    return str(torch.cuda.get_device_name()) if torch is not None and torch.cuda.is_available() else "cpu"
+
+
+def _commit() -> str | None:
+    """The commit that ran, with ``+`` for uncommitted changes; None outside a git checkout."""
+    try:
+        commit = subprocess.run(
+            ["git", "describe", "--always", "--dirty=+", "--abbrev=12"], capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return commit.stdout.strip()
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
