@@ -14,7 +14,7 @@ from encore.config.claims import Claim
 from encore.config.tables import Table
 from encore.evaluation.scores import Scored
 from encore.reporting.sources import Values
-from encore.reporting.sources.measured import Measured
+from encore.reporting.sources.base import Measured
 
 QUERIES = [f"q{number}" for number in range(40)]
 ROWS = [{"id": name, "label": name, "system": name} for name in ("a", "b", "control")]

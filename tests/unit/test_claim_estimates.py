@@ -12,7 +12,7 @@ from encore.errors import EncoreError
 from encore.evaluation.scores import Scored
 from encore.evaluation.significance import clustered
 from encore.reporting.sources import Values
-from encore.reporting.sources.measured import Measured
+from encore.reporting.sources.base import Measured
 
 QUERIES = [f"q{number}" for number in range(40)]
 ROWS = ("a", "b", "c")

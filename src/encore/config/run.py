@@ -4,7 +4,7 @@ These are the models; reading files and explaining mistakes is ``catalogue.py``.
 workflow is parsed twice for every SLURM job.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -16,6 +16,7 @@ class Strict(BaseModel):
     """Unknown keys are errors, numbers are finite, values never change after validation."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    renamed: ClassVar[dict[str, str]] = {}  # keys of older versions: what each is called now
 
 
 class Backbone(Strict):

@@ -28,6 +28,7 @@ class Mistake(NamedTuple):
     sentence: str
     found: Any
     beside: list[str]  # names of the fields that could stand there
+    now: str | None = None  # what a key of an older version is called
 
     @property
     def name(self) -> str:
@@ -42,7 +43,10 @@ def explain(error: ValidationError) -> Mistake:
     """
     first = min(error.errors(), key=lambda mistake: mistake["type"] != UNKNOWN)
     place = ".".join(str(part) for part in first["loc"] if not str(part).startswith("function-"))
-    return Mistake(place, first["type"], first["msg"], first["input"], _fields_beside(error, first["loc"]))
+    model = _model_of(error, first["loc"])
+    fields = list(model.model_fields) if model else []
+    now = getattr(model, "renamed", {}).get(str(first["loc"][-1])) if model and first["loc"] else None
+    return Mistake(place, first["type"], first["msg"], first["input"], fields, now)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -92,6 +96,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 def _line(mistake: Mistake) -> str:
     """A mistake in one line: where, what, and for a wrong key the nearest right one."""
+    if mistake.kind == UNKNOWN and mistake.now:
+        return f"{mistake.place}: is now called `{mistake.now}`; rename it"
     if mistake.kind == UNKNOWN:
         hint = nearest(mistake.name, mistake.beside) if mistake.beside else "; remove it"
         return f"{mistake.place}: unknown key{hint}"
@@ -104,13 +110,13 @@ def _line(mistake: Mistake) -> str:
     return f"{mistake.place or 'all of it'}: {sentence} (found {str(mistake.found)[:60]!r})"
 
 
-def _fields_beside(error: ValidationError, loc: tuple[int | str, ...]) -> list[str]:
-    """Names of the fields that could stand where a key stands."""
+def _model_of(error: ValidationError, loc: tuple[int | str, ...]) -> type[BaseModel] | None:
+    """The model that a key stands in."""
     model = _models().get(error.title)
     for part in loc[:-1]:
         annotation = model.model_fields[part].annotation if model and part in model.model_fields else None
         model = annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
-    return list(model.model_fields) if model else []
+    return model
 
 
 def _models() -> dict[str, type[BaseModel]]:

@@ -1,5 +1,7 @@
 """Scores on disk: one parquet row per split, measure and judged query. Tables and tests read only these."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,3 +94,8 @@ def _scored(table: pa.Table, mask: NDArray[np.bool_]) -> Scored:
     chosen = table.filter(pa.array(mask))
     value, low, high, answered = (chosen[name].to_numpy() for name in ("value", "low", "high", "answered"))
     return Scored(chosen["query"].to_pylist(), chosen["cluster"].to_pylist(), value, low, high, answered)
+
+
+def exact_mean(values: Sequence[float] | Floats) -> float:
+    """The mean, exactly rounded, so that the order of values cannot change it."""
+    return math.fsum(values) / len(values)

@@ -8,7 +8,6 @@ by the mean of their scores. Teachers' scores are outside of any graph.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ import numpy as np
 from encore.config.finetuning import FinetuneStep
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.finetuning.queries import Example, Query
+from encore.finetuning.queries import Example, Query, filled
 from encore.finetuning.retrieval_task import Judged
 from encore.finetuning.teachers.outputs import TRIPLES, PairScores, TextVectors
 from encore.models.precision import at_least_float32
@@ -166,19 +165,3 @@ def distillation(step: FinetuneStep, queries: list[Query], store: TokenStore, ta
     published = (taught[0] / TRIPLES).is_file()
     task = PublishedDistillation if published else TASKS[step.loss]
     return task(step, queries, store, taught)
-
-
-def filled(query: Query, count: int, passages: int) -> Query:
-    """A query with at least ``count`` negatives: where it has too few, unjudged passages drawn for it alone.
-
-    A teacher must be shown every passage that may come up, so nothing is drawn later; of two counts the smaller takes
-    the first of what the larger takes.
-    """
-    drawn, seen = list(query.negatives), {*query.judged, *query.negatives}
-    rng = np.random.default_rng(query.row)
-    while len(drawn) < count and len(seen) < passages:
-        passage = int(rng.integers(passages))
-        if passage not in seen:
-            seen.add(passage)
-            drawn.append(passage)
-    return replace(query, negatives=tuple(drawn))

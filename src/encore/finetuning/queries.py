@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from encore.config.finetuning import FinetuneStep
 from encore.data.collection import Collection, topics
@@ -102,3 +104,19 @@ def _query(
         judged=frozenset(passages[document] for document in judged) | further,
         negatives=tuple(passages[document] for document in negatives),
     )
+
+
+def filled(query: Query, count: int, passages: int) -> Query:
+    """A query with at least ``count`` negatives: where it has too few, unjudged passages drawn for it alone.
+
+    A teacher must be shown every passage that may come up, so nothing is drawn later; of two counts the smaller takes
+    the first of what the larger takes.
+    """
+    drawn, seen = list(query.negatives), {*query.judged, *query.negatives}
+    rng = np.random.default_rng(query.row)
+    while len(drawn) < count and len(seen) < passages:
+        passage = int(rng.integers(passages))
+        if passage not in seen:
+            seen.add(passage)
+            drawn.append(passage)
+    return replace(query, negatives=tuple(drawn))

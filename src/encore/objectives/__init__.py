@@ -49,6 +49,8 @@ def fields(step: dict[str, Any]) -> PretrainStep:
         near = difflib.get_close_matches(mistake.name, mistake.beside, n=1)
         hint = f"; did you mean {near[0]}?" if near and mistake.kind == UNKNOWN else ""
         where = f"step {step.get('objective')!r}, field {mistake.place or 'step'!r}"
+        if mistake.now:
+            raise EncoreError(f"{where}: is now called `{mistake.now}`; rename it") from error
         raise EncoreError(f"{where}: {_lower(mistake.sentence)}{hint}") from error
 
 

@@ -15,9 +15,8 @@ import numpy as np
 from encore.data.collection import Collection
 from encore.data.tokens import Sequences, TokenStore
 from encore.errors import EncoreError
-from encore.finetuning.distillation import filled
 from encore.finetuning.negatives import mining
-from encore.finetuning.queries import Query, judged_queries
+from encore.finetuning.queries import Query, filled, judged_queries
 from encore.finetuning.scoring import Scorer, open_scorer
 from encore.finetuning.scoring.kept import Kept
 from encore.finetuning.scoring.late_interaction import LateInteraction, TokenVectors

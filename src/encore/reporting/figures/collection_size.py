@@ -10,10 +10,10 @@ from matplotlib.ticker import MaxNLocator
 
 from encore.errors import EncoreError
 from encore.evaluation import scores
+from encore.evaluation.scores import exact_mean
 from encore.plan.tables.layout import Part, Product
 from encore.reporting.figures import style
 from encore.reporting.figures.style import INK, SOFT
-from encore.reporting.sources.measured import exact_mean
 from encore.reporting.tables.footnotes import STAND_IN
 from encore.storage import manifest
 from encore.storage.csv_rows import number, write_rows

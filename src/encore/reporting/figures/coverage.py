@@ -6,6 +6,7 @@ from typing import Any
 from matplotlib.figure import Figure as Page
 from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter
 
+from encore.evaluation.scores import exact_mean
 from encore.reporting.figures import style
 from encore.reporting.figures.base import (
     COLOURS,
@@ -20,7 +21,6 @@ from encore.reporting.figures.base import (
     refuse_nothing,
 )
 from encore.reporting.figures.style import INK, SOFT
-from encore.reporting.sources.measured import exact_mean
 from encore.storage.csv_rows import number, write_rows
 
 SHARES = {"of_text": "of the text’s pieces (Algorithm 1)", "of_top": "of the k pieces (the paper’s caption)"}

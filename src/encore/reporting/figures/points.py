@@ -11,10 +11,10 @@ import numpy as np
 
 from encore.errors import EncoreError
 from encore.evaluation import scores
+from encore.evaluation.scores import exact_mean
 from encore.plan.tables.layout import Part
 from encore.reporting.figures.base import Figure
 from encore.reporting.figures.crossover import Crossing, Floats, over_seeds
-from encore.reporting.sources.measured import exact_mean
 from encore.storage import manifest
 
 STATISTICS = "statistics.json"

@@ -5,14 +5,50 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
+import numpy as np
+
+from encore.evaluation.scores import Scored, exact_mean
+from encore.evaluation.significance import clustered
 from encore.plan.tables.layout import Asked, Column, Layout, Unit
 
-if TYPE_CHECKING:
-    from encore.reporting.sources.measured import Measured
-
 Best = Literal["highest", "lowest"] | None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A row under a column: the judged queries, and one ``Scored`` for each seed, all over the same queries."""
+
+    seeds: list[int | None]
+    scored: list[Scored]
+
+    @property
+    def queries(self) -> list[str]:
+        return self.scored[0].queries
+
+    @property
+    def clusters(self) -> list[str]:
+        return self.scored[0].clusters
+
+    def means(self) -> list[float]:
+        """The measure's mean over queries, for each seed; exactly rounded, so that machines cannot differ."""
+        return [exact_mean(one.values) for one in self.scored]
+
+    def tie_interval(self) -> tuple[float, float]:
+        """Lowest and highest mean over all orders of tied scores, averaged over seeds."""
+        low, high = ([exact_mean(getattr(one, end)) for one in self.scored] for end in ("low", "high"))
+        return exact_mean(low), exact_mean(high)
+
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of the mean over queries and seeds; None where one cluster of queries is all there is."""
+        if len(set(self.clusters)) < 2:
+            return None
+        return clustered(np.stack([one.values for one in self.scored], axis=1), self.clusters).interval()
+
+    def answered(self) -> int:
+        """Queries that the run of every seed has an answer to."""
+        return int(np.logical_and.reduce([one.answered for one in self.scored]).sum())
 
 
 @dataclass(frozen=True)

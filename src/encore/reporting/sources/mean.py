@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from encore.errors import EncoreError
+from encore.evaluation.scores import exact_mean
 from encore.plan.tables.layout import Asked, Column, Layout
 from encore.reporting.sources.base import Share, Values
-from encore.reporting.sources.measured import exact_mean
 
 
 class Mean(Share):

@@ -1,57 +1,16 @@
 """Measures of runs: per-query values of all seeds of a cell, and the paired differences of two cells."""
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from encore.errors import EncoreError
 from encore.evaluation import scores
-from encore.evaluation.scores import Scored
-from encore.evaluation.significance import clustered
+from encore.evaluation.scores import Floats, Scored
 from encore.plan.tables.layout import Asked, Column
-from encore.reporting.sources.base import Share, Values
-
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A row under a column: the judged queries, and one ``Scored`` for each seed, all over the same queries."""
-
-    seeds: list[int | None]
-    scored: list[Scored]
-
-    @property
-    def queries(self) -> list[str]:
-        return self.scored[0].queries
-
-    @property
-    def clusters(self) -> list[str]:
-        return self.scored[0].clusters
-
-    def means(self) -> list[float]:
-        """The measure's mean over queries, for each seed; exactly rounded, so that machines cannot differ."""
-        return [exact_mean(one.values) for one in self.scored]
-
-    def tie_interval(self) -> tuple[float, float]:
-        """Lowest and highest mean over all orders of tied scores, averaged over seeds."""
-        low, high = ([exact_mean(getattr(one, end)) for one in self.scored] for end in ("low", "high"))
-        return exact_mean(low), exact_mean(high)
-
-    def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval of the mean over queries and seeds; None where one cluster of queries is all there is."""
-        if len(set(self.clusters)) < 2:
-            return None
-        return clustered(np.stack([one.values for one in self.scored], axis=1), self.clusters).interval()
-
-    def answered(self) -> int:
-        """Queries that the run of every seed has an answer to."""
-        return int(np.logical_and.reduce([one.answered for one in self.scored]).sum())
+from encore.reporting.sources.base import Measured, Share, Values
 
 
 class Measures(Share):
@@ -91,10 +50,6 @@ def differences(ours: Measured, theirs: Measured, names: str, asked: Asked) -> F
     if not pairs:
         raise EncoreError(f"{names} share no seed, so they cannot be compared; give both the same `seeds`")
     return np.stack([ours.scored[a].values - theirs.scored[b].values for a, b in pairs], axis=1)
-
-
-def exact_mean(values: Sequence[float] | Floats) -> float:
-    return math.fsum(values) / len(values)
 
 
 def _pairs(ours: list[int | None], theirs: list[int | None]) -> list[tuple[int, int]]:

@@ -3,12 +3,12 @@
 import statistics
 from dataclasses import dataclass
 
+from encore.evaluation.scores import exact_mean
 from encore.plan.tables import printed as reported
 from encore.plan.tables.layout import OURS, Asked, Column, Layout, Row
 from encore.plan.tables.printed import Printed
 from encore.reporting.sources import SOURCES, Values, source_of
 from encore.reporting.sources.gain import OTHER, OWN
-from encore.reporting.sources.measured import exact_mean
 from encore.reporting.tables.comparisons import Address, Comparison, compare
 from encore.reporting.tables.verdicts import UNTESTED, detectable, verdict
 

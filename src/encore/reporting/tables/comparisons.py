@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 from encore.evaluation.significance import SIGNIFICANT, Difference, clustered, holm, paired_t, randomised
 from encore.plan.tables.layout import Column, Layout, Row
-from encore.reporting.sources.measured import Measured, differences
+from encore.reporting.sources.base import Measured
+from encore.reporting.sources.measured import differences
 
 Address = tuple[str, str, str]  # setting, row id, column id
 Comparisons = dict[Address, dict[str, "Comparison"]]  # then by the comparator's row id

@@ -14,9 +14,9 @@ from encore.errors import EncoreError
 from encore.evaluation import judging, scores
 from encore.evaluation.reproducibility import DEPTH, Closeness, compared, gains, order
 from encore.evaluation.reproducibility import Scores as ByQuery
+from encore.evaluation.scores import exact_mean
 from encore.plan.tables.layout import Column, Layout, Read, Reference
 from encore.reporting.sources import SOURCES
-from encore.reporting.sources.measured import exact_mean
 from encore.storage import manifest
 from encore.storage.csv_rows import number, write_rows
 
