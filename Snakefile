@@ -23,10 +23,15 @@ include: "workflow/rules/common.smk"
 
 # What every job has in its environment; where downloads lie is no param, since it decides nothing.
 bin, src = (quote(str(folder)) for folder in (Path(sys.executable).parent, Path(workflow.basedir) / "src"))
-run, data = quote(str(RUN_FILE)), quote(str(PLAN.config.execution.data_root))
+run, data = quote(str(RUN_FILE)), quote(str(EXECUTION.data_root))
 shell.prefix(f"export PATH={bin}:$PATH PYTHONPATH={src} ENCORE_RUN={run} ENCORE_DATA_ROOT={data}; ")
 
 
+# With --sdm apptainer every job runs in it; envs/Dockerfile says how it is built.
+container: "encore.sif"
+
+
+include: "workflow/rules/wildcards.smk"
 include: "workflow/rules/fetch.smk"
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/pretrain.smk"
@@ -39,20 +44,16 @@ include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/latency.smk"
 include: "workflow/rules/loss.smk"
 include: "workflow/rules/pairs.smk"
-include: "workflow/rules/tables.smk"
 include: "workflow/rules/growing.smk"
 include: "workflow/rules/figures.smk"
-include: "workflow/rules/claims.smk"
-include: "workflow/rules/report.smk"
+include: "workflow/rules/products.smk"
 include: "workflow/rules/audit.smk"
+include: "workflow/rules/run.smk"
 
 
 rule all:
     """Everything that the configuration declares."""
     default_target: True
     input:
-        TARGETS,
+        lambda wildcards: in_one_line(everything_declared, PLAN),
     localrule: True
-
-
-include: "workflow/rules/preflight.smk"

@@ -9,6 +9,7 @@ import runpy
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,9 +17,16 @@ SCRIPTS = Path(__file__).resolve().parents[1] / "workflow" / "scripts"
 
 
 def script(name: str, *arguments: object, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
-    """``python workflow/scripts/NAME.py ARGUMENTS`` in a folder."""
+    """``python workflow/scripts/NAME.py ARGUMENTS`` in a folder; a spec that is given as JSON is put into a file."""
     path = str(SCRIPTS / f"{name}.py")
-    return ended(path, arguments, cwd, lambda: runpy.run_path(path, run_name="__main__"))
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as spec:
+        given = [*arguments]
+        place = given.index("--spec") + 1 if "--spec" in given and "--plan" not in given else None
+        if place and str(given[place]).startswith(("{", "[")):
+            spec.write(str(given[place]))
+            spec.flush()
+            given[place] = spec.name
+        return ended(path, tuple(given), cwd, lambda: runpy.run_path(path, run_name="__main__"))
 
 
 def encore(*arguments: object, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":

@@ -24,6 +24,7 @@ from encore.finetuning.queries import Example, training_queries
 from encore.models import embed
 from encore.models.encoder import Encoder
 from encore.plan import project
+from encore.plan.catalogue import read_step
 from encore.retrieval.dense import Shard, search
 from encore.retrieval.encode import Part, encode
 from encore.training.randomness import batches
@@ -95,8 +96,8 @@ def planned(lineage: str, run: Path) -> Recipe:
         EncoreError: the step is no plain contrast, or what it reads was not made yet.
     """
     plan = project.load_plan(run)
-    model = plan.model(plan.lineage(lineage), plan.config.seeds[0])
-    step = project.read_step(model.spec["step"])
+    model = plan.model(plan.resolve.lineage(lineage), plan.config.seeds[0])
+    step = read_step(model.spec["step"])
     if not isinstance(step, FinetuneStep) or step.loss != "contrastive":
         raise EncoreError(f"{lineage} does not end with a contrastive fine-tuning step; name one that does")
     folders = {role: Path(model.inputs[role].folder) for role in ("tokens", "collection", "weights", "negatives")}
@@ -105,7 +106,7 @@ def planned(lineage: str, run: Path) -> Recipe:
             raise EncoreError(f"{folder} is missing; first run: snakemake --cores 1 --profile local {model.manifest}")
     store, collection = TokenStore.open(folders["tokens"]), Collection(folders["collection"])
     queries = training_queries(step, collection, store, mining.read(folders["negatives"]))
-    expression = plan.dataset(step.collection).splits[SPLIT].measures[MEASURE]
+    expression = plan.resolve.dataset(step.collection).splits[SPLIT].measures[MEASURE]
     numerics = plan.config.numerics.model_dump(exclude_none=True)
     task = Contrastive(step, queries, store)
     return Recipe(step, numerics, store, collection, folders["weights"], task, expression)

@@ -15,10 +15,9 @@ from encore.commands.whatif import command as asking
 from encore.config.lineage import split_index
 from encore.config.validation import nearest
 from encore.errors import EncoreError
-from encore.plan import ledger, project
-from encore.plan.artifacts import fetched
+from encore.plan import folders, ledger, project
 from encore.plan.plan import Plan
-from encore.targets import lineage_targets, recall
+from encore.targets import lineage_targets
 
 
 def main() -> None:
@@ -70,15 +69,15 @@ def main() -> None:
 def show_path(arguments: argparse.Namespace) -> int:
     """The model's folder for every seed, if it is a lineage, then what Snakemake can be asked for."""
     plan = _plan(arguments)
-    if texts := fetched.named(plan, arguments.lineage):
+    if texts := folders.named(plan, arguments.lineage):
         print("\n".join(texts))
         return 0
     if arguments.lineage in plan.catalogue.systems:
         print("\n".join(dict.fromkeys(lineage_targets(plan, arguments.lineage))))
         return 0
-    if "+" not in arguments.lineage and (meant := fetched.misspelt(plan, arguments.lineage)):
+    if "+" not in arguments.lineage and (meant := folders.misspelt(plan, arguments.lineage)):
         raise EncoreError(meant)
-    lineage = plan.lineage(split_index(arguments.lineage)[0])
+    lineage = plan.resolve.lineage(split_index(arguments.lineage)[0])
     found = [plan.model(lineage, seed).manifest for seed in plan.config.seeds]
     found += lineage_targets(plan, arguments.lineage) if lineage.steps else []
     print("\n".join(dict.fromkeys(found)))
@@ -88,7 +87,6 @@ def show_path(arguments: argparse.Namespace) -> int:
 def show_audit(arguments: argparse.Namespace) -> int:
     """One line for each bad file, and a summary; 1 when anything is bad."""
     plan = _plan(arguments)
-    plan.asked = recall()
     report = audit.audit(plan)
     recompute.check(plan, arguments.config, report)
     for note in report.notes:

@@ -1,17 +1,19 @@
-"""What a user may ask Snakemake for: the targets that a configuration declares, and a word about any other."""
+"""What a user may ask Snakemake for: the targets that a configuration declares, and what any target is made from."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from encore.claims.slice import CLAIMS, PRINTED, claims_plan, claims_reads, printed_plan
+from encore.claims.slice import CLAIMS, PRINTED, claims_reads
 from encore.config.datasets import draw_of
 from encore.config.finetuning import FinetuneStep
 from encore.config.lineage import split_index
 from encore.config.validation import nearest
 from encore.errors import EncoreError
-from encore.plan.artifact import Artifact, behind
+from encore.plan.artifact import Artifact
+from encore.plan.artifact import behind as upstream
+from encore.plan.artifacts import sources
 from encore.plan.figures import figure_plan, figure_reads
 from encore.plan.figures.growing import GROWING, growing_artifacts, growing_plan
 from encore.plan.plan import Plan
@@ -19,18 +21,14 @@ from encore.plan.tables import (
     CURVES,
     curves_models,
     curves_plan,
-    declared,
     table_plan,
     table_reads,
     table_scores,
-    write_plans,
 )
-from encore.storage.files import write_text
 
-ASKED = Path("results/plan/asked.txt")
-CLAIMS_FILES, PRINTED_FILES = (
-    tuple(f"{name}.{end}" for end in ("csv", "md", "manifest.json")) for name in (CLAIMS, PRINTED)
-)
+CLAIMS_FILES = tuple(f"{name}.{end}" for name in (CLAIMS, PRINTED) for end in ("csv", "md", "manifest.json"))
+CURVES_MISSING = "the tables of this run have no pre-training step whose losses could be drawn"
+GROWING_MISSING = "this run has no `growing:` to draw; add it to its configuration"
 REPORT = PurePosixPath("results/report/index.html")
 PAGES = (f"results/{PRINTED}.csv", str(REPORT))  # of every run
 REPRODUCTION = ".reproduction.csv"  # how close a table's runs are to released ones
@@ -62,14 +60,6 @@ def has_figure(table: dict[str, Any]) -> bool:
     return any({"objective", "control"} <= found for found in roles.values())
 
 
-def write_slices(plan: Plan) -> None:
-    """Write the slices of the plan of all that is declared or was asked for; jobs read them."""
-    slices = declared(plan) | {PRINTED: printed_plan(plan.catalogue)}
-    if f"results/{CLAIMS}" in plan.asked:
-        slices[CLAIMS] = claims_plan(plan)
-    write_plans(slices)
-
-
 def summary(plan: Plan) -> str:
     """What a finished run leaves to look at, and what to do next."""
     shown = tuple(f"results/{kind}/" for kind in FORMATS)
@@ -83,14 +73,14 @@ def lineage_targets(plan: Plan, name: str) -> list[str]:
     """The scores of a lineage or system on every dataset, for every seed; a lineage's models if they score pairs."""
     if name not in plan.catalogue.systems:
         own, index = split_index(name)
-        lineage = plan.lineage(own)
-        if plan.scorer(lineage) != "vector" and index is None:
+        lineage = plan.resolve.lineage(own)
+        if plan.resolve.scorer(lineage) != "vector" and index is None:
             return [plan.model(lineage, seed).manifest for seed in plan.config.seeds]
-    datasets = [dataset for dataset in plan.datasets_in_use() if not plan.dataset(dataset).zero_shot]
+    datasets = [dataset for dataset in plan.resolve.datasets_in_use() if not plan.resolve.dataset(dataset).zero_shot]
     found = []
     for seed in plan.config.seeds:
         for dataset in datasets:
-            splits = plan.dataset(dataset).splits
+            splits = plan.resolve.dataset(dataset).splits
             reported = dict.fromkeys(
                 split.topics or key
                 for key, split in splits.items()
@@ -104,55 +94,28 @@ def _is_its_own(plan: Plan, name: str, dataset: str, split: str) -> bool:
     """Whether a lineage is asked a split unbidden: one of a draw only after training on that draw; no system is."""
     if draw_of(split) is None or name in plan.catalogue.systems:
         return draw_of(split) is None
-    steps = [plan.step(step) for step in plan.lineage(split_index(name)[0]).steps]
+    steps = [plan.resolve.step(step) for step in plan.resolve.lineage(split_index(name)[0]).steps]
     draws = {
         draw_of(step.train_split) for step in steps if isinstance(step, FinetuneStep) and step.collection == dataset
     }
     return draws == {draw_of(split)}
 
 
-def remember(plan: Plan, targets: Iterable[str]) -> None:
-    """Note what a person asks for by name: a cluster's job knows its own target, not what it is made for.
-
-    What the configuration declares needs no memory.
-    """
-    paths = [PurePosixPath(os.path.relpath(target)) for target in targets]
-    known = recall()
-    places = [place for path in paths if (place := _place(path)) and not _is_declared(plan, place)]
-    if new := [place for place in dict.fromkeys(places) if place not in known]:
-        write_text(ASKED, "".join(f"{place}\n" for place in [*known, *new]))
-
-
-def _is_declared(plan: Plan, place: str) -> bool:
-    kind, _, name = place.removeprefix("results/").partition("/")
-    return name in plan.config.tables or (kind == "figures" and name in plan.config.figures)
-
-
-def _place(path: PurePosixPath) -> str | None:
-    """What tells a target from others: an artifact's folder; a table, a figure or the claims without the ending."""
-    match path.parts:
-        case ("results", name) if name in CLAIMS_FILES:
-            return f"results/{CLAIMS}"
-        case ("results", "tables" | "figures" as kind, *_):
-            return _stem(str(path), kind)
-        case ("results", _, _, *rest) if rest:
-            return str(path.parent)
-        case _:
-            return None
-
-
-def tables_of(plan: Plan, targets: Sequence[str]) -> list[str]:
-    """The tables that targets are or show; the declared ones, where there are no targets."""
-    paths = [PurePosixPath(os.path.relpath(target)) for target in targets]
-    places = [place for path in paths if (place := _place(path)) and place.startswith("results/tables/")]
-    shown = list(plan.config.tables) if not targets or REPORT.parent in {path.parent for path in paths} else []
-    return [*shown, *(place.removeprefix("results/tables/") for place in places)]
+def reads_of_targets(plan: Plan, targets: Iterable[str]) -> dict[str, list[Artifact]]:
+    """For each target what it is made from; of what the configuration declares, where there is none or it is a rule."""
+    files = [target for target in targets if "/" in target]
+    return {target: reads_of(plan, target) for target in files or everything_declared(plan)}
 
 
 def needed_by(plan: Plan, targets: Sequence[str]) -> list[Artifact]:
     """All that targets are made from; what the configuration declares, where there are none."""
-    found = (read for target in targets for read in reads_of(plan, target)) if targets else declared_reads(plan)
-    return behind(found)
+    return upstream(read for reads in reads_of_targets(plan, targets).values() for read in reads)
+
+
+def downloads(plan: Plan) -> list[str]:
+    """The manifests of all that the configuration needs from the network."""
+    needed = needed_by(plan, [])
+    return [artifact.manifest for artifact in needed if artifact.stage in sources.FOLDERS]
 
 
 def reads_of(plan: Plan, target: str) -> list[Artifact]:
@@ -184,6 +147,25 @@ def declared_reads(plan: Plan) -> Iterator[Artifact]:
         yield from (plan.find(str(PurePosixPath(target).parent)) for target in lineage_targets(plan, name))
 
 
+def _place(path: PurePosixPath) -> str | None:
+    """What tells a target from others: an artifact's folder; a table, a figure or the claims without the ending."""
+    match path.parts:
+        case ("results", name) if name.startswith(f"{CLAIMS}."):
+            return f"results/{CLAIMS}"
+        case ("results", "tables" | "figures" as kind, *_):
+            return _stem(str(path), kind)
+        case ("results", _, _, *rest) if rest:
+            return str(path.parent)
+        case _:
+            return None
+
+
+def _stem(name: str, kind: str) -> str | None:
+    """A product's name without its ending, the longest that fits."""
+    fitting = [ending for ending in FORMATS[kind] if name.endswith(ending)]
+    return name.removesuffix(max(fitting, key=len)) if fitting else None
+
+
 def _drawn(plan: Plan, name: str) -> list[Artifact]:
     """What a figure shows: one of the catalogue, one of our own that no table stands behind, or a table's."""
     if name == CURVES:
@@ -193,31 +175,26 @@ def _drawn(plan: Plan, name: str) -> list[Artifact]:
     return figure_reads(plan, name) if name in plan.catalogue.figures else table_reads(plan, name)
 
 
-def recall() -> list[str]:
-    """The folders of all artifacts that were asked for by name, and such tables, figures and claims."""
-    return ASKED.read_text().splitlines() if ASKED.is_file() else []
-
-
-def check_target(plan: Plan, target: str, rules: set[str]) -> None:
+def check_target(plan: Plan, target: str) -> None:
     """Refuse a target that nothing makes.
 
     Raises:
-        EncoreError: it is no rule, no declared table or figure, and no artifact of this configuration.
+        EncoreError: it is no table or figure that can be had, and no artifact of this configuration.
     """
     path = PurePosixPath(os.path.relpath(target))  # as Snakemake reads it: ./results/… and absolute paths too
     match path.parts:
         case ("results", "tables" | "figures" as kind, *_):
             _check_product(plan, str(path), kind)
-        case ("results", name) if name in (*CLAIMS_FILES, *PRINTED_FILES):
+        case ("results", name) if name in CLAIMS_FILES:
             return
         case ("results", "report", "index.html" | "manifest.json"):
             return
         case ("results", _, *rest) if rest:
             _check_artifact(plan, path)
         case _:
-            known = [f"results/{name}" for name in (*CLAIMS_FILES, *PRINTED_FILES)]
-            near = nearest(target, [*rules, *everything_declared(plan), *known, str(REPORT)])
-            raise EncoreError(f"target {target!r} is no rule and no file of results/{near}")
+            known = [f"results/{name}" for name in CLAIMS_FILES]
+            near = nearest(target, [*everything_declared(plan), *known, str(REPORT)])
+            raise EncoreError(f"target {target!r} is no file of results/{near}")
 
 
 def _check_product(plan: Plan, target: str, kind: str) -> None:
@@ -227,11 +204,11 @@ def _check_product(plan: Plan, target: str, kind: str) -> None:
         raise EncoreError(f"target {target!r}: {kind} are written as {', '.join(FORMATS[kind])}")
     if (kind, stem) == ("figures", CURVES):
         if not curves_plan(plan)["rows"]:
-            raise EncoreError(f"target {target!r}: the tables of this run have no pre-training step to draw")
+            raise EncoreError(f"target {target!r}: {CURVES_MISSING}")
         return
     if (kind, stem) == ("figures", GROWING):
         if not growing_plan(plan)["rows"]:
-            raise EncoreError(f"target {target!r}: this run has no `growing:` to draw; add it to its configuration")
+            raise EncoreError(f"target {target!r}: {GROWING_MISSING}")
         return
     if kind == "figures" and stem in plan.catalogue.figures:
         figure_plan(plan, stem)
@@ -242,12 +219,6 @@ def _check_product(plan: Plan, target: str, kind: str) -> None:
     table_scores(plan, stem)
     if REPRODUCTION.removesuffix("csv") in name and "references" not in table_plan(plan, stem):
         raise EncoreError(f"target {target!r}: this run's `references:` name no released run for {stem!r}; add one")
-
-
-def _stem(name: str, kind: str) -> str | None:
-    """A product's name without its ending, the longest that fits."""
-    fitting = [ending for ending in FORMATS[kind] if name.endswith(ending)]
-    return name.removesuffix(max(fitting, key=len)) if fitting else None
 
 
 def _check_artifact(plan: Plan, path: PurePosixPath) -> None:

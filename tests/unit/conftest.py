@@ -41,6 +41,6 @@ def make(catalogue: Catalogue, nano_config: dict[str, Any]) -> Callable[..., Pla
         content = deepcopy(nano_config) | (changes or {})
         for name, fields in (steps or {}).items():
             content["scale"]["steps"][name] = content["scale"]["steps"].get(name, {}) | fields
-        return Plan(RunConfig.model_validate(content), catalogue, project.impl)
+        return Plan(RunConfig.model_validate(content), catalogue)
 
     return plan

@@ -13,7 +13,6 @@ import yaml
 from encore.config.run import RunConfig
 from encore.config.tables import Table
 from encore.errors import EncoreError
-from encore.plan import project
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 from encore.plan.tables import table_plan
@@ -46,7 +45,7 @@ def make(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
         kept.tables["t"] = Table.model_validate({"title": "T", "rows": rows, "columns": columns})
         content = copy.deepcopy(NANO) | {"tables": {"t": "all"}}
         content["scale"] |= {"absent": dict.fromkeys(absent, REASON), **scale}
-        return Plan(RunConfig.model_validate(content), kept, project.impl)
+        return Plan(RunConfig.model_validate(content), kept)
 
     return plan
 
@@ -70,7 +69,7 @@ def test_an_absent_set_is_empty_with_one_note_for_each_reason_and_is_never_plann
     assert f"BEIR-FEVER, BEIR-QUORA are not testable here: {REASON}." in table_plan(plan, "t")["notes"]
     assert not [folder for folder in plan.made if "beir-fever" in folder or "beir-quora" in folder]
     assert [folder for folder in plan.made if "beir-nq" in folder]
-    assert "beir-fever" not in plan.datasets_in_use()
+    assert "beir-fever" not in plan.resolve.datasets_in_use()
     assert not [path for path in lineage_targets(plan, "bm25") if "beir-fever" in path]
 
 

@@ -23,11 +23,11 @@ def test_a_job_finds_all_that_an_undeclared_lineage_is_made_from(lineage: str) -
     person = project.load_plan()
     asked = [target.rsplit("/", 1)[0] for target in lineage_targets(person, lineage)]
     wanted = {artifact.folder: artifact for folder in asked for artifact in person.find(folder).ancestors()}
-    job = Plan(person.config, person.catalogue, project.impl)
+    job = Plan(person.config, person.catalogue)
     missing = [folder for folder in wanted if not _finds(job, folder)]
     assert [folder for folder in missing if folder.startswith("results/negatives/bm25-")]
     for folder, artifact in wanted.items():
-        job = Plan(person.config, person.catalogue, project.impl)
+        job = Plan(person.config, person.catalogue)
         job.asked = asked
         assert job.find(folder).spec == artifact.spec
 
@@ -80,7 +80,7 @@ def test_every_system_can_be_asked_for_by_name_and_found_by_its_folder() -> None
         assert targets, name
         for folder in (target.rsplit("/", 1)[0] for target in targets):
             assert folder.startswith(f"results/scores/{name}-")
-            job = Plan(person.config, person.catalogue, project.impl)
+            job = Plan(person.config, person.catalogue)
             assert job.find(folder).spec == person.find(folder).spec
 
 

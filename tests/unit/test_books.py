@@ -14,7 +14,6 @@ from encore.data.collection import Collection, write_collection
 from encore.data.concat import JoinedFields
 from encore.data.kinds import build
 from encore.errors import EncoreError
-from encore.plan import project
 from encore.plan.artifact import behind
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
@@ -141,8 +140,8 @@ def test_the_papers_texts_are_both_and_old_books_stand_for_those_that_were_withd
         scale = NANO["scale"] | {
             "datasets": {"msmarco-passage": "pydocs-stdlib", "wikipedia": "pydocs-stdlib", **datasets}
         }
-        plan = Plan(RunConfig.model_validate(NANO | {"scale": scale}), catalogue, project.impl)
-        model = plan.model(plan.lineage("bert-base+bow"), 0)
+        plan = Plan(RunConfig.model_validate(NANO | {"scale": scale}), catalogue)
+        model = plan.model(plan.resolve.lineage("bert-base+bow"), 0)
         found = behind([model.inputs["tokens"].inputs["collection"]])
         return {artifact.name.rpartition("-")[0] for artifact in found}
 

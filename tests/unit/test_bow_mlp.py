@@ -233,12 +233,12 @@ def test_what_needs_states_is_refused_before_any_job(
 ) -> None:
     monkeypatch.chdir(ROOT)
     config = RunConfig.model_validate(yaml.safe_load((ROOT / "config/config.yaml").read_text()))
-    plan = Plan(config, project.load_catalogue(ROOT / "config"), project.impl)
+    plan = Plan(config, project.load_catalogue(ROOT / "config"))
     if says is None:
-        assert plan.model(plan.lineage(lineage), 0).folder
+        assert plan.model(plan.resolve.lineage(lineage), 0).folder
         return
     with pytest.raises(EncoreError, match=says):
-        plan.model(plan.lineage(lineage), 0)
+        plan.model(plan.resolve.lineage(lineage), 0)
 
 
 @pytest.mark.parametrize("change", [{"head": None}, {"pooling": "mean"}, {"start": "checkpoint"}])

@@ -8,7 +8,6 @@ import yaml
 from encore.commands.whatif.compare import changed_cells
 from encore.config.run import RunConfig
 from encore.config.tables import Table
-from encore.plan import project
 from encore.plan.plan import Plan
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +32,7 @@ def plan(catalogue, **scale) -> Plan:
     kept.tables["t"] = Table.model_validate(TABLE)
     content = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
     content |= {"tables": {"t": "all"}, "scale": content["scale"] | scale}
-    return Plan(RunConfig.model_validate(content), kept, project.impl)
+    return Plan(RunConfig.model_validate(content), kept)
 
 
 def test_a_gain_changes_with_either_of_its_rows(catalogue, monkeypatch) -> None:

@@ -15,9 +15,9 @@ from encore.config import checkpoints
 from encore.config.run import Backbone, RunConfig
 from encore.config.tables import Table
 from encore.errors import EncoreError
-from encore.plan import project
+from encore.plan import folders, project
 from encore.plan.artifact import Topics
-from encore.plan.artifacts import fetched
+from encore.plan.artifacts import sources
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 from encore.plan.tables import table_plan
@@ -35,11 +35,11 @@ def plan_of(catalogue: Catalogue, **backbones: Any) -> Plan:
     run = {key: backbones.pop(key) for key in ("tables", "lineages", "execution", "scale") if key in backbones}
     own = {name: Backbone.model_validate({"start": "checkpoint", **fields}) for name, fields in backbones.items()}
     known = replace(catalogue, backbones={**catalogue.backbones, **own}) if own else catalogue
-    return Plan(RunConfig.model_validate(NANO | run), known, project.impl)
+    return Plan(RunConfig.model_validate(NANO | run), known)
 
 
 def begun(plan: Plan, backbone: str):
-    return plan.model(plan.lineage(backbone), 0)
+    return plan.model(plan.resolve.lineage(backbone), 0)
 
 
 def test_every_released_model_is_a_backbone_that_says_where_it_is_from(catalogue: Catalogue) -> None:
@@ -59,15 +59,15 @@ def test_a_checkpoint_is_fetched_for_its_vocabulary_and_for_its_weights(catalogu
     assert brought.folder.startswith("results/checkpoints/xyma--costa-wiki-")
     assert brought.spec["id"] == "xyma/COSTA-wiki"
     assert model.inputs["tokenizer"].inputs == {"checkpoint": brought}
-    assert brought in fetched.needed(plan)
+    assert brought in sources.fetched(plan)
     assert plan_of(catalogue).find(brought.folder).spec == brought.spec
-    assert fetched.named(plan, "xyma/COSTA-wiki") == [brought.manifest]
+    assert folders.named(plan, "xyma/COSTA-wiki") == [brought.manifest]
 
 
 def test_the_embedded_default_fetches_no_checkpoint(catalogue: Catalogue) -> None:
     plan = project.load_plan()
     everything_declared(plan)
-    assert not [artifact for artifact in fetched.needed(plan) if artifact.stage == "fetch_checkpoint"]
+    assert not [artifact for artifact in sources.fetched(plan) if artifact.stage == "fetch_checkpoint"]
 
 
 def test_another_commit_is_another_model(catalogue: Catalogue) -> None:
@@ -97,7 +97,7 @@ def test_a_folder_counts_by_its_content_wherever_it_lies(catalogue: Catalogue, t
     assert names()[0] == same[0] != names()[1]
     plan = plan_of(catalogue, one={"checkpoint": str(first)})
     assert begun(plan, "one").source == str(first)
-    assert not [artifact for artifact in fetched.needed(plan) if artifact.stage == "fetch_checkpoint"]
+    assert not [artifact for artifact in sources.fetched(plan) if artifact.stage == "fetch_checkpoint"]
     (first / "tokenizer.json").unlink()
     with pytest.raises(EncoreError, match="first lacks a vocabulary"):
         begun(plan_of(catalogue, one={"checkpoint": str(first)}), "one")
@@ -117,12 +117,14 @@ def test_a_folder_that_is_not_there_yet_is_planned_by_its_name(catalogue: Catalo
 
 def test_a_released_retriever_answers_without_a_step_as_its_authors_read_texts(catalogue: Catalogue) -> None:
     plan = plan_of(catalogue)
-    lineage = plan.lineage("tct-released")
-    assert plan.lengths(lineage) == (154, 36)
+    lineage = plan.resolve.lineage("tct-released")
+    assert plan.resolve.lengths(lineage) == (154, 36)
     run = plan.run("tct-released", 0, "msmarco-passage", Topics("test", 1000))
     assert run.spec["query_length"] == 36
     assert run.inputs["model"].spec["backbone"]["augment"] is True
-    assert plan.lengths(plan.lineage("bert-base-tct")) == (160, 160), "stands for a model that says nothing of it"
+    assert plan.resolve.lengths(plan.resolve.lineage("bert-base-tct")) == (160, 160), (
+        "stands for a model that says nothing of it"
+    )
     ours, theirs = (
         catalogue.backbones[name].model_dump(exclude={"checkpoint", "revision", "length", "query_length"})
         for name in ("bert-base-tct", "tct-hn-plus-released")
@@ -136,7 +138,7 @@ def test_nothing_small_stands_for_published_weights(catalogue: Catalogue) -> Non
     assert len(released) > 6
     assert released <= plan.config.scale.absent.keys()
     with pytest.raises(EncoreError, match="not testable here: these are weights that somebody trained"):
-        plan.lineage("seed-released+marco-bm25")
+        plan.resolve.lineage("seed-released+marco-bm25")
 
 
 def test_rows_of_what_nothing_stands_for_are_empty_and_say_why(catalogue: Catalogue) -> None:
@@ -146,7 +148,7 @@ def test_rows_of_what_nothing_stands_for_are_empty_and_say_why(catalogue: Catalo
     column = {"id": "rr", "label": "RR@10", "dataset": "msmarco-passage", "split": "test", "measure": "RR@10"}
     table = Table.model_validate({"title": "T", "rows": rows, "columns": [column]})
     known = replace(catalogue, tables={**catalogue.tables, "t": table})
-    plan = Plan(RunConfig.model_validate(NANO | {"tables": {"t": "all"}, "scale": scale}), known, project.impl)
+    plan = Plan(RunConfig.model_validate(NANO | {"tables": {"t": "all"}, "scale": scale}), known)
     said = table_plan(plan, "t")
     assert [bool(row["cells"]["rr"]["reads"]) for row in said["rows"]] == [False, True]
     assert "SEED is not testable here: too large." in said["notes"]

@@ -40,7 +40,7 @@ def make(**scale):
     content = deepcopy(NANO) | {"tables": {}}
     for key, entries in scale.items():
         content["scale"][key] = content["scale"].get(key, {}) | entries
-    return Plan(RunConfig.model_validate(content), project.load_catalogue(), project.impl)
+    return Plan(RunConfig.model_validate(content), project.load_catalogue())
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_a_figure_that_a_run_cannot_have_is_told():
     content = deepcopy(NANO) | {"tables": {}}
     del content["scale"]["datasets"]["msmarco-passage"]
     content["scale"]["absent"] = {"msmarco-passage": "no text is given away"}
-    plan = Plan(RunConfig.model_validate(content), project.load_catalogue(), project.impl)
+    plan = Plan(RunConfig.model_validate(content), project.load_catalogue())
     assert "no text is given away" in claims_plan(plan)["untold"]["bow/figure2"]
 
 

@@ -13,7 +13,6 @@ import yaml
 from encore.config.run import RunConfig
 from encore.config.tables import Table
 from encore.errors import EncoreError
-from encore.plan import project
 from encore.plan.plan import Plan
 from encore.plan.tables import curves_models, curves_plan, declared, layout, write_plans
 from encore.reporting import held_out
@@ -50,7 +49,7 @@ def make(catalogue, monkeypatch):
         kept = deepcopy(catalogue)
         kept.tables.update({name: Table.model_validate(table) for name, table in named.items()})
         content = NANO | {"tables": dict.fromkeys(named, "all"), "seeds": list(seeds)}
-        return Plan(RunConfig.model_validate(content), kept, project.impl)
+        return Plan(RunConfig.model_validate(content), kept)
 
     return plan
 
@@ -62,7 +61,7 @@ def test_steps_are_those_of_the_rows_in_their_order_each_once(make):
     assert [step["label"] for step in steps] == ["BFS", "ICT", "MLM"]
     assert (steps[0]["step"], steps[0]["lineage"]) == ("bfs", "tiny+bfs")
     (model,) = steps[1]["seeds"]
-    assert model == {"seed": 0, "model": plan.model(plan.lineage("bert-base+ict"), 0).folder}
+    assert model == {"seed": 0, "model": plan.model(plan.resolve.lineage("bert-base+ict"), 0).folder}
 
 
 def test_every_pre_training_step_of_a_lineage_is_drawn_and_rows_name_the_last(make):

@@ -10,7 +10,7 @@ import yaml
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.plan import project
-from encore.plan.catalogue import read_catalogue
+from encore.plan.catalogue import read_catalogue, read_dataset, read_step
 from encore.plan.figures import figure_plan, figure_reads
 from encore.plan.plan import Plan
 from encore.plan.tables import declared
@@ -30,7 +30,7 @@ def make(figures=None, asked=(), **changes):
     content = deepcopy(NANO) | {"tables": {}} | changes
     if figures is not None:
         content["scale"] = content["scale"] | {"figures": figures}
-    plan = Plan(RunConfig.model_validate(content), project.load_catalogue(), project.impl)
+    plan = Plan(RunConfig.model_validate(content), project.load_catalogue())
     plan.asked = asked
     return plan
 
@@ -57,7 +57,7 @@ def test_what_is_declared_or_asked_for_is_made():
     assert "bow/figure2" in declared(plan)
     assert everything_declared(plan) == list(PAGES)
     content = deepcopy(NANO) | {"tables": {}, "figures": ["cpdae/table4"]}
-    plan = Plan(RunConfig.model_validate(content), project.load_catalogue(), project.impl)
+    plan = Plan(RunConfig.model_validate(content), project.load_catalogue())
     assert everything_declared(plan) == ["results/figures/cpdae/table4.png", *PAGES]
     assert set(declared(plan)) == {"cpdae/table4"}
 
@@ -94,7 +94,7 @@ def test_an_entry_of_no_kind_is_refused(tmp_path):
     for path in (ROOT / "config").glob("*.yaml"):
         (tmp_path / path.name).write_text(path.read_text())
     (papers / "figures.yaml").write_text("figure1: {kind: pie, title: x}\n")
-    readers = (project.read_step, project.read_dataset, *(lambda fields: fields,) * 3)
+    readers = (read_step, read_dataset, *(lambda fields: fields,) * 3)
     with pytest.raises(EncoreError, match=r"figures\.yaml: figure1: unknown kind of figure 'pie'"):
         read_catalogue(tmp_path, *readers)
 
@@ -103,7 +103,7 @@ def test_what_a_run_cannot_have_is_left_out_with_the_reason():
     content = deepcopy(NANO) | {"tables": {}}
     content["scale"]["absent"] = content["scale"].get("absent", {}) | {"bow-released": "nobody has it"}
     content["scale"]["figures"] = {"bow/figure2": {"systems": {"BoW": "bow-released", "BERT": "bert-base"}}}
-    plan = Plan(RunConfig.model_validate(content), project.load_catalogue(), project.impl)
+    plan = Plan(RunConfig.model_validate(content), project.load_catalogue())
     drawn = figure_plan(plan, "bow/figure2")
     assert [row["label"] for row in drawn["rows"]] == ["BERT"]
     assert "BoW is not testable here: nobody has it." in drawn["notes"]

@@ -120,7 +120,7 @@ def test_a_part_smaller_than_the_depth_is_ranked_whole():
 
 def make(**changes):
     content = deepcopy(NANO) | {"tables": {}, "growing": FIGURE} | changes
-    return Plan(RunConfig.model_validate(content), project.load_catalogue(), project.impl)
+    return Plan(RunConfig.model_validate(content), project.load_catalogue())
 
 
 pytestmark = pytest.mark.usefixtures("at_the_root")

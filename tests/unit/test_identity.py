@@ -34,7 +34,7 @@ def catalogue() -> Catalogue:
 
 
 def plan_of(catalogue: Catalogue, **changes: Any) -> Plan:
-    return Plan(RunConfig.model_validate(deepcopy(DEFAULT) | changes), catalogue, project.impl)
+    return Plan(RunConfig.model_validate(deepcopy(DEFAULT) | changes), catalogue)
 
 
 def scores(plan: Plan, lineage: str = STAGE2, seed: int = 0) -> Artifact:
@@ -86,10 +86,10 @@ def test_a_restart_and_its_miner_are_both_in_the_digest(catalogue: Catalogue) ->
     """Also behind several steps of fine-tuning, whatever their scorers: what is pre-trained is before all of them."""
     plan = plan_of(catalogue)
     for chain in ("bow-ft-bm25", "bow-ft-bm25+bow-ft-bm25~warmup=0.2", "colbert+tct", "colbert+tct+tct-hn"):
-        parent = plan.lineage(f"bert-base+bow+{chain}")
-        model = plan.model(plan.lineage(f"{parent}+bow-ft-hn"), 0)
+        parent = plan.resolve.lineage(f"bert-base+bow+{chain}")
+        model = plan.model(plan.resolve.lineage(f"{parent}+bow-ft-hn"), 0)
         mined = model.inputs["negatives"]
-        assert model.inputs["weights"] is plan.model(plan.lineage("bert-base+bow"), 0)
+        assert model.inputs["weights"] is plan.model(plan.resolve.lineage("bert-base+bow"), 0)
         assert mined.inputs["run"].inputs["model"] is plan.model(parent, 0)
         assert model.spec["weights"] == model.inputs["weights"].name
         assert model.spec["negatives"] == mined.name
@@ -124,7 +124,7 @@ def test_a_corpus_with_titles_is_another_than_the_same_files_without(catalogue: 
 
 def made_of_wikipedia(catalogue: Catalogue) -> Artifact:
     plan = plan_of(catalogue)
-    return plan.model(plan.lineage("bert-base+bow"), 0)
+    return plan.model(plan.resolve.lineage("bert-base+bow"), 0)
 
 
 def test_rows_that_differ_in_label_share_every_artifact(catalogue: Catalogue) -> None:

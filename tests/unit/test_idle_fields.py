@@ -62,7 +62,7 @@ def test_a_name_overrides_no_field_that_changes_nothing(
 ) -> None:
     monkeypatch.chdir(Path(__file__).parents[2])
     with pytest.raises(EncoreError, match=f"{field} changes nothing") as refused:
-        project.load_plan().lineage(f"bert-base+marco-bm25~{override}")
+        project.load_plan().resolve.lineage(f"bert-base+marco-bm25~{override}")
     assert "\n" not in str(refused.value)
 
 
@@ -112,12 +112,14 @@ def changed(scale: dict[str, dict[str, Any]]) -> Plan:
     for kind, entries in scale.items():
         for name, fields in entries.items():
             content["scale"][kind][name] = content["scale"][kind].get(name, {}) | fields
-    return Plan(RunConfig.model_validate(content), project.load_catalogue(Path("config")), project.impl)
+    return Plan(RunConfig.model_validate(content), project.load_catalogue(Path("config")))
 
 
 def test_an_index_of_what_has_no_vectors_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(Path(__file__).parents[2])
     plan = project.load_plan()
-    assert lineage_targets(plan, "bert-base+colbert") == [plan.model(plan.lineage("bert-base+colbert"), 0).manifest]
+    assert lineage_targets(plan, "bert-base+colbert") == [
+        plan.model(plan.resolve.lineage("bert-base+colbert"), 0).manifest
+    ]
     with pytest.raises(EncoreError, match="whose texts have no single vector to search"):
         lineage_targets(plan, "bert-base+colbert@hnsw")

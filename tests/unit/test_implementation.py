@@ -9,7 +9,7 @@ import yaml
 from encore import objectives
 from encore.data import kinds
 from encore.errors import EncoreError
-from encore.plan import project
+from encore.plan.stages import all_stages
 from encore.storage import code_digest
 from encore.storage.code_digest import HERE, PACKAGE, Code
 
@@ -24,7 +24,7 @@ def test_the_code_behind_the_stages_is_the_recorded_one():
 
 
 def test_every_stage_of_this_version_is_recorded():
-    assert code_digest.read_record()["stages"] == project.stages()
+    assert code_digest.read_record()["stages"] == all_stages()
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def copy(tmp_path):
 
 def stages_after(copy, path, line="PLANTED = 1"):
     """The stages that are named once a line is added to a file."""
-    recorded = Code(copy).record(project.stages())
+    recorded = Code(copy).record(all_stages())
     (copy / path).write_text((copy / path).read_text() + f"\n{line}\n")
     return {stage for stages in Code(copy).changed(recorded).values() for stage in stages}
 
@@ -52,7 +52,7 @@ def stages_after(copy, path, line="PLANTED = 1"):
             {"encode", "search", "finetune", "pretrain.ict", "rerank", "teach"},
             {"fuse", "evaluate"},
         ),
-        ("storage/files.py", set(project.stages()), set()),
+        ("storage/files.py", set(all_stages()), set()),
         (
             "objectives/parts/stop_words.py",
             {"pretrain.costa", "pretrain.prop", "prepare.bprop"},
@@ -79,12 +79,12 @@ def test_an_import_inside_a_function_counts(copy):
 
 
 def test_a_new_objective_asks_for_no_record(copy):
-    recorded = Code(copy).record(project.stages())
+    recorded = Code(copy).record(all_stages())
     (copy / "objectives/halves.py").write_text("OBJECTIVE = None\n")
     assert Code(copy).changed(recorded) == {}
 
 
-@pytest.mark.parametrize("stage", project.stages())
+@pytest.mark.parametrize("stage", all_stages())
 def test_every_stage_has_a_program(stage):
     assert f"{stage.partition('.')[0]}.py" in HERE.modules(stage)
     assert HERE.impl(stage.partition(".")[0] if stage not in HERE.stages else stage) >= 1

@@ -185,7 +185,7 @@ def test_too_few_vectors_are_refused_with_the_number_that_would_do(data):
 
 
 def make(changes=None):
-    return Plan(RunConfig.model_validate(deepcopy(NANO) | (changes or {})), project.load_catalogue(), project.impl)
+    return Plan(RunConfig.model_validate(deepcopy(NANO) | (changes or {})), project.load_catalogue())
 
 
 pytestmark = pytest.mark.usefixtures("at_the_root")
@@ -239,8 +239,8 @@ def test_the_plan_of_an_index_is_found_from_its_folders(monkeypatch):
     assert run.inputs["index"].stage == "build_index"
     for artifact in (scores, run, run.inputs["index"]):
         assert make().find(artifact.folder).spec == artifact.spec
-    assert plan.has_chance(f"{LINEAGE}@hnsw")
-    assert plan.canonical(f"{LINEAGE}@hnsw") == "tiny+marco-bm25@hnsw"
+    assert plan.resolve.has_chance(f"{LINEAGE}@hnsw")
+    assert plan.resolve.canonical(f"{LINEAGE}@hnsw") == "tiny+marco-bm25@hnsw"
 
 
 def _topics(run):
@@ -252,7 +252,7 @@ def _topics(run):
 @pytest.mark.parametrize("name", ["hnsw", "ivfpq", "fp16"])
 def test_a_spec_builds_what_the_plan_meant(name):
     """The spec of an index leaves out how it is searched, and must be readable without."""
-    fields = make().index_type(split_index(f"x@{name}")[1])
+    fields = make().resolve.index_type(split_index(f"x@{name}")[1])
     assert index_types.read(fields.building()).building() == fields.building()
     assert fields.building().keys() | fields.searching().keys() == type(fields).model_fields.keys() - {"source"}
 

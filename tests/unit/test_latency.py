@@ -213,7 +213,7 @@ def plan(monkeypatch):
 
 def make(**changes):
     content = deepcopy(NANO) | {"tables": {"table2": "all"}} | changes
-    return Plan(RunConfig.model_validate(content), project.load_catalogue(), project.impl)
+    return Plan(RunConfig.model_validate(content), project.load_catalogue())
 
 
 def test_every_measurer_can_be_planned():

@@ -13,6 +13,7 @@ import yaml
 
 from encore.errors import EncoreError
 from encore.plan import ledger, project
+from encore.plan.catalogue import read_step
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "config"
@@ -94,7 +95,7 @@ def steps():
 
 @cache
 def fields(step):
-    return type(project.read_step(steps()[step])).model_fields
+    return type(read_step(steps()[step])).model_fields
 
 
 def step_says(kind, owner, key):

@@ -25,7 +25,6 @@ from encore.models import checkpoint
 from encore.models.config import Shape
 from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead, initialise
-from encore.plan import project
 from encore.plan.artifacts.masked_loss import masked_loss
 from encore.plan.catalogue import read_run
 from encore.plan.plan import Plan
@@ -149,14 +148,14 @@ def test_the_program_writes_a_loss_and_its_manifest(store: Path, tmp_path: Path)
 @pytest.fixture
 def plan(catalogue: Any, at_the_root: None) -> Plan:
     content = read_yaml(Path("config/nano.yaml"))
-    return Plan(checked(RunConfig, content, "nano"), catalogue, project.impl)
+    return Plan(checked(RunConfig, content, "nano"), catalogue)
 
 
 def test_only_how_words_are_masked_decides_and_it_is_part_of_no_other_artifact(plan: Plan) -> None:
-    lineage = plan.lineage("bert-base+mlm")
+    lineage = plan.resolve.lineage("bert-base+mlm")
     found = masked_loss(plan, lineage, 0, "msmarco-passage", "mlm")
     assert found.folder.startswith(f"results/losses/{plan.model(lineage, 0).name}/pydocs-stdlib-")
-    assert found.spec["step"]["length"] == plan.step(lineage.steps[0]).length
+    assert found.spec["step"]["length"] == plan.resolve.step(lineage.steps[0]).length
     assert found.spec["step"]["learning_rate"] == 1.0
     assert plan.find(found.folder) is found
     for wrong in ("ict", "marco-bm25"):
@@ -168,7 +167,7 @@ def test_only_how_words_are_masked_decides_and_it_is_part_of_no_other_artifact(p
 def test_passages_are_masked_at_the_length_that_the_papers_models_search(
     catalogue: Any, at_the_root: None, run: str, length: int
 ) -> None:
-    plan = Plan(read_run(Path(f"config/{run}.yaml")), catalogue, project.impl)
+    plan = Plan(read_run(Path(f"config/{run}.yaml")), catalogue)
     folders = [row["cells"]["mlm"]["reads"][0]["folder"] for row in table_plan(plan, "bow/table1")["rows"]]
     assert len(folders) == 5
     assert {plan.find(folder).spec["step"]["length"] for folder in folders} == {length}

@@ -11,9 +11,10 @@ import yaml
 
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
-from encore.plan import project
+from encore.plan import folders
 from encore.plan.artifact import Artifact, Topics
-from encore.plan.artifacts import bm25, fetched
+from encore.plan.artifacts import bm25, sources
+from encore.plan.artifacts.collections import named_collection
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 
@@ -37,13 +38,13 @@ def make(catalogue: Catalogue) -> Make:
 
     def plan(**scale: Any) -> Plan:
         content = {**NANO, "scale": scale, "tables": {}}
-        return Plan(RunConfig.model_validate(content), catalogue, project.impl)
+        return Plan(RunConfig.model_validate(content), catalogue)
 
     return plan
 
 
 def model(plan: Plan, lineage: str) -> Artifact:
-    return plan.model(plan.lineage(lineage), 0)
+    return plan.model(plan.resolve.lineage(lineage), 0)
 
 
 def ancestors(artifact: Artifact, stage: str) -> list[str]:
@@ -68,10 +69,10 @@ def ancestors(artifact: Artifact, stage: str) -> list[str]:
 def test_a_papers_step_learns_from_what_its_paper_names(make: Make, lineage: str, role: str, source: str) -> None:
     plan = make()
     made = model(plan, lineage).inputs[role]
-    assert made.inputs["fetched"] is fetched.source(plan, source)
+    assert made.inputs["fetched"] is sources.source(plan, source)
     assert made.spec["fetched"] == made.inputs["fetched"].name
     assert (made.source, "content" in made.spec) == (None, False)
-    assert made.inputs["fetched"] in fetched.needed(plan), "`snakemake fetch` brings it"
+    assert made.inputs["fetched"] in sources.fetched(plan), "`snakemake fetch` brings it"
 
 
 @pytest.mark.parametrize(
@@ -97,10 +98,10 @@ def test_titles_come_from_a_source_and_all_else_from_the_passages(make: Make) ->
     titled = plan.collection("msmarco-passage-titles")
     assert titled.inputs == {
         "collection": plan.collection("msmarco-passage"),
-        "source.msmarco-titles": fetched.source(plan, "msmarco-titles"),
+        "source.msmarco-titles": sources.source(plan, "msmarco-titles"),
     }
     assert plan.find(titled.folder) is titled
-    splits = [plan.dataset(name).splits for name in ("msmarco-passage", "msmarco-passage-titles")]
+    splits = [plan.resolve.dataset(name).splits for name in ("msmarco-passage", "msmarco-passage-titles")]
     assert [{name: (split.role, split.measures) for name, split in each.items()} for each in splits] == [
         {name: (split.role, split.measures) for name, split in splits[0].items()}
     ] * 2
@@ -134,7 +135,7 @@ def test_published_queries_are_the_first_forty_of_a_source(make: Make) -> None:
     plan = make()
     index = bm25.index(plan, "msmarco-passage", "doct5")
     queries = index.inputs["expansions"]
-    assert queries.inputs["fetched"] is fetched.source(plan, "msmarco-expansions")
+    assert queries.inputs["fetched"] is sources.source(plan, "msmarco-expansions")
     assert (queries.spec["samples"], queries.source, "content" in queries.spec) == (40, None, False)
     run = plan.run("bm25-doct5", None, "msmarco-passage", Topics("test", 1000))
     assert "msmarco-expansions" in ancestors(run, "fetch_source")
@@ -144,18 +145,18 @@ def test_published_queries_are_the_first_forty_of_a_source(make: Make) -> None:
 def test_a_name_that_a_dataset_and_a_source_share_is_the_dataset(make: Make) -> None:
     plan = make()
     for name in ("wikipedia", "bookcorpus"):
-        assert fetched.named(plan, name) == [plan.named_collection(name).manifest]
-        assert fetched.named(plan, f"source:{name}") == [fetched.source(plan, name).manifest]
-    assert fetched.named(plan, "squad") == fetched.named(plan, "source:squad")
+        assert folders.named(plan, name) == [named_collection(plan, name).manifest]
+        assert folders.named(plan, f"source:{name}") == [sources.source(plan, name).manifest]
+    assert folders.named(plan, "squad") == folders.named(plan, "source:squad")
     with pytest.raises(EncoreError, match=r"'wikpedia' is not in sources\.yaml; did you mean wikipedia"):
-        fetched.named(plan, "source:wikpedia")
+        folders.named(plan, "source:wikpedia")
 
 
 def test_a_missing_dump_says_where_it_belongs_and_what_brings_it(make: Make) -> None:
     plan = make()
-    dump = plan.named_collection("wikipedia")
+    dump = named_collection(plan, "wikipedia")
     with pytest.raises(EncoreError, match=r"^data/wikipedia/enwiki-.* is missing: .*encore path source:wikipedia"):
-        fetched.refuse_missing(plan, [dump])
+        folders.refuse_missing(plan, [dump])
     Path(str(dump.source)).parent.mkdir(parents=True)
     Path(str(dump.source)).write_bytes(b"BZh")
-    fetched.refuse_missing(plan, [dump])
+    folders.refuse_missing(plan, [dump])

@@ -49,9 +49,9 @@ def test_fields_named_are_fields(row):
 
 @pytest.mark.parametrize("step", [step for row in HAVING for step in quoted(row[2])])
 def test_readings_can_be_run(plan, step):
-    plan.lineage(f"bert-base+{step}")
+    plan.resolve.lineage(f"bert-base+{step}")
 
 
 @pytest.mark.parametrize("lineage", re.findall(r"\b((?:bert-base|two-tower-128)\+[^\s`#]+)", PAGE))
 def test_lineages_named_can_be_asked_for(plan, lineage):
-    plan.lineage(lineage)
+    plan.resolve.lineage(lineage)

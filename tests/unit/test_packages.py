@@ -16,7 +16,6 @@ from encore.data import kinds
 from encore.data.collection import Collection
 from encore.data.pydocs.packages import PackagesFields
 from encore.errors import EncoreError
-from encore.plan import project
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 from encore.targets import lineage_targets
@@ -126,7 +125,7 @@ def plan(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     def planned(**steps: Any) -> Plan:
         content = copy.deepcopy(DEFAULT)
         content["scale"]["steps"] |= steps
-        return Plan(RunConfig.model_validate(content), catalogue, project.impl)
+        return Plan(RunConfig.model_validate(content), catalogue)
 
     return planned
 

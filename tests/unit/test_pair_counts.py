@@ -18,7 +18,6 @@ from encore.config.validation import checked, read_yaml
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.evaluation.inspection.pair_counts import count
-from encore.plan import project
 from encore.plan.artifacts.pairs import pairs
 from encore.plan.plan import Plan
 from encore.reporting.tables import markdown
@@ -81,17 +80,17 @@ def test_a_collection_without_pairs_is_refused(tmp_path: Path, monkeypatch: pyte
 
 @pytest.fixture
 def plan(catalogue: Any, at_the_root: None) -> Plan:
-    return Plan(checked(RunConfig, read_yaml(Path("config/nano.yaml")), "nano"), catalogue, project.impl)
+    return Plan(checked(RunConfig, read_yaml(Path("config/nano.yaml")), "nano"), catalogue)
 
 
 def test_only_what_decides_the_pairs_decides_the_folder(plan: Plan) -> None:
-    made = pairs(plan, plan.lineage("two-tower+ict"))
+    made = pairs(plan, plan.resolve.lineage("two-tower+ict"))
     assert made.folder.startswith("results/pairs/pydocs-stdlib.ict-")
-    assert pairs(plan, plan.lineage("two-tower+ict~temperature=0.3")).folder == made.folder
-    assert pairs(plan, plan.lineage("two-tower+ict~titles=false")).folder != made.folder
+    assert pairs(plan, plan.resolve.lineage("two-tower+ict~temperature=0.3")).folder == made.folder
+    assert pairs(plan, plan.resolve.lineage("two-tower+ict~titles=false")).folder != made.folder
     assert plan.find(made.folder) is made
     with pytest.raises(EncoreError, match=r"'mlm' learns from no pairs; name a step of ict, bfs or wlp"):
-        pairs(plan, plan.lineage("bert-base+mlm"))
+        pairs(plan, plan.resolve.lineage("bert-base+mlm"))
 
 
 def test_a_table_shows_counts_and_says_of_what(tmp_path: Path) -> None:

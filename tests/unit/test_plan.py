@@ -10,6 +10,7 @@ import yaml
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.plan import project
+from encore.plan.catalogue import read_dataset, read_step
 from encore.plan.plan import Plan
 from encore.plan.tables import table_plan
 from encore.targets import check_target, everything_declared, lineage_targets
@@ -27,9 +28,9 @@ def folders(plan):
 
 def test_the_order_of_resolution_is_catalogue_scale_name(make):
     plan = make()
-    catalogue = plan.catalogue.read_step(plan.catalogue.steps["ict"])
-    scaled = plan.step(plan.lineage("bert-base+ict").steps[0])
-    named = plan.step(plan.lineage("bert-base+ict~temperature=0.5").steps[0])
+    catalogue = read_step(plan.catalogue.steps["ict"])
+    scaled = plan.resolve.step(plan.resolve.lineage("bert-base+ict").steps[0])
+    named = plan.resolve.step(plan.resolve.lineage("bert-base+ict~temperature=0.5").steps[0])
     assert (catalogue.temperature, scaled.temperature, named.temperature) == (1.0, 0.05, 0.5)
     assert (catalogue.batch, scaled.batch) == (8192, 16)
     assert named.batch == 16
@@ -37,21 +38,21 @@ def test_the_order_of_resolution_is_catalogue_scale_name(make):
 
 def test_a_folder_is_named_by_lineage_seed_and_digest(make):
     plan = make()
-    artifact = plan.model(plan.lineage(ICT), 0)
+    artifact = plan.model(plan.resolve.lineage(ICT), 0)
     assert artifact.folder.startswith("results/models/tiny+ict+marco-bm25+marco-hn-s0-")
     assert plan.find(artifact.folder) is artifact
 
 
 def test_the_spec_names_everything_upstream(make):
     plan = make()
-    model = plan.model(plan.lineage(ICT), 0)
+    model = plan.model(plan.resolve.lineage(ICT), 0)
     assert set(model.inputs) == {"tokens", "weights", "collection", "negatives"}
     assert all(model.spec[role] == artifact.name for role, artifact in model.inputs.items())
 
 
 def test_a_lineage_whose_model_only_scores_pairs_has_no_run_of_its_own(make):
     plan = make({"lineages": ["bert-base+colbert"]})
-    model = plan.model(plan.lineage("bert-base+colbert"), 0)
+    model = plan.model(plan.resolve.lineage("bert-base+colbert"), 0)
     with pytest.raises(EncoreError, match="late-interaction scorer, whose texts have no single vector"):
         plan.scores("bert-base+colbert", 0, "msmarco-passage", "test")
     assert lineage_targets(plan, "bert-base+colbert") == [model.manifest]
@@ -81,7 +82,7 @@ def test_a_source_or_a_title_is_in_no_digest(make, catalogue):
     assert folders(make()) == folders(make({"title": "another"}))
     step = deepcopy(catalogue.steps)
     step["ict"]["source"] = "said differently"
-    told = Plan(RunConfig.model_validate(NANO), type(catalogue)(**{**vars(catalogue), "steps": step}), project.impl)
+    told = Plan(RunConfig.model_validate(NANO), type(catalogue)(**{**vars(catalogue), "steps": step}))
     assert folders(make()) == folders(told)
 
 
@@ -110,7 +111,7 @@ def test_the_plan_is_plain_json_and_the_same_every_time(make):
 )
 def test_a_wrong_lineage_is_explained_in_one_line(make, lineage, says):
     with pytest.raises(EncoreError, match=says) as refused:
-        make().lineage(lineage)
+        make().resolve.lineage(lineage)
     assert "\n" not in str(refused.value)
 
 
@@ -141,7 +142,7 @@ def test_a_target_may_be_spelled_as_snakemake_takes_it(make):
 
 def test_an_old_or_mistaken_folder_is_told_the_name_of_this_configuration(make):
     plan = make()
-    name = plan.model(plan.lineage("bert-base+ict"), 0).name
+    name = plan.model(plan.resolve.lineage("bert-base+ict"), 0).name
     with pytest.raises(EncoreError, match=name.replace("+", r"\+")):
         plan.find(f"results/models/{name[:-8]}00000000")
 
@@ -181,7 +182,7 @@ def test_every_declared_target_is_a_target(make):
 def test_names_fit_a_file_system(make):
     plan = make()
     with pytest.raises(EncoreError, match="100 are allowed"):
-        plan.model(plan.lineage("bert-base" + "+costa~learning_rate=0.00025~temperature=0.123456" * 3), 0)
+        plan.model(plan.resolve.lineage("bert-base" + "+costa~learning_rate=0.00025~temperature=0.123456" * 3), 0)
 
 
 def test_every_entry_says_where_its_values_come_from(catalogue):
@@ -218,7 +219,7 @@ def test_a_reported_number_is_part_of_the_tables_plan(make, tmp_path, monkeypatc
 def test_a_split_that_training_uses_is_called_by_its_role():
     dataset = {"kind": "beir", "path": "x", "splits": {"dev": {"role": "valid"}}}
     with pytest.raises(ValueError, match="'valid'"):
-        project.read_dataset(dataset)
+        read_dataset(dataset)
 
 
 def test_a_figure_is_a_target_only_where_a_difference_can_be_drawn(make):

@@ -88,10 +88,16 @@ def test_every_table_of_questions_can_be_planned(default):
 
 
 def test_a_model_of_passages_reads_as_much_of_documents_as_they_say(catalogue):
-    plan = Plan(project.load_plan().config, catalogue, project.impl)
-    passages, documents = plan.lineage("bert-base+marco-bm25"), plan.lineage("bert-base+marco-bm25+marco-doc-1")
-    assert [plan.passage_length(passages, name) for name in ("msmarco-passage", "msmarco-document")] == [128, 160]
-    assert plan.passage_length(documents, "msmarco-document") == 160
+    plan = Plan(project.load_plan().config, catalogue)
+    passages, documents = (
+        plan.resolve.lineage("bert-base+marco-bm25"),
+        plan.resolve.lineage("bert-base+marco-bm25+marco-doc-1"),
+    )
+    assert [plan.resolve.passage_length(passages, name) for name in ("msmarco-passage", "msmarco-document")] == [
+        128,
+        160,
+    ]
+    assert plan.resolve.passage_length(documents, "msmarco-document") == 160
     (shard,) = shards(plan, passages, 0, "msmarco-document")
     assert shard.spec["length"] == 160
     assert "length" not in plan.collection("msmarco-document").spec

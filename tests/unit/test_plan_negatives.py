@@ -12,18 +12,18 @@ pytestmark = pytest.mark.usefixtures("at_the_root")
 
 def test_mined_negatives_come_from_the_parents_own_run(make):
     plan = make()
-    model = plan.model(plan.lineage(ICT), 0)
+    model = plan.model(plan.resolve.lineage(ICT), 0)
     assert model.inputs["negatives"].inputs["run"].inputs["model"] is model.inputs["weights"]
 
 
 def test_negatives_can_be_mined_by_another_lineage(make):
     miner = "bert-base+mlm+marco-bm25"
     plan = make(steps={"marco-hn": {"mined_by": miner}})
-    model, asked = plan.model(plan.lineage(ICT), 3), plan.model(plan.lineage(miner), 3)
+    model, asked = plan.model(plan.resolve.lineage(ICT), 3), plan.model(plan.resolve.lineage(miner), 3)
     assert model.inputs["negatives"].inputs["run"].inputs["model"] is asked
     assert "mined_by" not in model.spec["step"], "the negatives' folder says it"
     own = make(steps={"marco-hn": {"mined_by": "bert-base+ict+marco-bm25"}})
-    assert own.model(own.lineage(ICT), 0).folder == (plain := make()).model(plain.lineage(ICT), 0).folder
+    assert own.model(own.resolve.lineage(ICT), 0).folder == (plain := make()).model(plain.lineage(ICT), 0).folder
     fresh = make(steps={"marco-hn": {"mined_by": miner}})
     assert fresh.find(model.inputs["negatives"].folder).spec == model.inputs["negatives"].spec
 
@@ -34,21 +34,23 @@ def test_negatives_can_be_mined_by_another_lineage(make):
 def test_a_miner_that_cannot_be_is_refused(make, miner, says):
     plan = make(steps={"marco-hn": {"mined_by": miner}})
     with pytest.raises(EncoreError, match=says):
-        plan.model(plan.lineage(ICT), 0)
+        plan.model(plan.resolve.lineage(ICT), 0)
 
 
 def test_a_step_without_negatives_reads_none(make):
     plan = make(steps={"marco-bm25": {"negatives": "none"}})
-    model = plan.model(plan.lineage("bert-base+marco-bm25"), 0)
+    model = plan.model(plan.resolve.lineage("bert-base+marco-bm25"), 0)
     assert set(model.inputs) == {"tokens", "weights", "collection"}
     assert "negatives" not in {artifact.stage for artifact in model.ancestors()}
 
 
 def test_mined_negatives_are_compared_with_bm25s_of_the_same_recipe(make):
     plan = make()
-    mined = plan.model(plan.lineage(ICT), 0).inputs["negatives"]
+    mined = plan.model(plan.resolve.lineage(ICT), 0).inputs["negatives"]
     other = mined.inputs["other"]
-    assert other is plan.model(plan.lineage("bert-base+marco-bm25"), 0).inputs["negatives"], "no job beside the others"
+    assert other is plan.model(plan.resolve.lineage("bert-base+marco-bm25"), 0).inputs["negatives"], (
+        "no job beside the others"
+    )
     assert other.name not in json.dumps(mined.spec), "no part of the identity"
     shared = other.spec.keys() - {"run"}
     assert {key: mined.spec[key] for key in shared} == {key: other.spec[key] for key in shared}
@@ -63,7 +65,7 @@ def triples(tmp_path):
 
 
 def negatives_of(plan, lineage="bert-base+marco-bm25", seed=0):
-    return plan.model(plan.lineage(lineage), seed).inputs["negatives"]
+    return plan.model(plan.resolve.lineage(lineage), seed).inputs["negatives"]
 
 
 def test_triples_stand_for_bm25s_negatives_by_their_content(make, triples):
@@ -76,7 +78,7 @@ def test_triples_stand_for_bm25s_negatives_by_their_content(make, triples):
     renamed = make(steps={"marco-bm25": {"triples": str(moved)}})
     assert negatives_of(renamed).folder == made.folder
     lineage = "bert-base+marco-bm25"
-    assert renamed.model(plan.lineage(lineage), 0).folder == plan.model(plan.lineage(lineage), 0).folder
+    assert renamed.model(plan.resolve.lineage(lineage), 0).folder == plan.model(plan.resolve.lineage(lineage), 0).folder
     moved.write_text("q\tp\tother\n")
     assert negatives_of(make(steps={"marco-bm25": {"triples": str(moved)}})).folder != made.folder
     with pytest.raises(EncoreError, match="is missing"):
@@ -96,7 +98,9 @@ def test_bm25_and_mined_negatives_are_merged(make):
     both = negatives_of(plan, ICT)
     assert both.stage == "merged_negatives"
     assert both.inputs["bm25"] is negatives_of(plan, "bert-base+ict+marco-bm25")
-    assert both.inputs["mined"].inputs["run"].inputs["model"] is plan.model(plan.lineage("bert-base+ict+marco-bm25"), 0)
+    assert both.inputs["mined"].inputs["run"].inputs["model"] is plan.model(
+        plan.resolve.lineage("bert-base+ict+marco-bm25"), 0
+    )
     assert both.inputs["mined"].inputs["other"] is both.inputs["bm25"]
 
 
@@ -114,15 +118,15 @@ def test_further_positives_are_those_that_the_model_retrieved(make):
 
 def test_a_window_of_ranks_is_in_the_negatives_name(make):
     plain, window = make(), make(steps={"marco-hn": {"first_rank": 2}})
-    specs = [plan.model(plan.lineage(ICT), 0).inputs["negatives"].spec for plan in (plain, window)]
+    specs = [plan.model(plan.resolve.lineage(ICT), 0).inputs["negatives"].spec for plan in (plain, window)]
     assert "first_rank" not in specs[0]
     assert specs[1] == specs[0] | {"first_rank": 2}
 
 
 def test_a_pretrained_start_takes_weights_behind_the_fine_tuning(make):
     plan = make(steps={"marco-hn": {"start": "pretrained"}})
-    model = plan.model(plan.lineage(ICT), 0)
-    assert model.inputs["weights"] is plan.model(plan.lineage("bert-base+ict"), 0)
+    model = plan.model(plan.resolve.lineage(ICT), 0)
+    assert model.inputs["weights"] is plan.model(plan.resolve.lineage("bert-base+ict"), 0)
     assert model.inputs["negatives"].inputs["run"].inputs["model"] is plan.model(
-        plan.lineage("bert-base+ict+marco-bm25"), 0
+        plan.resolve.lineage("bert-base+ict+marco-bm25"), 0
     )

@@ -11,7 +11,7 @@ from encore.config.finetuning import FinetuneStep
 from encore.config.run import RunConfig
 from encore.data.collection import Collection, Judgment, topics, write_collection
 from encore.errors import EncoreError
-from encore.plan import project
+from encore.plan.catalogue import read_step
 from encore.plan.plan import Plan
 
 ROOT = Path(__file__).parents[2]
@@ -30,13 +30,13 @@ def make(catalogue):
         content = deepcopy(DEFAULT) | changes
         for name, fields in (steps or {}).items():
             content["scale"]["steps"][name] = content["scale"]["steps"].get(name, {}) | fields
-        return Plan(RunConfig.model_validate(content), catalogue, project.impl)
+        return Plan(RunConfig.model_validate(content), catalogue)
 
     return plan
 
 
 def model(plan, lineage, seed=0):
-    return plan.model(plan.lineage(lineage), seed)
+    return plan.model(plan.resolve.lineage(lineage), seed)
 
 
 def miner(artifact):
@@ -142,7 +142,7 @@ FEW += [f"cpdae-low-{kind}{size}" for kind in ("", "doc-") for size in (100, 100
 
 @pytest.mark.parametrize("name", FEW)
 def test_few_labels_are_a_recorded_sample_straight_after_pretraining(make, catalogue, name):
-    step = catalogue.read_step(catalogue.steps[name])
+    step = read_step(catalogue.steps[name])
     assert isinstance(step, FinetuneStep)
     assert step.queries == int(name.rsplit("-", 1)[-1])
     assert (step.negatives, step.sample, step.validate_every) == ("bm25", 0, None), "the last checkpoint"
@@ -152,7 +152,9 @@ def test_few_labels_are_a_recorded_sample_straight_after_pretraining(make, catal
     assert {made.inputs["weights"].folder for made in samples} == {model(plan, "bert-base+costa").folder}
     runs = [made.inputs["negatives"].inputs["run"].spec for made in samples]
     assert [(run["split"], run["sample"]) for run in runs] == [("train", 0), ("train", 1), ("train", 2)]
-    assert {run["queries"] for run in runs} == {plan.step(plan.lineage(f"bert-base+{name}").steps[0]).queries}
+    assert {run["queries"] for run in runs} == {
+        plan.resolve.step(plan.resolve.lineage(f"bert-base+{name}").steps[0]).queries
+    }
 
 
 def test_a_larger_sample_contains_a_smaller_one_and_samples_differ(tmp_path):

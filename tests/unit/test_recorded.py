@@ -11,7 +11,6 @@ from encore.config.run import RunConfig
 from encore.config.tables import Column
 from encore.config.validation import checked, read_yaml
 from encore.errors import EncoreError
-from encore.plan import project
 from encore.plan.plan import Plan
 from encore.plan.tables import table_plan
 from encore.reporting.tables import markdown
@@ -82,7 +81,7 @@ def test_what_a_record_does_not_have_is_one_line(tmp_path: Path, asked: str, rec
 
 def make(catalogue: Any, **fields: Any) -> Plan:
     content = read_yaml(Path("config/nano.yaml")) | fields
-    return Plan(checked(RunConfig, content, "nano"), catalogue, project.impl)
+    return Plan(checked(RunConfig, content, "nano"), catalogue)
 
 
 def test_a_slice_has_the_digest_of_its_record_and_needs_no_run(catalogue: Any, at_the_root: None) -> None:

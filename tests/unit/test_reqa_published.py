@@ -330,5 +330,9 @@ def test_they_are_planned_without_their_files() -> None:
     assert opened.inputs["collection"].stage == "collection.wikipedia"
     asked = plan.collection("squad-reqa")
     assert asked.spec["source.squad"] == asked.inputs["source.squad"].name
-    assert plan.dataset("nq-reqa").asked == plan.dataset("nq-reqa-open").asked != plan.dataset("squad-reqa").asked
-    assert published.PublishedReqaFields.model_validate(plan.dataset("squad-reqa").model_dump()).draws == 3
+    assert (
+        plan.resolve.dataset("nq-reqa").asked
+        == plan.resolve.dataset("nq-reqa-open").asked
+        != plan.resolve.dataset("squad-reqa").asked
+    )
+    assert published.PublishedReqaFields.model_validate(plan.resolve.dataset("squad-reqa").model_dump()).draws == 3

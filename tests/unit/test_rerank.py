@@ -15,7 +15,7 @@ from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.scoring import open_scorer
 from encore.finetuning.step import finetune
-from encore.plan import project
+from encore.plan import folders, project
 from encore.plan.artifact import Topics
 from encore.plan.plan import Plan
 from encore.retrieval.rerank import above, rerank
@@ -138,7 +138,7 @@ def make(monkeypatch):
 
     def plan(**systems):
         scale = {**nano["scale"], "systems": {**nano["scale"]["systems"], **systems}}
-        return Plan(RunConfig.model_validate({**nano, "scale": scale}), catalogue, project.impl)
+        return Plan(RunConfig.model_validate({**nano, "scale": scale}), catalogue)
 
     return plan
 
@@ -149,11 +149,11 @@ def test_a_rerank_run_is_made_of_the_first_stage_and_a_model(make):
     run = plan.run("bm25-colbert", 0, "msmarco-passage", topics)
     assert run.stage == "rerank"
     assert run.inputs["first"] is plan.run("bm25", None, "msmarco-passage", topics)
-    assert run.inputs["model"] is plan.model(plan.lineage("bert-base+colbert"), 0)
+    assert run.inputs["model"] is plan.model(plan.resolve.lineage("bert-base+colbert"), 0)
     assert run.owner.startswith("bm25-colbert-s0-")
     assert run.spec["reranked"] == 20
     assert make().find(run.folder) == run, "found from its name alone"
-    assert plan.has_chance("bm25-colbert")
+    assert plan.resolve.has_chance("bm25-colbert")
     assert plan.scores("bm25-colbert", 0, "msmarco-passage", "test").inputs["run"] is run
 
 
@@ -189,5 +189,5 @@ def test_no_model_is_mistaken_for_a_system(make):
 
     plan = make()
     run = plan.run("bm25-colbert", 0, "msmarco-passage", Topics("test", 1000))
-    assert re.fullmatch(plan.systems("rerank"), run.owner)
-    assert not re.fullmatch(plan.lineages(), run.owner)
+    assert re.fullmatch(folders.systems(plan.resolve, "rerank"), run.owner)
+    assert not re.fullmatch(folders.lineages(plan.resolve), run.owner)

@@ -15,7 +15,6 @@ from encore.plan.artifact import Artifact
 from encore.plan.catalogue import Catalogue, read_run
 from encore.plan.figures import figure_reads
 from encore.plan.plan import Plan
-from encore.plan.project import impl
 from encore.plan.tables import table_reads
 
 ROOT = Path(__file__).parents[2]
@@ -39,14 +38,14 @@ def plan(scale: str, catalogue: Catalogue, tmp_path_factory: pytest.TempPathFact
         (root / folder).symlink_to(ROOT / folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
-        planned = Plan(read_run(Path(f"config/{scale}.yaml")), catalogue, impl)
+        planned = Plan(read_run(Path(f"config/{scale}.yaml")), catalogue)
         for table in (name for name in catalogue.tables if not name.startswith(NOT_HERE)):
             table_reads(planned, table)
         for figure in catalogue.figures:
             figure_reads(planned, figure)
         for name in catalogue.steps:
-            if isinstance(planned.step(StepName(name)), PretrainStep):
-                planned.model(planned.lineage(f"bert-base+{name}"), 0)
+            if isinstance(planned.resolve.step(StepName(name)), PretrainStep):
+                planned.model(planned.resolve.lineage(f"bert-base+{name}"), 0)
         yield planned
 
 
@@ -65,7 +64,9 @@ def test_every_pre_training_has_the_budget_of_its_scale(plan: Plan, scale: str) 
     costs, budget = operations(plan, "pretrain"), BUDGETS[scale]
     assert len(costs) > 40
     assert {name: cost for name, cost in costs.items() if cost > MOST * budget} == {}
-    common = {name: cost for name, cost in costs.items() if name.startswith(f"{plan.backbone_name('bert-base')}+")}
+    common = {
+        name: cost for name, cost in costs.items() if name.startswith(f"{plan.resolve.backbone_name('bert-base')}+")
+    }
     assert len(common) > 30
     assert {name: cost for name, cost in common.items() if cost < LEAST * budget} == {}
 
@@ -82,6 +83,6 @@ def test_a_step_that_is_not_scaled_is_far_beyond_the_budget(catalogue: Catalogue
     run = read_run(ROOT / "config/config.yaml")
     steps = {name: fields for name, fields in run.scale.steps.items() if name != step}
     scaled = run.model_copy(update={"scale": run.scale.model_copy(update={"steps": steps})})
-    plan = Plan(scaled, catalogue, impl)
-    plan.model(plan.lineage(f"bert-base+{step}"), 0)
+    plan = Plan(scaled, catalogue)
+    plan.model(plan.resolve.lineage(f"bert-base+{step}"), 0)
     assert max(operations(plan, "pretrain").values()) > MOST * BUDGETS["config"]

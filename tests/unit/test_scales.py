@@ -16,9 +16,9 @@ from encore.config.lineage import Lineage
 from encore.config.run import RunConfig
 from encore.config.tables import runs
 from encore.errors import EncoreError
-from encore.plan import project
 from encore.plan.artifacts import expansions
-from encore.plan.catalogue import Catalogue
+from encore.plan.artifacts.collections import named_collection
+from encore.plan.catalogue import Catalogue, read_step
 from encore.plan.plan import Plan
 from encore.plan.tables import table_plan
 from encore.targets import everything_declared, lineage_targets
@@ -44,7 +44,7 @@ def plans(catalogue: Catalogue, tmp_path_factory: pytest.TempPathFactory) -> Ite
     (root / "config").symlink_to(ROOT / "config")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
-        yield {name: Plan(RunConfig.model_validate(read(name)), catalogue, project.impl) for name in SCALES}
+        yield {name: Plan(RunConfig.model_validate(read(name)), catalogue) for name in SCALES}
 
 
 def read(name: str) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def test_every_declared_table_plans_with_all_its_rows_and_columns(plans: dict[st
         for row, own in zip(entry.rows, made["rows"], strict=True):
             for column in (column for column in entry.columns if column.source == "measure" and runs(row, column)):
                 shown = own["cells"][column.id]["reads"]
-                reason = plan.absence(own["cells"][column.id]["dataset"], own["cells"][column.id]["split"])
+                reason = plan.resolve.absence(own["cells"][column.id]["dataset"], own["cells"][column.id]["split"])
                 assert bool(shown) != bool(reason), f"{table}, {row.id}, {column.id}: a value, or why there is none"
                 assert reason is None or reason in said
     assert not list(Path().glob("data*"))
@@ -109,7 +109,7 @@ def _after(plan: Plan, step: str) -> Lineage:
     complaints = []
     for parent in PARENTS:
         try:
-            lineage = plan.lineage(f"{parent}+{step}")
+            lineage = plan.resolve.lineage(f"{parent}+{step}")
             plan.model(lineage, plan.config.seeds[0])
             return lineage
         except EncoreError as error:
@@ -119,10 +119,10 @@ def _after(plan: Plan, step: str) -> Lineage:
 
 def test_every_dataset_plans_and_says_what_it_is_made_of(plans: dict[str, Plan]) -> None:
     plan = plans["paper"]
-    for name in plan.dataset_names():
-        made = plan.named_collection(name)
+    for name in plan.resolve.dataset_names():
+        made = named_collection(plan, name)
         assert made.name.startswith(f"{name}-")
-        fields = plan.dataset_fields(name)
+        fields = plan.resolve.dataset_fields(name)
         kind = fields.kind
         if kind in ("ir-datasets", "subset", "pydocs-packages", "pydocs-reqa", "pydocs-documents"):
             assert made.inputs, f"{name} of kind {kind} is made of nothing"
@@ -133,7 +133,7 @@ def test_every_backbone_system_and_expansion_plans(plans: dict[str, Plan]) -> No
     for backbone in plan.catalogue.backbones:
         assert plan.model(Lineage(backbone, ()), 0).stage == "start"
     for system in plan.catalogue.systems:
-        scores = plan.scores(system, 0 if plan.has_chance(system) else None, "msmarco-passage", "test")
+        scores = plan.scores(system, 0 if plan.resolve.has_chance(system) else None, "msmarco-passage", "test")
         assert scores.owner.startswith(system)
     for name in plan.catalogue.expansions:
         assert expansions.expanded(plan, name, "msmarco-passage").stage.startswith("expand")
@@ -151,9 +151,9 @@ def test_a_paper_s_value_is_what_the_catalogue_says(plans: dict[str, Plan]) -> N
     assert set(scale) == {"absent"}, "nothing is scaled"
     plan = plans["paper"]
     for name in ("costa", "bow", "ict", "cpdae", "marco-bm25", "tct"):
-        (step,) = plan.lineage(f"bert-base+{name}").steps
-        own = plan.catalogue.read_step(plan.catalogue.steps[name])
-        assert plan.step(step).model_dump() == own.model_dump()
+        (step,) = plan.resolve.lineage(f"bert-base+{name}").steps
+        own = read_step(plan.catalogue.steps[name])
+        assert plan.resolve.step(step).model_dump() == own.model_dump()
 
 
 # Shards and what jobs ask for
@@ -164,7 +164,7 @@ def test_shards_may_be_given_by_dataset(catalogue: Catalogue, monkeypatch: pytes
 
     def indexed(shards: Any) -> set[str]:
         content = copy.deepcopy(read("nano")) | {"execution": {"shards": shards}}
-        plan = Plan(RunConfig.model_validate(content), catalogue, project.impl)
+        plan = Plan(RunConfig.model_validate(content), catalogue)
         run = plan.scores("bert-base+marco-bm25", 0, "msmarco-passage", "test").inputs["run"]
         return {artifact.name for role, artifact in run.inputs.items() if role.startswith("shard")}
 

@@ -15,7 +15,8 @@ import yaml
 from encore.config.sources import Source
 from encore.data.download.source import fetch
 from encore.errors import EncoreError
-from encore.plan.artifacts import fetched
+from encore.plan import folders
+from encore.plan.artifacts import sources
 from encore.plan.project import load_catalogue, load_plan
 
 ROOT = Path(__file__).parents[2]
@@ -167,12 +168,12 @@ def test_every_source_has_what_a_user_must_know(name):
 def test_the_plan_knows_a_source_by_its_folder(monkeypatch):
     monkeypatch.chdir(ROOT)
     plan = load_plan(ROOT / "config/nano.yaml")
-    folder = fetched.source(load_plan(ROOT / "config/nano.yaml"), "squad").folder
+    folder = sources.source(load_plan(ROOT / "config/nano.yaml"), "squad").folder
     assert plan.find(folder).stage == "fetch_source"
-    downloads = fetched.ir_datasets(load_plan(ROOT / "config/nano.yaml"), "beir-fiqa").folder
+    downloads = sources.ir_datasets(load_plan(ROOT / "config/nano.yaml"), "beir-fiqa").folder
     assert plan.find(downloads).spec["ids"] == ["beir/fiqa", "beir/fiqa/test"]
     with pytest.raises(EncoreError, match=r"'squat' is not in sources\.yaml; did you mean squad"):
-        fetched.source(plan, "squat")
+        sources.source(plan, "squat")
 
 
 def test_where_data_lie_changes_no_folder(monkeypatch):
@@ -186,7 +187,7 @@ def test_where_data_lie_changes_no_folder(monkeypatch):
 def test_the_program_fetches_an_entry(tmp_path):
     """Of the catalogue, with a file that a user brought; the terms come first."""
     plan = load_plan(ROOT / "config/nano.yaml")
-    made = fetched.source(plan, "bookcorpus")
+    made = sources.source(plan, "bookcorpus")
     arguments = ["--spec", json.dumps(made.spec), "--data-root", tmp_path / "data", "--output", tmp_path / made.name]
     done = inside.script("fetch_source", *arguments, cwd=ROOT)
     assert done.returncode == 1
@@ -207,6 +208,6 @@ def test_the_program_fetches_an_entry(tmp_path):
     [("msmarco-titls", "msmarco-titles"), ("beir-fiqaa", "beir-fiqa"), ("bert-bse", None), ("bm24", None)],
 )
 def test_a_misspelt_source_or_dataset_has_its_own_nearest_names(name, meant):
-    said = fetched.misspelt(load_plan(ROOT / "config/nano.yaml"), name)
+    said = folders.misspelt(load_plan(ROOT / "config/nano.yaml"), name)
     wanted = f"{name!r} is no source, dataset, backbone or system; did you mean {meant}"
     assert said is None if meant is None else said.startswith(wanted)

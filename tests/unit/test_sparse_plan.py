@@ -8,7 +8,6 @@ import yaml
 
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
-from encore.plan import project
 from encore.plan.plan import Plan
 from encore.targets import lineage_targets
 
@@ -26,7 +25,7 @@ def make(catalogue):
     def plan(expansions=None, **systems):
         scale = NANO["scale"] | {"systems": {**NANO["scale"]["systems"], **systems}}
         scale["expansions"] = expansions or scale["expansions"]
-        return Plan(RunConfig.model_validate(NANO | {"scale": scale}), catalogue, project.impl)
+        return Plan(RunConfig.model_validate(NANO | {"scale": scale}), catalogue)
 
     return plan
 
@@ -54,7 +53,7 @@ def test_a_weight_is_chosen_on_queries_that_no_table_reports(make):
     weight = run_of(plan, "hybrid").inputs["weight"]
     runs = {role: made for role, made in weight.inputs.items() if role != "collection"}
     assert set(runs) == {"sparse_train", "dense_train", "sparse_held_out", "dense_held_out"}
-    roles = {plan.dataset("msmarco-passage").splits[run.spec["split"]].role for run in runs.values()}
+    roles = {plan.resolve.dataset("msmarco-passage").splits[run.spec["split"]].role for run in runs.values()}
     assert roles == {"train", "valid"}
     assert weight.spec["splits"] == {"train": "train", "held-out": "valid"}
 
@@ -75,8 +74,8 @@ def test_seeds_have_fusions_of_their_own_and_share_bm25(make):
     zero, one = run_of(plan, "hybrid", 0), run_of(plan, "hybrid", 1)
     assert zero.owner != one.owner
     assert zero.inputs["sparse"] is one.inputs["sparse"]
-    assert plan.has_chance("hybrid")
-    assert not plan.has_chance("bm25")
+    assert plan.resolve.has_chance("hybrid")
+    assert not plan.resolve.has_chance("bm25")
 
 
 def test_a_fusion_can_be_found_by_its_folder(make):
@@ -91,9 +90,9 @@ def test_every_folder_of_a_run_belongs_to_one_rule(make):
         kinds = [
             kind
             for kind, pattern in {
-                "lineage": plan.lineages(),
-                "bm25": plan.systems("bm25"),
-                "fusion": plan.systems("fusion"),
+                "lineage": folders.lineages(plan.resolve),
+                "bm25": folders.systems(plan.resolve, "bm25"),
+                "fusion": folders.systems(plan.resolve, "fusion"),
             }.items()
             if re.fullmatch(pattern, owner)
         ]
@@ -156,7 +155,7 @@ def test_how_queries_are_sampled_trains_nothing_again(make, monkeypatch):
 
 def test_seeds_of_a_run_do_not_touch_expansions(make):
     plan = make()
-    assert not plan.has_chance("bm25-doct5")
+    assert not plan.resolve.has_chance("bm25-doct5")
     assert run_of(plan, "bm25-doct5", None) is run_of(plan, "bm25-doct5", 1)
     zero, one = run_of(plan, "hybrid-doct5", 0), run_of(plan, "hybrid-doct5", 1)
     assert zero.inputs["sparse"] is one.inputs["sparse"]

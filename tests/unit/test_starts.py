@@ -6,7 +6,6 @@ import pytest
 
 from encore.config.validation import read_yaml
 from encore.errors import EncoreError
-from encore.plan import project
 from encore.plan.artifact import behind
 from encore.plan.catalogue import read_run
 from encore.plan.plan import Plan
@@ -18,7 +17,7 @@ PAPER = Path("config/paper.yaml")
 def planned(catalogue, starts):
     run = read_yaml(PAPER)
     run["scale"] = {**(run.get("scale") or {}), "starts": starts}
-    return Plan(read_run(PAPER, run), catalogue, project.impl)
+    return Plan(read_run(PAPER, run), catalogue)
 
 
 def lineages(plan, row):
@@ -39,11 +38,11 @@ def test_a_table_row_needs_no_pre_training(catalogue):
 
 def test_the_longest_beginning_counts_and_overrides_are_another_beginning(catalogue):
     plan = planned(catalogue, {"bert-base": "retromae-released", "bert-base+costa": "costa-released"})
-    assert str(plan.lineage("bert-base+costa+marco-bm25")) == "costa-released+marco-bm25"
-    assert str(plan.lineage("bert-base+costa~temperature=0.05+marco-bm25")) == (
+    assert str(plan.resolve.lineage("bert-base+costa+marco-bm25")) == "costa-released+marco-bm25"
+    assert str(plan.resolve.lineage("bert-base+costa~temperature=0.05+marco-bm25")) == (
         "retromae-released+costa~temperature=0.05+marco-bm25"
     )
-    assert str(plan.lineage("bert-base+marco-bm25")) == "retromae-released+marco-bm25"
+    assert str(plan.resolve.lineage("bert-base+marco-bm25")) == "retromae-released+marco-bm25"
 
 
 @pytest.mark.parametrize(

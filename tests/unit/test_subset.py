@@ -16,7 +16,6 @@ from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.subset import SubsetFields
 from encore.data.text_fields import Form
 from encore.errors import EncoreError
-from encore.plan import project
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 
@@ -171,7 +170,7 @@ def planned(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch) -> Callable[[
     def plan(datasets: dict[str, Any]) -> Plan:
         content = copy.deepcopy(NANO) | {"datasets": datasets}
         content["scale"]["datasets"]["msmarco-passage"] = next(iter(datasets))
-        return Plan(RunConfig.model_validate(content), catalogue, project.impl)
+        return Plan(RunConfig.model_validate(content), catalogue)
 
     return plan
 
@@ -204,9 +203,9 @@ def test_a_part_has_the_splits_and_measures_of_the_whole(planned: Callable[..., 
     plan = planned(
         {"a": {"kind": "subset", "of": "msmarco-document", "passages": 9}, "b": {"kind": "subset", "of": "a"}}
     )
-    whole = plan.dataset_fields("msmarco-document")
+    whole = plan.resolve.dataset_fields("msmarco-document")
     for name in ("a", "b"):
-        fields = plan.dataset_fields(name)
+        fields = plan.resolve.dataset_fields(name)
         assert {split: each.measures for split, each in fields.splits.items()} == {
             split: each.measures for split, each in whole.splits.items()
         }

@@ -11,7 +11,6 @@ import yaml
 from encore.config.run import RunConfig
 from encore.config.tables import Table
 from encore.errors import EncoreError
-from encore.plan import project
 from encore.plan.plan import Plan
 from encore.plan.tables import curves_plan, table_plan, table_reads, table_scores
 from encore.targets import has_figure
@@ -33,7 +32,7 @@ def make(catalogue, monkeypatch):
         kept.tables["t"] = Table.model_validate({"title": "T", "rows": rows, "columns": columns, **fields})
         scale = NANO["scale"] | {"datasets": NANO["scale"]["datasets"] | (datasets or {})}
         content = NANO | {"tables": {"t": "all"}, "seeds": list(seeds), "scale": scale}
-        return Plan(RunConfig.model_validate(content), kept, project.impl)
+        return Plan(RunConfig.model_validate(content), kept)
 
     return plan
 
@@ -145,9 +144,11 @@ def test_a_mean_reads_nothing_and_a_loss_reads_models_and_a_statistic_a_collecti
     plan = make([BM25, ICT, plain], columns, seeds=(3, 5))
     found = cells(plan)
     assert folders(found["ict", "mean"]) == folders(found["bm25", "loss"]) == []
-    assert folders(found["ict", "loss"]) == [plan.model(plan.lineage("bert-base+ict"), seed).folder for seed in (3, 5)]
+    assert folders(found["ict", "loss"]) == [
+        plan.model(plan.resolve.lineage("bert-base+ict"), seed).folder for seed in (3, 5)
+    ]
     told = [plan.find(folder).inputs["model"] for row in ("ict", "bert") for folder in folders(found[row, "words"])]
-    ends = [plan.lineage(name) for name in ("bert-base+ict", "bert-base")]
+    ends = [plan.resolve.lineage(name) for name in ("bert-base+ict", "bert-base")]
     assert told == [plan.model(lineage, seed) for lineage in ends for seed in (3, 5)]
     assert folders(found["bm25", "words"]) == []
     assert folders(found["ict", "n"]) == folders(found["bm25", "n"]) == [plan.collection("pydocs-stdlib").folder]
@@ -156,7 +157,7 @@ def test_a_mean_reads_nothing_and_a_loss_reads_models_and_a_statistic_a_collecti
 def test_what_stands_for_a_withdrawn_dataset_is_said_where_it_is_used(make):
     plan = make([ICT], [RR])
     plain = table_plan(plan, "t")["notes"]
-    substitute = plan.dataset("pydocs-stdlib").model_copy(update={"substitute": "Books stand for books."})
+    substitute = plan.resolve.dataset("pydocs-stdlib").model_copy(update={"substitute": "Books stand for books."})
     plan = make([ICT], [RR])
     plan._datasets["pydocs-stdlib"] = substitute
     assert (plain, table_plan(plan, "t")["notes"]) == ([], ["Books stand for books."])

@@ -36,13 +36,13 @@ def make(catalogue: Any) -> Make:
         for name, fields in steps.items():
             own = content["scale"]["steps"].get(name.replace("_", "-"), {})
             content["scale"]["steps"][name.replace("_", "-")] = own | fields
-        return Plan(RunConfig.model_validate(content), catalogue, project.impl)
+        return Plan(RunConfig.model_validate(content), catalogue)
 
     return plan
 
 
 def model(plan: Plan, lineage: str) -> Artifact:
-    return plan.model(plan.lineage(lineage), 0)
+    return plan.model(plan.resolve.lineage(lineage), 0)
 
 
 def taught(plan: Plan, lineage: str) -> list[Artifact]:
@@ -107,9 +107,9 @@ def test_an_ensemble_is_a_folder_for_each_teacher(make: Make) -> None:
 
 def test_what_a_lineage_has_learned_from_is_its_teachers_and_miners_as_well(make: Make) -> None:
     plan = make()
-    behind = teachers.learned_from(plan, plan.lineage(f"{TCT}+tct-hn-plus"))
+    behind = teachers.learned_from(plan, plan.resolve.lineage(f"{TCT}+tct-hn-plus"))
     names = [f"{TCT}+tct-hn-plus", TCT, COLBERT, f"{COLBERT}+colbert-hn"]
-    assert {str(lineage) for lineage in behind} == {str(plan.lineage(name)) for name in names}
+    assert {str(lineage) for lineage in behind} == {str(plan.resolve.lineage(name)) for name in names}
     circle = make(colbert_hn={"mined_by": f"{TCT}+tct-hn-plus"})
     assert len(teachers.learned_from(circle, circle.lineage(f"{TCT}+tct-hn-plus"))) == 3, "a circle comes to an end"
 

@@ -80,7 +80,7 @@ def test_the_recorded_trials_are_those_of_the_grid_on_the_validation_split(file)
         (row, step, str(settings)) for row, step, settings in wanted
     )
     assert {(trial.split, trial.measure) for trial in recorded} == {("valid", "RR@10")}
-    assert load_plan().dataset(tried.dataset).splits["valid"].role == "valid"
+    assert load_plan().resolve.dataset(tried.dataset).splits["valid"].role == "valid"
 
 
 def test_five_seeds_are_the_default_but_for_seeds_and_title():
@@ -121,7 +121,7 @@ def test_a_trial_is_an_override_of_the_rows_own_step():
     plan, tuned = load_plan(), grid().rows["ict"]
     lineage = search.trial_lineage(plan, "bert-base+ict+marco-bm25", tuned, {"learning_rate": 0.25})
     assert str(lineage) == "bert-base+ict~learning_rate=0.25+marco-bm25"
-    now = plan.step(StepName("ict")).learning_rate
+    now = plan.resolve.step(StepName("ict")).learning_rate
     assert (
         str(search.trial_lineage(plan, "bert-base+ict+marco-bm25", tuned, {"learning_rate": now}))
         == "bert-base+ict+marco-bm25"
@@ -183,9 +183,11 @@ def test_scores_of_another_role_are_refused(split):
 def test_a_validation_split_that_is_searched_with_test_queries_is_refused():
     """Splits that share topics are scored together, so the test split would be opened with such a one."""
     plan = load_plan()
-    splits = plan.dataset("pydocs").splits
+    splits = plan.resolve.dataset("pydocs").splits
     poisoned = {**splits, "valid": splits["valid"].model_copy(update={"topics": "test"})}
-    datasets = plan.catalogue.datasets | {"pydocs": plan.dataset("pydocs").model_copy(update={"splits": poisoned})}
+    datasets = plan.catalogue.datasets | {
+        "pydocs": plan.resolve.dataset("pydocs").model_copy(update={"splits": poisoned})
+    }
     catalogue = type(plan.catalogue)(**{**vars(plan.catalogue), "datasets": datasets})
     with pytest.raises(EncoreError, match="split 'graded' has role 'graded'"):
         search.validation_scores(Plan(plan.config, catalogue, plan.impl), grid(), "bert-base+marco-bm25")
@@ -235,7 +237,7 @@ def test_few_labels_are_tuned_over_the_papers_grid_for_every_model_and_size():
 
 def test_no_choice_for_few_labels_sees_a_reported_query():
     plan, low = load_plan(), read_grid(LOW)
-    splits = plan.dataset(low.dataset).splits
+    splits = plan.resolve.dataset(low.dataset).splits
     for lineage in low.lineages.values():
         artifact = search.validation_scores(plan, low, lineage)
         for made in artifact.ancestors():
@@ -317,8 +319,8 @@ def test_every_lineage_gets_its_own_choice_under_a_name_to_ask_for(workshop):
     }  # fmt: skip
     plan = load_plan(Path("config/config.yaml"))
     for trial in chosen.values():
-        assert plan.model(plan.lineage(trial.lineage), 0).name.endswith(trial.model), "no training is repeated"
-        assert plan.lineage(f"{trial.lineage}~sample=2"), "the other samples take the same choice"
+        assert plan.model(plan.resolve.lineage(trial.lineage), 0).name.endswith(trial.model), "no training is repeated"
+        assert plan.resolve.lineage(f"{trial.lineage}~sample=2"), "the other samples take the same choice"
 
 
 @pytest.fixture

@@ -1,28 +1,16 @@
-"""The plan derived from the configuration, and the few functions of wildcards that rules need. No torch here."""
+"""The plan of the configuration, and the few functions of wildcards that rules need. No torch here.
+
+The process that the user starts plans, and writes ``results/plan/index.json`` when a run begins; a job of a cluster
+looks its folder up there.
+"""
 
 import re
 
-from encore.plan import ledger
-from encore.claims.slice import claims_plan, claims_reads, printed_plan
-from encore.errors import EncoreError
-from encore.plan.figures import figure_plan, figure_reads
-from encore.plan.figures.growing import GROWING, growing_artifacts, growing_plan
-from encore.plan.artifacts import fetched
 from encore.commands.preflight.resources import Requests
+from encore.errors import EncoreError
+from encore.plan import folders, index, ledger
+from encore.plan.catalogue import read_run
 from encore.plan.project import CATALOGUE, load_plan
-from encore.report.plan import REPORT, report_plan, report_reads
-from encore.storage.files import canonical
-from encore.plan.tables import (
-    CURVES,
-    curves_models,
-    curves_plan,
-    reference_reads,
-    slice_digest,
-    table_plan,
-    table_reads,
-    write_plans,
-)
-from encore.targets import everything_declared, recall, write_slices
 
 
 def refuse(error):
@@ -31,217 +19,94 @@ def refuse(error):
     sys.exit(f"error: {error}")
 
 
+def in_one_line(function, *arguments):
+    """Call a function of the library; what it refuses stops Snakemake with one line."""
+    try:
+        return function(*arguments)
+    except EncoreError as error:
+        refuse(error)
+
+
 if workflow.is_main_process and (len(workflow.configfiles) > 1 or workflow.config_settings.config):
     refuse("a run's configuration is one complete file: give one --configfile, and no --config")
 
 RUN_FILE = Path(workflow.configfiles[-1])
-try:
-    PLAN = load_plan(RUN_FILE, config)
-    PLAN.asked = recall()
-    TARGETS = everything_declared(PLAN)
-    if workflow.is_main_process:
-        ledger.check(PLAN.catalogue, CATALOGUE)
-    write_slices(PLAN)
-    SHOWN = report_plan(PLAN, RUN_FILE)
-    if workflow.is_main_process:  # a cluster's job, which starts later, may find more tables made
-        write_plans({REPORT: SHOWN})
-except EncoreError as error:
-    refuse(error)
+EXECUTION = in_one_line(read_run, RUN_FILE, config).execution
+PLAN = in_one_line(load_plan, RUN_FILE, config) if workflow.is_main_process else None
+if PLAN:
+    in_one_line(ledger.check, PLAN.catalogue, CATALOGUE)
+ARTIFACTS, REQUESTS = (PLAN, Requests(PLAN)) if PLAN else (index.read(), None)
 
 
-REQUESTS = Requests(PLAN)
-NAME = r"[a-z0-9_.=~+-]+-[0-9a-f]{8}"
-FIGURES = "(?:" + "|".join(map(re.escape, PLAN.catalogue.figures)) + ")"
+def artifact_in(folder, wildcards):
+    """The artifact in a folder of results."""
+    return in_one_line(ARTIFACTS.find, f"results/{folder.format(**wildcards)}")
 
 
-wildcard_constraints:
-    source=NAME,
-    downloaded=NAME,
-    checkpoint=NAME,
-    collection=NAME,
-    tokenizer=NAME,
-    tokens=NAME,
-    prepared=NAME,
-    start=r"[a-z0-9_.-]+-s\d+-[0-9a-f]{8}",
-    pretrained=PLAN.models_after("pretrain"),
-    finetuned=PLAN.models_after("finetune"),
-    model=PLAN.lineages(),
-    bm25=PLAN.systems("bm25"),
-    fusion=PLAN.systems("fusion"),
-    rerank=PLAN.systems("rerank"),
-    indexed=rf"{NAME}@[a-z0-9_.=~-]+",
-    system=rf"(?!(?:bm25\+mined|triples|systems|published)-){NAME}(?:@[a-z0-9_.=~-]+)?",
-    listed=r"(?:triples|systems)-[0-9a-f]{8}",
-    published=r"published-[0-9a-f]{8}",
-    merged=r"bm25\+mined-[0-9a-f]{8}",
-    expander=NAME,
-    expansion=NAME,
-    index=NAME,
-    teacher=rf"published|{NAME}",
-    shard=r"\d{3}-of-\d{3}",
-    topics=NAME,
-    evaluation=NAME,
-    measured=NAME,
-    loss=NAME,
-    paired=NAME,
-    table=rf"(?!(?:{CURVES}|{GROWING}|{FIGURES})\.)[a-z0-9_/-]+",
-    figure=FIGURES,
-    probe=NAME,
-    curves=CURVES,
-    growing=GROWING,
-    subset=NAME,
+def manifests(folder, *roles):
+    """The manifests of what an artifact is made from, by role; nothing where it has no such role.
+
+    ``shard*`` are all roles that begin so, under the name ``shards``.
+    """
+    return {role.replace(".*", "s").replace("*", "s"): _files(folder, role, "manifest.json") for role in roles}
 
 
-def spec_of(folder):
-    """The one param of a rule: the canonical JSON of its slice of the plan, from wildcards alone."""
+def large_files(folder, **files):
+    """Large files of what an artifact is made from, by role: ``model="model.safetensors"`` is ``model_file``.
 
-    def spec(wildcards):
-        return canonical(PLAN.find(folder.format(**wildcards)).spec)
+    Their manifests say whether they changed, so their age does not matter; one that is missing is made again.
+    """
+    return {f"{role}_file": ancient(_files(folder, role, file)) for role, file in files.items()}
 
-    return spec
 
+def _files(folder, role, file):
+    """A function of wildcards: a file of each artifact under a role, or under all roles that begin alike."""
 
-def made_from(folder, role, file="manifest.json"):
-    """A file of what an artifact is made from under a role; nothing where it has no such role."""
+    def paths(wildcards):
+        inputs = artifact_in(folder, wildcards).inputs
+        named = [role] if role in inputs else []
+        if role.endswith("*") or role == "shard":
+            named = [each for each in inputs if each.startswith(role.rstrip("*"))]
+        return [f"{inputs[each].folder}/{file}" for each in named]
 
-    def path(wildcards):
-        inputs = PLAN.find(folder.format(**wildcards)).inputs
-        return f"{inputs[role].folder}/{file}" if role in inputs else []
-
-    return path
+    return paths
 
 
 def source_of(folder):
-    """The folder or file of the user's that a collection is read from; nothing for a kind that brings its own texts.
+    """The folder or file of the user's that an artifact is read from; nothing for one that is made of others.
 
     A dry run plans with what is not there yet; without it Snakemake stops before the first job.
     """
 
     def path(wildcards):
-        source = PLAN.find(folder.format(**wildcards)).source
-        return source if source and (Path(source).exists() or not workflow.dryrun) else []
+        artifact = artifact_in(folder, wildcards)
+        if PLAN and not workflow.dryrun:
+            in_one_line(folders.refuse_missing, PLAN, [artifact])
+        return artifact.source if artifact.source and (Path(artifact.source).exists() or not workflow.dryrun) else []
 
     return path
 
 
-def each_of(folder, kind, file="manifest.json"):
-    """A file of everything that an artifact is made from under roles of a kind: ``shard0``, ``shard1``, …"""
-
-    def paths(wildcards):
-        inputs = PLAN.find(folder.format(**wildcards)).inputs
-        return [f"{artifact.folder}/{file}" for role, artifact in inputs.items() if role.startswith(kind)]
-
-    return paths
+def spec_of(folder):
+    """The file with the spec of an artifact, which is written when a run begins."""
+    return f"{index.SPECS}/{folder}.json"
 
 
-def shards_of(folder, file="manifest.json"):
-    """A file of every shard that a run searches."""
-    return each_of(folder, "shard", file)
+def at_least(folder, *, mem_mb, runtime):
+    """Memory in MB and minutes for the size of the collections that an artifact is made from, growing by attempt."""
+
+    def memory(wildcards, attempt):
+        return attempt * (REQUESTS.memory_mb(artifact_in(folder, wildcards), mem_mb) if REQUESTS else mem_mb)
+
+    def minutes(wildcards, attempt):
+        return attempt * (REQUESTS.minutes(artifact_in(folder, wildcards), runtime) if REQUESTS else runtime)
+
+    return {"mem_mb": memory, "runtime": minutes}
 
 
-def scores_of_table(wildcards):
-    """The manifests of all that a table reads: scores, measurements, models, collections."""
-    return [artifact.manifest for artifact in table_reads(PLAN, wildcards.table)]
-
-
-def table_spec(wildcards):
-    """The digest of a table's slice of the plan, which lies in results/plan and survives Snakemake's records."""
-    return canonical(slice_digest(table_plan(PLAN, wildcards.table)))
-
-
-def reproduction_of_table(wildcards):
-    """How close a table's runs are to released ones, where the run's configuration names such."""
-    named = table_plan(PLAN, wildcards.table).get("references")
-    return f"results/tables/{wildcards.table}.reproduction.csv" if named else []
-
-
-def reads_of_references(wildcards):
-    """The manifests of all that released runs are compared with."""
-    return [artifact.manifest for artifact in reference_reads(PLAN, table_plan(PLAN, wildcards.table))]
-
-
-def released_runs(wildcards):
-    """The user's files of released runs."""
-    return list(table_plan(PLAN, wildcards.table).get("references_sha256", {}))
-
-
-def models_of_curves(wildcards):
-    """The manifests of all models whose losses on held-out texts are drawn."""
-    return [artifact.manifest for artifact in curves_models(PLAN)]
-
-
-def scores_of_growing(wildcards):
-    """The manifests of all scores that the figure of the growing collection shows, and of their runs."""
-    return [artifact.manifest for artifact in growing_artifacts(PLAN)]
-
-
-def growing_spec(wildcards):
-    """The digest of the slice of the growing collection; like a table's, it also lies in results/plan."""
-    return canonical(slice_digest(growing_plan(PLAN)))
-
-
-def reads_of_figure(wildcards):
-    """The manifests of all that a figure of the catalogue reads."""
-    return [artifact.manifest for artifact in figure_reads(PLAN, wildcards.figure)]
-
-
-def figure_spec(wildcards):
-    """The digest of a figure's slice of the plan; like a table's, it also lies in results/plan."""
-    return canonical(slice_digest(figure_plan(PLAN, wildcards.figure)))
-
-
-def curves_spec(wildcards):
-    """The digest of the slice of all pre-training steps; like a table's, it also lies in results/plan."""
-    return canonical(slice_digest(curves_plan(PLAN)))
-
-
-def reads_of_claims(wildcards):
-    """The manifests of all that the claims' tables and figures read."""
-    return [artifact.manifest for artifact in claims_reads(PLAN)]
-
-
-def claims_spec(wildcards):
-    """The digest of the slice of the claims; like a table's, it also lies in results/plan."""
-    return canonical(slice_digest(claims_plan(PLAN)))
-
-
-def printed_spec(wildcards):
-    """The digest of the slice of the claims on printed numbers; like a table's, it also lies in results/plan."""
-    return canonical(slice_digest(printed_plan(PLAN.catalogue)))
-
-
-def memory(folder, least):
-    """MB for the size of the collections that an artifact is made from, growing with each attempt."""
-
-    def resource(wildcards, attempt):
-        return REQUESTS.memory_mb(PLAN.find(folder.format(**wildcards)), least) * attempt
-
-    return resource
-
-
-def minutes(folder, least):
-    """Minutes for the size of the collections that an artifact is made from, growing with each attempt."""
-
-    def resource(wildcards, attempt):
-        return REQUESTS.minutes(PLAN.find(folder.format(**wildcards)), least) * attempt
-
-    return resource
-
-
-def products_of_report(wildcards):
-    """The manifests of the tables, figures and claims that the report shows."""
-    return report_reads(SHOWN)
-
-
-def report_spec(wildcards):
-    """The digest of the report's slice; like a table's, it also lies in results/plan."""
-    return canonical(slice_digest(SHOWN))
-
-
-def escalate(amount):
-    """A resource that grows with each attempt: once, twice, three times the amount."""
-
-    def resource(wildcards, attempt):
-        return amount * attempt
-
-    return resource
+def growing(*, mem_mb, runtime):
+    """Memory in MB and minutes that grow with each attempt: once, twice, three times the amount."""
+    return {
+        "mem_mb": lambda wildcards, attempt: attempt * mem_mb,
+        "runtime": lambda wildcards, attempt: attempt * runtime,
+    }

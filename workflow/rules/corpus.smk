@@ -4,11 +4,8 @@
 rule collection:
     """Bring a dataset into the common form: corpus, queries, judgments, articles."""
     input:
-        source=ancient(source_of("results/collections/{collection}")),
-        collection=made_from("results/collections/{collection}", "collection"),
-        fetched=made_from("results/collections/{collection}", "fetched"),
-        sources=each_of("results/collections/{collection}", "source."),
-        parts=each_of("results/collections/{collection}", "part."),
+        **manifests("collections/{collection}", "collection", "fetched", "source.*", "part.*"),
+        source=ancient(source_of("collections/{collection}")),
     output:
         manifest="results/collections/{collection}/manifest.json",
     log:
@@ -19,10 +16,9 @@ rule collection:
         "../../envs/environment.yaml"
     threads: 2
     resources:
-        mem_mb=memory("results/collections/{collection}", 4_000),
-        runtime=minutes("results/collections/{collection}", 30),
+        **at_least("collections/{collection}", mem_mb=4_000, runtime=30),
     params:
-        spec=spec_of("results/collections/{collection}"),
+        spec=spec_of("collections/{collection}"),
     shell:
         "python workflow/scripts/collection.py"
         " --spec {params.spec:q}"
@@ -40,9 +36,8 @@ rule collection:
 rule tokenizer:
     """Train a WordPiece vocabulary on a collection, or take a checkpoint's own."""
     input:
-        source=ancient(source_of("results/tokenizers/{tokenizer}")),
-        collection=made_from("results/tokenizers/{tokenizer}", "collection"),
-        checkpoint=made_from("results/tokenizers/{tokenizer}", "checkpoint"),
+        **manifests("tokenizers/{tokenizer}", "collection", "checkpoint"),
+        source=ancient(source_of("tokenizers/{tokenizer}")),
     output:
         manifest="results/tokenizers/{tokenizer}/manifest.json",
     log:
@@ -53,10 +48,9 @@ rule tokenizer:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=escalate(4_000),
-        runtime=escalate(30),
+        **growing(mem_mb=4_000, runtime=30),
     params:
-        spec=spec_of("results/tokenizers/{tokenizer}"),
+        spec=spec_of("tokenizers/{tokenizer}"),
     shell:
         "python workflow/scripts/tokenizer.py"
         " --spec {params.spec:q}"
@@ -70,8 +64,7 @@ rule tokenizer:
 rule tokens:
     """Write a collection's texts once as token ids, flat and memory-mapped."""
     input:
-        collection=made_from("results/tokens/{tokens}", "collection"),
-        tokenizer=made_from("results/tokens/{tokens}", "tokenizer"),
+        **manifests("tokens/{tokens}", "collection", "tokenizer"),
     output:
         manifest="results/tokens/{tokens}/manifest.json",
     log:
@@ -82,10 +75,9 @@ rule tokens:
         "../../envs/environment.yaml"
     threads: 2
     resources:
-        mem_mb=memory("results/tokens/{tokens}", 4_000),
-        runtime=minutes("results/tokens/{tokens}", 60),
+        **at_least("tokens/{tokens}", mem_mb=4_000, runtime=60),
     params:
-        spec=spec_of("results/tokens/{tokens}"),
+        spec=spec_of("tokens/{tokens}"),
     shell:
         "python workflow/scripts/tokens.py"
         " --spec {params.spec:q}"

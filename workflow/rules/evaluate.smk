@@ -4,9 +4,8 @@
 rule evaluate:
     """Measure a run with ir-measures and, to the same values, with a second evaluator."""
     input:
-        run=made_from("results/scores/{system}/{evaluation}", "run"),
-        ranking=ancient(made_from("results/scores/{system}/{evaluation}", "run", "run.trec.gz")),
-        collection=made_from("results/scores/{system}/{evaluation}", "collection"),
+        **manifests("scores/{system}/{evaluation}", "run", "collection"),
+        **large_files("scores/{system}/{evaluation}", run="run.trec.gz"),
     output:
         scores="results/scores/{system}/{evaluation}/scores.parquet",
         manifest="results/scores/{system}/{evaluation}/manifest.json",
@@ -19,10 +18,9 @@ rule evaluate:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=escalate(3_000),
-        runtime=escalate(30),
+        **growing(mem_mb=3_000, runtime=30),
     params:
-        spec=spec_of("results/scores/{system}/{evaluation}"),
+        spec=spec_of("scores/{system}/{evaluation}"),
     shell:
         "python workflow/scripts/evaluate.py"
         " --spec {params.spec:q}"

@@ -4,10 +4,8 @@
 rule train_expander:
     """Train a T5 to write the query that a passage answers, on training queries."""
     input:
-        source=ancient(source_of("results/expanders/{expander}")),
-        collection=made_from("results/expanders/{expander}", "collection"),
-        tokenizer=made_from("results/expanders/{expander}", "tokenizer"),
-        checkpoint=made_from("results/expanders/{expander}", "checkpoint"),
+        **manifests("expanders/{expander}", "collection", "tokenizer", "checkpoint"),
+        source=ancient(source_of("expanders/{expander}")),
     output:
         model="results/expanders/{expander}/model.safetensors",
         manifest="results/expanders/{expander}/manifest.json",
@@ -19,11 +17,9 @@ rule train_expander:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=escalate(8_000),
-        runtime=escalate(8 * 60),
-        checkpoint_s=PLAN.config.execution.checkpoint_seconds,
+        **growing(mem_mb=8_000, runtime=8 * 60),
     params:
-        spec=spec_of("results/expanders/{expander}"),
+        spec=spec_of("expanders/{expander}"),
     shell:
         "python workflow/scripts/train_expander.py"
         " --spec {params.spec:q}"
@@ -32,7 +28,7 @@ rule train_expander:
         " --checkpoint {input.checkpoint:q}"
         " --source {input.source:q}"
         " --state results/state/{wildcards.expander:q}"
-        " --checkpoint-seconds {resources.checkpoint_s}"
+        " --checkpoint-seconds {EXECUTION.checkpoint_seconds}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -40,11 +36,9 @@ rule train_expander:
 rule expand:
     """Give every passage its predicted queries: published ones, or samples of a trained T5."""
     input:
-        source=ancient(source_of("results/expansions/{expansion}")),
-        fetched=made_from("results/expansions/{expansion}", "fetched"),
-        collection=made_from("results/expansions/{expansion}", "collection"),
-        expander=made_from("results/expansions/{expansion}", "expander"),
-        model=ancient(made_from("results/expansions/{expansion}", "expander", "model.safetensors")),
+        **manifests("expansions/{expansion}", "fetched", "collection", "expander"),
+        **large_files("expansions/{expansion}", expander="model.safetensors"),
+        source=ancient(source_of("expansions/{expansion}")),
     output:
         manifest="results/expansions/{expansion}/manifest.json",
     log:
@@ -55,10 +49,9 @@ rule expand:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=memory("results/expansions/{expansion}", 8_000),
-        runtime=minutes("results/expansions/{expansion}", 24 * 60),
+        **at_least("expansions/{expansion}", mem_mb=8_000, runtime=24 * 60),
     params:
-        spec=spec_of("results/expansions/{expansion}"),
+        spec=spec_of("expansions/{expansion}"),
     shell:
         "python workflow/scripts/expand.py"
         " --spec {params.spec:q}"

@@ -1,5 +1,7 @@
 """What comes from the network. No other rule touches it; these run where Snakemake runs: on a cluster, its login node."""
 
+from encore.targets import downloads, everything_declared
+
 
 rule fetch_source:
     """Download an entry of sources.yaml into data_root, after its terms were shown, and unpack it."""
@@ -13,10 +15,9 @@ rule fetch_source:
     conda:
         "../../envs/environment.yaml"
     resources:
-        mem_mb=escalate(4_000),
-        runtime=escalate(24 * 60),
+        **growing(mem_mb=4_000, runtime=24 * 60),
     params:
-        spec=spec_of("results/sources/{source}"),
+        spec=spec_of("sources/{source}"),
     shell:
         "python workflow/scripts/fetch_source.py"
         " --spec {params.spec:q}"
@@ -37,10 +38,9 @@ rule fetch_ir_datasets:
     conda:
         "../../envs/environment.yaml"
     resources:
-        mem_mb=escalate(4_000),
-        runtime=escalate(24 * 60),
+        **growing(mem_mb=4_000, runtime=24 * 60),
     params:
-        spec=spec_of("results/ir_datasets/{downloaded}"),
+        spec=spec_of("ir_datasets/{downloaded}"),
     shell:
         "python workflow/scripts/fetch_ir_datasets.py"
         " --spec {params.spec:q}"
@@ -62,10 +62,9 @@ rule fetch_checkpoint:
     conda:
         "../../envs/environment.yaml"
     resources:
-        mem_mb=escalate(4_000),
-        runtime=escalate(24 * 60),
+        **growing(mem_mb=4_000, runtime=24 * 60),
     params:
-        spec=spec_of("results/checkpoints/{checkpoint}"),
+        spec=spec_of("checkpoints/{checkpoint}"),
     shell:
         "python workflow/scripts/fetch_checkpoint.py"
         " --spec {params.spec:q}"
@@ -77,5 +76,5 @@ rule fetch_checkpoint:
 rule fetch:
     """All that the declared tables need from the network, and nothing else; afterwards everything works offline."""
     input:
-        [artifact.manifest for artifact in fetched.needed(PLAN)],
+        lambda wildcards: in_one_line(downloads, PLAN),
     localrule: True

@@ -4,9 +4,7 @@
 rule negatives:
     """Draw negatives for training queries from a run, never a judged document."""
     input:
-        run=made_from("results/negatives/{system}/{topics}", "run"),
-        collection=made_from("results/negatives/{system}/{topics}", "collection"),
-        other=made_from("results/negatives/{system}/{topics}", "other"),
+        **manifests("negatives/{system}/{topics}", "run", "collection", "other"),
     output:
         manifest="results/negatives/{system}/{topics}/manifest.json",
     log:
@@ -18,10 +16,9 @@ rule negatives:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=memory("results/negatives/{system}/{topics}", 2_000),
-        runtime=minutes("results/negatives/{system}/{topics}", 30),
+        **at_least("negatives/{system}/{topics}", mem_mb=2_000, runtime=30),
     params:
-        spec=spec_of("results/negatives/{system}/{topics}"),
+        spec=spec_of("negatives/{system}/{topics}"),
     shell:
         "python workflow/scripts/negatives.py"
         " --spec {params.spec:q}"
@@ -35,9 +32,8 @@ rule negatives:
 rule listed_negatives:
     """Draw negatives for training queries from a file in which others have listed them."""
     input:
-        source=ancient(source_of("results/negatives/{listed}/{topics}")),
-        fetched=made_from("results/negatives/{listed}/{topics}", "fetched"),
-        collection=made_from("results/negatives/{listed}/{topics}", "collection"),
+        **manifests("negatives/{listed}/{topics}", "fetched", "collection"),
+        source=ancient(source_of("negatives/{listed}/{topics}")),
     output:
         manifest="results/negatives/{listed}/{topics}/manifest.json",
     log:
@@ -48,10 +44,9 @@ rule listed_negatives:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=memory("results/negatives/{listed}/{topics}", 8_000),
-        runtime=minutes("results/negatives/{listed}/{topics}", 4 * 60),
+        **at_least("negatives/{listed}/{topics}", mem_mb=8_000, runtime=4 * 60),
     params:
-        spec=spec_of("results/negatives/{listed}/{topics}"),
+        spec=spec_of("negatives/{listed}/{topics}"),
     shell:
         "python workflow/scripts/listed_negatives.py"
         " --spec {params.spec:q}"
@@ -65,7 +60,7 @@ rule listed_negatives:
 rule published_negatives:
     """Draw negatives for training queries from those that a collection was published with."""
     input:
-        collection=made_from("results/negatives/{published}/{topics}", "collection"),
+        **manifests("negatives/{published}/{topics}", "collection"),
     output:
         manifest="results/negatives/{published}/{topics}/manifest.json",
     log:
@@ -76,10 +71,9 @@ rule published_negatives:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=escalate(8_000),
-        runtime=escalate(4 * 60),
+        **growing(mem_mb=8_000, runtime=4 * 60),
     params:
-        spec=spec_of("results/negatives/{published}/{topics}"),
+        spec=spec_of("negatives/{published}/{topics}"),
     shell:
         "python workflow/scripts/published_negatives.py"
         " --spec {params.spec:q}"
@@ -91,8 +85,7 @@ rule published_negatives:
 rule merged_negatives:
     """Put BM25's negatives and those that a model mined together."""
     input:
-        bm25=made_from("results/negatives/{merged}/{topics}", "bm25"),
-        mined=made_from("results/negatives/{merged}/{topics}", "mined"),
+        **manifests("negatives/{merged}/{topics}", "bm25", "mined"),
     output:
         manifest="results/negatives/{merged}/{topics}/manifest.json",
     log:
@@ -104,10 +97,9 @@ rule merged_negatives:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=memory("results/negatives/{merged}/{topics}", 2_000),
-        runtime=minutes("results/negatives/{merged}/{topics}", 30),
+        **at_least("negatives/{merged}/{topics}", mem_mb=2_000, runtime=30),
     params:
-        spec=spec_of("results/negatives/{merged}/{topics}"),
+        spec=spec_of("negatives/{merged}/{topics}"),
     shell:
         "python workflow/scripts/merged_negatives.py"
         " --spec {params.spec:q}"
@@ -120,13 +112,10 @@ rule merged_negatives:
 rule teach:
     """Let a teacher score what its students will learn from, or bring published scores into that form."""
     input:
-        model=made_from("results/teachers/{teacher}/{topics}", "model"),
-        weights=ancient(made_from("results/teachers/{teacher}/{topics}", "model", "model.safetensors")),
-        tokens=made_from("results/teachers/{teacher}/{topics}", "tokens"),
-        collection=made_from("results/teachers/{teacher}/{topics}", "collection"),
-        negatives=made_from("results/teachers/{teacher}/{topics}", "negatives"),
-        source=ancient(source_of("results/teachers/{teacher}/{topics}")),
-        fetched=made_from("results/teachers/{teacher}/{topics}", "fetched"),
+        **manifests("teachers/{teacher}/{topics}", "model", "tokens", "collection", "negatives"),
+        **large_files("teachers/{teacher}/{topics}", model="model.safetensors"),
+        **manifests("teachers/{teacher}/{topics}", "fetched"),
+        source=ancient(source_of("teachers/{teacher}/{topics}")),
     output:
         manifest="results/teachers/{teacher}/{topics}/manifest.json",
     log:
@@ -137,11 +126,9 @@ rule teach:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=memory("results/teachers/{teacher}/{topics}", 8_000),
-        runtime=minutes("results/teachers/{teacher}/{topics}", 4 * 60),
-        checkpoint_s=PLAN.config.execution.checkpoint_seconds,
+        **at_least("teachers/{teacher}/{topics}", mem_mb=8_000, runtime=4 * 60),
     params:
-        spec=spec_of("results/teachers/{teacher}/{topics}"),
+        spec=spec_of("teachers/{teacher}/{topics}"),
     shell:
         "python workflow/scripts/teach.py"
         " --spec {params.spec:q}"
@@ -152,7 +139,7 @@ rule teach:
         " --source {input.source:q}"
         " --fetched {input.fetched:q}"
         " --state results/state/{wildcards.teacher:q}/{wildcards.topics:q}"
-        " --checkpoint-seconds {resources.checkpoint_s}"
+        " --checkpoint-seconds {EXECUTION.checkpoint_seconds}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -160,12 +147,8 @@ rule teach:
 rule finetune:
     """Train on judged queries with negatives, from the weights that the step goes on from."""
     input:
-        tokens=made_from("results/models/{finetuned}", "tokens"),
-        collection=made_from("results/models/{finetuned}", "collection"),
-        negatives=made_from("results/models/{finetuned}", "negatives"),
-        teachers=each_of("results/models/{finetuned}", "teacher"),
-        weights=made_from("results/models/{finetuned}", "weights"),
-        model=ancient(made_from("results/models/{finetuned}", "weights", "model.safetensors")),
+        **manifests("models/{finetuned}", "tokens", "collection", "negatives", "teacher*", "weights"),
+        **large_files("models/{finetuned}", weights="model.safetensors"),
     output:
         model="results/models/{finetuned}/model.safetensors",
         manifest="results/models/{finetuned}/manifest.json",
@@ -175,13 +158,11 @@ rule finetune:
         "results/benchmarks/finetune/{finetuned}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: PLAN.config.execution.processes
+    threads: EXECUTION.processes
     resources:
-        mem_mb=memory("results/models/{finetuned}", 8_000),
-        runtime=minutes("results/models/{finetuned}", 8 * 60),
-        checkpoint_s=PLAN.config.execution.checkpoint_seconds,
+        **at_least("models/{finetuned}", mem_mb=8_000, runtime=8 * 60),
     params:
-        spec=spec_of("results/models/{finetuned}"),
+        spec=spec_of("models/{finetuned}"),
     shell:
         "python workflow/scripts/finetune.py"
         " --spec {params.spec:q}"
@@ -192,6 +173,6 @@ rule finetune:
         " --teachers {input.teachers:q}"
         " --state results/state/{wildcards.finetuned:q}"
         " --processes {threads}"
-        " --checkpoint-seconds {resources.checkpoint_s}"
+        " --checkpoint-seconds {EXECUTION.checkpoint_seconds}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

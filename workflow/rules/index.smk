@@ -4,8 +4,7 @@
 rule lucene_index:
     """Index a collection with Lucene."""
     input:
-        collection=made_from("results/indexes/lucene/{index}", "collection"),
-        expansions=made_from("results/indexes/lucene/{index}", "expansions"),
+        **manifests("indexes/lucene/{index}", "collection", "expansions"),
     output:
         manifest="results/indexes/lucene/{index}/manifest.json",
     log:
@@ -16,17 +15,15 @@ rule lucene_index:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=memory("results/indexes/lucene/{index}", PLAN.config.execution.java_memory_mb + 1_000),
-        runtime=minutes("results/indexes/lucene/{index}", 60),
-        java_mb=PLAN.config.execution.java_memory_mb,
+        **at_least("indexes/lucene/{index}", mem_mb=EXECUTION.java_memory_mb + 1_000, runtime=60),
     params:
-        spec=spec_of("results/indexes/lucene/{index}"),
+        spec=spec_of("indexes/lucene/{index}"),
     shell:
         "python workflow/scripts/lucene_index.py"
         " --spec {params.spec:q}"
         " --collection {input.collection:q}"
         " --expansions {input.expansions:q}"
-        " --memory-mb {resources.java_mb}"
+        " --memory-mb {EXECUTION.java_memory_mb}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -34,9 +31,8 @@ rule lucene_index:
 rule encode:
     """Encode one shard of a collection and index its vectors with FAISS."""
     input:
-        model=made_from("results/indexes/{model}/{index}/{shard}", "model"),
-        weights=ancient(made_from("results/indexes/{model}/{index}/{shard}", "model", "model.safetensors")),
-        tokens=made_from("results/indexes/{model}/{index}/{shard}", "tokens"),
+        **manifests("indexes/{model}/{index}/{shard}", "model", "tokens"),
+        **large_files("indexes/{model}/{index}/{shard}", model="model.safetensors"),
     output:
         index="results/indexes/{model}/{index}/{shard}/index",
         manifest="results/indexes/{model}/{index}/{shard}/manifest.json",
@@ -48,10 +44,9 @@ rule encode:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=memory("results/indexes/{model}/{index}/{shard}", 4_000),
-        runtime=minutes("results/indexes/{model}/{index}/{shard}", 2 * 60),
+        **at_least("indexes/{model}/{index}/{shard}", mem_mb=4_000, runtime=2 * 60),
     params:
-        spec=spec_of("results/indexes/{model}/{index}/{shard}"),
+        spec=spec_of("indexes/{model}/{index}/{shard}"),
     shell:
         "python workflow/scripts/encode.py"
         " --spec {params.spec:q}"

@@ -4,8 +4,8 @@
 rule build_index:
     """Gather a collection's shards into one index of a named type."""
     input:
-        shards=shards_of("results/indexes/{indexed}/{index}"),
-        vectors=ancient(shards_of("results/indexes/{indexed}/{index}", "index")),
+        **manifests("indexes/{indexed}/{index}", "shard*"),
+        **large_files("indexes/{indexed}/{index}", shard="index"),
     output:
         index="results/indexes/{indexed}/{index}/index",
         manifest="results/indexes/{indexed}/{index}/manifest.json",
@@ -17,10 +17,9 @@ rule build_index:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=memory("results/indexes/{indexed}/{index}", 4_000),
-        runtime=minutes("results/indexes/{indexed}/{index}", 4 * 60),
+        **at_least("indexes/{indexed}/{index}", mem_mb=4_000, runtime=4 * 60),
     params:
-        spec=spec_of("results/indexes/{indexed}/{index}"),
+        spec=spec_of("indexes/{indexed}/{index}"),
     shell:
         "python workflow/scripts/build_index.py"
         " --spec {params.spec:q}"
@@ -32,14 +31,8 @@ rule build_index:
 rule search_index:
     """Rank passages by what an index of a named type finds, and measure its recall of the exact answer."""
     input:
-        model=made_from("results/runs/{indexed}/{topics}", "model"),
-        weights=ancient(made_from("results/runs/{indexed}/{topics}", "model", "model.safetensors")),
-        tokens=made_from("results/runs/{indexed}/{topics}", "tokens"),
-        collection=made_from("results/runs/{indexed}/{topics}", "collection"),
-        index=made_from("results/runs/{indexed}/{topics}", "index"),
-        vectors=ancient(made_from("results/runs/{indexed}/{topics}", "index", "index")),
-        exact=made_from("results/runs/{indexed}/{topics}", "exact"),
-        ranking=ancient(made_from("results/runs/{indexed}/{topics}", "exact", "run.trec.gz")),
+        **manifests("runs/{indexed}/{topics}", "model", "tokens", "collection", "index", "exact"),
+        **large_files("runs/{indexed}/{topics}", model="model.safetensors", index="index", exact="run.trec.gz"),
     output:
         run="results/runs/{indexed}/{topics}/run.trec.gz",
         manifest="results/runs/{indexed}/{topics}/manifest.json",
@@ -51,10 +44,9 @@ rule search_index:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=memory("results/runs/{indexed}/{topics}", 4_000),
-        runtime=minutes("results/runs/{indexed}/{topics}", 2 * 60),
+        **at_least("runs/{indexed}/{topics}", mem_mb=4_000, runtime=2 * 60),
     params:
-        spec=spec_of("results/runs/{indexed}/{topics}"),
+        spec=spec_of("runs/{indexed}/{topics}"),
     shell:
         "python workflow/scripts/search_index.py"
         " --spec {params.spec:q}"

@@ -4,15 +4,18 @@
 rule measure_latency:
     """Time single queries in each stage of a system, after a warm-up, and weigh its index."""
     input:
-        collection=made_from("results/latency/{system}/{measured}", "collection"),
-        model=made_from("results/latency/{system}/{measured}", "model"),
-        tokens=made_from("results/latency/{system}/{measured}", "tokens"),
-        index=made_from("results/latency/{system}/{measured}", "index"),
-        sparse=made_from("results/latency/{system}/{measured}", "sparse"),
-        dense=made_from("results/latency/{system}/{measured}", "dense"),
-        first=made_from("results/latency/{system}/{measured}", "first"),
-        indexes=shards_of("results/latency/{system}/{measured}"),
-        parts=each_of("results/latency/{system}/{measured}", "part"),
+        **manifests(
+            "latency/{system}/{measured}",
+            "collection",
+            "model",
+            "tokens",
+            "index",
+            "sparse",
+            "dense",
+            "first",
+            "shard*",
+            "part*",
+        ),
     output:
         latency="results/latency/{system}/{measured}/latency.json",
         manifest="results/latency/{system}/{measured}/manifest.json",
@@ -24,11 +27,9 @@ rule measure_latency:
         "../../envs/environment.yaml"
     threads: 2  # it computes on those of `numerics`; the other is kept from jobs that would disturb it
     resources:
-        mem_mb=escalate(PLAN.config.execution.java_memory_mb + 4_000),
-        runtime=escalate(60),
-        java_mb=PLAN.config.execution.java_memory_mb,
+        **growing(mem_mb=EXECUTION.java_memory_mb + 4_000, runtime=60),
     params:
-        spec=spec_of("results/latency/{system}/{measured}"),
+        spec=spec_of("latency/{system}/{measured}"),
     shell:
         "python workflow/scripts/measure_latency.py"
         " --spec {params.spec:q}"
@@ -39,8 +40,8 @@ rule measure_latency:
         " --sparse {input.sparse:q}"
         " --dense {input.dense:q}"
         " --first {input.first:q}"
-        " --indexes {input.indexes:q}"
+        " --indexes {input.shards:q}"
         " --parts {input.parts:q}"
-        " --memory-mb {resources.java_mb}"
+        " --memory-mb {EXECUTION.java_memory_mb}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

@@ -4,9 +4,8 @@
 rule masked_loss:
     """Measure a model's MLM loss on a collection's passages, with one mask for all models."""
     input:
-        model=made_from("results/losses/{model}/{loss}", "model"),
-        weights=ancient(made_from("results/losses/{model}/{loss}", "model", "model.safetensors")),
-        tokens=made_from("results/losses/{model}/{loss}", "tokens"),
+        **manifests("losses/{model}/{loss}", "model", "tokens"),
+        **large_files("losses/{model}/{loss}", model="model.safetensors"),
     output:
         loss="results/losses/{model}/{loss}/loss.json",
         manifest="results/losses/{model}/{loss}/manifest.json",
@@ -18,10 +17,9 @@ rule masked_loss:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=escalate(4_000),
-        runtime=escalate(60),
+        **growing(mem_mb=4_000, runtime=60),
     params:
-        spec=spec_of("results/losses/{model}/{loss}"),
+        spec=spec_of("losses/{model}/{loss}"),
     shell:
         "python workflow/scripts/masked_loss.py"
         " --spec {params.spec:q}"

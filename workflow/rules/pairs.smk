@@ -4,7 +4,7 @@
 rule count_pairs:
     """Count an epoch's pairs of a step and their tokens."""
     input:
-        tokens=made_from("results/pairs/{paired}", "tokens"),
+        **manifests("pairs/{paired}", "tokens"),
     output:
         pairs="results/pairs/{paired}/pairs.json",
         manifest="results/pairs/{paired}/manifest.json",
@@ -16,10 +16,9 @@ rule count_pairs:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=escalate(4_000),
-        runtime=escalate(240),
+        **growing(mem_mb=4_000, runtime=240),
     params:
-        spec=spec_of("results/pairs/{paired}"),
+        spec=spec_of("pairs/{paired}"),
     shell:
         "python workflow/scripts/count_pairs.py"
         " --spec {params.spec:q}"

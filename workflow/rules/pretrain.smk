@@ -4,10 +4,8 @@
 rule start:
     """Make the model that a lineage starts from: random weights, LSA embeddings, or a checkpoint."""
     input:
-        source=ancient(source_of("results/models/{start}")),
-        tokenizer=made_from("results/models/{start}", "tokenizer"),
-        tokens=made_from("results/models/{start}", "tokens"),
-        checkpoint=made_from("results/models/{start}", "checkpoint"),
+        **manifests("models/{start}", "tokenizer", "tokens", "checkpoint"),
+        source=ancient(source_of("models/{start}")),
     output:
         model="results/models/{start}/model.safetensors",
         manifest="results/models/{start}/manifest.json",
@@ -19,10 +17,9 @@ rule start:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=escalate(4_000),
-        runtime=escalate(30),
+        **growing(mem_mb=4_000, runtime=30),
     params:
-        spec=spec_of("results/models/{start}"),
+        spec=spec_of("models/{start}"),
     shell:
         "python workflow/scripts/start.py"
         " --spec {params.spec:q}"
@@ -40,8 +37,7 @@ rule prepare:
     B-PROP's reads all texts with the parent model, on a GPU where there is one, or on as many as trainings have.
     """
     input:
-        tokens=made_from("results/prepared/{prepared}", "tokens"),
-        weights=made_from("results/prepared/{prepared}", "weights"),
+        **manifests("prepared/{prepared}", "tokens", "weights"),
     output:
         manifest="results/prepared/{prepared}/manifest.json",
     log:
@@ -50,12 +46,11 @@ rule prepare:
         "results/benchmarks/prepare/{prepared}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: lambda wildcards, input: PLAN.config.execution.processes if input.weights else 1
+    threads: lambda wildcards, input: EXECUTION.processes if input.weights else 1
     resources:
-        mem_mb=memory("results/prepared/{prepared}", 8_000),
-        runtime=minutes("results/prepared/{prepared}", 4 * 60),
+        **at_least("prepared/{prepared}", mem_mb=8_000, runtime=4 * 60),
     params:
-        spec=spec_of("results/prepared/{prepared}"),
+        spec=spec_of("prepared/{prepared}"),
     shell:
         "python workflow/scripts/prepare.py"
         " --spec {params.spec:q}"
@@ -70,10 +65,8 @@ rule prepare:
 rule pretrain:
     """Train one objective on text alone, from the parent lineage's weights."""
     input:
-        tokens=made_from("results/models/{pretrained}", "tokens"),
-        weights=made_from("results/models/{pretrained}", "weights"),
-        model=ancient(made_from("results/models/{pretrained}", "weights", "model.safetensors")),
-        prepared=made_from("results/models/{pretrained}", "prepared"),
+        **manifests("models/{pretrained}", "tokens", "weights", "prepared"),
+        **large_files("models/{pretrained}", weights="model.safetensors"),
     output:
         model="results/models/{pretrained}/model.safetensors",
         manifest="results/models/{pretrained}/manifest.json",
@@ -83,13 +76,11 @@ rule pretrain:
         "results/benchmarks/pretrain/{pretrained}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: PLAN.config.execution.processes
+    threads: EXECUTION.processes
     resources:
-        mem_mb=memory("results/models/{pretrained}", 8_000),
-        runtime=minutes("results/models/{pretrained}", 24 * 60),
-        checkpoint_s=PLAN.config.execution.checkpoint_seconds,
+        **at_least("models/{pretrained}", mem_mb=8_000, runtime=24 * 60),
     params:
-        spec=spec_of("results/models/{pretrained}"),
+        spec=spec_of("models/{pretrained}"),
     shell:
         "python workflow/scripts/pretrain.py"
         " --spec {params.spec:q}"
@@ -98,6 +89,6 @@ rule pretrain:
         " --prepared {input.prepared:q}"
         " --state results/state/{wildcards.pretrained:q}"
         " --processes {threads}"
-        " --checkpoint-seconds {resources.checkpoint_s}"
+        " --checkpoint-seconds {EXECUTION.checkpoint_seconds}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

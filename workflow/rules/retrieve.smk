@@ -4,8 +4,7 @@
 rule lucene_search:
     """Rank passages with BM25."""
     input:
-        index=made_from("results/runs/{bm25}/{topics}", "index"),
-        collection=made_from("results/runs/{bm25}/{topics}", "collection"),
+        **manifests("runs/{bm25}/{topics}", "index", "collection"),
     output:
         run="results/runs/{bm25}/{topics}/run.trec.gz",
         manifest="results/runs/{bm25}/{topics}/manifest.json",
@@ -17,18 +16,16 @@ rule lucene_search:
         "../../envs/environment.yaml"
     threads: 2
     resources:
-        mem_mb=memory("results/runs/{bm25}/{topics}", PLAN.config.execution.java_memory_mb + 2_000),
-        runtime=minutes("results/runs/{bm25}/{topics}", 60),
-        java_mb=PLAN.config.execution.java_memory_mb,
+        **at_least("runs/{bm25}/{topics}", mem_mb=EXECUTION.java_memory_mb + 2_000, runtime=60),
     params:
-        spec=spec_of("results/runs/{bm25}/{topics}"),
+        spec=spec_of("runs/{bm25}/{topics}"),
     shell:
         "python workflow/scripts/lucene_search.py"
         " --spec {params.spec:q}"
         " --index {input.index:q}"
         " --collection {input.collection:q}"
         " --threads {threads}"
-        " --memory-mb {resources.java_mb}"
+        " --memory-mb {EXECUTION.java_memory_mb}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -36,13 +33,8 @@ rule lucene_search:
 rule search:
     """Rank passages by the inner product with the query's vector, exactly, over all shards."""
     input:
-        model=made_from("results/runs/{model}/{topics}", "model"),
-        weights=ancient(made_from("results/runs/{model}/{topics}", "model", "model.safetensors")),
-        tokens=made_from("results/runs/{model}/{topics}", "tokens"),
-        collection=made_from("results/runs/{model}/{topics}", "collection"),
-        shards=shards_of("results/runs/{model}/{topics}"),
-        vectors=ancient(shards_of("results/runs/{model}/{topics}", "index")),
-        subset=made_from("results/runs/{model}/{topics}", "subset"),
+        **manifests("runs/{model}/{topics}", "model", "tokens", "collection", "shard*", "subset"),
+        **large_files("runs/{model}/{topics}", model="model.safetensors", shard="index"),
     output:
         run="results/runs/{model}/{topics}/run.trec.gz",
         manifest="results/runs/{model}/{topics}/manifest.json",
@@ -54,10 +46,9 @@ rule search:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=memory("results/runs/{model}/{topics}", 4_000),
-        runtime=minutes("results/runs/{model}/{topics}", 2 * 60),
+        **at_least("runs/{model}/{topics}", mem_mb=4_000, runtime=2 * 60),
     params:
-        spec=spec_of("results/runs/{model}/{topics}"),
+        spec=spec_of("runs/{model}/{topics}"),
     shell:
         "python workflow/scripts/search.py"
         " --spec {params.spec:q}"
@@ -73,11 +64,14 @@ rule search:
 rule tune_fusion:
     """Choose the weight of the sparse scores in a fusion, on queries that no table reports."""
     input:
-        collection=made_from("results/fusions/{fusion}/{topics}", "collection"),
-        sparse_train=made_from("results/fusions/{fusion}/{topics}", "sparse_train"),
-        dense_train=made_from("results/fusions/{fusion}/{topics}", "dense_train"),
-        sparse_held_out=made_from("results/fusions/{fusion}/{topics}", "sparse_held_out"),
-        dense_held_out=made_from("results/fusions/{fusion}/{topics}", "dense_held_out"),
+        **manifests(
+            "fusions/{fusion}/{topics}",
+            "collection",
+            "sparse_train",
+            "dense_train",
+            "sparse_held_out",
+            "dense_held_out",
+        ),
     output:
         manifest="results/fusions/{fusion}/{topics}/manifest.json",
     log:
@@ -88,10 +82,9 @@ rule tune_fusion:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=escalate(4_000),
-        runtime=escalate(60),
+        **growing(mem_mb=4_000, runtime=60),
     params:
-        spec=spec_of("results/fusions/{fusion}/{topics}"),
+        spec=spec_of("fusions/{fusion}/{topics}"),
     shell:
         "python workflow/scripts/tune_fusion.py"
         " --spec {params.spec:q}"
@@ -105,9 +98,7 @@ rule tune_fusion:
 rule fuse:
     """Rank passages by the weighted sparse score plus the dense one."""
     input:
-        sparse=made_from("results/runs/{fusion}/{topics}", "sparse"),
-        dense=made_from("results/runs/{fusion}/{topics}", "dense"),
-        weight=made_from("results/runs/{fusion}/{topics}", "weight"),
+        **manifests("runs/{fusion}/{topics}", "sparse", "dense", "weight"),
     output:
         run="results/runs/{fusion}/{topics}/run.trec.gz",
         manifest="results/runs/{fusion}/{topics}/manifest.json",
@@ -119,10 +110,9 @@ rule fuse:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=escalate(4_000),
-        runtime=escalate(60),
+        **growing(mem_mb=4_000, runtime=60),
     params:
-        spec=spec_of("results/runs/{fusion}/{topics}"),
+        spec=spec_of("runs/{fusion}/{topics}"),
     shell:
         "python workflow/scripts/fuse.py"
         " --spec {params.spec:q}"
@@ -136,10 +126,8 @@ rule fuse:
 rule rerank:
     """Rank the best results of a run again with a trained scorer."""
     input:
-        first=made_from("results/runs/{rerank}/{topics}", "first"),
-        tokens=made_from("results/runs/{rerank}/{topics}", "tokens"),
-        model=made_from("results/runs/{rerank}/{topics}", "model"),
-        weights=ancient(made_from("results/runs/{rerank}/{topics}", "model", "model.safetensors")),
+        **manifests("runs/{rerank}/{topics}", "first", "tokens", "model"),
+        **large_files("runs/{rerank}/{topics}", model="model.safetensors"),
     output:
         run="results/runs/{rerank}/{topics}/run.trec.gz",
         manifest="results/runs/{rerank}/{topics}/manifest.json",
@@ -151,11 +139,9 @@ rule rerank:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        mem_mb=memory("results/runs/{rerank}/{topics}", 8_000),
-        runtime=minutes("results/runs/{rerank}/{topics}", 8 * 60),
-        checkpoint_s=PLAN.config.execution.checkpoint_seconds,
+        **at_least("runs/{rerank}/{topics}", mem_mb=8_000, runtime=8 * 60),
     params:
-        spec=spec_of("results/runs/{rerank}/{topics}"),
+        spec=spec_of("runs/{rerank}/{topics}"),
     shell:
         "python workflow/scripts/rerank.py"
         " --spec {params.spec:q}"
@@ -163,6 +149,6 @@ rule rerank:
         " --tokens {input.tokens:q}"
         " --first {input.first:q}"
         " --state results/state/{wildcards.rerank:q}/{wildcards.topics:q}"
-        " --checkpoint-seconds {resources.checkpoint_s}"
+        " --checkpoint-seconds {EXECUTION.checkpoint_seconds}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

@@ -2,14 +2,14 @@
 
 import argparse
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.storage.manifest import record
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, type=json_object, help="index, the fields of its type, as JSON")
+    parser.add_argument("--spec", required=True, type=spec_file, help="index, the fields of its type: a JSON file")
     parser.add_argument("--shards", required=True, type=artifact, nargs="+", help="all shards, in any order")
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()

@@ -29,8 +29,8 @@ def main() -> None:
     args = parser.parse_args()
     plan = load_plan(args.config)
     for text in args.lineages:
-        lineage = plan.lineage(text)
-        step = plan.step(lineage.steps[-1])
+        lineage = plan.resolve.lineage(text)
+        step = plan.resolve.step(lineage.steps[-1])
         if not isinstance(step, PretrainStep):
             raise EncoreError(f"{text} does not end with a pre-training step; name one that does")
         inputs = {

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.data import kinds
 from encore.storage.manifest import record
@@ -12,7 +12,7 @@ from encore.storage.manifest import record
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--spec", type=json_object, required=True, help="what the collection's fields resolve to, as JSON"
+        "--spec", type=spec_file, required=True, help="what the collection's fields resolve to: a JSON file"
     )
     parser.add_argument(
         "--source", type=Path, nargs="?", help="kinds of files of one's own: the file, or the folder of the files"

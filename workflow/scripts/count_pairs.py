@@ -2,14 +2,14 @@
 
 import argparse
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.storage.manifest import record
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, type=json_object, help="step: the fields that decide which pairs")
+    parser.add_argument("--spec", required=True, type=spec_file, help="step: the fields that decide which pairs")
     parser.add_argument("--tokens", required=True, type=artifact, help="token store of the collection")
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()

@@ -2,14 +2,14 @@
 
 import argparse
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.storage.manifest import record
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, type=json_object, help="length and numerics, as JSON")
+    parser.add_argument("--spec", required=True, type=spec_file, help="length and numerics: a JSON file")
     parser.add_argument("--model", required=True, type=artifact)
     parser.add_argument("--tokens", required=True, type=artifact, help="token store of the collection")
     parser.add_argument("--shard", default="000-of-001", help="which shard of how many: 000-of-001")

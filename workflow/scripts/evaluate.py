@@ -2,7 +2,7 @@
 
 import argparse
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.data.collection import Collection
 from encore.data.runs import read_run
@@ -12,7 +12,7 @@ from encore.storage.manifest import record
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, type=json_object, help="splits, each with its measures by short name")
+    parser.add_argument("--spec", required=True, type=spec_file, help="splits, each with its measures by short name")
     parser.add_argument("--run", required=True, type=artifact, help="folder of the run")
     parser.add_argument("--collection", required=True, type=artifact)
     parser.add_argument("--output", required=True, type=artifact)

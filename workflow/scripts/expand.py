@@ -4,7 +4,7 @@ import argparse
 import shutil
 from pathlib import Path
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.config.expansions import content
 from encore.data.collection import Collection
@@ -15,7 +15,7 @@ from encore.storage.manifest import record
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, type=json_object, help="kind, and what it needs, as JSON")
+    parser.add_argument("--spec", required=True, type=spec_file, help="kind, and what it needs: a JSON file")
     parser.add_argument("--collection", required=True, type=artifact)
     parser.add_argument("--expander", type=artifact, nargs="?", help="kind t5: folder of the trained model")
     parser.add_argument("--source", type=Path, nargs="?", help="kind published: the file of predictions")

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.data.download.checkpoint import fetch
 from encore.storage.manifest import record
@@ -11,7 +11,7 @@ from encore.storage.manifest import record
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", type=json_object, required=True, help="id and revision, as JSON")
+    parser.add_argument("--spec", type=spec_file, required=True, help="id and revision: a JSON file")
     parser.add_argument("--data-root", type=Path, required=True, help="where downloads are kept, or lie already")
     parser.add_argument("--output", type=artifact, required=True, help="results/checkpoints/<checkpoint>-<digest>")
     arguments = parser.parse_args()

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.data.download.source import fetch
 from encore.errors import EncoreError
@@ -13,7 +13,7 @@ from encore.storage.manifest import record
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", type=json_object, required=True, help="what the entry resolves to, as JSON")
+    parser.add_argument("--spec", type=spec_file, required=True, help="what the entry resolves to: a JSON file")
     parser.add_argument("--data-root", type=Path, required=True, help="where downloads are kept, or lie already")
     parser.add_argument("--output", type=artifact, required=True, help="results/sources/<entry>-<digest>")
     arguments = parser.parse_args()

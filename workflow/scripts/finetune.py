@@ -5,7 +5,7 @@ import shutil
 from contextlib import nullcontext
 from pathlib import Path
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.storage.manifest import record
 from encore.training import launch
@@ -13,7 +13,7 @@ from encore.training import launch
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, type=json_object, help="step, seed and numerics, as JSON")
+    parser.add_argument("--spec", required=True, type=spec_file, help="step, seed and numerics: a JSON file")
     parser.add_argument("--tokens", required=True, type=artifact, help="token store of the step's collection")
     parser.add_argument("--collection", required=True, type=artifact, help="its queries and judgments")
     parser.add_argument("--weights", required=True, type=artifact, help="model to go on from")

@@ -2,7 +2,7 @@
 
 import argparse
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.data.runs import describe, read_run, write_run
 from encore.evaluation import fusion_weights
@@ -12,7 +12,7 @@ from encore.storage.manifest import record
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, type=json_object, help="depth, split, collection and system, as JSON")
+    parser.add_argument("--spec", required=True, type=spec_file, help="a JSON file: depth, split, collection, system")
     parser.add_argument("--sparse", required=True, type=artifact, help="folder of the run whose scores are weighted")
     parser.add_argument("--dense", required=True, type=artifact, help="folder of the other run")
     parser.add_argument("--weight", required=True, type=artifact, help="folder with the chosen weight")

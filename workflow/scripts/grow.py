@@ -2,7 +2,7 @@
 
 import argparse
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.retrieval.nested_corpora import grow
 from encore.storage.manifest import record
@@ -10,7 +10,7 @@ from encore.storage.manifest import record
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, type=json_object, help="split, queries, sample, depth and order")
+    parser.add_argument("--spec", required=True, type=spec_file, help="split, queries, sample, depth and order")
     parser.add_argument("--run", required=True, type=artifact, help="folder of BM25's run over the queries")
     parser.add_argument("--collection", required=True, type=artifact)
     parser.add_argument("--output", required=True, type=artifact)

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.data.collection import Collection, topics
 from encore.data.download import unpacked
@@ -23,7 +23,7 @@ SCORES = (".pkl", ".pkl.gz")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, type=json_object, help="form, content, split, queries, and the recipe")
+    parser.add_argument("--spec", required=True, type=spec_file, help="form, content, split, queries, and the recipe")
     parser.add_argument("--source", type=Path, nargs="?", help="the file, where it is the user's")
     parser.add_argument("--fetched", type=artifact, nargs="?", help="the folder that holds it, where it was fetched")
     parser.add_argument("--collection", required=True, type=artifact)

@@ -3,7 +3,7 @@
 import argparse
 import time
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.data.collection import Collection
 from encore.retrieval.doc2query.form import expanded
@@ -13,7 +13,7 @@ from encore.storage.manifest import record
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, type=json_object, help="the collection's name")
+    parser.add_argument("--spec", required=True, type=spec_file, help="the collection's name")
     parser.add_argument("--collection", required=True, type=artifact)
     parser.add_argument("--expansions", type=artifact, nargs="?", help="predicted queries to index them with")
     parser.add_argument("--memory-mb", type=int, default=1024, help="Java's heap")

@@ -3,7 +3,7 @@
 import argparse
 import time
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.data.collection import Collection, topics
 from encore.data.runs import describe, write_run
@@ -13,7 +13,7 @@ from encore.storage.manifest import record
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, type=json_object, help="k1, b, depth, split, queries, sample, system")
+    parser.add_argument("--spec", required=True, type=spec_file, help="k1, b, depth, split, queries, sample, system")
     parser.add_argument("--index", required=True, type=artifact)
     parser.add_argument("--collection", required=True, type=artifact)
     parser.add_argument("--threads", type=int, default=1)

@@ -2,7 +2,7 @@
 
 import argparse
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.storage.manifest import record
 
@@ -11,7 +11,7 @@ ROLES = ("collection", "model", "tokens", "index", "indexes", "sparse", "dense",
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, type=json_object, help="kind, run (its spec), queries and warm_up")
+    parser.add_argument("--spec", required=True, type=spec_file, help="kind, run (its spec), queries and warm_up")
     for role in ROLES:
         parser.add_argument(f"--{role}", type=artifact, nargs="*", default=[], help=f"what the system has as {role}")
     parser.add_argument("--parts", type=artifact, nargs="*", default=[], help="measurements of what it is made of")

@@ -3,7 +3,7 @@
 import argparse
 from dataclasses import replace
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.finetuning.negatives import mining
 from encore.storage.manifest import record
@@ -11,7 +11,7 @@ from encore.storage.manifest import record
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, type=json_object, help="the names of both")
+    parser.add_argument("--spec", required=True, type=spec_file, help="the names of both")
     parser.add_argument("--bm25", required=True, type=artifact)
     parser.add_argument("--mined", required=True, type=artifact)
     parser.add_argument("--output", required=True, type=artifact)

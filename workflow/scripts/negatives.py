@@ -3,7 +3,7 @@
 import argparse
 from dataclasses import replace
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.data.collection import Collection
 from encore.data.runs import read_run
@@ -17,7 +17,7 @@ WINDOW = ("first_rank", "depth")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, type=json_object, help="split, depth, keep, exclude_judged, seed")
+    parser.add_argument("--spec", required=True, type=spec_file, help="split, depth, keep, exclude_judged, seed")
     parser.add_argument("--run", required=True, type=artifact, help="folder of the run over the split's queries")
     parser.add_argument("--collection", required=True, type=artifact)
     parser.add_argument("--other", nargs="?", type=artifact, help="other negatives, to report the overlap with")

@@ -5,7 +5,7 @@ import shutil
 from contextlib import nullcontext
 from pathlib import Path
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore import objectives
 from encore.data.tokens import TokenStore
@@ -16,7 +16,7 @@ from encore.training import launch
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", type=json_object, required=True, help="objective and preparation, as JSON")
+    parser.add_argument("--spec", type=spec_file, required=True, help="objective and preparation: a JSON file")
     parser.add_argument("--tokens", type=artifact, required=True, help="token store of the texts")
     parser.add_argument("--weights", type=artifact, nargs="?", help="model to go on from, where the objective reads it")
     parser.add_argument("--output", type=artifact, required=True)

@@ -5,7 +5,7 @@ import shutil
 from contextlib import nullcontext
 from pathlib import Path
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.storage import manifest
 from encore.training import launch
@@ -13,7 +13,7 @@ from encore.training import launch
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", type=json_object, required=True, help="step, seed and numerics, as JSON")
+    parser.add_argument("--spec", type=spec_file, required=True, help="step, seed and numerics: a JSON file")
     parser.add_argument("--tokens", type=artifact, required=True, help="token store of the step's collection")
     parser.add_argument("--weights", type=artifact, required=True, help="model to go on from")
     parser.add_argument("--prepared", type=artifact, nargs="?", help="what the objective prepared, if anything")

@@ -2,7 +2,7 @@
 
 import argparse
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.data.collection import Collection, topics
 from encore.finetuning.negatives import mining
@@ -12,7 +12,7 @@ from encore.storage.manifest import record
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, type=json_object, help="split, queries, and the recipe")
+    parser.add_argument("--spec", required=True, type=spec_file, help="split, queries, and the recipe")
     parser.add_argument("--collection", required=True, type=artifact)
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()

@@ -2,14 +2,14 @@
 
 from encore.storage.program import run
 
-from encore.plan import project
+from encore.plan.stages import all_stages
 from encore.storage import code_digest
 
 
 def main() -> None:
     for module, stages in code_digest.HERE.changed(code_digest.read_record()).items():
         print(f"{module} has changed; it is behind {', '.join(stages)}")
-    code_digest.write_record(project.stages())
+    code_digest.write_record(all_stages())
 
 
 if __name__ == "__main__":

@@ -4,14 +4,14 @@ import argparse
 import shutil
 from pathlib import Path
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.storage.manifest import record
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, type=json_object, help="reranked, depth, numerics, system, as JSON")
+    parser.add_argument("--spec", required=True, type=spec_file, help="reranked, depth, numerics, system: a JSON file")
     parser.add_argument("--model", required=True, type=artifact)
     parser.add_argument("--tokens", required=True, type=artifact, help="token store of the collection")
     parser.add_argument("--first", required=True, type=artifact, help="folder of the run to rank again")

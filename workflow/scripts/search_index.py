@@ -2,16 +2,16 @@
 
 import argparse
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.storage.manifest import record
 
-SPEC = "split, queries, sample, depth, query_length, search, numerics and system, as JSON"
+SPEC = "split, queries, sample, depth, query_length, search, numerics and system: a JSON file"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, type=json_object, help=SPEC)
+    parser.add_argument("--spec", required=True, type=spec_file, help=SPEC)
     parser.add_argument("--model", required=True, type=artifact)
     parser.add_argument("--tokens", required=True, type=artifact, help="token store of the collection")
     parser.add_argument("--collection", required=True, type=artifact)

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 import torch
 
@@ -16,7 +16,7 @@ from encore.storage.manifest import record
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, type=json_object, help="backbone, seed, numerics")
+    parser.add_argument("--spec", required=True, type=spec_file, help="backbone, seed, numerics")
     parser.add_argument("--tokenizer", required=True, type=artifact)
     parser.add_argument("--tokens", type=artifact, nargs="?", help="token store of the corpus, for `start: lsa`")
     parser.add_argument("--checkpoint", type=artifact, nargs="?", help="fetched files, for `start: checkpoint`")

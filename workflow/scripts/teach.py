@@ -4,14 +4,14 @@ import argparse
 import shutil
 from pathlib import Path
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.storage.manifest import record
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, type=json_object, help="form, split and queries, as JSON")
+    parser.add_argument("--spec", required=True, type=spec_file, help="form, split and queries: a JSON file")
     parser.add_argument("--model", type=artifact, nargs="?", help="the teacher")
     parser.add_argument("--tokens", required=True, type=artifact, help="token store of the students' collection")
     parser.add_argument("--collection", type=artifact, nargs="?", help="its queries and judgments")

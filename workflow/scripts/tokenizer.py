@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.config import checkpoints
 from encore.data import checkpoint_vocabulary, vocabulary
@@ -15,7 +15,7 @@ from encore.storage.manifest import record
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, type=json_object, help="vocabulary (a size), or whose it is")
+    parser.add_argument("--spec", required=True, type=spec_file, help="vocabulary (a size), or whose it is")
     parser.add_argument("--collection", type=artifact, nargs="?", help="folder of the texts to train on")
     parser.add_argument("--checkpoint", type=artifact, nargs="?", help="fetched files of a checkpoint, to take its own")
     parser.add_argument("--source", type=Path, nargs="?", help="or the user's folder of them")

@@ -4,7 +4,7 @@ import argparse
 import shutil
 from pathlib import Path
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.config import checkpoints
 from encore.storage.manifest import record
@@ -12,7 +12,7 @@ from encore.storage.manifest import record
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, type=json_object, help="expansion, seed and numerics, as JSON")
+    parser.add_argument("--spec", required=True, type=spec_file, help="expansion, seed and numerics: a JSON file")
     parser.add_argument("--collection", required=True, type=artifact)
     parser.add_argument("--tokenizer", type=artifact, nargs="?", help="its vocabulary, where there is no checkpoint")
     parser.add_argument("--checkpoint", type=artifact, nargs="?", help="the fetched T5 that it goes on from")

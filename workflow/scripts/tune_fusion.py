@@ -2,19 +2,19 @@
 
 import argparse
 
-from encore.storage.program import artifact, json_object, run
+from encore.storage.program import artifact, run, spec_file
 
 from encore.data.collection import Collection, topics
 from encore.data.runs import read_run
 from encore.evaluation import fusion_weights, measures
 from encore.storage.manifest import record
 
-SPEC = "weights, measure, tuned_on, splits, queries and sample, as JSON"
+SPEC = "weights, measure, tuned_on, splits, queries and sample: a JSON file"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, type=json_object, help=SPEC)
+    parser.add_argument("--spec", required=True, type=spec_file, help=SPEC)
     parser.add_argument("--collection", required=True, type=artifact)
     parser.add_argument("--train", type=artifact, nargs="*", default=[], help="sparse and dense run over train")
     parser.add_argument("--held-out", type=artifact, nargs="*", default=[], help="the same over held-out queries")

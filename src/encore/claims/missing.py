@@ -33,5 +33,5 @@ def _why(plan: Plan, table: Table, row: Row, column: Column) -> str:
         return parts[0] if all(parts) else ""  # a mean of some is shown, and the table says of which
     needs = SOURCES[column.source]
     dataset, split = (filled(text, row, column) for text in (column.dataset, column.split))
-    gone = plan.absence(dataset, split) if "dataset" in needs else None
-    return gone or ((plan.missing_start(filled(row.system, row, column)) or "") if "system" in needs else "")
+    gone = plan.resolve.absence(dataset, split) if "dataset" in needs else None
+    return gone or ((plan.resolve.missing_start(filled(row.system, row, column)) or "") if "system" in needs else "")

@@ -72,8 +72,8 @@ def audit(plan: Plan) -> Report:
 
 
 def published(plan: Plan) -> dict[str, dict[str, Any]]:
-    """The slices of the tables and figures that are declared or were asked for, and of the claims."""
-    claims = {CLAIMS: claims_plan(plan)} if f"results/{CLAIMS}" in plan.asked else {}
+    """The slices of the tables and figures that are declared or lie in results, and of the claims."""
+    claims = {CLAIMS: claims_plan(plan)} if any(map(_files, _places(CLAIMS))) else {}
     return declared(plan) | {PRINTED: printed_plan(plan.catalogue)} | claims
 
 

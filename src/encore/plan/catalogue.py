@@ -9,11 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from encore import objectives
+from encore.config import expansions, index_types, systems
+from encore.config.datasets import CollectionFields
 from encore.config.figures import KINDS, Entry
+from encore.config.finetuning import FinetuneStep
 from encore.config.run import Backbone, RunConfig, Step, System
 from encore.config.sources import Source
 from encore.config.tables import Table
 from encore.config.validation import by_kind, checked, explained, read_yaml
+from encore.data import kinds
 from encore.errors import EncoreError
 
 T = TypeVar("T")
@@ -33,9 +38,6 @@ class Catalogue:
     sources: dict[str, Source]
     tables: dict[str, Table]
     figures: dict[str, Any]
-    read_step: Callable[[dict[str, Any]], Step]
-    read_dataset: Callable[[dict[str, Any]], Any]
-    read_index: Callable[[dict[str, Any]], Any]
 
 
 def read_run(path: Path, given: dict[str, Any] | None = None) -> RunConfig:
@@ -43,52 +45,58 @@ def read_run(path: Path, given: dict[str, Any] | None = None) -> RunConfig:
     return checked(RunConfig, given if given is not None else read_yaml(path), str(path))
 
 
-def read_catalogue(
-    folder: Path,
-    read_step: Callable[[dict[str, Any]], Step],
-    read_dataset: Callable[[dict[str, Any]], Any],
-    read_system: Callable[[dict[str, Any]], System],
-    read_index: Callable[[dict[str, Any]], Any],
-    read_expansion: Callable[[dict[str, Any]], Any],
-) -> Catalogue:
+def read_catalogue(folder: Path) -> Catalogue:
     """Read ``config/``.
 
-    Args:
-        read_step: checks a step's fields; knows the objectives, which this layer does not.
-        read_dataset: checks a dataset's fields; knows the kinds of collections.
-        read_system: checks a system's fields; knows the kinds of systems.
-        read_index: checks an index type's fields; knows the kinds of indexes.
-        read_expansion: checks an expansion's fields; knows the kinds of expansions.
-
     Raises:
-        EncoreError: a file is missing or wrong; one line with file, place and mend.
+        EncoreError: a file is missing or wrong; one line with file, place and fix.
     """
     backbones = _entries(folder / "backbones.yaml", lambda value, place: checked(Backbone, value, place))
     steps = _entries(folder / "steps.yaml", lambda value, place: value)
     for name, step in steps.items():
         explained(read_step, step, f"{folder}/steps.yaml: {name}")
-    datasets = _entries(folder / "datasets.yaml", lambda value, place: explained(read_dataset, value, place))
-    systems = _entries(folder / "systems.yaml", lambda value, place: explained(read_system, value, place))
+    datasets = _entries(folder / "datasets.yaml", _by_kind(read_dataset))
+    found_systems = _entries(folder / "systems.yaml", _by_kind(systems.read))
     indexes = _entries(folder / "indexes.yaml", lambda value, place: value)
     for name, index in indexes.items():
-        explained(read_index, index, f"{folder}/indexes.yaml: {name}")
-    expansions = _entries(folder / "expansions.yaml", lambda value, place: explained(read_expansion, value, place))
+        explained(index_types.read, index, f"{folder}/indexes.yaml: {name}")
+    found_expansions = _entries(
+        folder / "expansions.yaml", lambda value, place: explained(expansions.read, value, place)
+    )
     sources = _entries(folder / "sources.yaml", lambda value, place: checked(Source, value, place))
     tables = _of_papers(folder, "tables.yaml", lambda value, place: checked(Table, value, place))
     return Catalogue(
         backbones,
         steps,
         datasets,
-        systems,
+        found_systems,
         indexes,
-        expansions,
+        found_expansions,
         sources,
         tables,
-        _of_papers(folder, "figures.yaml", lambda value, place: explained(_read_figure, value, place)),
-        read_step,
-        read_dataset,
-        read_index,
+        _of_papers(folder, "figures.yaml", _by_kind(_read_figure)),
     )
+
+
+def read_step(step: dict[str, Any]) -> Step:
+    """Check a step's fields by its kind and objective."""
+    match step.get("kind"):
+        case "pretrain":
+            return objectives.fields(step)
+        case "finetune":
+            return FinetuneStep.model_validate(step)
+        case kind:
+            raise EncoreError(f"kind {kind!r} is neither 'pretrain' nor 'finetune'")
+
+
+def read_dataset(fields: dict[str, Any]) -> CollectionFields:
+    """Check a dataset's fields by its kind."""
+    return by_kind(fields, kinds.KINDS, "dataset")
+
+
+def _by_kind(read: Callable[[Any], T]) -> Callable[[Any, str], T]:
+    """Read an entry whose fields depend on its kind, with its place in what is wrong."""
+    return lambda value, place: explained(read, value, place)
 
 
 def _entries(path: Path, read: Callable[[Any, str], T]) -> dict[str, T]:

@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field
 from encore.config.run import PretrainStep, Step, Strict, System
 from encore.config.validation import YAML_LOADER, checked, nearest
 from encore.errors import EncoreError
-from encore.plan.catalogue import Catalogue
+from encore.plan.catalogue import Catalogue, read_step
 
 PLACE = "config/papers/<paper>/ledger.yaml"
 OURS = "ours"  # how the `source:` of a step begins that is no paper's and vouches for itself
@@ -78,7 +78,7 @@ def values(catalogue: Catalogue) -> dict[str, Any]:
     """What stands at every place of the catalogue that an entry can be about."""
     found: dict[str, Any] = {}
     for name, written in catalogue.steps.items():
-        step = catalogue.read_step(written)
+        step = read_step(written)
         found |= _fields(f"steps.{name}", step)
         if isinstance(step, PretrainStep):
             found |= {f"objectives.{step.objective}.{key}": value for key, value in _defaults(type(step)).items()}
@@ -94,7 +94,7 @@ def needed(catalogue: Catalogue) -> Iterator[str]:
     for name, written in catalogue.steps.items():
         if str(written.get("source", "")).startswith(OURS):
             continue
-        step = catalogue.read_step(written)
+        step = read_step(written)
         if isinstance(step, PretrainStep):
             objectives[step.objective] = type(step)
         said = {key for key, value in written.items() if value is not None}

@@ -15,6 +15,6 @@ def substitutes(plan: Plan, read: Iterable[Artifact]) -> Iterator[str]:
     """The sentence of every such dataset behind some artifacts."""
     collections = (artifact for artifact in behind(read) if artifact.stage.startswith("collection."))
     used = {artifact.name.rpartition("-")[0] for artifact in collections}
-    for name in plan.dataset_names():
-        if name in used and plan.dataset(name).substitute:
-            yield plan.dataset(name).substitute
+    for name in plan.resolve.dataset_names():
+        if name in used and plan.resolve.dataset(name).substitute:
+            yield plan.resolve.dataset(name).substitute

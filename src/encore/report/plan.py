@@ -44,7 +44,7 @@ def report_plan(plan: Plan, run: Path) -> dict[str, Any]:
         "stand_in": plan.config.stand_in,
         "tables": tables,
         "figures": [path.removeprefix(_FIGURES).removesuffix(".png") for path in targets if path.startswith(_FIGURES)],
-        "claims": f"results/{CLAIMS}" in plan.asked and _is_made(f"results/{CLAIMS}", claims_plan(plan)),
+        "claims": _is_made(f"results/{CLAIMS}", claims_plan(plan)),
         "about": {name: products_of(claim) for name, claim in claims.items()},
         "cells": {name: _grouped(cells_of(claim, shapes)) for name, claim in claims.items()},
         "printed": {
@@ -120,8 +120,10 @@ def _grouped(cells: list[Address]) -> list[list[Any]]:
 
 def _datasets(plan: Plan) -> dict[str, dict[str, str]]:
     """What stands for a dataset that was withdrawn."""
-    names = plan.dataset_names()
-    return {name: {"name": name, "substitute": said} for name in names if (said := plan.dataset(name).substitute)}
+    names = plan.resolve.dataset_names()
+    return {
+        name: {"name": name, "substitute": said} for name in names if (said := plan.resolve.dataset(name).substitute)
+    }
 
 
 def _trials() -> dict[str, dict[str, int]]:

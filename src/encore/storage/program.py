@@ -63,7 +63,7 @@ sys.excepthook = _uncaught
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """The type of ``--spec``: a JSON object."""
+    """A JSON object on the command line."""
     try:
         value = json.loads(text)
     except ValueError as error:
@@ -71,6 +71,17 @@ def json_object(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise EncoreError("--spec must be a JSON object")
     return value
+
+
+def spec_file(text: str) -> dict[str, Any]:
+    """The type of ``--spec`` where it is a file: the spec of what is made, as the plan wrote it."""
+    try:
+        written = Path(text).read_text(encoding="utf-8")
+    except OSError as error:
+        raise EncoreError(
+            f"--spec {text}: {error.strerror}; run snakemake, which writes it when a run begins"
+        ) from error
+    return json_object(written)
 
 
 def artifact(text: str) -> Path:

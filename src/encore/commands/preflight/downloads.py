@@ -50,7 +50,7 @@ def of_ir_datasets(plan: Plan, made: Artifact, entries: Entries) -> Download:
     """What ir_datasets downloads of a dataset; its entries are those that count for it."""
     dataset = made.name.rpartition("-")[0]
     home = Path(plan.config.execution.data_root) / HOME
-    fields = plan.dataset_fields(dataset) if dataset in plan.dataset_names() else None
+    fields = plan.resolve.dataset_fields(dataset) if dataset in plan.resolve.dataset_names() else None
     total = float(sum(entry.get("size_hint") or 0 for entry in entries.values()))
     here = sum(_on_disk(home / top / str(entry.get("cache_path"))) or 0 for (top, _), entry in entries.items())
     return Download(dataset, "ir_datasets", total, min(float(here), total), getattr(fields, "licence", ""))
@@ -68,7 +68,7 @@ def of_checkpoint(plan: Plan, made: Artifact, parameters: float) -> Download:
 def by_hand(plan: Plan, made: Artifact, size: float | None) -> Download:
     """A file or folder of the user's that is not there yet."""
     dataset = made.name.rpartition("-")[0]
-    fields = plan.dataset_fields(dataset) if dataset in plan.dataset_names() else None
+    fields = plan.resolve.dataset_fields(dataset) if dataset in plan.resolve.dataset_names() else None
     licence = getattr(fields, "licence", "") or getattr(fields, "how", "")
     return Download(str(made.source), "by hand", size, 0.0, licence)
 

@@ -39,7 +39,7 @@ def products(plan: Plan, wanted: Iterable[str]) -> Iterator[tuple[Artifact, str]
 
 def _meant(plan: Plan, name: str) -> list[str]:
     if Path(os.path.relpath(name)).parts[0] == "results":
-        check_target(plan, name, set())
+        check_target(plan, name)
         return [name]
     if name in SHORT:
         return [SHORT[name]]
@@ -50,7 +50,7 @@ def _meant(plan: Plan, name: str) -> list[str]:
         known = [*plan.catalogue.tables, *plan.catalogue.figures, *FIGURES, *SHORT]
         raise EncoreError(f"there is no table, figure or target {name!r}{nearest(name, known)}")
     for target in found:
-        check_target(plan, target, set())
+        check_target(plan, target)
     return found
 
 

@@ -15,6 +15,7 @@ from encore.config.datasets import draw_of, role_of
 from encore.config.run import Positive, Strict
 from encore.config.validation import checked, read_yaml
 from encore.plan.artifact import Artifact
+from encore.plan.artifacts.collections import named_collection
 from encore.plan.plan import Plan
 
 PIECES = 1.3  # word pieces of an English word
@@ -102,7 +103,7 @@ class Sizes:
 
     def _size(self, name: str) -> Size:
         dataset = self.dataset(name)
-        fields = self.plan.dataset_fields(dataset) if dataset in self.plan.dataset_names() else None
+        fields = self.plan.resolve.dataset_fields(dataset) if dataset in self.plan.resolve.dataset_names() else None
         size = _reckoned(fields, self.stated.get(dataset), self._base(fields))
         if getattr(fields, "kind", "") == "subset":
             _shrink(size, fields)
@@ -117,7 +118,7 @@ class Sizes:
     def _base(self, fields: Any) -> Size | None:
         """The size of the collection that another one is like, being made of it; answers are like nothing else."""
         base = getattr(fields, "of", None)
-        return self.of(self.plan.named_collection(base)) if base and not fields.kind.endswith("reqa") else None
+        return self.of(named_collection(self.plan, base)) if base and not fields.kind.endswith("reqa") else None
 
     def _store(self, name: str) -> Path | None:
         """A finished token store of a collection, of whatever vocabulary."""

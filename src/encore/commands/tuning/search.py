@@ -81,7 +81,7 @@ def trial_lineage(plan: Plan, system: str, tuned: Tuned, settings: Settings) -> 
     steps = []
     for step in lineage.steps:
         if step.name == tuned.step:
-            other = {name: value for name, value in settings.items() if getattr(plan.step(step), name) != value}
+            other = {name: value for name, value in settings.items() if getattr(plan.resolve.step(step), name) != value}
             overrides = dict(step.overrides) | {name: naming.spelled(value) for name, value in other.items()}
             step = StepName(step.name, tuple(sorted(overrides.items())))
         steps.append(step)
@@ -95,7 +95,7 @@ def validation_scores(plan: Plan, grid: Grid, lineage: str) -> Artifact:
         EncoreError: the split, or another that is scored or searched with it, is not of role `valid`, or has not the
             measure.
     """
-    splits = plan.dataset(grid.dataset).splits
+    splits = plan.resolve.dataset(grid.dataset).splits
     if grid.split not in splits:
         raise EncoreError(f"dataset {grid.dataset!r} has no split {grid.split!r}{nearest(grid.split, splits)}")
     artifact = plan.scores(lineage, grid.seed, grid.dataset, grid.split)
@@ -121,7 +121,7 @@ def _trials(plan: Plan, grid: Grid, lineages: dict[str, str]) -> Iterator[Trial]
         tuned = grid.rows[row]
         for settings in tuned.settings():
             lineage = str(trial_lineage(plan, system, tuned, settings))
-            model = plan.model(plan.lineage(lineage), grid.seed).name.rsplit("-", 1)[-1]
+            model = plan.model(plan.resolve.lineage(lineage), grid.seed).name.rsplit("-", 1)[-1]
             tried = (row, tuned.step, settings, lineage, model)
             yield Trial(*tried, split=grid.split, measure=grid.measure, score=0.0)
 

@@ -44,7 +44,7 @@ def differences(plan: Plan, trials: Iterable[Trial]) -> list[str]:
     found = []
     for trial in trials:
         for field, best in trial.settings.items() if trial.chosen else ():
-            value = getattr(plan.step(StepName(trial.step)), field)
+            value = getattr(plan.resolve.step(StepName(trial.step)), field)
             if value != best:
                 said = f"{field} is {spelled(value)}, the best trial of row {trial.row!r} has {spelled(best)}"
                 found.append(f"step {trial.step!r}: {said}")

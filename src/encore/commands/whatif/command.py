@@ -69,7 +69,7 @@ def _after(run: Path, changes: list[str]) -> tuple[Plan, str]:
     with tempfile.TemporaryDirectory() as folder:
         try:
             catalogue, own = changed(project.CATALOGUE, run, changes, Path(folder))
-            plan = Plan(read_run(own), project.load_catalogue(catalogue), project.impl)
+            plan = Plan(read_run(own), project.load_catalogue(catalogue))
         except EncoreError as error:
             raise EncoreError(str(error).replace(f"{folder}/{run.name}", str(run)).replace(f"{folder}/", "")) from error
         return plan, _complaint_of_the_ledger(plan, catalogue)

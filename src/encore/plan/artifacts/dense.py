@@ -2,41 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from encore.config.lineage import Lineage
 from encore.plan.artifact import Artifact, Topics, names
+from encore.plan.artifacts.collections import collection
+from encore.plan.artifacts.tokens import tokens
+from encore.plan.planner import Planner
 from encore.storage.files import digest
 
-if TYPE_CHECKING:
-    from encore.plan.artifacts.runs import Runs
 
-
-def run(plan: Runs, lineage: Lineage, seed: int, dataset: str, topics: Topics) -> Artifact:
+def run(plan: Planner, lineage: Lineage, seed: int, dataset: str, topics: Topics) -> Artifact:
     """A lineage's run over the queries of a split."""
     model, vectors = plan.model(lineage, seed), shards(plan, lineage, seed, dataset)
     inputs = {
         "model": model,
-        "tokens": plan.tokens(dataset, plan.backbone(lineage)),
-        "collection": plan.collection(dataset),
+        "tokens": tokens(plan, dataset, plan.resolve.backbone(lineage)),
+        "collection": collection(plan, dataset),
     }
     named = {**names(inputs), "index": vectors[0].owner, "system": model.name}
     inputs |= {f"shard{number}": shard for number, shard in enumerate(vectors)}
-    how = {"query_length": plan.lengths(lineage)[1], "numerics": plan.numerics()}
+    how = {"query_length": plan.resolve.lengths(lineage)[1], "numerics": plan.numerics()}
     spec = {"impl": plan.impl("search"), **topics._asdict(), **how, **named}
-    return plan.make("search", f"runs/{model.name}/{plan.dataset_name(dataset)}.{topics}", spec, inputs)
+    return plan.make("search", f"runs/{model.name}/{plan.resolve.dataset_name(dataset)}.{topics}", spec, inputs)
 
 
-def shards(plan: Runs, lineage: Lineage, seed: int, dataset: str) -> list[Artifact]:
+def shards(plan: Planner, lineage: Lineage, seed: int, dataset: str) -> list[Artifact]:
     """A dataset's vectors; the number of shards is execution, so it is in their names but in no digest."""
     model = plan.model(lineage, seed)
-    inputs = {"model": model, "tokens": plan.tokens(dataset, plan.backbone(lineage))}
+    inputs = {"model": model, "tokens": tokens(plan, dataset, plan.resolve.backbone(lineage))}
     spec = {
         "impl": plan.impl("encode"),
-        "length": plan.passage_length(lineage, dataset),
+        "length": plan.resolve.passage_length(lineage, dataset),
         "numerics": plan.numerics(),
         **names(inputs),
     }
-    folder = f"results/indexes/{model.name}/{plan.dataset_name(dataset)}-{digest(spec)}"
-    count = plan.config.execution.shards_of(plan.dataset_name(dataset))
+    folder = f"results/indexes/{model.name}/{plan.resolve.dataset_name(dataset)}-{digest(spec)}"
+    count = plan.config.execution.shards_of(plan.resolve.dataset_name(dataset))
     return [plan.keep(Artifact("encode", f"{folder}/{n:03d}-of-{count:03d}", spec, inputs)) for n in range(count)]

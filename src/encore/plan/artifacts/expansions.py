@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from encore.config.datasets import role_of
 from encore.config.expansions import SAMPLING, T5, Published
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, names
-from encore.plan.artifacts import fetched
+from encore.plan.artifacts import sources
+from encore.plan.artifacts.collections import collection
+from encore.plan.artifacts.tokens import tokenizer
+from encore.plan.planner import Planner
 from encore.storage.files import digest
 
-if TYPE_CHECKING:
-    from encore.plan.artifacts.runs import Runs
 
-
-def identity(plan: Runs, name: str) -> str:
+def identity(plan: Planner, name: str) -> str:
     """What decides an expansion, whatever collection it is of; a part of the name of a system that uses it."""
-    fields = plan.expansion(name)
+    fields = plan.resolve.expansion(name)
     if isinstance(fields, Published):
         said = _predictions(plan, fields)[1]
         return digest([plan.impl("expand.published"), said.get("content", said)])
@@ -25,10 +23,10 @@ def identity(plan: Runs, name: str) -> str:
     return digest([plan.impl("expand.t5"), expander(plan, name, fields).name, [getattr(fields, f) for f in SAMPLING]])
 
 
-def expanded(plan: Runs, name: str, dataset: str) -> Artifact:
+def expanded(plan: Planner, name: str, dataset: str) -> Artifact:
     """The predicted queries of a dataset's passages."""
-    fields, inputs = plan.expansion(name), {"collection": plan.collection(dataset)}
-    folder = f"expansions/{plan.expansion_name(name)}.{plan.dataset_name(dataset)}"
+    fields, inputs = plan.resolve.expansion(name), {"collection": collection(plan, dataset)}
+    folder = f"expansions/{plan.resolve.expansion_name(name)}.{plan.resolve.dataset_name(dataset)}"
     if isinstance(fields, Published):
         brought, said = _predictions(plan, fields)
         inputs |= brought
@@ -41,37 +39,37 @@ def expanded(plan: Runs, name: str, dataset: str) -> Artifact:
     return plan.make("expand.t5", folder, {**spec, **names(inputs)}, inputs)
 
 
-def _predictions(plan: Runs, fields: Published) -> tuple[dict[str, Artifact], Spec]:
+def _predictions(plan: Planner, fields: Published) -> tuple[dict[str, Artifact], Spec]:
     """What is fetched to have published predictions, if anything, and what tells them from others."""
     if fields.path in plan.catalogue.sources:
-        brought = {"fetched": fetched.source(plan, fields.path)}
+        brought = {"fetched": sources.source(plan, fields.path)}
         return brought, names(brought) | ({"samples": fields.samples} if fields.samples else {})
     if fields.samples:
         raise EncoreError(f"{fields.path} is one file, not one a sample; leave `samples` out, or name a source")
     return {}, {"content": fields.content()}
 
 
-def expander(plan: Runs, name: str, fields: T5) -> Artifact:
+def expander(plan: Planner, name: str, fields: T5) -> Artifact:
     """The model that writes queries, trained on queries of role train alone.
 
     Raises:
         EncoreError: the split is another one.
     """
-    splits = plan.dataset(fields.collection).splits
+    splits = plan.resolve.dataset(fields.collection).splits
     if fields.train_split not in splits or role_of(fields.train_split) != "train":
         train = ", ".join(split for split in splits if role_of(split) == "train") or "none"
         raise EncoreError(
             f"expansion {name!r}: {fields.train_split!r} is no split of role train of "
-            f"{plan.dataset_name(fields.collection)!r}; it has {train}"
+            f"{plan.resolve.dataset_name(fields.collection)!r}; it has {train}"
         )
-    inputs = {"collection": plan.collection(fields.collection)}
+    inputs = {"collection": collection(plan, fields.collection)}
     if fields.backbone is not None:
-        inputs["tokenizer"] = plan.tokenizer(plan.catalogue.backbones[plan.backbone_name(fields.backbone)])
+        inputs["tokenizer"] = tokenizer(plan, plan.catalogue.backbones[plan.resolve.backbone_name(fields.backbone)])
     learning = fields.model_dump(mode="json", exclude={"kind", "collection", "backbone", "seed", *SAMPLING})
     spec = {"impl": plan.impl("train_expander"), "expansion": learning, **plan.chance(fields.seed), **names(inputs)}
-    folder = f"expanders/{plan.expansion_name(name)}"
+    folder = f"expanders/{plan.resolve.expansion_name(name)}"
     if fields.checkpoint is None:
         return plan.make("train_expander", folder, spec, inputs)
-    given = fetched.checkpoint(plan, fields.checkpoint)
+    given = sources.checkpoint(plan, fields.checkpoint)
     del learning["checkpoint"]  # what it is called decides nothing
     return plan.make("train_expander", folder, spec | given.spec, inputs | given.inputs, given.folder)

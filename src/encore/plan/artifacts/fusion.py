@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from encore.config.datasets import draw_of
 from encore.config.systems import Fusion
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Topics, names
+from encore.plan.artifacts.collections import collection
+from encore.plan.planner import Planner
 from encore.storage.files import digest
-
-if TYPE_CHECKING:
-    from encore.plan.artifacts.runs import Runs
 
 CHOOSING = {"train": "train", "valid": "held-out"}  # role of a split: what `tuned_on` calls it
 LISTS = ("sparse", "dense")
 
 
-def run(plan: Runs, system: str, fields: Fusion, seed: int | None, dataset: str, topics: Topics) -> Artifact:
+def run(plan: Planner, system: str, fields: Fusion, seed: int | None, dataset: str, topics: Topics) -> Artifact:
     """Two runs over the queries of a split as one."""
     lists = _lists(plan, fields, seed, dataset, topics._replace(depth=fields.depth))
     how = fields.model_dump(mode="json", by_alias=True, exclude={"kind", *LISTS})
     impl = plan.impl("fuse")
-    kind = f"{system}-s{seed}" if plan.has_chance(system) else system
+    kind = f"{system}-s{seed}" if plan.resolve.has_chance(system) else system
     owner = f"{kind}-{digest([impl, how, *(each.owner for each in lists.values())])}"
     inputs = {**lists, "weight": _weight(plan, owner, fields, seed, dataset, topics.split)}
     spec = {"impl": impl, **topics._asdict(), "system": owner, **names(inputs)}
-    spec["collection"] = plan.collection(dataset).name
-    return plan.make("fuse", f"runs/{owner}/{plan.dataset_name(dataset)}.{topics}", spec, inputs)
+    spec["collection"] = collection(plan, dataset).name
+    return plan.make("fuse", f"runs/{owner}/{plan.resolve.dataset_name(dataset)}.{topics}", spec, inputs)
 
 
-def _weight(plan: Runs, owner: str, fields: Fusion, seed: int | None, dataset: str, asked: str) -> Artifact:
+def _weight(plan: Planner, owner: str, fields: Fusion, seed: int | None, dataset: str, asked: str) -> Artifact:
     """The weight of the sparse scores, from runs over samples of the training and of the held-out queries.
 
     Where the queries are parted in several ways, they are those of the way that ``asked`` belongs to.
@@ -39,7 +38,7 @@ def _weight(plan: Runs, owner: str, fields: Fusion, seed: int | None, dataset: s
     Raises:
         EncoreError: the dataset has no such queries, or does not know the measure.
     """
-    splits = plan.dataset(dataset).splits
+    splits = plan.resolve.dataset(dataset).splits
     draws = {None, draw_of(asked)}
     choosing = {
         CHOOSING[split.role]: name
@@ -49,27 +48,27 @@ def _weight(plan: Runs, owner: str, fields: Fusion, seed: int | None, dataset: s
     if fields.tuned_on not in choosing:
         role = next(role for role, said in CHOOSING.items() if said == fields.tuned_on)
         raise EncoreError(
-            f"fusion {owner.rsplit('-', 1)[0]!r}: dataset {plan.dataset_name(dataset)!r} has no split of role {role!r} "
-            "to choose the weight on; add one, or set `tuned_on`"
+            f"fusion {owner.rsplit('-', 1)[0]!r}: dataset {plan.resolve.dataset_name(dataset)!r} has no split of role "
+            f"{role!r} to choose the weight on; add one, or set `tuned_on`"
         )
-    inputs = {"collection": plan.collection(dataset)}
+    inputs = {"collection": collection(plan, dataset)}
     for said, split in choosing.items():
         lists = _lists(plan, fields, seed, dataset, Topics(split, fields.depth, fields.queries, fields.sample))
         inputs |= {f"{role}_{said.replace('-', '_')}": made for role, made in lists.items()}
     spec = {
         "impl": plan.impl("tune_fusion"),
         "weights": fields.weights.values(),
-        "measure": _expression(splits, fields.measure, plan.dataset_name(dataset)),
+        "measure": _expression(splits, fields.measure, plan.resolve.dataset_name(dataset)),
         "tuned_on": fields.tuned_on,
         "splits": choosing,
         "queries": fields.queries,
         "sample": fields.sample,
         **names(inputs),
     }
-    return plan.make("tune_fusion", f"fusions/{owner}/{plan.dataset_name(dataset)}", spec, inputs)
+    return plan.make("tune_fusion", f"fusions/{owner}/{plan.resolve.dataset_name(dataset)}", spec, inputs)
 
 
-def _lists(plan: Runs, fields: Fusion, seed: int | None, dataset: str, topics: Topics) -> dict[str, Artifact]:
+def _lists(plan: Planner, fields: Fusion, seed: int | None, dataset: str, topics: Topics) -> dict[str, Artifact]:
     return {
         "sparse": plan.run(fields.sparse, seed, dataset, topics),
         "dense": plan.run(fields.dense, seed, dataset, topics),

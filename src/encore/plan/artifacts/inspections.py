@@ -2,44 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from encore.config.lineage import Lineage
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Topics, names
+from encore.plan.artifacts.tokens import tokens
+from encore.plan.planner import Planner
 
-if TYPE_CHECKING:
-    from encore.plan.plan import Plan
 
-
-def of_texts(plan: Plan, lineage: Lineage, seed: int, dataset: str, what: dict[str, Any]) -> Artifact:
+def of_texts(plan: Planner, lineage: Lineage, seed: int, dataset: str, what: dict[str, Any]) -> Artifact:
     """What a model says of passages of a dataset: ``what`` has the ``kind`` of probe and its fields.
 
     ``head: start`` takes the vocabulary head of the model that the lineage starts from.
     """
-    inputs = {"model": plan.model(lineage, seed), "tokens": plan.tokens(dataset, plan.backbone(lineage))}
+    inputs = {"model": plan.model(lineage, seed), "tokens": tokens(plan, dataset, plan.resolve.backbone(lineage))}
     if what.get("head") == "start" and lineage.steps:
         inputs["head"] = plan.model(Lineage(lineage.backbone), seed)
     return _probe(plan, dataset, what, inputs)
 
 
-def of_candidates(plan: Plan, lineage: Lineage, seed: int, dataset: str, what: dict[str, Any]) -> Artifact:
+def of_candidates(plan: Planner, lineage: Lineage, seed: int, dataset: str, what: dict[str, Any]) -> Artifact:
     """A query among the candidates of a model's own run over the ``split`` that ``what`` names.
 
     Raises:
         EncoreError: the dataset has no such split.
     """
-    splits = plan.dataset(dataset).splits
+    splits = plan.resolve.dataset(dataset).splits
     if what["split"] not in splits:
-        raise EncoreError(f"dataset {plan.dataset_name(dataset)!r} has no split {what['split']!r}")
+        raise EncoreError(f"dataset {plan.resolve.dataset_name(dataset)!r} has no split {what['split']!r}")
     topics = splits[what["split"]].topics or what["split"]
     run = plan.run(str(lineage), seed, dataset, Topics(topics, plan.config.depth))
     inputs = {role: run.inputs[role] for role in ("model", "tokens", "collection")} | {"run": run}
-    passages, queries = plan.passage_length(lineage, dataset), plan.lengths(lineage)[1]
+    passages, queries = plan.resolve.passage_length(lineage, dataset), plan.resolve.lengths(lineage)[1]
     return _probe(plan, dataset, what | {"length": passages, "query_length": queries}, inputs)
 
 
-def _probe(plan: Plan, dataset: str, what: dict[str, Any], inputs: dict[str, Artifact]) -> Artifact:
+def _probe(plan: Planner, dataset: str, what: dict[str, Any], inputs: dict[str, Artifact]) -> Artifact:
     spec = {"impl": plan.impl("probe"), **what, "numerics": plan.numerics(), **names(inputs)}
-    stem = f"probes/{inputs['model'].name}/{plan.dataset_name(dataset)}.{what['kind']}"
+    stem = f"probes/{inputs['model'].name}/{plan.resolve.dataset_name(dataset)}.{what['kind']}"
     return plan.make("probe", stem, spec, inputs)

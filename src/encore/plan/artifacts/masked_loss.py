@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from encore.config.lineage import Lineage, StepName
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, names
-
-if TYPE_CHECKING:
-    from encore.plan.artifacts.models import Models
+from encore.plan.artifacts.tokens import tokens
+from encore.plan.planner import Planner
 
 TEXTS = 10_000  # of the collection, or all where it has fewer (BoW, section 4.1)
 BATCH = 64  # a mean is within batches first, so their size is part of what is measured
 MASKS = {"objective", "length", "mask_ratio", "whole_word", "shortest"}
 
 
-def masked_loss(plan: Models, lineage: Lineage, seed: int, dataset: str, step: str) -> Artifact:
+def masked_loss(plan: Planner, lineage: Lineage, seed: int, dataset: str, step: str) -> Artifact:
     """The MLM loss of a lineage's model on a dataset's passages, masked as a step masks.
 
     Raises:
         EncoreError: the step is no MLM, or the model is a bag of words.
     """
-    how = plan.step(StepName(step))
+    how = plan.resolve.step(StepName(step))
     if getattr(how, "objective", None) != "mlm":
         raise EncoreError(f"{step!r} is no step of MLM, so it does not say how words are masked; name one that is")
-    if plan.backbone(lineage).architecture != "bert":
+    if plan.resolve.backbone(lineage).architecture != "bert":
         raise EncoreError(f"{lineage}: a bag of words has no states to tell masked words from; leave the cell `empty`")
-    fixed = {"kind": "pretrain", "collection": plan.dataset_name(dataset), "steps": 1, "batch": BATCH}
-    inputs = {"model": plan.model(lineage, seed), "tokens": plan.tokens(dataset, plan.backbone(lineage))}
+    fixed = {"kind": "pretrain", "collection": plan.resolve.dataset_name(dataset), "steps": 1, "batch": BATCH}
+    inputs = {"model": plan.model(lineage, seed), "tokens": tokens(plan, dataset, plan.resolve.backbone(lineage))}
     spec = {
         "impl": plan.impl("masked_loss"),
         "step": fixed | {"learning_rate": 1.0} | how.model_dump(mode="json", include=MASKS),
@@ -36,4 +33,4 @@ def masked_loss(plan: Models, lineage: Lineage, seed: int, dataset: str, step: s
         "numerics": plan.numerics(),
         **names(inputs),
     }
-    return plan.make("masked_loss", f"losses/{inputs['model'].name}/{plan.dataset_name(dataset)}", spec, inputs)
+    return plan.make("masked_loss", f"losses/{inputs['model'].name}/{plan.resolve.dataset_name(dataset)}", spec, inputs)

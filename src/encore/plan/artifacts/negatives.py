@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from encore.config.finetuning import FinetuneStep
 from encore.config.lineage import Lineage
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, Topics, names
-from encore.plan.artifacts import fetched
+from encore.plan.artifacts import sources
+from encore.plan.artifacts.collections import collection
+from encore.plan.planner import Planner
 from encore.storage.files import contents, digest
-
-if TYPE_CHECKING:
-    from encore.plan.artifacts.models import Models
 
 BM25 = "bm25"
 
 
-def planned(plan: Models, parent: Lineage, step: FinetuneStep, seed: int) -> Artifact | None:
+def planned(plan: Planner, parent: Lineage, step: FinetuneStep, seed: int) -> Artifact | None:
     """The negatives that a fine-tuning step learns from; None where its batches are enough.
 
     Args:
@@ -39,7 +37,7 @@ def planned(plan: Models, parent: Lineage, step: FinetuneStep, seed: int) -> Art
             return None
 
 
-def drawn(plan: Models, system: str, step: FinetuneStep, seed: int) -> Artifact:
+def drawn(plan: Planner, system: str, step: FinetuneStep, seed: int) -> Artifact:
     """Negatives by a step's recipe from a system's run over the training queries.
 
     Those that a model mined are compared with BM25's by the same recipe. These are read for that alone, so they are
@@ -47,36 +45,36 @@ def drawn(plan: Models, system: str, step: FinetuneStep, seed: int) -> Artifact:
     """
     topics = Topics(step.train_split, step.depth, step.queries, step.sample)
     run = plan.run(system, seed, step.collection, topics)
-    inputs = {"run": run, "collection": plan.collection(step.collection)}
+    inputs = {"run": run, "collection": collection(plan, step.collection)}
     recipe: Spec = {"depth": step.depth, "keep": step.keep, "exclude_judged": step.exclude_judged, "seed": seed}
     recipe |= {"first_rank": step.first_rank} if step.first_rank > 1 else {}
     recipe |= {"answers": answers} if (answers := _answers(step)) else {}
     spec = {"impl": plan.impl("negatives"), "split": topics.split, **recipe, **names(inputs)}
     if system != BM25:
         inputs["other"] = drawn(plan, BM25, _judged_positives(step), seed)
-    folder = f"negatives/{run.owner}/{plan.dataset_name(step.collection)}.{topics}"
+    folder = f"negatives/{run.owner}/{plan.resolve.dataset_name(step.collection)}.{topics}"
     return plan.make("negatives", folder, spec, inputs)
 
 
-def _listed_for_bm25(plan: Models, step: FinetuneStep, seed: int) -> Artifact | None:
+def _listed_for_bm25(plan: Planner, step: FinetuneStep, seed: int) -> Artifact | None:
     """What a step names in place of BM25's negatives of our own run, if anything."""
     if step.published_negatives:
         return _published(plan, step, seed)
     return listed(plan, step, seed) if step.triples else None
 
 
-def _published(plan: Models, step: FinetuneStep, seed: int) -> Artifact:
+def _published(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
     """Negatives that a collection was published with.
 
     Raises:
         EncoreError: it was published without.
     """
-    if not getattr(plan.dataset(step.collection), "lists_negatives", False):
+    if not getattr(plan.resolve.dataset(step.collection), "lists_negatives", False):
         raise EncoreError(
-            f"dataset {plan.dataset_name(step.collection)!r} lists no negatives; let the step have "
+            f"dataset {plan.resolve.dataset_name(step.collection)!r} lists no negatives; let the step have "
             "`published_negatives: false`, and BM25's are drawn"
         )
-    inputs = {"collection": plan.collection(step.collection)}
+    inputs = {"collection": collection(plan, step.collection)}
     asked = {"split": step.train_split, "queries": step.queries, "sample": step.sample}
     identity = {"form": "published", "exclude_judged": step.exclude_judged}
     spec = {
@@ -88,11 +86,11 @@ def _published(plan: Models, step: FinetuneStep, seed: int) -> Artifact:
         **names(inputs),
     }
     topics = Topics(step.train_split, step.depth, step.queries, step.sample)
-    folder = f"negatives/published-{digest(identity)}/{plan.dataset_name(step.collection)}.{topics}"
+    folder = f"negatives/published-{digest(identity)}/{plan.resolve.dataset_name(step.collection)}.{topics}"
     return plan.make("published_negatives", folder, spec, inputs)
 
 
-def listed(plan: Models, step: FinetuneStep, seed: int) -> Artifact:
+def listed(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
     """Negatives from a source that is fetched, or from a file of the user's.
 
     Raises:
@@ -103,21 +101,21 @@ def listed(plan: Models, step: FinetuneStep, seed: int) -> Artifact:
         raise EncoreError("`negatives: systems` come from a file; name it in the step's `systems_file`")
     brought, said = _file(plan, source)
     topics = Topics(step.train_split, step.depth, step.queries, step.sample)
-    inputs = {"collection": plan.collection(step.collection), **brought}
+    inputs = {"collection": collection(plan, step.collection), **brought}
     recipe: Spec = {"keep": step.keep, "seed": seed}
     if form == "systems":
         recipe = {"margin": step.margin, "per_system": step.per_system}
     asked = {"split": topics.split, "queries": topics.queries, "sample": topics.sample}
     identity = {"form": form, **said, "exclude_judged": step.exclude_judged}
     spec = {"impl": plan.impl("listed_negatives"), **identity, **asked, **recipe, **names(inputs)}
-    folder = f"negatives/{form}-{digest(identity)}/{plan.dataset_name(step.collection)}.{topics}"
+    folder = f"negatives/{form}-{digest(identity)}/{plan.resolve.dataset_name(step.collection)}.{topics}"
     return plan.make("listed_negatives", folder, spec, inputs, None if brought else source)
 
 
-def _file(plan: Models, source: str) -> tuple[dict[str, Artifact], Spec]:
+def _file(plan: Planner, source: str) -> tuple[dict[str, Artifact], Spec]:
     """What is fetched to have a file of negatives, if anything, and what tells it from others."""
     if source in plan.catalogue.sources:
-        brought = {"fetched": fetched.source(plan, source)}
+        brought = {"fetched": sources.source(plan, source)}
         return brought, names(brought)
     if not Path(source).is_file():
         raise EncoreError(
@@ -127,7 +125,7 @@ def _file(plan: Models, source: str) -> tuple[dict[str, Artifact], Spec]:
     return {}, {"content": contents({"file": Path(source)})["file"]}
 
 
-def _merged(plan: Models, miner: str, step: FinetuneStep, seed: int) -> Artifact:
+def _merged(plan: Planner, miner: str, step: FinetuneStep, seed: int) -> Artifact:
     """BM25's and mined negatives together; further positives are those of the mined."""
     judged = _judged_positives(step)
     bm25 = _listed_for_bm25(plan, step, seed) or drawn(plan, BM25, judged, seed)

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from encore import objectives
 from encore.config.lineage import Lineage
 from encore.config.run import PretrainStep
 from encore.errors import EncoreError
 from encore.objectives.parts.pairs import PairFields
 from encore.plan.artifact import Artifact, names
-
-if TYPE_CHECKING:
-    from encore.plan.artifacts.models import Models
+from encore.plan.artifacts.tokens import tokens
+from encore.plan.planner import Planner
 
 DECISIVE = {"objective", "length", "query_length", "titles", "keep_sentence"}  # for which pairs there are
 
 
-def pairs(plan: Models, lineage: Lineage) -> Artifact:
+def pairs(plan: Planner, lineage: Lineage) -> Artifact:
     """The pairs of an epoch of a lineage's last step.
 
     Raises:
         EncoreError: the step learns from no pairs.
     """
-    step = plan.step(lineage.steps[-1])
+    step = plan.resolve.step(lineage.steps[-1])
     if not isinstance(step, PretrainStep) or not issubclass(objectives.load(step.objective).Fields, PairFields):
         raise EncoreError(f"{lineage}: {str(lineage.steps[-1])!r} learns from no pairs; name a step of ict, bfs or wlp")
-    collection = plan.dataset_name(step.collection)
-    inputs = {"tokens": plan.tokens(step.collection, plan.backbone(lineage))}
+    collection = plan.resolve.dataset_name(step.collection)
+    inputs = {"tokens": tokens(plan, step.collection, plan.resolve.backbone(lineage))}
     fixed = {"kind": "pretrain", "collection": collection, "steps": 1, "batch": 1, "learning_rate": 1.0}
     spec = {
         "impl": [plan.impl("count_pairs"), plan.impl(f"pretrain.{step.objective}")],

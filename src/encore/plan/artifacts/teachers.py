@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from encore.config.finetuning import FinetuneStep
-from encore.config.lineage import Lineage, StepName
+from encore.config.lineage import Lineage
 from encore.config.validation import explained
 from encore.errors import EncoreError
 from encore.finetuning.teachers.sources import files
 from encore.plan.artifact import Artifact, Spec, Topics, names
-from encore.plan.artifacts import fetched
+from encore.plan.artifacts import sources
+from encore.plan.artifacts.collections import collection
+from encore.plan.artifacts.tokens import tokenizer, tokens
+from encore.plan.planner import Planner
 from encore.storage.files import contents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
-    from encore.plan.artifacts.models import Models
 
 PARENT = "parent"  # among a step's teachers: the lineage without the step
 PUBLISHED = "published"  # what stands in folders for the model, where scores come from files
 
 
-def taught(plan: Models, lineage: Lineage, seed: int, negatives: Artifact | None) -> dict[str, Artifact]:
+def taught(plan: Planner, lineage: Lineage, seed: int, negatives: Artifact | None) -> dict[str, Artifact]:
     """What the teachers of a lineage's last step said, by role; nothing where it has none.
 
     A student's temperature, rate or length is no part of it, so students that see the same passages share it.
@@ -31,7 +32,7 @@ def taught(plan: Models, lineage: Lineage, seed: int, negatives: Artifact | None
     Raises:
         EncoreError: a teacher is unknown, of another vocabulary, descends from its own student, or scores no batch.
     """
-    step = plan.step(lineage.steps[-1])
+    step = plan.resolve.step(lineage.steps[-1])
     assert isinstance(step, FinetuneStep)
     place = f"step {lineage.steps[-1].name!r}"
     if step.taught and not (step.teachers or step.teacher_scores):
@@ -44,20 +45,20 @@ def taught(plan: Models, lineage: Lineage, seed: int, negatives: Artifact | None
     return {f"teacher{number}": _said(plan, lineage, teacher, seed, negatives) for number, teacher in enumerate(found)}
 
 
-def teacher_of(plan: Models, lineage: Lineage, name: str) -> Lineage:
+def teacher_of(plan: Planner, lineage: Lineage, name: str) -> Lineage:
     """The lineage that a step's teacher is.
 
     Raises:
         EncoreError: it is unknown, or made from the lineage that it would teach.
     """
     place = f"step {lineage.steps[-1].name!r}, teachers"
-    teacher = lineage.parent if name == PARENT else explained(plan.lineage, name, place)
+    teacher = lineage.parent if name == PARENT else explained(plan.resolve.lineage, name, place)
     if f"{teacher}+".startswith(f"{lineage}+"):
         raise EncoreError(f"{place}: {teacher} is made from {lineage}, which it would teach; name another lineage")
     return teacher
 
 
-def learned_from(plan: Models, lineage: Lineage) -> list[Lineage]:
+def learned_from(plan: Planner, lineage: Lineage) -> list[Lineage]:
     """A lineage, its steps' teachers, whose run they took negatives from, and what these in turn have learned from."""
     found: dict[str, Lineage] = {}
     waiting = [lineage]
@@ -67,31 +68,31 @@ def learned_from(plan: Models, lineage: Lineage) -> list[Lineage]:
             continue
         found[str(known)] = known
         for count, named in enumerate(known.steps, 1):
-            if isinstance(step := plan.step(named), FinetuneStep):
+            if isinstance(step := plan.resolve.step(named), FinetuneStep):
                 own = Lineage(known.backbone, known.steps[:count])
                 waiting += [teacher_of(plan, own, teacher) for teacher in step.teachers]
                 place = f"step {named.name!r}, mined_by"
-                waiting += [explained(plan.lineage, step.mined_by, place)] if step.mined_by else []
+                waiting += [explained(plan.resolve.lineage, step.mined_by, place)] if step.mined_by else []
     return list(found.values())
 
 
-def _said(plan: Models, lineage: Lineage, teacher: Lineage, seed: int, negatives: Artifact | None) -> Artifact:
+def _said(plan: Planner, lineage: Lineage, teacher: Lineage, seed: int, negatives: Artifact | None) -> Artifact:
     """Scores of the step's pairs, or vectors where a student learns from whole batches."""
-    step = plan.step(lineage.steps[-1])
+    step = plan.resolve.step(lineage.steps[-1])
     assert isinstance(step, FinetuneStep)
     place = f"step {lineage.steps[-1].name!r}, teachers"
-    tokens = plan.tokens(step.collection, plan.backbone(lineage))
-    if plan.tokenizer(plan.backbone(teacher)) is not plan.tokenizer(plan.backbone(lineage)):
+    store = tokens(plan, step.collection, plan.resolve.backbone(lineage))
+    if tokenizer(plan, plan.resolve.backbone(teacher)) is not tokenizer(plan, plan.resolve.backbone(lineage)):
         raise EncoreError(
             f"{place}: {teacher} has another vocabulary than {lineage}; name one that starts from the same backbone"
         )
     form = "vectors" if step.loss == "kl-in-batch" else "scores"
-    if form == "vectors" and plan.scorer(teacher) == "cross-encoder":
+    if form == "vectors" and plan.resolve.scorer(teacher) == "cross-encoder":
         raise EncoreError(
             f"{place}: {teacher} is a cross-encoder, which gives texts no vectors to score a batch with; "
             "use `loss: kl-pairwise` or `margin-mse`"
         )
-    inputs = {"model": plan.model(teacher, seed), "tokens": tokens, "collection": plan.collection(step.collection)}
+    inputs = {"model": plan.model(teacher, seed), "tokens": store, "collection": collection(plan, step.collection)}
     inputs |= {"negatives": negatives} if negatives else {}
     topics = Topics(step.train_split, 0, step.queries, step.sample)
     spec = {
@@ -104,55 +105,19 @@ def _said(plan: Models, lineage: Lineage, teacher: Lineage, seed: int, negatives
         "numerics": plan.numerics(),
         **names(inputs),
     }
-    folder = f"teachers/{inputs['model'].name}/{plan.dataset_name(step.collection)}.{topics}"
+    folder = f"teachers/{inputs['model'].name}/{plan.resolve.dataset_name(step.collection)}.{topics}"
     return plan.make("teach", folder, spec, inputs)
 
 
-def _published(plan: Models, lineage: Lineage, step: FinetuneStep) -> Artifact:
+def _published(plan: Planner, lineage: Lineage, step: FinetuneStep) -> Artifact:
     """The scores of published files: of a source that is fetched, or of the user's own, wherever they lie."""
     assert step.teacher_scores is not None
-    inputs = {"tokens": plan.tokens(step.collection, plan.backbone(lineage))}
+    inputs = {"tokens": tokens(plan, step.collection, plan.resolve.backbone(lineage))}
     spec: Spec = {"impl": plan.impl("teach"), "form": PUBLISHED}
-    folder = f"teachers/{PUBLISHED}/{plan.dataset_name(step.collection)}.{step.train_split}"
+    folder = f"teachers/{PUBLISHED}/{plan.resolve.dataset_name(step.collection)}.{step.train_split}"
     if step.teacher_scores in plan.catalogue.sources:
-        inputs["fetched"] = fetched.source(plan, step.teacher_scores)
+        inputs["fetched"] = sources.source(plan, step.teacher_scores)
         return plan.make("teach", folder, {**spec, **names(inputs)}, inputs)
     place = f"step {lineage.steps[-1].name!r}"
     spec["content"] = contents(explained(files, step.teacher_scores, place))
     return plan.make("teach", folder, {**spec, **names(inputs)}, inputs, step.teacher_scores)
-
-
-def explore(plan: Models, teacher: Lineage | None, seed: int) -> None:
-    """Plan the students of a teacher (of published scores without one), as far as the catalogue lets guess them.
-
-    A folder of what a teacher said does not name its students, and a job of the workflow knows it by its name alone.
-    Students go on from a part of the teacher's lineage, from one step after that, or from whose negatives a step takes.
-    """
-    for name, step in _taught_steps(plan):
-        if teacher is None:
-            starts = [Lineage(backbone) for backbone in plan.catalogue.backbones] if step.teacher_scores else []
-        else:
-            starts = _starts(plan, teacher)
-        for start in starts:
-            with suppress(EncoreError):  # of another vocabulary, of texts that this run has not
-                student = _after(start, name)
-                if teacher is None or teacher in [teacher_of(plan, student, known) for known in step.teachers]:
-                    plan.model(student, seed)
-
-
-def _starts(plan: Models, teacher: Lineage) -> list[Lineage]:
-    parts = [Lineage(teacher.backbone, teacher.steps[:count]) for count in range(len(teacher.steps), -1, -1)]
-    steps = [fields for name, fields in plan.catalogue.steps.items() if plan.has_texts(name)]
-    miners = {fields["mined_by"] for fields in steps if fields.get("mined_by")}
-    later = [_after(part, other) for part in parts for other in plan.catalogue.steps]
-    return [*parts, *later, *map(plan.lineage, sorted(miners))]
-
-
-def _taught_steps(plan: Models) -> Iterator[tuple[str, FinetuneStep]]:
-    for name in plan.catalogue.steps:
-        if plan.has_texts(name) and isinstance(step := plan.step(StepName(name)), FinetuneStep) and step.taught:
-            yield name, step
-
-
-def _after(lineage: Lineage, step: str) -> Lineage:
-    return Lineage(lineage.backbone, (*lineage.steps, StepName(step)))

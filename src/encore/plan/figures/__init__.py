@@ -4,6 +4,6 @@ A kind of figure is a model in ``config/figures.py``, a function here that plans
 ``reporting/figures/`` that draws it.
 """
 
-from encore.plan.figures.slices import figure_plan, figure_reads, refuse_name, wanted_figures
+from encore.plan.figures.slices import figure_plan, figure_reads, refuse_name
 
-__all__ = ["figure_plan", "figure_reads", "refuse_name", "wanted_figures"]
+__all__ = ["figure_plan", "figure_reads", "refuse_name"]

@@ -91,8 +91,8 @@ def gaps(plan: Plan, name: str) -> Iterator[dict[str, str]]:
     panels = {panel.label: panel.split for panel in getattr(entry, "panels", [])}
     systems = getattr(entry, "systems", None) or {each.id: each.system for each in entry.lines} | entry.levels
     for row in found.rows:
-        absent = plan.absence(entry.dataset, panels[row.setting]) if row.setting in panels else None
-        why = absent or (plan.missing_start(systems[row.id]) if row.id in systems else None) or NOT_DRAWN
+        absent = plan.resolve.absence(entry.dataset, panels[row.setting]) if row.setting in panels else None
+        why = absent or (plan.resolve.missing_start(systems[row.id]) if row.id in systems else None) or NOT_DRAWN
         for column in found.columns:
             if Point(row.setting, row.id, column.id) not in here:
                 said = NOT_DRAWN if column.hidden else why

@@ -21,18 +21,18 @@ def growing_plan(plan: Plan) -> dict[str, Any]:
     fields = plan.config.growing
     if fields is None:
         return {"name": GROWING, "rows": [], "stand_in": plan.config.stand_in}
-    splits = plan.dataset(fields.dataset).splits
+    splits = plan.resolve.dataset(fields.dataset).splits
     if fields.split not in splits or not splits[fields.split].measures:
         raise EncoreError(f"growing.split: {fields.split!r} has no measures{nearest(fields.split, splits)}")
     rows = [
         {
             "label": label,
-            "system": plan.canonical(searched(plan, system)),
+            "system": plan.resolve.canonical(searched(plan, system)),
             "seeds": [point for seed in plan.config.seeds for point in points(plan, fields, system, seed)],
         }
         for label, system in fields.systems.items()
     ]
-    about: dict[str, Any] = {"dataset": plan.dataset_name(fields.dataset), "split": fields.split}
+    about: dict[str, Any] = {"dataset": plan.resolve.dataset_name(fields.dataset), "split": fields.split}
     about |= {"measures": list(splits[fields.split].measures), "depth": fields.depth}
     return {"name": GROWING, **about, "rows": rows, "stand_in": plan.config.stand_in}
 
@@ -69,7 +69,7 @@ def _part(plan: Plan, fields: Growing, whole: Artifact, topics: Topics, size: st
     """A run over a part of the collection: the run over all of it, with its vectors masked."""
     subset = _subset(plan, fields)
     spec = {**whole.spec, "size": size, "subset": subset.name}
-    stem = f"runs/{whole.owner}/{plan.dataset_name(fields.dataset)}.{topics}.{_called(size)}"
+    stem = f"runs/{whole.owner}/{plan.resolve.dataset_name(fields.dataset)}.{topics}.{_called(size)}"
     return plan.make("search", stem, spec, {**whole.inputs, "subset": subset})
 
 
@@ -78,22 +78,22 @@ def _subset(plan: Plan, fields: Growing) -> Artifact:
     topics = Topics(_asked(plan, fields), fields.depth, fields.queries, fields.sample)
     inputs = {"run": plan.run("bm25", None, fields.dataset, topics), "collection": plan.collection(fields.dataset)}
     spec = {"impl": plan.impl("grow"), **topics._asdict(), "order": fields.order, **names(inputs)}
-    return plan.make("grow", f"subsets/{plan.dataset_name(fields.dataset)}.{topics}", spec, inputs)
+    return plan.make("grow", f"subsets/{plan.resolve.dataset_name(fields.dataset)}.{topics}", spec, inputs)
 
 
 def _scores(plan: Plan, fields: Growing, run: Artifact, topics: Topics, size: str | float) -> Artifact:
     """The measures of the split alone: others that share its queries have relevant passages of their own."""
     inputs = {"run": run, "collection": plan.collection(fields.dataset)}
-    measures = {fields.split: plan.dataset(fields.dataset).splits[fields.split].measures}
+    measures = {fields.split: plan.resolve.dataset(fields.dataset).splits[fields.split].measures}
     sampled = {"queries": topics.queries, "sample": topics.sample}
     spec = {"impl": plan.impl("evaluate"), "splits": measures, **sampled, **names(inputs)}
-    stem = f"scores/{run.owner}/{plan.dataset_name(fields.dataset)}.{topics}.{_called(size)}"
+    stem = f"scores/{run.owner}/{plan.resolve.dataset_name(fields.dataset)}.{topics}.{_called(size)}"
     return plan.make("evaluate", stem, spec, inputs)
 
 
 def _asked(plan: Plan, fields: Growing) -> str:
     """The split whose queries are answered."""
-    return plan.dataset(fields.dataset).splits[fields.split].topics or fields.split
+    return plan.resolve.dataset(fields.dataset).splits[fields.split].topics or fields.split
 
 
 def _called(size: str | float) -> str:

@@ -24,10 +24,14 @@ def planned(plan: Plan, figure: GrowthFigure) -> Drawn:
             for point in points(plan, figure.growing(panel), system, seed)
         ]
         reads = [point[kind] for point in found for kind in ("scores", "run")]
-        rows.append({"id": label, "label": label, "system": plan.canonical(system), "points": found, "reads": reads})
+        rows.append(
+            {"id": label, "label": label, "system": plan.resolve.canonical(system), "points": found, "reads": reads}
+        )
     about = (
         f"The collection starts from what is relevant and BM25’s first {figure.depth:,} of each query; passages join "
     )
     about += "in one random order, and the same vectors are searched at each size."
     shown = [{"measured": place, "over": OVER, **panel.model_dump()} for place, panel in enumerate(panels)]
-    return Drawn(rows, {"panels": shown, "dataset": plan.dataset_name(figure.dataset)}, [about, *absent, *notes])
+    return Drawn(
+        rows, {"panels": shown, "dataset": plan.resolve.dataset_name(figure.dataset)}, [about, *absent, *notes]
+    )

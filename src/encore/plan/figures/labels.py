@@ -22,7 +22,7 @@ def planned(plan: Plan, figure: LabelsFigure) -> Drawn:
         for place, panel in enumerate(panels)
         for over in figure.across
     ]
-    about = {"panels": shown, "dataset": plan.dataset_name(figure.dataset), "crossover": figure.crossover}
+    about = {"panels": shown, "dataset": plan.resolve.dataset_name(figure.dataset), "crossover": figure.crossover}
     return Drawn(rows, about | {"samples": figure.samples}, [*absent, *notes, *without])
 
 
@@ -47,7 +47,7 @@ def _level(plan: Plan, figure: LabelsFigure, panels: list[Panel], label: str, sy
     Raises:
         EncoreError: there is chance in it.
     """
-    if plan.has_chance(system):
+    if plan.resolve.has_chance(system):
         raise EncoreError(f"levels: {system!r} is trained; draw it as a line")
     scores = [plan.scores(system, None, figure.dataset, _topics(plan, figure, panel)).folder for panel in panels]
     points = [{"measured": place, "seed": None, "size": 0, "scores": folder} for place, folder in enumerate(scores)]
@@ -61,8 +61,8 @@ def _system(plan: Plan, system: str, filling: dict[str, str], sample: int) -> st
     except (KeyError, IndexError, ValueError):
         known = ", ".join(f"{{{name}}}" for name in filling)
         raise EncoreError(f"a size cannot fill {system!r}; it has {known}") from None
-    last = plan.lineage(name).steps[-1]
-    step = plan.step(last)
+    last = plan.resolve.lineage(name).steps[-1]
+    step = plan.resolve.step(last)
     if not isinstance(step, FinetuneStep):
         raise EncoreError(f"{name!r} ends with no fine-tuning; let its last step be one")
     if sample == step.sample:
@@ -74,7 +74,7 @@ def _system(plan: Plan, system: str, filling: dict[str, str], sample: int) -> st
 
 def _point(plan: Plan, place: int, system: str, size: int) -> dict[str, Any]:
     """What a point is of: its panel, its size, and how many queries its last step asks for; all where null."""
-    step: Any = plan.step(plan.lineage(system).steps[-1])
+    step: Any = plan.resolve.step(plan.resolve.lineage(system).steps[-1])
     queries = {"queries": step.queries, "train_split": step.train_split}
     return {"measured": place, "size": size, **queries, "collection": plan.collection(step.collection).folder}
 
@@ -90,4 +90,4 @@ def _folders(plan: Plan, figure: LabelsFigure, panel: Panel, system: str, seed: 
 
 
 def _topics(plan: Plan, figure: LabelsFigure, panel: Panel) -> str:
-    return plan.dataset(figure.dataset).splits[panel.split].topics or panel.split
+    return plan.resolve.dataset(figure.dataset).splits[panel.split].topics or panel.split

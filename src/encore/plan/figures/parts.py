@@ -21,7 +21,7 @@ class Drawn:
 
 def testable(plan: Plan, systems: dict[str, str]) -> tuple[dict[str, str], list[str]]:
     """The systems that this run can have, by label, and a sentence about each of the others."""
-    reasons = {label: plan.missing_start(split_index(system)[0]) for label, system in systems.items()}
+    reasons = {label: plan.resolve.missing_start(split_index(system)[0]) for label, system in systems.items()}
     found = {label: system for label, system in systems.items() if not reasons[label]}
     return found, [f"{label} is not testable here: {reason}." for label, reason in reasons.items() if reason]
 
@@ -34,12 +34,12 @@ def measured(plan: Plan, dataset: str, panels: list[Panel]) -> tuple[list[Panel]
     """
     found, notes = [], []
     for panel in panels:
-        if reason := plan.absence(dataset, panel.split):
+        if reason := plan.resolve.absence(dataset, panel.split):
             notes.append(f"{panel.label} is not testable here: {reason}.")
             continue
-        splits = plan.dataset(dataset).splits
+        splits = plan.resolve.dataset(dataset).splits
         if panel.split not in splits:
-            raise EncoreError(f"dataset {plan.dataset_name(dataset)!r} has no split {panel.split!r}")
+            raise EncoreError(f"dataset {plan.resolve.dataset_name(dataset)!r} has no split {panel.split!r}")
         if panel.measure not in (known := splits[panel.split].measures):
             near = nearest(panel.measure, known)
             raise EncoreError(f"{panel.measure!r} is not measured on split {panel.split!r} of {dataset!r}{near}")

@@ -15,38 +15,42 @@ from encore.plan.plan import Plan
 def coverage(plan: Plan, figure: CoverageFigure) -> Drawn:
     """Every system under every seed."""
     what = figure.model_dump(include={"kind", "length", "texts", "sample", "ks", "head"})
-    fields = {"ks": figure.ks, "dataset": plan.dataset_name(figure.dataset)}
+    fields = {"ks": figure.ks, "dataset": plan.resolve.dataset_name(figure.dataset)}
     return _of_texts(plan, figure.systems, figure.dataset, what, list(plan.config.seeds), fields)
 
 
 def words(plan: Plan, figure: WordsFigure) -> Drawn:
     """Every system under the first seed."""
     what = figure.model_dump(include={"kind", "length", "top", "head"}) | _example(figure.example)
-    fields = {"top": figure.top, "dataset": plan.dataset_name(figure.dataset)}
+    fields = {"top": figure.top, "dataset": plan.resolve.dataset_name(figure.dataset)}
     return _of_texts(plan, figure.systems, figure.dataset, what, plan.config.seeds[:1], fields)
 
 
 def heat(plan: Plan, figure: HeatFigure) -> Drawn:
     """Every system under the first seed; its last step must train a decoder of words."""
     what = figure.model_dump(include={"kind", "length"}) | _example(figure.example)
-    fields = {"dataset": plan.dataset_name(figure.dataset)}
+    fields = {"dataset": plan.resolve.dataset_name(figure.dataset)}
     return _of_texts(plan, figure.systems, figure.dataset, what, plan.config.seeds[:1], fields)
 
 
 def candidates(plan: Plan, figure: MapFigure) -> Drawn:
     """Every system under the first seed, each with the candidates of its own run."""
     what = figure.model_dump(include={"kind", "split", "sample", "candidates", "perplexity", "seed_of_map"})
-    if reason := plan.absence(figure.dataset, figure.split):
+    if reason := plan.resolve.absence(figure.dataset, figure.split):
         raise EncoreError(f"split {figure.split!r} of {figure.dataset!r} is not there: {reason}")
     systems, notes = testable(plan, figure.systems)
     seed = plan.config.seeds[0]
     rows = []
     for label, system in systems.items():
-        lineage = plan.lineage(system)
+        lineage = plan.resolve.lineage(system)
         rows.append(_row(label, lineage, {seed: inspections.of_candidates(plan, lineage, seed, figure.dataset, what)}))
-    fields = {"dataset": plan.dataset_name(figure.dataset), "split": figure.split, "perplexity": figure.perplexity}
-    lineages = {label: plan.lineage(system) for label, system in systems.items()}
-    last = {label: plan.step(lineage.steps[-1]) for label, lineage in lineages.items() if lineage.steps}
+    fields = {
+        "dataset": plan.resolve.dataset_name(figure.dataset),
+        "split": figure.split,
+        "perplexity": figure.perplexity,
+    }
+    lineages = {label: plan.resolve.lineage(system) for label, system in systems.items()}
+    last = {label: plan.resolve.step(lineage.steps[-1]) for label, lineage in lineages.items() if lineage.steps}
     trained = {label: step.queries for label, step in last.items() if isinstance(step, FinetuneStep) and step.queries}
     about = "; ".join(f"{label} on {queries:,}" for label, queries in trained.items())
     return Drawn(rows, fields, [*([f"Training queries: {about}."] if about else []), *notes])
@@ -60,8 +64,8 @@ def _of_texts(
     found, notes = testable(plan, systems)
     rows = []
     for label, system in found.items():
-        lineage = plan.lineage(system)
-        if plan.backbone(lineage).architecture != "bert":
+        lineage = plan.resolve.lineage(system)
+        if plan.resolve.backbone(lineage).architecture != "bert":
             raise EncoreError(f"{system!r} is a bag of words, which has no vocabulary head; name another system")
         probes = {seed: inspections.of_texts(plan, lineage, seed, dataset, what) for seed in seeds}
         rows.append(_row(label, lineage, probes))

@@ -45,12 +45,6 @@ def figure_reads(plan: Plan, name: str) -> list[Artifact]:
     return [plan.find(folder) for folder in dict.fromkeys(found)]
 
 
-def wanted_figures(plan: Plan) -> list[str]:
-    """The figures that the configuration declares, and others of the catalogue that a person asked for by name."""
-    asked = (place.removeprefix("results/figures/") for place in plan.asked if place.startswith("results/figures/"))
-    return list(dict.fromkeys([*plan.config.figures, *(name for name in asked if _can_be_had(plan, name))]))
-
-
 def refuse_name(plan: Plan, name: str, where: str) -> None:
     """Refuse a figure that the catalogue does not have.
 
@@ -89,11 +83,3 @@ def scaled(plan: Plan, name: str) -> Any:
     kind: type[Entry] = KINDS[entry.kind]
     place = f"scale.figures: {name}"
     return explained(kind.model_validate, {**entry.model_dump(), **changes}, place)
-
-
-def _can_be_had(plan: Plan, name: str) -> bool:
-    """Whether a figure that was asked for once, perhaps under another configuration, can be planned under this one."""
-    try:
-        return name in plan.catalogue.figures and bool(figure_plan(plan, name))
-    except EncoreError:
-        return False

@@ -3,8 +3,8 @@
 Each is written to ``results/plan/<name>.json``.
 """
 
-from encore.plan.tables.declared import declared, folders, plan_file, slice_digest, wanted_tables, write_plans
-from encore.plan.tables.references import reference_reads, refuse_damaged
+from encore.plan.tables.declared import declared, folders, plan_file, slice_digest, wanted_tables, write_plan
+from encore.plan.tables.references import reference_folders, refuse_damaged
 from encore.plan.tables.slices import CURVES, table_plan, table_reads, table_scores
 from encore.plan.tables.steps import curves_models, curves_plan
 
@@ -15,12 +15,12 @@ __all__ = [
     "declared",
     "folders",
     "plan_file",
-    "reference_reads",
+    "reference_folders",
     "refuse_damaged",
     "slice_digest",
     "table_plan",
     "table_reads",
     "table_scores",
     "wanted_tables",
-    "write_plans",
+    "write_plan",
 ]

@@ -72,7 +72,7 @@ def _cell_plan(plan: Plan, cell: Cell, *, reported: bool) -> dict[str, Any]:
 
 
 def _called(plan: Plan, system: str) -> str:
-    return plan.canonical(system) if system else ""
+    return plan.resolve.canonical(system) if system else ""
 
 
 def _refuse_unequal_queries(name: str, table: Table, found: list[Cell]) -> None:

@@ -1,11 +1,11 @@
 """All slices of the plan that a configuration declares, and the files that they are written to."""
 
-from collections.abc import Mapping
+import json
 from pathlib import Path
 from typing import Any
 
 from encore.errors import EncoreError
-from encore.plan.figures import figure_plan, wanted_figures
+from encore.plan.figures import figure_plan
 from encore.plan.figures.growing import growing_plan
 from encore.plan.plan import Plan
 from encore.plan.tables.slices import table_folders, table_plan
@@ -13,17 +13,30 @@ from encore.plan.tables.steps import curves_plan
 from encore.storage.files import canonical, full_digest, write_text
 
 PLANS = Path("results/plan")
-PRODUCTS = ("results/tables/", "results/figures/")
+FOLDERS = (Path("results/tables"), Path("results/figures"))
+RECORD = ".manifest.json"
+
+
+def made_products(folder: Path) -> list[str]:
+    """The names of the tables or figures that lie in a folder of results."""
+    found = (str(path.relative_to(folder)).removesuffix(RECORD) for path in sorted(folder.rglob(f"*{RECORD}")))
+    return [name for name in found if not name.endswith(".reproduction")]
 
 
 def wanted_tables(plan: Plan) -> list[str]:
-    """The tables that the configuration declares, and others of the catalogue that a person asked for by name."""
-    asked = (place.split("/", 2)[2] for place in plan.asked if place.startswith(PRODUCTS))
-    return list(dict.fromkeys([*plan.config.tables, *(name for name in asked if _can_be_had(plan, name))]))
+    """The tables that the configuration declares, and others of the catalogue that lie in results."""
+    made = (name for folder in FOLDERS for name in made_products(folder))
+    return list(dict.fromkeys([*plan.config.tables, *(name for name in made if _can_be_planned(plan, name))]))
+
+
+def wanted_figures(plan: Plan) -> list[str]:
+    """The figures that the configuration declares, and others of the catalogue that lie in results."""
+    made = (name for name in made_products(FOLDERS[1]) if name in plan.catalogue.figures)
+    return list(dict.fromkeys([*plan.config.figures, *(name for name in made if _can_be_drawn(plan, name))]))
 
 
 def declared(plan: Plan) -> dict[str, dict[str, Any]]:
-    """The slices of all that the configuration declares or a person asked for, by name."""
+    """The slices of all tables and figures that are declared or lie in results, by name."""
     tables = {name: table_plan(plan, name) for name in wanted_tables(plan)}
     curves = curves_plan(plan)
     growing = growing_plan(plan)
@@ -36,12 +49,18 @@ def plan_file(name: str) -> Path:
     return PLANS / f"{name}.json"
 
 
-def write_plans(slices: Mapping[str, dict[str, Any]]) -> None:
-    """Write slices by name; a file whose bytes would be the same is not touched."""
-    for name, content in slices.items():
-        path, text = plan_file(name), canonical(content) + "\n"
-        if not path.is_file() or path.read_text() != text:
-            write_text(path, text)
+def read_plan(name: str) -> dict[str, Any]:
+    """A slice of the plan as it was written."""
+    content: dict[str, Any] = json.loads(plan_file(name).read_text(encoding="utf-8"))
+    return content
+
+
+def write_plan(name: str, content: dict[str, Any]) -> Path:
+    """Write a slice of the plan; a file whose bytes would be the same is not touched."""
+    path, text = plan_file(name), canonical(content) + "\n"
+    if not path.is_file() or path.read_text() != text:
+        write_text(path, text)
+    return path
 
 
 def slice_digest(content: dict[str, Any]) -> dict[str, str]:
@@ -58,9 +77,17 @@ def folders(row: dict[str, Any]) -> list[str]:
     return [seed[kind] for seed in row["seeds"] for kind in ("model", "scores") if kind in seed]
 
 
-def _can_be_had(plan: Plan, name: str) -> bool:
-    """Whether a table that was asked for once, perhaps under another configuration, can be planned under this one."""
+def _can_be_planned(plan: Plan, name: str) -> bool:
+    """Whether a table that lies in results, perhaps of another configuration, can be planned under this one."""
     try:
         return name in plan.catalogue.tables and bool(table_plan(plan, name))
+    except EncoreError:
+        return False
+
+
+def _can_be_drawn(plan: Plan, name: str) -> bool:
+    """The same of a figure."""
+    try:
+        return bool(figure_plan(plan, name))
     except EncoreError:
         return False

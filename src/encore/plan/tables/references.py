@@ -39,14 +39,14 @@ def references(plan: Plan, name: str, found: Sequence[Cell]) -> list[dict[str, A
     ]
 
 
-def reference_reads(plan: Plan, content: dict[str, Any]) -> list[Artifact]:
-    """Every artifact that the released runs of a table's slice are compared with: scores, runs and collections."""
+def reference_folders(content: dict[str, Any]) -> list[str]:
+    """Every folder that the released runs of a table's slice are compared with: scores, runs and collections."""
     cells = {(row["setting"], row["id"]): row["cells"] for row in content["rows"]}
     folders: dict[str, None] = {}
     for one in content.get("references", ()):
         scores = cells[one["setting"], one["row"]][one["columns"][0]]["reads"]
         folders |= dict.fromkeys([one["collection"], *(read["folder"] for read in (*scores, *one["ours"]))])
-    return [plan.find(folder) for folder in folders]
+    return list(folders)
 
 
 def reference_digests(content: dict[str, Any]) -> dict[str, Any]:

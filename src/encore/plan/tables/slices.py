@@ -70,7 +70,7 @@ def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:
             for place, row in enumerate(rows)
         ],
         "columns": [_column(column, over.get(column.id, [])) for column in table.columns],
-        "dataset_labels": {dataset: plan.dataset_name(dataset) for dataset in datasets},
+        "dataset_labels": {dataset: plan.resolve.dataset_name(dataset) for dataset in datasets},
         "significance": _design(table, rows),
         "notes": [*table.notes, *notes(plan, rows, found), *partial(table.columns, over)],
         "stand_in": plan.config.stand_in,

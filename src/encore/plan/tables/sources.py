@@ -46,7 +46,7 @@ class Reads:
 def pretrained(plan: Plan, lineage: Lineage) -> Iterator[Lineage]:
     """The beginnings of a lineage that end with a pre-training step."""
     for count, step in enumerate(lineage.steps, 1):
-        if isinstance(plan.step(step), PretrainStep):
+        if isinstance(plan.resolve.step(step), PretrainStep):
             yield Lineage(lineage.backbone, lineage.steps[:count])
 
 
@@ -56,18 +56,18 @@ def _measure(plan: Plan, asked: Asked) -> Reads:
     Raises:
         EncoreError: the split is unknown, or has no such measure.
     """
-    fields, topics = plan.dataset(asked.dataset), _topics(plan, asked)
+    fields, topics = plan.resolve.dataset(asked.dataset), _topics(plan, asked)
     if asked.value not in (measures := fields.splits[asked.split].measures):
         near = nearest(asked.value, measures)
         raise EncoreError(f"{asked.value!r} is not measured on split {asked.split!r} of {asked.dataset!r}{near}")
-    seeds: list[int | None] = list(plan.config.seeds) if plan.has_chance(asked.system) else [None]
+    seeds: list[int | None] = list(plan.config.seeds) if plan.resolve.has_chance(asked.system) else [None]
     scores = ((seed, plan.scores(asked.system, seed, asked.dataset, topics)) for seed in seeds)
     return Reads(tuple(scores), plan.collection(asked.dataset).name)
 
 
 def _efficiency(plan: Plan, asked: Asked) -> Reads:
     """What a query takes in the system: of the first seed's model, as all cost alike; nothing where none can tell."""
-    seed = plan.config.seeds[0] if plan.has_chance(asked.system) else None
+    seed = plan.config.seeds[0] if plan.resolve.has_chance(asked.system) else None
     measured = plan.latency(asked.system, seed, asked.dataset, _topics(plan, asked))
     return Reads(((seed, measured),) if measured else (), plan.collection(asked.dataset).name)
 
@@ -76,7 +76,7 @@ def _held_out(plan: Plan, asked: Asked) -> Reads:
     """The models that the system's last pre-training step ends with; nothing where it has none."""
     if asked.system in plan.catalogue.systems:
         return Reads()
-    lineage = plan.lineage(naming.split_index(asked.system)[0])
+    lineage = plan.resolve.lineage(naming.split_index(asked.system)[0])
     last = list(pretrained(plan, lineage))[-1:]
     return Reads(tuple((seed, plan.model(each, seed)) for each in last for seed in plan.config.seeds))
 
@@ -85,7 +85,7 @@ def _masked_loss(plan: Plan, asked: Asked) -> Reads:
     """What the system's last pre-trained model, or what it starts from, makes of masked passages of the dataset."""
     if asked.system in plan.catalogue.systems:
         return Reads()
-    lineage = plan.lineage(naming.split_index(asked.system)[0])
+    lineage = plan.resolve.lineage(naming.split_index(asked.system)[0])
     last = [Lineage(lineage.backbone), *pretrained(plan, lineage)][-1]
     found = ((seed, masked_loss(plan, last, seed, asked.dataset, asked.value)) for seed in plan.config.seeds)
     return Reads(tuple(found), plan.collection(asked.dataset).name)
@@ -95,7 +95,7 @@ def _pairs(plan: Plan, asked: Asked) -> Reads:
     """The pairs that the system's last pre-training step learns from; nothing where it has none."""
     if asked.system in plan.catalogue.systems:
         return Reads()
-    last = list(pretrained(plan, plan.lineage(naming.split_index(asked.system)[0])))[-1:]
+    last = list(pretrained(plan, plan.resolve.lineage(naming.split_index(asked.system)[0])))[-1:]
     return Reads(tuple((None, pairs(plan, lineage)) for lineage in last))
 
 
@@ -123,7 +123,7 @@ def _tokens(plan: Plan, asked: Asked) -> Reads:
     """The dataset's texts in the vocabulary of the lineage's backbone; nothing for a system that is no lineage."""
     if asked.system in plan.catalogue.systems:
         return Reads()
-    backbone = plan.backbone(plan.lineage(naming.split_index(asked.system)[0]))
+    backbone = plan.resolve.backbone(plan.resolve.lineage(naming.split_index(asked.system)[0]))
     return Reads(((None, plan.tokens(asked.dataset, backbone)),), plan.collection(asked.dataset).name)
 
 
@@ -153,8 +153,8 @@ def read(plan: Plan, source: str, asked: Asked) -> Reads:
     Raises:
         EncoreError: what is asked for is unknown, or is not measured there.
     """
-    absent = plan.absence(asked.dataset, asked.split) if asked.dataset else None
-    if reason := absent or (plan.missing_start(asked.system) if asked.system else None):
+    absent = plan.resolve.absence(asked.dataset, asked.split) if asked.dataset else None
+    if reason := absent or (plan.resolve.missing_start(asked.system) if asked.system else None):
         return Reads(absent=reason)
     return READERS[source](plan, asked)
 
@@ -165,8 +165,8 @@ def _topics(plan: Plan, asked: Asked) -> str:
     Raises:
         EncoreError: the dataset has no such split.
     """
-    splits: dict[str, Any] = plan.dataset(asked.dataset).splits
+    splits: dict[str, Any] = plan.resolve.dataset(asked.dataset).splits
     if asked.split not in splits:
         mend = f"; if it cannot have one, say why under its `absent:`{nearest(asked.split, splits)}"
-        raise EncoreError(f"dataset {plan.dataset_name(asked.dataset)!r} has no split {asked.split!r}{mend}")
+        raise EncoreError(f"dataset {plan.resolve.dataset_name(asked.dataset)!r} has no split {asked.split!r}{mend}")
     return splits[asked.split].topics or asked.split

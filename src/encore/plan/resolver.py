@@ -3,25 +3,27 @@
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from encore.config import index_types
 from encore.config import lineage as naming
 from encore.config.finetuning import FinetuneStep
 from encore.config.index_types import IndexType
 from encore.config.lineage import Lineage, StepName
-from encore.config.run import RunConfig, Step, System
+from encore.config.run import Backbone, RunConfig, Step, System
 from encore.config.validation import checked, explained, nearest
 from encore.errors import EncoreError
-from encore.plan.catalogue import Catalogue
+from encore.plan.catalogue import Catalogue, read_dataset, read_step
 
 DATA_ROOT = "{data_root}"  # at the beginning of a dataset's `path`: the folder of `execution: data_root:`
 
 
-class Resolution:
-    """A run's configuration over the catalogue."""
+class Resolver:
+    """What names mean: a run's configuration over the catalogue."""
 
     def __init__(self, config: RunConfig, catalogue: Catalogue) -> None:
         self.config = config
         self.catalogue = catalogue
         self._steps: dict[StepName, Step] = {}
+        self._contents: dict[str, dict[str, Any]] = {}
         self._datasets = _with_own_datasets(config, catalogue)
         self._check_scale()
 
@@ -61,6 +63,21 @@ class Resolution:
         if name not in self._datasets:
             raise EncoreError(f"unknown dataset {name!r}{nearest(name, self._datasets)}")
         return self._datasets[name]
+
+    def content(self, name: str) -> dict[str, Any]:
+        """What decides a dataset's content, by its own name: its fields, and digests of the files that it reads."""
+        if name not in self._contents:
+            self._contents[name] = self.dataset_fields(name).resolve()
+        return self._contents[name]
+
+    def questions(self, dataset: str) -> Any:
+        """What tells datasets apart whose queries differ: the name, unless the fields say it."""
+        return getattr(self.dataset(dataset), "asked", self.dataset_name(dataset))
+
+    def may_share_queries(self, learned: str, tested: str) -> bool:
+        """Whether two datasets may have queries in common: made of one, and not known to be apart."""
+        names = self.made_of(self.dataset_name(learned)), self.made_of(self.dataset_name(tested))
+        return bool(set(names[0]) & set(names[1])) and not self.dataset(tested).is_apart_from(self.dataset(learned))
 
     def absence(self, dataset: str, split: str) -> str | None:
         """Why a split of a dataset is not to be had at this scale; None where it is."""
@@ -145,7 +162,7 @@ class Resolution:
 
     def _read_step(self, named: StepName) -> Step:
         scaled = self._scaled(named.name)
-        known = self.catalogue.read_step(scaled)
+        known = read_step(scaled)
         for key, value in named.values().items():
             fields = type(known).model_fields
             if key not in fields:
@@ -156,7 +173,7 @@ class Resolution:
                 raise EncoreError(
                     f"step {named.name!r}: {key}={naming.spelled(value)} is its value already; leave it out"
                 )
-        step = self.catalogue.read_step({**scaled, **named.values()})
+        step = read_step({**scaled, **named.values()})
         idle = named.values().keys() & {"epochs", "steps_per_epoch"}
         if step.steps is not None and idle:
             raise EncoreError(
@@ -167,6 +184,23 @@ class Resolution:
         if nothing:
             raise EncoreError(f"step {named.name!r}: {min(nothing)} changes nothing in such a step; leave it out")
         return step.model_copy(update={"collection": self.dataset_name(step.collection)})
+
+    def backbone(self, lineage: Lineage) -> Backbone:
+        """The catalogue's entry that a lineage starts from."""
+        return self.catalogue.backbones[lineage.backbone]
+
+    def has_chance(self, system: str) -> bool:
+        """Whether a system's run depends on a seed: whether anything in it was trained."""
+        if system not in self.catalogue.systems:
+            return True
+        return any(map(self.has_chance, self.system(system).parts))
+
+    def canonical(self, system: str) -> str:
+        """A system's name as this scale has it: a lineage with the backbone that replaces the named one."""
+        if system in self.catalogue.systems or self.missing_start(system):
+            return system
+        lineage, index = naming.split_index(system)
+        return str(self.lineage(lineage)) + (f"@{index}" if index else "")
 
     def lengths(self, lineage: Lineage) -> tuple[int, int]:
         """Tokens of a passage and of a query: those that the last step trained with, or all that the backbone reads."""
@@ -209,14 +243,14 @@ class Resolution:
         if named.name not in known:
             raise EncoreError(f"unknown index {named.name!r}, not in config/indexes.yaml{nearest(named.name, known)}")
         scaled = {**known[named.name], **self.config.scale.indexes.get(named.name, {})}
-        standing: IndexType = self.catalogue.read_index(scaled)
+        standing: IndexType = index_types.read(scaled)
         for key, value in named.values().items():
             fields = type(standing).model_fields
             if key not in fields:
                 raise EncoreError(f"index {named.name!r} has no field {key!r}{nearest(key, fields)}")
             if getattr(standing, key) == value:
                 raise EncoreError(f"index {named.name!r}: {key}={naming.spelled(value)} is its value already; drop it")
-        read: IndexType = explained(self.catalogue.read_index, {**scaled, **named.values()}, f"index {named}")
+        read: IndexType = explained(index_types.read, {**scaled, **named.values()}, f"index {named}")
         return read
 
     def _scaled(self, name: str) -> dict[str, Any]:
@@ -259,11 +293,11 @@ class Resolution:
             for name in shards.keys() - self._datasets.keys():
                 raise EncoreError(f"execution.shards: unknown dataset {name!r}{nearest(name, self._datasets)}")
         for name, step in self.catalogue.steps.items():
-            explained(self.catalogue.read_step, self._scaled(name), f"scale of {step['kind']} step {name!r}")
+            explained(read_step, self._scaled(name), f"scale of {step['kind']} step {name!r}")
         for name in scale.systems:
             self.system(name)
         for name, fields in scale.indexes.items():
-            explained(self.catalogue.read_index, {**self.catalogue.indexes[name], **fields}, f"scale.indexes.{name}")
+            explained(index_types.read, {**self.catalogue.indexes[name], **fields}, f"scale.indexes.{name}")
         for name in self.catalogue.systems:
             self._refuse_circle(name, ())
 
@@ -288,9 +322,7 @@ def _with_own_datasets(config: RunConfig, catalogue: Catalogue) -> dict[str, Any
     for name in config.datasets:
         if name in catalogue.datasets:
             raise EncoreError(f"datasets.{name}: the catalogue has a dataset of that name; choose another")
-    own = {
-        name: explained(catalogue.read_dataset, value, f"datasets.{name}") for name, value in config.datasets.items()
-    }
+    own = {name: explained(read_dataset, value, f"datasets.{name}") for name, value in config.datasets.items()}
     both, root = {**catalogue.datasets, **own}, config.execution.data_root
     return _inheriting({name: _placed(fields, root) for name, fields in both.items()})
 

@@ -1,0 +1,29 @@
+"""Collections: datasets in the common form."""
+
+from encore.errors import EncoreError
+from encore.plan.artifact import Artifact, names
+from encore.plan.artifacts import sources
+from encore.plan.planner import Planner
+
+
+def collection(plan: Planner, dataset: str) -> Artifact:
+    """The dataset that has a name at this scale, in the common form."""
+    return named_collection(plan, plan.resolve.dataset_name(dataset))
+
+
+def named_collection(plan: Planner, name: str, above: tuple[str, ...] = ()) -> Artifact:
+    """A dataset by its own name: what it is made `of` is the named one, whatever replaces that at this scale.
+
+    Raises:
+        EncoreError: it is made of itself.
+    """
+    if name in above:
+        raise EncoreError(f"dataset {name!r} is made of itself ({' of '.join([*above, name])}); fix `of`")
+    fields = plan.resolve.dataset_fields(name)
+    stage, base = f"collection.{fields.kind}", getattr(fields, "of", None)
+    inputs = {"collection": named_collection(plan, base, (*above, name))} if base is not None else {}
+    for number, part in enumerate(getattr(fields, "parts", ())):
+        inputs[f"part.{number}"] = named_collection(plan, part, (*above, name))
+    inputs |= sources.of_dataset(plan, name, fields)
+    spec = {"impl": plan.impl(stage), **plan.resolve.content(name), **names(inputs)}
+    return plan.make(stage, f"collections/{name}", spec, inputs, getattr(fields, "path", None))

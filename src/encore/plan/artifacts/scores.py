@@ -1,0 +1,55 @@
+"""Scores: every measure of every judged query of a system's run."""
+
+from encore.config.datasets import draw_of
+from encore.config.finetuning import FinetuneStep
+from encore.config.lineage import split_index
+from encore.errors import EncoreError
+from encore.plan.artifact import Artifact, Topics, names
+from encore.plan.artifacts import teachers
+from encore.plan.artifacts.collections import collection
+from encore.plan.planner import Planner
+
+
+def scores(plan: Planner, system: str, seed: int | None, dataset: str, split: str) -> Artifact:
+    """The measures of a system's run, for every split that shares the run's queries.
+
+    ``seed`` is None for a system without chance in it.
+
+    Raises:
+        EncoreError: the system has learned from queries of that split, or may have.
+    """
+    fields, name = plan.resolve.dataset(dataset), plan.resolve.dataset_name(dataset)
+    if not tested_fairly(plan, system, dataset, split):
+        if fields.zero_shot:
+            raise EncoreError(f"{system} learned from queries of {name!r} or its like; it is for zero-shot search")
+        raise EncoreError(
+            f"{system} learned from another draw of {name!r}, whose training may hold queries of {split!r}"
+        )
+    splits = fields.splits
+    topics = splits[split].topics or split
+    run = plan.run(system, seed, dataset, Topics(topics, plan.config.depth))
+    measures = {
+        name: kept.measures for name, kept in splits.items() if (kept.topics or name) == topics and kept.measures
+    }
+    inputs = {"run": run, "collection": collection(plan, dataset)}
+    spec = {"impl": plan.impl("evaluate"), "splits": measures, **names(inputs)}
+    by_answers = sorted(name for name in measures if splits[name].judged_by == "answers")
+    spec |= {"judged_by_answers": by_answers} if by_answers else {}
+    spec |= {"drop_own": True} if fields.drop_own else {}
+    return plan.make("evaluate", f"scores/{run.owner}/{name}.{topics}", spec, inputs)
+
+
+def tested_fairly(plan: Planner, system: str, dataset: str, split: str) -> bool:
+    """Whether a system may answer a split: no step before it has learned from queries that another draw tests."""
+    if system in plan.catalogue.systems:
+        return all(tested_fairly(plan, part, dataset, split) for part in plan.resolve.system(system).parts)
+    lineages = teachers.learned_from(plan, plan.resolve.lineage(split_index(system)[0]))
+    steps = (plan.resolve.step(named) for lineage in lineages for named in lineage.steps)
+    tuned = [step for step in steps if isinstance(step, FinetuneStep)]
+    if plan.resolve.dataset(dataset).zero_shot and any(
+        plan.resolve.may_share_queries(step.collection, dataset) for step in tuned
+    ):
+        return False
+    questions = plan.resolve.questions
+    learned = (draw_of(step.train_split) for step in tuned if questions(step.collection) == questions(dataset))
+    return all(draw in (None, draw_of(split)) for draw in learned)

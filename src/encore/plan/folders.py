@@ -1,0 +1,143 @@
+"""Folders of results by name: which artifact a folder's own name tells of, and what people can ask for by a name."""
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from encore.config import checkpoints
+from encore.config.validation import nearest
+from encore.errors import EncoreError
+from encore.plan.artifact import Artifact
+from encore.plan.artifacts import latency, scores, sources
+from encore.plan.artifacts.collections import named_collection
+from encore.plan.planner import Planner
+from encore.plan.resolver import Resolver
+
+SOURCE = "source:"  # before the name of one, where a dataset has the same
+_OWNER = re.compile(r"(?P<system>[a-z0-9_.=~+-]+?)(?:-s(?P<seed>\d+))?-[0-9a-f]{8}(?P<index>@[a-z0-9_.=~-]+)?")
+
+
+def models_after(resolve: Resolver, kind: str) -> str:
+    """A regular expression of the folders of models whose last step is of a kind."""
+    last = _alternatives(name for name, step in resolve.catalogue.steps.items() if step["kind"] == kind)
+    return rf"[a-z0-9_.=~+-]*\+{last}(?:~[a-z0-9_.=~-]*)?-s\d+-[0-9a-f]{{8}}"
+
+
+def lineages(resolve: Resolver) -> str:
+    """A regular expression of the folders of models and of their runs: of no other system's."""
+    return rf"{_alternatives(resolve.catalogue.backbones)}(?:\+[a-z0-9_.=~+-]+)?-s\d+-[0-9a-f]{{8}}"
+
+
+def systems(resolve: Resolver, kind: str) -> str:
+    """A regular expression of the folders of systems that are no lineages, of a kind."""
+    names = _alternatives(name for name, system in resolve.catalogue.systems.items() if system.kind == kind)
+    return rf"{names}(?:-s\d+)?-[0-9a-f]{{8}}"
+
+
+def plan_named(plan: Planner, folder: str) -> None:
+    """Plan what a folder's name tells: a source, a dataset, a model by its lineage, or what follows from a system.
+
+    Raises:
+        EncoreError: the name holds a lineage that is wrong, or that is another model under this configuration.
+    """
+    _, kind, name = folder.split("/")[:3] if folder.count("/") >= 2 else ("", "", "")
+    _plan_texts(plan, kind, name.rpartition("-")[0])
+    owner = _OWNER.fullmatch(name)
+    if owner is None or (owner["system"] not in plan.catalogue.systems and owner["seed"] is None):
+        return
+    system, seed = owner["system"], int(owner["seed"]) if owner["seed"] else None
+    if system not in plan.catalogue.systems:
+        assert seed is not None
+        lineage = plan.resolve.lineage(system)
+        model = plan.model(lineage, seed)
+        if model.name != name.partition("@")[0]:
+            raise EncoreError(f"{name} was made by another configuration; under this one the lineage is {model.name}")
+        if kind == "models" or plan.resolve.scorer(lineage) != "vector":
+            return
+    _plan_scores(plan, system + (owner["index"] or ""), seed)
+
+
+def _plan_texts(plan: Planner, kind: str, name: str) -> None:
+    if kind == "sources" and name in plan.catalogue.sources:
+        sources.source(plan, name)
+    for known, revision in _checkpoints(plan) if kind == "checkpoints" else ():
+        if checkpoints.called(known).lower() == name:
+            sources.checkpoint(plan, known, revision)
+    if name in plan.resolve.dataset_names():
+        if kind == "ir_datasets" and hasattr(plan.resolve.dataset_fields(name), "ids"):
+            sources.ir_datasets(plan, name)
+        if kind == "collections":
+            named_collection(plan, name)
+
+
+def _plan_scores(plan: Planner, system: str, seed: int | None) -> None:
+    """Plan the scores and the latency of a system on every split that it may answer."""
+    for dataset in plan.resolve.datasets_in_use():
+        for split, fields in plan.resolve.dataset_fields(dataset).splits.items():
+            if fields.measures and scores.tested_fairly(plan, system, dataset, split):
+                with suppress(EncoreError):  # a fusion, say, cannot choose its weight on every dataset
+                    scores.scores(plan, system, seed, dataset, split)
+                    latency.latency(plan, system, seed, dataset, fields.topics or split)
+
+
+def unknown(plan: Planner, folder: str) -> str:
+    """What is wrong with a folder that nothing makes, in one line."""
+    return (
+        f"{folder} is nothing that this configuration makes{nearest(folder, plan.made)}; "
+        "`encore targets` prints what a lineage or a system has"
+    )
+
+
+def named(plan: Planner, name: str) -> list[str]:
+    """What Snakemake can be asked for to have a dataset, a source or a checkpoint.
+
+    Of one name it is the dataset; ``source:wikipedia`` is the source.
+    """
+    if name.startswith(SOURCE):
+        return [sources.source(plan, name.removeprefix(SOURCE)).manifest]
+    if name in plan.resolve.dataset_names():
+        return [named_collection(plan, name).manifest]
+    if name in plan.catalogue.sources:
+        return [sources.source(plan, name).manifest]
+    for known, revision in _checkpoints(plan):
+        if known == name:
+            return [artifact.manifest for artifact in sources.checkpoint(plan, known, revision).inputs.values()]
+    return []
+
+
+def misspelt(plan: Planner, name: str) -> str | None:
+    """What is wrong with a single name that is nothing at all, if a source or dataset is nearer to it than a model."""
+    models = {*plan.catalogue.backbones, *plan.catalogue.systems}
+    everything = {*models, *plan.catalogue.sources, *plan.resolve.dataset_names()}
+    near = difflib.get_close_matches(name, sorted(everything), n=1, cutoff=0.7)
+    if name in models or not near or near[0] in models:
+        return None
+    return f"{name!r} is no source, dataset, backbone or system{nearest(name, everything)}"
+
+
+def refuse_missing(plan: Planner, needed: Iterable[Artifact]) -> None:
+    """Refuse to begin where something has to be put in place by hand, and is not there.
+
+    Raises:
+        EncoreError: it says what, and how to get it.
+    """
+    for artifact in (artifact for artifact in needed if artifact.stage.startswith("collection.")):
+        fields = plan.resolve.dataset_fields(artifact.name.rpartition("-")[0])
+        if (missing := getattr(fields, "missing", None)) and not Path(artifact.manifest).is_file():
+            raise EncoreError(missing)
+
+
+def _checkpoints(plan: Planner) -> Iterator[tuple[str, str | None]]:
+    """The checkpoints that backbones and expansions name, with their commits where these are pinned."""
+    for backbone in plan.catalogue.backbones.values():
+        if backbone.checkpoint is not None:
+            yield backbone.checkpoint, backbone.revision
+    for expansion in plan.catalogue.expansions.values():
+        if getattr(expansion, "checkpoint", None) is not None:
+            yield expansion.checkpoint, None
+
+
+def _alternatives(names: Iterable[str]) -> str:
+    return "(?:" + "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True)) + ")"

@@ -1,0 +1,96 @@
+"""The plan on disk: which folder is made from which spec and which other folders, for jobs and for people.
+
+The process that plans writes it when a run starts: ``results/plan/index.json`` has every folder with its stage, spec,
+inputs and the targets that need it, and each spec lies by itself in ``results/plan/specs/`` for the program that makes
+the folder. A job of a cluster looks its folder up there and plans nothing.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from encore.errors import EncoreError
+from encore.plan.artifact import Artifact, behind
+from encore.storage.files import write_json
+
+INDEX = Path("results/plan/index.json")
+SPECS = Path("results/plan/specs")
+
+
+class Index:
+    """What ``index.json`` says, as artifacts."""
+
+    def __init__(self, entries: Mapping[str, dict[str, Any]]) -> None:
+        self.entries = entries
+        self._found: dict[str, Artifact] = {}
+
+    def get(self, folder: str) -> Artifact | None:
+        """The artifact in a folder; None where no plan had it."""
+        if folder not in self.entries:
+            return None
+        if folder not in self._found:
+            entry = self.entries[folder]
+            inputs = {role: self.find(other) for role, other in entry["inputs"].items()}
+            self._found[folder] = Artifact(entry["stage"], folder, entry["spec"], inputs, entry.get("source"))
+        return self._found[folder]
+
+    def find(self, folder: str) -> Artifact:
+        """The artifact in a folder.
+
+        Raises:
+            EncoreError: no plan had it.
+        """
+        found = self.get(folder)
+        if found is None:
+            raise EncoreError(f"{INDEX} has no {folder}; run snakemake, which plans and writes it")
+        return found
+
+    @cached_property
+    def targets(self) -> dict[str, list[str]]:
+        """For each folder the targets that need it."""
+        return {folder: entry["targets"] for folder, entry in self.entries.items()}
+
+
+def read(path: Path = INDEX) -> Index:
+    """The index of earlier plans; empty where there is none that can be read: the next run writes it anew."""
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))["artifacts"]
+    except (OSError, ValueError, KeyError, TypeError):
+        entries = {}
+    return Index(entries if isinstance(entries, dict) else {})
+
+
+def spec_file(folder: str) -> Path:
+    """Where the spec of a folder of results lies."""
+    return SPECS / f"{folder.removeprefix('results/')}.json"
+
+
+def write(run: str, targets: Mapping[str, Iterable[Artifact]], path: Path = INDEX) -> None:
+    """Write the index, and the specs of what is needed.
+
+    What earlier plans had stays in it as long as its folder exists.
+
+    Args:
+        run: the run's file.
+        targets: the files that the run is to make, each with what it reads.
+    """
+    needed: dict[str, Artifact] = {}
+    needed_by: dict[str, list[str]] = {}
+    for target, reads in targets.items():
+        for artifact in behind(reads):
+            needed.setdefault(artifact.folder, artifact)
+            needed_by.setdefault(artifact.folder, []).append(target)
+    kept = {folder: entry for folder, entry in read(path).entries.items() if Path(folder).is_dir()}
+    now = {folder: _entry(artifact, needed_by[folder]) for folder, artifact in needed.items()}
+    write_json(path, {"run": run, "artifacts": kept | now})
+    for folder, entry in now.items():
+        if not (place := spec_file(folder)).is_file():
+            write_json(place, entry["spec"])
+
+
+def _entry(artifact: Artifact, targets: list[str]) -> dict[str, Any]:
+    inputs = {role: parent.folder for role, parent in artifact.inputs.items()}
+    entry = {"stage": artifact.stage, "spec": artifact.spec, "inputs": inputs, "targets": sorted(targets)}
+    return entry | ({"source": artifact.source} if artifact.source else {})

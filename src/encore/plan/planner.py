@@ -1,0 +1,94 @@
+"""Planning: artifacts are named by the digest of their spec, remembered, and may ask for each other."""
+
+from collections.abc import Callable
+from typing import Any
+
+from encore.config.lineage import Lineage
+from encore.config.run import RunConfig
+from encore.errors import EncoreError
+from encore.plan.artifact import Artifact, Spec, Topics
+from encore.plan.catalogue import Catalogue
+from encore.plan.resolver import Resolver
+from encore.storage.files import digest
+
+LONGEST_NAME = 100
+
+PlanModel = Callable[["Planner", Lineage, int], Artifact]
+PlanRun = Callable[["Planner", str, int | None, str, Topics], Artifact]
+
+
+class Planner:
+    """What the kinds of artifacts (``artifacts/``) use to plan themselves and what they are made from.
+
+    A kind calls the functions of another one. Two are behind methods here, since they need each other in a circle: a
+    model learns from negatives, which come from a system's run, which another model gives.
+    """
+
+    def __init__(self, resolve: Resolver, impl: Callable[[str], int], model: PlanModel, run: PlanRun) -> None:
+        """
+        Args:
+            resolve: what names mean under the run's configuration.
+            impl: the declared version of a stage.
+            model: plans the model that a lineage ends with, under one seed.
+            run: plans a system's run over the queries of a split.
+        """
+        self.resolve = resolve
+        self.impl = impl
+        self.made: dict[str, Artifact] = {}  # by folder; what an artifact is made from comes before it
+        self._plan_model, self._plan_run = model, run
+        self._models: dict[tuple[str, int], Artifact] = {}
+        self._begun: set[tuple[str, int]] = set()
+
+    @property
+    def config(self) -> RunConfig:
+        """The run's configuration."""
+        return self.resolve.config
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """Everything that the run can name."""
+        return self.resolve.catalogue
+
+    def model(self, lineage: Lineage, seed: int) -> Artifact:
+        """The model that a lineage ends with, under one seed.
+
+        Raises:
+            EncoreError: it would be made from itself.
+        """
+        key = (str(lineage), seed)
+        if key in self._begun:
+            raise EncoreError(f"{lineage} waits for a model that is made from it; name another lineage in its steps")
+        if key not in self._models:
+            self._begun.add(key)
+            try:
+                self._models[key] = self._plan_model(self, lineage, seed)
+            finally:
+                self._begun.remove(key)
+        return self._models[key]
+
+    def run(self, system: str, seed: int | None, dataset: str, topics: Topics) -> Artifact:
+        """A system's run over the queries of a split; see ``artifacts/systems.py``."""
+        return self._plan_run(self, system, seed, dataset, topics)
+
+    def make(
+        self, stage: str, stem: str, spec: Spec, inputs: dict[str, Artifact], source: str | None = None
+    ) -> Artifact:
+        """The artifact of a spec, in a folder named by a stem and the spec's digest."""
+        return self.keep(Artifact(stage, f"results/{stem}-{digest(spec)}", spec, inputs, source))
+
+    def keep(self, artifact: Artifact) -> Artifact:
+        """Remember an artifact; of equal ones the first."""
+        if len(artifact.name) > LONGEST_NAME:
+            raise EncoreError(
+                f"the folder name {artifact.name!r} has {len(artifact.name)} characters, {LONGEST_NAME} are allowed; "
+                "give the step an entry of its own in steps.yaml instead of overrides"
+            )
+        return self.made.setdefault(artifact.folder, artifact)
+
+    def numerics(self) -> dict[str, Any]:
+        """How this run computes, as specs say it."""
+        return self.config.numerics.model_dump()
+
+    def chance(self, seed: int) -> Spec:
+        """What a training's result depends on, apart from its step and its inputs."""
+        return {"seed": seed, "numerics": self.numerics()}

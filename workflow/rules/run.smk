@@ -1,0 +1,34 @@
+"""What happens around a run: what is checked and written before the first job, and what is printed after the last."""
+
+import os
+import shutil
+import subprocess
+
+from encore.targets import reads_of_targets, summary
+
+
+def folder_of_another_user():
+    """The first folder of results that this user cannot write into; None where all is well."""
+    folders = [Path("results"), *Path("results").glob("*/"), *Path("results/logs").glob("*/")]
+    return next((folder for folder in folders if not os.access(folder, os.W_OK)), None)
+
+
+def obstacle_to_slurm():
+    """Why nothing can be submitted from here; None where it can."""
+    if shutil.which("sbatch") is None:
+        return "--profile slurm needs SLURM's sbatch, which is not on this machine"
+    if subprocess.call(["scontrol", "ping"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) != 0:
+        return "--profile slurm: sbatch is here, but no SLURM answers `scontrol ping`"
+    return None
+
+
+onstart:
+    if "slurm" in str(workflow.executor_plugin) and (obstacle := obstacle_to_slurm()):
+        refuse(f"{obstacle}; use a login node of the cluster, or --profile local")
+    if folder := folder_of_another_user():
+        refuse(f"you cannot write into {folder}; work in a clone of your own, or let its owner run this")
+    index.write(str(RUN_FILE), reads_of_targets(PLAN, workflow.dag_settings.targets))
+
+
+onsuccess:
+    print(summary(PLAN))
