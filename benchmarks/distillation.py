@@ -50,10 +50,10 @@ class Runner:
         moments = list(watched.moments.values())[-self.setting.steps - 1 :]
         self.steps += [after - before for before, after in pairwise(moments)]
 
-    def operations(self) -> float:
+    def flops(self) -> float:
         rows = range(self.setting.batch)
         arrays = self.task.collate([self.task.example(row, generator(0, "example", 0, row)) for row in rows])
-        return self.task.operations(self.encoder, arrays)
+        return self.task.flops(self.encoder, arrays)
 
 
 def main() -> None:
@@ -100,16 +100,16 @@ def measure(setting: Setting, folder: Path) -> dict[str, Any]:
 def rows(runners: Sequence[Runner], setting: Setting) -> list[dict[str, Any]]:
     """Seconds and operations of each, and what they are over the first, which has no teacher."""
     seconds = [timing.best(one.steps, setting.clock) for one in runners]
-    operations = [one.operations() for one in runners]
+    flops = [one.flops() for one in runners]
     return [
         {
             "arm": one.arm.name,
             "step_seconds": rounded(its),
             "more_time": f"{100 * (its / seconds[0] - 1):+.1f} %",
-            "more_operations": f"{100 * (count / operations[0] - 1):+.1f} %",
+            "more_operations": f"{100 * (count / flops[0] - 1):+.1f} %",
             "paper": one.arm.paper and f"+{one.arm.paper} %",
         }
-        for one, its, count in zip(runners, seconds, operations, strict=True)
+        for one, its, count in zip(runners, seconds, flops, strict=True)
     ]
 
 

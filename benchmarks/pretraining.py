@@ -76,7 +76,7 @@ def measure(setting: Setting, store: TokenStore, only: Sequence[str], with_peer:
             one.name,
             timing.best(one.steps, setting.clock),
             timing.best(one.data, setting.clock),
-            one.operations(),
+            one.flops(),
             setting.batch,
         )
         for one in ours
@@ -131,7 +131,7 @@ def _beside(peer: Peer, mlm: Measured, peak: float, setting: Setting, losses: di
         "name": peer.name,
         "step_seconds": figures.rounded(seconds),
         "samples_per_second": figures.rounded(setting.batch / seconds),
-        "utilisation": figures.rounded(timing.utilisation(mlm.operations, seconds, peak)),
+        "utilisation": figures.rounded(timing.utilisation(mlm.flops, seconds, peak)),
         "ratio": figures.rounded(seconds / mlm.step),
         **losses,
     }

@@ -20,6 +20,8 @@ from encore.plan.artifacts import fetched
 from encore.plan.plan import Plan
 from encore.targets import lineage_targets, recall
 
+RENAMED = {"budget": "flops"}  # commands of older versions: what each is called now
+
 
 def main() -> None:
     """Parse the command line and answer."""
@@ -46,7 +48,9 @@ def main() -> None:
     claimed = _command(commands, "claims", show_claims, "print what each claim of the papers says of their own numbers")
     claimed.add_argument("id", nargs="?", help="one claim: what decides it, and what of that is made: C48")
     claimed.add_argument("--runs", action="store_true", help="of what was run instead: results/claims.md")
-    spending = _command(commands, "budget", show_budget, "print the operations that each row of a table spent")
+    spending = _command(
+        commands, "flops", show_flops, "print the floating-point operations that each row of a table spent"
+    )
     spending.add_argument("table", nargs="?", default="table1")
     sourced = _command(commands, "ledger", show_ledger, "print where the values of steps and objectives come from")
     sourced.add_argument("--paper", help="one paper's ledger: a folder of config/papers")
@@ -63,6 +67,8 @@ def main() -> None:
         _command(commands, "compare", compare.compare, "print how close a run is to one that it should reproduce")
     )
     _command(commands, "schema", show_schema, "print the JSON schema of a run's configuration")
+    if sys.argv[1:2] and sys.argv[1] in RENAMED:
+        run(lambda: _refuse_old(sys.argv[1]))
     arguments = parser.parse_args()
     run(lambda: arguments.answer(arguments))
 
@@ -155,8 +161,8 @@ def show_claims(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def show_budget(arguments: argparse.Namespace) -> int:
-    """Operations by row; 1 when a comparison is not fair."""
+def show_flops(arguments: argparse.Namespace) -> int:
+    """Floating-point operations by row; 1 when a comparison is not fair."""
     rows = flops.spent(_plan(arguments), arguments.table)
     print(flops.show(rows))
     wrong = flops.complaints(rows)
@@ -197,6 +203,10 @@ def show_schema(arguments: argparse.Namespace) -> int:
 
     print(json.dumps(RunConfig.model_json_schema(), indent=1, sort_keys=True))
     return 0
+
+
+def _refuse_old(name: str) -> int:
+    raise EncoreError(f"`encore {name}` is now called `encore {RENAMED[name]}`; use that name")
 
 
 def _command(

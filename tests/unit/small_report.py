@@ -61,7 +61,7 @@ def lineage(name: str, seed: int, operations: float) -> Path:
     start = artifact(Path(f"results/models/tiny-s{seed}-33333333"), "start", said, {}, [tokens])
     step = {"collection": "small", "batch": 8, "learning_rate": 0.001}
     spec = {"seed": seed, "step": step, "tokens": tokens.name, "weights": start.name}
-    results = {"steps": 10, "operations": operations}
+    results = {"steps": 10, "flops": operations}
     folder = Path(f"results/models/tiny+{name}-s{seed}-44444444")
     return artifact(folder, f"pretrain.{name}", spec, results, [tokens, start])
 

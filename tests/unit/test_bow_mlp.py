@@ -190,7 +190,7 @@ def test_the_objectives_of_pairs_train_it(name: str) -> None:
     heads = task.heads(encoder)
     task.loss(encoder, heads, tensors)["loss"].backward()
     assert all(parameter.grad is not None and parameter.grad.any() for parameter in encoder.parameters())
-    assert task.operations(encoder, batch) > 0
+    assert task.flops(encoder, batch) > 0
 
 
 def test_it_is_fine_tuned_without_negatives(home: Path, tmp_path: Path) -> None:

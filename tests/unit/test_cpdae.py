@@ -174,7 +174,7 @@ def test_a_batch_has_both_views_next_to_each_other_and_counts_the_pieces_of_both
     for row, ids in enumerate(arrays["ids"]):
         view = examples[row // 2].views[row % 2]
         assert ids[1 : len(view.ids) + 1].tolist() == view.ids.tolist()
-    assert objective.counts(arrays) == {"mlm": sum(len(view.labels) for e in examples for view in e.views)}
+    assert objective.loss_denominators(arrays) == {"mlm": sum(len(view.labels) for e in examples for view in e.views)}
     assert arrays["bag"].shape[0] == 3
 
 
@@ -187,10 +187,12 @@ def test_the_bag_holds_no_special_tokens_and_the_text_before_masking() -> None:
 def test_the_contrast_of_a_batch_in_parts_is_that_of_the_whole_and_draws_at_both_views(contrast: str) -> None:
     objective, model = make("cpdae", contrast=contrast), encoder()
     heads = heads_of(objective, model)
-    passes = [objective.forward(model, heads, batch_of(objective, part)[1]).rows for part in (range(2), range(2, 6))]
+    passes = [
+        objective.forward(model, heads, batch_of(objective, part)[1]).embeddings for part in (range(2), range(2, 6))
+    ]
     rows = {name: torch.cat([part[name] for part in passes]).detach().requires_grad_() for name in passes[0]}
     whole = objective.loss(model, heads, batch_of(objective, range(6))[1])["contrast"]
-    value = objective.contrast(rows)["contrast"]
+    value = objective.batch_loss(rows)["contrast"]
     assert value.item() == pytest.approx(whole.item(), rel=1e-5)
     value.backward()
     assert next(iter(rows.values())).grad.abs().amax(dim=2).min() > 0
@@ -205,8 +207,8 @@ def test_a_single_text_has_no_contrast() -> None:
 
 def test_the_scale_of_the_divergence_is_a_lower_temperature() -> None:
     rows = {"logits": torch.randn(4, 2, 50, generator=torch.Generator().manual_seed(0)) * 4}
-    values = [make("cpdae", **fields).contrast(rows)["contrast"].item() for fields in ({"js_scale": 2}, {})]
-    assert values[0] == pytest.approx(make("cpdae", contrast_temperature=0.5).contrast(rows)["contrast"].item())
+    values = [make("cpdae", **fields).batch_loss(rows)["contrast"].item() for fields in ({"js_scale": 2}, {})]
+    assert values[0] == pytest.approx(make("cpdae", contrast_temperature=0.5).batch_loss(rows)["contrast"].item())
     assert values[0] != pytest.approx(values[1], rel=1e-3)
 
 
@@ -236,8 +238,8 @@ def test_reductions_divide_the_sum() -> None:
 
 
 def test_the_variants_weigh_what_they_have() -> None:
-    assert make("cpdae").weights(0.5) == {"mlm": 1, "rec": 1, "contrast": 0.1}
-    assert make("cpdae", contrast="none").weights(0.5) == {"mlm": 1, "rec": 1}
+    assert make("cpdae").loss_weights(0.5) == {"mlm": 1, "rec": 1, "contrast": 0.1}
+    assert make("cpdae", contrast="none").loss_weights(0.5) == {"mlm": 1, "rec": 1}
 
 
 # Inverse document frequencies

@@ -145,11 +145,11 @@ def test_operations_are_counted_as_torch_does(name: str, fields: dict[str, Any])
     arrays, batch = batch_of(objective)
     with FlopCounterMode(display=False) as counter, torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
         objective.forward(model, heads, batch)
-    assert objective.operations(model, arrays) == pytest.approx(flops.TRAINING * counter.get_total_flops(), rel=1e-9)
+    assert objective.flops(model, arrays) == pytest.approx(flops.TRAINING * counter.get_total_flops(), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", DECODING)
 def test_each_mean_is_over_the_positions_that_are_counted(name: str) -> None:
     arrays, _ = batch_of(make(name))
-    counts = make(name).counts(arrays)
+    counts = make(name).loss_denominators(arrays)
     assert counts == {"mlm": len(arrays["labels"]), "decoder": len(arrays["decoded_labels"])}

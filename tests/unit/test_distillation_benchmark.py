@@ -117,8 +117,8 @@ def test_a_frozen_forward_pass_is_a_third_of_a_training_step(home: Home) -> None
     student, teacher = (Encoder(shape) for _ in range(2))
     task = ColbertInTheLoop(home.step("kl-pairwise"), home.queries, home.store, teacher)
     arrays = task.collate([task.example(row, np.random.default_rng(0)) for row in range(4)])
-    alone = Judged.operations(task, student, arrays)
-    linear = task.operations(student, arrays) - alone
+    alone = Judged.flops(task, student, arrays)
+    linear = task.flops(student, arrays) - alone
     assert linear > alone / 3 * 0.99
 
 

@@ -330,7 +330,7 @@ def test_against_compares_what_was_reckoned_with_what_it_took(clone: Path) -> No
     plan = planned()
     jobs = [job for job in reckon(plan).jobs if job.rule in ("pretrain", "finetune")]
     for job in jobs:
-        finish(job.artifact, results={"operations": 5e9})
+        finish(job.artifact, results={"flops": 5e9})
     (clone / "results/benchmarks/pretrain").mkdir(parents=True)
     model = next(job.artifact for job in jobs if job.rule == "pretrain")
     benchmark = clone / f"results/benchmarks/pretrain/{model.name}.tsv"

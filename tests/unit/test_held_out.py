@@ -24,7 +24,7 @@ from encore.training.task import Task
 class Numbers(Task):
     """Examples that are numbers."""
 
-    forward = collate = weights = operations = None  # type: ignore[assignment]
+    forward = collate = weights = flops = None  # type: ignore[assignment]
 
     def __init__(self, length: int) -> None:
         self.length = length

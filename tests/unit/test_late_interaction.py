@@ -20,7 +20,7 @@ from encore.finetuning.retrieval_task import Judged
 from encore.models import inputs, late_interaction
 from encore.models.late_interaction import max_sim
 from encore.training import gradients
-from encore.training.distributed import Ranks
+from encore.training.distributed import ProcessGroup
 from encore.training.gradients import Models
 from encore.training.task import Subset
 
@@ -147,8 +147,8 @@ def test_the_order_of_a_batch_does_not_matter() -> None:
 def test_parts_have_the_gradients_of_the_whole_batch(micro_batch: int) -> None:
     def found(size: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         task, models = make()
-        made = gradients.parts(Subset(task, np.arange(6)), examples(task), size, Ranks(), 0)
-        terms = gradients.backward(models, made, task.weights(0.0), Ranks())
+        made = gradients.parts(Subset(task, np.arange(6)), examples(task), size, ProcessGroup(), 0)
+        terms = gradients.backward(models, made, task.loss_weights(0.0), ProcessGroup())
         named = nn.ModuleDict({"encoder": models.encoder, "heads": models.heads}).named_parameters()
         return terms, {name: value.grad for name, value in named if value.grad is not None}
 

@@ -129,9 +129,9 @@ def test_the_bag_holds_no_special_tokens_and_the_text_before_masking() -> None:
 
 
 def test_the_bow_weight_is_constant_or_falls_to_a_tenth() -> None:
-    assert [make("bow").weights(progress)["bow"] for progress in (0, 0.5, 1)] == [1, 1, 1]
+    assert [make("bow").loss_weights(progress)["bow"] for progress in (0, 0.5, 1)] == [1, 1, 1]
     falling = make("bow", weight_schedule="cosine_01", bow_weight=2.0)
-    assert [falling.weights(progress)["bow"] for progress in (0, 0.5, 1)] == pytest.approx([2, 1.1, 0.2])
+    assert [falling.loss_weights(progress)["bow"] for progress in (0, 0.5, 1)] == pytest.approx([2, 1.1, 0.2])
 
 
 def test_bow_reads_the_text_through_the_representation_alone() -> None:

@@ -50,7 +50,7 @@ def plan(scale: str, catalogue: Catalogue, tmp_path_factory: pytest.TempPathFact
         yield planned
 
 
-def operations(plan: Plan, kind: str) -> dict[str, float]:
+def flops(plan: Plan, kind: str) -> dict[str, float]:
     """What each training of a kind costs, by the name of its model."""
     sizes = Sizes(plan, read_stated(command.SIZES))
     found = [made for made in list(plan.made.values()) if made.stage.partition(".")[0] == kind]
@@ -62,7 +62,7 @@ def _operations(model: Artifact, sizes: Sizes) -> float:
 
 
 def test_every_pre_training_has_the_budget_of_its_scale(plan: Plan, scale: str) -> None:
-    costs, budget = operations(plan, "pretrain"), BUDGETS[scale]
+    costs, budget = flops(plan, "pretrain"), BUDGETS[scale]
     assert len(costs) > 40
     assert {name: cost for name, cost in costs.items() if cost > MOST * budget} == {}
     common = {name: cost for name, cost in costs.items() if name.startswith(f"{plan.backbone_name('bert-base')}+")}
@@ -71,7 +71,7 @@ def test_every_pre_training_has_the_budget_of_its_scale(plan: Plan, scale: str) 
 
 
 def test_no_fine_tuning_was_left_at_the_papers_size(plan: Plan, scale: str) -> None:
-    costs = operations(plan, "finetune")
+    costs = flops(plan, "finetune")
     assert len(costs) > 150
     assert {name: cost for name, cost in costs.items() if cost > MOST_LEARNT * BUDGETS[scale]} == {}
 
@@ -84,4 +84,4 @@ def test_a_step_that_is_not_scaled_is_far_beyond_the_budget(catalogue: Catalogue
     scaled = run.model_copy(update={"scale": run.scale.model_copy(update={"steps": steps})})
     plan = Plan(scaled, catalogue, impl)
     plan.model(plan.lineage(f"bert-base+{step}"), 0)
-    assert max(operations(plan, "pretrain").values()) > MOST * BUDGETS["config"]
+    assert max(flops(plan, "pretrain").values()) > MOST * BUDGETS["config"]

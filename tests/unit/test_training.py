@@ -27,7 +27,7 @@ from encore.training.loop import train
 from encore.training.optimiser import AdamW
 from encore.training.progress import Point, write_curve
 from encore.training.record import Trained
-from encore.training.task import Pass, Task
+from encore.training.task import ForwardOutput, Task
 
 NUMERICS = {"precision": "fp32", "threads": 1}
 STEP = {
@@ -129,9 +129,7 @@ def test_the_record_counts_steps_examples_and_operations(tmp_path: Path) -> None
     step = objectives.fields({**STEP, "objective": "ict"})
     task, model = objectives.load("ict")(step, small_store.random_store()), encoder()
     made = itertools.islice(loop.batches(task, 8, 0), 7)
-    assert trained.operations == pytest.approx(
-        sum(task.operations(model, task.collate(batch.examples)) for batch in made)
-    )
+    assert trained.flops == pytest.approx(sum(task.flops(model, task.collate(batch.examples)) for batch in made))
 
 
 def test_matrices_decay_and_vectors_do_not() -> None:
@@ -231,13 +229,13 @@ class Explodes(Task):
     def collate(self, examples: list[int]) -> dict[str, np.ndarray]:
         return {"ids": np.full((1, 4), 5)}
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: Any) -> Pass:
-        return Pass({"part": encoder(batch["ids"], None).square().mean()}, {})
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: Any) -> ForwardOutput:
+        return ForwardOutput({"part": encoder(batch["ids"], None).square().mean()}, {})
 
-    def weights(self, progress: float) -> dict[str, float]:
+    def loss_weights(self, progress: float) -> dict[str, float]:
         return {"part": math.inf if progress >= 0.5 else 1.0}
 
-    def operations(self, encoder: Encoder, batch: Any) -> float:
+    def flops(self, encoder: Encoder, batch: Any) -> float:
         return 1.0
 
 
@@ -283,4 +281,4 @@ def test_a_curve_has_about_a_hundred_points() -> None:
     assert 90 <= len(trained.losses) <= 102
     assert trained.losses[0].step == 1
     assert trained.losses[-1].step == 1234
-    assert math.isclose(trained.operations, 1234)
+    assert math.isclose(trained.flops, 1234)

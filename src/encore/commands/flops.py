@@ -96,9 +96,7 @@ def _last_models(run: Artifact) -> Iterator[Artifact]:
 
 
 def _sum(models: list[Artifact], stage: str) -> float:
-    return sum(
-        manifest.read_results(model.folder)["operations"] for model in models if model.stage.split(".")[0] == stage
-    )
+    return sum(manifest.read_results(model.folder)["flops"] for model in models if model.stage.split(".")[0] == stage)
 
 
 def _apart(value: float, dearest: float) -> bool:

@@ -21,7 +21,7 @@ from encore.finetuning.retrieval_task import Judged
 from encore.finetuning.teachers.outputs import TRIPLES, PairScores, TextVectors
 from encore.models.precision import at_least_float32
 from encore.training import losses
-from encore.training.task import Arrays, Pass
+from encore.training.task import Arrays, ForwardOutput
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -37,7 +37,7 @@ class Distillation(Judged):
     def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore, taught: Sequence[Path]) -> None:
         super().__init__(step, [filled(query, step.brought, len(store.passages)) for query in queries], store)
 
-    def weights(self, progress: float) -> dict[str, float]:
+    def loss_weights(self, progress: float) -> dict[str, float]:
         return {TERM: 1.0}
 
 
@@ -55,7 +55,7 @@ class PairDistillation(Distillation):
         said = [scores.of(rows, batch["passages"]) for scores in self.scores]
         return {**batch, "teacher": np.asarray(np.mean(said, axis=0), dtype=np.float32)}
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         """A query learns from its own passages alone, so the loss is a mean over examples."""
         import torch
 
@@ -67,7 +67,7 @@ class PairDistillation(Distillation):
                 loss = losses.margin_mse(student, teacher / self.step.teacher_temperature)
             else:
                 loss = losses.kl_over_pairs(student, teacher, self.step.teacher_temperature)
-        return Pass({TERM: loss}, {})
+        return ForwardOutput({TERM: loss}, {})
 
 
 class PublishedDistillation(PairDistillation):
@@ -110,23 +110,23 @@ class BatchDistillation(Distillation):
                 batch[field], batch[f"{field}_real"] = vectors.padded(rows[name])
         return batch
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         queries, vectors = self.embed(encoder, batch)
         given = {name: batch[name] for name in batch if name.startswith("teacher")}
-        return Pass({}, {"queries": queries, "vectors": vectors, **given})
+        return ForwardOutput({}, {"queries": queries, "vectors": vectors, **given})
 
-    def contrast(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+    def batch_loss(self, embeddings: dict[str, Tensor]) -> dict[str, Tensor]:
         """The divergence over the passages of the batch; scores are computed in fp32 at least."""
         import torch
 
-        queries, vectors = (at_least_float32(rows[name]) for name in ("queries", "vectors"))
+        queries, vectors = (at_least_float32(embeddings[name]) for name in ("queries", "vectors"))
         size = self.step.pool or len(queries)
         with torch.autocast(queries.device.type, enabled=False):
             terms = []
             for first in range(0, len(queries), size):
                 pool = slice(first, first + size)
                 student = queries[pool] @ vectors[pool].flatten(0, 1).T / self.step.temperature
-                teacher = self._teachers({name: row[pool] for name, row in rows.items()}).to(student.dtype)
+                teacher = self._teachers({name: row[pool] for name, row in embeddings.items()}).to(student.dtype)
                 terms.append(losses.kl_over_pool(student, teacher, self.step.teacher_temperature) * len(student))
         return {TERM: torch.stack(terms).sum() / len(queries)}
 

@@ -86,7 +86,7 @@ class Judged(Task):
         embedded = [encoder.embed(batch[f"passage_ids_{i}"], batch[f"passage_mask_{i}"]) for i in parts(batch)]
         return queries, torch.cat(embedded)[batch["places"]]
 
-    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+    def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Forward and backward of all queries and passages, padding included, and of their scores."""
         names = ["query_ids", *(f"passage_ids_{i}" for i in parts(batch))]
         forward = sum(flops.forward(encoder.shape, *batch[name].shape) for name in names)

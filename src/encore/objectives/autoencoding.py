@@ -63,7 +63,7 @@ class Autoencoding(Decoding[AutoencodingFields]):
         states: Tensor = decoder(h, encoder.embeddings(batch["text"], None), batch["mask"])
         return states
 
-    def decoder_operations(self, shape: Shape, batch: int, length: int) -> float:
+    def decoder_flops(self, shape: Shape, batch: int, length: int) -> float:
         return layers(shape, self.fields.decoder_layers, batch, length)
 
 

@@ -46,7 +46,7 @@ class Autoregression(Decoding[AutoregressionFields]):
         states: Tensor = decoder(h, encoder.embeddings(batch["text"], None), seen)
         return states
 
-    def decoder_operations(self, shape: Shape, batch: int, length: int) -> float:
+    def decoder_flops(self, shape: Shape, batch: int, length: int) -> float:
         return layers(shape, self.fields.decoder_layers, batch, length)
 
 

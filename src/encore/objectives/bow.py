@@ -13,7 +13,7 @@ from pydantic import Field
 
 from encore.config.run import Share
 from encore.models import flops
-from encore.objectives.base import Arrays, Pass
+from encore.objectives.base import Arrays, ForwardOutput
 from encore.objectives.parts.bags import bags
 from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields, Text
 
@@ -48,22 +48,22 @@ class Bow(MaskedTexts[BowFields]):
         """As for MLM, and ``bag`` [B, K] of the unmasked texts as ``bags`` makes it."""
         return {**super().collate(examples), "bag": bags([text.ids for text in examples], self.store.special)}
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         from encore.training import losses
 
         hidden = encoder(batch["ids"], batch["mask"])
         mlm = self.masked_lm(encoder, heads, hidden, batch)
         logits = self._logits(encoder, heads, encoder.pooled(hidden, batch["ids"], batch["mask"]))
         bow = losses.soft_cross_entropy(logits, losses.uniform_targets(batch["bag"], logits.shape[1]))
-        return Pass({"mlm": mlm, "bow": bow}, {})
+        return ForwardOutput({"mlm": mlm, "bow": bow}, {})
 
-    def weights(self, progress: float) -> dict[str, float]:
+    def loss_weights(self, progress: float) -> dict[str, float]:
         """The code's weight falls with optimiser steps here; there it counts micro-batches, a mistake."""
         fall = 1.0 if self.fields.weight_schedule == "constant" else 0.1 + 0.45 * (1 + math.cos(math.pi * progress))
         return {"mlm": 1.0, "bow": self.fields.bow_weight * fall}
 
-    def operations(self, encoder: Encoder, batch: Arrays) -> float:
-        return super().operations(encoder, batch) + flops.TRAINING * self._head(encoder, len(batch["ids"]))
+    def flops(self, encoder: Encoder, batch: Arrays) -> float:
+        return super().flops(encoder, batch) + flops.TRAINING * self._head(encoder, len(batch["ids"]))
 
     def _logits(self, encoder: Encoder, heads: nn.ModuleDict, representation: Tensor) -> Tensor:
         """[B, V]."""

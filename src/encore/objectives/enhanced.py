@@ -93,7 +93,7 @@ class Enhanced(Decoding[EnhancedFields]):
         states: Tensor = decoder(h, positions, embedded, seen, query_residual=self.fields.reading == "code")
         return states
 
-    def decoder_operations(self, shape: Shape, batch: int, length: int) -> float:
+    def decoder_flops(self, shape: Shape, batch: int, length: int) -> float:
         return layers(shape, 1, batch, length)
 
 

@@ -63,13 +63,13 @@ class Seed(Decoding[SeedFields]):
     def logits(self, encoder: Encoder, heads: nn.ModuleDict, states: Tensor) -> Tensor:
         return states @ encoder.word_embeddings.T
 
-    def decoder_operations(self, shape: Shape, batch: int, length: int) -> float:
+    def decoder_flops(self, shape: Shape, batch: int, length: int) -> float:
         memory = flops.product(batch, shape.hidden, shape.hidden)
         memory += flops.product(batch * length, shape.hidden, shape.hidden)
         own = layers(shape, self.fields.decoder_layers, batch, length)
         return own + self.fields.decoder_layers * memory
 
-    def head_operations(self, shape: Shape, positions: int) -> float:
+    def head_flops(self, shape: Shape, positions: int) -> float:
         return flops.product(positions, shape.hidden, shape.vocabulary)
 
 

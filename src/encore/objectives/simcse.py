@@ -14,7 +14,7 @@ from pydantic import Field
 
 from encore.config.run import Positive, PretrainStep
 from encore.models import flops, inputs
-from encore.objectives.base import Arrays, Objective, Pass
+from encore.objectives.base import Arrays, ForwardOutput, Objective
 from encore.objectives.parts.chunks import text_chunks
 
 if TYPE_CHECKING:
@@ -74,26 +74,26 @@ class Simcse(Objective[SimcseFields]):
         width = encoder.shape.hidden
         return nn.ModuleDict({"simcse": initialise(nn.Sequential(nn.Linear(width, width), nn.Tanh()))})
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         with dropout(encoder, self.fields.dropout):
             hidden = encoder(batch["ids"], batch["mask"])
         vectors = heads["simcse"](encoder.pooled(hidden, batch["ids"], batch["mask"]))
-        return Pass({}, {"views": vectors.unflatten(0, (-1, VIEWS))})
+        return ForwardOutput({}, {"views": vectors.unflatten(0, (-1, VIEWS))})
 
-    def contrast(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+    def batch_loss(self, embeddings: dict[str, Tensor]) -> dict[str, Tensor]:
         import torch
         import torch.nn.functional as F
 
         from encore.training import losses
 
-        first, second = F.normalize(rows["views"], dim=-1).unbind(dim=1)
+        first, second = F.normalize(embeddings["views"], dim=-1).unbind(dim=1)
         own = torch.arange(len(first), device=first.device)
         return {"contrast": losses.info_nce(first, second, own, self.fields.temperature)}
 
-    def weights(self, progress: float) -> dict[str, float]:
+    def loss_weights(self, progress: float) -> dict[str, float]:
         return {"contrast": 1.0}
 
-    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+    def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Three forward passes' worth: both readings, the layer behind them, their similarities."""
         views, width = len(batch["ids"]), encoder.shape.hidden
         head = flops.product(views, width, width)

@@ -83,7 +83,7 @@ def _operations(kind: str) -> Callable[[Made], str]:
     """Two digits: budgets are met to about a hundredth."""
 
     def total(made: Made) -> str:
-        spent = sum(each.results.get("operations", 0) for each in made.of(kind))
+        spent = sum(each.results.get("flops", 0) for each in made.of(kind))
         return f"{spent:.1e}" if spent else NONE
 
     return _of_models(total)

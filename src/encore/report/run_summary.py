@@ -104,7 +104,7 @@ def _range(own: Iterable[Artifact], key: str) -> str:
 
 
 def _operations(own: Iterable[Artifact]) -> str:
-    found = sorted({f"{each.results['operations']:.3g}" for each in own if "operations" in each.results}, key=float)
+    found = sorted({f"{each.results['flops']:.3g}" for each in own if "flops" in each.results}, key=float)
     return " to ".join(dict.fromkeys([*found[:1], *found[-1:]]))
 
 

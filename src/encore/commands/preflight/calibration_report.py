@@ -27,13 +27,13 @@ class Measured:
     seconds: float
     ram: float
     kept: float
-    operations: float | None
+    flops: float | None
     cpu: float | None = None
 
 
 @dataclass(frozen=True)
 class Compared:
-    """All finished jobs of a rule: sums of seconds, bytes and operations, and the most memory that one took."""
+    """All finished jobs of a rule: sums of seconds, bytes and flops, and the most memory that one took."""
 
     rule: str
     jobs: int
@@ -70,7 +70,7 @@ def measured(job: Needed) -> Measured | None:
         seconds=benchmark.get("s", float(run["seconds"])),
         ram=1e6 * benchmark.get("max_rss", float(run["peak_memory_mb"])),
         kept=float(sum(each["bytes"] for each in made["outputs"].values())),
-        operations=made["results"].get("operations"),
+        flops=made["results"].get("flops"),
         cpu=benchmark.get("cpu_time"),
     )
 
@@ -92,18 +92,18 @@ def _number(text: str) -> bool:
 
 
 def _compared(found: Forecast, rule: str, pairs: Sequence[tuple[Needed, Measured]]) -> Compared:
-    counted = [(job, real) for job, real in pairs if real.operations is not None]
+    counted = [(job, real) for job, real in pairs if real.flops is not None]
     reckoned = Measured(
         seconds=sum(found.seconds(job) for job, _ in pairs),
         ram=max(found.memory(job) for job, _ in pairs),
         kept=sum(job.cost.kept for job, _ in pairs),
-        operations=sum(_trained(job) for job, _ in counted) if counted else None,
+        flops=sum(_trained(job) for job, _ in counted) if counted else None,
     )
     real = Measured(
         seconds=sum(each.seconds for _, each in pairs),
         ram=max(each.ram for _, each in pairs),
         kept=sum(each.kept for _, each in pairs),
-        operations=sum(each.operations or 0.0 for _, each in counted) if counted else None,
+        flops=sum(each.flops or 0.0 for _, each in counted) if counted else None,
         cpu=sum(each.cpu or 0.0 for _, each in pairs) if all(each.cpu is not None for _, each in pairs) else None,
     )
     return Compared(rule, len(pairs), reckoned, real)
@@ -128,7 +128,7 @@ def show(rows: Iterable[Compared]) -> str:
             size(row.measured.ram),
             size(row.reckoned.kept),
             size(row.measured.kept),
-            _ratio(row.measured.operations, row.reckoned.operations),
+            _ratio(row.measured.flops, row.reckoned.flops),
         ]
         for row in rows
     ]

@@ -56,6 +56,6 @@ class Cost:
         return BASE[self.start] + self.ram
 
     @property
-    def operations(self) -> float:
+    def flops(self) -> float:
         """Floating-point operations."""
         return sum(work.amount for work in self.works if work.kind in ("train", "encode", "search", "graph"))

@@ -35,7 +35,7 @@ class OfRule:
     missing: int
     seconds: float
     gpu_hours: float
-    operations: float
+    flops: float
     kept: float
     ram: float
     gpu_memory: float
@@ -81,7 +81,7 @@ class Forecast:
             missing=len(missing),
             seconds=sum(self.seconds(job) for job in missing),
             gpu_hours=sum(self._gpu_seconds(job) for job in missing) / HOUR,
-            operations=sum(job.cost.operations for job in missing),
+            flops=sum(job.cost.flops for job in missing),
             kept=sum(job.cost.kept for job in missing),
             ram=max(map(self.memory, missing), default=0.0),
             gpu_memory=max((job.cost.gpu_memory for job in missing if self.on_gpu(job)), default=0.0),

@@ -28,12 +28,12 @@ class Outline:
         self.shape, self.dimension = shape, shape.dimension
 
 
-def operations(step: PretrainStep, shape: Shape, length: float, query_length: float) -> float:
+def flops(step: PretrainStep, shape: Shape, length: float, query_length: float) -> float:
     """Floating-point operations of one training step on texts of so many tokens, special ones included."""
     kind: Any = objectives.load(step.objective)
     task = kind.__new__(kind)  # without texts it cannot train, but it can count
     task.fields = step
-    counted: float = task.operations(Outline(shape), batch(step, length, query_length))
+    counted: float = task.flops(Outline(shape), batch(step, length, query_length))
     return counted
 
 

@@ -83,7 +83,7 @@ def _rules(found: Forecast) -> str:
             str(rule.missing),
             _if(rule.missing, duration(rule.seconds)),
             _if(rule.gpu_hours, f"{rule.gpu_hours:,.2f}"),
-            _if(rule.operations, f"{rule.operations:.1e}"),
+            _if(rule.flops, f"{rule.flops:.1e}"),
             _if(rule.missing, size(rule.ram)),
             _if(rule.gpu_memory, size(rule.gpu_memory)),
             _if(rule.missing, size(rule.kept)),

@@ -84,7 +84,7 @@ def pretraining(step: PretrainStep, shape: Shape, texts: Texts, size: Size) -> f
     sentence = min(words * PIECES + 2 if words else PADDED * size.sentence + 2, float(step.query_length))
     taken = (1 - getattr(step, "keep_sentence", 1.0)) * size.sentence  # of a document, since it is the query
     lengths = np.maximum(np.quantile(texts.read(step.length), (np.arange(QUANTILES) + 0.5) / QUANTILES) - taken, 3)
-    return float(np.mean([outlines.operations(step, shape, length, sentence) for length in lengths]))
+    return float(np.mean([outlines.flops(step, shape, length, sentence) for length in lengths]))
 
 
 def _looking(step: Step, shape: Shape, size: Size, steps: int) -> list[Work]:

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from encore.config.run import Positive, Share
 from encore.models import flops, inputs
-from encore.objectives.base import Arrays, Pass
+from encore.objectives.base import Arrays, ForwardOutput
 from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Decoding(MaskedTexts[F]):
         heads["decoder"] = self.decoder(encoder.shape)
         return heads
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         from encore.models.heads import at
         from encore.training import losses
 
@@ -82,29 +82,29 @@ class Decoding(MaskedTexts[F]):
         mlm = self.masked_lm(encoder, heads, hidden, batch)
         states = self.decode(encoder, heads["decoder"], encoder.pooled(hidden, batch["ids"], batch["mask"]), batch)
         logits = self.logits(encoder, heads, at(states, batch["decoded"]))
-        return Pass({"mlm": mlm, "decoder": losses.masked_lm(logits, batch["decoded_labels"])}, {})
+        return ForwardOutput({"mlm": mlm, "decoder": losses.masked_lm(logits, batch["decoded_labels"])}, {})
 
     def logits(self, encoder: Encoder, heads: nn.ModuleDict, states: Tensor) -> Tensor:
         """[N, V]: the encoder's own MLM head."""
         logits: Tensor = heads["mlm"](states, encoder.word_embeddings)
         return logits
 
-    def weights(self, progress: float) -> dict[str, float]:
+    def loss_weights(self, progress: float) -> dict[str, float]:
         return {"mlm": self.fields.mlm_weight, "decoder": self.fields.decoder_weight}
 
-    def counts(self, batch: Arrays) -> dict[str, int]:
-        return {**super().counts(batch), "decoder": len(batch["decoded"])}
+    def loss_denominators(self, batch: Arrays) -> dict[str, int]:
+        return {**super().loss_denominators(batch), "decoder": len(batch["decoded"])}
 
-    def operations(self, encoder: Encoder, batch: Arrays) -> float:
-        decoder = self.decoder_operations(encoder.shape, *batch["ids"].shape)
-        head = self.head_operations(encoder.shape, len(batch["decoded"]))
-        return super().operations(encoder, batch) + flops.TRAINING * (decoder + head)
+    def flops(self, encoder: Encoder, batch: Arrays) -> float:
+        decoder = self.decoder_flops(encoder.shape, *batch["ids"].shape)
+        head = self.head_flops(encoder.shape, len(batch["decoded"]))
+        return super().flops(encoder, batch) + flops.TRAINING * (decoder + head)
 
     @abstractmethod
-    def decoder_operations(self, shape: Shape, batch: int, length: int) -> float:
+    def decoder_flops(self, shape: Shape, batch: int, length: int) -> float:
         """Of the decoder without its vocabulary head, forward."""
 
-    def head_operations(self, shape: Shape, positions: int) -> float:
+    def head_flops(self, shape: Shape, positions: int) -> float:
         """Of the decoder's vocabulary head, forward."""
         return flops.mlm_head(shape, positions)
 

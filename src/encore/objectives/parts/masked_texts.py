@@ -94,13 +94,13 @@ class MaskedTexts(Objective[F]):
     def masked_lm(self, encoder: Encoder, heads: nn.ModuleDict, hidden: Tensor, batch: dict[str, Tensor]) -> Tensor:
         return masked_lm(encoder, heads, hidden, batch)
 
-    def weights(self, progress: float) -> dict[str, float]:
+    def loss_weights(self, progress: float) -> dict[str, float]:
         return {"mlm": 1.0}
 
-    def counts(self, batch: Arrays) -> dict[str, int]:
+    def loss_denominators(self, batch: Arrays) -> dict[str, int]:
         return {"mlm": len(batch["masked"])}
 
-    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+    def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Three forward passes' worth: the encoder over all positions, the vocabulary head over the masked ones."""
         return flops.TRAINING * (
             flops.forward(encoder.shape, *batch["ids"].shape) + flops.mlm_head(encoder.shape, len(batch["masked"]))

@@ -13,7 +13,7 @@ from pydantic import Field
 from encore.config.run import Positive, Share
 from encore.errors import EncoreError
 from encore.models import flops, inputs
-from encore.objectives.base import Arrays, Pass
+from encore.objectives.base import Arrays, ForwardOutput
 from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields
 from encore.objectives.parts.masking import Masked, choose_words, corrupt, word_starts
 from encore.objectives.parts.word_sets import PreparedPairs, SetFields
@@ -82,7 +82,7 @@ class Preferences(MaskedTexts[F]):
         ids, mask = inputs.pad(sets, self.fields.query_length, self.store.special)
         return {**super().collate(examples), "set_ids": ids, "set_mask": mask}
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         from encore.models.precision import at_least_float32
         from encore.training import losses
 
@@ -93,16 +93,16 @@ class Preferences(MaskedTexts[F]):
         products = at_least_float32(sets) * at_least_float32(documents)[:, None, None]
         scores = products.sum(-1) / self.fields.temperature
         accuracy = (scores[..., 0] > scores[..., 1]).float().mean()
-        return Pass({"mlm": mlm, "preference": losses.preference(scores), "accuracy": accuracy}, {})
+        return ForwardOutput({"mlm": mlm, "preference": losses.preference(scores), "accuracy": accuracy}, {})
 
-    def weights(self, progress: float) -> dict[str, float]:
+    def loss_weights(self, progress: float) -> dict[str, float]:
         return {"mlm": 1.0, "preference": self.fields.preference_weight}
 
-    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+    def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """As for MLM, and the sets and their scores."""
         sets = batch["set_ids"].shape
         forward = flops.forward(encoder.shape, *sets) + flops.product(1, encoder.dimension, sets[0])
-        return super().operations(encoder, batch) + flops.TRAINING * forward
+        return super().flops(encoder, batch) + flops.TRAINING * forward
 
 
 def mask_words(ids: np.ndarray, store: TokenStore, fields: PreferenceFields, rng: np.random.Generator) -> Masked:

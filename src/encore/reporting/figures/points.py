@@ -155,7 +155,7 @@ def _place(point: Point, panel: Panel) -> float:
         case "queries":
             return float(_training_queries(point))
         case "operations":
-            return sum(float(manifest.read_results(model)["operations"]) for model in point.models)
+            return sum(float(manifest.read_results(model)["flops"]) for model in point.models)
 
 
 def _training_queries(point: Point) -> int:

@@ -52,10 +52,8 @@ def test_an_outline_has_the_arrays_that_the_objective_counts(name: str) -> None:
     for key in outline.keys() & batch.keys() - {"masked", "decoded"}:
         if not key.startswith("query_ids"):
             assert outline[key].shape == batch[key].shape, key
-    counted = task.operations(Named(SHAPE), batch)
-    assert outlines.operations(step, SHAPE, wide, float(np.mean(asked)) if asked else 1) == pytest.approx(
-        counted, rel=0.15
-    )
+    counted = task.flops(Named(SHAPE), batch)
+    assert outlines.flops(step, SHAPE, wide, float(np.mean(asked)) if asked else 1) == pytest.approx(counted, rel=0.15)
 
 
 @pytest.mark.parametrize("name", objectives.names())
@@ -67,7 +65,7 @@ def test_full_texts_are_counted_exactly(name: str) -> None:
     bare = type(task).__new__(type(task))
     bare.fields = task.fields
     empty = {key: np.broadcast_to(np.int8(0), array.shape) for key, array in batch.items()}
-    assert bare.operations(outlines.Outline(SHAPE), empty) == task.operations(Named(SHAPE), batch)
+    assert bare.flops(outlines.Outline(SHAPE), empty) == task.flops(Named(SHAPE), batch)
 
 
 def _task(kind: Any, **fields: Any) -> Any:
@@ -87,7 +85,7 @@ def test_vector_tasks_count_the_same(kind: Any, fields: dict[str, Any]) -> None:
     passages = {f"passage_ids_{number}": _filled(3, 20) for number in range(4)}
     batch = {"query_ids": _filled(4, 10), "passages": _filled(4, 3), **passages}
     texts = Texts(100, np.full(4, 50.0))
-    assert judged.training(task.step, SHAPE, np.full(4, 30.0), texts) == task.operations(Named(SHAPE), batch)
+    assert judged.training(task.step, SHAPE, np.full(4, 30.0), texts) == task.flops(Named(SHAPE), batch)
 
 
 def test_late_interaction_counts_the_same() -> None:
@@ -95,14 +93,14 @@ def test_late_interaction_counts_the_same() -> None:
     passages = {f"passage_ids_{number}": _filled(3, 20) for number in range(4)}
     batch = {"query_ids": _filled(4, 10), "passages": _filled(4, 3), **passages}
     texts = Texts(100, np.full(4, 50.0))
-    assert judged.training(task.step, SHAPE, np.full(4, 30.0), texts) == task.operations(Named(SHAPE), batch)
+    assert judged.training(task.step, SHAPE, np.full(4, 30.0), texts) == task.flops(Named(SHAPE), batch)
 
 
 def test_a_cross_encoder_reads_query_and_passage_as_one() -> None:
     task = _task(CrossEncoder, scorer="cross-encoder")
     batch = {"places": _filled(4, 3), **{f"pair_ids_{number}": _filled(3, 29) for number in range(4)}}
     texts = Texts(100, np.full(4, 50.0))
-    assert judged.training(task.step, SHAPE, np.full(4, 30.0), texts) == task.operations(Named(SHAPE), batch)
+    assert judged.training(task.step, SHAPE, np.full(4, 30.0), texts) == task.flops(Named(SHAPE), batch)
 
 
 @pytest.mark.parametrize(
