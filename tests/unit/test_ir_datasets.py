@@ -17,7 +17,7 @@ import pytest
 from encore.config.run import Execution
 from encore.data.collection import Collection
 from encore.data.download.ir_datasets import explained
-from encore.data.kinds import IrDatasetsFields
+from encore.data.ir_datasets import IrDatasetsFields
 from encore.errors import EncoreError
 from encore.plan.catalogue import read_run
 from encore.plan.project import load_catalogue, load_plan

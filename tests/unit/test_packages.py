@@ -49,7 +49,7 @@ def part(base: Collection, packages: list[str], **splits: Any) -> Collection:
     given = {"kind": "pydocs-packages", "of": "pydocs", "packages": packages, "splits": splits or SPLITS}
     spec = PackagesFields.model_validate(given).resolve()
     folder = base.folder.parent / "-".join(packages)
-    kinds.build("pydocs-packages", {**spec, "impl": 1, "collection": "x"}, folder, base=base.folder)
+    kinds.build_collection("pydocs-packages", {**spec, "impl": 1, "collection": "x"}, folder, base=base.folder)
     return Collection(folder)
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.download import unpacked
-from encore.data.kinds import build
+from encore.data.kinds import build_collection
 from encore.errors import EncoreError
 from encore.finetuning.negatives.listed import Wanted
 from encore.finetuning.negatives.pair_scores import PublishedScores
@@ -273,8 +273,8 @@ def titles(folder: Path, text: str) -> Path:
 
 
 def titled(folder: Path, source: Path, base: Collection) -> dict[str, Any]:
-    spec = {"kind": "titled", "titles": "msmarco-titles", "file": "para.title.txt", "splits": ["train"]}
-    return build("titled", spec, folder, base=base.folder, sources={"msmarco-titles": source})
+    spec = {"kind": "with-titles", "titles": "msmarco-titles", "file": "para.title.txt", "splits": ["train"]}
+    return build_collection("with-titles", spec, folder, base=base.folder, sources={"msmarco-titles": source})
 
 
 def test_passages_get_their_titles_and_keep_all_else(tmp_path: Path, passages: Collection) -> None:

@@ -12,8 +12,9 @@ from pydantic import ValidationError
 
 from encore.data import kinds
 from encore.data.collection import Collection
-from encore.data.pydocs import PydocsFields, blocks, docstrings, extract, links, markup, passages, sources, splits
+from encore.data.pydocs import blocks, docstrings, extract, links, markup, passages, sources, splits
 from encore.data.pydocs.build import select, write
+from encore.data.pydocs.fields import PydocsFields
 from encore.data.pydocs.objects import Object, words
 from encore.data.pydocs.sources import Source
 from encore.errors import EncoreError
@@ -551,18 +552,18 @@ def test_unknown_fields_and_impossible_shares_are_refused():
 def test_another_version_than_planned_is_refused(tmp_path):
     spec = fields(packages=["numpy"]).resolve()
     with pytest.raises(EncoreError, match=r"planned with numpy 0\.1, but .* is installed here"):
-        kinds.build("pydocs", {**spec, "packages": {"numpy": "0.1"}}, tmp_path)
+        kinds.build_collection("pydocs", {**spec, "packages": {"numpy": "0.1"}}, tmp_path)
 
 
 def test_an_installation_without_docstrings_fails_loudly(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "standard_library", list)
     with pytest.raises(EncoreError, match=r"only 0 passages, at least 1500 are expected"):
-        kinds.build("pydocs", fields(minimum_passages=1500).resolve(), tmp_path)
+        kinds.build_collection("pydocs", fields(minimum_passages=1500).resolve(), tmp_path)
 
 
 @pytest.mark.slow
 def test_the_standard_library_makes_a_collection_without_leaks(tmp_path):
-    counts = kinds.build("pydocs", fields(minimum_passages=1500).resolve(), tmp_path)
+    counts = kinds.build_collection("pydocs", fields(minimum_passages=1500).resolve(), tmp_path)
     collection = Collection(tmp_path)
     assert counts["passages"] == len(list(collection.corpus())) > 1500
     assert min(counts["splits"][split]["queries"] for split in ("train", "valid", "test")) > 50

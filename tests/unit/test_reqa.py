@@ -15,7 +15,7 @@ from encore.data import article_texts, kinds
 from encore.data.collection import Collection, Judgment, order, write_collection
 from encore.data.pydocs.splits import HeldOut
 from encore.data.reqa import pydocs, tuples
-from encore.data.reqa.build import write
+from encore.data.reqa.build import write_reqa
 from encore.data.reqa.distractors import distractors, ready
 from encore.data.reqa.fields import ReqaFields
 from encore.data.reqa.parts import parts
@@ -119,7 +119,7 @@ def test_too_few_questions_are_refused() -> None:
 
 
 def test_no_test_query_trains_in_its_own_share_and_draw(tmp_path: Path) -> None:
-    write(tmp_path, asked(), [], fields())
+    write_reqa(tmp_path, asked(), [], fields())
     collection = Collection(tmp_path)
     for draw in ("10", "80", "10-s1", "80-s1"):
         named = (f"train-{draw}", f"valid-{draw}", f"test-{draw}", f"test-{draw}.sentence")
@@ -178,7 +178,9 @@ def squad_like(folder: Path, count: int = 40, **given: Any) -> Collection:
         Question(text, passages[name], answering(passages[name], contexts[name], contexts[name].index(answer)))
         for text, name, answer in asking
     ]
-    write(folder, questions, ready([Passage("x", "", ("A stack holds calls.", "Time.", "Memory."))]), fields(**given))
+    write_reqa(
+        folder, questions, ready([Passage("x", "", ("A stack holds calls.", "Time.", "Memory."))]), fields(**given)
+    )
     return Collection(folder)
 
 
@@ -300,7 +302,9 @@ def test_sentences_that_explain_a_name_are_told_from_others(sentence: str, name:
 
 def reqa_of_pydocs(folder: Path, base: Collection, **given: Any) -> Collection:
     spec = {"kind": "pydocs-reqa", "packages": ["lib", "other"], "ratios": [50], "draws": 1, **given}
-    kinds.build("pydocs-reqa", {"impl": 1, "collection": "pydocs-00000000", **spec}, folder, base=base.folder)
+    kinds.build_collection(
+        "pydocs-reqa", {"impl": 1, "collection": "pydocs-00000000", **spec}, folder, base=base.folder
+    )
     return Collection(folder)
 
 

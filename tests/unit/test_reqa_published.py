@@ -127,7 +127,7 @@ def files(tmp_path: Path) -> Path:
 
 
 def build(files: Path, folder: Path, **given: Any) -> dict[str, Any]:
-    return kinds.build("squad-reqa", {"impl": 1, **fields(files, **given).resolve()}, folder, source=files)
+    return kinds.build_collection("squad-reqa", {"impl": 1, **fields(files, **given).resolve()}, folder, source=files)
 
 
 def test_equal_paragraphs_of_two_files_are_one_passage(files: Path, tmp_path: Path) -> None:
@@ -304,16 +304,18 @@ def test_the_open_domain_adds_sentences_of_another_collection(files: Path, tmp_p
     wiki = [{"_id": f"w{n}", "title": f"T{n}", "text": f"One of {n}. Two of {n}."} for n in range(10)]
     write_collection(tmp_path / "wiki", [{"_id": "w-copy", "title": "", "text": asked_about}, *wiki], [], {})
     spec = fields(files, of="wikipedia", distractors=20).resolve()
-    counts = kinds.build("squad-reqa", spec, tmp_path / "c", source=files, base=tmp_path / "wiki")
+    counts = kinds.build_collection("squad-reqa", spec, tmp_path / "c", source=files, base=tmp_path / "wiki")
     assert (counts["candidates"], counts["distractors"], counts["passages"]) == (42, 20, 62)
     rows = [each for each in Collection(tmp_path / "c").corpus() if each["_id"].startswith("w")]
     assert {each["_id"].partition("#")[0] for each in rows} == {f"w{n}" for n in range(10)}, "not the asked passage"
     plain = fields(files)
     assert fields(files, of="wikipedia", distractors=20).asked == plain.asked
     with pytest.raises(EncoreError, match="there are 20 distractors, 21 are asked for"):
-        kinds.build("squad-reqa", spec | {"distractors": 21}, tmp_path / "d", source=files, base=tmp_path / "wiki")
+        kinds.build_collection(
+            "squad-reqa", spec | {"distractors": 21}, tmp_path / "d", source=files, base=tmp_path / "wiki"
+        )
     with pytest.raises(EncoreError, match="needs --collection"):
-        kinds.build("squad-reqa", spec, tmp_path / "e", source=files)
+        kinds.build_collection("squad-reqa", spec, tmp_path / "e", source=files)
 
 
 @pytest.mark.parametrize("given", [{"of": "wikipedia"}, {"distractors": 5}])

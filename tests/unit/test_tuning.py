@@ -14,7 +14,7 @@ from encore.config.lineage import StepName
 from encore.config.run import RunConfig
 from encore.config.validation import checked
 from encore.data.collection import Collection, Judgment, topics, write_collection
-from encore.data.kinds import build
+from encore.data.kinds import build_collection
 from encore.data.runs import Ranking
 from encore.errors import EncoreError
 from encore.evaluation import judging, scores
@@ -259,7 +259,7 @@ def test_queries_that_a_choice_is_made_on_are_in_no_sample(tmp_path):
         (source / f"qrels/{split}.tsv").write_text("query-id\tcorpus-id\tscore\n" + lines)
     splits = {"train": {"role": "train"}, "valid": {"role": "valid"}, "dev": {"role": "test"}}
     fields = read_dataset({"kind": "beir", "path": str(source), "valid_queries": 50, "splits": splits})
-    build("beir", fields.resolve(), folder, source=source, processes=1)
+    build_collection("beir", fields.resolve(), folder, source=source, processes=1)
     held_out = set(topics(Collection(folder), "valid"))
     assert len(held_out) == 50
     assert held_out < set(names[:300]), "training queries, none of the reported ones"

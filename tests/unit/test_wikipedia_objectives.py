@@ -14,7 +14,7 @@ from encore.config.run import Backbone
 from encore.data import article_texts, kinds, vocabulary
 from encore.data.collection import Collection
 from encore.data.tokens import TokenStore, write_store
-from encore.data.wikipedia import WikipediaFields
+from encore.data.wikipedia.fields import WikipediaFields
 from encore.models import checkpoint
 from encore.models.start import start
 from encore.pretraining import step
@@ -35,7 +35,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("home")
     path = write(home / "enwiki.xml.bz2", [page(number) for number in range(len(ANIMALS))])
     fields = WikipediaFields.model_validate({"kind": "wikipedia", "path": str(path)})
-    kinds.build("wikipedia", fields.resolve(), home / "c", source=path)
+    kinds.build_collection("wikipedia", fields.resolve(), home / "c", source=path)
     pieces = vocabulary.train(article_texts.VocabularyTexts(Collection(home / "c")), 150)
     vocabulary.save(vocabulary.build(pieces), home / "tokenizer")
     write_store(Collection(home / "c"), home / "tokenizer", home / "tokens")

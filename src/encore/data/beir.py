@@ -18,6 +18,7 @@ from encore.data import qrels as judged
 from encore.data.collection import Judgment, write_collection
 from encore.data.held_out import hold_out
 from encore.data.judgments import JudgedFields
+from encore.data.kinds import BuildInputs, Kind
 from encore.data.text_fields import Form
 from encore.data.validation import Located, Row, says_something
 from encore.errors import EncoreError, quoted
@@ -93,13 +94,14 @@ class BeirFields(JudgedFields):
         return f"{self.path} is missing, which cannot be downloaded: {self.how}"
 
 
-def build(spec: dict[str, Any], folder: Path, source: Path) -> dict[str, Any]:
+def build_beir(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, a resolved ``BeirFields``, describes; returns its counts.
 
     Raises:
         EncoreError: the source is not the planned one; or, with file and line, a row is no JSON or no UTF-8, has no
             text, repeats an id, or judges what does not exist.
     """
+    source = inputs.needed_source()
     paths = _paths(source, spec["files"])
     if contents(paths) != spec["content"]:
         raise EncoreError(f"{source} is not what was planned with: its files have changed since; run snakemake again")
@@ -189,3 +191,6 @@ def _without_empty(path: Path, rows: Iterable[tuple[int, Row]], empty: set[str])
             raise EncoreError(f"{path}, line {number}: id {quoted(name)} occurs twice; remove one of the rows")
         else:
             empty.add(name)
+
+
+KIND = Kind(BeirFields, build_beir)

@@ -4,7 +4,7 @@ BookCorpus (Zhu et al. 2015) has one sentence a line. A blank line ends a sectio
 lines are parted by count. A folder has a book in each ``.txt``, in prose, whose blank lines end paragraphs.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from encore.config.run import Positive
 from encore.data.article_passages import passages
 from encore.data.collection import Row, write_collection
 from encore.data.download import unpacked
+from encore.data.kinds import BuildInputs, Kind
 from encore.data.sentences import split
 from encore.errors import EncoreError
 from encore.storage.files import contents
@@ -60,7 +61,7 @@ class BooksFields(CollectionFields):
         return named | ({"content": _content(Path(self.path))} if self.path else {})
 
 
-def build(spec: dict[str, Any], folder: Path, own: Path | None, sources: Mapping[str, Path]) -> dict[str, Any]:
+def build_books(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, a resolved ``BooksFields``, describes; returns its counts.
 
     The files are read twice, and one article is held at a time.
@@ -68,6 +69,7 @@ def build(spec: dict[str, Any], folder: Path, own: Path | None, sources: Mapping
     Raises:
         EncoreError: no file, other files than planned, or, with its line, a text that is no UTF-8.
     """
+    own, sources = inputs.source, inputs.sources
     if own is not None and _content(own) != spec["content"]:
         raise EncoreError(f"{own} is not what was planned with: it has changed since; run snakemake again")
     if own is None and len(sources) != 1:
@@ -156,3 +158,6 @@ def _content(own: Path) -> dict[str, str]:
     if not own.exists():
         return {"absent": own.name}
     return contents({path.name if path == own else path.relative_to(own).as_posix(): path for path in _files(own)})
+
+
+KIND = Kind(BooksFields, build_books)

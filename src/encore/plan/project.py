@@ -5,6 +5,7 @@ from typing import Any
 
 from encore import objectives
 from encore.config import expansions, index_types, systems
+from encore.config.datasets import CollectionFields
 from encore.config.finetuning import FinetuneStep
 from encore.config.run import Step
 from encore.config.validation import nearest
@@ -49,12 +50,12 @@ def read_step(step: dict[str, Any]) -> Step:
             raise EncoreError(f"kind {kind!r} is neither 'pretrain' nor 'finetune'")
 
 
-def read_dataset(fields: dict[str, Any]) -> kinds.CollectionFields:
+def read_dataset(fields: dict[str, Any]) -> CollectionFields:
     """Check a dataset's fields by its kind."""
     kind = fields.get("kind")
-    if kind not in kinds.KINDS:
+    if kind not in kinds.KINDS | kinds.RENAMED:
         raise EncoreError(f"unknown kind of dataset {kind!r}{nearest(str(kind), kinds.KINDS)}")
-    return kinds.KINDS[kind].model_validate(fields)
+    return kinds.load(kind).fields.model_validate(fields)
 
 
 def stages() -> list[str]:

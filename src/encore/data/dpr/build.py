@@ -8,28 +8,26 @@ from typing import Any
 from encore.data import source_files
 from encore.data.collection import NEGATIVES, NEGATIVES_HEADER, Judgment, Located, Row, write_collection
 from encore.data.dpr import questions
+from encore.data.dpr.fields import DprFields
 from encore.data.dpr.passages import passages
 from encore.data.dpr.questions import Question
+from encore.data.kinds import BuildInputs, Kind
 from encore.errors import EncoreError
 from encore.storage.files import open_text_writer
 
 
-def build(spec: dict[str, Any], folder: Path, own: Path | None, fetched: Mapping[str, Path]) -> dict[str, Any]:
+def build_dpr(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, a resolved ``DprFields``, describes; returns its counts.
 
     Questions are numbered in the order of their file: ``train-0``, ``test-0``. A question whose file lists no positive
     passage has no judgments, so it stands in no split. Passages that say nothing are left out and counted.
-
-    Args:
-        own: the folder of files of one's own, where there are some.
-        fetched: the folder of each source.
 
     Raises:
         EncoreError: a file is missing or not the planned one, a line of it is wrong, or it holds other counts than
             are expected.
     """
     files = [spec["passages"], *(split["file"] for split in spec["splits"].values())]
-    paths = source_files.located(dict.fromkeys(files), own, fetched, spec)
+    paths = source_files.located(dict.fromkeys(files), inputs.source, inputs.sources, spec)
     counts: Counter[str] = Counter()
     rows: list[Row] = []
     answers: list[Row] = []
@@ -101,3 +99,6 @@ def _compare(counts: Mapping[str, int], expected: Mapping[str, int]) -> None:
                 f"{counts.get(what, 0)} {what} were read, {published} are published; fetch the file again, or correct "
                 "`expected:`"
             )
+
+
+KIND = Kind(DprFields, build_dpr)

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from encore.data.collection import Judgment, write_collection
+from encore.data.kinds import BuildInputs, Kind
 from encore.data.pydocs import sources
 from encore.data.pydocs.articles import articles
-from encore.data.pydocs.fields import refuse_other_versions
+from encore.data.pydocs.fields import PydocsFields, refuse_other_versions
 from encore.data.pydocs.links import Judgments, Link, Names, judgments, links, without_judged
 from encore.data.pydocs.objects import Object, read
 from encore.data.pydocs.passages import passages, queries
@@ -41,7 +42,7 @@ class Material:
         return {**splits, "graded": graded}
 
 
-def build(spec: dict[str, Any], folder: Path, processes: int = 1) -> dict[str, Any]:
+def build_pydocs(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, a resolved ``PydocsFields``, describes; returns its counts.
 
     Raises:
@@ -50,7 +51,7 @@ def build(spec: dict[str, Any], folder: Path, processes: int = 1) -> dict[str, A
     refuse_other_versions(spec)
     files = {"python": sources.standard_library()} | {name: sources.package(name) for name in sorted(spec["packages"])}
     print(f"reading {sum(map(len, files.values()))} source files", flush=True)
-    objects = read([source for each in files.values() for source in each], processes)
+    objects = read([source for each in files.values() for source in each], inputs.processes)
     print(f"{len(objects)} objects have a docstring", flush=True)
     material = select(objects, spec["salt"], spec["train_share"], spec["valid_share"])
     if len(material.passages) < spec["minimum_passages"]:
@@ -108,3 +109,6 @@ def _rows(judged: Judgments) -> Iterator[Judgment]:
     for name, grades in judged.items():
         for document, grade in grades.items():
             yield Judgment(query_id(name), document, grade)
+
+
+KIND = Kind(PydocsFields, build_pydocs)

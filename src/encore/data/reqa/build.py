@@ -12,7 +12,7 @@ from encore.data.reqa.parts import parts, qrels
 from encore.data.reqa.tuples import Passage, Question
 
 
-def write(
+def write_reqa(
     folder: Path, questions: Sequence[Question], others: Pool, fields: ReqaFields, **statistics: Any
 ) -> dict[str, Any]:
     """Write the collection and return its counts.
