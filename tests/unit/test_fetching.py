@@ -300,7 +300,7 @@ def test_a_link_that_leads_outside_is_refused(tmp_path):
         link = tarfile.TarInfo("set/link")
         link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
         archive.addfile(link)
-    with pytest.raises(EncoreError, match="do not use this file"):
+    with pytest.raises(EncoreError, match="do not use this archive"):
         unpack(tmp_path / "a.tar", "tar", (), tmp_path / "set")
     assert not (tmp_path / "set").exists()
 
