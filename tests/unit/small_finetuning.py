@@ -9,7 +9,7 @@ from encore.config.finetuning import FinetuneStep
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.finetuning.queries import training_queries
 from encore.finetuning.step import TASKS
-from encore.storage.document_ids import Names
+from encore.storage.document_ids import DocIds
 
 VOCABULARY, PASSAGES, QUERIES = 50, 30, 12
 NEGATIVES = {f"q{i}": {f"d{i + 10:02d}": 1, f"d{i + 12:02d}": 4, f"d{i + 14:02d}": 9} for i in range(7)}
@@ -20,7 +20,7 @@ class Texts(list):
 
     def __init__(self, texts, names):
         super().__init__(np.array(text, dtype=np.uint16) for text in texts)
-        self.names = Names.of(names)
+        self.names = DocIds.of(names)
         self.lengths = np.array([len(text) for text in texts])
 
 

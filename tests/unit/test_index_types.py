@@ -19,7 +19,7 @@ from encore.plan.plan import Plan
 from encore.retrieval import approximate, indexing
 from encore.retrieval.dense import Shard, search
 from encore.retrieval.encode import Part, write_shard
-from encore.storage.document_ids import Names
+from encore.storage.document_ids import DocIds
 
 ROOT = Path(__file__).parents[2]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
@@ -91,14 +91,16 @@ def answered(data, kind, depth=20, **how):
     fields = index_types.read({**TYPES[kind], **how})
     index = indexing.build(fields, vectors)
     approximate.set_up(index, fields.searching())
-    return approximate.search(Shard(index, Names.of(documents)), [f"q{n}" for n in range(len(queries))], queries, depth)
+    return approximate.search(
+        Shard(index, DocIds.of(documents)), [f"q{n}" for n in range(len(queries))], queries, depth
+    )
 
 
 def exact(data, depth=20):
     vectors, documents, queries = data
     index = faiss.IndexFlatIP(DIMENSION)
     index.add(vectors)
-    return search([Shard(index, Names.of(documents))], [f"q{n}" for n in range(len(queries))], queries, depth)
+    return search([Shard(index, DocIds.of(documents))], [f"q{n}" for n in range(len(queries))], queries, depth)
 
 
 def test_searching_further_finds_more_of_the_exact_answer(data):
@@ -146,7 +148,7 @@ def test_recall_agrees_with_a_count_by_sets(data):
 def test_a_query_s_answer_does_not_depend_on_its_neighbours(data):
     vectors, documents, queries = data
     fields = index_types.read(TYPES["hnsw"])
-    held = Shard(indexing.build(fields, vectors), Names.of(documents))
+    held = Shard(indexing.build(fields, vectors), DocIds.of(documents))
     together = approximate.search(held, ["a", "b"], queries[:2], 10)
     alone = approximate.search(held, ["b"], queries[1:2], 10)
     assert together["b"].documents == alone["b"].documents
@@ -158,7 +160,7 @@ def test_a_tie_at_the_cut_is_complete_and_stands_by_descending_id(kind):
     vectors[:5, 0], vectors[5:105, 0] = 2.0, 1.0
     documents = [f"d{number:03d}" for number in range(900)]
     index = indexing.build(index_types.read({**TYPES[kind], **({"ef_search": 900} if kind == "hnsw" else {})}), vectors)
-    run = approximate.search(Shard(index, Names.of(documents)), ["q"], np.eye(DIMENSION, dtype=np.float32)[:1], 10)
+    run = approximate.search(Shard(index, DocIds.of(documents)), ["q"], np.eye(DIMENSION, dtype=np.float32)[:1], 10)
     assert run["q"].documents[:5] == ["d004", "d003", "d002", "d001", "d000"]
     if kind == "fp16":  # all vectors are compared, so the best of the tie are known
         assert run["q"].documents[5:] == ["d104", "d103", "d102", "d101", "d100"]

@@ -299,7 +299,7 @@ def thing(name: str, **others) -> Object:
     return Object(module, last, "", (), **others)
 
 
-NAMES = links.Names(
+NAMES = links.ObjectNames(
     thing(name)
     for name in (
         "numpy._core.impl.sort",
@@ -336,7 +336,7 @@ def test_names_mean_the_nearest_object(written, source, meant):
 def test_see_also_hides_a_reference_and_targets_need_a_passage():
     first = thing("lib.m.a", see_also=("b", "c"), references=("lib.b", "lib.d"))
     objects = [first, thing("lib.m.b"), thing("lib.m.c"), thing("lib.m.d")]
-    found = links.links(objects, {"lib.m.a", "lib.m.b", "lib.m.d"}, links.Names(objects))
+    found = links.links(objects, {"lib.m.a", "lib.m.b", "lib.m.d"}, links.ObjectNames(objects))
     assert found == [("lib.m.a", "lib.m.b", "see-also"), ("lib.m.a", "lib.m.d", "reference")]
 
 
@@ -472,7 +472,7 @@ def test_links_between_held_out_queries_and_graded_targets_are_withheld(collecti
 
 def test_other_links_stay():
     a, b = thing("lib.m.a"), thing("lib.m.b", see_also=("a",))
-    found = links.links([a, b], {"lib.m.a", "lib.m.b"}, links.Names([a, b]))
+    found = links.links([a, b], {"lib.m.a", "lib.m.b"}, links.ObjectNames([a, b]))
     assert links.without_judged(found, {}) == found
     assert links.without_judged(found, {"lib.m.b": {"lib.m.b": 3, "lib.m.a": 1}}) == []
     assert links.without_judged(found, {"lib.m.a": {"lib.m.a": 3, "lib.m.b": 1}}) == []

@@ -13,7 +13,7 @@ from encore.finetuning.negatives.listed import Wanted
 from encore.finetuning.negatives.pair_scores import PublishedScores
 from encore.finetuning.negatives.systems_file import from_systems
 from encore.finetuning.negatives.triples import from_triples
-from encore.storage.document_ids import Names
+from encore.storage.document_ids import DocIds
 from encore.storage.files import contents
 from encore.storage.manifest import record
 
@@ -37,7 +37,7 @@ def main() -> None:
         path = unpacked.file(args.fetched, ENDINGS[spec["form"]]) if args.fetched else args.source
         asked = set(topics(collection, spec["split"], spec["queries"], spec["sample"]))
         ids = (row["_id"] for row in collection.corpus())
-        documents = dict.fromkeys(ids) if spec["form"] == "systems" else Names.of(ids)  # one by one: a dict
+        documents = dict.fromkeys(ids) if spec["form"] == "systems" else DocIds.of(ids)  # one by one: a dict
         wanted = Wanted(asked, collection.qrels(spec["split"]), documents, spec["exclude_judged"])
         if spec["form"] == "systems":
             scores = scores_beside(args.fetched, asked)

@@ -22,7 +22,7 @@ from encore.data import vocabulary
 from encore.data.article_texts import articles
 from encore.data.collection import Collection, Row
 from encore.errors import EncoreError
-from encore.storage.document_ids import Names
+from encore.storage.document_ids import DocIds
 from encore.storage.files import open_text_writer, replacing, write_array
 
 TYPE = np.dtype("<u2")
@@ -56,7 +56,7 @@ class Sequences:
         return np.diff(self.offsets)
 
     @cached_property
-    def names(self) -> Names:
+    def names(self) -> DocIds:
         """The texts' own ids, in order; opened, not read.
 
         Raises:
@@ -65,7 +65,7 @@ class Sequences:
         path = self.folder / f"{self.name}.names.txt"
         if not path.is_file():
             raise EncoreError(f"{path} is missing: {self.name} have no ids of their own, or the store is incomplete")
-        return Names.open(path)
+        return DocIds.open(path)
 
 
 class TokenStore:

@@ -20,7 +20,7 @@ from encore.data.tokens import Sequences, TokenStore
 from encore.errors import EncoreError
 from encore.models import embed
 from encore.models.encoder import Encoder
-from encore.storage.document_ids import Names
+from encore.storage.document_ids import DocIds
 from encore.storage.files import replacing, write_bytes
 from encore.training import machine
 
@@ -92,7 +92,7 @@ def write_index(folder: Path, documents: Sequence[str], index: faiss.Index) -> N
     """Write a FAISS index of any kind, and the document of each of its vectors."""
     with replacing(folder / "index") as temporary:
         faiss.write_index(index, str(temporary))
-    write_bytes(folder / "docid", Names.joined([documents]).lines.tobytes())
+    write_bytes(folder / "docid", DocIds.joined([documents]).lines.tobytes())
 
 
 class Progress:

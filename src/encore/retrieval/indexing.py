@@ -17,7 +17,7 @@ from encore.config.index_types import Fp16, Hnsw, IndexType, IvfPq, read
 from encore.errors import EncoreError
 from encore.retrieval.dense import Shard, open_shard
 from encore.retrieval.encode import Part, write_index
-from encore.storage.document_ids import Names
+from encore.storage.document_ids import DocIds
 
 TRAINING = 39  # vectors a centroid, below which FAISS itself warns of too few
 
@@ -27,7 +27,7 @@ def make_index(spec: dict[str, Any], shards: Sequence[Path], output: Path) -> di
     fields = read(spec["index"])
     parts = gather(shards)
     index = build(fields, np.concatenate([part.index.reconstruct_n(0, part.index.ntotal) for part in parts]))
-    write_index(output, Names.joined([part.documents for part in parts]), index)
+    write_index(output, DocIds.joined([part.documents for part in parts]), index)
     size = (output / "index").stat().st_size
     print(f"{index.ntotal} vectors in an index of type {fields.kind}, {size / 2**20:.1f} MiB", flush=True)
     return {"passages": index.ntotal, "dimension": index.d, "bytes": size}

@@ -11,7 +11,7 @@ from encore.data.kinds import BuildInputs, Kind
 from encore.data.pydocs import sources
 from encore.data.pydocs.articles import articles
 from encore.data.pydocs.fields import PydocsFields, refuse_other_versions
-from encore.data.pydocs.links import Judgments, Link, Names, judgments, links, without_judged
+from encore.data.pydocs.links import Judgments, Link, ObjectNames, judgments, links, without_judged
 from encore.data.pydocs.objects import Object, read
 from encore.data.pydocs.passages import passages, queries
 from encore.data.pydocs.splits import HeldOut, split_of
@@ -68,7 +68,9 @@ def select(objects: list[Object], salt: str, train: int, valid: int) -> Material
     """Choose passages, queries and links; what a held-out query says is removed from every body first."""
     asked = queries(objects)
     roles = {each.id: split_of(each.module, salt, train, valid) for each in objects}
-    names = Names(objects)  # of all objects: a name must not slip to a namesake because its own object has no passage
+    names = ObjectNames(
+        objects
+    )  # of all: a name must not slip to a namesake whose own object has no passage
     held_out = HeldOut(query for name, query in asked.items() if roles[name] != "train")
     objects = [held_out.without(each) for each in objects]
     leads = passages(objects)

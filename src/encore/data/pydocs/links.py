@@ -29,7 +29,7 @@ class Link(NamedTuple):
     origin: str  # "see-also" or "reference"
 
 
-class Names:
+class ObjectNames:
     """Resolves names as written to ids. Public names differ from the defining modules' (``numpy.sort`` is defined in
     ``numpy._core.fromnumeric``), and nothing is imported, so a name means the nearest object whose dotted name holds
     its parts in order; where two are equally near, it means none.
@@ -60,7 +60,7 @@ class Names:
         return None if found == source.id else found
 
 
-def links(objects: Iterable[Object], targets: Collection[str], names: Names) -> list[Link]:
+def links(objects: Iterable[Object], targets: Collection[str], names: ObjectNames) -> list[Link]:
     """All links between objects in ``targets``, without repetition; a See Also entry hides a mere reference."""
     found: dict[tuple[str, str], Link] = {}
     for each in objects:

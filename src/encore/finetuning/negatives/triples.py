@@ -22,8 +22,8 @@ from encore.errors import EncoreError
 from encore.finetuning.negatives.listed import Wanted, refuse_strange
 from encore.finetuning.negatives.mining import Negatives, Statistics, statistics
 from encore.finetuning.negatives.sampling import WAITING, Draw
-from encore.storage.document_ids import Names
-from encore.storage.document_index import Rows
+from encore.storage.document_ids import DocIds
+from encore.storage.document_index import DocIdIndex
 from encore.storage.mojibake import repaired
 from encore.storage.tsv import Block, blocks
 
@@ -51,7 +51,7 @@ def from_triples(
     Raises:
         EncoreError: a line is no triple (with its number), or nothing in the file is of this collection.
     """
-    queries, documents = list(wanted.judgments), Names.joined([wanted.documents])
+    queries, documents = list(wanted.judgments), DocIds.joined([wanted.documents])
     draw = Draw(queries, documents, keep, seed, most)
     asked = np.array([query in wanted.queries for query in queries], dtype=bool)
     pairs = _judged_pairs(wanted, queries, documents)
@@ -95,28 +95,28 @@ def _hashes(texts: Iterable[str]) -> np.ndarray:
     return np.frombuffer(digests, dtype="<u8")
 
 
-def _known(first: Block | None, collection: Collection, queries: list[str], documents: Names) -> list[Known]:
+def _known(first: Block | None, collection: Collection, queries: list[str], documents: DocIds) -> list[Known]:
     """What knows a file's queries and documents: by their texts where its first line has blanks."""
     if first is None or not any(" " in column[0].as_py() for column in first.columns):
-        return [Rows(queries), Rows(documents)]
+        return [DocIdIndex(queries), DocIdIndex(documents)]
     said = collection.queries()
     return [Texts(said[query] for query in queries), Texts(_texts_of(collection, documents))]
 
 
-def _texts_of(collection: Collection, documents: Names) -> Iterable[str]:
+def _texts_of(collection: Collection, documents: DocIds) -> Iterable[str]:
     for name, row in zip(documents, collection.corpus(), strict=True):
         if row["_id"] != name:
             raise EncoreError(f"{collection.folder} has another order than its documents were read in; run it again")
         yield row["text"]
 
 
-def _judged_pairs(wanted: Wanted, queries: list[str], documents: Names) -> np.ndarray:
+def _judged_pairs(wanted: Wanted, queries: list[str], documents: DocIds) -> np.ndarray:
     """Judged pairs that are no negatives, int64: the query's row times the number of documents, plus the document's."""
     if not wanted.exclude_judged:
         return np.empty(0, dtype=np.int64)
     judged = [[(owner, name) for name in wanted.judgments[query]] for owner, query in enumerate(queries)]
     flat = [pair for pairs in judged for pair in pairs]
-    rows = Rows(documents).of(pa.array([name for _, name in flat], type=pa.string()))
+    rows = DocIdIndex(documents).of(pa.array([name for _, name in flat], type=pa.string()))
     owners = np.array([owner for owner, _ in flat], dtype=np.int64)
     return np.sort(owners[rows >= 0] * len(documents) + rows[rows >= 0])
 
