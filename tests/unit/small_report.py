@@ -101,7 +101,7 @@ def products(root: Path) -> dict[str, Any]:
     record(Path("results/figures/table1"), {"rows": table["rows"]}, ("png", "svg", "csv"))
     write_claims("claims_printed", [CLAIM, OTHER])
     write_text(Path("printed.csv"), PRINTED)
-    slice_ = {"name": "report", "title": "A small <run>", "run": "config/mine.yaml", "stand_in": True}
+    slice_ = {"name": "report", "title": "A small <run>", "run": "config/mine.yaml", "proxy_data": True}
     slice_ |= {"tables": ["table1"], "figures": ["table1"], "about": {"C01": ["costa/table1"], "C02": []}}
     slice_ |= {"cells": {"C01": CELLS}}
     return slice_ | {"printed": {"costa/table1": printed()}, "trials": {"mlm": {"learning_rate": 3}}}
@@ -111,7 +111,7 @@ def printed() -> dict[str, Any]:
     """A paper's table of which nothing was run."""
     names = {"seed": ("SEED", "SEED’s authors"), "costa": ("COSTA", "")}
     rows = [
-        {"id": row, "label": label, "setting": "BM25 negatives", "copied": who}
+        {"id": row, "label": label, "setting": "BM25 negatives", "reported_only": who}
         | {"cells": {"mrr": {"reported": {"row_label": label, "dataset": "msmarco", "metric": "MRR@10"}}}}
         for row, (label, who) in names.items()
     ]

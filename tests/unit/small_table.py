@@ -71,7 +71,7 @@ def plan(tmp_path: Path, seeds: int = 5, **changes: Any) -> dict[str, Any]:
         "columns": [{"id": "rr", "label": "RR@10", "primary": True}, {"id": "ndcg", "label": "nDCG@10"}],
         "significance": {"comparators": ["none", "control", "mlm"], "family": "holm"},
         "notes": ["A note of the plan."],
-        "stand_in": True,
+        "proxy_data": True,
     }
     return table | changes
 

@@ -18,7 +18,7 @@ from encore.reporting.sources.base import Measured
 
 QUERIES = [f"q{number}" for number in range(40)]
 ROWS = [{"id": name, "label": name, "system": name} for name in ("a", "b", "control")]
-COPIED = [{"id": name, "label": name, "copied": "Others 2020"} for name in ("c", "d")]
+COPIED = [{"id": name, "label": name, "reported_only": "Others 2020"} for name in ("c", "d")]
 TABLE = Table.model_validate(
     {
         "title": "Small",
@@ -53,7 +53,7 @@ def values(truth, seeds=(0, 1, 2, 3, 4), salt=0, drift=0.0):
     return Values(list(seeds), measured.means(), measured.tie_interval(), measured)
 
 
-def runs(truths, *, stand_in=False, seeds=(0, 1, 2, 3, 4), drift=0.0, missing=lambda address: ""):
+def runs(truths, *, proxy_data=False, seeds=(0, 1, 2, 3, 4), drift=0.0, missing=lambda address: ""):
     known = {
         (row, column): [Part(1.0, values(truth, seeds, salt, drift))]
         for salt, (row, truth) in enumerate(truths.items())
@@ -63,7 +63,7 @@ def runs(truths, *, stand_in=False, seeds=(0, 1, 2, 3, 4), drift=0.0, missing=la
         {"p/t": TABLE},
         lambda address: known.get((address.row, address.column)),
         lambda address: PRINTED.get((address.row, address.column)),
-        stand_in,
+        proxy_data,
         missing,
     )
 
@@ -93,7 +93,7 @@ def test_what_has_no_chance_in_it_is_compared_as_it_is():
 
 
 @pytest.mark.parametrize(
-    ("test", "stand_in", "why"),
+    ("test", "proxy_data", "why"),
     [
         (COMPARED, True, "c / x is copied from Others 2020: on other data its number says nothing"),
         ({**COMPARED, "rows": ["d"]}, False, "nothing of it is run"),
@@ -102,9 +102,9 @@ def test_what_has_no_chance_in_it_is_compared_as_it_is():
     ],
     ids=["stand-in", "both copied", "cost", "not printed"],
 )
-def test_what_copied_rows_cannot_say(monkeypatch, test, stand_in, why):
+def test_what_copied_rows_cannot_say(monkeypatch, test, proxy_data, why):
     monkeypatch.delitem(PRINTED, ("d", "x"))
-    found = judge(claim(test), runs({"a": 0.6}, stand_in=stand_in))
+    found = judge(claim(test), runs({"a": 0.6}, proxy_data=proxy_data))
     assert found.verdict == "not testable here"
     assert why in found.why
 
@@ -119,7 +119,7 @@ def test_on_other_data_comparisons_that_nothing_stands_for_are_left_out():
     absent = {Address("p/t", "", "b", "x"): "no honest stand-in"}
     both = {**ABOVE, "than": ["b", "control"]}
     truths = {"a": 0.9, "control": 0.2}
-    here = runs(truths, stand_in=True, missing=lambda address: absent.get(address, ""))
+    here = runs(truths, proxy_data=True, missing=lambda address: absent.get(address, ""))
     found = judge(claim(both), here)
     assert found.verdict == "holds here"
     assert found.why == "1 of 2 comparisons left out: p/t / b / x has no value here: no honest stand-in"
@@ -134,7 +134,7 @@ def test_on_other_data_comparisons_that_nothing_stands_for_are_left_out():
         assert judge(claim(test), here).verdict == "not testable here"
     papers = runs(truths, missing=lambda address: absent.get(address, ""))
     assert judge(claim(both), papers).verdict == "not testable here"
-    unbuilt = runs(truths, stand_in=True, missing=lambda address: NOT_BUILT)
+    unbuilt = runs(truths, proxy_data=True, missing=lambda address: NOT_BUILT)
     assert judge(claim(both), unbuilt).verdict == "not testable here"
 
 
@@ -142,8 +142,8 @@ def test_how_much_is_not_asked_of_other_data_but_no_worse_is():
     more, no_worse = {**ABOVE, "by": 0.05}, {**ABOVE, "by": -0.05, "or_equal": True}
     truths = {"a": 0.9, "b": 0.3}
     assert judge(claim(more), runs(truths)).verdict == "reproduced"
-    assert judge(claim(more), runs(truths, stand_in=True)).verdict == "not testable here"
-    assert judge(claim(no_worse), runs(truths, stand_in=True)).verdict == "holds here"
+    assert judge(claim(more), runs(truths, proxy_data=True)).verdict == "not testable here"
+    assert judge(claim(no_worse), runs(truths, proxy_data=True)).verdict == "holds here"
 
 
 CONTROL = [{**ABOVE, "than": ["control"]}]
@@ -152,7 +152,7 @@ CONTROL = [{**ABOVE, "than": ["control"]}]
 @pytest.mark.parametrize(("control", "word"), [(0.2, "holds here"), (0.95, "fails here")])
 def test_a_gain_that_holds_may_not_survive_the_control(control, word):
     found = claim(ABOVE, control=CONTROL)
-    here = runs({"a": 0.6, "b": 0.2, "control": control}, stand_in=True)
+    here = runs({"a": 0.6, "b": 0.2, "control": control}, proxy_data=True)
     assert judge(found, here).verdict == "holds here"
     assert judge_control(found, here).verdict == word
     assert judge_control(claim(ABOVE), here) is None
@@ -161,7 +161,7 @@ def test_a_gain_that_holds_may_not_survive_the_control(control, word):
 def test_both_verdicts_are_written(tmp_path, monkeypatch):
     gap = {"table": "p/t", "setting": "", "row": "b", "column": "x", "why": "no honest stand-in"}
     shape = {
-        "rows": [row.model_dump(include={"id", "setting", "copied"}) for row in TABLE.rows],
+        "rows": [row.model_dump(include={"id", "setting", "reported_only"}) for row in TABLE.rows],
         "columns": [{"id": column.id, "source": column.source} for column in TABLE.columns],
     }
     given = report.Claims.model_validate(

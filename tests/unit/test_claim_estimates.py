@@ -134,7 +134,7 @@ TABLE = Table.model_validate(
 )
 
 
-def verdict(tests, truths, *, premise=(), stand_in=False, seeds=(0, 1, 2, 3, 4), printed=no_number):
+def verdict(tests, truths, *, premise=(), proxy_data=False, seeds=(0, 1, 2, 3, 4), printed=no_number):
     claim = Claim.model_validate(
         {
             "says": "s",
@@ -148,14 +148,14 @@ def verdict(tests, truths, *, premise=(), stand_in=False, seeds=(0, 1, 2, 3, 4),
         for salt, (row, truth) in enumerate(truths.items())
         for column in COLUMNS
     }
-    return judge(claim, Runs({"p/t": TABLE}, given(cells), printed, stand_in))
+    return judge(claim, Runs({"p/t": TABLE}, given(cells), printed, proxy_data))
 
 
 ABOVE = {"kind": "above", "rows": ["a"], "than": ["b"]}
 
 
 @pytest.mark.parametrize(
-    ("truths", "stand_in", "word"),
+    ("truths", "proxy_data", "word"),
     [
         ({"a": 0.6, "b": 0.4}, False, "reproduced"),
         ({"a": 0.6, "b": 0.4}, True, "holds here"),
@@ -163,8 +163,8 @@ ABOVE = {"kind": "above", "rows": ["a"], "than": ["b"]}
         ({"a": 0.4, "b": 0.6}, True, "fails here"),
     ],
 )
-def test_words(truths, stand_in, word):
-    assert verdict([ABOVE], truths, stand_in=stand_in).verdict == word
+def test_words(truths, proxy_data, word):
+    assert verdict([ABOVE], truths, proxy_data=proxy_data).verdict == word
 
 
 def test_equal_systems_show_at_most_a_direction():
@@ -194,7 +194,7 @@ def test_amounts_are_not_testable_on_other_data():
     close = {"kind": "close", "rows": ["a", "b"], "within": 0.1}
     assert verdict([close], {"a": 0.5, "b": 0.5}).verdict == "reproduced"
     assert verdict([close], {"a": 0.7, "b": 0.5}).verdict == "contradicted"
-    assert verdict([close], {"a": 0.5, "b": 0.5}, stand_in=True).verdict == "not testable here"
+    assert verdict([close], {"a": 0.5, "b": 0.5}, proxy_data=True).verdict == "not testable here"
 
 
 def test_a_printed_value_is_reproduced_within_its_margin_and_too_good_fails_too():

@@ -158,14 +158,14 @@ def scored(folder, truth, salt):
     scores.write(folder, {("test", "RR@10"): one})
 
 
-def judged(tmp_path, claim, points, *, stand_in=False):
+def judged(tmp_path, claim, points, *, proxy_data=False):
     """The line of a claim on made-up points of a figure with the lines a, b and c, at x and y."""
     shape = {
         "rows": [{"id": line, "setting": "p"} for line in "abc"],
         "columns": [{"id": place, "source": "measure"} for place in "xy"],
     }
     content = {"name": "claims", "claims": {"C1": {"paper": "q", "claim": claim}}, "shapes": {"q/f": shape}}
-    content |= {"tables": {}, "figures": {"q/f": points}, "stand_in": stand_in}
+    content |= {"tables": {}, "figures": {"q/f": points}, "proxy_data": proxy_data}
     report.write(tmp_path / "claims.csv", report.Claims.model_validate(json.loads(json.dumps(content))))
     with (tmp_path / "claims.csv").open(newline="", encoding="utf-8") as file:
         (line,) = csv.DictReader(file)
@@ -197,7 +197,7 @@ TRUTHS = {("a", "x"): 0.6, ("a", "y"): 0.6, ("b", "x"): 0.3, ("b", "y"): 0.5}
 
 
 @pytest.mark.parametrize(
-    ("test", "stand_in", "verdict"),
+    ("test", "proxy_data", "verdict"),
     [
         (ABOVE, False, "reproduced"),
         (ABOVE, True, "holds here"),
@@ -209,8 +209,8 @@ TRUTHS = {("a", "x"): 0.6, ("a", "y"): 0.6, ("b", "x"): 0.3, ("b", "y"): 0.5}
         ({**ABOVE, "than": ["c"]}, False, "not testable here"),
     ],
 )
-def test_points_are_judged_as_cells_are(tmp_path, test, stand_in, verdict):
-    line = judged(tmp_path, claim(**test), measured(tmp_path, TRUTHS), stand_in=stand_in)
+def test_points_are_judged_as_cells_are(tmp_path, test, proxy_data, verdict):
+    line = judged(tmp_path, claim(**test), measured(tmp_path, TRUTHS), proxy_data=proxy_data)
     assert line["verdict"] == verdict
     if verdict == "reproduced":
         assert line["seeds"] == "5"
@@ -248,7 +248,7 @@ def test_shares_that_a_probe_found_are_tested_over_seeds(tmp_path):
     shape = {"rows": [{"id": line, "setting": "p"} for line in "ab"], "columns": []}
     shape["columns"] = [{"id": place, "source": "measure"} for place in ("10", "20")]
     content = {"name": "claims", "claims": {"C1": {"paper": "q", "claim": claim(**ABOVE)}}, "shapes": {"q/f": shape}}
-    content |= {"tables": {}, "figures": {"q/f": points}, "stand_in": False}
+    content |= {"tables": {}, "figures": {"q/f": points}, "proxy_data": False}
     given = report.Claims.model_validate(json.loads(json.dumps(content)))
     assert set(given.reads().values()) == {("probe.json",)}
     report.write(tmp_path / "claims.csv", given)

@@ -147,7 +147,7 @@ def steps_of(folder, terms, seeds=1, **changes):
         }
         for name, each in terms.items()
     ]
-    return Steps.model_validate({"name": "pretraining", "rows": rows, "stand_in": True, **changes})
+    return Steps.model_validate({"name": "pretraining", "rows": rows, "proxy_data": True, **changes})
 
 
 def texts(figure):
@@ -276,7 +276,7 @@ def test_the_caption_says_seeds_and_stand_in(tmp_path):
     assert "one seed" in caption
     assert "it does not confirm a paper" in caption
     assert "bounded" not in caption
-    caption = caption_of(drawn(steps_of(tmp_path / "b", {"cpdae": CPDAE}, 2, stand_in=False)))
+    caption = caption_of(drawn(steps_of(tmp_path / "b", {"cpdae": CPDAE}, 2, proxy_data=False)))
     assert "thick, the mean" in caption
     assert "confirm" not in caption
     assert "A contrast of bounded similarities" in caption

@@ -18,7 +18,7 @@ from encore.reporting.figures.curve import round_places
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST
 
-COMMON = {"title": "A figure", "dataset": "made-up", "notes": ["A note."], "stand_in": True}
+COMMON = {"title": "A figure", "dataset": "made-up", "notes": ["A note."], "proxy_data": True}
 WRAPPED = curve.page.wrapped
 ENDINGS = ("png", "svg", "csv")
 # By the line's role: the value at 100 and at 1,000 queries. ICT is ahead of `none` by 0.2, then behind by 0.1.

@@ -171,7 +171,7 @@ def test_what_was_not_run_shows_what_is_printed_and_the_command(made: dict[str, 
     assert re.findall(r'<i class="p">(.*?)</i>', table) == ["0.310", "0.342"]
     assert "snakemake results/tables/costa/table1.csv --profile local --configfile config/mine.yaml" in table
     assert "Printed with three digits." in table
-    assert "copied" not in table
+    assert "reported_only" not in table
     assert "SEED’s authors" in section(page(made), 'id="w-costa-table1-0-0"')
 
 
@@ -200,7 +200,7 @@ def test_claims_are_counted_by_paper_and_say_what_failed(made: dict[str, Any]) -
 def test_verdicts_on_runs_stand_beside_those_on_printed_numbers(made: dict[str, Any]) -> None:
     line = {"id": "C01", "paper": "costa", "place": "", "claim": "", "verdict": "too few seeds", "why": ""}
     line |= {"inequalities": "3", "needed": "3", "held": "2", "weakest": "x, y", "estimate": "0.0123", "p": "0.4"}
-    line |= {"interval_low": "-0.01", "interval_high": "0.03", "detectable": "0.05", "seeds": "1", "stand_in": "yes"}
+    line |= {"interval_low": "-0.01", "interval_high": "0.03", "detectable": "0.05", "seeds": "1", "proxy_data": "yes"}
     small_report.write_claims("claims", [line])
     claim = page(made | {"claims": True}).split('id="k-c01"')[1].split("</article>")[0]
     assert "too few seeds" in claim

@@ -42,7 +42,7 @@ def with_printed(tmp_path: Path, *values: str, **fields: Any) -> dict[str, Any]:
     for row, label in (("ict", "ICT"), ("seed", "SEED")):
         wanted = {"row_label": label, "dataset": "marco", "metric": "MRR@10"}
         row_of(table, row)["cells"]["rr"]["reported"] = wanted
-    row_of(table, "seed").update(copied="Lu et al. 2021", role="baseline")
+    row_of(table, "seed").update(reported_only="Lu et al. 2021", role="baseline")
     return table
 
 
@@ -107,7 +107,7 @@ def test_a_number_of_another_unit_is_shown_in_ours(tmp_path: Path) -> None:
     table = with_costs(tmp_path)
     (tmp_path / "reported.csv").write_text("row_label,dataset,metric,value\nBM25,system,GiB,4\n")
     table["reported"] = str(tmp_path / "reported.csv")
-    table["columns"][3]["reported_times"] = 1024
+    table["columns"][3]["reported_scale"] = 1024
     row_of(table, "bm25")["cells"]["size"]["reported"] = {"row_label": "BM25"}
     line = lines_of(tmp_path, grid_of(table))["bm25", "size (MiB)"]
     assert (line["reported"], line["difference"]) == ("4096.0", "-4093.0")

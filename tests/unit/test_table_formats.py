@@ -10,7 +10,7 @@ from small_table import grid_of, plan, row_of
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.reporting.tables import html, latex, markdown
-from encore.reporting.tables.footnotes import STAND_IN
+from encore.reporting.tables.footnotes import PROXY_DATA
 from encore.reporting.tables.sheet import sheet
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST, describe
@@ -104,7 +104,7 @@ def test_notes_are_of_what_is_there(tmp_path: Path) -> None:
     """A table that nothing was run for has no data that stand in, nothing best, and no difference to the paper."""
     table = plan(tmp_path)
     told = sheet(grid_of(table)).notes
-    assert told[:2] == [STAND_IN, "Bold: the best of a column within its setting."]
+    assert told[:2] == [PROXY_DATA, "Bold: the best of a column within its setting."]
     printed = tmp_path / "printed.csv"
     printed.write_text("row_label,dataset,metric,value\nSEED & co_1,x,RR@10,0.5\n")
     for row in table["rows"]:

@@ -83,7 +83,7 @@ def test_the_lowest_loss_under_one_mask_is_the_best(tmp_path: Path) -> None:
 
 
 def test_a_loss_that_a_step_does_not_have_is_named(tmp_path: Path) -> None:
-    with pytest.raises(EncoreError, match=r"m0/held_out\.tsv has no 'ict', only loss, mlm, bow; .*`empty`"):
+    with pytest.raises(EncoreError, match=r"m0/held_out\.tsv has no 'ict', only loss, mlm, bow; .*`not_applicable`"):
         grid_of(with_losses(tmp_path, term="ict"))
 
 

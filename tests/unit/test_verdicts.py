@@ -33,9 +33,9 @@ def comparison(mean: float, p_holm: float, seeds: int = 5) -> Comparison:
     ],
 )
 def test_a_gain_must_hold_over_none_and_over_control(none: Comparison, control: Comparison, word: str) -> None:
-    assert verdicts.verdict([none, control], stand_in=True) == word
+    assert verdicts.verdict([none, control], proxy_data=True) == word
     papers = {"holds here": "reproduced", "fails here": "contradicted"}
-    assert verdicts.verdict([none, control], stand_in=False) == papers.get(word, word)
+    assert verdicts.verdict([none, control], proxy_data=False) == papers.get(word, word)
 
 
 def test_wrong_verdicts_stay_under_the_stated_rate() -> None:
@@ -51,7 +51,7 @@ def test_wrong_verdicts_stay_under_the_stated_rate() -> None:
         found = [significance.clustered(runs[row] - runs[other], clusters) for row, other in pairs]
         corrected = significance.holm([one.p for one in found])
         tests = [Comparison(one, 1.0, 1.0, p, 6) for one, p in zip(found, corrected, strict=True)]
-        words = {verdicts.verdict(tests[place : place + 2], stand_in=True) for place in (0, 2, 4)}
+        words = {verdicts.verdict(tests[place : place + 2], proxy_data=True) for place in (0, 2, 4)}
         wrong += words != {verdicts.OPEN}
     assert wrong / 1000 <= significance.SIGNIFICANT
 

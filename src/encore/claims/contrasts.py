@@ -61,7 +61,7 @@ class _Row(Protocol):
     @property
     def setting(self) -> str: ...
     @property
-    def copied(self) -> str: ...
+    def reported_only(self) -> str: ...
 
 
 class _Column(Protocol):
@@ -113,7 +113,7 @@ def table_of(name: str, tables: Tables) -> Shape:
 def copied_from(address: Address, tables: Tables) -> str:
     """Whose numbers a cell's row shows instead of a run's; nothing for a row that is run."""
     rows = table_of(address.table, tables).rows
-    return next((row.copied for row in rows if (row.setting, row.id) == (address.setting, address.row)), "")
+    return next((row.reported_only for row in rows if (row.setting, row.id) == (address.setting, address.row)), "")
 
 
 def source_of(address: Address, tables: Tables) -> str:

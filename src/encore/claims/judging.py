@@ -28,7 +28,7 @@ class Runs:
     tables: Tables
     cells: Cells
     printed: Printed
-    stand_in: bool
+    proxy_data: bool
     missing: Callable[[Address], str] = no_reason
 
 
@@ -88,7 +88,7 @@ def judge(claim: Claim, runs: Runs) -> Judgement:
     """
     if any(isinstance(test, Figure) for test in claim.tests):
         return Judgement(UNTESTED, why="only a picture shows it")
-    if runs.stand_in and any(_is_amount(test) for test in claim.tests):
+    if runs.proxy_data and any(_is_amount(test) for test in claim.tests):
         return Judgement(UNTESTED, why="it is about an amount, which other data have no say in")
     premise = _tested(claim.premise, runs)
     tested = _tested(claim.tests, runs)
@@ -98,7 +98,7 @@ def judge(claim: Claim, runs: Runs) -> Judgement:
         return Judgement(TOO_FEW, tuple(tested))
     if any(one.evidence is not Evidence.SHOWN for one in premise):
         return Judgement(PREMISE, tuple(tested))
-    verdict = word([one.evidence for one in tested], stand_in=runs.stand_in)
+    verdict = word([one.evidence for one in tested], proxy_data=runs.proxy_data)
     return Judgement(verdict, tuple(tested), _left(claim, tested, runs))
 
 
@@ -170,7 +170,7 @@ def _one(test: AnyTest, runs: Runs, tests: int) -> "Tested | Gone":
 
 def _may_part(test: AnyTest, contrast: Contrast, runs: Runs) -> bool:
     """Whether a comparison can be left out: nothing here stands for a cell of it, or it is of another's data."""
-    if not runs.stand_in or isinstance(test, NoWinner | Alike):
+    if not runs.proxy_data or isinstance(test, NoWinner | Alike):
         return False
     return any(
         copied_from(address, runs.tables) or runs.missing(address) not in ("", *LEFT_OUT)
@@ -187,7 +187,7 @@ def _unfit(contrast: Contrast, fixed: Contrast, runs: Runs) -> str:
     if not copied:
         return ""
     who = f"{copied[0]} is copied from {copied_from(copied[0], runs.tables)}"
-    if runs.stand_in:
+    if runs.proxy_data:
         return f"{who}: on other data its number says nothing"
     if not fixed.terms:
         return f"{who}, and so is what it is compared with: nothing of it is run"

@@ -40,7 +40,7 @@ HEADER = (
     "shares_cells_with",
     "shares_runs_with",
     "premise",
-    "copied",
+    "reported_only",
     "queries",
     "could_show",
     "exceeding",
@@ -238,4 +238,4 @@ def _value(rows: Reported, table: Table, row: Row, column: Column) -> float | No
     printed_here = found(rows, printed_as(row, column), row.id)
     if printed_here is None or printed_here.number is None:
         return None
-    return SOURCES[column.source].in_our_unit(printed_here.number * column.reported_times, table.unit)
+    return SOURCES[column.source].in_our_unit(printed_here.number * column.reported_scale, table.unit)

@@ -17,14 +17,14 @@ def gaps(plan: Plan, name: str) -> Iterator[dict[str, str]]:
     wanted = plan.config.tables.get(name, "all")
     for row in table.rows:
         built = wanted == "all" or {row.id, f"{row.setting}: {row.id}"} & set(wanted)
-        for column in table.columns if not row.copied else []:
+        for column in table.columns if not row.reported_only else []:
             if why := _why(plan, table, row, column) if built else NOT_BUILT:
                 yield {"table": name, "setting": row.setting, "row": row.id, "column": column.id, "why": why}
 
 
 def _why(plan: Plan, table: Table, row: Row, column: Column) -> str:
-    if column.id in row.empty:
-        return row.empty[column.id]
+    if column.id in row.not_applicable:
+        return row.not_applicable[column.id]
     if column.printed:
         return PRINTED_ONLY
     if column.mean_of:

@@ -38,7 +38,7 @@ HEADER = (
     "p",
     "detectable",
     "seeds",
-    "stand_in",
+    "proxy_data",
     "survives_control",
     "control_why",
     "control_estimate",
@@ -51,7 +51,7 @@ class Named(Entry):
 
     id: str
     setting: str = ""
-    copied: str = ""
+    reported_only: str = ""
     source: str = ""
     hidden: bool = False
 
@@ -104,11 +104,11 @@ def write(path: Path, claims: Claims) -> dict[str, int]:
     """
     gaps = {Address(gap.table, gap.setting, gap.row, gap.column): gap.why for gap in claims.missing}
     cells, printed = _cells(claims), _printed(claims.tables)
-    runs = Runs(claims.shapes, cells, printed, claims.stand_in, lambda address: gaps.get(address, ""))
+    runs = Runs(claims.shapes, cells, printed, claims.proxy_data, lambda address: gaps.get(address, ""))
     judged = {name: _judged(each.claim, claims, runs) for name, each in claims.claims.items()}
     controls = {name: _controlled(each.claim, claims, runs) for name, each in claims.claims.items()}
     ordered = sorted(claims.claims.items(), key=lambda item: (len(item[0]), item[0]))  # C100 after C99
-    lines = [_line(name, each, judged[name], controls[name], claims.stand_in) for name, each in ordered]
+    lines = [_line(name, each, judged[name], controls[name], claims.proxy_data) for name, each in ordered]
     write_rows(path, HEADER, lines)
     write_text(path.with_suffix(".md"), pages.of_runs(HEADER, lines))
     verdicts = [one.verdict for one in judged.values()]
@@ -180,12 +180,12 @@ def _printed(tables: Mapping[str, Layout]) -> Printed:
         found = reported.find(rows(address.table), row, column)
         if found is None or found.number is None:
             return None
-        return source_of(column).in_our_unit(found.number * column.reported_times, layout.unit)
+        return source_of(column).in_our_unit(found.number * column.reported_scale, layout.unit)
 
     return value
 
 
-def _line(name: str, claimed: Claimed, judgement: Judgement, control: Judgement | None, stand_in: bool) -> list[str]:
+def _line(name: str, claimed: Claimed, judgement: Judgement, control: Judgement | None, proxy_data: bool) -> list[str]:
     tested = judgement.tested
     contrast, estimate = _weakest(judgement)
     low, high = estimate.difference.interval() if estimate else (None, None)
@@ -207,7 +207,7 @@ def _line(name: str, claimed: Claimed, judgement: Judgement, control: Judgement 
         _finite(estimate.difference.p if estimate else None),
         _finite(judgement.detectable),
         str(min(seeds)) if seeds else "",
-        "yes" if stand_in else "no",
+        "yes" if proxy_data else "no",
         *_control(control),
     ]
 

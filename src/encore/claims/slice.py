@@ -59,7 +59,7 @@ def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
         },
         "untold": untold,
         "missing": [gap for name in (*tables, *figures) for gap in _gaps(plan, name)],
-        "stand_in": plan.config.stand_in,
+        "proxy_data": plan.config.proxy_data,
     }
 
 
@@ -148,6 +148,6 @@ def _shape(plan: Plan, name: str) -> dict[str, Any]:
     """All rows and columns of a table or figure: a claim is about all, whether or not the run builds them."""
     table: Shape = figure_shape(plan, name) if name in plan.catalogue.figures else plan.catalogue.tables[name]
     return {
-        "rows": [{"id": row.id, "setting": row.setting, "copied": row.copied} for row in table.rows],
+        "rows": [{"id": row.id, "setting": row.setting, "reported_only": row.reported_only} for row in table.rows],
         "columns": [{"id": column.id, "source": column.source, "hidden": column.hidden} for column in table.columns],
     }

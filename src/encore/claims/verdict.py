@@ -94,15 +94,15 @@ HOLDS_HERE, FAILS_HERE = "holds here", "fails here"
 PREMISE = "premise not met"
 
 
-def word(evidence: Sequence[Evidence], *, stand_in: bool) -> str:
+def word(evidence: Sequence[Evidence], *, proxy_data: bool) -> str:
     """The verdict on a claim from the evidence on each of its tests.
 
     Data that stand in for the papers' never confirm or contradict a paper, and the words say so.
     """
     if Evidence.REFUTED in evidence:
-        return FAILS_HERE if stand_in else CONTRADICTED
+        return FAILS_HERE if proxy_data else CONTRADICTED
     if all(one is Evidence.SHOWN for one in evidence):
-        return HOLDS_HERE if stand_in else REPRODUCED
+        return HOLDS_HERE if proxy_data else REPRODUCED
     if Evidence.OPEN in evidence:
         return Evidence.OPEN.value
     return Evidence.DIRECTION.value

@@ -117,8 +117,8 @@ def chain_of(plan: Plan, reads: Iterable[dict[str, Any]]) -> Iterator[Link]:
 def text(cell: Cell, links: Sequence[Link], shown: str) -> str:
     """The chain as people read it; ``shown`` is what the table shows in the cell, if it was made."""
     lines = [str(cell), *([f"shows {shown}"] if shown else [])]
-    if cell.row.get("copied"):
-        lines.append(f"copied from {cell.row['copied']}: nothing was run")
+    if cell.row.get("reported_only"):
+        lines.append(f"copied from {cell.row['reported_only']}: nothing was run")
     elif not links and not cell.records:
         lines.append("nothing of ours stands there")
     lines += [f"recorded in {path}, sha256 {sha256(Path(path))}: no job of the run makes it" for path in cell.records]

@@ -141,6 +141,8 @@ class Numerics(Strict):
 class Scale(Strict):
     """How the papers' experiments are brought to this run's size; empty at the papers' own."""
 
+    renamed: ClassVar[dict[str, str]] = {"starts": "replace_prefix"}
+
     backbones: dict[str, str] = Field({}, description="which backbone stands for the papers' one")
     datasets: dict[str, str] = Field({}, description="which dataset stands for the papers' one")
     absent: dict[str, str] = Field(
@@ -149,7 +151,7 @@ class Scale(Strict):
         "the cells of what starts from them, stay empty",
     )
     expansions: dict[str, str] = Field({}, description="which expansion stands for the papers' one")
-    starts: dict[str, str] = Field(
+    replace_prefix: dict[str, str] = Field(
         {}, description="which beginning of a lineage stands for another: a released encoder for pre-training it anew"
     )
     pretrain: dict[str, Any] = Field({}, description="fields of every pre-training step")
@@ -225,11 +227,13 @@ class Limits(Strict):
 class RunConfig(Strict):
     """One run: complete in one file, never merged with another."""
 
+    renamed: ClassVar[dict[str, str]] = {"stand_in": "proxy_data"}
+
     schema_version: Literal[1]
     title: str
     seeds: list[int] = Field(min_length=1)
     tables: dict[str, list[str] | Literal["all"]] = Field(description="tables to build, and which of their rows by id")
-    stand_in: bool = Field(description="the data stand in for the papers' own; verdicts say so")
+    proxy_data: bool = Field(description="the data stand in for the papers' own; verdicts say so")
     depth: Positive = Field(1000, description="ranks of a reported run")
     scale: Scale = Scale()
     datasets: dict[str, dict[str, Any]] = Field({}, description="datasets of your own, as in datasets.yaml")

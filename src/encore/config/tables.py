@@ -2,19 +2,19 @@
 
 A column has one source of values: a measure, or one of the fields of ``SOURCES``. A row has a system, or is copied from
 what another paper printed. ``{name}`` in a system, a dataset, a split or a reported name is filled for each cell, from
-``fill:`` of its row and, where that does not say it, of its column.
+``vars:`` of its row and, where that does not say it, of its column.
 """
 
 import re
 from collections.abc import Iterable
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, model_validator
 
 from encore.config.lineage import spelled
 from encore.config.run import Strict
 
-Fill = dict[str, StrictInt | StrictFloat | StrictStr]
+Variables = dict[str, StrictInt | StrictFloat | StrictStr]
 Need = Literal["system", "dataset", "split"]
 
 # Where a column's values come from, and what of a cell that needs.
@@ -38,21 +38,25 @@ _NAME = re.compile(r"{(\w*)}")
 class Row(Strict):
     """A row of a table: a system under a setting. Its id is unique in its setting."""
 
+    renamed: ClassVar[dict[str, str]] = {"copied": "reported_only", "empty": "not_applicable", "fill": "vars"}
+
     id: str
     label: str
     setting: str = ""
     system: str = Field("", description="an entry of systems.yaml, or a lineage")
-    copied: str = Field("", description="instead of a system: whose printed numbers are shown; nothing is run")
-    fill: Fill = Field({}, description="what names in its cells stand for; before the column's")
-    empty: dict[str, str] = Field({}, description="columns that the row cannot have, by id, with the reason")
+    reported_only: str = Field("", description="instead of a system: whose printed numbers are shown; nothing is run")
+    vars: Variables = Field({}, description="what names in its cells stand for; before the column's")
+    not_applicable: dict[str, str] = Field({}, description="columns that the row cannot have, by id, with the reason")
     reported_label: str | None = Field(None, description="its label among the printed numbers, if another")
     reported_setting: str | None = Field(None, description="its setting there, if another")
     role: Literal["baseline", "none", "control", "objective"] = "baseline"
 
     @model_validator(mode="after")
     def _run_or_copy(self) -> "Row":
-        if self.copied and (self.system or self.empty or self.role != "baseline"):
-            raise ValueError(f"row {self.id!r} is copied, so it is never run: leave out `system`, `empty` and `role`")
+        if self.reported_only and (self.system or self.not_applicable or self.role != "baseline"):
+            raise ValueError(
+                f"row {self.id!r} is copied, so it is never run: leave out `system`, `not_applicable` and `role`"
+            )
         return self
 
 
@@ -65,6 +69,8 @@ class Gain(Strict):
 
 class Column(Strict):
     """A column of a table: what stands in it, by its printed name, and where that comes from."""
+
+    renamed: ClassVar[dict[str, str]] = {"fill": "vars", "reported_times": "reported_scale"}
 
     id: str
     label: str
@@ -101,11 +107,11 @@ class Column(Strict):
     mean_of: list[str] = Field([], description="instead: the mean of other columns, by id, for each seed")
     gain: Gain | None = Field(None, description="instead: how much more a row has under a column than another row")
     printed: bool = Field(False, description="instead: only what the paper prints, since nothing here measures it")
-    fill: Fill = Field({}, description="what names in its cells stand for, where the row does not say it")
+    vars: Variables = Field({}, description="what names in its cells stand for, where the row does not say it")
     hidden: bool = Field(False, description="only in the CSV: it is there for a mean")
     reported_dataset: str | None = Field(None, description="the dataset's name among the printed numbers, if another")
     reported_metric: str | None = Field(None, description="the measure's name there, if another")
-    reported_times: float = Field(1, description="what brings a printed number to our unit: 1024 from GiB to MiB")
+    reported_scale: float = Field(1, description="what brings a printed number to our unit: 1024 from GiB to MiB")
     primary: bool = False
 
     @property
@@ -211,15 +217,15 @@ class Table(Strict):
     def _give_each_cell_what_it_needs(self) -> "Table":
         ids = {column.id for column in self.columns}
         for row in self.rows:
-            if row.copied and self.reported is None:
+            if row.reported_only and self.reported is None:
                 raise ValueError(f"row {row.id!r} is copied, and the table names no printed numbers: add `reported`")
-            if unknown := row.empty.keys() - ids:
-                raise ValueError(f"row {row.id!r}, empty: the table has no column {min(unknown)!r}")
+            if unknown := row.not_applicable.keys() - ids:
+                raise ValueError(f"row {row.id!r}, not_applicable: the table has no column {min(unknown)!r}")
             for column in self.columns:
                 if runs(row, column) and "system" in SOURCES[column.source] and not row.system:
                     raise ValueError(
-                        f"row {row.id!r} has no `system`, which column {column.id!r} needs; add it, or `copied`, or "
-                        "the reason under `empty`"
+                        f"row {row.id!r} has no `system`, which column {column.id!r} needs; add it, or "
+                        "`reported_only`, or the reason under `not_applicable`"
                     )
         return self
 
@@ -229,21 +235,21 @@ class Table(Strict):
         for row in self.rows:
             for column in self.columns:
                 place = f"row {row.id!r}{f' of {row.setting!r}' if row.setting else ''}, column {column.id!r}"
-                if missing := taken[row.setting, row.id, column.id] - row.fill.keys() - column.fill.keys():
-                    raise ValueError(f"{place}: nothing fills {{{min(missing)}}}; add it to `fill` of one of them")
+                if missing := taken[row.setting, row.id, column.id] - row.vars.keys() - column.vars.keys():
+                    raise ValueError(f"{place}: nothing fills {{{min(missing)}}}; add it to `vars` of one of them")
             used = set().union(*(taken[row.setting, row.id, column.id] for column in self.columns))
-            if idle := row.fill.keys() - used:
-                raise ValueError(f"row {row.id!r}, fill: no cell has {{{min(idle)}}}; leave it out")
+            if idle := row.vars.keys() - used:
+                raise ValueError(f"row {row.id!r}, vars: no cell has {{{min(idle)}}}; leave it out")
         for column in self.columns:
-            used = set().union(*(taken[row.setting, row.id, column.id] - row.fill.keys() for row in self.rows))
-            if idle := column.fill.keys() - used:
-                raise ValueError(f"column {column.id!r}, fill: no cell takes {{{min(idle)}}} from it; leave it out")
+            used = set().union(*(taken[row.setting, row.id, column.id] - row.vars.keys() for row in self.rows))
+            if idle := column.vars.keys() - used:
+                raise ValueError(f"column {column.id!r}, vars: no cell takes {{{min(idle)}}} from it; leave it out")
         return self
 
 
 def runs(row: Row, column: Column) -> bool:
     """Whether a cell has a value of our own."""
-    return not row.copied and column.id not in row.empty
+    return not row.reported_only and column.id not in row.not_applicable
 
 
 def filled(text: str, row: Row, column: Column) -> str:
@@ -251,7 +257,7 @@ def filled(text: str, row: Row, column: Column) -> str:
 
     One that nothing fills stays, which no cell has that is run.
     """
-    values = {**column.fill, **row.fill}
+    values = {**column.vars, **row.vars}
     while (after := _NAME.sub(lambda name: spelled(values[name[1]]) if name[1] in values else name[0], text)) != text:
         text = after
     return text
@@ -277,10 +283,10 @@ def _names(row: Row, column: Column) -> set[str]:
         texts += [row.system if "system" in needs else None, column.dataset, column.split]
         said = getattr(column, column.source)
         texts += [said] if isinstance(said, str) else []
-    return _within(texts, {**column.fill, **row.fill})
+    return _within(texts, {**column.vars, **row.vars})
 
 
-def _within(texts: Iterable[str | None], values: Fill) -> set[str]:
+def _within(texts: Iterable[str | None], values: Variables) -> set[str]:
     """The names in some texts, and those in what fills them.
 
     Raises:
@@ -293,7 +299,7 @@ def _within(texts: Iterable[str | None], values: Fill) -> set[str]:
         found.add(name)
         for inner in _NAME.findall(str(values.get(name, ""))):
             if inner in path:
-                raise ValueError(f"{{{inner}}} is filled with itself; let its `fill` be another text")
+                raise ValueError(f"{{{inner}}} is filled with itself; let its `vars` be another text")
             waiting[inner] = (*path, inner)
     return found
 

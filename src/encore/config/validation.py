@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -111,12 +111,21 @@ def _line(mistake: Mistake) -> str:
 
 
 def _model_of(error: ValidationError, loc: tuple[int | str, ...]) -> type[BaseModel] | None:
-    """The model that a key stands in."""
+    """The model that a key belongs to, through lists and mappings of models; none where it is not one model."""
     model = _models().get(error.title)
     for part in loc[:-1]:
-        annotation = model.model_fields[part].annotation if model and part in model.model_fields else None
-        model = annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
+        if isinstance(part, str) and model and part in model.model_fields:
+            found = set(_models_in(model.model_fields[part].annotation))
+            model = found.pop() if len(found) == 1 else None  # other parts are places in a list or keys of a mapping
     return model
+
+
+def _models_in(annotation: Any) -> Iterable[type[BaseModel]]:
+    """The models that an annotation names: ``Row`` of ``list[Row]``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _models_in(inner)
 
 
 def _models() -> dict[str, type[BaseModel]]:

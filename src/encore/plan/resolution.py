@@ -73,7 +73,7 @@ class Resolution:
         if system in self.catalogue.systems:
             return next((reason for part in self.system(system).parts if (reason := self.missing_start(part))), None)
         own = naming.split_index(system)[0]
-        start = self._started(naming.parse(own)).backbone if self.config.scale.starts else own.partition("+")[0]
+        start = self._started(naming.parse(own)).backbone if self.config.scale.replace_prefix else own.partition("+")[0]
         return self.config.scale.absent.get(start)
 
     def made_of(self, name: str) -> list[str]:
@@ -119,11 +119,11 @@ class Resolution:
         return lineage
 
     def _started(self, read: Lineage) -> Lineage:
-        """The lineage with the beginning that stands for its own, the longest that ``scale.starts`` names."""
+        """The lineage with the beginning that stands for its own, the longest that ``scale.replace_prefix`` names."""
         for count in range(len(read.steps), -1, -1):
             beginning = str(Lineage(read.backbone, read.steps[:count]))
-            if beginning in self.config.scale.starts:
-                start = naming.parse(self.config.scale.starts[beginning])
+            if beginning in self.config.scale.replace_prefix:
+                start = naming.parse(self.config.scale.replace_prefix[beginning])
                 return Lineage(start.backbone, (*start.steps, *read.steps[count:]))
         return read
 
@@ -248,13 +248,13 @@ class Resolution:
                 raise EncoreError(
                     f"scale.absent: {both[0]!r} has a stand-in under `{section}`; leave one of the two out"
                 )
-        for text in (*scale.starts, *scale.starts.values()):
-            start = explained(naming.parse, text, "scale.starts")
+        for text in (*scale.replace_prefix, *scale.replace_prefix.values()):
+            start = explained(naming.parse, text, "scale.replace_prefix")
             parts: list[tuple[str, Collection[str]]] = [(start.backbone, self.catalogue.backbones)]
             parts += [(step.name, self.catalogue.steps) for step in start.steps]
             for name, known in parts:
                 if name not in known:
-                    raise EncoreError(f"scale.starts: {text!r}: unknown name {name!r}{nearest(name, known)}")
+                    raise EncoreError(f"scale.replace_prefix: {text!r}: unknown name {name!r}{nearest(name, known)}")
         if isinstance(shards := self.config.execution.shards, dict):
             for name in shards.keys() - self._datasets.keys():
                 raise EncoreError(f"execution.shards: unknown dataset {name!r}{nearest(name, self._datasets)}")

@@ -111,7 +111,7 @@ def _printed(line: Line) -> Html:
 
 
 def _run(line: Line | None) -> Content:
-    """What it comes to on runs; ``stand_in`` says that the data are not the paper's."""
+    """What it comes to on runs; ``proxy_data`` says that the data are not the paper's."""
     if line is None:
         return "not judged: claims.csv was not made for this configuration"
     parts: list[Content] = [badge(line["verdict"])]

@@ -66,14 +66,18 @@ def _facts(shown: Shown, row: Row, column: Column, line: dict[str, str], records
     printed = _printed(shown, row, column)
     if not shown.made:
         target = f"{RESULTS}/tables/{shown.name}.csv"
-        said: dict[str, Content] = {"Printed": printed, "Copied from": row.copied, "In": shown.layout.reported or ""}
+        said: dict[str, Content] = {
+            "Printed": printed,
+            "Copied from": row.reported_only,
+            "In": shown.layout.reported or "",
+        }
         return facts(said | {"Ours": joined(["not run; ", code(site.command(target))], "")}) if printed else ""
     if not known(shown, row, column):
         return ""
     return facts(
         {
             "Ours": _ours(line),
-            "Printed": printed + (f", copied from {row.copied}" if row.copied else ""),
+            "Printed": printed + (f", copied from {row.reported_only}" if row.reported_only else ""),
             "Ours less the paper's": significant(line["difference"], DIGITS),
             "Any order of ties": _between(line["tie_low"], line["tie_high"]),
             "Difference to the control": _between(line["interval_low"], line["interval_high"], " (95 %)"),

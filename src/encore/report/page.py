@@ -8,7 +8,7 @@ from encore.report import artifacts, claims, confounds, figures, published_table
 from encore.report.published_tables import PAPERS, Shown, paper
 from encore.report.records import Records
 from encore.report.slice import Site
-from encore.reporting.tables.footnotes import STAND_IN
+from encore.reporting.tables.footnotes import PROXY_DATA
 
 HERE = Path(__file__).parent
 PARTS = {
@@ -69,7 +69,7 @@ def _head(site: Site, found: Sequence[Shown], printed: Sequence[claims.Line], ru
     papers = dict.fromkeys([*(paper(table.name) for table in found), *(line["paper"] for line in printed)])
     verdicts = {claims.slug(line["verdict"]): line["verdict"] for line in (*printed, *run)}
     links = "".join(f'<a href="#{key}">{name}</a>' for key, name in PARTS.items())
-    note = f"<p>{STAND_IN}</p>" if site.stand_in else ""
+    note = f"<p>{PROXY_DATA}</p>" if site.proxy_data else ""
     return (
         f'<header><h1>Encore: {escape(site.title)}</h1>{note}<p class="legend">In tables: <b>1.23</b> ours, in bold '
         'the best; <i class="p">(1.20; +0.03)</i> the paper’s, and ours less it. Follow a number to what is behind it.'

@@ -26,7 +26,9 @@ def masked_loss(plan: Models, lineage: Lineage, seed: int, dataset: str, step: s
     if getattr(how, "objective", None) != "mlm":
         raise EncoreError(f"{step!r} is no step of MLM, so it does not say how words are masked; name one that is")
     if plan.backbone(lineage).architecture != "bert":
-        raise EncoreError(f"{lineage}: a bag of words has no states to tell masked words from; leave the cell `empty`")
+        raise EncoreError(
+            f"{lineage}: a bag of words has no states to tell masked words from; leave the cell `not_applicable`"
+        )
     fixed = {"kind": "pretrain", "collection": plan.dataset_name(dataset), "steps": 1, "batch": BATCH}
     inputs = {"model": plan.model(lineage, seed), "tokens": plan.tokens(dataset, plan.backbone(lineage))}
     spec = {

@@ -32,7 +32,7 @@ class Named:
     id: str
     setting: str = ""
     hidden: bool = False
-    copied: str = ""
+    reported_only: str = ""
     source: str = TESTED
 
 

@@ -73,7 +73,7 @@ def _slice(plan: Plan, name: str) -> dict[str, Any]:
         "kind": entry.model_dump()["kind"],
         "paper": name.split("/")[0] if "/" in name else OWN,
     }
-    said = {"rows": drawn.rows, "notes": list(dict.fromkeys(notes)), "stand_in": plan.config.stand_in}
+    said = {"rows": drawn.rows, "notes": list(dict.fromkeys(notes)), "proxy_data": plan.config.proxy_data}
     return {"name": name.rsplit("/", 1)[-1], **about, **said, **drawn.fields}
 
 

@@ -34,7 +34,7 @@ def cells(plan: Plan, name: str, table: Table, rows: list[Row]) -> list[Cell]:
 
 def row_plan(plan: Plan, row: Row, own: list[Cell], *, reported: bool) -> dict[str, Any]:
     """A row as its table's slice says it."""
-    said = row.model_dump(include={"id", "label", "setting", "role", "copied"})
+    said = row.model_dump(include={"id", "label", "setting", "role", "reported_only"})
     return said | {
         "system": _called(plan, row.system) if row.system and "{" not in row.system else row.system,
         "cells": {cell.column.id: _cell_plan(plan, cell, reported=reported) for cell in own},

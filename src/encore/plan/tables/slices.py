@@ -73,13 +73,13 @@ def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:
         "dataset_labels": {dataset: plan.dataset_name(dataset) for dataset in datasets},
         "significance": _design(table, rows),
         "notes": [*table.notes, *notes(plan, rows, found), *partial(table.columns, over)],
-        "stand_in": plan.config.stand_in,
+        "proxy_data": plan.config.proxy_data,
     } | ({"references": released, "depth": plan.config.depth} if released else {})
 
 
 def _column(column: Column, over: list[str]) -> dict[str, Any]:
     """A column as its table's slice says it; ``over`` are those that it is the mean of here, if any."""
-    shown = {"id", "label", "hidden", "primary", "reported_times"} | ({"gain"} if column.gain else set())
+    shown = {"id", "label", "hidden", "primary", "reported_scale"} | ({"gain"} if column.gain else set())
     return {"source": column.source, "mean_of": over} | column.model_dump(include=shown)
 
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure as Page
 from encore.errors import EncoreError
 from encore.plan.tables.layout import Part, Product
 from encore.reporting.figures.style import INK
-from encore.reporting.tables.footnotes import STAND_IN
+from encore.reporting.tables.footnotes import PROXY_DATA
 
 PROBE = "probe.json"
 GRID = "#e3e7eb"
@@ -73,7 +73,7 @@ def named(row: Row, seed: int | None = None) -> list[str]:
 
 def caption(figure: Figure, *says: str) -> str:
     """The caption: what the drawing knows, what the plan knows, and that data are stand-ins."""
-    return " ".join([*filter(None, says), *figure.notes, *([STAND_IN] if figure.stand_in else [])])
+    return " ".join([*filter(None, says), *figure.notes, *([PROXY_DATA] if figure.proxy_data else [])])
 
 
 def refuse_nothing(figure: Figure, rows: Sequence[Any]) -> None:

@@ -14,7 +14,7 @@ from encore.evaluation.scores import exact_mean
 from encore.plan.tables.layout import Part, Product
 from encore.reporting.figures import style
 from encore.reporting.figures.style import INK, SOFT
-from encore.reporting.tables.footnotes import STAND_IN
+from encore.reporting.tables.footnotes import PROXY_DATA
 from encore.storage import manifest
 from encore.storage.csv_rows import number, write_rows
 
@@ -135,5 +135,6 @@ def _caption(growth: Growth, values: list[Value]) -> str:
     return (
         f"{values[0].queries:,} queries of {growth.dataset}, split {growth.split}; {seeds} seed{'s' * (seeds != 1)}. "
         f"The collection starts from what is relevant and BM25’s first {growth.depth:,} of each query; passages join "
-        "in one random order, and the same vectors are searched at each size. " + (STAND_IN if growth.stand_in else "")
+        "in one random order, and the same vectors are searched at each size. "
+        + (PROXY_DATA if growth.proxy_data else "")
     )

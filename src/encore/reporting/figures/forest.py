@@ -13,7 +13,7 @@ from encore.plan.tables.layout import Column
 from encore.reporting.figures import style
 from encore.reporting.figures.style import BAND, INK, SOFT
 from encore.reporting.tables.cells import Cell, Grid
-from encore.reporting.tables.footnotes import STAND_IN, seeds_run
+from encore.reporting.tables.footnotes import PROXY_DATA, seeds_run
 from encore.reporting.tables.sheet import signed
 from encore.reporting.tables.verdicts import ENOUGH_SEEDS
 from encore.storage.csv_rows import number, write_rows
@@ -117,5 +117,5 @@ def _caption(grid: Grid, column: Column) -> str:
         f"{judged:,} queries of {data}; {seeds} seed{'s' if seeds != 1 else ''}. Lines: 95 % intervals over "
         f"{'queries and seeds' if seeds > 1 else 'queries only'}. Filled: significant after Holm’s correction. "
         + ("" if seeds >= ENOUGH_SEEDS else f"Fewer than {ENOUGH_SEEDS} seeds: about these checkpoints, no objective. ")
-        + (STAND_IN if grid.layout.stand_in else "")
+        + (PROXY_DATA if grid.layout.proxy_data else "")
     )

@@ -14,7 +14,7 @@ from encore.reporting import held_out
 from encore.reporting.figures import style as page
 from encore.reporting.figures.style import INK, SOFT
 from encore.reporting.held_out import Curves, Steps, Term
-from encore.reporting.tables.footnotes import STAND_IN
+from encore.reporting.tables.footnotes import PROXY_DATA
 
 HEADING = "What each pre-training step learned: its losses on held-out texts"
 # Told apart by colour-blind eyes too where few meet in a panel; a term has one colour in all panels.
@@ -170,5 +170,5 @@ def _caption(steps: Steps, curves: Sequence[Curves]) -> str:
         + ("A contrast of bounded similarities cannot reach 0. " if any("contrast" in t.name for t in terms) else "")
         + ("A term that starts at 0 has no line. " if not all(t.starts_above_zero() for t in terms) else "")
         + ("A line that leaves its panel rises further. " if max([1.0, *_shares(curves)]) > HIGHEST else "")
-        + (STAND_IN if steps.stand_in else "")
+        + (PROXY_DATA if steps.proxy_data else "")
     )

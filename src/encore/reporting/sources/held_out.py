@@ -36,5 +36,7 @@ def _last(path: Path, term: str) -> float:
     terms, points = held_out.table(path)
     if term not in terms[1:] or not len(points):
         known = ", ".join(terms[1:]) or "nothing"
-        raise EncoreError(f"{path} has no {term!r}, only {known}; say under the row's `empty` that it has no such loss")
+        raise EncoreError(
+            f"{path} has no {term!r}, only {known}; say under the row's `not_applicable` that it has no such loss"
+        )
     return float(points[-1, terms.index(term)])

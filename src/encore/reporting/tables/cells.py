@@ -153,7 +153,7 @@ def _cell(
     against = _decisive(layout, row, column, comparisons)
     seeded = found is not None and found.seeds != [None]
     said = _as_printed(layout, comparisons)
-    number = None if printed is None or printed.number is None else printed.number * column.reported_times
+    number = None if printed is None or printed.number is None else printed.number * column.reported_scale
     return Cell(
         row=row,
         column=column,
@@ -193,7 +193,7 @@ def _verdict(layout: Layout, row: Row, column: Column, found: Values | None, aga
     asked_for = bool(row.cells[column.id].system) and source_of(column).best is not None
     if found is None and (asked_for or (row.role == "objective" and column.primary)):
         return UNTESTED
-    return verdict(against, stand_in=layout.stand_in) if against else ""
+    return verdict(against, proxy_data=layout.proxy_data) if against else ""
 
 
 def _role(layout: Layout, setting: str, role: str) -> str | None:

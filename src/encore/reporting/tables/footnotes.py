@@ -10,13 +10,13 @@ from encore.reporting.tables.verdicts import ENOUGH_SEEDS, OPEN
 
 DISAGREES = "≠"
 RAISED = str.maketrans("12345", "¹²³⁴⁵")  # markers that are numbers of rows
-STAND_IN = "Real text, but not the papers’ data: this shows machinery and statistics, it does not confirm a paper."
+PROXY_DATA = "Real text, but not the papers’ data: this shows machinery and statistics, it does not confirm a paper."
 
 
 def footnotes(grid: Grid) -> list[str]:
     """The notes of a table, most needed first; those of the plan come last."""
     run = any(cell.asked.reads for cell in grid.cells.values())
-    notes = [STAND_IN] if grid.layout.stand_in and run else []
+    notes = [PROXY_DATA] if grid.layout.proxy_data and run else []
     return [
         *notes,
         *_marks(grid),

@@ -86,7 +86,7 @@ def _number(cell: Cell, unit: Unit) -> str:
     if cell.sd is not None:
         parts.append(f"±{shown(cell.sd)}")
     if cell.printed:
-        scaled = cell.column.reported_times != 1 and cell.reported is not None
+        scaled = cell.column.reported_scale != 1 and cell.reported is not None
         text = shown(cell.reported) if scaled and cell.reported is not None else cell.printed
         theirs = [text + cell.printed_markers.translate(RAISED) + (DISAGREES if _disagrees(cell) else "")]
         if cell.difference is not None:

@@ -51,7 +51,7 @@ def _line(grid: Grid, cell: Cell) -> dict[str, str]:
         "verdict": cell.verdict,
         "collection": asked.collection,
         "difference": number(cell.difference),
-        "source": row.copied,
+        "source": row.reported_only,
         "column": column.id,
         "mean_low": number(mean_low),
         "mean_high": number(mean_high),

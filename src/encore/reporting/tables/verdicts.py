@@ -13,7 +13,7 @@ ENOUGH_SEEDS = 5
 TOO_FEW, OPEN, UNTESTED = "too few seeds", "not distinguishable", "not testable here"
 
 
-def verdict(against: Sequence[Comparison], *, stand_in: bool) -> str:
+def verdict(against: Sequence[Comparison], *, proxy_data: bool) -> str:
     """The verdict on an objective from its comparisons with ``none`` and ``control`` (or none alone), Holm-corrected.
 
     On data that stands in for the papers' it says ``holds here`` or ``fails here``, never that a paper was confirmed.
@@ -23,9 +23,9 @@ def verdict(against: Sequence[Comparison], *, stand_in: bool) -> str:
         return TOO_FEW
     signs = [one.sign() for one in against]
     if all(sign > 0 for sign in signs):
-        return "holds here" if stand_in else "reproduced"
+        return "holds here" if proxy_data else "reproduced"
     if any(sign < 0 for sign in signs):
-        return "fails here" if stand_in else "contradicted"
+        return "fails here" if proxy_data else "contradicted"
     return OPEN
 
 
