@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import pickle
+import random
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -196,6 +197,25 @@ def test_a_pickle_that_was_cut_is_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-40])
     with pytest.raises(EncoreError, match="does not hold a dictionary of scores"):
         PublishedScores.read(path, QUERIES)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_any_damage_to_a_pickle_is_scores_or_one_line(tmp_path: Path) -> None:
+    path, rng = tmp_path / "scores.pkl", random.Random(0)
+    for scores in (SCORES, {query: {p: np.float32(s) for p, s in found.items()} for query, found in SCORES.items()}):
+        content = pickle.dumps(scores, 4)
+        lengths = [bytes([code]) + bytes([255] * 7 + [127]) for code in b"\x8d\x8e\x96\x95"]
+        heads = [content[:11] + length + content[11:] for length in lengths]
+        for number in range(1500):
+            damaged = bytearray(content)
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+            path.write_bytes(heads[number] if number < len(heads) else damaged)
+            refusal = ""
+            try:
+                PublishedScores.read(path, QUERIES)
+            except EncoreError as error:
+                refusal = str(error)
+            assert "\n" not in refusal
 
 
 def test_systems_take_their_scores_from_the_file_beside_them(tmp_path: Path, passages: Collection) -> None:

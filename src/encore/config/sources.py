@@ -49,7 +49,7 @@ class Remote(Strict):
     def _can_be_had(self) -> "Remote":
         if self.url is None and not (self.how and self.name):
             raise ValueError("without `url` it needs a `name`, and `how` to say what to do")
-        if not self.file:
+        if not self.file.strip("."):
             raise ValueError("`url` ends without a file's name; add `name`")
         return self
 
