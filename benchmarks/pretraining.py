@@ -57,7 +57,7 @@ def measure(setting: Setting, store: TokenStore, only: Sequence[str], with_peer:
         EncoreError: the same batch has another loss here than there.
     """
     encoder = random(setting.shape(), 0)
-    head = MlmHead(encoder.shape)
+    head = MlmHead(encoder.config)
     ours, left_out = _ours(setting, store, only, encoder, head)
     documents = [ours[0].task.example(row, np.random.default_rng(0)).ids for row in range(setting.batch)]
     peer = Peer(setting, documents, store, encoder, head) if with_peer else None
@@ -105,7 +105,7 @@ def _ours(
     ]
     left_out = []
     for name in only or [name for name in objectives.names() if name != "mlm"]:
-        fields = {"shortest": 1} if "shortest" in objectives.load(name).Fields.model_fields else {}
+        fields = {"min_tokens": 1} if "min_tokens" in objectives.load(name).Fields.model_fields else {}
         try:
             found.append(Ours(name, fields, setting, store, encoder, head, name))
         except (EncoreError, NotImplementedError) as error:

@@ -39,7 +39,7 @@ class ColbertInTheLoop(Judged):
         super().__init__(step, queries, store)
         self.teacher = frozen(teacher)
         torch.manual_seed(0)
-        self.linear = frozen(late_interaction.heads(teacher.shape, DIMENSION)[late_interaction.NAME])
+        self.linear = frozen(late_interaction.heads(teacher.config, DIMENSION)[late_interaction.NAME])
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         queries, vectors = self.embed(encoder, batch)
@@ -77,9 +77,9 @@ class ColbertInTheLoop(Judged):
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """The student's, and one forward pass of the teacher over the same texts with its scores."""
         shapes = [batch[name].shape for name in ("query_ids", *(f"passage_ids_{i}" for i in parts(batch)))]
-        forward = sum(flops.forward(self.teacher.shape, *shape) for shape in shapes)
+        forward = sum(flops.forward(self.teacher.config, *shape) for shape in shapes)
         tokens = sum(rows * length for rows, length in shapes)
-        mapped = flops.product(tokens, self.teacher.shape.hidden, DIMENSION)
+        mapped = flops.product(tokens, self.teacher.config.hidden, DIMENSION)
         pairs = batch["passages"].size * (len(batch["passages"]) if self.step.loss == "kl-in-batch" else 1)
         scores = flops.product(shapes[0][1] * pairs, DIMENSION, max(length for _, length in shapes[1:]))
         return super().flops(encoder, batch) + forward + mapped + scores
@@ -92,7 +92,7 @@ class CrossEncoderInTheLoop(Judged):
         super().__init__(step, queries, store)
         self.teacher = frozen(teacher)
         torch.manual_seed(0)
-        self.linear = frozen(nn.Linear(teacher.shape.hidden, 1))
+        self.linear = frozen(nn.Linear(teacher.config.hidden, 1))
 
     def collate(self, examples: list[Example]) -> Arrays:
         """As any batch of judged queries, with ``joint_ids``, ``joint_mask`` and ``joint_segments``, [B * P, L]."""
@@ -121,7 +121,7 @@ class CrossEncoderInTheLoop(Judged):
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """The student's, and one forward pass of the teacher over all pairs."""
-        return super().flops(encoder, batch) + flops.forward(self.teacher.shape, *batch["joint_ids"].shape)
+        return super().flops(encoder, batch) + flops.forward(self.teacher.config, *batch["joint_ids"].shape)
 
 
 class Arm(NamedTuple):

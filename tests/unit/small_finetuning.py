@@ -30,7 +30,7 @@ class Lookup(torch.nn.Module):
     def __init__(self, dimension=8):
         super().__init__()
         self.table = torch.nn.Embedding(VOCABULARY, dimension, dtype=torch.float64)
-        self.shape = SimpleNamespace(pad=0, cls=1, sep=2, hidden=dimension, head=None)
+        self.config = SimpleNamespace(pad=0, cls=1, sep=2, hidden=dimension, projection_dim=None)
         self.dimension = dimension
 
     query_tower = property(lambda self: self)
@@ -106,7 +106,8 @@ def loss_by_definition(task, encoder, examples):
             i
             for i, passage in enumerate(passages)
             if own <= i < after or passage not in example.query.relevant
-            if task.step.pool is None or np.searchsorted(place, i, "right") - 1 in neighbours(number, task.step.pool)
+            if task.step.in_batch_group is None
+            or np.searchsorted(place, i, "right") - 1 in neighbours(number, task.step.in_batch_group)
         ]
         terms.append(np.log(np.exp(scores[kept]).sum()) - scores[own])
     return np.mean(terms)
@@ -118,7 +119,7 @@ def neighbours(query, pool):
 
 def correction(task, passages):
     """log Q by counting: how often each passage would be brought if every query drew once, over all of its answers."""
-    if task.step.correction == "none":
+    if not task.step.logq_correction:
         return np.zeros(len(passages))
     counted = [sum((passage in q.positives) / len(q.positives) for q in task.queries) for passage in passages]
     return np.log(np.array(counted) / len(task.queries))

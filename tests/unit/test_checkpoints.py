@@ -32,13 +32,13 @@ def rewritten(place: Path, change: Any) -> None:
 def test_a_checkpoint_gives_its_weights_and_its_head(binary: bool, tmp_path: Path) -> None:
     model = bert(tmp_path / "bert", binary)
     tokenizer = tokenizer_folder(tmp_path / "tokenizer")
-    encoder, tensors = start(backbone(head=4), 0, tokenizer, checkpoint=tmp_path / "bert")
+    encoder, tensors = start(backbone(projection_dim=4), 0, tokenizer, checkpoint=tmp_path / "bert")
     expected = model(IDS)
     states = encoder.eval()(IDS, None)
-    head = MlmHead(encoder.shape)
+    head = MlmHead(encoder.config)
     head.load_state_dict({name.removeprefix("mlm."): tensor for name, tensor in tensors.items()})
     logits = head(states[0], encoder.word_embeddings)
-    assert encoder.shape.vocabulary == logits.shape[1] == len(vocabulary.pieces(vocabulary.load(tokenizer)))
+    assert encoder.config.vocabulary == logits.shape[1] == len(vocabulary.pieces(vocabulary.load(tokenizer)))
     torch.testing.assert_close(logits, expected.prediction_logits[0, :, : logits.shape[1]], atol=1e-5, rtol=1e-5)
     assert encoder.dimension == 4
     assert encoder.head is not None
@@ -227,7 +227,7 @@ def test_seed_encoders_weights_give_its_states(tmp_path: Path, capsys: pytest.Ca
     place = checkpoints.inside(tmp_path / "archive")
     vocabulary.save(checkpoint_vocabulary.load(place), tmp_path / "tokenizer")
     encoder, head = start(backbone(), 0, tmp_path / "tokenizer", checkpoint=place)
-    assert (encoder.shape.pad, encoder.shape.cls, encoder.shape.sep, encoder.shape.mask) == (1, 0, 2, 12)
+    assert (encoder.config.pad, encoder.config.cls, encoder.config.sep, encoder.config.mask) == (1, 0, 2, 12)
     ids = vocabulary.load(tmp_path / "tokenizer").encode("a stack!").ids
     states = encoder.eval()(torch.tensor([ids]), None)[0]
     torch.testing.assert_close(states, roberta(tensors, torch.tensor(ids)), atol=1e-5, rtol=1e-5)

@@ -53,7 +53,7 @@ def make(pooling: str = "cls") -> tuple[CrossEncoder, Models]:
     task = CrossEncoder(FinetuneStep.model_validate(STEP), queries, store)
     encoder = small_models.random_encoder(pooling=pooling).double()
     torch.manual_seed(2)
-    heads = task.heads(encoder.shape)
+    heads = task.heads(encoder.config)
     nn.init.normal_(heads["cross"].weight, std=0.5)
     return task, Models(task, encoder, heads, torch.device("cpu"), {"precision": "fp32"})
 
@@ -64,7 +64,7 @@ def examples(task: CrossEncoder) -> list[Any]:
 
 def by_definition(task: CrossEncoder, models: Models, batch: list[Any], segment: int = 1) -> float:
     """Each pair alone, without padding; softmax over a query's own passages."""
-    linear, shape = models.heads["cross"], models.encoder.shape
+    linear, shape = models.heads["cross"], models.encoder.config
     scores = []
     for example in batch:
         row = []

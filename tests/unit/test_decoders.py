@@ -15,11 +15,11 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from encore.models import decoders, flops
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.decoders import causal, each_its_own
 
 DECODING = ["autoencoding", "autoregression", "enhanced", "seed"]
-SHAPE = Shape(vocabulary=11, hidden=16, heads=4, intermediate=64, max_length=8, dropout=0.0)
+SHAPE = EncoderConfig(vocabulary=11, hidden=16, heads=4, intermediate=64, max_length=8, dropout=0.0)
 CPU = torch.device("cpu")
 REAL = torch.tensor([[True] * 7, [True] * 5 + [False] * 2])
 
@@ -128,7 +128,7 @@ def test_packed_masks_are_read_bit_by_bit() -> None:
 
 
 def test_what_is_added_to_the_residual_path_starts_smaller() -> None:
-    shape = Shape(vocabulary=11, hidden=64, heads=4, intermediate=128, max_length=8)
+    shape = EncoderConfig(vocabulary=11, hidden=64, heads=4, intermediate=128, max_length=8)
     torch.manual_seed(0)
     layer = decoders.AutoRegressionDecoder(shape, 2).layer[1]
     assert layer.feed_forward.outer.weight.std().item() == pytest.approx(0.01, rel=0.05)

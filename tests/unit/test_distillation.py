@@ -157,7 +157,7 @@ def max_sim_by_definition(queries: list[np.ndarray], passages: list[np.ndarray])
 @pytest.mark.parametrize("pool", [None, 2])
 def test_a_batchs_loss_is_that_of_all_its_passages(store: Any, kind: str, pool: int | None, tmp_path: Path) -> None:
     written = [vectors_in(tmp_path / str(seed), seed, kind) for seed in (1, 2)]
-    task, encoder = task_of(store, "kl-in-batch", [tmp_path / "1", tmp_path / "2"], pool=pool), Lookup()
+    task, encoder = task_of(store, "kl-in-batch", [tmp_path / "1", tmp_path / "2"], in_batch_group=pool), Lookup()
     examples, batch = batch_of(task, [1, 4, 6, 7])
     found = task.loss(encoder, nn.ModuleDict(), batch)["loss"].item()
     said = [

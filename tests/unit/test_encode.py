@@ -11,7 +11,7 @@ import torch
 from encore.data.tokens import Sequences
 from encore.errors import EncoreError
 from encore.models import embed
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.retrieval.dense import open_shards, search
 from encore.retrieval.encode import BLOCK, Part, encode, write_shard
@@ -34,7 +34,9 @@ def passages(tmp_path_factory):
 def encoder():
     torch.set_num_threads(1)  # equal bytes are promised for one thread
     torch.manual_seed(4)
-    return Encoder(Shape(60, layers=1, hidden=16, heads=2, intermediate=32, max_length=16, pooling="mean")).eval()
+    return Encoder(
+        EncoderConfig(60, layers=1, hidden=16, heads=2, intermediate=32, max_length=16, pooling="mean")
+    ).eval()
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +112,7 @@ def test_a_shard_may_be_empty(encoder, passages, tmp_path):
 
 
 def test_a_diverged_model_is_one_clear_line(passages):
-    broken = Encoder(Shape(vocabulary=60, layers=1, hidden=16, heads=2, intermediate=32, max_length=16)).eval()
+    broken = Encoder(EncoderConfig(vocabulary=60, layers=1, hidden=16, heads=2, intermediate=32, max_length=16)).eval()
     torch.nn.init.constant_(broken.embeddings.LayerNorm.bias, float("nan"))
     with pytest.raises(EncoreError, match="not finite"):
         embed.embed(broken, passages, np.arange(10), LENGTH)
@@ -124,9 +126,10 @@ def test_progress_tells_rate_and_end(encoder, passages, capsys):
 def test_preparing_and_opening_import_no_compiler():
     """torch's takes over a second, in each of many short programs."""
     code = (
-        "import sys, torch; from encore.models.encoder import Encoder; from encore.models.config import Shape\n"
+        "import sys, torch; from encore.models.encoder import Encoder; from encore.models.config import EncoderConfig\n"
         "from encore.training import machine; machine.prepare({})\n"
-        "with torch.device('meta'): Encoder(Shape(60, layers=1, hidden=16, heads=2, intermediate=32, max_length=16))\n"
+        "with torch.device('meta'): \\\n"
+        "    Encoder(EncoderConfig(60, layers=1, hidden=16, heads=2, intermediate=32, max_length=16))\n"
         "print(torch.are_deterministic_algorithms_enabled(), 'torch._dynamo' in sys.modules)"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -35,10 +35,10 @@ def collection(tmp_path_factory):
 
 
 CHANGES = {
-    "pool": {"pool": 2},
-    "pool of one": {"pool": 1},
+    "pool": {"in_batch_group": 2},
+    "pool of one": {"in_batch_group": 1},
     "none": {"negatives": "none"},
-    "log-q": {"negatives": "none", "correction": "log-q"},
+    "log-q": {"negatives": "none", "logq_correction": True},
     "replacement": {"replacement": True},
 }
 
@@ -86,7 +86,7 @@ def test_pools_share_nothing(store, collection):
     """The mean over two pools is the mean of what each is alone; a pool as large as the batch changes nothing."""
     torch.manual_seed(3)
     encoder, none = Lookup(), torch.nn.ModuleDict()
-    halves, whole = made(store, collection, pool=2), made(store, collection, pool=4)
+    halves, whole = made(store, collection, in_batch_group=2), made(store, collection, in_batch_group=4)
     both = halves.loss(encoder, none, batch_of(halves, [0, 1, 2, 3])[1])["loss"].item()
     alone = [whole.loss(encoder, none, batch_of(whole, part)[1])["loss"].item() for part in ([0, 1], [2, 3])]
     assert both == pytest.approx(np.mean(alone), abs=1e-12)
@@ -96,7 +96,7 @@ def test_pools_share_nothing(store, collection):
 
 
 def test_sampling_probabilities_sum_to_one(store, collection):
-    task = made(store, collection, negatives="none", correction="log-q")
+    task = made(store, collection, negatives="none", logq_correction=True)
     assert np.exp(task.log_q).sum() == pytest.approx(1, abs=1e-6)
     assert task.log_q[20] == pytest.approx(np.log(1 / 2 / 8)), "q1 has two answers"
 
@@ -172,10 +172,10 @@ def test_pairs_are_those_by_definition_in_any_company(store, collection):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"pool": 3}, "does not divide the batch of 4"),
-        ({"pool": 2, "loss": "pairwise"}, "leave `pool` out"),
+        ({"in_batch_group": 3}, "does not divide the batch of 4"),
+        ({"in_batch_group": 2, "loss": "pairwise"}, "leave `in_batch_group` out"),
         ({"loss": "pairwise", "negatives": "none"}, "needs negatives of its own"),
-        ({"correction": "log-q"}, "needs `negatives: none`"),
+        ({"logq_correction": True}, "needs `negatives: none`"),
         ({"mined_by": "bert-base+marco-bm25"}, "leave `mined_by` out"),
         ({"first_rank": 201}, "below the depth of 200"),
         ({"negatives": "mined", "triples": "x"}, "triples stand for BM25's negatives"),

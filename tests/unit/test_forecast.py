@@ -254,9 +254,9 @@ def test_the_nearest_measured_point_counts(clone: Path) -> None:
     known = machine.find("cpu", command.MACHINES)
     points = [machine.Point(hidden=128, layers=2, rows=rows, length=64, flops=rows) for rows in (8, 512)]
     known = known.model_copy(update={"points": {"train": points}})
-    from encore.models.config import Shape
+    from encore.models.config import EncoderConfig
 
-    shape = Shape(vocabulary=96, layers=2, hidden=128, heads=2)
+    shape = EncoderConfig(vocabulary=96, layers=2, hidden=128, heads=2)
     assert known.flops(Work("train", 1.0, shape, 10, 64), "fp32") == 8
     assert known.flops(Work("train", 1.0, shape, 900, 64), "fp32") == 512
 

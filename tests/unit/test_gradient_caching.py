@@ -147,8 +147,8 @@ class Narrow:
 
 
 def trained(state: Path, name: str, micro_batch: int | None, **narrow: Any) -> tuple[Any, dict[str, Tensor]]:
-    step = objectives.fields({**STEP, "objective": name, "steps": 3, "shortest": 8})
-    task, model = make(name, shortest=8), encoder(dropout=0.1)
+    step = objectives.fields({**STEP, "objective": name, "steps": 3, "min_tokens": 8})
+    task, model = make(name, min_tokens=8), encoder(dropout=0.1)
     heads = heads_of(task, model)
     Narrow(task, **narrow)
     done = train(task, model, heads, step, 0, state, {**NUMERICS, "micro_batch": micro_batch})
@@ -197,8 +197,8 @@ def test_sizes_are_halved_upwards() -> None:
 
 
 def test_a_training_in_bf16_contrasts_in_single_precision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    step = objectives.fields({**STEP, "objective": "costa", "steps": 20, "shortest": 8, "learning_rate": 5e-3})
-    task, model = make("costa", shortest=8), encoder()
+    step = objectives.fields({**STEP, "objective": "costa", "steps": 20, "min_tokens": 8, "learning_rate": 5e-3})
+    task, model = make("costa", min_tokens=8), encoder()
     seen: dict[str, set[torch.dtype]] = {"hidden": set(), "rows": set(), "scores": set()}
     model.register_forward_hook(lambda module, given, hidden: seen["hidden"].add(hidden.dtype))
     contrast, sup_con = task.batch_loss, losses.sup_con
@@ -221,7 +221,7 @@ def test_a_training_in_bf16_contrasts_in_single_precision(tmp_path: Path, monkey
 
 
 def test_preferences_are_scored_in_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
-    objective, model, seen = make("prop"), encoder(pooling="mean", head=4), []
+    objective, model, seen = make("prop"), encoder(pooling="mean", projection_dim=4), []
     batch = {
         name: torch.from_numpy(array)
         for name, array in objective.collate([objective.example(i, generator(0)) for i in range(3)]).items()

@@ -57,7 +57,7 @@ def make(**changes: Any) -> tuple[LateInteraction, Models]:
     task = LateInteraction(FinetuneStep.model_validate(STEP | changes), queries, store)
     encoder = small_models.random_encoder()
     torch.manual_seed(2)
-    heads = task.heads(encoder.shape)
+    heads = task.heads(encoder.config)
     nn.init.normal_(heads["late"].weight, std=0.5)
     return task, Models(task, encoder.double(), heads, torch.device("cpu"), {"precision": "fp32"})
 
@@ -68,7 +68,7 @@ def examples(task: Judged) -> list[Any]:
 
 def tokens(models: Models, sequence: np.ndarray, length: int, normalised: bool) -> np.ndarray:
     """The vectors of one text's content, computed alone, so without padding."""
-    ids = torch.from_numpy(inputs.wrap(sequence, length, models.encoder.shape))[None]
+    ids = torch.from_numpy(inputs.wrap(sequence, length, models.encoder.config))[None]
     states = models.encoder(ids, None)[0].detach().numpy()[1:-1]
     vectors = states @ models.heads["late"].weight.detach().numpy().T
     return vectors / np.sqrt((vectors**2).sum(axis=1, keepdims=True)) if normalised else vectors
@@ -205,7 +205,7 @@ def test_with_one_token_a_text_max_sim_is_the_dot_product() -> None:
 
 
 def test_a_text_without_content_is_its_first_token() -> None:
-    shape = small_models.random_encoder().shape
+    shape = small_models.random_encoder().config
     ids = torch.tensor([[shape.cls, shape.sep, shape.pad], [shape.cls, 9, shape.sep]])
     assert late_interaction.counted(ids, shape).tolist() == [[True, False, False], [False, True, False]]
 

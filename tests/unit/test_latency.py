@@ -19,7 +19,7 @@ from encore.errors import EncoreError
 from encore.evaluation.latency import hardware, measurement, timing
 from encore.evaluation.latency.parts import MEASURERS, Given, gathered
 from encore.models import checkpoint
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.plan import project
 from encore.plan.artifacts.latency import PARTS, READS
@@ -88,7 +88,7 @@ def home(tmp_path_factory):
     store = TokenStore.open(home / "tokens")
     special = store.special.pad, store.special.cls, store.special.sep
     with record(home / "model", stage="start", spec={}, inputs=[]):
-        shape = Shape(store.vocabulary, 1, 16, 2, 32, 16, 0.0, "mean", "cosine", None, *special)
+        shape = EncoderConfig(store.vocabulary, 1, 16, 2, 32, 16, 0.0, "mean", "cosine", None, *special)
         checkpoint.save(Encoder(shape), {}, home / "model", store.tokenizer_folder)
     spec = {"length": 16, "numerics": NUMERICS}
     for name in ("000-of-002", "001-of-002"):

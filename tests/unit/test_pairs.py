@@ -133,7 +133,7 @@ def test_queries_come_in_parts_from_short_to_long_and_stay_with_their_documents(
 
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 def test_the_two_tower_loss_is_info_nce_of_the_embeddings(similarity: str) -> None:
-    objective, model = make("wlp", temperature=0.5), encoder(head=16, similarity=similarity)
+    objective, model = make("wlp", temperature=0.5), encoder(projection_dim=16, similarity=similarity)
     _, batch = batch_of(objective)
     terms = objective.loss(model, heads_of(objective, model), batch)
     with torch.no_grad():

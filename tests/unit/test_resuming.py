@@ -24,7 +24,7 @@ from encore.training.record import Trained
 def test_an_interrupted_training_ends_with_the_same_bytes(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fields = {"shortest": 8} if name in ("mlm", "costa") else {}
+    fields = {"min_tokens": 8} if name in ("mlm", "costa") else {}
     whole, weights = run(tmp_path / "whole", name, **fields)
     original, calls = checkpoint.save, itertools.count(1)
 
@@ -52,11 +52,11 @@ def killed_or_done(state: Path, output: Path, deadly: int | None) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     Trained.count = count  # type: ignore[method-assign]
-    save_file(run(state, "mlm", shortest=8, steps=40, checkpoint_steps=3)[1], output)
+    save_file(run(state, "mlm", min_tokens=8, steps=40, checkpoint_steps=3)[1], output)
 
 
 def test_a_training_killed_at_random_steps_is_gone_on_with_to_the_same_bytes(tmp_path: Path) -> None:
-    _, whole = run(tmp_path / "whole", "mlm", shortest=8, steps=40)
+    _, whole = run(tmp_path / "whole", "mlm", min_tokens=8, steps=40)
     for deadly in [*sorted(random.sample(range(2, 40), 4)), None]:
         arguments = (tmp_path / "state", tmp_path / "cut", deadly)
         child = multiprocessing.get_context("fork").Process(target=killed_or_done, args=arguments)

@@ -41,13 +41,13 @@ def one_pair(kind, model, store, query, passage):
     encoder, heads = checkpoint.load(model).eval(), checkpoint.load_heads(model)
     if kind == "cross-encoder":
         asked, known = store.queries[query].tolist()[:6], store.passages[passage].tolist()[:7]
-        ids = torch.tensor([[encoder.shape.cls, *asked, encoder.shape.sep, *known, encoder.shape.sep]])
+        ids = torch.tensor([[encoder.config.cls, *asked, encoder.config.sep, *known, encoder.config.sep]])
         segments = torch.tensor([[0] * (len(asked) + 2) + [1] * (len(known) + 1)])
         pooled = encoder(ids, None, segments)[0].mean(0)
         return (pooled @ heads["cross.weight"][0] + heads["cross.bias"][0]).item()
     states = []
     for sequences, row, length in ((store.queries, query, 8), (store.passages, passage, 16)):
-        ids = torch.from_numpy(inputs.wrap(sequences[row], length, encoder.shape))[None]
+        ids = torch.from_numpy(inputs.wrap(sequences[row], length, encoder.config))[None]
         states.append(encoder(ids, None)[0].detach())
     if kind == "vector":
         one, other = (torch.nn.functional.normalize(found.mean(0), dim=0) for found in states)

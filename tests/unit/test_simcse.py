@@ -15,7 +15,7 @@ from torch import nn
 
 from encore.errors import EncoreError
 from encore.models import inputs
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.objectives.simcse import dropout
 
@@ -73,7 +73,7 @@ GOLDEN_GRADIENTS = {"head": 1.615223491727278, "word embeddings": 3.480842645959
 
 def golden_model(objective: Any) -> tuple[Encoder, nn.ModuleDict]:
     """Weights by a formula of the parameter's place in the alphabet of the released code's names."""
-    shape = Shape(vocabulary=100, layers=2, hidden=16, heads=2, intermediate=32, max_length=24, dropout=0.0)
+    shape = EncoderConfig(vocabulary=100, layers=2, hidden=16, heads=2, intermediate=32, max_length=24, dropout=0.0)
     model = Encoder(shape).double().eval()
     heads = objective.heads(model).double()
     named = {f"bert.{name}": parameter for name, parameter in model.named_parameters()}

@@ -154,7 +154,7 @@ def test_a_teacher_that_cannot_be_is_refused(make: Make, fields: dict[str, Any],
         ({"loss": "contrastive"}, "contrastive asks no teacher"),
         ({"teacher_scores": "x"}, "two sources of one thing"),
         ({"teachers": [], "teacher_scores": "x"}, "not of batches"),
-        ({"loss": "kl-pairwise", "pool": 2}, "leave `pool` out"),
+        ({"loss": "kl-pairwise", "in_batch_group": 2}, "leave `in_batch_group` out"),
     ],
 )
 def test_fields_that_do_not_fit_each_other_are_refused(make: Make, fields: dict[str, Any], says: str) -> None:

@@ -86,7 +86,7 @@ def test_wlp_finds_the_linking_passage_by_a_sentence_of_the_page_it_links_to(hom
 
 @pytest.mark.parametrize("objective", ["ict", "bfs", "wlp", "ict_bfs_wlp", "mlm", "costa"])
 def test_objectives_train_on_a_dump(home: Path, tmp_path: Path, objective: str) -> None:
-    single = {"shortest": 1} if objective in ("mlm", "costa") else {}
+    single = {"min_tokens": 1} if objective in ("mlm", "costa") else {}
     spec = {
         "step": {**STEP, "objective": objective, "steps": 2, "source": "a test", **single},
         "seed": 0,

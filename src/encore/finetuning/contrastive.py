@@ -32,7 +32,7 @@ class Contrastive(Judged):
 
     def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore) -> None:
         super().__init__(step, queries, store)
-        self.log_q = _log_probabilities(queries, len(store.passages)) if step.correction == "log-q" else None
+        self.log_q = _log_probabilities(queries, len(store.passages)) if step.logq_correction else None
 
     def collate(self, examples: list[Example]) -> Arrays:
         """As any batch of judged queries; ``log_q`` [B, P] float32 where the step corrects for sampling."""
@@ -55,7 +55,7 @@ class Contrastive(Judged):
         passages = embeddings["passages"]
         positive = torch.arange(len(passages), device=passages.device) * passages.shape[1]
         log_q = embeddings["log_q"].flatten() if "log_q" in embeddings else None
-        ignored = left_out(passages, embeddings["relevant"], self.step.pool)
+        ignored = left_out(passages, embeddings["relevant"], self.step.in_batch_group)
         with torch.autocast(passages.device.type, enabled=False):
             scores = self.scores(embeddings) / self.step.temperature
             return {"contrast": losses.choice(scores, positive, ignored, log_q)}

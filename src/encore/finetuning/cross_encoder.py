@@ -21,14 +21,14 @@ from encore.training.task import Arrays, ForwardOutput
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from encore.models.config import Shape
+    from encore.models.config import EncoderConfig
     from encore.models.encoder import Encoder
 
 
 class CrossEncoder(Judged):
     """Each query read together with each of its passages."""
 
-    def heads(self, shape: Shape) -> nn.ModuleDict:
+    def heads(self, shape: EncoderConfig) -> nn.ModuleDict:
         return cross_encoder.heads(shape)
 
     def collate(self, examples: list[Example]) -> Arrays:
@@ -67,8 +67,8 @@ class CrossEncoder(Judged):
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Forward and backward of all pairs, padding included."""
-        forward = sum(flops.forward(encoder.shape, *batch[f"pair_ids_{number}"].shape) for number in _parts(batch))
-        return flops.TRAINING * (forward + flops.product(batch["places"].size, encoder.shape.hidden, 1))
+        forward = sum(flops.forward(encoder.config, *batch[f"pair_ids_{number}"].shape) for number in _parts(batch))
+        return flops.TRAINING * (forward + flops.product(batch["places"].size, encoder.config.hidden, 1))
 
 
 _NAMES = ("ids", "mask", "segments")

@@ -35,7 +35,9 @@ class Distillation(Judged):
     """Judged queries whose passages were all shown to teachers."""
 
     def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore, taught: Sequence[Path]) -> None:
-        super().__init__(step, [filled(query, step.brought, len(store.passages)) for query in queries], store)
+        super().__init__(
+            step, [filled(query, step.negatives_per_query, len(store.passages)) for query in queries], store
+        )
 
     def loss_weights(self, progress: float) -> dict[str, float]:
         return {TERM: 1.0}
@@ -120,7 +122,7 @@ class BatchDistillation(Distillation):
         import torch
 
         queries, vectors = (at_least_float32(embeddings[name]) for name in ("queries", "vectors"))
-        size = self.step.pool or len(queries)
+        size = self.step.in_batch_group or len(queries)
         with torch.autocast(queries.device.type, enabled=False):
             terms = []
             for first in range(0, len(queries), size):

@@ -20,14 +20,14 @@ from encore.training.task import Arrays, ForwardOutput
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from encore.models.config import Shape
+    from encore.models.config import EncoderConfig
     from encore.models.encoder import Encoder
 
 
 class LateInteraction(Contrastive):
     """Each query's tokens against the tokens of every passage of its batch."""
 
-    def heads(self, shape: Shape) -> nn.ModuleDict:
+    def heads(self, shape: EncoderConfig) -> nn.ModuleDict:
         return late_interaction.heads(shape, self.step.token_dimension)
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
@@ -55,9 +55,9 @@ class LateInteraction(Contrastive):
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Forward and backward of all queries and passages, padding included, and of their tokens' products."""
         shapes = [batch[name].shape for name in ("query_ids", *(f"passage_ids_{i}" for i in parts(batch)))]
-        forward = sum(flops.forward(encoder.shape, *shape) for shape in shapes)
+        forward = sum(flops.forward(encoder.config, *shape) for shape in shapes)
         width, passages = self.step.token_dimension, batch["passages"].size
         tokens = sum(rows * length for rows, length in shapes)
-        mapped = flops.product(tokens, encoder.shape.hidden, width)
+        mapped = flops.product(tokens, encoder.config.hidden, width)
         scores = flops.product(len(batch["query_ids"]) * self.step.query_length, width, passages * self.step.length)
         return flops.TRAINING * (forward + mapped + scores)

@@ -74,7 +74,7 @@ def finetune(
         task: Judged = distillation(step, queries, store, taught)
     else:
         task = (SCORERS.get(step.scorer) or TASKS[step.loss])(step, queries, store)
-    task.reading = encoder.shape
+    task.reading = encoder.config
     own = _own_heads(task, encoder, weights, spec["seed"])
     print(f"{len(task)} training queries", flush=True)
     validate = Validation(step, validation_pool(step, judged, store), store) if step.validate_every else None
@@ -104,7 +104,7 @@ def finetune(
 def _own_heads(task: Judged, encoder: Encoder, weights: Path, seed: int) -> nn.ModuleDict:
     """The modules that the task trains: the parent's where it has them, otherwise drawn from the seed."""
     torch.manual_seed(number(seed, "heads"))
-    heads = task.heads(encoder.shape)
+    heads = task.heads(encoder.config)
     checkpoint.restore_heads(heads, weights)
     return heads
 

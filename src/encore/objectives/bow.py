@@ -1,13 +1,13 @@
 """Bag-of-words prediction: a masked text's representation names the set of its pieces ("Drop your Decoder", SIGIR'24).
 
-The paper's Eq. 12 and the released code disagree on the head; the field ``reading`` runs either. Both give a softmax
+The paper's Eq. 12 and the released code disagree on the head; the field ``variant`` runs either. Both give a softmax
 with a uniform soft target, not a sigmoid for each piece: so does the code, and the paper calls it a cross-entropy.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 
 class BowFields(MaskingFields):
+    renamed: ClassVar[dict[str, str]] = {**MaskingFields.renamed, "reading": "variant"}
     objective: Literal["bow"]
     mask_ratio: Share = Field(0.30, description="share of a text's tokens that are masked")
     whole_word: bool = Field(True, description="words are masked whole")
-    reading: Literal["code", "paper"] = Field(
+    variant: Literal["code", "paper"] = Field(
         "code", description="head: the whole MLM head, or the embedding matrix (Eq. 12)"
     )
     bow_weight: float = Field(1.0, ge=0, description="of the bag-of-words loss beside MLM")
@@ -67,14 +68,14 @@ class Bow(MaskedTexts[BowFields]):
 
     def _logits(self, encoder: Encoder, heads: nn.ModuleDict, representation: Tensor) -> Tensor:
         """[B, V]."""
-        if self.fields.reading == "code":
+        if self.fields.variant == "code":
             logits: Tensor = heads["mlm"](representation, encoder.word_embeddings)
             return logits
         return representation @ encoder.word_embeddings.T
 
     def _head(self, encoder: Encoder, texts: int) -> float:
-        shape = encoder.shape
-        if self.fields.reading == "code":
+        shape = encoder.config
+        if self.fields.variant == "code":
             return flops.mlm_head(shape, texts)
         return flops.product(texts, shape.hidden, shape.vocabulary)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 class CostaFields(MaskingFields):
     objective: Literal["costa"]
-    shortest: Positive = Field(64, description="pieces that a text must have to be used; 64 give each a paragraph")
+    min_tokens: Positive = Field(64, description="pieces that a text must have to be used; 64 give each a paragraph")
     spans: Positive = Field(5, description="spans of each granularity")
     granularities: tuple[Granularity, ...] = Field(("word", "phrase", "sentence", "paragraph"), min_length=1)
     projector: Literal["nonlinear", "linear", "none"] = Field("nonlinear", description="on whole texts only")
@@ -87,7 +87,7 @@ class Costa(MaskedTexts[CostaFields]):
         from encore.models.projector import projector
 
         heads = super().heads(encoder)
-        heads["projector"] = projector(self.fields.projector, encoder.shape.hidden)
+        heads["projector"] = projector(self.fields.projector, encoder.config.hidden)
         return heads
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
@@ -115,7 +115,7 @@ class Costa(MaskedTexts[CostaFields]):
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         texts, spans = batch["drawn"].shape
-        width = encoder.shape.hidden
+        width = encoder.config.hidden
         layers = {"nonlinear": 2, "linear": 1, "none": 0}[self.fields.projector]
         projector = layers * flops.product(texts, width, width)
         means = texts * flops.product(spans, batch["ids"].shape[1], width)

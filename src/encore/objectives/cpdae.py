@@ -85,7 +85,7 @@ class Cpdae(MaskedTexts[CpdaeFields]):
         from encore.models.heads import WordDecoder
 
         heads = super().heads(encoder)
-        heads["decoder"] = WordDecoder(encoder.shape, self.fields.output_bias)
+        heads["decoder"] = WordDecoder(encoder.config, self.fields.output_bias)
         return heads
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
@@ -125,7 +125,7 @@ class Cpdae(MaskedTexts[CpdaeFields]):
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """The divergences, no product, are counted as if they were the product of the distributions."""
-        views, shape = len(batch["ids"]), encoder.shape
+        views, shape = len(batch["ids"]), encoder.config
         width = {"distributions": shape.vocabulary, "vectors": shape.hidden, "none": 0}[self.fields.contrast]
         decoder, similarities = flops.mlm_head(shape, views), flops.product(views, width, views)
         return super().flops(encoder, batch) + flops.TRAINING * (decoder + similarities)

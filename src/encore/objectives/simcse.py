@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -29,11 +29,14 @@ VIEWS = 2
 
 
 class SimcseFields(PretrainStep):
+    """Fields of SimCSE."""
+
+    renamed: ClassVar[dict[str, str]] = {**PretrainStep.renamed, "shortest": "min_tokens"}
     objective: Literal["simcse"]
     temperature: float = Field(0.05, gt=0, description="cosines are divided by it")
-    keep: tuple[str, ...] | None = Field((), description="the layer behind the pooling serves the training alone")
+    save_heads: tuple[str, ...] | None = Field((), description="the layer behind the pooling serves the training alone")
     dropout: float = Field(0.1, gt=0, lt=1, description="of the encoder in this step, whatever the backbone's is")
-    shortest: Positive = Field(1, description="pieces that a text must have to be used")
+    min_tokens: Positive = Field(1, description="pieces that a text must have to be used")
 
 
 class Simcse(Objective[SimcseFields]):
@@ -48,7 +51,7 @@ class Simcse(Objective[SimcseFields]):
 
     def __init__(self, fields: SimcseFields, store: TokenStore, prepared: Path | None = None) -> None:
         super().__init__(fields, store, prepared)
-        self.chunks, self.usable = text_chunks(store, fields.length, fields.shortest)
+        self.chunks, self.usable = text_chunks(store, fields.length, fields.min_tokens)
 
     def __len__(self) -> int:
         return len(self.usable)
@@ -71,7 +74,7 @@ class Simcse(Objective[SimcseFields]):
 
         from encore.models.heads import initialise
 
-        width = encoder.shape.hidden
+        width = encoder.config.hidden
         return nn.ModuleDict({"simcse": initialise(nn.Sequential(nn.Linear(width, width), nn.Tanh()))})
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
@@ -95,10 +98,10 @@ class Simcse(Objective[SimcseFields]):
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Three forward passes' worth: both readings, the layer behind them, their similarities."""
-        views, width = len(batch["ids"]), encoder.shape.hidden
+        views, width = len(batch["ids"]), encoder.config.hidden
         head = flops.product(views, width, width)
         similarities = flops.product(views / VIEWS, width, views / VIEWS)
-        encoded = flops.forward(encoder.shape, *batch["ids"].shape)
+        encoded = flops.forward(encoder.config, *batch["ids"].shape)
         return flops.TRAINING * (encoded + head + similarities)
 
 

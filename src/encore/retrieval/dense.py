@@ -56,7 +56,7 @@ def answer(
     names, queries = embedded(spec, encoder, store, collection)
     passages = sum(len(shard) for shard in shards)
     run = search(shards, names, queries, depth)
-    method = {"name": "exact search", "method": "dense", "similarity": encoder.shape.similarity, "depth": depth}
+    method = {"name": "exact search", "method": "dense", "similarity": encoder.config.similarity, "depth": depth}
     header = describe(spec["system"], collection=collection.name, split=split, retrieval=[method])
     write_run(output / "run.trec.gz", run, header)
     print(f"{len(names)} queries answered from {passages} passages", flush=True)

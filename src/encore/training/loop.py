@@ -86,7 +86,7 @@ def train(
             terms, flops = micro_batch.fit(
                 partial(_gradients, models, optimiser, batch.examples, weights, group, (seed, "step", now))
             )
-            norm = nn.utils.clip_grad_norm_(model.parameters(), step.clip)
+            norm = nn.utils.clip_grad_norm_(model.parameters(), step.max_grad_norm)
             values = _finite(terms, norm, now + 1, batch)
             optimiser.step(rate(step, now, total))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 
 Start = Literal["plain", "torch", "java"]
 GB = 1e9
@@ -23,7 +23,7 @@ class Work:
 
     kind: str
     amount: float
-    shape: Shape | None = None
+    shape: EncoderConfig | None = None
     rows: float = 1
     length: float = 1
     threads: int = 1

@@ -24,7 +24,7 @@ from encore.commands.preflight.machine import Machine, Point
 from encore.commands.preflight.sizes import Sizes, read_stated
 from encore.errors import EncoreError
 from encore.models import flops
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.plan.plan import Plan
 from encore.targets import declared_reads
 
@@ -107,7 +107,7 @@ def _points(plan: Plan, kind: str, works: list[Work], share: float) -> list[Poin
     return [_point(plan, kind, work, share) for work in chosen]
 
 
-_SMALL = Shape(vocabulary=8192, layers=2, hidden=128, heads=2, intermediate=256, dropout=0.0)
+_SMALL = EncoderConfig(vocabulary=8192, layers=2, hidden=128, heads=2, intermediate=256, dropout=0.0)
 
 
 def _point(plan: Plan, kind: str, work: Work, share: float) -> Point:
@@ -186,7 +186,7 @@ def _search(plan: Plan, share: float) -> float:
     import faiss
 
     faiss.omp_set_num_threads(1)
-    dimension = max((b.head or b.hidden for b in plan.catalogue.backbones.values()), default=768)
+    dimension = max((b.projection_dim or b.hidden for b in plan.catalogue.backbones.values()), default=768)
     dimension = min(dimension, 768)
     index = faiss.IndexFlatIP(dimension)
     index.add(np.random.default_rng(0).standard_normal((PASSAGES["cpu"], dimension), dtype=np.float32))

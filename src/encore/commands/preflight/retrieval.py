@@ -11,7 +11,7 @@ from encore.commands.preflight.cost import Cost, Work
 from encore.commands.preflight.sizes import Size, Sizes
 from encore.config.finetuning import FinetuneStep
 from encore.models import flops
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.plan.artifact import Artifact
 
 FP32 = 4
@@ -279,16 +279,16 @@ def lines(run: Artifact, queries: float) -> Work:
     return Work("lines", queries * run.spec["depth"])
 
 
-def _asked(run: Artifact, sizes: Sizes) -> tuple[Shape, Size, float]:
+def _asked(run: Artifact, sizes: Sizes) -> tuple[EncoderConfig, Size, float]:
     size = sizes.of(run.inputs["collection"])
     return shapes.shape_of(run.inputs["model"]), size, size.topics(run.spec["split"], run.spec["queries"])
 
 
-def _queries(run: Artifact, shape: Shape, size: Size, queries: float) -> Work:
+def _queries(run: Artifact, shape: EncoderConfig, size: Size, queries: float) -> Work:
     return _reading(shape, queries, np.minimum(size.query_lengths + 2, run.spec["query_length"]))
 
 
-def _reading(shape: Shape, count: float, lengths: np.ndarray, rows: int = TOGETHER["encode"]) -> Work:
+def _reading(shape: EncoderConfig, count: float, lengths: np.ndarray, rows: int = TOGETHER["encode"]) -> Work:
     """The forward passes of texts, sorted by length, so that hardly anything is padding."""
     each = float(np.mean([flops.forward(shape, 1, round(length)) for length in _few(lengths)]))
     return Work("encode", count * each, shape, rows, float(lengths.mean()))
@@ -298,6 +298,6 @@ def _few(lengths: np.ndarray) -> np.ndarray:
     return np.quantile(lengths, (np.arange(16) + 0.5) / 16)
 
 
-def inference(shape: Shape, texts: int, length: float) -> float:
+def inference(shape: EncoderConfig, texts: int, length: float) -> float:
     """Bytes on a GPU that reads texts without learning: weights, and a few states of one layer."""
     return FP32 * shapes.parameters(shape) + texts * length * (6 * shape.hidden + 2 * shape.intermediate) * FP32

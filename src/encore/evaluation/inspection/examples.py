@@ -67,7 +67,7 @@ def representations(encoder: Encoder, sequences: inputs.Texts, rows: Iterable[in
     """The pooled representation of each text, before any linear head, in batches [B, H], in the order of ``rows``."""
     device, waiting = next(encoder.parameters()).device, list(rows)
     for first in range(0, len(waiting), TOGETHER):
-        read = inputs.read(sequences, waiting[first : first + TOGETHER], length, encoder.shape)
+        read = inputs.read(sequences, waiting[first : first + TOGETHER], length, encoder.config)
         ids, mask = (torch.from_numpy(array).to(device) for array in read)
         yield encoder.pooled(encoder(ids, mask), ids, mask).float()
 

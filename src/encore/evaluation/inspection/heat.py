@@ -30,7 +30,7 @@ def read(spec: dict[str, Any], encoder: Encoder, store: TokenStore, model: Path)
         EncoreError: the model keeps no decoder.
     """
     ids = example(spec, store)[: spec["length"] - 2]
-    heads = nn.ModuleDict({"decoder": WordDecoder(encoder.shape, 0.0)})
+    heads = nn.ModuleDict({"decoder": WordDecoder(encoder.config, 0.0)})
     if set(checkpoint.restore_heads(heads, model)) != set(heads.state_dict()):
         raise EncoreError(f"{model} keeps no decoder of words; name a lineage that ends with CPDAE")
     (vectors,) = representations(encoder, Given([ids]), [0], spec["length"])

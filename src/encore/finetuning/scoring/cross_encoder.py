@@ -24,7 +24,7 @@ class CrossEncoder:
 
     def __init__(self, encoder: Encoder, heads: Mapping[str, Tensor], use: Use, store: TokenStore) -> None:
         self.encoder, self.use, self.store = encoder, use, store
-        self.linear = filled(cross_encoder.heads(encoder.shape), heads)[cross_encoder.NAME]
+        self.linear = filled(cross_encoder.heads(encoder.config), heads)[cross_encoder.NAME]
         self.device = torch.device("cpu")
 
     def to(self, device: torch.device) -> Self:

@@ -46,7 +46,7 @@ class LateInteraction:
         self.encoder, self.use, self.store = encoder, use, store
         self.device = torch.device("cpu")
         width = len(heads.get(f"{late_interaction.NAME}.weight", ()))
-        self.linear = filled(late_interaction.heads(encoder.shape, width), heads)[late_interaction.NAME]
+        self.linear = filled(late_interaction.heads(encoder.config, width), heads)[late_interaction.NAME]
         self.both = use.scorer.get("normalised") == "both"
 
     def to(self, device: torch.device) -> Self:
@@ -98,7 +98,7 @@ class LateInteraction:
         found: list[np.ndarray] = [np.empty(0)] * len(rows)
         for start in range(0, len(rows), size):
             part = order[start : start + size]
-            arrays = inputs.read(sequences, rows[part], length, tower.shape)
+            arrays = inputs.read(sequences, rows[part], length, tower.config)
             ids, mask = (torch.from_numpy(array).to(self.device) for array in arrays)
             vectors, counted = late_interaction.token_vectors(tower, self.linear, ids, mask, normalised)
             for place, own, kept in zip(part, vectors.float().cpu().numpy(), counted.cpu().numpy(), strict=True):

@@ -91,7 +91,7 @@ def text_attention(encoder: Encoder, sequences: list[np.ndarray], length: int) -
     with torch.inference_mode():
         for first in range(0, len(order), TOGETHER):
             rows = order[first : first + TOGETHER]
-            ids, mask = pad([sequences[row] for row in rows], length, encoder.shape)
+            ids, mask = pad([sequences[row] for row in rows], length, encoder.config)
             inputs = [torch.from_numpy(array).to(device) for array in (ids, mask)]
             attention = cls_attention(encoder, *inputs).float().cpu().numpy()
             for row, values in zip(rows, attention, strict=True):

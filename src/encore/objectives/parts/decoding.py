@@ -17,7 +17,7 @@ from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from encore.models.config import Shape
+    from encore.models.config import EncoderConfig
     from encore.models.encoder import Encoder
 
 
@@ -66,12 +66,12 @@ class Decoding(MaskedTexts[F]):
         """The decoder's states [B, L, H] for representations h [B, H]."""
 
     @abstractmethod
-    def decoder(self, shape: Shape) -> nn.Module:
+    def decoder(self, shape: EncoderConfig) -> nn.Module:
         """A new decoder."""
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
         heads = super().heads(encoder)
-        heads["decoder"] = self.decoder(encoder.shape)
+        heads["decoder"] = self.decoder(encoder.config)
         return heads
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
@@ -96,15 +96,15 @@ class Decoding(MaskedTexts[F]):
         return {**super().loss_denominators(batch), "decoder": len(batch["decoded"])}
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
-        decoder = self.decoder_flops(encoder.shape, *batch["ids"].shape)
-        head = self.head_flops(encoder.shape, len(batch["decoded"]))
+        decoder = self.decoder_flops(encoder.config, *batch["ids"].shape)
+        head = self.head_flops(encoder.config, len(batch["decoded"]))
         return super().flops(encoder, batch) + flops.TRAINING * (decoder + head)
 
     @abstractmethod
-    def decoder_flops(self, shape: Shape, batch: int, length: int) -> float:
+    def decoder_flops(self, shape: EncoderConfig, batch: int, length: int) -> float:
         """Of the decoder without its vocabulary head, forward."""
 
-    def head_flops(self, shape: Shape, positions: int) -> float:
+    def head_flops(self, shape: EncoderConfig, positions: int) -> float:
         """Of the decoder's vocabulary head, forward."""
         return flops.mlm_head(shape, positions)
 
@@ -117,6 +117,6 @@ def following(text: np.ndarray, mask: np.ndarray) -> Arrays:
     return {"text": text, "decoded": positions, "decoded_labels": text.ravel()[positions + 1]}
 
 
-def layers(shape: Shape, count: int, batch: int, length: int) -> float:
+def layers(shape: EncoderConfig, count: int, batch: int, length: int) -> float:
     """Operations of so many Transformer layers of the encoder's shape, forward."""
-    return flops.forward(replace(shape, layers=count, head=None), batch, length)
+    return flops.forward(replace(shape, layers=count, projection_dim=None), batch, length)

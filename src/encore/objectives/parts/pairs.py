@@ -110,7 +110,7 @@ class Pairs(Objective[F]):
 
         from encore.models.heads import MlmHead
 
-        return nn.ModuleDict({"mlm": MlmHead(encoder.shape)} if self.fields.mlm_weight else {})
+        return nn.ModuleDict({"mlm": MlmHead(encoder.config)} if self.fields.mlm_weight else {})
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         import torch
@@ -148,9 +148,9 @@ class Pairs(Objective[F]):
         """Three forward passes' worth: the queries, the documents, their scores, the vocabulary head if any."""
         inputs = [array.shape for name, array in batch.items() if "_ids" in name]
         pairs = len(batch["kind"])
-        forward = sum(flops.forward(encoder.shape, *shape) for shape in inputs)
+        forward = sum(flops.forward(encoder.config, *shape) for shape in inputs)
         scores = flops.product(pairs, encoder.dimension, pairs)
-        head = flops.mlm_head(encoder.shape, len(batch["masked"])) if self.fields.mlm_weight else 0.0
+        head = flops.mlm_head(encoder.config, len(batch["masked"])) if self.fields.mlm_weight else 0.0
         return flops.TRAINING * (forward + scores + head)
 
     def _masked(self, document: Document, rng: np.random.Generator) -> Masked:

@@ -5,7 +5,7 @@ The released code scores set and document by a cross-encoder; the bi-encoder for
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -30,9 +30,11 @@ if TYPE_CHECKING:
 class PreferenceFields(MaskingFields, SetFields):
     """Fields of PROP's and B-PROP's training."""
 
+    renamed: ClassVar[dict[str, str]] = {**MaskingFields.renamed, "most_masked": "max_masked"}
+
     mask_ratio: Share = Field(0.15, description="share of a text's words that are masked")
     whole_word: Literal[True] = Field(True, description="words are masked whole")
-    most_masked: Positive = Field(60, description="pieces of a text that are masked at most")
+    max_masked: Positive = Field(60, description="pieces of a text that are masked at most")
     pairs: Positive = Field(5, description="pairs of word sets drawn for a document in an epoch")
     temperature: float = Field(1.0, gt=0, description="scores of sets are divided by it")
     preference_weight: float = Field(1.0, ge=0, description="of the preference beside MLM")
@@ -101,12 +103,12 @@ class Preferences(MaskedTexts[F]):
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """As for MLM, and the sets and their scores."""
         sets = batch["set_ids"].shape
-        forward = flops.forward(encoder.shape, *sets) + flops.product(1, encoder.dimension, sets[0])
+        forward = flops.forward(encoder.config, *sets) + flops.product(1, encoder.dimension, sets[0])
         return super().flops(encoder, batch) + flops.TRAINING * forward
 
 
 def mask_words(ids: np.ndarray, store: TokenStore, fields: PreferenceFields, rng: np.random.Generator) -> Masked:
     """Mask whole words: as many pieces as ``mask_ratio`` of the words are, within bounds."""
     starts = word_starts(ids, store.continues)
-    count = min(fields.most_masked, max(1, round(fields.mask_ratio * len(starts))))
+    count = min(fields.max_masked, max(1, round(fields.mask_ratio * len(starts))))
     return corrupt(ids, choose_words(starts, len(ids), count, rng), store.vocabulary, store.special.mask, rng)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 TEXTS = 10_000  # of the collection, or all where it has fewer (BoW, section 4.1)
 BATCH = 64  # a mean is within batches first, so their size is part of what is measured
-MASKS = {"objective", "length", "mask_ratio", "whole_word", "shortest"}
+MASKS = {"objective", "length", "mask_ratio", "whole_word", "min_tokens"}
 
 
 def masked_loss(plan: Models, lineage: Lineage, seed: int, dataset: str, step: str) -> Artifact:

@@ -100,7 +100,7 @@ def _said(plan: Models, lineage: Lineage, teacher: Lineage, seed: int, negatives
         "split": topics.split,
         "queries": topics.queries,
         "sample": topics.sample,
-        "fill": max(step.keep, step.brought) if negatives else 0,
+        "fill": max(step.negatives_kept, step.negatives_per_query) if negatives else 0,
         "numerics": plan.numerics(),
         **names(inputs),
     }
