@@ -223,6 +223,23 @@ def test_samples_go_on_where_they_were_interrupted(trained: Path, monkeypatch: p
     assert written == [8]
 
 
+def test_a_damaged_block_of_samples_is_written_again(
+    trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sampling, "BLOCK", 4)
+    place = (SAMPLING, trained / "expander", trained / "collection")
+    whole = list(sampling.sample(*place, Path("state")))
+    first, second, third = sorted(Path("state").iterdir())
+    capsys.readouterr()
+    first.write_bytes(first.read_bytes().replace(b"d0", b"d1", 1))
+    second.write_bytes(third.read_bytes())
+    assert list(sampling.sample(*place, Path("state"))) == whole
+    said = capsys.readouterr().out
+    assert [line for line in said.splitlines() if "is damaged" in line] == [
+        f"{path} is damaged; it is made again" for path in (first, second)
+    ]
+
+
 def test_the_seed_and_top_k_decide_the_samples(trained: Path) -> None:
     place = (trained / "expander", trained / "collection")
     first, second, one = (
