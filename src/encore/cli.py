@@ -96,7 +96,7 @@ def show_audit(arguments: argparse.Namespace) -> int:
     plan = _plan(arguments)
     plan.asked = recall()
     report = audit.audit(plan)
-    recompute.check(plan, arguments.config, report)
+    recompute.recompute_products(plan, arguments.config, report)
     for note in report.notes:
         print(f"note: {note}")
     for finding in report.findings:
@@ -118,7 +118,7 @@ def show_table(arguments: argparse.Namespace) -> int:
     _plan(arguments)
     name = arguments.table
     bold = "\033[1m{}\033[0m" if sys.stdout.isatty() else "{}"
-    print(markdown.show(Path("results/tables"), name, bold=bold), end="")
+    print(markdown.show_table(Path("results/tables"), name, bold=bold), end="")
     print("\n".join(f"results/figures/{name}.{ending}" for ending in ("png", "svg", "csv")))
     return 0
 
@@ -126,17 +126,17 @@ def show_table(arguments: argparse.Namespace) -> int:
 def show_explanation(arguments: argparse.Namespace) -> int:
     """The chain from a cell to bytes: scores, run, index, models, negatives, corpus."""
     plan = _plan(arguments)
-    if explain_product.is_asked(plan, arguments.table):
-        return explain_product.show(plan, arguments)
+    if explain_product.is_product(plan, arguments.table):
+        return explain_product.show_product(plan, arguments)
     if arguments.column is None:
         raise EncoreError("a cell of a table stands in a column; name it with --column")
-    cells = explain.find(plan, arguments.table, arguments.row, arguments.column, arguments.setting)
+    cells = explain.find_cells(plan, arguments.table, arguments.row, arguments.column, arguments.setting)
     chains = [(cell, list(explain.chain(plan, cell))) for cell in cells]
     if arguments.json:
-        found = [explain.as_json(*each) for each in chains]
+        found = [explain.cell_json(*each) for each in chains]
         print(json.dumps(found[0] if len(found) == 1 else found, indent=1))
     else:
-        print("\n\n".join(explain.text(cell, links, explain.shown_in(cell)) for cell, links in chains))
+        print("\n\n".join(explain.cell_text(cell, links, explain.shown_in(cell)) for cell, links in chains))
     return 0
 
 
@@ -145,11 +145,11 @@ def show_claims(arguments: argparse.Namespace) -> int:
     if arguments.id:
         from encore.claims import deciding
 
-        print(deciding.text(_plan(arguments), arguments.id))
+        print(deciding.claim_text(_plan(arguments), arguments.id))
         return 0
     if not arguments.runs:
-        from encore.claims import ledger as claims
         from encore.claims import pages
+        from encore.claims import printed_claims as claims
 
         lines = claims.judged_lines(project.CATALOGUE / "papers", project.load_catalogue())
         print(pages.of_printed(claims.HEADER, lines), end="")
@@ -163,9 +163,9 @@ def show_claims(arguments: argparse.Namespace) -> int:
 
 def show_flops(arguments: argparse.Namespace) -> int:
     """Floating-point operations by row; 1 when a comparison is not fair."""
-    rows = flops.spent(_plan(arguments), arguments.table)
-    print(flops.show(rows))
-    wrong = flops.complaints(rows)
+    rows = flops.flops_of_rows(_plan(arguments), arguments.table)
+    print(flops.flops_text(rows))
+    wrong = flops.budget_complaints(rows)
     for complaint in wrong:
         print(f"unfair: {complaint}")
     return 1 if wrong else 0

@@ -14,7 +14,7 @@ from encore.evaluation.latency.timing import describe as describe_stages
 from encore.plan.tables.layout import Layout
 from encore.report import build
 from encore.reporting.tables import cells, html, tidy
-from encore.reporting.tables.sheet import sheet
+from encore.reporting.tables.sheet import make_sheet
 from encore.storage.files import write_json, write_text
 from encore.storage.manifest import MANIFEST, describe
 
@@ -129,10 +129,10 @@ def relative(table: dict[str, Any], root: Path) -> None:
 
 
 def write_table(table: dict[str, Any]) -> None:
-    grid = cells.grid(Layout.model_validate(table))
+    grid = cells.compute_grid(Layout.model_validate(table))
     stem = Path("results/tables/table1")
-    tidy.write(stem.with_suffix(".csv"), grid)
-    write_text(stem.with_suffix(".html"), html.render(sheet(grid)))
+    tidy.write_tidy(stem.with_suffix(".csv"), grid)
+    write_text(stem.with_suffix(".html"), html.render_html(make_sheet(grid)))
     record(stem, table, ("csv", "html"))
 
 
@@ -157,5 +157,5 @@ def page(slice_: dict[str, Any], folder: str = "results/report") -> str:
     path = Path("results/plan/report.json")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(slice_))
-    build.make(path, None, Path(folder))
+    build.make_report(path, None, Path(folder))
     return (Path(folder) / build.PAGE).read_text(encoding="utf-8")

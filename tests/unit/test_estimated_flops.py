@@ -13,7 +13,7 @@ from small_models import random_encoder
 
 from encore import objectives
 from encore.commands.preflight import judged, lengths, outlines, shapes, training
-from encore.commands.preflight.lengths import Texts
+from encore.commands.preflight.lengths import TextLengths
 from encore.config.finetuning import FinetuneStep
 from encore.config.run import Backbone
 from encore.finetuning.contrastive import Contrastive
@@ -84,7 +84,7 @@ def test_vector_tasks_count_the_same(kind: Any, fields: dict[str, Any]) -> None:
     task = _task(kind, **fields)
     passages = {f"passage_ids_{number}": _filled(3, 20) for number in range(4)}
     batch = {"query_ids": _filled(4, 10), "passages": _filled(4, 3), **passages}
-    texts = Texts(100, np.full(4, 50.0))
+    texts = TextLengths(100, np.full(4, 50.0))
     assert judged.training(task.step, SHAPE, np.full(4, 30.0), texts) == task.flops(Named(SHAPE), batch)
 
 
@@ -92,14 +92,14 @@ def test_late_interaction_counts_the_same() -> None:
     task = _task(LateInteraction, scorer="late-interaction")
     passages = {f"passage_ids_{number}": _filled(3, 20) for number in range(4)}
     batch = {"query_ids": _filled(4, 10), "passages": _filled(4, 3), **passages}
-    texts = Texts(100, np.full(4, 50.0))
+    texts = TextLengths(100, np.full(4, 50.0))
     assert judged.training(task.step, SHAPE, np.full(4, 30.0), texts) == task.flops(Named(SHAPE), batch)
 
 
 def test_a_cross_encoder_reads_query_and_passage_as_one() -> None:
     task = _task(CrossEncoder, scorer="cross-encoder")
     batch = {"places": _filled(4, 3), **{f"pair_ids_{number}": _filled(3, 29) for number in range(4)}}
-    texts = Texts(100, np.full(4, 50.0))
+    texts = TextLengths(100, np.full(4, 50.0))
     assert judged.training(task.step, SHAPE, np.full(4, 30.0), texts) == task.flops(Named(SHAPE), batch)
 
 

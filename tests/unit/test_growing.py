@@ -187,10 +187,10 @@ def test_the_figure_says_what_its_data_says_and_is_the_same_twice(tmp_path):
         points.append({"seed": seed, "size": passages, "run": str(folder / "run"), "scores": str(folder / "scores")})
     rows = [{"label": "Plain", "system": "tiny+x", "seeds": points}]
     fields = {"name": "growing", "dataset": "d", "split": "test", "measures": ["RR@10"], "depth": 10, "rows": rows}
-    drawn = collection_size.Growth.model_validate(fields)
+    drawn = collection_size.GrowthSlice.model_validate(fields)
     assert len(drawn.reads()) == 8
     for name in ("one", "two"):
-        collection_size.draw(tmp_path / name, drawn)
+        collection_size.draw_collection_size(tmp_path / name, drawn)
     for ending in ("png", "svg", "csv"):
         assert (tmp_path / f"one/growing.{ending}").read_bytes() == (tmp_path / f"two/growing.{ending}").read_bytes()
     with (tmp_path / "one/growing.csv").open(newline="") as file:
@@ -198,4 +198,4 @@ def test_the_figure_says_what_its_data_says_and_is_the_same_twice(tmp_path):
     read = [(int(line["seed"]), int(line["passages"]), float(line["value"])) for line in lines]
     assert read == given
     with pytest.raises(EncoreError, match="nothing to draw"):
-        collection_size.draw(tmp_path, drawn.model_copy(update={"rows": []}))
+        collection_size.draw_collection_size(tmp_path, drawn.model_copy(update={"rows": []}))

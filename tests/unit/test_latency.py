@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from encore.config.run import RunConfig
-from encore.config.tables import Column
+from encore.config.tables import ColumnEntry
 from encore.data import vocabulary
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.tokens import TokenStore, write_store
@@ -278,4 +278,4 @@ def test_a_measurement_is_found_from_its_folder(plan):
 )
 def test_a_column_shows_one_thing(fields, says):
     with pytest.raises(ValueError, match=says):
-        Column.model_validate({"id": "x", "label": "x", "dataset": "d", "split": "test", **fields})
+        ColumnEntry.model_validate({"id": "x", "label": "x", "dataset": "d", "split": "test", **fields})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from encore.config.tables import SOURCES, filled, printed_as, runs
+from encore.config.tables import SOURCES, fill_vars, has_own_value, printed_as
 from encore.plan.tables.printed import read
 
 PAPERS = Path("config/papers")
@@ -56,5 +56,5 @@ def test_copied_rows_name_whom_the_file_names(papers):
 def test_no_name_in_a_cell_is_left_unfilled(papers):
     for table in papers.values():
         for row, column in cells(table):
-            for need in SOURCES[column.source] if runs(row, column) else ():
-                assert "{" not in filled(row.system if need == "system" else getattr(column, need), row, column)
+            for need in SOURCES[column.source] if has_own_value(row, column) else ():
+                assert "{" not in fill_vars(row.system if need == "system" else getattr(column, need), row, column)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from encore.commands.preflight import command, training
-from encore.commands.preflight.sizes import Sizes, read_stated
+from encore.commands.preflight.sizes import CollectionSizes, read_stated
 from encore.config.lineage import StepName
 from encore.config.run import PretrainStep
 from encore.plan.artifact import Artifact
@@ -52,12 +52,12 @@ def plan(scale: str, catalogue: Catalogue, tmp_path_factory: pytest.TempPathFact
 
 def flops(plan: Plan, kind: str) -> dict[str, float]:
     """What each training of a kind costs, by the name of its model."""
-    sizes = Sizes(plan, read_stated(command.SIZES))
+    sizes = CollectionSizes(plan, read_stated(command.SIZES))
     found = [made for made in list(plan.made.values()) if made.stage.partition(".")[0] == kind]
     return {made.name: _operations(made, sizes) for made in found}
 
 
-def _operations(model: Artifact, sizes: Sizes) -> float:
+def _operations(model: Artifact, sizes: CollectionSizes) -> float:
     return sum(work.amount for work in training.cost(model, sizes, 1, float("inf")).works if work.kind == "train")
 
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from encore.config.tables import SOURCES, Column, Table, filled
+from encore.config.tables import SOURCES, ColumnEntry, Table, fill_vars
 from encore.config.validation import checked
 from encore.errors import EncoreError
 
@@ -35,7 +35,8 @@ def test_a_name_is_filled_from_the_row_before_the_column() -> None:
     ]
     made = table(rows, [column])
     found = [
-        (filled(row.system, row, made.columns[0]), filled("test-{share}", row, made.columns[0])) for row in made.rows
+        (fill_vars(row.system, row, made.columns[0]), fill_vars("test-{share}", row, made.columns[0]))
+        for row in made.rows
     ]
     assert found == [("tiny+reqa-80~learning_rate=0.1", "test-80"), ("tiny~rate=5e-6", "test-1-s2")]
 
@@ -114,11 +115,11 @@ def test_a_row_of_statistics_needs_no_system() -> None:
     ],
 )
 def test_a_column_has_one_source_and_says_what_that_needs_and_no_more(fields: dict[str, Any], source: str) -> None:
-    assert Column.model_validate({"id": "x", "label": "x", **fields}).source == source
+    assert ColumnEntry.model_validate({"id": "x", "label": "x", **fields}).source == source
     for field in ("dataset", "split"):
         changed = fields | {field: ""} if fields.get(field) else fields | {field: "y"}
         with pytest.raises(ValidationError, match=f"`{source}`: .*`{field}`"):
-            Column.model_validate({"id": "x", "label": "x", **changed})
+            ColumnEntry.model_validate({"id": "x", "label": "x", **changed})
 
 
 def mean(name: str, *parts: str) -> dict[str, Any]:

@@ -49,11 +49,11 @@ def compare(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(asdict(ranked) | {"judged": len(grades), "measures": [asdict(one) for one in close]}))
     else:
-        print("\n".join(lines(ranked, close, len(grades))))
+        print("\n".join(closeness_lines(ranked, close, len(grades))))
     return 0
 
 
-def lines(ranked: Order, close: list[Closeness], judged: int) -> list[str]:
+def closeness_lines(ranked: Order, close: list[Closeness], judged: int) -> list[str]:
     """What people read."""
     from encore.evaluation.reproducibility import PERSISTENCE
 

@@ -196,7 +196,7 @@ class Growing(Strict):
     order: int = Field(0, ge=0, description="which random order passages are added in")
 
 
-class Reference(Strict):
+class ReleasedRun(Strict):
     """A run that others released, which a row of a table should reproduce."""
 
     row: str = Field(description="its id, or `setting: id` where several rows have it")
@@ -257,7 +257,7 @@ class RunConfig(Strict):
         },
         description="files of costs that benchmarks/ measured, which columns of tables show; in no digest",
     )
-    references: dict[str, list[Reference]] = Field(
+    references: dict[str, list[ReleasedRun]] = Field(
         {}, description="by table, released runs that its rows should reproduce; in no digest but that table's"
     )
     figures: list[str] = Field([], description="figures of the papers, and our own, to draw beside those of the tables")

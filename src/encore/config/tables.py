@@ -35,7 +35,7 @@ TESTED = "measure"  # the source whose values are queries', so that differences 
 _NAME = re.compile(r"{(\w*)}")
 
 
-class Row(Strict):
+class RowEntry(Strict):
     """A row of a table: a system under a setting. Its id is unique in its setting."""
 
     renamed: ClassVar[dict[str, str]] = {"copied": "reported_only", "empty": "not_applicable", "fill": "vars"}
@@ -52,7 +52,7 @@ class Row(Strict):
     role: Literal["baseline", "none", "control", "objective"] = "baseline"
 
     @model_validator(mode="after")
-    def _run_or_copy(self) -> "Row":
+    def _run_or_copy(self) -> "RowEntry":
         if self.reported_only and (self.system or self.not_applicable or self.role != "baseline"):
             raise ValueError(
                 f"row {self.id!r} is copied, so it is never run: leave out `system`, `not_applicable` and `role`"
@@ -60,14 +60,14 @@ class Row(Strict):
         return self
 
 
-class Gain(Strict):
+class GainEntry(Strict):
     """What a row has more than another one of its setting, under a column."""
 
     of: str = Field(description="the column, by id")
     over: str = Field(description="the other row, by id")
 
 
-class Column(Strict):
+class ColumnEntry(Strict):
     """A column of a table: what stands in it, by its printed name, and where that comes from."""
 
     renamed: ClassVar[dict[str, str]] = {"fill": "vars", "reported_times": "reported_scale"}
@@ -105,7 +105,7 @@ class Column(Strict):
         None, description="instead: the mean length of the dataset's texts in word pieces of the system's vocabulary"
     )
     mean_of: list[str] = Field([], description="instead: the mean of other columns, by id, for each seed")
-    gain: Gain | None = Field(None, description="instead: how much more a row has under a column than another row")
+    gain: GainEntry | None = Field(None, description="instead: how much more a row has under a column than another row")
     printed: bool = Field(False, description="instead: only what the paper prints, since nothing here measures it")
     vars: Variables = Field({}, description="what names in its cells stand for, where the row does not say it")
     hidden: bool = Field(False, description="only in the CSV: it is there for a mean")
@@ -120,7 +120,7 @@ class Column(Strict):
         return next(source for source in SOURCES if getattr(self, source))
 
     @model_validator(mode="after")
-    def _show_one_thing(self) -> "Column":
+    def _show_one_thing(self) -> "ColumnEntry":
         said = [source for source in SOURCES if getattr(self, source)]
         if len(said) != 1:
             known = ", ".join(f"`{source}`" for source in SOURCES)
@@ -158,15 +158,15 @@ class Table(Strict):
     title: str
     reported: str | None = Field(None, description="the paper's printed numbers, a file of its folder in config/papers")
     unit: Literal["share", "percent"] = Field("share", description="how the paper prints measures, and we show them")
-    rows: list[Row]
-    columns: list[Column]
+    rows: list[RowEntry]
+    columns: list[ColumnEntry]
     significance: Significance | None = None
     notes: list[str] = []
 
     def datasets(self) -> set[str]:
         """Every dataset that a cell names."""
-        cells = ((row, column) for row in self.rows for column in self.columns if runs(row, column))
-        return {filled(column.dataset, row, column) for row, column in cells if column.dataset}
+        cells = ((row, column) for row in self.rows for column in self.columns if has_own_value(row, column))
+        return {fill_vars(column.dataset, row, column) for row, column in cells if column.dataset}
 
     @model_validator(mode="after")
     def _name_each_row_and_column_once(self) -> "Table":
@@ -222,7 +222,7 @@ class Table(Strict):
             if unknown := row.not_applicable.keys() - ids:
                 raise ValueError(f"row {row.id!r}, not_applicable: the table has no column {min(unknown)!r}")
             for column in self.columns:
-                if runs(row, column) and "system" in SOURCES[column.source] and not row.system:
+                if has_own_value(row, column) and "system" in SOURCES[column.source] and not row.system:
                     raise ValueError(
                         f"row {row.id!r} has no `system`, which column {column.id!r} needs; add it, or "
                         "`reported_only`, or the reason under `not_applicable`"
@@ -247,12 +247,12 @@ class Table(Strict):
         return self
 
 
-def runs(row: Row, column: Column) -> bool:
+def has_own_value(row: RowEntry, column: ColumnEntry) -> bool:
     """Whether a cell has a value of our own."""
     return not row.reported_only and column.id not in row.not_applicable
 
 
-def filled(text: str, row: Row, column: Column) -> str:
+def fill_vars(text: str, row: RowEntry, column: ColumnEntry) -> str:
     """A text of a cell with its names filled, and the names in what fills them.
 
     One that nothing fills stays, which no cell has that is run.
@@ -263,7 +263,7 @@ def filled(text: str, row: Row, column: Column) -> str:
     return text
 
 
-def printed_as(row: Row, column: Column) -> dict[str, str]:
+def printed_as(row: RowEntry, column: ColumnEntry) -> dict[str, str]:
     """What tells a cell's number from others in the file of printed ones, by column of that file."""
     wanted = {
         "row_label": row.reported_label or row.label,
@@ -271,14 +271,14 @@ def printed_as(row: Row, column: Column) -> dict[str, str]:
         "metric": column.reported_metric or column.label,
     }
     wanted |= {} if row.reported_setting is None else {"setting": row.reported_setting}
-    return {key: filled(text, row, column) for key, text in wanted.items()}
+    return {key: fill_vars(text, row, column) for key, text in wanted.items()}
 
 
-def _names(row: Row, column: Column) -> set[str]:
+def _names(row: RowEntry, column: ColumnEntry) -> set[str]:
     """The names that a cell's texts hold: of what it runs, and of what the paper calls it."""
     texts: list[str | None] = [row.reported_label, row.reported_setting, column.reported_metric]
     texts.append(column.reported_dataset or column.dataset)
-    if runs(row, column):
+    if has_own_value(row, column):
         needs = SOURCES[column.source]
         texts += [row.system if "system" in needs else None, column.dataset, column.split]
         said = getattr(column, column.source)
@@ -304,7 +304,7 @@ def _within(texts: Iterable[str | None], values: Variables) -> set[str]:
     return found
 
 
-def _behind(column: Column, known: dict[str, Column]) -> set[str]:
+def _behind(column: ColumnEntry, known: dict[str, ColumnEntry]) -> set[str]:
     """Every column that a column is a mean of, itself if there is a circle."""
     found: set[str] = set()
     waiting: Iterable[str] = column.mean_of

@@ -20,7 +20,7 @@ YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C ten tim
 UNKNOWN, MISSING = "extra_forbidden", "missing"  # kinds of mistakes, as pydantic names them
 
 
-class Mistake(NamedTuple):
+class FieldError(NamedTuple):
     """One mistake: where (in dots, empty for the whole), its kind, pydantic's sentence on it, and what was found."""
 
     place: str
@@ -36,7 +36,7 @@ class Mistake(NamedTuple):
         return self.place.rpartition(".")[2]
 
 
-def explain(error: ValidationError) -> Mistake:
+def first_error(error: ValidationError) -> FieldError:
     """The mistake to tell of a validation.
 
     A misspelt key comes first: that the right one is missing follows from it.
@@ -46,7 +46,7 @@ def explain(error: ValidationError) -> Mistake:
     model = _model_of(error, first["loc"])
     fields = list(model.model_fields) if model else []
     now = getattr(model, "renamed", {}).get(str(first["loc"][-1])) if model and first["loc"] else None
-    return Mistake(place, first["type"], first["msg"], first["input"], fields, now)
+    return FieldError(place, first["type"], first["msg"], first["input"], fields, now)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def explained(read: Callable[[Any], T], value: Any, place: str) -> T:
     try:
         return read(value)
     except ValidationError as error:
-        mistake = explain(error)
+        mistake = first_error(error)
         joint = ": " if place.endswith(".yaml") or not mistake.place else "."
         raise EncoreError(f"{place}{joint}{_line(mistake)}") from error
     except EncoreError as error:
@@ -94,7 +94,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(near)}?" if near else f"; known are {', '.join(names) or 'none'}"
 
 
-def _line(mistake: Mistake) -> str:
+def _line(mistake: FieldError) -> str:
     """A mistake in one line: where, what, and for a wrong key the nearest right one."""
     if mistake.kind == UNKNOWN and mistake.now:
         return f"{mistake.place}: is now called `{mistake.now}`; rename it"

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from torch import nn
 
 from encore.config.finetuning import FinetuneStep
-from encore.config.validation import explain
+from encore.config.validation import first_error
 from encore.data.collection import Collection
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
@@ -119,5 +119,5 @@ def _fields(step: dict[str, Any]) -> FinetuneStep:
     try:
         return FinetuneStep.model_validate(step)
     except ValidationError as error:
-        mistake = explain(error)
+        mistake = first_error(error)
         raise EncoreError(f"fine-tuning step, field {mistake.place}: {mistake.sentence}") from error

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from encore.config.figures import KINDS, Entry
+from encore.config.figures import KINDS, FigureEntry
 from encore.config.run import Backbone, RunConfig, Step, System
 from encore.config.sources import Source
 from encore.config.tables import Table
@@ -112,5 +112,5 @@ def _of_papers(folder: Path, file: str, read: Callable[[Any, str], T]) -> dict[s
     return found
 
 
-def _read_figure(fields: Any) -> Entry:
+def _read_figure(fields: Any) -> FigureEntry:
     return by_kind(fields, KINDS, "figure")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from encore.commands.preflight.lengths import Texts
+from encore.commands.preflight.lengths import TextLengths
 from encore.config.finetuning import FinetuneStep
 from encore.models import flops
 from encore.models.config import EncoderConfig
@@ -13,7 +13,7 @@ PARTS = 4  # a batch's passages lie in so many parts, each padded to its own lon
 DRAWS = 4  # batches that are drawn, whose mean is taken
 
 
-def training(step: FinetuneStep, shape: EncoderConfig, queries: np.ndarray, passages: Texts) -> float:
+def training(step: FinetuneStep, shape: EncoderConfig, queries: np.ndarray, passages: TextLengths) -> float:
     """Operations of one step, a mean over batches drawn from the lengths of queries and passages.
 
     Args:
@@ -23,7 +23,7 @@ def training(step: FinetuneStep, shape: EncoderConfig, queries: np.ndarray, pass
 
 
 def draws(
-    step: FinetuneStep, shape: EncoderConfig, queries: np.ndarray, passages: Texts
+    step: FinetuneStep, shape: EncoderConfig, queries: np.ndarray, passages: TextLengths
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """What some batches read: tokens of their queries [B] and of their passages [B, P], special ones included."""
     rng, found = np.random.default_rng(0), []

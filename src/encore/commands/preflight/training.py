@@ -8,8 +8,8 @@ import numpy as np
 
 from encore.commands.preflight import judged, outlines, shapes
 from encore.commands.preflight.cost import Cost, Work
-from encore.commands.preflight.lengths import Texts, packed, sampled
-from encore.commands.preflight.sizes import PIECES, Size, Sizes
+from encore.commands.preflight.lengths import TextLengths, packed, sampled
+from encore.commands.preflight.sizes import PIECES, CollectionSize, CollectionSizes
 from encore.config.finetuning import FinetuneStep
 from encore.config.run import PretrainStep, Step
 from encore.models import flops
@@ -27,7 +27,7 @@ MASKS = 6  # bytes of the masks of dropout, in widths of a token
 FORWARD_TWICE = 4 / 3  # gradient caching: a batch in parts that is contrasted runs forward twice
 
 
-def cost(model: Artifact, sizes: Sizes, processes: int, most: float) -> Cost:
+def cost(model: Artifact, sizes: CollectionSizes, processes: int, most: float) -> Cost:
     """A training job.
 
     Args:
@@ -67,7 +67,7 @@ def cost(model: Artifact, sizes: Sizes, processes: int, most: float) -> Cost:
     )
 
 
-def usable(step: PretrainStep, size: Size) -> Texts:
+def usable(step: PretrainStep, size: CollectionSize) -> TextLengths:
     """The texts that a pre-training step learns from, cut to its length: chunks of sections, or passages."""
     texts = packed(size.sections, step.length) if size.sections else size.passages
     long_enough = texts.lengths >= (1.5 * size.sentence if step.objective == "ict" else getattr(step, "min_tokens", 1))
@@ -75,10 +75,10 @@ def usable(step: PretrainStep, size: Size) -> Texts:
     kept = np.where(short, 1 - getattr(step, "skip_share", 0.8 if short.any() else 0.0), 1.0) * long_enough
     lengths = texts.lengths[kept > 0] if (kept > 0).any() else texts.lengths
     held_out = min(256.0, step.held_out * texts.count)
-    return Texts(max(1.0, texts.count * float(kept.mean()) - held_out), sampled(lengths).lengths)
+    return TextLengths(max(1.0, texts.count * float(kept.mean()) - held_out), sampled(lengths).lengths)
 
 
-def pretraining(step: PretrainStep, shape: EncoderConfig, texts: Texts, size: Size) -> float:
+def pretraining(step: PretrainStep, shape: EncoderConfig, texts: TextLengths, size: CollectionSize) -> float:
     """Operations of a mean step."""
     words = 3 * getattr(step, "set_size", 0.0)  # of the longest of a batch's word sets
     sentence = min(words * PIECES + 2 if words else PADDED * size.sentence + 2, float(step.query_length))
@@ -87,7 +87,7 @@ def pretraining(step: PretrainStep, shape: EncoderConfig, texts: Texts, size: Si
     return float(np.mean([outlines.flops(step, shape, length, sentence) for length in lengths]))
 
 
-def _looking(step: Step, shape: EncoderConfig, size: Size, steps: int) -> list[Work]:
+def _looking(step: Step, shape: EncoderConfig, size: CollectionSize, steps: int) -> list[Work]:
     """What is read beside the training itself: validations, and the losses on held-out examples."""
     if isinstance(step, FinetuneStep) and step.validate_every:
         times = ceil(steps / step.validate_every)

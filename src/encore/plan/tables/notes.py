@@ -2,21 +2,21 @@
 
 from collections.abc import Iterable, Iterator
 
-from encore.config.tables import Row
+from encore.config.tables import RowEntry
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.plan.substitutes import substitutes
 from encore.plan.tables.cells import Cell
 
 
-def notes(plan: Plan, rows: list[Row], cells: list[Cell]) -> list[str]:
+def notes(plan: Plan, rows: list[RowEntry], cells: list[Cell]) -> list[str]:
     """Sentences, each once, in the order of the table."""
     return list(
         dict.fromkeys([*_copied(rows), *_absent(plan, cells), *_empty(cells), *substitutes(plan, _read(cells))])
     )
 
 
-def _copied(rows: list[Row]) -> Iterator[str]:
+def _copied(rows: list[RowEntry]) -> Iterator[str]:
     """Who printed the rows that were not run."""
     labels: dict[str, list[str]] = {}
     for row in (row for row in rows if row.reported_only):

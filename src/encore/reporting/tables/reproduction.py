@@ -29,7 +29,7 @@ HEADER = [
 ]
 
 
-class Released(Layout):
+class ReproductionSlice(Layout):
     """The same slice of the plan, of which the released runs are compared with ours."""
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
@@ -41,7 +41,7 @@ class Released(Layout):
         return {Path(folder): None for folder in folders}
 
 
-def write(path: Path, layout: Layout) -> int:
+def write_reproduction(path: Path, layout: Layout) -> int:
     """Write a line for each released run, column that shares it and seed; gives how many.
 
     Raises:
@@ -52,7 +52,7 @@ def write(path: Path, layout: Layout) -> int:
     return len(lines)
 
 
-def notes(path: Path, layout: Layout) -> list[str]:
+def reproduction_notes(path: Path, layout: Layout) -> list[str]:
     """A sentence below the table about each released run, means over seeds; none where it has none.
 
     Raises:
