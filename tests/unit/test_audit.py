@@ -213,9 +213,8 @@ def test_a_manifest_holds_no_time_host_or_absolute_path(results):
 
 def test_the_figure_of_pre_training_is_checked_and_pruned_with_its_models(results, monkeypatch):
     rows = [{"label": "ICT", "seeds": [{"seed": 0, "model": B.folder}]}]
-    monkeypatch.setattr(
-        audit, "published_products", lambda plan: {"pretraining": {"name": "pretraining", "rows": rows}}
-    )
+    made = {"pretraining": {"name": "pretraining", "rows": rows}}
+    monkeypatch.setattr(audit, "published_products", lambda plan: made)
     assert audit.audit(results).notes == ["figure pretraining is not made yet"]
     figure = Path("results/figures/pretraining.png")
     write_text(figure, "curves")
