@@ -25,7 +25,7 @@ from encore.models import embed
 from encore.models.encoder import Encoder
 from encore.plan import project
 from encore.retrieval.dense import Shard, search
-from encore.retrieval.encode import Part, encode
+from encore.retrieval.encode import CollectionShard, encode
 from encore.training.randomness import batches
 from encore.training.schedule import total_steps
 
@@ -72,7 +72,7 @@ class Recipe:
         """RR@10 of a trained encoder: all queries of the validation role, exact search in the whole collection."""
         encoder.eval()
         with contextlib.redirect_stdout(io.StringIO()):  # the progress of encoding
-            passages = encode(encoder, self.store.passages, Part(0, 1), self.step.length)
+            passages = encode(encoder, self.store.passages, CollectionShard(0, 1), self.step.length)
         index = faiss.IndexFlatIP(encoder.dimension)
         index.add(passages)
         names = topics(self.collection, SPLIT)

@@ -13,7 +13,7 @@ TEXTS = ["A stack holds calls.", "Sorting a list takes time, and some memory!", 
 
 
 def tokenizer_folder(folder: Path) -> Path:
-    vocabulary.save(vocabulary.build(vocabulary.train(TEXTS * 3, 96)), folder)
+    vocabulary.save_tokenizer(vocabulary.build_tokenizer(vocabulary.train(TEXTS * 3, 96)), folder)
     return folder
 
 

@@ -33,7 +33,7 @@ def write_scores(folder: Path, gain: float, seed: int, answered: int = 40) -> st
             QUERIES[:8], CLUSTERS[:8], values[:8] / 2, values[:8] / 2, values[:8] / 2, there[:8]
         ),
     }
-    scores.write(folder, found)
+    scores.write_scores(folder, found)
     outputs = {scores.FILE: describe(folder / scores.FILE)}
     write_json(folder / MANIFEST, {"spec": {}, "results": {}, "inputs": {}, "outputs": outputs})
     return str(folder)

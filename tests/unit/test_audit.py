@@ -199,7 +199,7 @@ def test_what_a_killed_job_was_writing_is_removed_by_the_next(results):
     with manifest.record(Path(B.folder), stage="start", spec={}, inputs=[]):
         write_text(Path(B.folder) / "whole", "x")
     assert not left.exists()
-    assert "whole" in manifest.read(Path(B.folder))["outputs"]
+    assert "whole" in manifest.read_manifest(Path(B.folder))["outputs"]
 
 
 def test_a_manifest_holds_no_time_host_or_absolute_path(results):

@@ -155,7 +155,7 @@ def scored(folder, truth, salt):
     values = np.clip(np.random.default_rng(salt).normal(truth, 0.1, len(QUERIES)), 0, 1)
     folder.mkdir(parents=True)
     one = Scored(QUERIES, QUERIES, values, values, values, np.ones(len(QUERIES), bool))
-    scores.write(folder, {("test", "RR@10"): one})
+    scores.write_scores(folder, {("test", "RR@10"): one})
 
 
 def judged(tmp_path, claim, points, *, proxy_data=False):

@@ -55,7 +55,7 @@ def home(tmp_path_factory):
             {role: [Judgment(f"q{i}", f"d{i}", 1) for i in rows] for role, rows in roles.items()},
         )
     texts = [f"the {a} sleeps in the {p} tonight" for a, p in pairs]
-    vocabulary.save(vocabulary.build(vocabulary.train(texts, 90)), home / "tokenizer")
+    vocabulary.save_tokenizer(vocabulary.build_tokenizer(vocabulary.train(texts, 90)), home / "tokenizer")
     with made(home / "tokens", "tokens"):
         write_store(Collection(home / "collection"), home / "tokenizer", home / "tokens")
     store = TokenStore.open(home / "tokens")

@@ -13,7 +13,7 @@ from encore.data import kinds
 from encore.data.beir import BeirFields
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.pydocs.documents import DocumentsFields, shares_a_word
-from encore.data.pydocs.splits import HeldOut
+from encore.data.pydocs.splits import HeldOutQueries
 from encore.data.text_fields import Form
 from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
@@ -141,7 +141,7 @@ def test_forms_of_a_word_count_as_shared(name: str, query: str, shared: bool) ->
 def test_no_document_says_a_held_out_query(tmp_path: Path) -> None:
     base = small_pydocs.build(tmp_path / "base")
     found = made(tmp_path / "documents", base)
-    held_out = HeldOut(base.queries()[query] for split in ("valid", "test") for query in base.qrels(split))
+    held_out = HeldOutQueries(base.queries()[query] for split in ("valid", "test") for query in base.qrels(split))
     assert not [name for name, text in found.texts() if held_out.said(text)]
 
 

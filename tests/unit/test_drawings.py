@@ -57,7 +57,7 @@ def points(folder, role, seeds):
         own = folder / f"{role}-{seed}-{size}"
         values = np.full(2, value + 0.01 * seed)
         scored = Scored(["a", "b"], ["a", "b"], values, values, values, np.ones(2, bool))
-        scores.write(own, {("test", "RR@10"): scored})
+        scores.write_scores(own, {("test", "RR@10"): scored})
         write_json(own / MANIFEST, {"spec": {}, "results": {"flops": 1e9 * 10**size}, "inputs": {}, "outputs": {}})
         about = {"measured": 0, "seed": seed, "sample": 0, "size": size, "scores": str(own), "models": [str(own)]}
         about |= {"queries": (100, None)[size], "train_split": "train", "collection": str(folder / "collection")}

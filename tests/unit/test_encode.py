@@ -14,7 +14,7 @@ from encore.models import embed
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.retrieval.dense import open_shards, search
-from encore.retrieval.encode import BLOCK, Part, encode, write_shard
+from encore.retrieval.encode import BLOCK, CollectionShard, encode, write_shard
 
 PASSAGES, LENGTH = 2 * BLOCK + 60, 10
 
@@ -41,13 +41,13 @@ def encoder():
 
 @pytest.fixture(scope="module")
 def whole(encoder, passages):
-    return encode(encoder, passages, Part(0, 1), LENGTH)
+    return encode(encoder, passages, CollectionShard(0, 1), LENGTH)
 
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_vectors_are_the_same_bytes_for_any_number_of_shards(encoder, passages, whole, count):
     assert whole.shape == (PASSAGES, 16)
-    shards = [encode(encoder, passages, Part(number, count), LENGTH) for number in range(count)]
+    shards = [encode(encoder, passages, CollectionShard(number, count), LENGTH) for number in range(count)]
     assert np.concatenate(shards).tobytes() == whole.tobytes()
 
 
@@ -62,7 +62,7 @@ def test_vectors_are_those_of_single_texts(encoder, passages, whole):
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
 @pytest.mark.parametrize("passages", [0, 1, BLOCK, BLOCK + 1, 10 * BLOCK + 5])
 def test_shards_are_whole_blocks_and_all_of_the_collection(passages, count):
-    parts = [Part(number, count).rows(passages) for number in range(count)]
+    parts = [CollectionShard(number, count).rows(passages) for number in range(count)]
     assert [row for part in parts for row in part] == list(range(passages))
     assert all(part.start % BLOCK == 0 for part in parts if part)
     blocks = [-(-len(part) // BLOCK) for part in parts]
@@ -70,10 +70,10 @@ def test_shards_are_whole_blocks_and_all_of_the_collection(passages, count):
 
 
 def test_shards_have_names():
-    assert Part.parse("002-of-016") == Part(2, 16)
+    assert CollectionShard.parse("002-of-016") == CollectionShard(2, 16)
     for name in ("3-of-4", "001-of-001", "000-of-000", "000-of-001x", ""):
         with pytest.raises(EncoreError, match=r"is not a name like 000-of-001"):
-            Part.parse(name)
+            CollectionShard.parse(name)
 
 
 def test_the_ranking_is_the_same_bytes_for_any_number_of_shards(passages, whole, tmp_path):
@@ -82,7 +82,7 @@ def test_the_ranking_is_the_same_bytes_for_any_number_of_shards(passages, whole,
     runs = []
     for count in (1, 2, 3):
         folders = []
-        for rows in (Part(number, count).rows(PASSAGES) for number in range(count)):
+        for rows in (CollectionShard(number, count).rows(PASSAGES) for number in range(count)):
             folders.append(tmp_path / f"{rows.start}-of-{count}")
             write_shard(folders[-1], passages.names[rows.start : rows.stop], whole[rows.start : rows.stop])
         runs.append(search(open_shards(folders[::-1], passages.names, 16), names, queries, 50))
@@ -105,7 +105,7 @@ def test_a_shard_is_an_index_and_its_documents(tmp_path):
 
 
 def test_a_shard_may_be_empty(encoder, passages, tmp_path):
-    found = encode(encoder, passages, Part(0, 5), LENGTH)  # three blocks for five shards
+    found = encode(encoder, passages, CollectionShard(0, 5), LENGTH)  # three blocks for five shards
     assert found.shape == (0, 16)
     write_shard(tmp_path, [], found)
     assert open_shards([tmp_path], [], 16)[0].documents == []
@@ -119,7 +119,7 @@ def test_a_diverged_model_is_one_clear_line(passages):
 
 
 def test_progress_tells_rate_and_end(encoder, passages, capsys):
-    encode(encoder, passages, Part(2, 3), LENGTH)
+    encode(encoder, passages, CollectionShard(2, 3), LENGTH)
     assert capsys.readouterr().out.startswith("60/60 passages  ")
 
 

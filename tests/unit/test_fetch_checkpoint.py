@@ -223,8 +223,8 @@ def test_the_programs_make_a_model_that_answers_as_it_is(
     ran("start", monkeypatch, start, *flags)
     use = model_folder.load_use(Path("model"))
     assert (use.length, use.query_length) == (16, 9)
-    assert manifest.read(Path("model"))["inputs"].keys() == {"made/manifest.json", "words/manifest.json"}
-    assert manifest.read(Path("made"))["results"]["commit"] == COMMIT
+    assert manifest.read_manifest(Path("model"))["inputs"].keys() == {"made/manifest.json", "words/manifest.json"}
+    assert manifest.read_manifest(Path("made"))["results"]["commit"] == COMMIT
 
 
 def test_a_users_folder_that_changed_since_the_plan_is_refused(

@@ -48,7 +48,7 @@ def recipe(tmp_path_factory: pytest.TempPathFactory) -> Recipe:
         [{"_id": f"q{i}", "text": f"{second} {first} near tonight"} for i, (first, second) in enumerate(pairs)],
         {role: [Judgment(f"q{i}", f"d{i:02d}", 1) for i in rows] for role, rows in roles.items()},
     )
-    vocabulary.save(vocabulary.build(vocabulary.train([*texts, "Animals"], 90)), home / "tokenizer")
+    vocabulary.save_tokenizer(vocabulary.build_tokenizer(vocabulary.train([*texts, "Animals"], 90)), home / "tokenizer")
     collection = Collection(home / "collection")
     write_store(collection, home / "tokenizer", home / "tokens")
     store = TokenStore.open(home / "tokens")

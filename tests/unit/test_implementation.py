@@ -96,7 +96,7 @@ def test_the_code_of_a_kind_of_collection_is_behind_its_own_stage_alone(kind):
     """The stage names the module, and planning and the program find the kind in the same place."""
     module = kinds.KINDS[kind]
     assert module in HERE.modules(f"collection.{kind}")
-    fields = kinds.load(kind).fields
+    fields = kinds.load_kind(kind).fields
     assert kind in get_args(fields.model_fields["kind"].annotation)
     assert not (set(kinds.KINDS.values()) - {module}) & set(HERE.modules(f"collection.{kind}"))
 

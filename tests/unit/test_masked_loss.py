@@ -55,7 +55,7 @@ def store(tmp_path: Path) -> Path:
     made, output = tmp_path / "collection", tmp_path / "tokens"
     write_collection(made, corpus, [], {})
     pieces = vocabulary.train([row["text"] for row in corpus], 120)
-    vocabulary.save(vocabulary.build(pieces), tmp_path / "tokenizer")
+    vocabulary.save_tokenizer(vocabulary.build_tokenizer(pieces), tmp_path / "tokenizer")
     with manifest.record(output, stage="tokens", spec={}, inputs=[]):
         tokens.write_store(Collection(made), tmp_path / "tokenizer", output)
     return output

@@ -23,8 +23,13 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def own_vectors(encoder: Encoder, tokenizer: Path, length: int) -> np.ndarray:
+<<<<<<< HEAD
     rows = vocabulary.load(tokenizer).encode_batch(TEXTS, add_special_tokens=False)
     ids, mask = inputs.pad([np.array(row.ids) for row in rows], length, encoder.config)
+=======
+    rows = vocabulary.load_tokenizer(tokenizer).encode_batch(TEXTS, add_special_tokens=False)
+    ids, mask = inputs.pad([np.array(row.ids) for row in rows], length, encoder.shape)
+>>>>>>> 05678f1 (Give functions and classes names that a search can tell apart)
     with torch.inference_mode():
         return encoder.eval().embed(torch.from_numpy(ids), torch.from_numpy(mask)).numpy()
 
@@ -103,9 +108,9 @@ def test_auto_tokenizer_gives_the_same_ids(tokenizer: Path, tmp_path: Path) -> N
     checkpoint.save(encoder, {}, tmp_path, tokenizer)
     theirs = AutoTokenizer.from_pretrained(tmp_path)
     odd = [*TEXTS, "  ÄÖ ctl\x00\x01 [MASK] [SEP] don't   日本 🙂 ﬁn", ""]
-    own = [row.ids for row in vocabulary.load(tokenizer).encode_batch(odd)]
+    own = [row.ids for row in vocabulary.load_tokenizer(tokenizer).encode_batch(odd)]
     assert theirs(odd)["input_ids"] == own
-    specials = vocabulary.special_tokens(vocabulary.load(tokenizer), tokenizer)
+    specials = vocabulary.special_tokens(vocabulary.load_tokenizer(tokenizer), tokenizer)
     assert theirs.mask_token_id == specials.mask
     assert theirs.pad_token_id == encoder.config.pad
     assert theirs(TEXTS[0], TEXTS[1])["token_type_ids"][-1] == 1

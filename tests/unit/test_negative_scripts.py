@@ -29,7 +29,7 @@ def call(monkeypatch, script, output, spec, **flags):
     monkeypatch.setattr("signal.signal", lambda number, handler: None)  # a program's, not this process's
     with pytest.raises(SystemExit) as ended:
         runpy.run_path(str(SCRIPTS / script), run_name="__main__")
-    return ended.value.code, manifest.read(output)["results"] if ended.value.code == 0 else None
+    return ended.value.code, manifest.read_manifest(output)["results"] if ended.value.code == 0 else None
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_mined_negatives_say_how_they_overlap_with_bm25s_and_what_set_they_are(m
     assert mined["shared"] == pytest.approx(sum(both) / 28, abs=1e-6)
     assert mined["set"] == mining.identity(sets[1]) != bm25["set"]
     assert json.loads((made / "n2/statistics.json").read_text()) == mined
-    inputs = manifest.read(made / "n2")["inputs"]
+    inputs = manifest.read_manifest(made / "n2")["inputs"]
     assert str(made / "n1/manifest.json") in inputs
 
 

@@ -60,7 +60,7 @@ def inputs(tmp_path: Path) -> tuple[Path, Path]:
     )
     collection = Collection(made)
     pieces = vocabulary.train([row["text"] for row in corpus], 120)
-    vocabulary.save(vocabulary.build(pieces), tmp_path / "tokenizer")
+    vocabulary.save_tokenizer(vocabulary.build_tokenizer(pieces), tmp_path / "tokenizer")
     with manifest.record(store, stage="tokens", spec={}, inputs=[]):
         tokens.write_store(collection, tmp_path / "tokenizer", store)
     torch.manual_seed(0)
@@ -102,7 +102,7 @@ def test_the_program_writes_a_model_its_curve_and_its_manifest(inputs: tuple[Pat
 
     with manifest.record(tmp_path / "two", stage="pretrain", spec=spec(objective="bow"), inputs=[]):
         pretrain(spec(objective="bow"), *inputs, tmp_path / "two", tmp_path / "state")
-    assert manifest.read(tmp_path / "two")["outputs"] == made["outputs"]  # another process, the same bytes
+    assert manifest.read_manifest(tmp_path / "two")["outputs"] == made["outputs"]  # another process, the same bytes
 
 
 def test_heads_go_on_from_the_parents_and_unused_ones_are_handed_on(inputs: tuple[Path, Path], tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from encore.finetuning.negatives.triples import from_triples
 from encore.retrieval.doc2query import published
 from encore.storage.document_index import DocIdIndex
 from encore.storage.mojibake import repaired
-from encore.storage.tsv import blocks
+from encore.storage.tsv import read_tsv
 
 TEXTS = [f"passage {i} says a few words" for i in range(40)]
 TEXTS[7] = "it’s a café"
@@ -63,7 +63,7 @@ def write(path: Path, text: str) -> Path:
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_blocks_hold_every_line_once_with_its_number(tmp_path: Path, name: str, end: str) -> None:
     path = write(tmp_path / name, "".join(f'{i}\tsays "{i}\t{i * i}{end}' for i in range(5000)))
-    found = list(blocks(path, ("a", "b", "c"), size=4096))
+    found = list(read_tsv(path, ("a", "b", "c"), size=4096))
     assert len(found) > 5
     assert [block.first for block in found] == np.cumsum([1, *(len(block) for block in found[:-1])]).tolist()
     lines = [row for block in found for row in zip(*(column.to_pylist() for column in block.columns), strict=True)]
@@ -75,7 +75,7 @@ def test_blocks_hold_every_line_once_with_its_number(tmp_path: Path, name: str, 
 def test_a_line_of_another_form_is_refused_with_its_number(tmp_path: Path, name: str, bad: str) -> None:
     path = write(tmp_path / name, "1\t2\t3\n" * 3000 + bad + "\n" + "1\t2\t3\n" * 10)
     with pytest.raises(EncoreError, match="line 3001: not `a<TAB>b<TAB>c`") as refused:
-        list(blocks(path, ("a", "b", "c"), size=1000))
+        list(read_tsv(path, ("a", "b", "c"), size=1000))
     assert "\n" not in str(refused.value)
 
 
@@ -83,14 +83,14 @@ def test_what_is_no_text_or_was_cut_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.tsv"
     path.write_bytes(b"1\t2\t3\n" * 1500 + b"1\t\xff\t3\n")
     with pytest.raises(EncoreError, match="line 1501: not UTF-8"):
-        list(blocks(path, ("a", "b", "c"), size=1000))
+        list(read_tsv(path, ("a", "b", "c"), size=1000))
     packed = write(tmp_path / "x.tsv.gz", "".join(f"{i}\t2\t3\n" for i in range(5000)))
     packed.write_bytes(packed.read_bytes()[:-20])
     with pytest.raises(EncoreError, match=r"cannot be read.*replace the file"):
-        list(blocks(packed, ("a", "b", "c")))
+        list(read_tsv(packed, ("a", "b", "c")))
     with pytest.raises(EncoreError, match="is missing"):
-        list(blocks(tmp_path / "nowhere.tsv", ("a",)))
-    assert list(blocks(write(tmp_path / "empty.tsv", ""), ("a",))) == []
+        list(read_tsv(tmp_path / "nowhere.tsv", ("a",)))
+    assert list(read_tsv(write(tmp_path / "empty.tsv", ""), ("a",))) == []
 
 
 @pytest.mark.parametrize("names", [["7", "0", "12"], ["D7", "0", "12"], ["07", "7", "12"], ["7", "0", "9" * 30]])

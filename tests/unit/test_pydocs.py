@@ -13,10 +13,10 @@ from pydantic import ValidationError
 from encore.data import kinds
 from encore.data.collection import Collection
 from encore.data.pydocs import blocks, docstrings, extract, links, markup, passages, sources, splits
-from encore.data.pydocs.build import select, write
+from encore.data.pydocs.build import select, write_pydocs
 from encore.data.pydocs.fields import PydocsFields
 from encore.data.pydocs.objects import Object, words
-from encore.data.pydocs.sources import Source
+from encore.data.pydocs.sources import SourceFile
 from encore.errors import EncoreError
 
 SALT, TRAIN, VALID = "encore-1", 65, 7
@@ -49,7 +49,7 @@ def test_objects_are_found_statically(tmp_path):
         "if True:\n    async def g():\n        '''G.'''\nelse:\n    def g():\n        '''Other G.'''\n"
         "try:\n    import x\nexcept ImportError:\n    def h():\n        '''H.'''\n"
     )
-    found = [(entry.name, entry.docstring) for entry in extract.documented(Source("m", path))]
+    found = [(entry.name, entry.docstring) for entry in extract.documented(SourceFile("m", path))]
     assert found == [
         ("", "About the module."),
         ("f", "F."),
@@ -71,7 +71,7 @@ def test_docstrings_added_to_compiled_objects_are_found(tmp_path):
         "add_newdoc('ArrayLike', 'a.b.c', 'Another function of that name.')\n"
         "add_newdoc('np.core', name, f'Computed {text}.')\n"
     )
-    found = [tuple(entry) for entry in extract.documented(Source("np.special._docs", path))]
+    found = [tuple(entry) for entry in extract.documented(SourceFile("np.special._docs", path))]
     assert found == [
         ("np.core", "array", "Make one."),
         ("np.core", "ndarray.sort", "Sort it."),
@@ -82,7 +82,7 @@ def test_docstrings_added_to_compiled_objects_are_found(tmp_path):
 
 def test_a_file_that_cannot_be_parsed_has_no_objects(tmp_path):
     (tmp_path / "m.py").write_text('"""Doc."""\nprint "two"\n')
-    assert extract.documented(Source("m", tmp_path / "m.py")) == []
+    assert extract.documented(SourceFile("m", tmp_path / "m.py")) == []
 
 
 def install(folder: Path, name: str, files: dict[str, str]) -> None:
@@ -375,7 +375,7 @@ def planted() -> list[Object]:
 
 @pytest.fixture
 def collection(tmp_path) -> Collection:
-    write(tmp_path, select(planted(), SALT, TRAIN, VALID), {})
+    write_pydocs(tmp_path, select(planted(), SALT, TRAIN, VALID), {})
     return Collection(tmp_path)
 
 
@@ -432,7 +432,7 @@ def test_no_held_out_query_is_in_a_body(collection):
 
 
 def test_a_reworded_query_counts_as_said():
-    held_out = splits.HeldOut([TEST_QUERY])
+    held_out = splits.HeldOutQueries([TEST_QUERY])
     assert held_out.said(["Kept.", "It can walk the whole graph in order of size."]) == {1}
     assert held_out.said(["Walk the whole", "graph in order of", "depth."]) == {0, 1, 2}
     assert held_out.said(["The whole graph is walked in another order."]) == set()
@@ -440,8 +440,8 @@ def test_a_reworded_query_counts_as_said():
 
 def test_without_the_removal_the_query_would_be_found(tmp_path, monkeypatch):
     """The test above can fail: with removal switched off, the planted sentences are there."""
-    monkeypatch.setattr(splits.HeldOut, "said", lambda self, sentences: set())
-    write(tmp_path, select(planted(), SALT, TRAIN, VALID), {})
+    monkeypatch.setattr(splits.HeldOutQueries, "said", lambda self, sentences: set())
+    write_pydocs(tmp_path, select(planted(), SALT, TRAIN, VALID), {})
     bodies = " ".join(sentences_of(Collection(tmp_path)))
     assert says(bodies, TEST_QUERY)
     assert says(bodies, VALID_QUERY)
@@ -497,13 +497,13 @@ def test_the_modules_own_body_is_the_first_section(collection):
 # The whole way
 
 
-def tree(folder: Path) -> list[Source]:
+def tree(folder: Path) -> list[SourceFile]:
     """A small package on disk: three modules with functions that differ in every word."""
     found = []
     for place, body in enumerate(BODIES):
         path = folder / f"module{place}.py"
         path.write_text(f'"""Helps with subject number {place} of the library.\n\n{body}\n"""\n')
-        found.append(Source(f"lib.module{place}", path))
+        found.append(SourceFile(f"lib.module{place}", path))
     return found
 
 

@@ -140,7 +140,7 @@ def ours(tmp_path: Path, name: str, run: Run) -> dict[str, str]:
     write_run(folder / "run.trec.gz", run, header(name, collection="c", split="test", retrieval=[]))
     outputs = {"run.trec.gz": describe(folder / "run.trec.gz")}
     write_json(folder / MANIFEST, {"spec": {}, "results": {}, "inputs": {}, "outputs": outputs})
-    scores.write(judged, judging.judge(run, Collection(tmp_path / "collection"), SPEC))
+    scores.write_scores(judged, judging.judge(run, Collection(tmp_path / "collection"), SPEC))
     outputs = {scores.FILE: describe(judged / scores.FILE)}
     write_json(judged / MANIFEST, {"spec": SPEC, "results": {}, "inputs": {}, "outputs": outputs})
     return {"run": str(folder), "scores": str(judged)}

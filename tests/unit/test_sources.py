@@ -12,7 +12,7 @@ import inside
 import pytest
 import yaml
 
-from encore.config.sources import Source
+from encore.config.sources import SourceEntry
 from encore.data.download.source import fetch
 from encore.errors import EncoreError
 from encore.plan.artifacts import fetched
@@ -23,7 +23,7 @@ SOURCES = load_catalogue(ROOT / "config").sources
 
 
 def source(*files, **fields):
-    return Source.model_validate(
+    return SourceEntry.model_validate(
         {"licence": "free", "terms": "https://example.org/terms", "files": list(files), **fields}
     )
 

@@ -128,7 +128,7 @@ def test_a_mean_is_of_means_for_each_seed_and_is_never_tested(tmp_path: Path) ->
     lines = lines_of(tmp_path, grid_of(table))
     line = lines["ict", "mean of rr ndcg"]
     folders = [read["folder"] for read in row_of(table, "ict")["cells"]["rr"]["reads"]]
-    found = [scores.read(Path(folder)) for folder in folders]
+    found = [scores.read_scores(Path(folder)) for folder in folders]
     each = [(one["test", "RR@10"].values.mean() + one["graded", "nDCG@10"].values.mean()) / 2 for one in found]
     assert float(line["reproduced"]) == pytest.approx(np.mean(each), abs=1e-11)
     assert float(line["sd"]) == pytest.approx(np.std(each, ddof=1), abs=1e-11)

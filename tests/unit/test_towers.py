@@ -22,7 +22,7 @@ from encore.models.encoder import Encoder
 from encore.models.projector import projector
 from encore.models.start import start
 from encore.storage.files import sha256
-from encore.storage.manifest import read, record, verify
+from encore.storage.manifest import read_manifest, record, verify
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +125,7 @@ def test_sentence_transformer_opens_either_tower(tokenizer: Path, tmp_path: Path
 def test_the_manifest_watches_the_query_tower(tokenizer: Path, tmp_path: Path) -> None:
     with record(tmp_path, stage="start", spec={}, inputs=[]):
         checkpoint.save(different_towers(), {}, tmp_path, tokenizer)
-    assert "query/model.safetensors" in read(tmp_path)["outputs"]
+    assert "query/model.safetensors" in read_manifest(tmp_path)["outputs"]
     verify(tmp_path)
     (tmp_path / "query/model.safetensors").write_bytes(b"nothing")
     with pytest.raises(EncoreError, match=r"query/model\.safetensors"):

@@ -347,7 +347,7 @@ def pretend(artifact, value):
     with manifest.record(Path(artifact.folder), stage="evaluate", spec=artifact.spec, inputs=[]):
         found = np.array([value, value])
         scored = Scored(["q", "r"], ["q", "r"], found, found, found, np.array([True, True]))
-        scores.write(Path(artifact.folder), {("valid", "RR@10"): scored})
+        scores.write_scores(Path(artifact.folder), {("valid", "RR@10"): scored})
 
 
 def test_later_rounds_use_what_was_chosen_first(workshop):

@@ -37,7 +37,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     fields = WikipediaFields.model_validate({"kind": "wikipedia", "path": str(path)})
     kinds.build_collection("wikipedia", fields.resolve(), home / "c", source=path)
     pieces = vocabulary.train(article_texts.VocabularyTexts(Collection(home / "c")), 150)
-    vocabulary.save(vocabulary.build(pieces), home / "tokenizer")
+    vocabulary.save_tokenizer(vocabulary.build_tokenizer(pieces), home / "tokenizer")
     write_store(Collection(home / "c"), home / "tokenizer", home / "tokens")
     shape = {"start": "random", "layers": 1, "hidden": 16, "heads": 2, "intermediate": 16, "max_length": 24}
     encoder, heads = start(Backbone.model_validate(shape), 0, home / "tokenizer")

@@ -116,7 +116,7 @@ def _problems(artifact: Artifact) -> Iterator[str]:
     """Everything that is wrong with one artifact, in words."""
     folder = Path(artifact.folder)
     try:
-        record = manifest.read(folder)
+        record = manifest.read_manifest(folder)
         yield from manifest.problems(folder)
     except EncoreError as error:
         yield str(error).split(";")[0]

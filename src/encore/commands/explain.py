@@ -193,7 +193,7 @@ def _links(artifact: Artifact, role: str, depth: int, seen: set[str]) -> Iterato
 
 def _records(folder: Path) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
     try:
-        record = manifest.read(folder)
+        record = manifest.read_manifest(folder)
     except EncoreError:
         return None, None
     try:

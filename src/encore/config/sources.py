@@ -63,7 +63,7 @@ class Remote(Strict):
         return {"file": self.file, "digest": self.digest, "unpack": self.unpack, "members": list(self.members)}
 
 
-class Source(Strict):
+class SourceEntry(Strict):
     """Files that belong together, under one licence. An entry of ``sources.yaml``."""
 
     licence: str = Field(description="in a few words")
@@ -81,7 +81,7 @@ class Source(Strict):
         return {**fields, "files": [{**common, **each} if isinstance(each, dict) else each for each in fields["files"]]}
 
     @model_validator(mode="after")
-    def _name_each_file_once(self) -> "Source":
+    def _name_each_file_once(self) -> "SourceEntry":
         names = [each.file for each in self.files]
         if len(set(names)) < len(names):
             raise ValueError("two files have one name; give one of them another `name`")

@@ -129,7 +129,7 @@ def _judgments(spec: Mapping[str, Any], paths: Mapping[str, Path]) -> tuple[dict
     """Judgments by split, and how many were left out for their grade, where any were."""
     grades, left_out = spec.get("grades", {}), Counter[str]()
     found = {
-        split: list(judged.read(paths[_qrels(split)], dict(grades.get(split, ())), left_out, split))
+        split: list(judged.read_qrels(paths[_qrels(split)], dict(grades.get(split, ())), left_out, split))
         for split in spec["files"]
     }
     return found, dict(left_out)

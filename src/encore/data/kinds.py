@@ -90,7 +90,7 @@ class Kind:
     build: Callable[[dict[str, Any], Path, BuildInputs], dict[str, Any]]
 
 
-def load(kind: str) -> Kind:
+def load_kind(kind: str) -> Kind:
     """A kind by its name.
 
     Raises:
@@ -116,4 +116,4 @@ def build_collection(kind: str, spec: dict[str, Any], folder: Path, **inputs: An
     Raises:
         EncoreError: the kind is unknown, or its source is missing, damaged or not what ``spec`` was made from.
     """
-    return load(kind).build(spec, folder, BuildInputs(kind, **inputs))
+    return load_kind(kind).build(spec, folder, BuildInputs(kind, **inputs))

@@ -74,7 +74,7 @@ class TokenStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.tokenizer_folder = folder / "tokenizer"
-        tokenizer = vocabulary.load(self.tokenizer_folder)
+        tokenizer = vocabulary.load_tokenizer(self.tokenizer_folder)
         self.special = vocabulary.special_tokens(tokenizer, self.tokenizer_folder)
         self.pieces = vocabulary.pieces(tokenizer)
         self.vocabulary = len(self.pieces)
@@ -129,7 +129,7 @@ def write_store(collection: Collection, tokenizer_folder: Path, folder: Path) ->
     Raises:
         EncoreError: a link leads to an article or a section that does not exist.
     """
-    tokenizer = vocabulary.load(tokenizer_folder)
+    tokenizer = vocabulary.load_tokenizer(tokenizer_folder)
     (folder / "tokenizer").mkdir(parents=True, exist_ok=True)
     for name in vocabulary.FILES:
         shutil.copyfile(tokenizer_folder / name, folder / "tokenizer" / name)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from encore.config.figures import KINDS, FigureEntry
 from encore.config.run import Backbone, RunConfig, Step, System
-from encore.config.sources import Source
+from encore.config.sources import SourceEntry
 from encore.config.tables import Table
 from encore.config.validation import by_kind, checked, explained, read_yaml
 from encore.errors import EncoreError
@@ -30,7 +30,7 @@ class Catalogue:
     systems: dict[str, System]
     indexes: dict[str, dict[str, Any]]
     expansions: dict[str, Any]
-    sources: dict[str, Source]
+    sources: dict[str, SourceEntry]
     tables: dict[str, Table]
     figures: dict[str, Any]
     read_step: Callable[[dict[str, Any]], Step]
@@ -73,7 +73,7 @@ def read_catalogue(
     for name, index in indexes.items():
         explained(read_index, index, f"{folder}/indexes.yaml: {name}")
     expansions = _entries(folder / "expansions.yaml", lambda value, place: explained(read_expansion, value, place))
-    sources = _entries(folder / "sources.yaml", lambda value, place: checked(Source, value, place))
+    sources = _entries(folder / "sources.yaml", lambda value, place: checked(SourceEntry, value, place))
     tables = _of_papers(folder, "tables.yaml", lambda value, place: checked(Table, value, place))
     return Catalogue(
         backbones,

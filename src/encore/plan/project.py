@@ -36,7 +36,9 @@ def load_plan(run: Path = DEFAULT_RUN, given: dict[str, Any] | None = None) -> P
 
 def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
     """Everything that can be named, checked by the kinds of steps, datasets, systems and so on of this version."""
-    return read_catalogue(folder, read_step, read_dataset, systems.read, index_types.read, expansions.read)
+    return read_catalogue(
+        folder, read_step, read_dataset, systems.read_system, index_types.read_index_type, expansions.read_expansion
+    )
 
 
 def read_step(step: dict[str, Any]) -> Step:
@@ -55,7 +57,7 @@ def read_dataset(fields: dict[str, Any]) -> CollectionFields:
     kind = fields.get("kind")
     if kind not in kinds.KINDS | kinds.RENAMED:
         raise EncoreError(f"unknown kind of dataset {kind!r}{nearest(str(kind), kinds.KINDS)}")
-    return kinds.load(kind).fields.model_validate(fields)
+    return kinds.load_kind(kind).fields.model_validate(fields)
 
 
 def stages() -> list[str]:

@@ -94,7 +94,7 @@ def _reached(folders: Iterable[str]) -> dict[str, dict[str, Any]]:
         if folder in found:
             continue
         try:
-            found[folder] = manifest.read(Path(folder))
+            found[folder] = manifest.read_manifest(Path(folder))
         except EncoreError:
             found[folder] = {}
         waiting += [str(PurePosixPath(path).parent) for path in found[folder].get("inputs", {})]

@@ -134,7 +134,7 @@ class Forecast:
     def finished_bytes(self) -> float:
         """What the finished jobs left on the disk, as their manifests say."""
         records = [Path(job.artifact.folder) for job in self.jobs if Path(job.artifact.manifest).is_file()]
-        outputs = [each for folder in records for each in manifest.read(folder)["outputs"].values()]
+        outputs = [each for folder in records for each in manifest.read_manifest(folder)["outputs"].values()]
         return float(sum(each["bytes"] for each in outputs))
 
     @property

@@ -219,7 +219,7 @@ def _tokens(share: float) -> float:
     from encore.data import vocabulary
 
     texts = _texts(2000)
-    tokenizer = vocabulary.build(vocabulary.train(texts, 200))
+    tokenizer = vocabulary.build_tokenizer(vocabulary.train(texts, 200))
     count = sum(len(row.ids) for row in tokenizer.encode_batch_fast(texts, add_special_tokens=False))
     return count / _timed(lambda: tokenizer.encode_batch_fast(texts, add_special_tokens=False), share)
 
@@ -257,7 +257,7 @@ def _lucene(scratch: Path) -> dict[str, float]:
         documents = [(str(number), text) for number, text in enumerate(_texts(count))]
         began = time.perf_counter()
         try:
-            lucene.build_index(documents, scratch)
+            lucene.build_lucene_index(documents, scratch)
         except EncoreError:
             return {}
         taken.append(time.perf_counter() - began)

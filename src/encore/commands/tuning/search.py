@@ -130,7 +130,7 @@ def _score(artifact: Artifact, grid: TuningGrid) -> float:
     """The measure's mean over the queries of the split."""
     folder = Path(artifact.folder)
     verify(folder)
-    return round(float(scores.read(folder)[grid.split, grid.measure].values.mean()), 6)
+    return round(float(scores.read_scores(folder)[grid.split, grid.measure].values.mean()), 6)
 
 
 def _write_run(path: Path, content: dict[str, Any], values: Chosen) -> None:

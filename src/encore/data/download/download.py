@@ -51,7 +51,7 @@ def download(remote: Remote, target: Path, pause: float = 2.0) -> None:
             return
         if remote.url is None:
             raise EncoreError(f"{target} cannot be downloaded: {remote.how} ({remote.terms}); then put the file there")
-        part = Part(target)
+        part = PartialFile(target)
         if urlsplit(remote.url).scheme == "file":
             _copy(remote.url, part)
         else:
@@ -118,7 +118,7 @@ def verify(remote: Remote, path: Path) -> None:
         )
 
 
-class Part:
+class PartialFile:
     """What has come of a file, and which version of it the server said it was."""
 
     def __init__(self, target: Path) -> None:
@@ -151,7 +151,7 @@ class Part:
         self._note.unlink(missing_ok=True)
 
 
-def _refuse_longer(remote: Remote, part: Part) -> None:
+def _refuse_longer(remote: Remote, part: PartialFile) -> None:
     if remote.digest is None and remote.bytes is not None and part.size > remote.bytes:
         raise WrongDigestError(
             f"{part.target.name}, {remote.url}: {part.size} bytes came, {remote.bytes} are published; see "
@@ -159,7 +159,7 @@ def _refuse_longer(remote: Remote, part: Part) -> None:
         )
 
 
-def _transfer(remote: Remote, url: str, part: Part, pause: float) -> None:
+def _transfer(remote: Remote, url: str, part: PartialFile, pause: float) -> None:
     """Receive until nothing is missing; a connection that breaks is tried again where bytes have come."""
     broken = 0
     while True:
@@ -179,7 +179,7 @@ def _transfer(remote: Remote, url: str, part: Part, pause: float) -> None:
             time.sleep(pause * 2**broken)
 
 
-def _receive(remote: Remote, url: str, part: Part) -> bool:
+def _receive(remote: Remote, url: str, part: PartialFile) -> bool:
     """One request, for what is missing; whether all of it has come."""
     version = part.version
     headers = {"Accept-Encoding": "identity", **remote.headers}
@@ -205,7 +205,7 @@ def _receive(remote: Remote, url: str, part: Part) -> bool:
     return True
 
 
-def _total(remote: Remote, part: Part, headers: Mapping[str, str]) -> int | None:
+def _total(remote: Remote, part: PartialFile, headers: Mapping[str, str]) -> int | None:
     """How long the file will be; None where only a digest, or the last chunk, says that all of it has come."""
     length = headers.get("Content-Length")
     if length is not None:
@@ -236,7 +236,7 @@ def _version(headers: Mapping[str, str]) -> str | None:
     return tag if tag and not tag.startswith("W/") else headers.get("Last-Modified")
 
 
-def _refuse(remote: Remote, part: Part, answer: requests.Response) -> None:
+def _refuse(remote: Remote, part: PartialFile, answer: requests.Response) -> None:
     if answer.status_code in (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT):
         return
     known = answer.status_code in set(HTTPStatus)
@@ -249,7 +249,7 @@ def _refuse(remote: Remote, part: Part, answer: requests.Response) -> None:
     raise requests.HTTPError(said)
 
 
-def _append(part: Part, chunks: Iterator[bytes], total: int | None) -> None:
+def _append(part: PartialFile, chunks: Iterator[bytes], total: int | None) -> None:
     began, printed, first = time.monotonic(), time.monotonic(), part.size
     done = looked = first
     try:
@@ -278,7 +278,7 @@ def _progress(done: int, total: int | None, rate: float) -> str:
     return f"{done / 1e6:.0f}{of}, {rate / 1e6:.1f} MB/s"
 
 
-def _make_room(part: Part, total: int | None) -> None:
+def _make_room(part: PartialFile, total: int | None) -> None:
     free = shutil.disk_usage(part.path.parent).free
     missing = 0 if total is None else total - part.size
     if missing + SPARE > free:
@@ -288,7 +288,7 @@ def _make_room(part: Part, total: int | None) -> None:
         )
 
 
-def _copy(url: str, part: Part) -> None:
+def _copy(url: str, part: PartialFile) -> None:
     """A file of this machine, such as a mirror's."""
     source = Path(url2pathname(urlsplit(url).path))
     if not source.is_file():

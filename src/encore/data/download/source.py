@@ -5,14 +5,14 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from encore.config.sources import Remote, Source
+from encore.config.sources import Remote, SourceEntry
 from encore.data.download.download import download
 from encore.data.download.trust import held_to_the_first, trust
 from encore.data.download.unpack import unpack
 from encore.errors import EncoreError
 
 
-def fetch(name: str, source: Source, data_root: Path, folder: Path) -> dict[str, Any]:
+def fetch(name: str, source: SourceEntry, data_root: Path, folder: Path) -> dict[str, Any]:
     """Fill ``folder`` with what the files of a source hold; returns the digest and the bytes of each file.
 
     A file that lies in ``data_root/<name>/`` already is used, if its digest is right, without a download.

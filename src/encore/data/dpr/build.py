@@ -10,7 +10,7 @@ from encore.data.collection import NEGATIVES, NEGATIVES_HEADER, Judgment, Locate
 from encore.data.dpr import questions
 from encore.data.dpr.fields import DprFields
 from encore.data.dpr.passages import passages
-from encore.data.dpr.questions import Question
+from encore.data.dpr.questions import DprQuestion
 from encore.data.kinds import BuildInputs, Kind
 from encore.errors import EncoreError
 from encore.storage.files import open_text_writer
@@ -54,8 +54,8 @@ def build_dpr(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[s
 
 
 def _kept(
-    found: Iterable[Question], split: str, rows: list[Row], answers: list[Row], counts: Counter[str]
-) -> Iterator[tuple[str, Question]]:
+    found: Iterable[DprQuestion], split: str, rows: list[Row], answers: list[Row], counts: Counter[str]
+) -> Iterator[tuple[str, DprQuestion]]:
     """Questions with their ids; their texts and answers are kept, and nothing of the passages that they list."""
     for number, question in enumerate(found):
         name = f"{split}-{number}"
@@ -65,7 +65,7 @@ def _kept(
         yield name, question
 
 
-def _listing(folder: Path, split: str, found: Iterable[tuple[str, Question]]) -> Iterator[tuple[str, Question]]:
+def _listing(folder: Path, split: str, found: Iterable[tuple[str, DprQuestion]]) -> Iterator[tuple[str, DprQuestion]]:
     """Write down the negatives that questions list, as they come by."""
     with open_text_writer(folder / NEGATIVES / f"{split}.tsv.gz") as file:
         file.write(NEGATIVES_HEADER + "\n")
@@ -74,7 +74,7 @@ def _listing(folder: Path, split: str, found: Iterable[tuple[str, Question]]) ->
             yield name, question
 
 
-def _judgments(found: Iterable[tuple[str, Question]], split: str, counts: Counter[str]) -> Iterator[Judgment]:
+def _judgments(found: Iterable[tuple[str, DprQuestion]], split: str, counts: Counter[str]) -> Iterator[Judgment]:
     for name, question in found:
         counts[f"judgments.{split}"] += len(question.positives)
         counts[f"negatives.{split}"] += len(question.negatives)

@@ -11,10 +11,10 @@ from encore.data.kinds import BuildInputs, Kind
 from encore.data.pydocs import sources
 from encore.data.pydocs.articles import articles
 from encore.data.pydocs.fields import PydocsFields, refuse_other_versions
-from encore.data.pydocs.links import Judgments, Link, ObjectNames, judgments, links, without_judged
-from encore.data.pydocs.objects import Object, read
+from encore.data.pydocs.links import DocstringLink, Judgments, ObjectNames, judgments, links, without_judged
+from encore.data.pydocs.objects import Object, read_objects
 from encore.data.pydocs.passages import passages, queries
-from encore.data.pydocs.splits import HeldOut, split_of
+from encore.data.pydocs.splits import HeldOutQueries, split_of
 from encore.errors import EncoreError
 
 ROLES = ("train", "valid", "test")
@@ -29,7 +29,7 @@ class Material:
     passages: dict[str, str]
     queries: dict[str, str]
     roles: dict[str, str]  # of every object's module
-    links: list[Link]
+    links: list[DocstringLink]
 
     @property
     def judged(self) -> dict[str, Judgments]:
@@ -51,7 +51,7 @@ def build_pydocs(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dic
     refuse_other_versions(spec)
     files = {"python": sources.standard_library()} | {name: sources.package(name) for name in sorted(spec["packages"])}
     print(f"reading {sum(map(len, files.values()))} source files", flush=True)
-    objects = read([source for each in files.values() for source in each], inputs.processes)
+    objects = read_objects([source for each in files.values() for source in each], inputs.processes)
     print(f"{len(objects)} objects have a docstring", flush=True)
     material = select(objects, spec["salt"], spec["train_share"], spec["valid_share"])
     if len(material.passages) < spec["minimum_passages"]:
@@ -61,7 +61,7 @@ def build_pydocs(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dic
         )
     origin = {source.module: name for name, each in files.items() for source in each}
     found = Counter(origin.get(each.module, each.package) for each in material.objects)
-    return write(folder, material, {"passages_by_source": dict(sorted(found.items()))})
+    return write_pydocs(folder, material, {"passages_by_source": dict(sorted(found.items()))})
 
 
 def select(objects: list[Object], salt: str, train: int, valid: int) -> Material:
@@ -77,7 +77,7 @@ def select(objects: list[Object], salt: str, train: int, valid: int) -> Material
     return Material(objects, leads, asked, roles, links(objects, leads, names))
 
 
-def write(folder: Path, material: Material, statistics: dict[str, Any]) -> dict[str, Any]:
+def write_pydocs(folder: Path, material: Material, statistics: dict[str, Any]) -> dict[str, Any]:
     """Write the collection; links between held-out queries' objects and graded targets stay out of the articles."""
     module = {each.id: each.module for each in material.objects}
     judged = material.judged

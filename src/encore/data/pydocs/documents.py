@@ -15,7 +15,7 @@ from pydantic import Field
 
 from encore.data.collection import Collection, Judgment, Row, write_collection
 from encore.data.kinds import BuildInputs, Kind
-from encore.data.pydocs.derived import Documented, objects
+from encore.data.pydocs.derived import PydocsObject, objects
 from encore.data.text_fields import Form, FormFields, Segments
 
 TITLE_ADDRESS_BODY: Segments = (("title", "url", "text"),)
@@ -67,7 +67,7 @@ def build_documents(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> 
     )
 
 
-def document(each: Documented) -> Row:
+def document(each: PydocsObject) -> Row:
     """An object as a document."""
     fields = {"title": each.id, "url": each.module.replace(".", "/")}
     kept = {name: "" if shares_a_word(text, each.query or "") else text for name, text in fields.items()}

@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from encore.config.datasets import CollectionFields
 from encore.data.collection import Judgment, write_collection
 from encore.data.kinds import BuildInputs, Kind
-from encore.data.pydocs.derived import QUERY, Documented, objects
+from encore.data.pydocs.derived import QUERY, PydocsObject, objects
 from encore.errors import EncoreError
 
 STANDARD_LIBRARY = "python"
@@ -75,12 +75,12 @@ def build_packages(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> d
     )
 
 
-def package(each: Documented) -> str:
+def package(each: PydocsObject) -> str:
     """The package that an object is of."""
     return STANDARD_LIBRARY if each.package in sys.stdlib_module_names else each.package
 
 
-def _judgments(asked: Iterable[Documented], split: str) -> Iterator[Judgment]:
+def _judgments(asked: Iterable[PydocsObject], split: str) -> Iterator[Judgment]:
     for each in asked:
         if each.role == split:
             yield Judgment(QUERY + each.id, each.id, 1)

@@ -14,15 +14,15 @@ from encore.data.reqa import natural_questions, squad
 from encore.data.reqa.build import write_reqa
 from encore.data.reqa.distractors import Pool
 from encore.data.reqa.fields import ReqaFields
-from encore.data.reqa.paragraphs import Paragraph, questions
+from encore.data.reqa.paragraphs import SourceParagraph, questions
 from encore.data.reqa.splitters import OWN, Spans, splitter
 from encore.data.reqa.tuples import Passage
 from encore.errors import EncoreError
 
 Count = Literal["queries", "candidates", "tuples"]
-READERS: dict[str, Callable[[list[Path], Counter[str]], Iterator[Paragraph]]] = {
-    "squad-reqa": lambda paths, counts: squad.paragraphs(paths),
-    "nq-reqa": natural_questions.paragraphs,
+READERS: dict[str, Callable[[list[Path], Counter[str]], Iterator[SourceParagraph]]] = {
+    "squad-reqa": lambda paths, counts: squad.squad_paragraphs(paths),
+    "nq-reqa": natural_questions.nq_paragraphs,
 }
 
 

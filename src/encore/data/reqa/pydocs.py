@@ -15,11 +15,11 @@ from typing import Any, Literal
 from pydantic import Field
 
 from encore.data.kinds import BuildInputs, Kind
-from encore.data.pydocs.derived import Documented, objects
+from encore.data.pydocs.derived import PydocsObject, objects
 from encore.data.reqa.build import write_reqa
 from encore.data.reqa.distractors import ready
 from encore.data.reqa.fields import ReqaFields
-from encore.data.reqa.tuples import Passage, Question
+from encore.data.reqa.tuples import AnsweredQuestion, Passage
 
 PASSAGE_WORDS = 100
 LEAST_WORDS = 3  # of an explanation
@@ -66,7 +66,7 @@ def build_pydocs_reqa(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -
 _ADDED = ("impl", "collection")  # what the plan adds to a spec
 
 
-def passages(each: Documented) -> list[Passage]:
+def passages(each: PydocsObject) -> list[Passage]:
     """An object's body in passages: as many whole sentences as have 100 words together, a longer one by itself."""
     runs: list[list[str]] = [[]]
     for sentence in each.sentences:
@@ -76,12 +76,12 @@ def passages(each: Documented) -> list[Passage]:
     return [Passage(f"{each.id}:{number}", each.module, tuple(run)) for number, run in enumerate(runs) if run]
 
 
-def questions(each: Documented) -> Iterator[Question]:
+def questions(each: PydocsObject) -> Iterator[AnsweredQuestion]:
     """The questions that an object's body answers, in order."""
     for passage in passages(each):
         for number, sentence in enumerate(passage.sentences):
             if name := explained(sentence):
-                yield Question(question(each.query or "", name), passage, number, each.module)
+                yield AnsweredQuestion(question(each.query or "", name), passage, number, each.module)
 
 
 def explained(sentence: str) -> str | None:

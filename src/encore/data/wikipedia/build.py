@@ -64,7 +64,9 @@ def read_dump(source: Path, processes: int) -> Iterator[Extracted]:
     """What the pages of a dump gave, in its order whatever the number of processes is."""
     index = multistream.index_of(source)
     print(f"reading {source}" + (f" by {index}" if index else ""), flush=True)
-    parts: Iterator[Any] = iter(multistream.blocks(source, index)) if index else dump.batches(dump.pages(source))
+    parts: Iterator[Any] = (
+        iter(multistream.read_blocks(source, index)) if index else dump.batches(dump.dump_pages(source))
+    )
     seen = 0
     for extracted in in_order(extract, parts, processes):
         before, seen = seen, seen + len(extracted.titles) + sum(extracted.counts.values())

@@ -25,7 +25,7 @@ from encore.finetuning.negatives.sampling import WAITING, Draw
 from encore.storage.document_ids import DocIds
 from encore.storage.document_index import DocIdIndex
 from encore.storage.mojibake import repaired
-from encore.storage.tsv import Block, blocks
+from encore.storage.tsv import TsvBlock, read_tsv
 
 COLUMNS = ("query", "positive", "negative")
 
@@ -56,7 +56,7 @@ def from_triples(
     asked = np.array([query in wanted.queries for query in queries], dtype=bool)
     pairs = _judged_pairs(wanted, queries, documents)
     lines = judged = unknown = 0
-    found = blocks(path, COLUMNS)
+    found = read_tsv(path, COLUMNS)
     first = next(found, None)
     known = _known(first, collection, queries, documents)
     for block in chain([first] if first else [], found):
@@ -95,7 +95,7 @@ def _hashes(texts: Iterable[str]) -> np.ndarray:
     return np.frombuffer(digests, dtype="<u8")
 
 
-def _known(first: Block | None, collection: Collection, queries: list[str], documents: DocIds) -> list[Known]:
+def _known(first: TsvBlock | None, collection: Collection, queries: list[str], documents: DocIds) -> list[Known]:
     """What knows a file's queries and documents: by their texts where its first line has blanks."""
     if first is None or not any(" " in column[0].as_py() for column in first.columns):
         return [DocIdIndex(queries), DocIdIndex(documents)]

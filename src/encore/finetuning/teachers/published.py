@@ -19,7 +19,7 @@ from encore.finetuning.teachers.outputs import TRIPLES, write_scores
 from encore.finetuning.teachers.sources import files
 from encore.storage.document_index import DocIdIndex
 from encore.storage.files import contents, write_array
-from encore.storage.tsv import Block, blocks
+from encore.storage.tsv import TsvBlock, read_tsv
 
 COLUMNS = ("pos_score", "neg_score", "query_id", "pos_id", "neg_id")
 
@@ -56,14 +56,14 @@ def _read(path: Path, queries: DocIdIndex, passages: DocIdIndex) -> tuple[np.nda
 
 
 def _blocks(path: Path, queries: DocIdIndex, passages: DocIdIndex) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    for block in blocks(path, COLUMNS):
+    for block in read_tsv(path, COLUMNS):
         scores = [_scores(path, block, place) for place in (0, 1)]
         known = [("query", queries), ("document", passages), ("document", passages)]
         texts = [_texts(path, block, place, what, rows) for place, (what, rows) in enumerate(known, 2)]
         yield np.stack(texts, axis=1).astype(np.int32), np.stack(scores, axis=1)
 
 
-def _scores(path: Path, block: Block, place: int) -> np.ndarray:
+def _scores(path: Path, block: TsvBlock, place: int) -> np.ndarray:
     """float64 [n]."""
     try:
         found = np.asarray(block.columns[place].cast(pa.float64()).to_numpy(zero_copy_only=False))
@@ -83,7 +83,7 @@ def _scores(path: Path, block: Block, place: int) -> np.ndarray:
     return found
 
 
-def _texts(path: Path, block: Block, place: int, what: str, rows: DocIdIndex) -> np.ndarray:
+def _texts(path: Path, block: TsvBlock, place: int, what: str, rows: DocIdIndex) -> np.ndarray:
     """int64 [n], rows of the token store."""
     found = rows.of(block.columns[place])
     if len(strange := np.flatnonzero(found < 0)):

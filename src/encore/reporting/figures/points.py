@@ -170,4 +170,4 @@ def _training_queries(point: CurvePoint) -> int:
 
 @cache
 def _scores(folder: str) -> scores.Scores:
-    return scores.read(Path(folder))
+    return scores.read_scores(Path(folder))

@@ -70,7 +70,7 @@ def _one(folder: Path, asked: Asked) -> Scored:
 
 @cache
 def _scores(folder: Path) -> scores.Scores:
-    return scores.read(folder)
+    return scores.read_scores(folder)
 
 
 def _same_queries(one: Scored, other: Scored, names: str, asked: Asked) -> None:

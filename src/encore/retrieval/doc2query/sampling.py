@@ -33,7 +33,7 @@ def sample(spec: dict[str, Any], expander: Path, collection: Path, state: Path) 
         state: the folder of finished blocks; left for the caller to remove once the result is safe.
     """
     device = machine.prepare(spec["numerics"])
-    model, words = models.load(expander)
+    model, words = models.load_model(expander)
     model.to(device).eval()
     texts = [(name, " ".join(text)) for name, text in Collection(collection).texts()]
     blocks, began = range(0, len(texts), BLOCK), time.monotonic()
@@ -51,7 +51,9 @@ def sample(spec: dict[str, Any], expander: Path, collection: Path, state: Path) 
         yield from map(tuple, json.loads(bytes(sealed.read(path))))
 
 
-def _write(model: Any, words: Words, texts: Sequence[str], spec: dict[str, Any], first: int) -> list[list[str]]:
+def _write(
+    model: Any, words: Doc2QueryTokenizer, texts: Sequence[str], spec: dict[str, Any], first: int
+) -> list[list[str]]:
     """Queries for the passages of a block; those of like length go together, which saves padding."""
     rows = words.rows(texts, spec["length"])
     places = sorted(range(len(rows)), key=lambda place: len(rows[place]))
@@ -67,7 +69,7 @@ def _write(model: Any, words: Words, texts: Sequence[str], spec: dict[str, Any],
 
 
 @torch.inference_mode()
-def _generate(model: Any, words: Words, rows: Sequence[Sequence[int]], spec: dict[str, Any]) -> list[str]:
+def _generate(model: Any, words: Doc2QueryTokenizer, rows: Sequence[Sequence[int]], spec: dict[str, Any]) -> list[str]:
     """``per_passage`` queries for each row, those of a row side by side."""
     with machine.precision(spec["numerics"], model.device):
         generated = model.generate(
