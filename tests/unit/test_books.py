@@ -98,7 +98,7 @@ def test_bad_books_are_refused(tmp_path: Path) -> None:
         fields(path=str(tmp_path / "empty")).resolve()
     with pytest.raises(ValueError, match="either `books`, a source, or `path`"):
         fields()
-    assert fields(path="data/none", how="buy some").missing == (
+    assert fields(path="data/none", access="buy some").missing == (
         "data/none is missing, which cannot be downloaded: buy some"
     )
     assert fields(path="data/none").resolve()["content"] == {"absent": "none"}
@@ -152,4 +152,4 @@ def test_the_papers_texts_are_both_and_old_books_stand_for_those_that_were_withd
         "wikipedia",
         "gutenberg",
     }
-    assert "BookCorpus was withdrawn" in catalogue.datasets["gutenberg"].substitute
+    assert "BookCorpus was withdrawn" in catalogue.datasets["gutenberg"].note

@@ -176,7 +176,7 @@ def test_a_file_that_a_user_put_there_is_checked_and_kept(server, tmp_path):
 
 
 def test_what_cannot_be_downloaded_says_how_to_get_it(tmp_path):
-    form = remote(None, name="file.bin", how="fill in the form")
+    form = remote(None, name="file.bin", access="fill in the form")
     with pytest.raises(EncoreError, match=r"file\.bin cannot be downloaded: fill in the form .*example\.org/terms"):
         download(form, tmp_path / "file.bin")
     (tmp_path / "file.bin").write_bytes(CONTENT)

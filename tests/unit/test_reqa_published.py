@@ -184,9 +184,9 @@ def test_other_counts_than_published_are_said_and_stay_on_record(
 
 def test_tables_say_that_sentences_are_not_the_papers() -> None:
     ours, theirs = fields(None, expected={"queries": 1}), fields(None, expected={"queries": 1}, sentences="a:b.py")
-    assert ours.substitute is not None
-    assert f"parted by {sentences.RULES}" in ours.substitute
-    assert theirs.substitute is fields(None).substitute is None
+    assert ours.note is not None
+    assert f"parted by {sentences.RULES}" in ours.note
+    assert theirs.note is fields(None).note is None
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ def test_every_source_has_what_a_user_must_know(name):
     assert entry.licence
     assert entry.terms.startswith("https://")
     assert entry.source
-    assert all(each.url or each.how for each in entry.files)
+    assert all(each.url or each.access for each in entry.files)
     assert all(not each.url or each.url.startswith("https://") for each in entry.files)
 
 

@@ -8,7 +8,7 @@ Anybody's data can come this way, so every row is checked, and a bad one is name
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -35,10 +35,12 @@ class BeirSplit(Split):
 class BeirFields(JudgedFields):
     """An entry of the catalogue with ``kind: beir``."""
 
+    renamed: ClassVar[dict[str, str]] = {**JudgedFields.renamed, "how": "access"}
+
     kind: Literal["beir"]
     path: str = Field(description="the folder; relative to the repository's root")
     splits: Mapping[str, BeirSplit] = Field(description="the splits that are used, by name")
-    how: str = Field("", exclude=True, description="how to get the folder, said where it is missing")
+    access: str = Field("", exclude=True, description="how to get the folder; shown where it is missing")
     valid_queries: Positive | None = Field(
         None,
         description="training queries held out, by hash of their id, as the split of role valid; it then has no file",
@@ -89,9 +91,9 @@ class BeirFields(JudgedFields):
     @property
     def missing(self) -> str | None:
         """What is not there and how to get it; None where all is well, or where files are simply read."""
-        if not self.how or Path(self.path).is_dir():
+        if not self.access or Path(self.path).is_dir():
             return None
-        return f"{self.path} is missing, which cannot be downloaded: {self.how}"
+        return f"{self.path} is missing, which cannot be downloaded: {self.access}"
 
 
 def build_beir(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:

@@ -6,7 +6,7 @@ lines are parted by count. A folder has a book in each ``.txt``, in prose, whose
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -28,6 +28,8 @@ ENDINGS = (".txt", ".txt.gz", ".txt.xz")
 class BooksFields(CollectionFields):
     """An entry of the catalogue with ``kind: books``."""
 
+    renamed: ClassVar[dict[str, str]] = {**CollectionFields.renamed, "how": "access"}
+
     kind: Literal["books"]
     books: str | None = Field(None, description="the source that has them, in one .txt")
     path: str | None = Field(None, description="or a file of one's own, or a folder with a book in each .txt")
@@ -36,7 +38,7 @@ class BooksFields(CollectionFields):
     article_sentences: Positive = Field(1024, description="most sentences of an article; longer books are several")
     passage_words: Positive = Field(100, description="most words of a passage of the corpus")
     splits: dict[str, Split] = Field({}, max_length=0, description="none: there are no queries")
-    how: str = Field("", exclude=True, description="how to get the files, said where they are missing")
+    access: str = Field("", exclude=True, description="how to get the files; shown where they are missing")
 
     @model_validator(mode="after")
     def _lie_in_one_place(self) -> "BooksFields":
@@ -53,7 +55,9 @@ class BooksFields(CollectionFields):
         """What to do where the files are not there; None where they are, or are fetched."""
         if self.path is None or Path(self.path).exists():
             return None
-        return f"{self.path} is missing, which cannot be downloaded: {self.how or 'put a text file or a folder there'}"
+        return (
+            f"{self.path} is missing, which cannot be downloaded: {self.access or 'put a text file or a folder there'}"
+        )
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity: the digests of files of one's own; a source is known by its folder."""

@@ -51,7 +51,7 @@ class Plan(Runs):
         spec = {"impl": self.impl("evaluate"), "splits": measures, **names(inputs)}
         by_answers = sorted(name for name in measures if splits[name].judged_by == "answers")
         spec |= {"judged_by_answers": by_answers} if by_answers else {}
-        spec |= {"drop_own": True} if self.dataset(dataset).drop_own else {}
+        spec |= {"ignore_identical_ids": True} if self.dataset(dataset).ignore_identical_ids else {}
         folder = f"scores/{run.owner}/{self.dataset_name(dataset)}.{topics}"
         return self.make("evaluate", folder, spec, inputs)
 

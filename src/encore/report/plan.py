@@ -121,7 +121,7 @@ def _grouped(cells: list[Address]) -> list[list[Any]]:
 def _datasets(plan: Plan) -> dict[str, dict[str, str]]:
     """What stands for a dataset that was withdrawn."""
     names = plan.dataset_names()
-    return {name: {"name": name, "substitute": said} for name in names if (said := plan.dataset(name).substitute)}
+    return {name: {"name": name, "note": note} for name in names if (note := plan.dataset(name).note)}
 
 
 def _trials() -> dict[str, dict[str, int]]:

@@ -74,7 +74,7 @@ def _collection(artifact: RecordedArtifact, site: ReportSlice) -> list[Content]:
         count(results.get("passages", "")),
         count(results.get("queries", "")),
         "; ".join(splits),
-        known.substitute if known else "",
+        known.note if known else "",
     ]
 
 

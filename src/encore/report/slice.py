@@ -12,7 +12,7 @@ class ReportDataset(Part):
     """What the catalogue calls a collection here, and what it stands for, if anything."""
 
     name: str
-    substitute: str = ""
+    note: str = ""
 
 
 class ReportSlice(Product):

@@ -49,11 +49,11 @@ class PublishedReqaFields(ReqaFields):
         """Tables say it where sentences are parted by other rules than those that the published counts are of."""
         if not isinstance(given, dict) or given.get("sentences", OWN) != OWN or not given.get("expected"):
             return given
-        said = (
+        note = (
             f"Sentences of {given.get('kind')} are parted by {sentences.RULES}, not by ReQA’s rules, so its candidates "
             "are others than the paper’s."
         )
-        return {"substitute": said, **given}
+        return {"note": note, **given}
 
     @model_validator(mode="after")
     def _draw_distractors_from_somewhere(self) -> "PublishedReqaFields":
