@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from encore.config.sources import Remote, Source, digest_of
+from encore.config.sources import Remote, SourceEntry, digest_of
 from encore.data.download import download as downloading
 from encore.data.download import trust
 from encore.data.download.download import download
@@ -439,7 +439,7 @@ def test_two_archives_that_do_not_fit_together_leave_nothing(tmp_path):
     first, _ = packed(tmp_path / "one.zip", ["set"])
     second, _ = packed(tmp_path / "two.zip", ["set/file"])
     files = [{"url": each.as_uri(), "unpack": "zip"} for each in (first, second)]
-    source = Source.model_validate({"licence": "none", "terms": "https://example.org", "files": files})
+    source = SourceEntry.model_validate({"licence": "none", "terms": "https://example.org", "files": files})
     with pytest.raises(EncoreError, match=r"set/file cannot be placed beside the source's other files.*members"):
         fetch("both", source, tmp_path / "data", tmp_path / "made")
     assert not (tmp_path / "made").exists()

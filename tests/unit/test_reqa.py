@@ -363,7 +363,9 @@ def test_distractors_come_from_the_other_group(tmp_path: Path) -> None:
 def test_bm25_indexes_the_sentence_and_the_passage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The program of the workflow hands Lucene both texts of the pair, so that the sentence's words count twice."""
     given: dict[str, str] = {}
-    monkeypatch.setattr("encore.retrieval.lucene.build_lucene_index", lambda texts, *_: given.update(texts) or len(given))
+    monkeypatch.setattr(
+        "encore.retrieval.lucene.build_lucene_index", lambda texts, *_: given.update(texts) or len(given)
+    )
     with manifest.record(tmp_path / "c", stage="collection.pydocs-reqa", spec={}, inputs=[]):
         squad_like(tmp_path / "c")
     spec = ["--spec", '{"collection": "c"}', "--collection", str(tmp_path / "c"), "--output", str(tmp_path / "index")]

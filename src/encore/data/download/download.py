@@ -50,7 +50,9 @@ def download(remote: Remote, target: Path, pause: float = 2.0) -> None:
             verify(remote, target)
             return
         if remote.url is None:
-            raise EncoreError(f"{target} cannot be downloaded: {remote.access} ({remote.terms}); then put the file there")
+            raise EncoreError(
+                f"{target} cannot be downloaded: {remote.access} ({remote.terms}); then put the file there"
+            )
         part = PartialFile(target)
         if urlsplit(remote.url).scheme == "file":
             _copy(remote.url, part)
