@@ -38,11 +38,7 @@ def test_a_checkpoint_gives_its_weights_and_its_head(binary: bool, tmp_path: Pat
     head = MlmHead(encoder.config)
     head.load_state_dict({name.removeprefix("mlm."): tensor for name, tensor in tensors.items()})
     logits = head(states[0], encoder.word_embeddings)
-<<<<<<< HEAD
-    assert encoder.config.vocabulary == logits.shape[1] == len(vocabulary.pieces(vocabulary.load(tokenizer)))
-=======
-    assert encoder.shape.vocabulary == logits.shape[1] == len(vocabulary.pieces(vocabulary.load_tokenizer(tokenizer)))
->>>>>>> 05678f1 (Give functions and classes names that a search can tell apart)
+    assert encoder.config.vocabulary == logits.shape[1] == len(vocabulary.pieces(vocabulary.load_tokenizer(tokenizer)))
     torch.testing.assert_close(logits, expected.prediction_logits[0, :, : logits.shape[1]], atol=1e-5, rtol=1e-5)
     assert encoder.dimension == 4
     assert encoder.head is not None
@@ -231,13 +227,8 @@ def test_seed_encoders_weights_give_its_states(tmp_path: Path, capsys: pytest.Ca
     place = checkpoints.inside(tmp_path / "archive")
     vocabulary.save_tokenizer(checkpoint_vocabulary.load_checkpoint_tokenizer(place), tmp_path / "tokenizer")
     encoder, head = start(backbone(), 0, tmp_path / "tokenizer", checkpoint=place)
-<<<<<<< HEAD
     assert (encoder.config.pad, encoder.config.cls, encoder.config.sep, encoder.config.mask) == (1, 0, 2, 12)
-    ids = vocabulary.load(tmp_path / "tokenizer").encode("a stack!").ids
-=======
-    assert (encoder.shape.pad, encoder.shape.cls, encoder.shape.sep, encoder.shape.mask) == (1, 0, 2, 12)
     ids = vocabulary.load_tokenizer(tmp_path / "tokenizer").encode("a stack!").ids
->>>>>>> 05678f1 (Give functions and classes names that a search can tell apart)
     states = encoder.eval()(torch.tensor([ids]), None)[0]
     torch.testing.assert_close(states, roberta(tensors, torch.tensor(ids)), atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(head["mlm.transform.LayerNorm.bias"], tensors["lm_head.layer_norm.bias"])

@@ -23,13 +23,8 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def own_vectors(encoder: Encoder, tokenizer: Path, length: int) -> np.ndarray:
-<<<<<<< HEAD
-    rows = vocabulary.load(tokenizer).encode_batch(TEXTS, add_special_tokens=False)
-    ids, mask = inputs.pad([np.array(row.ids) for row in rows], length, encoder.config)
-=======
     rows = vocabulary.load_tokenizer(tokenizer).encode_batch(TEXTS, add_special_tokens=False)
-    ids, mask = inputs.pad([np.array(row.ids) for row in rows], length, encoder.shape)
->>>>>>> 05678f1 (Give functions and classes names that a search can tell apart)
+    ids, mask = inputs.pad([np.array(row.ids) for row in rows], length, encoder.config)
     with torch.inference_mode():
         return encoder.eval().embed(torch.from_numpy(ids), torch.from_numpy(mask)).numpy()
 

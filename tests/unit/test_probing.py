@@ -138,13 +138,8 @@ def test_a_decoder_s_words_are_its_normalised_sigmoids(made: Path) -> None:
     at, spec = model(made, "model", "mlm decoder"), {"kind": "heat", "length": 12, "numerics": NUMERICS}
     told = found(made, spec | {"text": "word1 word2"}, at)
     store, encoder = TokenStore.open(made / "tokens"), checkpoint.load(at).eval()
-<<<<<<< HEAD
-    ids = vocabulary.load(store.tokenizer_folder).encode("word1 word2", add_special_tokens=False).ids
-    heads = nn.ModuleDict({"decoder": WordDecoder(encoder.config, 0.0)}).eval()
-=======
     ids = vocabulary.load_tokenizer(store.tokenizer_folder).encode("word1 word2", add_special_tokens=False).ids
-    heads = nn.ModuleDict({"decoder": WordDecoder(encoder.shape, 0.0)}).eval()
->>>>>>> 05678f1 (Give functions and classes names that a search can tell apart)
+    heads = nn.ModuleDict({"decoder": WordDecoder(encoder.config, 0.0)}).eval()
     checkpoint.restore_heads(heads, at)
     with torch.no_grad():
         vector = encoder(torch.tensor([[store.special.cls, *ids, store.special.sep]]), None)[:, 0]

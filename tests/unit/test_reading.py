@@ -105,13 +105,8 @@ def test_markers_of_different_lengths_are_refused():
 def test_a_backbone_s_markers_are_word_pieces_of_its_own_vocabulary(tmp_path):
     vocabulary.save_tokenizer(vocabulary.build_tokenizer(vocabulary.train(["[q] [d] what is it"] * 3, 40)), tmp_path)
     backbone = Backbone(start="random", vocabulary=40, layers=1, hidden=16, heads=2, intermediate=16, **TCT)
-<<<<<<< HEAD
     shape = start(backbone, 0, tmp_path)[0].config
-    pieces = vocabulary.pieces(vocabulary.load(tmp_path))
-=======
-    shape = start(backbone, 0, tmp_path)[0].shape
     pieces = vocabulary.pieces(vocabulary.load_tokenizer(tmp_path))
->>>>>>> 05678f1 (Give functions and classes names that a search can tell apart)
     assert [pieces[number] for number in shape.query_marker] == ["[", "q", "]"]
     assert [pieces[number] for number in shape.passage_marker] == ["[", "d", "]"]
     assert pieces[shape.mask] == "[MASK]"

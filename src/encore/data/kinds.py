@@ -87,7 +87,7 @@ class Kind:
     """
 
     fields: type[CollectionFields]
-    build_collection: Callable[[dict[str, Any], Path, BuildInputs], dict[str, Any]]
+    build: Callable[[dict[str, Any], Path, BuildInputs], dict[str, Any]]
 
 
 def load_kind(kind: str) -> Kind:

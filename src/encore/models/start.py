@@ -112,13 +112,8 @@ def from_checkpoint(backbone: Backbone, seed: int, tokenizer_folder: Path, sourc
     return encoder, own.head
 
 
-<<<<<<< HEAD
 def _shape(backbone: Backbone, tokenizer_folder: Path) -> EncoderConfig:
-    tokenizer = vocabulary.load(tokenizer_folder)
-=======
-def _shape(backbone: Backbone, tokenizer_folder: Path) -> Shape:
     tokenizer = vocabulary.load_tokenizer(tokenizer_folder)
->>>>>>> 05678f1 (Give functions and classes names that a search can tell apart)
     special = vocabulary.special_tokens(tokenizer, tokenizer_folder)
     return EncoderConfig.of(
         backbone, tokenizer.get_vocab_size(), special, lambda text: tokenizer.encode(text, add_special_tokens=False).ids
