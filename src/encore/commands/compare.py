@@ -53,7 +53,7 @@ def compare(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def closeness_lines(ranked: Order, close: list[Closeness], judged: int) -> list[str]:
+def closeness_lines(ranked: RankAgreement, close: list[Closeness], judged: int) -> list[str]:
     """What people read."""
     from encore.evaluation.reproducibility import PERSISTENCE
 

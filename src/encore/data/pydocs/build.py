@@ -69,7 +69,7 @@ def select(objects: list[Object], salt: str, train: int, valid: int) -> Material
     asked = queries(objects)
     roles = {each.id: split_of(each.module, salt, train, valid) for each in objects}
     names = ObjectNames(objects)  # of all: a name must not slip to a namesake whose own object has no passage
-    held_out = HeldOut(query for name, query in asked.items() if roles[name] != "train")
+    held_out = HeldOutQueries(query for name, query in asked.items() if roles[name] != "train")
     objects = [held_out.without(each) for each in objects]
     leads = passages(objects)
     objects = [each for each in objects if each.id in leads]

@@ -81,7 +81,7 @@ def draw_collection_size(folder: Path, growth: GrowthSlice) -> None:
 
 
 def _values(growth: GrowthSlice, line: SizeLine, point: SizePoint) -> list[SizeValue]:
-    found, passages = scores.read(Path(point.scores)), manifest.read_results(point.run)["passages"]
+    found, passages = scores.read_scores(Path(point.scores)), manifest.read_results(point.run)["passages"]
     scored = {measure: found[growth.split, measure] for measure in growth.measures}
     return [
         SizeValue(line, point, measure, passages, len(one.queries), exact_mean(one.values))
