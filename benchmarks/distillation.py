@@ -22,7 +22,7 @@ from harness.teachers import Arm, arms
 from harness.timing import Seconds
 from torch import nn
 
-from encore.finetuning.retrieval_task import Judged
+from encore.finetuning.retrieval_task import RetrievalTask
 from encore.models.encoder import Encoder
 from encore.training.loop import train
 from encore.training.randomness import generator
@@ -37,7 +37,7 @@ class Runner:
 
     def __init__(self, arm: Arm, setting: Setting, encoder: Encoder) -> None:
         self.arm, self.setting, self.encoder = arm, setting, copy.deepcopy(encoder)
-        self.task: Judged = arm.task()
+        self.task: RetrievalTask = arm.task()
         self.steps: list[Seconds] = []
 
     def measure(self) -> None:

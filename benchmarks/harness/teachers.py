@@ -20,7 +20,7 @@ from encore.data.tokens import TokenStore
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.distillation import BatchDistillation, PairDistillation
 from encore.finetuning.queries import Example, Query
-from encore.finetuning.retrieval_task import Judged, parts
+from encore.finetuning.retrieval_task import RetrievalTask, parts
 from encore.finetuning.teachers.outputs import write_scores, write_vectors
 from encore.models import flops, inputs, late_interaction
 from encore.models.encoder import Encoder
@@ -32,7 +32,7 @@ DIMENSION = 128  # of a token's vector
 TEMPERATURE = 0.25
 
 
-class ColbertInTheLoop(Judged):
+class ColbertInTheLoop(RetrievalTask):
     """A late-interaction teacher that embeds every batch: for pairs, or for all passages of the batch."""
 
     def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore, teacher: Encoder) -> None:
@@ -85,7 +85,7 @@ class ColbertInTheLoop(Judged):
         return super().flops(encoder, batch) + forward + mapped + scores
 
 
-class CrossEncoderInTheLoop(Judged):
+class CrossEncoderInTheLoop(RetrievalTask):
     """A teacher that reads each query with each of its own passages as one text; all of the batch would be too many."""
 
     def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore, teacher: Encoder) -> None:
@@ -129,7 +129,7 @@ class Arm(NamedTuple):
 
     name: str
     paper: str
-    task: Callable[[], Judged]
+    task: Callable[[], RetrievalTask]
 
 
 def arms(

@@ -72,8 +72,8 @@ def vectors_in(folder: Path, seed: int, kind: str) -> dict[str, dict[int, np.nda
     return found
 
 
-def task_of(store: Any, loss: str, taught: list[Path], **changes: Any) -> Any:
-    return distillation(step(loss=loss, **FIELDS | changes), ASKED, store, taught)
+def task_of(store: Any, loss: str, teacher_outputs: list[Path], **changes: Any) -> Any:
+    return distillation(step(loss=loss, **FIELDS | changes), ASKED, store, teacher_outputs)
 
 
 def small_task(loss: str, folder: Path) -> Any:

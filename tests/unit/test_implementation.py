@@ -50,7 +50,7 @@ def stages_after(copy, path, line="PLANTED = 1"):
         # What turns rows into ids of documents: far from every program, and behind all that reads a run.
         (
             "storage/document_ids.py",
-            {"encode", "search", "finetune", "pretrain.ict", "rerank", "teach"},
+            {"encode", "search", "finetune", "pretrain.ict", "rerank", "teacher_scores"},
             {"fuse", "evaluate"},
         ),
         ("storage/files.py", set(project.stages()), set()),

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from encore.config.finetuning import FinetuneStep
 from encore.finetuning.late_interaction import LateInteraction
 from encore.finetuning.queries import Query
-from encore.finetuning.retrieval_task import Judged
+from encore.finetuning.retrieval_task import RetrievalTask
 from encore.models import inputs, late_interaction
 from encore.models.late_interaction import max_sim
 from encore.training import gradients
@@ -62,7 +62,7 @@ def make(**changes: Any) -> tuple[LateInteraction, Models]:
     return task, Models(task, encoder.double(), heads, torch.device("cpu"), {"precision": "fp32"})
 
 
-def examples(task: Judged) -> list[Any]:
+def examples(task: RetrievalTask) -> list[Any]:
     return [task.example(index, np.random.default_rng([1, index])) for index in range(6)]
 
 

@@ -156,8 +156,8 @@ def test_a_model_that_may_have_learned_from_a_set_is_not_tested_on_it(plan: Call
 
 
 def test_a_teacher_counts_too(plan: Callable[..., Plan]) -> None:
-    taught = {"loss": "kl-pairwise", "teachers": ["bert-base+marco-bm25"]}
-    made = plan(**{"bow-beir": {**DEFAULT["scale"]["steps"]["bow-beir"], **taught}})
+    teacher_outputs = {"loss": "kl-pairwise", "teachers": ["bert-base+marco-bm25"]}
+    made = plan(**{"bow-beir": {**DEFAULT["scale"]["steps"]["bow-beir"], **teacher_outputs}})
     assert not made.tested_fairly(ZERO_SHOT, "beir-scifact", "test")
 
 

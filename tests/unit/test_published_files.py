@@ -18,8 +18,8 @@ from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.download import unpacked
 from encore.data.kinds import build_collection
 from encore.errors import EncoreError
-from encore.finetuning.negatives.listed import Wanted
 from encore.finetuning.negatives.pair_scores import PublishedScores
+from encore.finetuning.negatives.request import NegativesRequest
 from encore.finetuning.negatives.systems_file import from_systems
 from encore.finetuning.negatives.triples import from_triples
 from encore.retrieval.doc2query import published
@@ -45,9 +45,9 @@ def passages(tmp_path: Path) -> Collection:
     return Collection(tmp_path / "collection")
 
 
-def wanted(collection: Collection, *queries: str) -> Wanted:
+def wanted(collection: Collection, *queries: str) -> NegativesRequest:
     documents = dict.fromkeys(row["_id"] for row in collection.corpus())
-    return Wanted(set(queries or QUERIES), collection.qrels("train"), documents)
+    return NegativesRequest(set(queries or QUERIES), collection.qrels("train"), documents)
 
 
 def write(path: Path, text: str) -> Path:

@@ -13,7 +13,7 @@ from encore.config.finetuning import FinetuneStep
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.scoring import open_scorer
-from encore.finetuning.scoring.blocks import blocks
+from encore.finetuning.scoring.resume import passage_blocks
 from encore.finetuning.step import finetune
 from encore.models import checkpoint, embed, inputs
 
@@ -120,7 +120,7 @@ def test_an_unknown_scorer_is_refused(home, tmp_path):  # noqa: F811
 @pytest.mark.parametrize("most", [1, 3, 100])
 def test_blocks_hold_few_passages_and_every_pair_once(most):
     passages = np.random.default_rng(2).integers(0, 9, 60)
-    parts = list(blocks(passages, most))
+    parts = list(passage_blocks(passages, most))
     assert np.concatenate([np.arange(60)[part] for part in parts]).tolist() == list(range(60))
     assert max(len(set(passages[part].tolist())) for part in parts) == min(most, 9)
 

@@ -12,12 +12,12 @@ import pytest
 
 from encore.data.reqa import natural_questions
 from encore.errors import EncoreError
-from encore.finetuning.negatives.listed import Wanted
+from encore.finetuning.negatives.request import NegativesRequest
 from encore.finetuning.negatives.systems_file import from_systems
 from encore.retrieval.doc2query import published
 from encore.storage import text_files, tsv
 
-WANTED = Wanted({"q"}, {"q": {"d": 1}}, {"d", "n"})
+WANTED = NegativesRequest({"q"}, {"q": {"d": 1}}, {"d", "n"})
 TOKENS = "<P> It is so . </P>"
 ANNOTATION = {
     "short_answers": [{"start_token": 1, "end_token": 2}],

@@ -16,7 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from encore.config.run import Backbone
 from encore.errors import EncoreError
-from encore.finetuning.projecting import project
+from encore.finetuning.projector import project
 from encore.models import checkpoint, flops, towers
 from encore.models.encoder import Encoder
 from encore.models.projector import projector

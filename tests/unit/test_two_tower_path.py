@@ -46,7 +46,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from encore.finetuning.negatives import mining
 
     mined, statistics = mining.mine({"q0": ["d5"]}, {"q0": {"d0": 1}}, depth=1, keep=1)
-    mining.write(home / "negatives", mined, statistics)
+    mining.write_negatives(home / "negatives", mined, statistics)
     for kind in ("shared", "separate"):
         encoder, heads = start(Backbone(**BACKBONE, encoders=kind, projection_dim=6), 0, home / "tokenizer")
         checkpoint.save(encoder, heads, home / kind, home / "tokenizer")

@@ -117,8 +117,8 @@ rule merged_negatives:
         " > {log:q} 2>&1"
 
 
-rule teach:
-    """Let a teacher score what its students will learn from, or bring published scores into that form."""
+rule teacher_scores:
+    """Score what students will learn from with their teacher, or convert published scores to the same files."""
     input:
         model=made_from("results/teachers/{teacher}/{topics}", "model"),
         weights=ancient(made_from("results/teachers/{teacher}/{topics}", "model", "model.safetensors")),
@@ -130,9 +130,9 @@ rule teach:
     output:
         manifest="results/teachers/{teacher}/{topics}/manifest.json",
     log:
-        "results/logs/teach/{teacher}/{topics}.log",
+        "results/logs/teacher_scores/{teacher}/{topics}.log",
     benchmark:
-        "results/benchmarks/teach/{teacher}/{topics}.tsv"
+        "results/benchmarks/teacher_scores/{teacher}/{topics}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: 1
@@ -143,7 +143,7 @@ rule teach:
     params:
         spec=spec_of("results/teachers/{teacher}/{topics}"),
     shell:
-        "python workflow/scripts/teach.py"
+        "python workflow/scripts/teacher_scores.py"
         " --spec {params.spec:q}"
         " --model {input.model:q}"
         " --tokens {input.tokens:q}"

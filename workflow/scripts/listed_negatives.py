@@ -9,8 +9,8 @@ from encore.data.collection import Collection, topics
 from encore.data.download import unpacked
 from encore.errors import EncoreError
 from encore.finetuning.negatives import mining
-from encore.finetuning.negatives.listed import Wanted
 from encore.finetuning.negatives.pair_scores import PublishedScores
+from encore.finetuning.negatives.request import NegativesRequest
 from encore.finetuning.negatives.systems_file import from_systems
 from encore.finetuning.negatives.triples import from_triples
 from encore.storage.document_ids import DocIds
@@ -38,13 +38,13 @@ def main() -> None:
         asked = set(topics(collection, spec["split"], spec["queries"], spec["sample"]))
         ids = (row["_id"] for row in collection.corpus())
         documents = dict.fromkeys(ids) if spec["form"] == "systems" else DocIds.of(ids)  # one by one: a dict
-        wanted = Wanted(asked, collection.qrels(spec["split"]), documents, spec["exclude_judged"])
+        wanted = NegativesRequest(asked, collection.qrels(spec["split"]), documents, spec["exclude_judged"])
         if spec["form"] == "systems":
             scores = scores_beside(args.fetched, asked)
             drawn, counts = from_systems(path, wanted, scores, margin=spec["margin"], per_system=spec["per_system"])
         else:
             drawn, counts = from_triples(path, wanted, collection, keep=spec["keep"], seed=spec["seed"])
-        facts["results"] = mining.write(args.output, drawn, counts)
+        facts["results"] = mining.write_negatives(args.output, drawn, counts)
     print(f"negatives: {counts.kept} for {counts.queries} queries, {counts.unknown} lines of another collection")
 
 

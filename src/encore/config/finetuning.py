@@ -96,7 +96,7 @@ class FinetuneStep(Step):
         return 0 if self.negatives == "none" else self.per_query
 
     @property
-    def taught(self) -> bool:
+    def is_distillation(self) -> bool:
         """Whether teachers say what is learned."""
         return self.loss in ("kl-in-batch", "kl-pairwise", "margin-mse")
 
@@ -142,7 +142,7 @@ class FinetuneStep(Step):
             raise ValueError(f"a file of several systems is not for `negatives: {self.negatives}`; leave it out")
         if self.positives == "answers" and self.negatives in ("systems", "none"):
             raise ValueError("`positives: answers` are retrieved; let `negatives` come from a run")
-        if self.positives == "answers" and self.taught:
+        if self.positives == "answers" and self.is_distillation:
             raise ValueError("teachers score judged passages; leave `positives: answers` out")
         if self.first_rank > self.depth:
             raise ValueError(f"first_rank is {self.first_rank}, below the depth of {self.depth}")
@@ -150,15 +150,15 @@ class FinetuneStep(Step):
 
     @model_validator(mode="after")
     def _ask_teachers_for_what_they_can_say(self) -> "FinetuneStep":
-        if (self.teachers or self.teacher_scores) and not self.taught:
+        if (self.teachers or self.teacher_scores) and not self.is_distillation:
             raise ValueError(f"loss {self.loss} asks no teacher; leave `teachers` and `teacher_scores` out")
         if self.teachers and self.teacher_scores:
             raise ValueError("`teachers` and `teacher_scores` are two sources of one thing; leave one of them out")
         if self.teacher_scores and self.loss == "kl-in-batch":
             raise ValueError("published scores are of triples, not of batches; let `loss` be kl-pairwise or margin-mse")
-        if self.in_batch_group and self.taught and self.loss != "kl-in-batch":
+        if self.in_batch_group and self.is_distillation and self.loss != "kl-in-batch":
             raise ValueError(f"loss {self.loss} looks at no passages of other queries; leave `in_batch_group` out")
-        if self.teacher_temperature != 1 and not self.taught:
+        if self.teacher_temperature != 1 and not self.is_distillation:
             raise ValueError(f"loss {self.loss} has no teacher to divide by; leave `teacher_temperature` out")
         if len(set(self.teachers)) < len(self.teachers):
             raise ValueError("a teacher stands twice in `teachers`, whose scores are averaged; name each once")

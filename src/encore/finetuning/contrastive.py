@@ -14,7 +14,7 @@ import numpy as np
 from encore.config.finetuning import FinetuneStep
 from encore.data.tokens import TokenStore
 from encore.finetuning.queries import Example, Query
-from encore.finetuning.retrieval_task import Judged
+from encore.finetuning.retrieval_task import RetrievalTask
 from encore.models.precision import at_least_float32
 from encore.training import losses
 from encore.training.task import Arrays, ForwardOutput
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ROWS = ("passages", "relevant", "log_q")  # of a batch's arrays, what the contrast needs beside vectors
 
 
-class Contrastive(Judged):
+class Contrastive(RetrievalTask):
     """Each query against the passages of its batch, or of its pool in the batch."""
 
     def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encore.finetuning.queries import Example
-from encore.finetuning.retrieval_task import PARTS, Judged
+from encore.finetuning.retrieval_task import PARTS, RetrievalTask
 from encore.models import cross_encoder, flops
 from encore.models.precision import at_least_float32
 from encore.training import losses
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from encore.models.encoder import Encoder
 
 
-class CrossEncoder(Judged):
+class CrossEncoder(RetrievalTask):
     """Each query read together with each of its passages."""
 
     def heads(self, shape: EncoderConfig) -> nn.ModuleDict:

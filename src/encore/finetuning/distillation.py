@@ -17,7 +17,7 @@ from encore.config.finetuning import FinetuneStep
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.queries import Example, Query, filled
-from encore.finetuning.retrieval_task import Judged
+from encore.finetuning.retrieval_task import RetrievalTask
 from encore.finetuning.teachers.outputs import TRIPLES, PairScores, TextVectors
 from encore.models.precision import at_least_float32
 from encore.training import losses
@@ -31,10 +31,12 @@ if TYPE_CHECKING:
 TERM = "distillation"
 
 
-class Distillation(Judged):
+class Distillation(RetrievalTask):
     """Judged queries whose passages were all shown to teachers."""
 
-    def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore, taught: Sequence[Path]) -> None:
+    def __init__(
+        self, step: FinetuneStep, queries: list[Query], store: TokenStore, teacher_outputs: Sequence[Path]
+    ) -> None:
         super().__init__(
             step, [filled(query, step.negatives_per_query, len(store.passages)) for query in queries], store
         )
@@ -46,16 +48,18 @@ class Distillation(Judged):
 class PairDistillation(Distillation):
     """Teachers' scores of each query's own passages, by the divergence over pairs or the error of margins."""
 
-    def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore, taught: Sequence[Path]) -> None:
-        super().__init__(step, queries, store, taught)
-        self.scores = [PairScores(folder, len(store.passages)) for folder in taught]
+    def __init__(
+        self, step: FinetuneStep, queries: list[Query], store: TokenStore, teacher_outputs: Sequence[Path]
+    ) -> None:
+        super().__init__(step, queries, store, teacher_outputs)
+        self.scores = [PairScores(folder, len(store.passages)) for folder in teacher_outputs]
 
     def collate(self, examples: list[Example]) -> Arrays:
         """As any batch of judged queries, with ``teacher`` [B, P] float32, the mean of teachers' scores."""
         batch = super().collate(examples)
         rows = np.array([example.query.row for example in examples])
-        said = [scores.of(rows, batch["passages"]) for scores in self.scores]
-        return {**batch, "teacher": np.asarray(np.mean(said, axis=0), dtype=np.float32)}
+        scores = [teacher.of(rows, batch["passages"]) for teacher in self.scores]
+        return {**batch, "teacher": np.asarray(np.mean(scores, axis=0), dtype=np.float32)}
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         """A query learns from its own passages alone, so the loss is a mean over examples."""
@@ -75,8 +79,10 @@ class PairDistillation(Distillation):
 class PublishedDistillation(PairDistillation):
     """The triples of a published file of scores, each an example; all lines count, or those of the step's sample."""
 
-    def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore, taught: Sequence[Path]) -> None:
-        super().__init__(step, queries, store, taught)
+    def __init__(
+        self, step: FinetuneStep, queries: list[Query], store: TokenStore, teacher_outputs: Sequence[Path]
+    ) -> None:
+        super().__init__(step, queries, store, teacher_outputs)
         self.of_row = {query.row: query for query in self.queries}
         triples = self.scores[0].triples
         self.lines = np.flatnonzero(np.isin(triples[:, 0], list(self.of_row)))
@@ -93,9 +99,13 @@ class PublishedDistillation(PairDistillation):
 class BatchDistillation(Distillation):
     """Teachers' scores of all passages of the batch, or of the query's pool in it, from their vectors."""
 
-    def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore, taught: Sequence[Path]) -> None:
-        super().__init__(step, queries, store, taught)
-        self.vectors = [{name: TextVectors(folder, name) for name in ("queries", "passages")} for folder in taught]
+    def __init__(
+        self, step: FinetuneStep, queries: list[Query], store: TokenStore, teacher_outputs: Sequence[Path]
+    ) -> None:
+        super().__init__(step, queries, store, teacher_outputs)
+        self.vectors = [
+            {name: TextVectors(folder, name) for name in ("queries", "passages")} for folder in teacher_outputs
+        ]
 
     def collate(self, examples: list[Example]) -> Arrays:
         """As any batch of judged queries, with the vectors of each teacher.
@@ -139,14 +149,14 @@ class BatchDistillation(Distillation):
         from encore.models.late_interaction import max_sim
 
         with torch.no_grad():
-            said = []
+            scores = []
             for teacher in range(len(self.vectors)):
                 queries, passages = (
                     at_least_float32(rows[f"teacher{teacher}_{name}"]) for name in ("queries", "passages")
                 )
                 real = [rows[f"teacher{teacher}_{name}_real"] for name in ("queries", "passages")]
-                said.append(max_sim(queries, real[0], passages.flatten(0, 1), real[1].flatten(0, 1)))
-            return torch.stack(said).mean(dim=0)
+                scores.append(max_sim(queries, real[0], passages.flatten(0, 1), real[1].flatten(0, 1)))
+            return torch.stack(scores).mean(dim=0)
 
 
 TASKS: dict[str, type[Distillation]] = {
@@ -156,14 +166,16 @@ TASKS: dict[str, type[Distillation]] = {
 }
 
 
-def distillation(step: FinetuneStep, queries: list[Query], store: TokenStore, taught: Sequence[Path]) -> Distillation:
-    """The task of a step that has teachers; ``taught`` are folders of what each said.
+def distillation(
+    step: FinetuneStep, queries: list[Query], store: TokenStore, teacher_outputs: Sequence[Path]
+) -> Distillation:
+    """The task of a step that has teachers; ``teacher_outputs`` are the folders of their scores or vectors.
 
     Raises:
         EncoreError: there are none.
     """
-    if not taught:
+    if not teacher_outputs:
         raise EncoreError(f"loss {step.loss} learns from teachers, and there are none; name some in `teachers`")
-    published = (taught[0] / TRIPLES).is_file()
+    published = (teacher_outputs[0] / TRIPLES).is_file()
     task = PublishedDistillation if published else TASKS[step.loss]
-    return task(step, queries, store, taught)
+    return task(step, queries, store, teacher_outputs)

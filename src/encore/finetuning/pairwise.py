@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from encore.finetuning.retrieval_task import Judged
+from encore.finetuning.retrieval_task import RetrievalTask
 from encore.models.precision import at_least_float32
 from encore.training import losses
 from encore.training.task import Arrays, ForwardOutput
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from encore.models.encoder import Encoder
 
 
-class Pairwise(Judged):
+class Pairwise(RetrievalTask):
     """Each query with the passages that it brings itself."""
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:

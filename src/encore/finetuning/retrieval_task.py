@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PARTS = 4  # passages of a batch are sorted by length and embedded in so many parts, each padded to its own longest
 
 
-class Judged(Task):
+class RetrievalTask(Task):
     """Queries with the passages that they bring to a batch; what is made of them is each task's own."""
 
     def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore) -> None:

@@ -40,7 +40,7 @@ STAGES: dict[str, Reckon] = {
     "fuse": retrieval.fuse,
     "tune_fusion": retrieval.tune_fusion,
     "rerank": retrieval.rerank,
-    "teach": retrieval.teach,
+    "teacher_scores": retrieval.teacher_scores,
     "measure_latency": retrieval.latency,
     "masked_loss": retrieval.masked_loss,
     "probe": retrieval.probe,

@@ -210,7 +210,7 @@ def scoring(model: Artifact, size: CollectionSize, queries: float, pairs: float)
     return read, inference(shape, TOGETHER["encode"], float(passages.max()))
 
 
-def teach(said: Artifact, sizes: CollectionSizes) -> Cost:
+def teacher_scores(said: Artifact, sizes: CollectionSizes) -> Cost:
     """What a teacher says of training queries with their positives and negatives; published scores are only read."""
     size = sizes.of(said.inputs["tokens"].inputs["collection"])
     if "model" not in said.inputs:

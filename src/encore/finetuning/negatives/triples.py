@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 
 from encore.data.collection import Collection
 from encore.errors import EncoreError
-from encore.finetuning.negatives.listed import Wanted, refuse_strange
 from encore.finetuning.negatives.mining import Negatives, Statistics, statistics
-from encore.finetuning.negatives.sampling import WAITING, Draw
+from encore.finetuning.negatives.request import NegativesRequest, refuse_foreign_file
+from encore.finetuning.negatives.sampling import WAITING, NegativeSampler
 from encore.storage.document_ids import DocIds
 from encore.storage.document_index import DocIdIndex
 from encore.storage.mojibake import repaired
@@ -39,7 +39,7 @@ class Known(Protocol):
 
 
 def from_triples(
-    path: Path, wanted: Wanted, collection: Collection, *, keep: int, seed: int, most: int = WAITING
+    path: Path, wanted: NegativesRequest, collection: Collection, *, keep: int, seed: int, most: int = WAITING
 ) -> tuple[Negatives, Statistics]:
     """Draw at most ``keep`` negatives for each query (``sampling.py``); a file has no ranks, so all are 0.
 
@@ -52,7 +52,7 @@ def from_triples(
         EncoreError: a line is no triple (with its number), or nothing in the file is of this collection.
     """
     queries, documents = list(wanted.judgments), DocIds.joined([wanted.documents])
-    draw = Draw(queries, documents, keep, seed, most)
+    sampler = NegativeSampler(queries, documents, keep, seed, most)
     asked = np.array([query in wanted.queries for query in queries], dtype=bool)
     pairs = _judged_pairs(wanted, queries, documents)
     lines = judged = unknown = 0
@@ -67,11 +67,11 @@ def from_triples(
         right = _among(pairs, owners * len(documents) + candidates)
         judged += int(right.sum())
         free = ~right & asked[owners]
-        draw.add(owners[free], candidates[free])
-    refuse_strange(path, lines, unknown)
-    taken = {query: rows for query, rows in zip(queries, draw.drawn(), strict=True) if query in wanted.queries}
-    drawn = {query: dict.fromkeys(documents.take(taken[query]), 0) for query in sorted(taken)}
-    return drawn, statistics(drawn, judged=judged, unknown=unknown)
+        sampler.add(owners[free], candidates[free])
+    refuse_foreign_file(path, lines, unknown)
+    taken = {query: rows for query, rows in zip(queries, sampler.sampled(), strict=True) if query in wanted.queries}
+    sampled = {query: dict.fromkeys(documents.take(taken[query]), 0) for query in sorted(taken)}
+    return sampled, statistics(sampled, judged=judged, unknown=unknown)
 
 
 class Texts:
@@ -110,7 +110,7 @@ def _texts_of(collection: Collection, documents: DocIds) -> Iterable[str]:
         yield row["text"]
 
 
-def _judged_pairs(wanted: Wanted, queries: list[str], documents: DocIds) -> np.ndarray:
+def _judged_pairs(wanted: NegativesRequest, queries: list[str], documents: DocIds) -> np.ndarray:
     """Judged pairs that are no negatives, int64: the query's row times the number of documents, plus the document's."""
     if not wanted.exclude_judged:
         return np.empty(0, dtype=np.int64)

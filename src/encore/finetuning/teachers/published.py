@@ -24,7 +24,7 @@ from encore.storage.tsv import TsvBlock, read_tsv
 COLUMNS = ("pos_score", "neg_score", "query_id", "pos_id", "neg_id")
 
 
-def bring(spec: dict[str, Any], source: str, tokens: Path, output: Path) -> dict[str, int]:
+def write_published_scores(spec: dict[str, Any], source: str, tokens: Path, output: Path) -> dict[str, int]:
     """Write the triples of published files and the score of each of their pairs; returns counts.
 
     Raises:
@@ -112,10 +112,10 @@ def _write_pairs(folder: Path, triples: np.ndarray, scores: np.ndarray, path: Pa
     count = int(triples[:, 1:].max()) + 1
     keys = (triples[:, :1].astype(np.int64) * count + triples[:, 1:]).ravel()
     order = np.argsort(keys, kind="stable")
-    keys, said = keys[order], scores.ravel()[order]
+    keys, scores = keys[order], scores.ravel()[order]
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
     pair = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(keys)))
-    other = np.flatnonzero(~np.isclose(said, said[starts][pair], rtol=1e-4, atol=1e-4))
+    other = np.flatnonzero(~np.isclose(scores, scores[starts][pair], rtol=1e-4, atol=1e-4))
     if len(other):
         place = other[np.argmin(order[other])]  # the first in the file
         raise EncoreError(
@@ -123,5 +123,5 @@ def _write_pairs(folder: Path, triples: np.ndarray, scores: np.ndarray, path: Pa
             f"{int(order[starts[pair[place]]]) // 2 + 1}; keep one of them"
         )
     queries, passages = np.divmod(keys[starts], count)
-    write_scores(folder, queries, passages, said[starts])
+    write_scores(folder, queries, passages, scores[starts])
     return len(starts)

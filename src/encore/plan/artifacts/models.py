@@ -85,7 +85,7 @@ class Models(Texts):
             inputs["collection"] = self.collection(step.collection)
             drawn = negatives.planned(self, lineage.parent, step, seed)
             inputs |= {"negatives": drawn} if drawn else {}
-            inputs |= teachers.taught(self, lineage, seed, drawn)
+            inputs |= teachers.teacher_outputs(self, lineage, seed, drawn)
         fields = step.model_dump(mode="json", exclude=NAMED_ELSEWHERE)
         spec = {"impl": impl, "step": fields, **self.chance(seed), **names(inputs)}
         return self.make(stage, _folder(lineage, seed), spec, inputs)

@@ -23,7 +23,7 @@ PARENT = "parent"  # among a step's teachers: the lineage without the step
 PUBLISHED = "published"  # what stands in folders for the model, where scores come from files
 
 
-def taught(plan: Models, lineage: Lineage, seed: int, negatives: Artifact | None) -> dict[str, Artifact]:
+def teacher_outputs(plan: Models, lineage: Lineage, seed: int, negatives: Artifact | None) -> dict[str, Artifact]:
     """What the teachers of a lineage's last step said, by role; nothing where it has none.
 
     A student's temperature, rate or length is no part of it, so students that see the same passages share it.
@@ -34,14 +34,16 @@ def taught(plan: Models, lineage: Lineage, seed: int, negatives: Artifact | None
     step = plan.step(lineage.steps[-1])
     assert isinstance(step, FinetuneStep)
     place = f"step {lineage.steps[-1].name!r}"
-    if step.taught and not (step.teachers or step.teacher_scores):
+    if step.is_distillation and not (step.teachers or step.teacher_scores):
         raise EncoreError(f"{place}: loss {step.loss} learns from teachers, and it has none; name some in `teachers`")
     if step.teachers and step.loss != "kl-in-batch" and negatives is None:
         raise EncoreError(f"{place}: loss {step.loss} needs negatives of its own; let `negatives` be another than none")
     if step.teacher_scores:
         return {"teacher0": _published(plan, lineage, step)}
     found = [teacher_of(plan, lineage, name) for name in step.teachers]
-    return {f"teacher{number}": _said(plan, lineage, teacher, seed, negatives) for number, teacher in enumerate(found)}
+    return {
+        f"teacher{number}": _outputs(plan, lineage, teacher, seed, negatives) for number, teacher in enumerate(found)
+    }
 
 
 def teacher_of(plan: Models, lineage: Lineage, name: str) -> Lineage:
@@ -75,7 +77,7 @@ def learned_from(plan: Models, lineage: Lineage) -> list[Lineage]:
     return list(found.values())
 
 
-def _said(plan: Models, lineage: Lineage, teacher: Lineage, seed: int, negatives: Artifact | None) -> Artifact:
+def _outputs(plan: Models, lineage: Lineage, teacher: Lineage, seed: int, negatives: Artifact | None) -> Artifact:
     """Scores of the step's pairs, or vectors where a student learns from whole batches."""
     step = plan.step(lineage.steps[-1])
     assert isinstance(step, FinetuneStep)
@@ -95,7 +97,7 @@ def _said(plan: Models, lineage: Lineage, teacher: Lineage, seed: int, negatives
     inputs |= {"negatives": negatives} if negatives else {}
     topics = Topics(step.train_split, 0, step.queries, step.sample)
     spec = {
-        "impl": plan.impl("teach"),
+        "impl": plan.impl("teacher_scores"),
         "form": form,
         "split": topics.split,
         "queries": topics.queries,
@@ -105,21 +107,21 @@ def _said(plan: Models, lineage: Lineage, teacher: Lineage, seed: int, negatives
         **names(inputs),
     }
     folder = f"teachers/{inputs['model'].name}/{plan.dataset_name(step.collection)}.{topics}"
-    return plan.make("teach", folder, spec, inputs)
+    return plan.make("teacher_scores", folder, spec, inputs)
 
 
 def _published(plan: Models, lineage: Lineage, step: FinetuneStep) -> Artifact:
     """The scores of published files: of a source that is fetched, or of the user's own, wherever they lie."""
     assert step.teacher_scores is not None
     inputs = {"tokens": plan.tokens(step.collection, plan.backbone(lineage))}
-    spec: Spec = {"impl": plan.impl("teach"), "form": PUBLISHED}
+    spec: Spec = {"impl": plan.impl("teacher_scores"), "form": PUBLISHED}
     folder = f"teachers/{PUBLISHED}/{plan.dataset_name(step.collection)}.{step.train_split}"
     if step.teacher_scores in plan.catalogue.sources:
         inputs["fetched"] = fetched.source(plan, step.teacher_scores)
-        return plan.make("teach", folder, {**spec, **names(inputs)}, inputs)
+        return plan.make("teacher_scores", folder, {**spec, **names(inputs)}, inputs)
     place = f"step {lineage.steps[-1].name!r}"
     spec["content"] = contents(explained(files, step.teacher_scores, place))
-    return plan.make("teach", folder, {**spec, **names(inputs)}, inputs, step.teacher_scores)
+    return plan.make("teacher_scores", folder, {**spec, **names(inputs)}, inputs, step.teacher_scores)
 
 
 def explore(plan: Models, teacher: Lineage | None, seed: int) -> None:
@@ -128,7 +130,7 @@ def explore(plan: Models, teacher: Lineage | None, seed: int) -> None:
     A folder of what a teacher said does not name its students, and a job of the workflow knows it by its name alone.
     Students go on from a part of the teacher's lineage, from one step after that, or from whose negatives a step takes.
     """
-    for name, step in _taught_steps(plan):
+    for name, step in _distillation_steps(plan):
         if teacher is None:
             starts = [Lineage(backbone) for backbone in plan.catalogue.backbones] if step.teacher_scores else []
         else:
@@ -148,9 +150,13 @@ def _starts(plan: Models, teacher: Lineage) -> list[Lineage]:
     return [*parts, *later, *map(plan.lineage, sorted(miners))]
 
 
-def _taught_steps(plan: Models) -> Iterator[tuple[str, FinetuneStep]]:
+def _distillation_steps(plan: Models) -> Iterator[tuple[str, FinetuneStep]]:
     for name in plan.catalogue.steps:
-        if plan.has_texts(name) and isinstance(step := plan.step(StepName(name)), FinetuneStep) and step.taught:
+        if (
+            plan.has_texts(name)
+            and isinstance(step := plan.step(StepName(name)), FinetuneStep)
+            and step.is_distillation
+        ):
             yield name, step
 
 
