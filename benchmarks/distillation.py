@@ -22,7 +22,7 @@ from harness.teachers import Arm, arms
 from harness.timing import Seconds
 from torch import nn
 
-from encore.finetuning.retrieval_task import Judged
+from encore.finetuning.retrieval_task import RetrievalTask
 from encore.models.encoder import Encoder
 from encore.training.loop import train
 from encore.training.randomness import generator
@@ -37,7 +37,7 @@ class Runner:
 
     def __init__(self, arm: Arm, setting: Setting, encoder: Encoder) -> None:
         self.arm, self.setting, self.encoder = arm, setting, copy.deepcopy(encoder)
-        self.task: Judged = arm.task()
+        self.task: RetrievalTask = arm.task()
         self.steps: list[Seconds] = []
 
     def measure(self) -> None:
@@ -50,10 +50,10 @@ class Runner:
         moments = list(watched.moments.values())[-self.setting.steps - 1 :]
         self.steps += [after - before for before, after in pairwise(moments)]
 
-    def operations(self) -> float:
+    def flops(self) -> float:
         rows = range(self.setting.batch)
         arrays = self.task.collate([self.task.example(row, generator(0, "example", 0, row)) for row in rows])
-        return self.task.operations(self.encoder, arrays)
+        return self.task.flops(self.encoder, arrays)
 
 
 def main() -> None:
@@ -100,16 +100,16 @@ def measure(setting: Setting, folder: Path) -> dict[str, Any]:
 def rows(runners: Sequence[Runner], setting: Setting) -> list[dict[str, Any]]:
     """Seconds and operations of each, and what they are over the first, which has no teacher."""
     seconds = [timing.best(one.steps, setting.clock) for one in runners]
-    operations = [one.operations() for one in runners]
+    flops = [one.flops() for one in runners]
     return [
         {
             "arm": one.arm.name,
             "step_seconds": rounded(its),
             "more_time": f"{100 * (its / seconds[0] - 1):+.1f} %",
-            "more_operations": f"{100 * (count / operations[0] - 1):+.1f} %",
+            "more_operations": f"{100 * (count / flops[0] - 1):+.1f} %",
             "paper": one.arm.paper and f"+{one.arm.paper} %",
         }
-        for one, its, count in zip(runners, seconds, operations, strict=True)
+        for one, its, count in zip(runners, seconds, flops, strict=True)
     ]
 
 

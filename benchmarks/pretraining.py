@@ -57,7 +57,7 @@ def measure(setting: Setting, store: TokenStore, only: Sequence[str], with_peer:
         EncoreError: the same batch has another loss here than there.
     """
     encoder = random(setting.shape(), 0)
-    head = MlmHead(encoder.shape)
+    head = MlmHead(encoder.config)
     ours, left_out = _ours(setting, store, only, encoder, head)
     documents = [ours[0].task.example(row, np.random.default_rng(0)).ids for row in range(setting.batch)]
     peer = Peer(setting, documents, store, encoder, head) if with_peer else None
@@ -76,7 +76,7 @@ def measure(setting: Setting, store: TokenStore, only: Sequence[str], with_peer:
             one.name,
             timing.best(one.steps, setting.clock),
             timing.best(one.data, setting.clock),
-            one.operations(),
+            one.flops(),
             setting.batch,
         )
         for one in ours
@@ -105,7 +105,7 @@ def _ours(
     ]
     left_out = []
     for name in only or [name for name in objectives.names() if name != "mlm"]:
-        fields = {"shortest": 1} if "shortest" in objectives.load(name).Fields.model_fields else {}
+        fields = {"min_tokens": 1} if "min_tokens" in objectives.load(name).Fields.model_fields else {}
         try:
             found.append(Ours(name, fields, setting, store, encoder, head, name))
         except (EncoreError, NotImplementedError) as error:
@@ -131,7 +131,7 @@ def _beside(peer: Peer, mlm: Measured, peak: float, setting: Setting, losses: di
         "name": peer.name,
         "step_seconds": figures.rounded(seconds),
         "samples_per_second": figures.rounded(setting.batch / seconds),
-        "utilisation": figures.rounded(timing.utilisation(mlm.operations, seconds, peak)),
+        "utilisation": figures.rounded(timing.utilisation(mlm.flops, seconds, peak)),
         "ratio": figures.rounded(seconds / mlm.step),
         **losses,
     }

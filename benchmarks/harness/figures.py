@@ -31,7 +31,7 @@ class Measured(NamedTuple):
     name: str
     step: float  # seconds of an optimiser step, making its batch included
     data: float  # seconds of making a batch
-    operations: float  # of a step
+    flops: float  # of a step
     batch: int
 
     @property
@@ -49,10 +49,10 @@ def rows(measured: Sequence[Measured], peak: float) -> list[dict[str, Any]]:
             "samples_per_second": rounded(one.speed),
             "step_seconds": rounded(one.step),
             "data_seconds": rounded(one.data),
-            "gflop_per_sample": rounded(one.operations / one.batch / 1e9),
-            "utilisation": rounded(timing.utilisation(one.operations, one.step, peak)),
+            "gflop_per_sample": rounded(one.flops / one.batch / 1e9),
+            "utilisation": rounded(timing.utilisation(one.flops, one.step, peak)),
             "speed_of_mlm": rounded(one.speed / base.speed),
-            "time_over_operations": rounded(timing.overhead(one.step, one.operations, base.step, base.operations)),
+            "time_over_operations": rounded(timing.overhead(one.step, one.flops, base.step, base.flops)),
         }
         for one in measured
     ]
@@ -126,7 +126,7 @@ _PRINTED = {
 
 
 def _work(one: Measured) -> float:
-    return one.operations / one.batch
+    return one.flops / one.batch
 
 
 def _decoder(one: Measured, base: Measured) -> float:

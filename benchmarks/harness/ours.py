@@ -41,10 +41,10 @@ class Watched(Subset):
         super().__init__(task, np.arange(batch))
         self.moments: dict[float, Seconds] = {}
 
-    def weights(self, progress: float) -> dict[str, float]:
+    def loss_weights(self, progress: float) -> dict[str, float]:
         if progress not in self.moments:
             self.moments[progress] = now()
-        return super().weights(progress)
+        return super().loss_weights(progress)
 
 
 class Ours:
@@ -95,9 +95,9 @@ class Ours:
         with torch.no_grad():
             return float(self.task.loss(self.encoder, self.heads, batch)["loss"])
 
-    def operations(self) -> float:
+    def flops(self) -> float:
         """Of a training step on the batch."""
-        return self.task.operations(self.encoder, self.arrays())
+        return self.task.flops(self.encoder, self.arrays())
 
 
 def load(step: PretrainStep, store: TokenStore) -> Objective[Any]:

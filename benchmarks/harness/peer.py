@@ -41,7 +41,7 @@ class Peer:
     def __init__(self, setting: Setting, texts: list[np.ndarray], store: TokenStore, encoder: Encoder, head: nn.Module):
         self.setting = setting
         self.name = "Trainer" if find_spec("accelerate") else "minimal loop (accelerate is missing)"
-        self.model: nn.Module = BertForMaskedLM(BertConfig(**bert_config(encoder.shape)))
+        self.model: nn.Module = BertForMaskedLM(BertConfig(**bert_config(encoder.config)))
         self.model.load_state_dict(_weights(encoder, head))
         tokenizer = PreTrainedTokenizerFast.from_pretrained(store.tokenizer_folder)
         self.collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.15)

@@ -88,8 +88,8 @@ def beside(rows: list[Row], printed: Mapping[str, float]) -> list[Row]:
 def _run(opened: Collection, texts: Mapping[str, str] | None = None) -> Run:
     documents = texts.items() if texts else ((name, parts[0]) for name, parts in opened.texts())
     with tempfile.TemporaryDirectory() as folder:
-        lucene.build_index(documents, Path(folder), 512)
-        return lucene.search(Path(folder), opened.queries(), lucene.Bm25(), memory_mb=512)
+        lucene.build_lucene_index(documents, Path(folder), 512)
+        return lucene.search(Path(folder), opened.queries(), lucene.Bm25Parameters(), memory_mb=512)
 
 
 def _row(name: str, reading: str, run: Run, grades: Grades) -> Row:

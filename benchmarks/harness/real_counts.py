@@ -91,7 +91,7 @@ def dump(path: Path) -> Counts:
 
 def collection(fields: dict[str, Any], read: Callable[[Path], Any] | None = None) -> Any:
     """Statistics of a collection, by its entry of a run's ``datasets``; or what ``read`` finds in its folder."""
-    entry = kinds.KINDS[fields["kind"]].model_validate(fields)
+    entry = kinds.load_kind(fields["kind"]).fields.model_validate(fields)
     with tempfile.TemporaryDirectory() as folder:
-        counts = kinds.build(fields["kind"], entry.resolve(), Path(folder), source=Path(fields["path"]))
+        counts = kinds.build_collection(fields["kind"], entry.resolve(), Path(folder), source=Path(fields["path"]))
         return read(Path(folder)) if read else counts

@@ -26,7 +26,7 @@ from encore.models.encoder import Encoder
 from encore.plan import project
 from encore.plan.catalogue import read_step
 from encore.retrieval.dense import Shard, search
-from encore.retrieval.encode import Part, encode
+from encore.retrieval.encode import CollectionShard, encode
 from encore.training.randomness import batches
 from encore.training.schedule import total_steps
 
@@ -73,7 +73,7 @@ class Recipe:
         """RR@10 of a trained encoder: all queries of the validation role, exact search in the whole collection."""
         encoder.eval()
         with contextlib.redirect_stdout(io.StringIO()):  # the progress of encoding
-            passages = encode(encoder, self.store.passages, Part(0, 1), self.step.length)
+            passages = encode(encoder, self.store.passages, CollectionShard(0, 1), self.step.length)
         index = faiss.IndexFlatIP(encoder.dimension)
         index.add(passages)
         names = topics(self.collection, SPLIT)
@@ -105,7 +105,7 @@ def planned(lineage: str, run: Path) -> Recipe:
         if not (folder / "manifest.json").is_file():
             raise EncoreError(f"{folder} is missing; first run: snakemake --cores 1 --profile local {model.manifest}")
     store, collection = TokenStore.open(folders["tokens"]), Collection(folders["collection"])
-    queries = training_queries(step, collection, store, mining.read(folders["negatives"]))
+    queries = training_queries(step, collection, store, mining.read_negatives(folders["negatives"]))
     expression = plan.resolve.dataset(step.collection).splits[SPLIT].measures[MEASURE]
     numerics = plan.config.numerics.model_dump(exclude_none=True)
     task = Contrastive(step, queries, store)

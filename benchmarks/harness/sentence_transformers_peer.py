@@ -96,7 +96,7 @@ class Peer:
             warmup_steps=math.ceil(step.warmup * count) if step.warmup < 1 else int(step.warmup),
             lr_scheduler_type=step.schedule,
             weight_decay=step.weight_decay,
-            max_grad_norm=step.clip,
+            max_grad_norm=step.max_grad_norm,
             bf16=self.recipe.numerics["precision"] == "bf16",
             seed=seed,
             batch_sampler=in_order if batches == "ours" else BatchSamplers.NO_DUPLICATES,

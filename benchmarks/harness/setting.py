@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from harness.timing import Kind
 
 SHAPES: dict[str, dict[str, int]] = {
@@ -33,9 +33,9 @@ class Setting:
     repetitions: int
     steps: int
 
-    def shape(self, positions: int = 64) -> Shape:
+    def shape(self, positions: int = 64) -> EncoderConfig:
         """Of the model, with at least so many positions."""
-        return Shape(vocabulary=self.vocabulary, max_length=max(self.length, positions), **SHAPES[self.model])
+        return EncoderConfig(vocabulary=self.vocabulary, max_length=max(self.length, positions), **SHAPES[self.model])
 
     def numerics(self) -> dict[str, Any]:
         return {"precision": self.precision, "threads": self.threads}

@@ -20,39 +20,39 @@ from encore.data.tokens import TokenStore
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.distillation import BatchDistillation, PairDistillation
 from encore.finetuning.queries import Example, Query
-from encore.finetuning.retrieval_task import Judged, parts
+from encore.finetuning.retrieval_task import RetrievalTask, parts
 from encore.finetuning.teachers.outputs import write_scores, write_vectors
 from encore.models import flops, inputs, late_interaction
 from encore.models.encoder import Encoder
 from encore.training import losses
-from encore.training.task import Arrays, Pass
+from encore.training.task import Arrays, ForwardOutput
 
 TERM = "distillation"
 DIMENSION = 128  # of a token's vector
 TEMPERATURE = 0.25
 
 
-class ColbertInTheLoop(Judged):
+class ColbertInTheLoop(RetrievalTask):
     """A late-interaction teacher that embeds every batch: for pairs, or for all passages of the batch."""
 
     def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore, teacher: Encoder) -> None:
         super().__init__(step, queries, store)
         self.teacher = frozen(teacher)
         torch.manual_seed(0)
-        self.linear = frozen(late_interaction.heads(teacher.shape, DIMENSION)[late_interaction.NAME])
+        self.linear = frozen(late_interaction.heads(teacher.config, DIMENSION)[late_interaction.NAME])
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         queries, vectors = self.embed(encoder, batch)
         asked, counted_asked, known, counted = self._tokens(batch)
         if self.step.loss == "kl-in-batch":
             said = late_interaction.max_sim(asked, counted_asked, known.flatten(0, 1), counted.flatten(0, 1))
-            return Pass({TERM: losses.kl_over_pool(queries @ vectors.flatten(0, 1).T, said, TEMPERATURE)}, {})
+            return ForwardOutput({TERM: losses.kl_over_pool(queries @ vectors.flatten(0, 1).T, said, TEMPERATURE)}, {})
         pairs = [
             late_interaction.max_sim(asked[i : i + 1], counted_asked[i : i + 1], known[i], counted[i])
             for i in range(len(asked))
         ]
         student = torch.einsum("bd,bpd->bp", queries, vectors)
-        return Pass({TERM: losses.kl_over_pairs(student, torch.cat(pairs), TEMPERATURE)}, {})
+        return ForwardOutput({TERM: losses.kl_over_pairs(student, torch.cat(pairs), TEMPERATURE)}, {})
 
     @torch.no_grad()
     def _tokens(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -71,28 +71,28 @@ class ColbertInTheLoop(Judged):
         )
         return *asked, vectors[batch["places"]], counted[batch["places"]]
 
-    def weights(self, progress: float) -> dict[str, float]:
+    def loss_weights(self, progress: float) -> dict[str, float]:
         return {TERM: 1.0}
 
-    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+    def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """The student's, and one forward pass of the teacher over the same texts with its scores."""
         shapes = [batch[name].shape for name in ("query_ids", *(f"passage_ids_{i}" for i in parts(batch)))]
-        forward = sum(flops.forward(self.teacher.shape, *shape) for shape in shapes)
+        forward = sum(flops.forward(self.teacher.config, *shape) for shape in shapes)
         tokens = sum(rows * length for rows, length in shapes)
-        mapped = flops.product(tokens, self.teacher.shape.hidden, DIMENSION)
+        mapped = flops.product(tokens, self.teacher.config.hidden, DIMENSION)
         pairs = batch["passages"].size * (len(batch["passages"]) if self.step.loss == "kl-in-batch" else 1)
         scores = flops.product(shapes[0][1] * pairs, DIMENSION, max(length for _, length in shapes[1:]))
-        return super().operations(encoder, batch) + forward + mapped + scores
+        return super().flops(encoder, batch) + forward + mapped + scores
 
 
-class CrossEncoderInTheLoop(Judged):
+class CrossEncoderInTheLoop(RetrievalTask):
     """A teacher that reads each query with each of its own passages as one text; all of the batch would be too many."""
 
     def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore, teacher: Encoder) -> None:
         super().__init__(step, queries, store)
         self.teacher = frozen(teacher)
         torch.manual_seed(0)
-        self.linear = frozen(nn.Linear(teacher.shape.hidden, 1))
+        self.linear = frozen(nn.Linear(teacher.config.hidden, 1))
 
     def collate(self, examples: list[Example]) -> Arrays:
         """As any batch of judged queries, with ``joint_ids``, ``joint_mask`` and ``joint_segments``, [B * P, L]."""
@@ -108,20 +108,20 @@ class CrossEncoderInTheLoop(Judged):
         segments, _ = inputs.stack(second, 0)
         return super().collate(examples) | {"joint_ids": ids, "joint_mask": mask, "joint_segments": segments}
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         queries, vectors = self.embed(encoder, batch)
         with torch.no_grad():
             states = self.teacher(batch["joint_ids"], batch["joint_mask"], batch["joint_segments"])
             said = self.linear(states[:, 0]).view(len(queries), -1)
         student = torch.einsum("bd,bpd->bp", queries, vectors)
-        return Pass({TERM: losses.kl_over_pairs(student, said, TEMPERATURE)}, {})
+        return ForwardOutput({TERM: losses.kl_over_pairs(student, said, TEMPERATURE)}, {})
 
-    def weights(self, progress: float) -> dict[str, float]:
+    def loss_weights(self, progress: float) -> dict[str, float]:
         return {TERM: 1.0}
 
-    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+    def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """The student's, and one forward pass of the teacher over all pairs."""
-        return super().operations(encoder, batch) + flops.forward(self.teacher.shape, *batch["joint_ids"].shape)
+        return super().flops(encoder, batch) + flops.forward(self.teacher.config, *batch["joint_ids"].shape)
 
 
 class Arm(NamedTuple):
@@ -129,7 +129,7 @@ class Arm(NamedTuple):
 
     name: str
     paper: str
-    task: Callable[[], Judged]
+    task: Callable[[], RetrievalTask]
 
 
 def arms(

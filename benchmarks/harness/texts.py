@@ -26,7 +26,7 @@ def write(folder: Path, texts: int, length: int, pieces: int, full: bool, seed: 
         pieces: size of the vocabulary, of which a fifth continue words.
     """
     rng = np.random.default_rng(seed)
-    vocabulary.save(vocabulary.build(_pieces(pieces)), folder / "tokenizer")
+    vocabulary.save_tokenizer(vocabulary.build_tokenizer(_pieces(pieces)), folder / "tokenizer")
     lengths = np.full(texts, length - 2) if full else _lengths(texts, length - 2, rng)
     sizes = [_sentences(total, max(length // SENTENCES, 4)) for total in lengths.tolist()]
     sentences = [_ids(size, pieces, rng) for text in sizes for size in text]
@@ -90,7 +90,7 @@ def write_judged(
         length, query_length: tokens of the longest passage and query, [CLS] and [SEP] included; with ``full``, of all.
     """
     rng = np.random.default_rng(seed)
-    vocabulary.save(vocabulary.build(_pieces(pieces)), folder / "tokenizer")
+    vocabulary.save_tokenizer(vocabulary.build_tokenizer(_pieces(pieces)), folder / "tokenizer")
     passages = np.full(2 * queries, length - 2) if full else _lengths(2 * queries, length - 2, rng)
     asked = np.full(queries, query_length - 2) if full else rng.integers(4, max(min(14, query_length - 2), 5), queries)
     for name, lengths in (("passages", passages), ("queries", asked)):

@@ -36,7 +36,7 @@ def time_of(work: Callable[[], object]) -> Seconds:
 
 
 def best(readings: Sequence[Seconds], kind: Kind) -> float:
-    """The shortest: others differ from it by what else the machine did."""
+    """The min_tokens: others differ from it by what else the machine did."""
     return min(getattr(reading, kind) for reading in readings)
 
 
@@ -45,14 +45,14 @@ def degeneration(speed: float, base: float) -> float:
     return 100 * (1 - speed / base)
 
 
-def utilisation(operations: float, seconds: float, peak: float) -> float:
+def utilisation(flops: float, seconds: float, peak: float) -> float:
     """Share of the machine's best (operations a second) that the model's own operations reach."""
-    return operations / seconds / peak
+    return flops / seconds / peak
 
 
-def overhead(seconds: float, operations: float, base_seconds: float, base_operations: float) -> float:
+def overhead(seconds: float, flops: float, base_seconds: float, base_flops: float) -> float:
     """How much longer something takes than its operations explain, beside a base: 1 is not at all."""
-    return (seconds / base_seconds) / (operations / base_operations)
+    return (seconds / base_seconds) / (flops / base_flops)
 
 
 def peak(kind: Kind, precision: str, repetitions: int = 10) -> float:

@@ -19,6 +19,8 @@ from encore.plan import folders, ledger, project
 from encore.plan.plan import Plan
 from encore.targets import lineage_targets
 
+RENAMED = {"budget": "flops"}  # commands of older versions: what each is called now
+
 
 def main() -> None:
     """Parse the command line and answer."""
@@ -45,7 +47,9 @@ def main() -> None:
     claimed = _command(commands, "claims", show_claims, "print what each claim of the papers says of their own numbers")
     claimed.add_argument("id", nargs="?", help="one claim: what decides it, and what of that is made: C48")
     claimed.add_argument("--runs", action="store_true", help="of what was run instead: results/claims.md")
-    spending = _command(commands, "budget", show_budget, "print the operations that each row of a table spent")
+    spending = _command(
+        commands, "flops", show_flops, "print the floating-point operations that each row of a table spent"
+    )
     spending.add_argument("table", nargs="?", default="table1")
     sourced = _command(commands, "ledger", show_ledger, "print where the values of steps and objectives come from")
     sourced.add_argument("--paper", help="one paper's ledger: a folder of config/papers")
@@ -62,6 +66,8 @@ def main() -> None:
         _command(commands, "compare", compare.compare, "print how close a run is to one that it should reproduce")
     )
     _command(commands, "schema", show_schema, "print the JSON schema of a run's configuration")
+    if sys.argv[1:2] and sys.argv[1] in RENAMED:
+        run(lambda: _refuse_old(sys.argv[1]))
     arguments = parser.parse_args()
     run(lambda: arguments.answer(arguments))
 
@@ -88,7 +94,7 @@ def show_audit(arguments: argparse.Namespace) -> int:
     """One line for each bad file, and a summary; 1 when anything is bad."""
     plan = _plan(arguments)
     report = audit.audit(plan)
-    recompute.check(plan, arguments.config, report)
+    recompute.recompute_products(plan, arguments.config, report)
     for note in report.notes:
         print(f"note: {note}")
     for finding in report.findings:
@@ -110,7 +116,7 @@ def show_table(arguments: argparse.Namespace) -> int:
     _plan(arguments)
     name = arguments.table
     bold = "\033[1m{}\033[0m" if sys.stdout.isatty() else "{}"
-    print(markdown.show(Path("results/tables"), name, bold=bold), end="")
+    print(markdown.show_table(Path("results/tables"), name, bold=bold), end="")
     print("\n".join(f"results/figures/{name}.{ending}" for ending in ("png", "svg", "csv")))
     return 0
 
@@ -118,17 +124,17 @@ def show_table(arguments: argparse.Namespace) -> int:
 def show_explanation(arguments: argparse.Namespace) -> int:
     """The chain from a cell to bytes: scores, run, index, models, negatives, corpus."""
     plan = _plan(arguments)
-    if explain_product.is_asked(plan, arguments.table):
-        return explain_product.show(plan, arguments)
+    if explain_product.is_product(plan, arguments.table):
+        return explain_product.show_product(plan, arguments)
     if arguments.column is None:
         raise EncoreError("a cell of a table stands in a column; name it with --column")
-    cells = explain.find(plan, arguments.table, arguments.row, arguments.column, arguments.setting)
+    cells = explain.find_cells(plan, arguments.table, arguments.row, arguments.column, arguments.setting)
     chains = [(cell, list(explain.chain(plan, cell))) for cell in cells]
     if arguments.json:
-        found = [explain.as_json(*each) for each in chains]
+        found = [explain.cell_json(*each) for each in chains]
         print(json.dumps(found[0] if len(found) == 1 else found, indent=1))
     else:
-        print("\n\n".join(explain.text(cell, links, explain.shown_in(cell)) for cell, links in chains))
+        print("\n\n".join(explain.cell_text(cell, links, explain.shown_in(cell)) for cell, links in chains))
     return 0
 
 
@@ -137,11 +143,11 @@ def show_claims(arguments: argparse.Namespace) -> int:
     if arguments.id:
         from encore.claims import deciding
 
-        print(deciding.text(_plan(arguments), arguments.id))
+        print(deciding.claim_text(_plan(arguments), arguments.id))
         return 0
     if not arguments.runs:
-        from encore.claims import ledger as claims
         from encore.claims import pages
+        from encore.claims import printed_claims as claims
 
         lines = claims.judged_lines(project.CATALOGUE / "papers", project.load_catalogue())
         print(pages.of_printed(claims.HEADER, lines), end="")
@@ -153,11 +159,11 @@ def show_claims(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def show_budget(arguments: argparse.Namespace) -> int:
-    """Operations by row; 1 when a comparison is not fair."""
-    rows = flops.spent(_plan(arguments), arguments.table)
-    print(flops.show(rows))
-    wrong = flops.complaints(rows)
+def show_flops(arguments: argparse.Namespace) -> int:
+    """Floating-point operations by row; 1 when a comparison is not fair."""
+    rows = flops.flops_of_rows(_plan(arguments), arguments.table)
+    print(flops.flops_text(rows))
+    wrong = flops.budget_complaints(rows)
     for complaint in wrong:
         print(f"unfair: {complaint}")
     return 1 if wrong else 0
@@ -195,6 +201,10 @@ def show_schema(arguments: argparse.Namespace) -> int:
 
     print(json.dumps(RunConfig.model_json_schema(), indent=1, sort_keys=True))
     return 0
+
+
+def _refuse_old(name: str) -> int:
+    raise EncoreError(f"`encore {name}` is now called `encore {RENAMED[name]}`; use that name")
 
 
 def _command(

@@ -100,8 +100,8 @@ def test_a_cell_has_a_value_or_a_reason_for_having_none(everything: Clone, name:
             place, about = (row["setting"], row["id"], column), columns[column]
             parts = [value[*place[:2], part] for part in about["mean_of"]]
             without = (
-                "copied" in entry
-                or column in entry.get("empty", {})
+                "reported_only" in entry
+                or column in entry.get("not_applicable", {})
                 or about["source"] == "printed"
                 or cell["dataset"] in absent
                 or (cell["split"] == "graded")  # the standard library's docstrings have no See Also sections

@@ -110,6 +110,10 @@ def test_models_are_trained_on_what_sources_publish(clone: Clone, tmp_path: Path
         "own.train triples": (40, 200, 0),
         "own.train systems": (40, 80, 0),
     }
-    (taught,) = (clone.root / "results/teachers/published").iterdir()
-    assert json.loads((taught / "manifest.json").read_text())["results"] == {"files": 1, "triples": 1200, "pairs": 1240}
+    (teacher_outputs,) = (clone.root / "results/teachers/published").iterdir()
+    assert json.loads((teacher_outputs / "manifest.json").read_text())["results"] == {
+        "files": 1,
+        "triples": 1200,
+        "pairs": 1240,
+    }
     assert "Nothing to be done" in clone.snakemake(*models, *RUN).succeeded()

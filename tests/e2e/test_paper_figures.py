@@ -47,7 +47,7 @@ def test_figures_are_made_of_what_is_there_and_say_what_was_measured(small: Clon
     cost = {line["x"]: line for line in lines if line["what"] == "value" and line["over"] == "operations" and line["x"]}
     assert len(cost) >= 2
     model = small.folder("models", "tiny+marco-bm25-s0")
-    spent = json.loads((model / "manifest.json").read_text())["results"]["operations"]
+    spent = json.loads((model / "manifest.json").read_text())["results"]["flops"]
     assert any(float(x) == pytest.approx(spent, rel=1e-9) for x in cost)
     assert {line["against"] for line in lines if line["what"] == "crossover"} == {"None"}
     for ending in ("png", "svg", "manifest.json"):

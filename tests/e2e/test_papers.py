@@ -65,7 +65,7 @@ def test_a_table_has_all_its_rows_with_the_numbers_that_the_paper_prints(papers:
             assert bool(shown) == bool(numbers), (row["id"], column)
             if shown:
                 percent = plan["unit"] == "percent" and source["source"] in SHARES
-                times = 0.01 if percent else source["reported_times"]
+                times = 0.01 if percent else source["reported_scale"]
                 assert float(shown) == pytest.approx(numbers[0] * times), (row["id"], column)
                 compared += 1
     assert compared > 0
@@ -112,7 +112,7 @@ def test_claims_are_judged_as_those_of_stand_ins_with_one_seed(papers: Clone) ->
     without = {word for name, word in words.items() if not found[name]["seeds"] and name != "C95"}
     assert without == {UNTESTED}  # C95 is of BM25 alone, which has no seeds
     assert words["C08"] == words["C48"] == TOO_FEW  # of a table, and of a figure
-    assert (found["C08"]["stand_in"], found["C08"]["seeds"]) == ("yes", "1")
+    assert (found["C08"]["proxy_data"], found["C08"]["seeds"]) == ("yes", "1")
     assert all(found[name]["why"] for name, word in words.items() if word == UNTESTED)
 
 

@@ -63,4 +63,4 @@ def test_recipes_and_systems(small: Clone) -> None:
     again = small.planned(TABLE)
     assert "finetune tiny+colbert+tct-s0" in again
     assert "finetune tiny+colbert-s0" not in again
-    assert "teach tiny+colbert-s0 pydocs-stdlib.train.200" not in again
+    assert "teacher_scores tiny+colbert-s0 pydocs-stdlib.train.200" not in again

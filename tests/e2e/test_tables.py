@@ -18,21 +18,21 @@ many:
   reported: printed.csv
   unit: percent
   rows:
-    - {id: bm25, label: BM25, system: bm25, empty: {loss: it learns nothing}}
+    - {id: bm25, label: BM25, system: bm25, not_applicable: {loss: it learns nothing}}
     - {id: ict, label: ICT, system: "bert-base+ict+{recipe}"}
-    - {id: seed, label: SEED, copied: "Lu et al. 2021"}
+    - {id: seed, label: SEED, reported_only: "Lu et al. 2021"}
   columns:
     - id: one
       label: One
       <<: &test {dataset: msmarco-passage, split: test, measure: "RR@10"}
-      fill: &bm25 {recipe: marco-bm25}
-    - {id: two, label: Two, <<: *test, fill: {recipe: marco-bm25+marco-hn}}
-    - {id: valid, label: V, dataset: wikipedia, split: valid, measure: "RR@10", hidden: true, fill: *bm25}
+      vars: &bm25 {recipe: marco-bm25}
+    - {id: two, label: Two, <<: *test, vars: {recipe: marco-bm25+marco-hn}}
+    - {id: valid, label: V, dataset: wikipedia, split: valid, measure: "RR@10", hidden: true, vars: *bm25}
     - {id: mean, label: Mean, mean_of: [one, two, valid], reported_dataset: all}
-    - {id: loss, label: Loss, held_out: contrast, fill: *bm25}
-    - {id: masked, label: Masked, dataset: msmarco-passage, masked_loss: mlm, fill: *bm25}
+    - {id: loss, label: Loss, held_out: contrast, vars: *bm25}
+    - {id: masked, label: Masked, dataset: msmarco-passage, masked_loss: mlm, vars: *bm25}
     - {id: passages, label: Passages, dataset: msmarco-passage, statistic: passages}
-    - {id: length, label: Length, dataset: msmarco-passage, tokens: queries, fill: *bm25}
+    - {id: length, label: Length, dataset: msmarco-passage, tokens: queries, vars: *bm25}
 """
 PRINTED = "row_label,dataset,metric,value\nICT,all,Mean,31.6\nSEED,all,Mean,OOM\n"
 # BM25's own run, as if somebody had released it.

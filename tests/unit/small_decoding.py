@@ -47,14 +47,14 @@ class Case:
 
     def pooled(self, hidden: Array, row: int) -> Array:
         real = self.arrays["mask"][row]
-        return hidden[row, 0] if self.model.shape.pooling == "cls" else hidden[row, real].mean(axis=0)
+        return hidden[row, 0] if self.model.config.pooling == "cls" else hidden[row, real].mean(axis=0)
 
     def embedded(self, row: int) -> Array:
-        return plain.embeddings(self.arrays["text"][row], numbers(self.model.embeddings), self.model.shape.epsilon)
+        return plain.embeddings(self.arrays["text"][row], numbers(self.model.embeddings), self.model.config.epsilon)
 
     def vocabulary(self, states: Array) -> Array:
         words = self.model.word_embeddings.detach().numpy()
-        return plain.mlm_logits(states, words, numbers(self.heads["mlm"]), self.model.shape.epsilon)
+        return plain.mlm_logits(states, words, numbers(self.heads["mlm"]), self.model.config.epsilon)
 
     def expected(self, hidden: Array, decode: Decode, logits: Callable[[Array], Array] | None = None) -> float:
         """The loss of ``hidden`` [B, L, H] from its formula; ``decode`` gives a row's states [L, H]."""

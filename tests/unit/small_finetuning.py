@@ -9,7 +9,7 @@ from encore.config.finetuning import FinetuneStep
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.finetuning.queries import training_queries
 from encore.finetuning.step import TASKS
-from encore.storage.document_ids import Names
+from encore.storage.document_ids import DocIds
 
 VOCABULARY, PASSAGES, QUERIES = 50, 30, 12
 NEGATIVES = {f"q{i}": {f"d{i + 10:02d}": 1, f"d{i + 12:02d}": 4, f"d{i + 14:02d}": 9} for i in range(7)}
@@ -20,7 +20,7 @@ class Texts(list):
 
     def __init__(self, texts, names):
         super().__init__(np.array(text, dtype=np.uint16) for text in texts)
-        self.names = Names.of(names)
+        self.names = DocIds.of(names)
         self.lengths = np.array([len(text) for text in texts])
 
 
@@ -30,7 +30,7 @@ class Lookup(torch.nn.Module):
     def __init__(self, dimension=8):
         super().__init__()
         self.table = torch.nn.Embedding(VOCABULARY, dimension, dtype=torch.float64)
-        self.shape = SimpleNamespace(pad=0, cls=1, sep=2, hidden=dimension, head=None)
+        self.config = SimpleNamespace(pad=0, cls=1, sep=2, hidden=dimension, projection_dim=None)
         self.dimension = dimension
 
     query_tower = property(lambda self: self)
@@ -106,7 +106,8 @@ def loss_by_definition(task, encoder, examples):
             i
             for i, passage in enumerate(passages)
             if own <= i < after or passage not in example.query.relevant
-            if task.step.pool is None or np.searchsorted(place, i, "right") - 1 in neighbours(number, task.step.pool)
+            if task.step.in_batch_group is None
+            or np.searchsorted(place, i, "right") - 1 in neighbours(number, task.step.in_batch_group)
         ]
         terms.append(np.log(np.exp(scores[kept]).sum()) - scores[own])
     return np.mean(terms)
@@ -118,7 +119,7 @@ def neighbours(query, pool):
 
 def correction(task, passages):
     """log Q by counting: how often each passage would be brought if every query drew once, over all of its answers."""
-    if task.step.correction == "none":
+    if not task.step.logq_correction:
         return np.zeros(len(passages))
     counted = [sum((passage in q.positives) / len(q.positives) for q in task.queries) for passage in passages]
     return np.log(np.array(counted) / len(task.queries))

@@ -65,6 +65,8 @@ class Hub:
         asked = request.headers.get("Range")
         start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
         request.send_response(206 if start else 200)
+        if start:
+            request.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
         request.send_header("ETag", f'"{hashlib.md5(body).hexdigest()}"')
         request.send_header("Content-Length", str(len(body) - start))
         request.end_headers()

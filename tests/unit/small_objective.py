@@ -16,7 +16,7 @@ from torch import nn
 from encore import objectives
 from encore.data import vocabulary
 from encore.models import checkpoint
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import initialise
 from encore.training.randomness import generator
@@ -35,7 +35,7 @@ STEP = {
 
 SETS = {"skip_share": 0.0, "least_count": 1, "subsampling": 1.0, "sampled_words": 40}
 SMALL = {
-    "costa": {"shortest": 1},
+    "costa": {"min_tokens": 1},
     "prop": SETS,
     "bprop": {"skip_share": 0.0, "least_words": 3, "drawn_words": "content"},
 }
@@ -77,7 +77,7 @@ def _folder() -> Path:
 def encoder(**fields: Any) -> Encoder:
     torch.manual_seed(0)
     shape = {"layers": 2, "hidden": 32, "heads": 2, "intermediate": 64, "max_length": 64, "dropout": 0.0, **fields}
-    return initialise(Encoder(Shape(vocabulary=len(small_store.PIECES), **shape))).eval()
+    return initialise(Encoder(EncoderConfig(vocabulary=len(small_store.PIECES), **shape))).eval()
 
 
 def batch_of(objective: Any, indices: range = range(8), epoch: int = 0) -> tuple[dict, dict[str, torch.Tensor]]:

@@ -14,7 +14,7 @@ from encore.evaluation.latency.timing import describe as describe_stages
 from encore.plan.tables.layout import Layout
 from encore.report import build
 from encore.reporting.tables import cells, html, tidy
-from encore.reporting.tables.sheet import sheet
+from encore.reporting.tables.sheet import make_sheet
 from encore.storage.files import write_json, write_text
 from encore.storage.manifest import MANIFEST, describe
 
@@ -61,7 +61,7 @@ def lineage(name: str, seed: int, operations: float) -> Path:
     start = artifact(Path(f"results/models/tiny-s{seed}-33333333"), "start", said, {}, [tokens])
     step = {"collection": "small", "batch": 8, "learning_rate": 0.001}
     spec = {"seed": seed, "step": step, "tokens": tokens.name, "weights": start.name}
-    results = {"steps": 10, "operations": operations}
+    results = {"steps": 10, "flops": operations}
     folder = Path(f"results/models/tiny+{name}-s{seed}-44444444")
     return artifact(folder, f"pretrain.{name}", spec, results, [tokens, start])
 
@@ -101,7 +101,7 @@ def products(root: Path) -> dict[str, Any]:
     record(Path("results/figures/table1"), {"rows": table["rows"]}, ("png", "svg", "csv"))
     write_claims("claims_printed", [CLAIM, OTHER])
     write_text(Path("printed.csv"), PRINTED)
-    slice_ = {"name": "report", "title": "A small <run>", "run": "config/mine.yaml", "stand_in": True}
+    slice_ = {"name": "report", "title": "A small <run>", "run": "config/mine.yaml", "proxy_data": True}
     slice_ |= {"tables": ["table1"], "figures": ["table1"], "about": {"C01": ["costa/table1"], "C02": []}}
     slice_ |= {"cells": {"C01": CELLS}}
     return slice_ | {"printed": {"costa/table1": printed()}, "trials": {"mlm": {"learning_rate": 3}}}
@@ -111,7 +111,7 @@ def printed() -> dict[str, Any]:
     """A paper's table of which nothing was run."""
     names = {"seed": ("SEED", "SEED’s authors"), "costa": ("COSTA", "")}
     rows = [
-        {"id": row, "label": label, "setting": "BM25 negatives", "copied": who}
+        {"id": row, "label": label, "setting": "BM25 negatives", "reported_only": who}
         | {"cells": {"mrr": {"reported": {"row_label": label, "dataset": "msmarco", "metric": "MRR@10"}}}}
         for row, (label, who) in names.items()
     ]
@@ -129,10 +129,10 @@ def relative(table: dict[str, Any], root: Path) -> None:
 
 
 def write_table(table: dict[str, Any]) -> None:
-    grid = cells.grid(Layout.model_validate(table))
+    grid = cells.compute_grid(Layout.model_validate(table))
     stem = Path("results/tables/table1")
-    tidy.write(stem.with_suffix(".csv"), grid)
-    write_text(stem.with_suffix(".html"), html.render(sheet(grid)))
+    tidy.write_tidy(stem.with_suffix(".csv"), grid)
+    write_text(stem.with_suffix(".html"), html.render_html(make_sheet(grid)))
     record(stem, table, ("csv", "html"))
 
 
@@ -157,5 +157,5 @@ def page(slice_: dict[str, Any], folder: str = "results/report") -> str:
     path = Path("results/plan/report.json")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(slice_))
-    build.make(path, None, Path(folder))
+    build.make_report(path, None, Path(folder))
     return (Path(folder) / build.PAGE).read_text(encoding="utf-8")

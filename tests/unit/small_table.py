@@ -10,7 +10,7 @@ from encore.evaluation import scores
 from encore.evaluation.scores import Scored
 from encore.plan.tables import layout
 from encore.reporting.tables import cells, tidy
-from encore.reporting.tables.cells import Grid
+from encore.reporting.tables.cells import TableGrid
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST, describe
 
@@ -33,7 +33,7 @@ def write_scores(folder: Path, gain: float, seed: int, answered: int = 40) -> st
             QUERIES[:8], CLUSTERS[:8], values[:8] / 2, values[:8] / 2, values[:8] / 2, there[:8]
         ),
     }
-    scores.write(folder, found)
+    scores.write_scores(folder, found)
     outputs = {scores.FILE: describe(folder / scores.FILE)}
     write_json(folder / MANIFEST, {"spec": {}, "results": {}, "inputs": {}, "outputs": outputs})
     return str(folder)
@@ -71,7 +71,7 @@ def plan(tmp_path: Path, seeds: int = 5, **changes: Any) -> dict[str, Any]:
         "columns": [{"id": "rr", "label": "RR@10", "primary": True}, {"id": "ndcg", "label": "nDCG@10"}],
         "significance": {"comparators": ["none", "control", "mlm"], "family": "holm"},
         "notes": ["A note of the plan."],
-        "stand_in": True,
+        "proxy_data": True,
     }
     return table | changes
 
@@ -108,12 +108,12 @@ def row_of(table: dict[str, Any], name: str) -> dict[str, Any]:
     return next(row for row in table["rows"] if row["id"] == name)
 
 
-def grid_of(table: dict[str, Any]) -> Grid:
-    return cells.grid(layout.Layout.model_validate(table))
+def grid_of(table: dict[str, Any]) -> TableGrid:
+    return cells.compute_grid(layout.Layout.model_validate(table))
 
 
-def lines_of(folder: Path, grid: Grid) -> dict[tuple[str, str], dict[str, str]]:
+def lines_of(folder: Path, grid: TableGrid) -> dict[tuple[str, str], dict[str, str]]:
     """The tidy CSV by row and measure."""
-    tidy.write(folder / "t.csv", grid)
+    tidy.write_tidy(folder / "t.csv", grid)
     with (folder / "t.csv").open(newline="") as file:
         return {(line["row"], line["measure"]): line for line in csv.DictReader(file)}

@@ -16,7 +16,7 @@ from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 from encore.plan.tables import table_plan
-from encore.reporting.sources.mean import Mean
+from encore.reporting.sources.mean import MeanSource
 from encore.targets import lineage_targets
 
 ROOT = Path(__file__).parents[2]
@@ -85,7 +85,7 @@ def test_a_mean_is_over_the_sets_that_are_there_and_says_so(make: Callable[..., 
 def test_a_mean_of_absent_sets_alone_is_absent_too(make: Callable[..., Plan]) -> None:
     assert over(make(*SETS[:2])) == {"two": SETS[:2], "all": SETS[2:]}
     assert over(make(*SETS)) == {"two": SETS[:2], "all": ["two", *SETS[2:]]}
-    assert Mean().values(None, dict.fromkeys(SETS)) is None  # type: ignore[arg-type]  # it asks nothing
+    assert MeanSource().values(None, dict.fromkeys(SETS)) is None  # type: ignore[arg-type]  # it asks nothing
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def declared(plan):
 def results(tmp_path, monkeypatch):
     """A finished run of the fake plan, table included."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(audit, "published", declared)
+    monkeypatch.setattr(audit, "published_products", declared)
     for artifact in (A, B, C, OTHER):
         with manifest.record(
             Path(artifact.folder),
@@ -199,7 +199,7 @@ def test_what_a_killed_job_was_writing_is_removed_by_the_next(results):
     with manifest.record(Path(B.folder), stage="start", spec={}, inputs=[]):
         write_text(Path(B.folder) / "whole", "x")
     assert not left.exists()
-    assert "whole" in manifest.read(Path(B.folder))["outputs"]
+    assert "whole" in manifest.read_manifest(Path(B.folder))["outputs"]
 
 
 def test_a_manifest_holds_no_time_host_or_absolute_path(results):
@@ -213,7 +213,8 @@ def test_a_manifest_holds_no_time_host_or_absolute_path(results):
 
 def test_the_figure_of_pre_training_is_checked_and_pruned_with_its_models(results, monkeypatch):
     rows = [{"label": "ICT", "seeds": [{"seed": 0, "model": B.folder}]}]
-    monkeypatch.setattr(audit, "published", lambda plan: {"pretraining": {"name": "pretraining", "rows": rows}})
+    made = {"pretraining": {"name": "pretraining", "rows": rows}}
+    monkeypatch.setattr(audit, "published_products", lambda plan: made)
     assert audit.audit(results).notes == ["figure pretraining is not made yet"]
     figure = Path("results/figures/pretraining.png")
     write_text(figure, "curves")

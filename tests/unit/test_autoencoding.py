@@ -14,7 +14,7 @@ from encore.training.randomness import generator
 
 
 def decode(case: Case, h: np.ndarray, row: int) -> np.ndarray:
-    shape, decoder = case.model.shape, numbers(case.heads["decoder"])
+    shape, decoder = case.model.config, numbers(case.heads["decoder"])
     real = case.arrays["mask"][row]
     return plain.auto_encoding(h, case.embedded(row), real, decoder, shape.heads, shape.epsilon)
 

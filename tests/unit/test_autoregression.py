@@ -15,7 +15,7 @@ from encore.models.decoders import causal
 
 
 def decode(case: Case, h: np.ndarray, row: int) -> np.ndarray:
-    shape, decoder = case.model.shape, numbers(case.heads["decoder"])
+    shape, decoder = case.model.config, numbers(case.heads["decoder"])
     seen = plain.before(case.hidden.shape[1], case.objective.fields.attention_window)
     return plain.auto_regression(h, case.embedded(row), seen, decoder, shape.heads, shape.epsilon)
 

@@ -33,7 +33,7 @@ def fields(folder: Path, **others) -> BeirFields:
 
 
 def build(folder: Path, output: Path, **others) -> Collection:
-    kinds.build("beir", fields(folder, **others).resolve(), output, source=folder)
+    kinds.build_collection("beir", fields(folder, **others).resolve(), output, source=folder)
     return Collection(output)
 
 
@@ -164,7 +164,7 @@ def test_a_source_changed_after_planning_is_refused(tmp_path):
     spec = fields(write(tmp_path / "in")).resolve()
     write(tmp_path / "in", test=["q1\td1\t1"])
     with pytest.raises(EncoreError, match="changed since; run snakemake again"):
-        kinds.build("beir", spec, tmp_path / "out", source=tmp_path / "in")
+        kinds.build_collection("beir", spec, tmp_path / "out", source=tmp_path / "in")
 
 
 def script(spec: dict, folder: Path, output: Path) -> subprocess.CompletedProcess:

@@ -29,7 +29,7 @@ def test_degeneration_is_that_of_the_paper() -> None:
 
 
 def test_utilisation_is_operations_over_what_the_machine_can_do() -> None:
-    assert timing.utilisation(operations=3e9, seconds=2.0, peak=6e9) == pytest.approx(0.25)
+    assert timing.utilisation(flops=3e9, seconds=2.0, peak=6e9) == pytest.approx(0.25)
 
 
 def test_time_that_operations_explain_is_no_overhead() -> None:
@@ -45,8 +45,8 @@ def test_the_best_reading_is_the_shortest_by_the_clock_asked_for() -> None:
 
 def measured() -> list[Measured]:
     return [
-        Measured(BASE, step=1.0, data=0.1, operations=10e9, batch=10),
-        Measured("bow", step=1.25, data=0.15, operations=11e9, batch=10),
+        Measured(BASE, step=1.0, data=0.1, flops=10e9, batch=10),
+        Measured("bow", step=1.25, data=0.15, flops=11e9, batch=10),
     ]
 
 

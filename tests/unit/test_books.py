@@ -11,8 +11,8 @@ import yaml
 from encore.config.run import RunConfig
 from encore.data.books import BooksFields
 from encore.data.collection import Collection, write_collection
-from encore.data.concat import JoinedFields
-from encore.data.kinds import build
+from encore.data.concat import ConcatFields
+from encore.data.kinds import build_collection
 from encore.errors import EncoreError
 from encore.plan.artifact import behind
 from encore.plan.catalogue import Catalogue
@@ -28,7 +28,7 @@ def fields(**changes: Any) -> BooksFields:
 
 
 def made(place: Path, own: Path, **changes: Any) -> Collection:
-    build("books", fields(path=str(own), **changes).resolve(), place, source=own)
+    build_collection("books", fields(path=str(own), **changes).resolve(), place, source=own)
     return Collection(place)
 
 
@@ -75,9 +75,9 @@ def test_books_of_a_source_are_read_where_it_was_unpacked(tmp_path: Path) -> Non
     (place / "bookcorpus.txt").write_text(LINES)
     (place / "manifest.json").write_text("{}")
     spec = fields(books="bookcorpus").resolve()
-    assert build("books", spec, tmp_path / "made", sources={"bookcorpus": place})["articles"] == 2
+    assert build_collection("books", spec, tmp_path / "made", sources={"bookcorpus": place})["articles"] == 2
     with pytest.raises(EncoreError, match="needs --source"):
-        build("books", spec, tmp_path / "made")
+        build_collection("books", spec, tmp_path / "made")
 
 
 def test_bad_books_are_refused(tmp_path: Path) -> None:
@@ -91,13 +91,13 @@ def test_bad_books_are_refused(tmp_path: Path) -> None:
     planned = fields(path=str(own)).resolve()
     own.write_text("other .\n")
     with pytest.raises(EncoreError, match="is not what was planned with"):
-        build("books", planned, tmp_path / "made", source=own)
+        build_collection("books", planned, tmp_path / "made", source=own)
     (tmp_path / "empty").mkdir()
     with pytest.raises(EncoreError, match="has no text"):
         fields(path=str(tmp_path / "empty")).resolve()
     with pytest.raises(ValueError, match="either `books`, a source, or `path`"):
         fields()
-    assert fields(path="data/none", how="buy some").missing == (
+    assert fields(path="data/none", access="buy some").missing == (
         "data/none is missing, which cannot be downloaded: buy some"
     )
     assert fields(path="data/none").resolve()["content"] == {"absent": "none"}
@@ -113,8 +113,8 @@ def part(place: Path, to: str) -> Path:
 
 def test_joined_collections_keep_their_links_and_never_share_ids(tmp_path: Path) -> None:
     parts = [part(tmp_path / f"{name}-00000000", "2") for name in ("a", "b")]
-    spec = JoinedFields.model_validate({"kind": "joined", "of": ["a", "b"]}).resolve()
-    counts = build("joined", spec, tmp_path / "made", parts=parts)
+    spec = ConcatFields.model_validate({"kind": "concat", "of": ["a", "b"]}).resolve()
+    counts = build_collection("concat", spec, tmp_path / "made", parts=parts)
     assert (counts["passages"], counts["articles"], counts["links_between_articles"]) == (2, 4, 2)
     collection = Collection(tmp_path / "made")
     assert [row["_id"] for row in collection.corpus()] == ["a:1-0", "b:1-0"]
@@ -123,15 +123,15 @@ def test_joined_collections_keep_their_links_and_never_share_ids(tmp_path: Path)
 
 
 def test_bad_parts_are_refused(tmp_path: Path) -> None:
-    spec = {"kind": "joined", "of": ["a", "b"]}
+    spec = {"kind": "concat", "of": ["a", "b"]}
     first = part(tmp_path / "a-00000000", "2")
     with pytest.raises(EncoreError, match="needs --parts, the folders of a, b"):
-        build("joined", spec, tmp_path / "made", parts=[first])
+        build_collection("concat", spec, tmp_path / "made", parts=[first])
     write_collection(tmp_path / "b-00000000", [{"_id": "x", "title": "", "text": "x"}], (), {})
     with pytest.raises(EncoreError, match=r"b-00000000 has no articles.*leave 'b' out"):
-        build("joined", spec, tmp_path / "made", parts=[first, tmp_path / "b-00000000"])
+        build_collection("concat", spec, tmp_path / "made", parts=[first, tmp_path / "b-00000000"])
     with pytest.raises(ValueError, match="names a collection twice"):
-        JoinedFields.model_validate({"kind": "joined", "of": ["a", "a"]})
+        ConcatFields.model_validate({"kind": "concat", "of": ["a", "a"]})
 
 
 @pytest.mark.usefixtures("at_the_root")
@@ -151,4 +151,4 @@ def test_the_papers_texts_are_both_and_old_books_stand_for_those_that_were_withd
         "wikipedia",
         "gutenberg",
     }
-    assert "BookCorpus was withdrawn" in catalogue.datasets["gutenberg"].substitute
+    assert "BookCorpus was withdrawn" in catalogue.datasets["gutenberg"].note

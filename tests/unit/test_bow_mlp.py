@@ -22,16 +22,25 @@ from encore.errors import EncoreError
 from encore.finetuning.step import finetune
 from encore.models import checkpoint, flops, lsa, towers
 from encore.models.bow_mlp import BowMlp
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.start import start
 from encore.plan import project
 from encore.plan.plan import Plan
 
 ROOT = Path(__file__).parents[2]
-SHAPE = Shape(vocabulary=96, hidden=8, intermediate=5, head=3, pooling="content", architecture="bow-mlp")
-BACKBONE = {"start": "random", "architecture": "bow-mlp", "hidden": 16, "intermediate": 8, "head": 6, "max_length": 16}
-BACKBONE |= {"pooling": "content", "similarity": "cosine", "dropout": 0.0, "towers": "untied"}
+SHAPE = EncoderConfig(
+    vocabulary=96, hidden=8, intermediate=5, projection_dim=3, pooling="content", architecture="bow-mlp"
+)
+BACKBONE = {
+    "start": "random",
+    "architecture": "bow-mlp",
+    "hidden": 16,
+    "intermediate": 8,
+    "projection_dim": 6,
+    "max_length": 16,
+}
+BACKBONE |= {"projection_dim": 6, "pooling": "content", "similarity": "cosine", "dropout": 0.0, "encoders": "separate"}
 STEP = {"collection": "c", "batch": 4, "learning_rate": 1e-2, "length": 16, "query_length": 8, "source": "a test"}
 NUMERICS = {"precision": "fp32", "threads": 1}
 
@@ -104,10 +113,11 @@ def test_the_gradient_is_the_one_of_finite_differences() -> None:
 
 def test_the_papers_model_has_127_million_parameters_a_tower() -> None:
     backbone = Backbone(**yaml.safe_load((ROOT / "config/backbones.yaml").read_text())["bow-mlp"])
-    shape = Shape(30522, hidden=backbone.hidden, intermediate=backbone.intermediate, head=backbone.head,
+    shape = EncoderConfig(30522, hidden=backbone.hidden, intermediate=backbone.intermediate,
+                  projection_dim=backbone.projection_dim,
                   architecture=backbone.architecture)  # fmt: skip
     with torch.device("meta"):
-        one, two = towers.build(shape), towers.build(replace(shape, towers="untied"))
+        one, two = towers.build(shape), towers.build(replace(shape, encoders="separate"))
     assert sum(parameter.numel() for parameter in one.parameters()) == 30522 * 4096 + 4097 * 512 + 513 * 512
     assert sum(parameter.numel() for parameter in one.parameters()) == 127_378_432
     assert sum(parameter.numel() for parameter in two.parameters()) == 2 * 127_378_432
@@ -138,16 +148,16 @@ def started(home: Path, **changes: object) -> Encoder:
 
 
 def test_a_random_start_tells_texts_apart(home: Path) -> None:
-    encoder = started(home, towers="tied", similarity="dot", hidden=512, intermediate=64, head=64)
-    ids, mask = random_batch(encoder.shape, [12] * 16)
+    encoder = started(home, encoders="shared", similarity="dot", hidden=512, intermediate=64, projection_dim=64)
+    ids, mask = random_batch(encoder.config, [12] * 16)
     vectors = torch.nn.functional.normalize(encoder.embed(ids, mask), dim=1)
     assert (vectors @ vectors.T)[~torch.eye(16, dtype=torch.bool)].mean() < 0.5
-    again = started(home, towers="tied", similarity="dot", hidden=512, intermediate=64, head=64)
+    again = started(home, encoders="shared", similarity="dot", hidden=512, intermediate=64, projection_dim=64)
     assert torch.equal(encoder.embed(ids, mask), again.embed(ids, mask))
 
 
 def test_an_lsa_start_has_rows_as_long_as_random_ones(home: Path) -> None:
-    encoder = started(home, start="lsa", hidden=4, towers="tied")
+    encoder = started(home, start="lsa", hidden=4, encoders="shared")
     known, _ = lsa.embeddings(TokenStore.open(home / "tokens"), 4, 0.5, 0)
     lengths = encoder.word_embeddings.norm(dim=1)[torch.from_numpy(known)]
     assert len(lengths) > 10
@@ -161,8 +171,8 @@ def test_a_folder_gives_the_model_back(home: Path, tmp_path: Path) -> None:
     checkpoint.save(encoder, {}, tmp_path / "m", home / "tokenizer", 16, 8)
     read = checkpoint.load(tmp_path / "m")
     assert isinstance(read, towers.TwoBags)
-    assert read.shape == encoder.shape
-    ids, mask = random_batch(encoder.shape, [9, 5])
+    assert read.config == encoder.config
+    ids, mask = random_batch(encoder.config, [9, 5])
     for one, other in ((encoder, read), (encoder.query_tower, read.query_tower)):
         assert torch.equal(one.embed(ids, mask), other.embed(ids, mask))
     assert not torch.equal(read.embed(ids, mask), read.query_tower.embed(ids, mask))
@@ -171,9 +181,9 @@ def test_a_folder_gives_the_model_back(home: Path, tmp_path: Path) -> None:
 
 
 def test_a_transformers_folder_says_nothing_of_architectures() -> None:
-    assert "architecture" not in Shape(96).to_json()
+    assert "architecture" not in EncoderConfig(96).to_json()
     assert SHAPE.to_json()["architecture"] == "bow-mlp"
-    assert Shape.from_json(SHAPE.to_json()) == SHAPE
+    assert EncoderConfig.from_json(SHAPE.to_json()) == SHAPE
 
 
 @pytest.mark.parametrize("name", ["ict", "bfs", "wlp", "ict_bfs_wlp"])
@@ -183,19 +193,19 @@ def test_the_objectives_of_pairs_train_it(name: str) -> None:
     fields = kind.Fields(kind="pretrain", objective=name, steps=1, temperature=0.5, **{**STEP, "length": 40})
     task = kind(fields, random_store())
     torch.manual_seed(0)
-    encoder = towers.build(replace(SHAPE, vocabulary=100, towers="untied", max_length=64))
+    encoder = towers.build(replace(SHAPE, vocabulary=100, encoders="separate", max_length=64))
     rng = np.random.default_rng(0)
     batch = task.collate([task.example(index, rng) for index in range(4)])
     tensors = {key: torch.from_numpy(value) for key, value in batch.items()}
     heads = task.heads(encoder)
     task.loss(encoder, heads, tensors)["loss"].backward()
     assert all(parameter.grad is not None and parameter.grad.any() for parameter in encoder.parameters())
-    assert task.operations(encoder, batch) > 0
+    assert task.flops(encoder, batch) > 0
 
 
 def test_it_is_fine_tuned_without_negatives(home: Path, tmp_path: Path) -> None:
     checkpoint.save(started(home), {}, tmp_path / "start", home / "tokenizer")
-    step = {"kind": "finetune", "negatives": "none", "correction": "log-q", "temperature": 0.5, "steps": 30, **STEP}
+    step = {"kind": "finetune", "negatives": "none", "logq_correction": True, "temperature": 0.5, "steps": 30, **STEP}
     step |= {"validate_every": 10, "validation_measure": "R@10"}
     spec = {"step": step, "seed": 0, "numerics": NUMERICS}
     output = tmp_path / "out/model"
@@ -204,7 +214,7 @@ def test_it_is_fine_tuned_without_negatives(home: Path, tmp_path: Path) -> None:
     assert (output / "validation.tsv").read_text().startswith("step\tr@10\n")
     before, after = checkpoint.load(tmp_path / "start"), checkpoint.load(output)
     assert not torch.equal(before.query_tower.word_embeddings, after.query_tower.word_embeddings)
-    assert TokenStore.open(home / "tokens").vocabulary == after.shape.vocabulary
+    assert TokenStore.open(home / "tokens").vocabulary == after.config.vocabulary
 
 
 def test_states_of_tokens_are_refused() -> None:
@@ -241,7 +251,7 @@ def test_what_needs_states_is_refused_before_any_job(
         plan.model(plan.resolve.lineage(lineage), 0)
 
 
-@pytest.mark.parametrize("change", [{"head": None}, {"pooling": "mean"}, {"start": "checkpoint"}])
+@pytest.mark.parametrize("change", [{"projection_dim": None}, {"pooling": "mean"}, {"start": "checkpoint"}])
 def test_a_backbone_that_makes_no_sense_is_refused(change: dict[str, object]) -> None:
-    with pytest.raises(ValidationError, match="architecture bow-mlp needs `head`"):
+    with pytest.raises(ValidationError, match="architecture bow-mlp needs `projection_dim`"):
         Backbone(**{**BACKBONE, **change})

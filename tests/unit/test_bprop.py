@@ -38,7 +38,7 @@ def plain_attention(model: torch.nn.Module, hidden: np.ndarray, length: int) -> 
 @pytest.mark.parametrize("layers", [1, 3])
 def test_attention_is_that_of_the_last_layer_averaged_over_heads(layers: int) -> None:
     model = small_models.random_encoder(layers=layers).eval()
-    ids, mask = small_models.random_batch(model.shape, [9, 5])
+    ids, mask = small_models.random_batch(model.config, [9, 5])
     with torch.no_grad():
         attention = cls_attention(model, ids, mask)
         hidden = model.embeddings(ids, None)

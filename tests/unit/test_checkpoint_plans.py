@@ -10,7 +10,7 @@ import yaml
 
 from encore.commands.preflight import command
 from encore.commands.preflight.forecast import forecast
-from encore.commands.preflight.machine import find
+from encore.commands.preflight.machine import find_machine
 from encore.config import checkpoints
 from encore.config.run import Backbone, RunConfig
 from encore.config.tables import Table
@@ -158,7 +158,7 @@ def test_rows_of_what_nothing_stands_for_are_empty_and_say_why(catalogue: Catalo
 
 def test_a_forecast_counts_a_checkpoint_once_and_not_what_lies_there(catalogue: Catalogue, tmp_path: Path) -> None:
     plan = plan_of(catalogue, tables={}, lineages=["tct-released"], execution={"data_root": str(tmp_path)})
-    machine = find("cpu", command.MACHINES)
+    machine = find_machine("cpu", command.MACHINES)
 
     def missing() -> dict[str, float | None]:
         found = forecast(plan, (), machine, 1, machine.cores, command.SIZES)

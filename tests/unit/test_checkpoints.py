@@ -32,13 +32,13 @@ def rewritten(place: Path, change: Any) -> None:
 def test_a_checkpoint_gives_its_weights_and_its_head(binary: bool, tmp_path: Path) -> None:
     model = bert(tmp_path / "bert", binary)
     tokenizer = tokenizer_folder(tmp_path / "tokenizer")
-    encoder, tensors = start(backbone(head=4), 0, tokenizer, checkpoint=tmp_path / "bert")
+    encoder, tensors = start(backbone(projection_dim=4), 0, tokenizer, checkpoint=tmp_path / "bert")
     expected = model(IDS)
     states = encoder.eval()(IDS, None)
-    head = MlmHead(encoder.shape)
+    head = MlmHead(encoder.config)
     head.load_state_dict({name.removeprefix("mlm."): tensor for name, tensor in tensors.items()})
     logits = head(states[0], encoder.word_embeddings)
-    assert encoder.shape.vocabulary == logits.shape[1] == len(vocabulary.pieces(vocabulary.load(tokenizer)))
+    assert encoder.config.vocabulary == logits.shape[1] == len(vocabulary.pieces(vocabulary.load_tokenizer(tokenizer)))
     torch.testing.assert_close(logits, expected.prediction_logits[0, :, : logits.shape[1]], atol=1e-5, rtol=1e-5)
     assert encoder.dimension == 4
     assert encoder.head is not None
@@ -173,7 +173,7 @@ def test_a_list_of_pieces_is_read_as_transformers_reads_it(
     from transformers import BertTokenizerFast
 
     place = checkpoint_folder(tmp_path / "place", **said)
-    ours = checkpoint_vocabulary.load(place).encode("A stacks é")
+    ours = checkpoint_vocabulary.load_checkpoint_tokenizer(place).encode("A stacks é")
     assert ours.tokens == ["[CLS]", *pieces, "[SEP]"]
     theirs = BertTokenizerFast(str(place / "vocab.txt"), **said)
     assert ours.ids == theirs("A stacks é")["input_ids"]
@@ -185,13 +185,13 @@ def test_bad_lists_of_pieces_are_refused(tmp_path: Path) -> None:
     good = path.read_text()
     path.write_text(good + "stack\n")
     with pytest.raises(EncoreError, match=r"line 12: 'stack' stands in line 8 already"):
-        checkpoint_vocabulary.load(place)
+        checkpoint_vocabulary.load_checkpoint_tokenizer(place)
     path.write_text(good.replace("[MASK]", "mask"))
     with pytest.raises(EncoreError, match=r"vocab\.txt lacks \[MASK\]"):
-        checkpoint_vocabulary.load(place)
+        checkpoint_vocabulary.load_checkpoint_tokenizer(place)
     path.write_text("".join(f"w{number}\n" for number in range(70_000)))
     with pytest.raises(EncoreError, match="70000 is too large"):
-        checkpoint_vocabulary.load(place)
+        checkpoint_vocabulary.load_checkpoint_tokenizer(place)
 
 
 # SEED-Encoder
@@ -225,10 +225,10 @@ def roberta(tensors: dict[str, torch.Tensor], ids: torch.Tensor) -> torch.Tensor
 def test_seed_encoders_weights_give_its_states(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tensors = seed_encoder(tmp_path / "archive" / "SEED-Encoder-3-decoder-layers")
     place = checkpoints.inside(tmp_path / "archive")
-    vocabulary.save(checkpoint_vocabulary.load(place), tmp_path / "tokenizer")
+    vocabulary.save_tokenizer(checkpoint_vocabulary.load_checkpoint_tokenizer(place), tmp_path / "tokenizer")
     encoder, head = start(backbone(), 0, tmp_path / "tokenizer", checkpoint=place)
-    assert (encoder.shape.pad, encoder.shape.cls, encoder.shape.sep, encoder.shape.mask) == (1, 0, 2, 12)
-    ids = vocabulary.load(tmp_path / "tokenizer").encode("a stack!").ids
+    assert (encoder.config.pad, encoder.config.cls, encoder.config.sep, encoder.config.mask) == (1, 0, 2, 12)
+    ids = vocabulary.load_tokenizer(tmp_path / "tokenizer").encode("a stack!").ids
     states = encoder.eval()(torch.tensor([ids]), None)[0]
     torch.testing.assert_close(states, roberta(tensors, torch.tensor(ids)), atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(head["mlm.transform.LayerNorm.bias"], tensors["lm_head.layer_norm.bias"])
@@ -237,7 +237,7 @@ def test_seed_encoders_weights_give_its_states(tmp_path: Path, capsys: pytest.Ca
 
 def test_seed_encoders_vocabulary_is_lower_case_with_accents_and_a_mask_of_its_own(tmp_path: Path) -> None:
     seed_encoder(tmp_path / "seed")
-    tokenizer = checkpoint_vocabulary.load(tmp_path / "seed")
+    tokenizer = checkpoint_vocabulary.load_checkpoint_tokenizer(tmp_path / "seed")
     assert tokenizer.get_vocab_size() == len(SEED_PIECES) + 1
     assert tokenizer.encode("Café RÉSUMÉ!").tokens == ["[CLS]", "caf", "##é", "résumé", "!", "[SEP]"]
     assert tokenizer.encode("[MASK]").ids == [0, len(SEED_PIECES), 2]

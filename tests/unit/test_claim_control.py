@@ -5,20 +5,20 @@ import csv
 import numpy as np
 import pytest
 
-from encore.claims import report
+from encore.claims import run_claims
 from encore.claims.contrasts import Address
-from encore.claims.estimates import Part
-from encore.claims.judging import Runs, judge, judge_control
+from encore.claims.estimates import WeightedValues
+from encore.claims.judging import RunValues, judge_control_on_runs, judge_on_runs
 from encore.claims.missing import NOT_BUILT
 from encore.config.claims import Claim
 from encore.config.tables import Table
 from encore.evaluation.scores import Scored
-from encore.reporting.sources import Values
-from encore.reporting.sources.base import Measured
+from encore.reporting.sources import CellValues
+from encore.reporting.sources.base import CellScores
 
 QUERIES = [f"q{number}" for number in range(40)]
 ROWS = [{"id": name, "label": name, "system": name} for name in ("a", "b", "control")]
-COPIED = [{"id": name, "label": name, "copied": "Others 2020"} for name in ("c", "d")]
+COPIED = [{"id": name, "label": name, "reported_only": "Others 2020"} for name in ("c", "d")]
 TABLE = Table.model_validate(
     {
         "title": "Small",
@@ -49,21 +49,21 @@ def values(truth, seeds=(0, 1, 2, 3, 4), salt=0, drift=0.0):
         )
         for place, _ in enumerate(seeds)
     ]
-    measured = Measured(list(seeds), scored)
-    return Values(list(seeds), measured.means(), measured.tie_interval(), measured)
+    measured = CellScores(list(seeds), scored)
+    return CellValues(list(seeds), measured.means(), measured.tie_interval(), measured)
 
 
-def runs(truths, *, stand_in=False, seeds=(0, 1, 2, 3, 4), drift=0.0, missing=lambda address: ""):
+def runs(truths, *, proxy_data=False, seeds=(0, 1, 2, 3, 4), drift=0.0, missing=lambda address: ""):
     known = {
-        (row, column): [Part(1.0, values(truth, seeds, salt, drift))]
+        (row, column): [WeightedValues(1.0, values(truth, seeds, salt, drift))]
         for salt, (row, truth) in enumerate(truths.items())
         for column in ("x", "cost")
     }
-    return Runs(
+    return RunValues(
         {"p/t": TABLE},
         lambda address: known.get((address.row, address.column)),
         lambda address: PRINTED.get((address.row, address.column)),
-        stand_in,
+        proxy_data,
         missing,
     )
 
@@ -74,26 +74,29 @@ def claim(*tests, **more):
 
 @pytest.mark.parametrize(("truth", "word"), [(0.7, "reproduced"), (0.3, "contradicted")])
 def test_a_copied_row_is_its_printed_number(truth, word):
-    assert judge(claim(COMPARED), runs({"a": truth})).verdict == word
+    assert judge_on_runs(claim(COMPARED), runs({"a": truth})).verdict == word
 
 
 def test_against_a_printed_number_only_training_counts():
     """Queries that differ much say nothing against it: it was taken on the same ones."""
-    found = judge(claim(COMPARED), runs({"a": 0.54}, drift=0.001))
+    found = judge_on_runs(claim(COMPARED), runs({"a": 0.54}, drift=0.001))
     assert found.verdict == "reproduced"
     (tested,) = found.tested
     ours = values(0.54, salt=0, drift=0.001).means
     assert tested.estimates[0].difference.error == pytest.approx(np.std(ours, ddof=1) / 5**0.5)
-    assert judge(claim(COMPARED), runs({"a": 0.54}, drift=0.1)).verdict in ("same direction", "not distinguishable")
+    assert judge_on_runs(claim(COMPARED), runs({"a": 0.54}, drift=0.1)).verdict in (
+        "same direction",
+        "not distinguishable",
+    )
 
 
 def test_what_has_no_chance_in_it_is_compared_as_it_is():
-    assert judge(claim(COMPARED), runs({"a": 0.6}, seeds=(None,))).verdict == "reproduced"
-    assert judge(claim(COMPARED), runs({"a": 0.3}, seeds=(None,))).verdict == "contradicted"
+    assert judge_on_runs(claim(COMPARED), runs({"a": 0.6}, seeds=(None,))).verdict == "reproduced"
+    assert judge_on_runs(claim(COMPARED), runs({"a": 0.3}, seeds=(None,))).verdict == "contradicted"
 
 
 @pytest.mark.parametrize(
-    ("test", "stand_in", "why"),
+    ("test", "proxy_data", "why"),
     [
         (COMPARED, True, "c / x is copied from Others 2020: on other data its number says nothing"),
         ({**COMPARED, "rows": ["d"]}, False, "nothing of it is run"),
@@ -102,16 +105,16 @@ def test_what_has_no_chance_in_it_is_compared_as_it_is():
     ],
     ids=["stand-in", "both copied", "cost", "not printed"],
 )
-def test_what_copied_rows_cannot_say(monkeypatch, test, stand_in, why):
+def test_what_copied_rows_cannot_say(monkeypatch, test, proxy_data, why):
     monkeypatch.delitem(PRINTED, ("d", "x"))
-    found = judge(claim(test), runs({"a": 0.6}, stand_in=stand_in))
+    found = judge_on_runs(claim(test), runs({"a": 0.6}, proxy_data=proxy_data))
     assert found.verdict == "not testable here"
     assert why in found.why
 
 
 def test_the_reason_for_a_missing_cell_is_told():
     absent = {Address("p/t", "", "b", "x"): "no honest stand-in"}
-    found = judge(claim(ABOVE), runs({"a": 0.6}, missing=lambda address: absent.get(address, "")))
+    found = judge_on_runs(claim(ABOVE), runs({"a": 0.6}, missing=lambda address: absent.get(address, "")))
     assert (found.verdict, found.why) == ("not testable here", "p/t / b / x has no value here: no honest stand-in")
 
 
@@ -119,31 +122,31 @@ def test_on_other_data_comparisons_that_nothing_stands_for_are_left_out():
     absent = {Address("p/t", "", "b", "x"): "no honest stand-in"}
     both = {**ABOVE, "than": ["b", "control"]}
     truths = {"a": 0.9, "control": 0.2}
-    here = runs(truths, stand_in=True, missing=lambda address: absent.get(address, ""))
-    found = judge(claim(both), here)
+    here = runs(truths, proxy_data=True, missing=lambda address: absent.get(address, ""))
+    found = judge_on_runs(claim(both), here)
     assert found.verdict == "holds here"
     assert found.why == "1 of 2 comparisons left out: p/t / b / x has no value here: no honest stand-in"
-    assert judge(claim({**ABOVE, "than": ["c", "control"]}), here).why.startswith(
+    assert judge_on_runs(claim({**ABOVE, "than": ["c", "control"]}), here).why.startswith(
         "1 of 2 comparisons left out: p/t / c"
     )
-    whole = judge(claim(ABOVE, both), here)
+    whole = judge_on_runs(claim(ABOVE, both), here)
     assert (whole.verdict, whole.why[:33]) == ("holds here", "2 of 3 comparisons left out: p/t ")
-    apart = judge(claim(ABOVE, {**ABOVE, "than": ["control"]}), here)
+    apart = judge_on_runs(claim(ABOVE, {**ABOVE, "than": ["control"]}), here)
     assert apart.why == "1 of 2 comparisons left out: p/t / b / x has no value here: no honest stand-in"
     for test in (ABOVE, {**both, "at_least": 2}, {"kind": "no-winner", "table": "p/t", "row": "a", "than": "b"}):
-        assert judge(claim(test), here).verdict == "not testable here"
+        assert judge_on_runs(claim(test), here).verdict == "not testable here"
     papers = runs(truths, missing=lambda address: absent.get(address, ""))
-    assert judge(claim(both), papers).verdict == "not testable here"
-    unbuilt = runs(truths, stand_in=True, missing=lambda address: NOT_BUILT)
-    assert judge(claim(both), unbuilt).verdict == "not testable here"
+    assert judge_on_runs(claim(both), papers).verdict == "not testable here"
+    unbuilt = runs(truths, proxy_data=True, missing=lambda address: NOT_BUILT)
+    assert judge_on_runs(claim(both), unbuilt).verdict == "not testable here"
 
 
 def test_how_much_is_not_asked_of_other_data_but_no_worse_is():
     more, no_worse = {**ABOVE, "by": 0.05}, {**ABOVE, "by": -0.05, "or_equal": True}
     truths = {"a": 0.9, "b": 0.3}
-    assert judge(claim(more), runs(truths)).verdict == "reproduced"
-    assert judge(claim(more), runs(truths, stand_in=True)).verdict == "not testable here"
-    assert judge(claim(no_worse), runs(truths, stand_in=True)).verdict == "holds here"
+    assert judge_on_runs(claim(more), runs(truths)).verdict == "reproduced"
+    assert judge_on_runs(claim(more), runs(truths, proxy_data=True)).verdict == "not testable here"
+    assert judge_on_runs(claim(no_worse), runs(truths, proxy_data=True)).verdict == "holds here"
 
 
 CONTROL = [{**ABOVE, "than": ["control"]}]
@@ -152,19 +155,19 @@ CONTROL = [{**ABOVE, "than": ["control"]}]
 @pytest.mark.parametrize(("control", "word"), [(0.2, "holds here"), (0.95, "fails here")])
 def test_a_gain_that_holds_may_not_survive_the_control(control, word):
     found = claim(ABOVE, control=CONTROL)
-    here = runs({"a": 0.6, "b": 0.2, "control": control}, stand_in=True)
-    assert judge(found, here).verdict == "holds here"
-    assert judge_control(found, here).verdict == word
-    assert judge_control(claim(ABOVE), here) is None
+    here = runs({"a": 0.6, "b": 0.2, "control": control}, proxy_data=True)
+    assert judge_on_runs(found, here).verdict == "holds here"
+    assert judge_control_on_runs(found, here).verdict == word
+    assert judge_control_on_runs(claim(ABOVE), here) is None
 
 
 def test_both_verdicts_are_written(tmp_path, monkeypatch):
     gap = {"table": "p/t", "setting": "", "row": "b", "column": "x", "why": "no honest stand-in"}
     shape = {
-        "rows": [row.model_dump(include={"id", "setting", "copied"}) for row in TABLE.rows],
+        "rows": [row.model_dump(include={"id", "setting", "reported_only"}) for row in TABLE.rows],
         "columns": [{"id": column.id, "source": column.source} for column in TABLE.columns],
     }
-    given = report.Claims.model_validate(
+    given = run_claims.ClaimsSlice.model_validate(
         {
             "name": "claims",
             "claims": {
@@ -179,8 +182,8 @@ def test_both_verdicts_are_written(tmp_path, monkeypatch):
         }
     )
     here = runs({"a": 0.9, "control": 0.2})
-    monkeypatch.setattr(report, "_cells", lambda tables: here.cells)
-    report.write(tmp_path / "claims.csv", given)
+    monkeypatch.setattr(run_claims, "_cells", lambda tables: here.cells)
+    run_claims.write_run_claims(tmp_path / "claims.csv", given)
     with (tmp_path / "claims.csv").open(newline="", encoding="utf-8") as file:
         lines = {line["id"]: line for line in csv.DictReader(file)}
     assert (lines["C1"]["verdict"], lines["C1"]["survives_control"]) == ("holds here", "holds here")

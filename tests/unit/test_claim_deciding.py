@@ -9,7 +9,7 @@ import pytest
 from encore import cli
 from encore.claims import deciding
 from encore.claims.files import read_claims
-from encore.claims.report import HEADER
+from encore.claims.run_claims import HEADER
 from encore.claims.slice import claims_reads
 from encore.plan import project
 
@@ -24,13 +24,13 @@ def plan():
 
 
 def test_a_claim_of_a_figure_is_told_with_its_points_and_folders(plan):
-    told = deciding.text(plan, "C48").splitlines()
+    told = deciding.claim_text(plan, "C48").splitlines()
     assert told[0] == "C48 (costa; section 5.5 and figure 4): With 2,000 queries COSTA passes BM25."
     assert told[1] == "all of: above, 2 comparisons, all must hold"
     assert told[2] == "  costa/figure4 / MRR@10, MS MARCO dev / costa / costa-low-2000, BM25"
     assert "on printed numbers: figure only" in told
     assert any(line.startswith("rests on 4 folders of this run, ") for line in told)
-    found, reasons = deciding.folders(plan, read_claims(ROOT / "config/papers")["C48"][1])
+    found, reasons = deciding.claim_folders(plan, read_claims(ROOT / "config/papers")["C48"][1])
     assert [("~sample=" in folder, "bm25" in folder) for folder in found] == [
         *((sampled, False) for sampled in (False, True, True)),
         (False, True),
@@ -39,37 +39,41 @@ def test_a_claim_of_a_figure_is_told_with_its_points_and_folders(plan):
 
 
 def test_a_claim_of_a_table_has_its_control_and_a_picture_no_number(plan):
-    told = deciding.text(plan, "C38")
+    told = deciding.claim_text(plan, "C38")
     assert "all of: above, 40 comparisons, all must hold" in told
     assert "  and 28 more" in told
     assert "control: above, 2 comparisons" in told
     assert "table1 / BM25 negatives / costa / rr10, control" in told
-    assert "no number decides it" in deciding.text(plan, "C71")
+    assert "no number decides it" in deciding.claim_text(plan, "C71")
 
 
 def test_what_has_no_value_here_is_told_with_the_reason(plan):
-    assert "sections" in deciding.text(plan, "C70").split("without a value here:")[1]  # no graded judgments in nano
+    assert (
+        "sections" in deciding.claim_text(plan, "C70").split("without a value here:")[1]
+    )  # no graded judgments in nano
 
 
 def test_the_verdict_on_runs_is_told_once_it_is_there(plan, tmp_path, monkeypatch):
     monkeypatch.setattr(deciding, "RUNS", tmp_path / "claims.csv")
-    assert "on runs: not judged; make it with: snakemake" in deciding.text(plan, "C48")
+    assert "on runs: not judged; make it with: snakemake" in deciding.claim_text(plan, "C48")
     line = dict.fromkeys(HEADER, "") | {"id": "C48", "verdict": "holds here", "weakest": "a, b", "estimate": "0.1"}
     with (tmp_path / "claims.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, HEADER)
         writer.writeheader()
         writer.writerow(line)
-    assert "on runs: holds here; weakest: a, b, 0.1" in deciding.text(plan, "C48")
+    assert "on runs: holds here; weakest: a, b, 0.1" in deciding.claim_text(plan, "C48")
 
 
 def test_every_claim_rests_on_no_other_folder_than_the_ledger_reads(plan):
     read = {artifact.folder for artifact in claims_reads(plan)}
-    found = {name: deciding.folders(plan, claim) for name, (_, claim) in read_claims(ROOT / "config/papers").items()}
+    found = {
+        name: deciding.claim_folders(plan, claim) for name, (_, claim) in read_claims(ROOT / "config/papers").items()
+    }
     assert {folder for folders, _ in found.values() for folder in folders} <= read
     # Of records of a machine, of two copied rows (C73), of a picture (C71).
     without = {"C17", "C34", "C71", "C73", "C89", "C108", "C109"}
     assert {name for name, (folders, reasons) in found.items() if not folders and not reasons} == without
-    assert "rests on no folder" in deciding.text(plan, "C71")
+    assert "rests on no folder" in deciding.claim_text(plan, "C71")
 
 
 def test_an_unknown_claim_is_refused_by_the_command(monkeypatch, capsys):

@@ -9,7 +9,7 @@ import yaml
 from test_claim_simulation import every, rates, within
 
 from encore import cli
-from encore.claims import ledger, report
+from encore.claims import printed_claims, run_claims
 from encore.claims.contrasts import Address
 from encore.claims.expansion import contrasts
 from encore.claims.files import read_claims
@@ -38,9 +38,9 @@ def test_every_kind_of_test_is_explained():
 
 def test_every_column_is_explained():
     named = set(re.findall(r"`(\w+)`", PAGE))
-    assert set(ledger.HEADER) <= named
+    assert set(printed_claims.HEADER) <= named
     shared = {"id", "paper", "place", "claim", "verdict", "inequalities", "needed", "held"}
-    assert set(report.HEADER) - shared <= named
+    assert set(run_claims.HEADER) - shared <= named
 
 
 def test_the_page_counts_the_claims():
@@ -55,7 +55,7 @@ def test_every_claim_of_a_control_is_about_the_control():
 
 
 def test_what_few_queries_show_is_as_the_page_says(catalogue):
-    power = Power(PAPERS, catalogue.tables, ledger.printed_values(PAPERS, catalogue.tables))
+    power = Power(PAPERS, catalogue.tables, printed_claims.printed_values(PAPERS, catalogue.tables))
     for column, says in (("mrr10", "about 0.012"), ("ndcg10", "about 0.10")):
         costa, bert = (Address("costa/table1", "Static hard negatives", row, column) for row in ("costa", "bert"))
         (one,) = [

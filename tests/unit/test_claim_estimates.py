@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from encore.claims.contrasts import Address, Contrast
-from encore.claims.estimates import Part, estimate
-from encore.claims.judging import Runs, judge
+from encore.claims.estimates import WeightedValues, estimate
+from encore.claims.judging import RunValues, judge_on_runs
 from encore.config.claims import Claim
 from encore.config.tables import Table
 from encore.errors import EncoreError
 from encore.evaluation.scores import Scored
 from encore.evaluation.significance import clustered
-from encore.reporting.sources import Values
-from encore.reporting.sources.base import Measured
+from encore.reporting.sources import CellValues
+from encore.reporting.sources.base import CellScores
 
 QUERIES = [f"q{number}" for number in range(40)]
 ROWS = ("a", "b", "c")
@@ -33,8 +33,8 @@ def values(truth, seeds=(0, 1, 2, 3, 4), queries=QUERIES, salt=0):
         )
         for _ in seeds
     ]
-    measured = Measured(list(seeds), scored)
-    return Values(list(seeds), measured.means(), measured.tie_interval(), measured)
+    measured = CellScores(list(seeds), scored)
+    return CellValues(list(seeds), measured.means(), measured.tie_interval(), measured)
 
 
 def cell(row, column="x"):
@@ -43,7 +43,7 @@ def cell(row, column="x"):
 
 def given(cells):
     """Cells by row and column, each itself."""
-    known = {cell(*name): [Part(1.0, value)] for name, value in cells.items()}
+    known = {cell(*name): [WeightedValues(1.0, value)] for name, value in cells.items()}
     return known.get
 
 
@@ -92,17 +92,19 @@ def test_sums_over_collections_add_their_variances():
 
 
 def test_a_mean_of_columns_is_the_sum_of_its_parts():
-    parts = [Part(0.5, values(0.5, salt=1)), Part(0.5, values(0.3, salt=2))]
+    parts = [WeightedValues(0.5, values(0.5, salt=1)), WeightedValues(0.5, values(0.3, salt=2))]
     found = estimate(Contrast(((cell("a"), 1),)), {cell("a"): parts}.get, no_number)
     assert found.mean == pytest.approx(np.mean([part.values.means for part in parts]))
 
 
 def test_what_has_no_queries_is_tested_over_seeds():
-    losses = {name: Values([0, 1, 2], [mean + 0.01 * seed for seed in range(3)]) for name, mean in (("a", 2), ("b", 1))}
+    losses = {
+        name: CellValues([0, 1, 2], [mean + 0.01 * seed for seed in range(3)]) for name, mean in (("a", 2), ("b", 1))
+    }
     cells = given({("a",): losses["a"], ("b",): losses["b"]})
     found = estimate(Contrast(((cell("a"), 1), (cell("b"), -1))), cells, no_number)
     assert (found.mean, found.seeds) == (pytest.approx(1.0), 3)
-    single = given({(name,): Values([None], [loss.means[0]]) for name, loss in losses.items()})
+    single = given({(name,): CellValues([None], [loss.means[0]]) for name, loss in losses.items()})
     lone = estimate(Contrast(((cell("a"), 1), (cell("b"), -1))), single, no_number)
     assert lone.mean == pytest.approx(1.0)
     assert lone.p_above == 0.5  # one measurement shows nothing but a direction
@@ -134,7 +136,7 @@ TABLE = Table.model_validate(
 )
 
 
-def verdict(tests, truths, *, premise=(), stand_in=False, seeds=(0, 1, 2, 3, 4), printed=no_number):
+def verdict(tests, truths, *, premise=(), proxy_data=False, seeds=(0, 1, 2, 3, 4), printed=no_number):
     claim = Claim.model_validate(
         {
             "says": "s",
@@ -148,14 +150,14 @@ def verdict(tests, truths, *, premise=(), stand_in=False, seeds=(0, 1, 2, 3, 4),
         for salt, (row, truth) in enumerate(truths.items())
         for column in COLUMNS
     }
-    return judge(claim, Runs({"p/t": TABLE}, given(cells), printed, stand_in))
+    return judge_on_runs(claim, RunValues({"p/t": TABLE}, given(cells), printed, proxy_data))
 
 
 ABOVE = {"kind": "above", "rows": ["a"], "than": ["b"]}
 
 
 @pytest.mark.parametrize(
-    ("truths", "stand_in", "word"),
+    ("truths", "proxy_data", "word"),
     [
         ({"a": 0.6, "b": 0.4}, False, "reproduced"),
         ({"a": 0.6, "b": 0.4}, True, "holds here"),
@@ -163,8 +165,8 @@ ABOVE = {"kind": "above", "rows": ["a"], "than": ["b"]}
         ({"a": 0.4, "b": 0.6}, True, "fails here"),
     ],
 )
-def test_words(truths, stand_in, word):
-    assert verdict([ABOVE], truths, stand_in=stand_in).verdict == word
+def test_words(truths, proxy_data, word):
+    assert verdict([ABOVE], truths, proxy_data=proxy_data).verdict == word
 
 
 def test_equal_systems_show_at_most_a_direction():
@@ -194,7 +196,7 @@ def test_amounts_are_not_testable_on_other_data():
     close = {"kind": "close", "rows": ["a", "b"], "within": 0.1}
     assert verdict([close], {"a": 0.5, "b": 0.5}).verdict == "reproduced"
     assert verdict([close], {"a": 0.7, "b": 0.5}).verdict == "contradicted"
-    assert verdict([close], {"a": 0.5, "b": 0.5}, stand_in=True).verdict == "not testable here"
+    assert verdict([close], {"a": 0.5, "b": 0.5}, proxy_data=True).verdict == "not testable here"
 
 
 def test_a_printed_value_is_reproduced_within_its_margin_and_too_good_fails_too():
@@ -219,6 +221,6 @@ def test_orders_are_compared():
 
     def cells(address):
         truth = {"a": 0.6, "b": 0.5, "c": 0.4}[address.row]
-        return [Part(1.0, values(truth if address.setting == "one" else 1 - truth, salt=ord(address.row)))]
+        return [WeightedValues(1.0, values(truth if address.setting == "one" else 1 - truth, salt=ord(address.row)))]
 
-    assert judge(claim, Runs({"p/t": table}, cells, no_number, False)).verdict == "not distinguishable"
+    assert judge_on_runs(claim, RunValues({"p/t": table}, cells, no_number, False)).verdict == "not distinguishable"

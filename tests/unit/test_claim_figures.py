@@ -11,7 +11,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from encore.claims import ledger, report
+from encore.claims import printed_claims, run_claims
 from encore.claims.files import read_claims
 from encore.claims.slice import all_shapes, claims_plan, claims_reads
 from encore.commands.whatif.compare import changed_claims
@@ -55,7 +55,7 @@ def test_the_claims_read_their_figures_and_what_is_written_is_read_as_planned(ru
     assert set(content["figures"]) == DRAWN
     assert not content["untold"]
     read = {artifact.folder for artifact in claims_reads(plan)}
-    written = report.Claims.model_validate(json.loads(json.dumps(content)))
+    written = run_claims.ClaimsSlice.model_validate(json.loads(json.dumps(content)))
     assert {str(folder) for folder in written.reads()} == read
     for name in DRAWN:
         own = {
@@ -128,7 +128,7 @@ def test_a_claim_about_no_point_is_refused(catalogue, tmp_path, test, says):
     shutil.copytree(PAPERS, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("claims.yaml"))
     (tmp_path / "costa/claims.yaml").write_text(yaml.safe_dump({"C900": entry}))
     with pytest.raises(EncoreError, match=says) as refused:
-        ledger.judged_lines(tmp_path, catalogue)
+        printed_claims.judged_lines(tmp_path, catalogue)
     assert "C900" in str(refused.value)
 
 
@@ -155,18 +155,20 @@ def scored(folder, truth, salt):
     values = np.clip(np.random.default_rng(salt).normal(truth, 0.1, len(QUERIES)), 0, 1)
     folder.mkdir(parents=True)
     one = Scored(QUERIES, QUERIES, values, values, values, np.ones(len(QUERIES), bool))
-    scores.write(folder, {("test", "RR@10"): one})
+    scores.write_scores(folder, {("test", "RR@10"): one})
 
 
-def judged(tmp_path, claim, points, *, stand_in=False):
+def judged(tmp_path, claim, points, *, proxy_data=False):
     """The line of a claim on made-up points of a figure with the lines a, b and c, at x and y."""
     shape = {
         "rows": [{"id": line, "setting": "p"} for line in "abc"],
         "columns": [{"id": place, "source": "measure"} for place in "xy"],
     }
     content = {"name": "claims", "claims": {"C1": {"paper": "q", "claim": claim}}, "shapes": {"q/f": shape}}
-    content |= {"tables": {}, "figures": {"q/f": points}, "stand_in": stand_in}
-    report.write(tmp_path / "claims.csv", report.Claims.model_validate(json.loads(json.dumps(content))))
+    content |= {"tables": {}, "figures": {"q/f": points}, "proxy_data": proxy_data}
+    run_claims.write_run_claims(
+        tmp_path / "claims.csv", run_claims.ClaimsSlice.model_validate(json.loads(json.dumps(content)))
+    )
     with (tmp_path / "claims.csv").open(newline="", encoding="utf-8") as file:
         (line,) = csv.DictReader(file)
     return line
@@ -197,7 +199,7 @@ TRUTHS = {("a", "x"): 0.6, ("a", "y"): 0.6, ("b", "x"): 0.3, ("b", "y"): 0.5}
 
 
 @pytest.mark.parametrize(
-    ("test", "stand_in", "verdict"),
+    ("test", "proxy_data", "verdict"),
     [
         (ABOVE, False, "reproduced"),
         (ABOVE, True, "holds here"),
@@ -209,8 +211,8 @@ TRUTHS = {("a", "x"): 0.6, ("a", "y"): 0.6, ("b", "x"): 0.3, ("b", "y"): 0.5}
         ({**ABOVE, "than": ["c"]}, False, "not testable here"),
     ],
 )
-def test_points_are_judged_as_cells_are(tmp_path, test, stand_in, verdict):
-    line = judged(tmp_path, claim(**test), measured(tmp_path, TRUTHS), stand_in=stand_in)
+def test_points_are_judged_as_cells_are(tmp_path, test, proxy_data, verdict):
+    line = judged(tmp_path, claim(**test), measured(tmp_path, TRUTHS), proxy_data=proxy_data)
     assert line["verdict"] == verdict
     if verdict == "reproduced":
         assert line["seeds"] == "5"
@@ -248,14 +250,14 @@ def test_shares_that_a_probe_found_are_tested_over_seeds(tmp_path):
     shape = {"rows": [{"id": line, "setting": "p"} for line in "ab"], "columns": []}
     shape["columns"] = [{"id": place, "source": "measure"} for place in ("10", "20")]
     content = {"name": "claims", "claims": {"C1": {"paper": "q", "claim": claim(**ABOVE)}}, "shapes": {"q/f": shape}}
-    content |= {"tables": {}, "figures": {"q/f": points}, "stand_in": False}
-    given = report.Claims.model_validate(json.loads(json.dumps(content)))
+    content |= {"tables": {}, "figures": {"q/f": points}, "proxy_data": False}
+    given = run_claims.ClaimsSlice.model_validate(json.loads(json.dumps(content)))
     assert set(given.reads().values()) == {("probe.json",)}
-    report.write(tmp_path / "claims.csv", given)
+    run_claims.write_run_claims(tmp_path / "claims.csv", given)
     with (tmp_path / "claims.csv").open(newline="", encoding="utf-8") as file:
         (line,) = csv.DictReader(file)
     assert (line["verdict"], line["inequalities"], line["seeds"]) == ("reproduced", "2", "5")
     assert float(line["estimate"]) == pytest.approx(0.22)
     Path(points[0]["parts"][0]["reads"][0]["folder"], "probe.json").write_text("{}")
     with pytest.raises(EncoreError, match="has no of_text of the first 10"):
-        report.write(tmp_path / "claims.csv", given)
+        run_claims.write_run_claims(tmp_path / "claims.csv", given)

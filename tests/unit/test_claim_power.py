@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from encore.claims import ledger
+from encore.claims import printed_claims
 from encore.claims.contrasts import Address, Contrast, above
 from encore.claims.power import Power, family_of
 from encore.evaluation.significance import paired_t
@@ -17,13 +17,13 @@ COSTA = "costa/table1"
 
 @pytest.fixture(scope="session")
 def power(catalogue):
-    return Power(PAPERS, catalogue.tables, ledger.printed_values(PAPERS, catalogue.tables))
+    return Power(PAPERS, catalogue.tables, printed_claims.printed_values(PAPERS, catalogue.tables))
 
 
 @pytest.fixture(scope="session")
 def lines(catalogue, tmp_path_factory):
     path = tmp_path_factory.mktemp("claims") / "claims_printed.csv"
-    ledger.write_printed(path, PAPERS, catalogue)
+    printed_claims.write_printed(path, PAPERS, catalogue)
     with path.open(newline="", encoding="utf-8") as file:
         return {line["id"]: line for line in csv.DictReader(file)}
 
@@ -100,8 +100,8 @@ def test_premises_and_copied_rows_are_told(lines):
         "C09", "C10", "C11", "C12", "C13", "C14", "C16", "C30", "C33", "C42", "C74"
     }  # fmt: skip
     assert {line["premise"] for line in lines.values()} == {"", "holds"}
-    assert "Qu et al. 2021" in lines["C43"]["copied"]
-    assert lines["C38"]["copied"] == ""
+    assert "Qu et al. 2021" in lines["C43"]["reported_only"]
+    assert lines["C38"]["reported_only"] == ""
 
 
 def test_claims_on_one_run_under_two_names_know_each_other(lines):

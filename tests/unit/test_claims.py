@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from encore.claims import chance, ledger, printed
+from encore.claims import chance, printed, printed_claims
 from encore.claims.contrasts import Address
 from encore.claims.expansion import contrasts
 from encore.claims.files import read_claims
@@ -46,13 +46,13 @@ VALUES = {
 
 def judged(*tests):
     claim = checked(Claim, {"says": "s", "place": "p", "tests": [{"table": "p/t", **test} for test in tests]}, "claim")
-    return printed.judge(claim, TABLES, VALUES)
+    return printed.judge_on_printed(claim, TABLES, VALUES)
 
 
 @pytest.fixture(scope="session")
 def lines(catalogue, tmp_path_factory):
     path = tmp_path_factory.mktemp("claims") / "claims_printed.csv"
-    ledger.write_printed(path, PAPERS, catalogue)
+    printed_claims.write_printed(path, PAPERS, catalogue)
     with path.open(newline="", encoding="utf-8") as file:
         return {line["id"]: line for line in csv.DictReader(file)}
 
@@ -81,7 +81,7 @@ def test_claims_on_the_same_cells_name_each_other(lines):
 
 def test_two_ledgers_are_the_same_bytes(catalogue, tmp_path):
     for name in ("one", "two"):
-        ledger.write_printed(tmp_path / name, PAPERS, catalogue)
+        printed_claims.write_printed(tmp_path / name, PAPERS, catalogue)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
@@ -136,13 +136,13 @@ def test_orders_that_disagree_are_not_alike():
     test = {"kind": "alike", "table": "p/t", "rows": ["a", "b", "c"], "settings": ["one", "two"], "columns": ["x"]}
     claim = Claim.model_validate({"says": "s", "place": "p", "tests": [test]})
     turned = VALUES | {Address("p/t", "two", row, "x"): value for row, value in {"a": 0.1, "b": 0.2, "c": 0.3}.items()}
-    assert printed.judge(claim, TABLES, turned).verdict == "fails"
+    assert printed.judge_on_printed(claim, TABLES, turned).verdict == "fails"
 
 
 def test_what_is_not_printed_is_not_judged():
     test = {"kind": "above", "table": "p/t", "rows": ["a"], "than": ["c"]}
     claim = Claim.model_validate({"says": "s", "place": "p", "tests": [test]})
-    assert printed.judge(claim, TABLES, {}).verdict == "not printed"
+    assert printed.judge_on_printed(claim, TABLES, {}).verdict == "not printed"
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def rate(test, needed=None):
     claim = Claim.model_validate({"says": "s", "place": "p", "tests": [{"table": "p/t", **test}]})
     found = contrasts(claim.tests[0], TABLES)
     splits = {column.id: column.split for column in TABLE.columns}
-    return chance.rate(found, needed or len(found), lambda address: (splits[address.column], address[:3]))
+    return chance.chance_of_all(found, needed or len(found), lambda address: (splits[address.column], address[:3]))
 
 
 def test_chance_counts_columns_of_a_run_once():
@@ -217,7 +217,7 @@ def test_chance_of_many_systems_is_counted():
     tables = {"p/t": Table.model_validate({"title": "Large", "rows": rows, "columns": [column]})}
     above = {"kind": "above", "table": "p/t", "rows": ["0"], "than": [str(number) for number in range(1, 10)]}
     claim = Claim.model_validate({"says": "s", "place": "p", "tests": [above]})
-    assert ledger.chance_of(claim.tests, tables) == pytest.approx(1 / 10)
+    assert printed_claims.chance_of(claim.tests, tables) == pytest.approx(1 / 10)
 
 
 def test_chance_takes_means_of_other_models_for_other_rankings():
@@ -233,4 +233,4 @@ def test_chance_of_likeness_and_of_no_winner():
 
 def of_paper(name):
     catalogue = project.load_catalogue(project.CATALOGUE)
-    return ledger.chance_of(read_claims(PAPERS)[name][1].tests, catalogue.tables)
+    return printed_claims.chance_of(read_claims(PAPERS)[name][1].tests, catalogue.tables)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from encore.claims import ledger
+from encore.claims import printed_claims
 
 PAPERS = Path("config/papers")
 FIGURES = {"C70", "C71", *(f"C{number}" for number in range(112, 118))}
@@ -34,7 +34,7 @@ MOST = {"C51": (43, 49), "C92": (48, 60), "C99": (13, 15), "C103": (19, 24)}
 @pytest.fixture(scope="session")
 def grown(catalogue, tmp_path_factory):
     path = tmp_path_factory.mktemp("claims") / "claims_printed.csv"
-    ledger.write_printed(path, PAPERS, catalogue)
+    printed_claims.write_printed(path, PAPERS, catalogue)
     with path.open(newline="", encoding="utf-8") as file:
         return {line["id"]: line for line in csv.DictReader(file) if int(line["id"][1:]) > 49}
 

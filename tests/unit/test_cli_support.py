@@ -70,3 +70,11 @@ def test_a_reader_who_has_enough_is_no_mistake() -> None:
     writer.stdout.close()
     assert (writer.stderr.read(), writer.wait()) == ("", 0)
     writer.stderr.close()
+
+
+def test_a_command_of_an_older_version_names_the_new_one() -> None:
+    ended = subprocess.run([sys.executable, "-m", "encore.cli", "budget"], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (
+        1,
+        "error: `encore budget` is now called `encore flops`; use that name\n",
+    )

@@ -194,4 +194,18 @@ def test_unknown_kind(tmp_path):
         EncoreError,
         match="unknown kind of collection 'squad'; choose one of pydocs, pydocs-documents, pydocs-reqa, ",
     ):
-        kinds.build("squad", {}, tmp_path)
+        kinds.build_collection("squad", {}, tmp_path)
+
+
+@pytest.mark.parametrize(("old", "new"), [("titled", "with-titles"), ("joined", "concat")])
+def test_a_kind_that_was_renamed_says_its_new_name(old, new, tmp_path):
+    with pytest.raises(EncoreError, match=f"kind of collection '{old}' is now called '{new}'; rename it"):
+        kinds.build_collection(old, {}, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "option"), [("beir", "--source"), ("subset", "--collection"), ("ir-datasets", "--data-root")]
+)
+def test_an_input_that_a_kind_needs_and_does_not_get_is_named(kind, option, tmp_path):
+    with pytest.raises(EncoreError, match=f"a collection of kind {kind} needs {option}, "):
+        kinds.build_collection(kind, {}, tmp_path)

@@ -15,9 +15,9 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import convert  # noqa: E402
 
-from encore.data import beir  # noqa: E402
+from encore.data.beir import BeirFields  # noqa: E402
 from encore.data.collection import Collection  # noqa: E402
-from encore.data.kinds import BeirFields  # noqa: E402
+from encore.data.kinds import build_collection  # noqa: E402
 from encore.errors import EncoreError  # noqa: E402
 from encore.storage.files import read_jsonl  # noqa: E402
 
@@ -105,7 +105,7 @@ def test_cacms_ids_are_padded_in_our_judgments_only(cacm: Path) -> None:
 
 def test_what_is_converted_is_a_collection(cacm: Path, tmp_path: Path) -> None:
     fields = BeirFields.model_validate({"kind": "beir", "path": str(cacm), "splits": {"test": {"role": "test"}}})
-    beir.build(fields.resolve(), tmp_path / "built", cacm)
+    build_collection("beir", fields.resolve(), tmp_path / "built", source=cacm)
     assert Collection(tmp_path / "built").qrels("test") == {"1": {"CACM-0002": 1, "CACM-0001": 1}}
 
 

@@ -141,8 +141,8 @@ def agrees(
     hidden = torch.tensor(point, requires_grad=True)
     batch = {"ids": torch.zeros(TEXTS, TOKENS), "mask": torch.ones(TEXTS, TOKENS), "spans": torch.tensor(SPANS)}
     batch["drawn"] = torch.tensor(DRAWN if mask is None else mask)
-    rows = objective.forward(Given(hidden), nn.ModuleDict({"projector": projector}), batch).rows
-    value = sign * objective.contrast(rows)["gwc"]
+    rows = objective.forward(Given(hidden), nn.ModuleDict({"projector": projector}), batch).embeddings
+    value = sign * objective.batch_loss(rows)["gwc"]
     (gradient,) = torch.autograd.grad(value, hidden)
 
     def expected(x: np.ndarray) -> float:

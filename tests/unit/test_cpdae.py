@@ -174,7 +174,7 @@ def test_a_batch_has_both_views_next_to_each_other_and_counts_the_pieces_of_both
     for row, ids in enumerate(arrays["ids"]):
         view = examples[row // 2].views[row % 2]
         assert ids[1 : len(view.ids) + 1].tolist() == view.ids.tolist()
-    assert objective.counts(arrays) == {"mlm": sum(len(view.labels) for e in examples for view in e.views)}
+    assert objective.loss_denominators(arrays) == {"mlm": sum(len(view.labels) for e in examples for view in e.views)}
     assert arrays["bag"].shape[0] == 3
 
 
@@ -187,10 +187,12 @@ def test_the_bag_holds_no_special_tokens_and_the_text_before_masking() -> None:
 def test_the_contrast_of_a_batch_in_parts_is_that_of_the_whole_and_draws_at_both_views(contrast: str) -> None:
     objective, model = make("cpdae", contrast=contrast), encoder()
     heads = heads_of(objective, model)
-    passes = [objective.forward(model, heads, batch_of(objective, part)[1]).rows for part in (range(2), range(2, 6))]
+    passes = [
+        objective.forward(model, heads, batch_of(objective, part)[1]).embeddings for part in (range(2), range(2, 6))
+    ]
     rows = {name: torch.cat([part[name] for part in passes]).detach().requires_grad_() for name in passes[0]}
     whole = objective.loss(model, heads, batch_of(objective, range(6))[1])["contrast"]
-    value = objective.contrast(rows)["contrast"]
+    value = objective.batch_loss(rows)["contrast"]
     assert value.item() == pytest.approx(whole.item(), rel=1e-5)
     value.backward()
     assert next(iter(rows.values())).grad.abs().amax(dim=2).min() > 0
@@ -205,8 +207,8 @@ def test_a_single_text_has_no_contrast() -> None:
 
 def test_the_scale_of_the_divergence_is_a_lower_temperature() -> None:
     rows = {"logits": torch.randn(4, 2, 50, generator=torch.Generator().manual_seed(0)) * 4}
-    values = [make("cpdae", **fields).contrast(rows)["contrast"].item() for fields in ({"js_scale": 2}, {})]
-    assert values[0] == pytest.approx(make("cpdae", contrast_temperature=0.5).contrast(rows)["contrast"].item())
+    values = [make("cpdae", **fields).batch_loss(rows)["contrast"].item() for fields in ({"js_scale": 2}, {})]
+    assert values[0] == pytest.approx(make("cpdae", contrast_temperature=0.5).batch_loss(rows)["contrast"].item())
     assert values[0] != pytest.approx(values[1], rel=1e-3)
 
 
@@ -236,8 +238,8 @@ def test_reductions_divide_the_sum() -> None:
 
 
 def test_the_variants_weigh_what_they_have() -> None:
-    assert make("cpdae").weights(0.5) == {"mlm": 1, "rec": 1, "contrast": 0.1}
-    assert make("cpdae", contrast="none").weights(0.5) == {"mlm": 1, "rec": 1}
+    assert make("cpdae").loss_weights(0.5) == {"mlm": 1, "rec": 1, "contrast": 0.1}
+    assert make("cpdae", contrast="none").loss_weights(0.5) == {"mlm": 1, "rec": 1}
 
 
 # Inverse document frequencies
@@ -245,7 +247,7 @@ def test_the_variants_weigh_what_they_have() -> None:
 
 def test_frequencies_are_counted_over_the_texts_that_are_trained_on(tmp_path: Path) -> None:
     store = small_store.store([[[[20, 20, 21]], [[20, 22]], [[20, 21]], [[20, 23, 1]], [[22]]]])
-    counts = Idf(length=12, shortest=2).write(store, None, tmp_path)
+    counts = Idf(length=12, min_tokens=2).write(store, None, tmp_path)
     assert counts == {"texts": 4, "pieces": 5}  # the text of one piece is too short
     idf = np.load(tmp_path / "idf.npy")
     raw = np.array([0, np.log(4 / 3), np.log(4 / 2), np.log(4 / 2), np.log(4 / 2)])  # of 20, 21, 22, 23, [UNK]
@@ -253,7 +255,7 @@ def test_frequencies_are_counted_over_the_texts_that_are_trained_on(tmp_path: Pa
     assert idf[[20, 21, 22, 23, 1]] == pytest.approx(raw / raw.mean(), rel=1e-6)
     assert idf[[20, 21, 22, 23, 1]].mean() == pytest.approx(1)
     assert idf[30] == pytest.approx(np.log(4) / raw.mean(), rel=1e-6)  # occurs nowhere
-    Idf(length=12, shortest=2).write(store, None, tmp_path / "again")
+    Idf(length=12, min_tokens=2).write(store, None, tmp_path / "again")
     assert (tmp_path / "again/idf.npy").read_bytes() == (tmp_path / "idf.npy").read_bytes()
 
 
@@ -261,9 +263,9 @@ def test_only_weighted_reconstruction_is_prepared_for(tmp_path: Path) -> None:
     load = objectives.load("cpdae")
     fields = {**STEP, "objective": "cpdae"}
     assert load.preparation(objectives.fields(fields)) is None
-    weighted = objectives.fields({**fields, "weighting": "idf", "shortest": 3})
-    assert load.preparation(weighted) == Idf(length=STEP["length"], shortest=3)
+    weighted = objectives.fields({**fields, "weighting": "idf", "min_tokens": 3})
+    assert load.preparation(weighted) == Idf(length=STEP["length"], min_tokens=3)
     with pytest.raises(EncoreError, match=r"the step has no idf.npy; prepare the collection"):
         load(weighted, small_store.random_store(2))
     with pytest.raises(EncoreError, match=r"over 1 texts are all 0; use `weighting: uniform`"):
-        Idf(length=12, shortest=1).write(small_store.store([[[[20, 21]]]]), None, tmp_path)
+        Idf(length=12, min_tokens=1).write(small_store.store([[[[20, 21]]]]), None, tmp_path)

@@ -18,7 +18,7 @@ from encore.finetuning.cross_encoder import CrossEncoder
 from encore.finetuning.queries import Query
 from encore.models import cross_encoder
 from encore.training import gradients
-from encore.training.distributed import Ranks
+from encore.training.distributed import ProcessGroup
 from encore.training.gradients import Models
 
 LENGTH, QUERY_LENGTH = 11, 7
@@ -53,7 +53,7 @@ def make(pooling: str = "cls") -> tuple[CrossEncoder, Models]:
     task = CrossEncoder(FinetuneStep.model_validate(STEP), queries, store)
     encoder = small_models.random_encoder(pooling=pooling).double()
     torch.manual_seed(2)
-    heads = task.heads(encoder.shape)
+    heads = task.heads(encoder.config)
     nn.init.normal_(heads["cross"].weight, std=0.5)
     return task, Models(task, encoder, heads, torch.device("cpu"), {"precision": "fp32"})
 
@@ -64,7 +64,7 @@ def examples(task: CrossEncoder) -> list[Any]:
 
 def by_definition(task: CrossEncoder, models: Models, batch: list[Any], segment: int = 1) -> float:
     """Each pair alone, without padding; softmax over a query's own passages."""
-    linear, shape = models.heads["cross"], models.encoder.shape
+    linear, shape = models.heads["cross"], models.encoder.config
     scores = []
     for example in batch:
         row = []
@@ -119,7 +119,12 @@ def test_the_order_of_a_batch_does_not_matter() -> None:
 def test_parts_have_the_gradients_of_the_whole_batch(micro_batch: int) -> None:
     def found(size: int) -> dict[str, Tensor]:
         task, models = make()
-        gradients.backward(models, gradients.parts(task, examples(task), size, Ranks(), 0), task.weights(0.0), Ranks())
+        gradients.backward(
+            models,
+            gradients.parts(task, examples(task), size, ProcessGroup(), 0),
+            task.loss_weights(0.0),
+            ProcessGroup(),
+        )
         named = nn.ModuleDict({"encoder": models.encoder, "heads": models.heads}).named_parameters()
         return {name: value.grad for name, value in named if value.grad is not None}
 

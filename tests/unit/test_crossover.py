@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from encore.reporting.figures.crossover import crossing, over_seeds
-from encore.reporting.figures.crossover_text import End, of_lines, sentences
+from encore.reporting.figures.crossover_text import AdvantageEnd, of_lines, sentences
 
 X = np.array([100.0, 1000.0, 10_000.0])
 
@@ -76,11 +76,11 @@ def test_an_interval_says_where_an_end_was_not_seen():
 
 def test_ends_are_told_in_words():
     ends = [
-        End("A", "None", "RR", "queries", 1234.4, 900.0, math.inf),
-        End("B", "None", "RR", "queries", math.inf, math.inf, math.inf),
-        End("C", "None", "RR", "queries", -math.inf, -math.inf, 812.0),
-        End("D", "None", "RR", "queries", math.nan),
-        End("A", "Control", "RR", "operations", 1.71e12),
+        AdvantageEnd("A", "None", "RR", "queries", 1234.4, 900.0, math.inf),
+        AdvantageEnd("B", "None", "RR", "queries", math.inf, math.inf, math.inf),
+        AdvantageEnd("C", "None", "RR", "queries", -math.inf, -math.inf, 812.0),
+        AdvantageEnd("D", "None", "RR", "queries", math.nan),
+        AdvantageEnd("A", "Control", "RR", "operations", 1.71e12),
     ]
     assert list(sentences(ends)) == [
         "By training queries, the lead over None ends at 1,234 [900, not seen] (A); it is not seen to end for B; "
@@ -93,4 +93,4 @@ def test_ends_are_told_in_words():
 def test_ends_are_read_from_the_data_of_a_figure():
     line = {"what": "crossover", "label": "A", "against": "N", "panel": "RR", "over": "queries", "x": "-inf"}
     lines = [{"what": "value", "x": ""}, line | {"low": "", "high": ""}, {"row": "of another figure"}]
-    assert of_lines(lines) == [End("A", "N", "RR", "queries", -math.inf)]
+    assert of_lines(lines) == [AdvantageEnd("A", "N", "RR", "queries", -math.inf)]

@@ -15,9 +15,9 @@ from encore.config.tables import Table
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.plan.tables import curves_models, curves_plan, declared, layout, write_plans
-from encore.reporting import held_out
+from encore.reporting import loss_curves
 from encore.reporting.figures import learning
-from encore.reporting.held_out import Steps
+from encore.reporting.loss_curves import StepsSlice
 from encore.storage import manifest
 from encore.storage.files import write_json
 from encore.targets import check_target, everything_declared
@@ -100,7 +100,7 @@ def test_a_run_with_pre_training_declares_the_figure_and_writes_its_plan(make, t
         check_target(plan, "results/figures/pretraining.pdf", set())
     monkeypatch.chdir(tmp_path)
     write_plans(declared(plan))
-    assert layout.read(Path("results/plan/pretraining.json"), Steps).rows[0].label == "ICT"
+    assert layout.read(Path("results/plan/pretraining.json"), StepsSlice).rows[0].label == "ICT"
 
 
 def test_no_table_may_have_the_figure_s_name(make):
@@ -116,13 +116,13 @@ def write_model(folder, terms, at=(0, 5, 10)):
     rows = [[*at], [sum(values) for values in zip(*terms.values(), strict=True)], *terms.values()]
     lines = [["step", "loss", *terms], *([f"{cell:.6g}" for cell in line] for line in zip(*rows, strict=True))]
     folder.mkdir(parents=True)
-    (folder / held_out.FILE).write_text("".join("\t".join(line) + "\n" for line in lines))
+    (folder / loss_curves.FILE).write_text("".join("\t".join(line) + "\n" for line in lines))
     record(folder)
     return str(folder)
 
 
 def record(folder):
-    outputs = {held_out.FILE: manifest.describe(folder / held_out.FILE)}
+    outputs = {loss_curves.FILE: manifest.describe(folder / loss_curves.FILE)}
     write_json(folder / manifest.MANIFEST, {"spec": {}, "results": {}, "inputs": {}, "outputs": outputs})
 
 
@@ -146,7 +146,7 @@ def steps_of(folder, terms, seeds=1, **changes):
         }
         for name, each in terms.items()
     ]
-    return Steps.model_validate({"name": "pretraining", "rows": rows, "stand_in": True, **changes})
+    return StepsSlice.model_validate({"name": "pretraining", "rows": rows, "proxy_data": True, **changes})
 
 
 def texts(figure):
@@ -159,11 +159,11 @@ def caption_of(figure):
 
 def drawn(steps):
     """The figure itself, to be asked what it says."""
-    return learning._figure(steps, held_out.read(steps))
+    return learning._figure(steps, loss_curves.read_loss_curves(steps))
 
 
 def test_curves_hold_what_the_files_say(tmp_path):
-    (one,) = held_out.read(steps_of(tmp_path, {"cpdae": CPDAE}, seeds=2))
+    (one,) = loss_curves.read_loss_curves(steps_of(tmp_path, {"cpdae": CPDAE}, seeds=2))
     assert one.at.tolist() == [0, 5, 10]
     assert [term.name for term in one.terms] == ["loss", "mlm", "rec", "contrast"]
     assert [term.name for term in one.drawn()] == ["mlm", "rec", "contrast"]
@@ -172,7 +172,7 @@ def test_curves_hold_what_the_files_say(tmp_path):
 
 
 def test_the_data_beside_the_figure_are_every_number(tmp_path):
-    learning.draw(
+    learning.draw_learning(
         tmp_path, steps_of(tmp_path, {"mlm": MLM, "ict": {"contrast": [4, 2, 1], "accuracy": [0, 0.5, 1]}}, 2)
     )
     with (tmp_path / "pretraining.csv").open(newline="") as file:
@@ -201,10 +201,10 @@ def test_the_data_beside_the_figure_are_every_number(tmp_path):
 )
 def test_a_bad_file_is_refused_in_one_line(tmp_path, text, says):
     steps = steps_of(tmp_path, {"mlm": MLM}, seeds=2)
-    path = tmp_path / "mlm-s1" / held_out.FILE
+    path = tmp_path / "mlm-s1" / loss_curves.FILE
     path.unlink() if text is None else path.write_text(text)
     with pytest.raises(EncoreError, match=says) as refused:
-        learning.draw(tmp_path, steps)
+        learning.draw_learning(tmp_path, steps)
     assert "\n" not in str(refused.value)
     assert str(path) in str(refused.value)
     assert not (tmp_path / "pretraining.png").exists()
@@ -212,7 +212,7 @@ def test_a_bad_file_is_refused_in_one_line(tmp_path, text, says):
 
 def test_nothing_to_draw_is_said(tmp_path):
     with pytest.raises(EncoreError, match="nothing to draw"):
-        learning.draw(tmp_path, Steps(name="pretraining", rows=[]))
+        learning.draw_learning(tmp_path, StepsSlice(name="pretraining", rows=[]))
 
 
 # What is drawn
@@ -222,7 +222,7 @@ def test_nothing_to_draw_is_said(tmp_path):
 def test_equal_numbers_give_equal_bytes(tmp_path, seeds):
     steps = steps_of(tmp_path, {"mlm": MLM, "cpdae": CPDAE}, seeds)
     for folder in ("a", "b"):
-        learning.draw(tmp_path / folder, steps)
+        learning.draw_learning(tmp_path / folder, steps)
     for ending in ("png", "svg", "csv"):
         first, second = ((tmp_path / folder / f"pretraining.{ending}").read_bytes() for folder in ("a", "b"))
         assert first == second
@@ -253,7 +253,7 @@ def test_accuracies_and_the_sum_have_no_line_unless_the_sum_is_all(tmp_path):
     figure = drawn(steps_of(tmp_path, {"ict": {"contrast": [4, 2, 1], "accuracy": [0.0, 0.5, 1]}}))
     assert texts(figure) == ["ICT", "contrast", "4.00 → 1.00", "−75 %"]
     steps = steps_of(tmp_path / "b", {"mlm": MLM})
-    (tmp_path / "b/mlm-s0" / held_out.FILE).write_text("step\tloss\n0\t4\n10\t5\n")
+    (tmp_path / "b/mlm-s0" / loss_curves.FILE).write_text("step\tloss\n0\t4\n10\t5\n")
     assert texts(drawn(steps)) == ["MLM", "loss", "4.00 → 5.00", "+25 %"]
 
 
@@ -266,7 +266,7 @@ def test_a_term_that_starts_at_zero_has_numbers_but_no_line(tmp_path):
 
 def test_a_step_with_too_few_texts_says_so(tmp_path):
     steps = steps_of(tmp_path, {"mlm": MLM, "ict": MLM})
-    (tmp_path / "ict-s0" / held_out.FILE).write_text("step\n")
+    (tmp_path / "ict-s0" / loss_curves.FILE).write_text("step\n")
     assert texts(drawn(steps))[-2:] == ["ICT", "too few texts to hold any out"]
 
 
@@ -275,7 +275,7 @@ def test_the_caption_says_seeds_and_stand_in(tmp_path):
     assert "one seed" in caption
     assert "it does not confirm a paper" in caption
     assert "bounded" not in caption
-    caption = caption_of(drawn(steps_of(tmp_path / "b", {"cpdae": CPDAE}, 2, stand_in=False)))
+    caption = caption_of(drawn(steps_of(tmp_path / "b", {"cpdae": CPDAE}, 2, proxy_data=False)))
     assert "thick, the mean" in caption
     assert "confirm" not in caption
     assert "A contrast of bounded similarities" in caption
@@ -318,7 +318,7 @@ def test_the_program_writes_files_and_a_manifest_and_checks_its_inputs(tmp_path)
     assert set(written["outputs"]) == {f"pretraining.{ending}" for ending in ("csv", "png", "svg")}
     assert set(written["inputs"]) == {str(tmp_path / f"{name}-s0/manifest.json") for name in ("mlm", "cpdae")}
 
-    with (tmp_path / "cpdae-s0" / held_out.FILE).open("a") as file:
+    with (tmp_path / "cpdae-s0" / loss_curves.FILE).open("a") as file:
         file.write("\n")
     done = inside.script("curves", "--plan", path, "--output", tmp_path / "again")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)

@@ -15,11 +15,11 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from encore.models import decoders, flops
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.decoders import causal, each_its_own
 
 DECODING = ["autoencoding", "autoregression", "enhanced", "seed"]
-SHAPE = Shape(vocabulary=11, hidden=16, heads=4, intermediate=64, max_length=8, dropout=0.0)
+SHAPE = EncoderConfig(vocabulary=11, hidden=16, heads=4, intermediate=64, max_length=8, dropout=0.0)
 CPU = torch.device("cpu")
 REAL = torch.tensor([[True] * 7, [True] * 5 + [False] * 2])
 
@@ -128,7 +128,7 @@ def test_packed_masks_are_read_bit_by_bit() -> None:
 
 
 def test_what_is_added_to_the_residual_path_starts_smaller() -> None:
-    shape = Shape(vocabulary=11, hidden=64, heads=4, intermediate=128, max_length=8)
+    shape = EncoderConfig(vocabulary=11, hidden=64, heads=4, intermediate=128, max_length=8)
     torch.manual_seed(0)
     layer = decoders.AutoRegressionDecoder(shape, 2).layer[1]
     assert layer.feed_forward.outer.weight.std().item() == pytest.approx(0.01, rel=0.05)
@@ -145,11 +145,11 @@ def test_operations_are_counted_as_torch_does(name: str, fields: dict[str, Any])
     arrays, batch = batch_of(objective)
     with FlopCounterMode(display=False) as counter, torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
         objective.forward(model, heads, batch)
-    assert objective.operations(model, arrays) == pytest.approx(flops.TRAINING * counter.get_total_flops(), rel=1e-9)
+    assert objective.flops(model, arrays) == pytest.approx(flops.TRAINING * counter.get_total_flops(), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", DECODING)
 def test_each_mean_is_over_the_positions_that_are_counted(name: str) -> None:
     arrays, _ = batch_of(make(name))
-    counts = make(name).counts(arrays)
+    counts = make(name).loss_denominators(arrays)
     assert counts == {"mlm": len(arrays["labels"]), "decoder": len(arrays["decoded_labels"])}

@@ -8,7 +8,7 @@ import pytest
 
 from encore.errors import EncoreError
 from encore.retrieval.dense import SPARE, Shard, open_shard, open_shards, search
-from encore.storage.document_ids import Names
+from encore.storage.document_ids import DocIds
 
 DIMENSION = 64
 
@@ -16,7 +16,7 @@ DIMENSION = 64
 def shard(vectors, documents):
     index = faiss.IndexFlatIP(DIMENSION)
     index.add(np.ascontiguousarray(vectors, dtype=np.float32))
-    return Shard(index, Names.of(documents))
+    return Shard(index, DocIds.of(documents))
 
 
 def divided(vectors, documents, cuts):

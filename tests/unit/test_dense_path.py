@@ -17,7 +17,7 @@ from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
 from encore.finetuning.step import finetune
 from encore.models import checkpoint, embed
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.retrieval.dense import answer
 from encore.retrieval.encode import make_shard
@@ -55,12 +55,12 @@ def home(tmp_path_factory):
             {role: [Judgment(f"q{i}", f"d{i}", 1) for i in rows] for role, rows in roles.items()},
         )
     texts = [f"the {a} sleeps in the {p} tonight" for a, p in pairs]
-    vocabulary.save(vocabulary.build(vocabulary.train(texts, 90)), home / "tokenizer")
+    vocabulary.save_tokenizer(vocabulary.build_tokenizer(vocabulary.train(texts, 90)), home / "tokenizer")
     with made(home / "tokens", "tokens"):
         write_store(Collection(home / "collection"), home / "tokenizer", home / "tokens")
     store = TokenStore.open(home / "tokens")
     torch.manual_seed(0)
-    shape = Shape(store.vocabulary, 1, 16, 2, 32, 16, 0.0, "mean", "cosine", None, *special(store))
+    shape = EncoderConfig(store.vocabulary, 1, 16, 2, 32, 16, 0.0, "mean", "cosine", None, *special(store))
     with made(home / "start", "start"):
         checkpoint.save(Encoder(shape), {"mlm.bias": torch.arange(3.0)}, home / "start", store.tokenizer_folder)
     with made(home / "run", "lucene_search"):
@@ -121,7 +121,7 @@ def test_a_program_and_the_library_make_the_same_bytes(home, model, tmp_path):
     for name in ("model.safetensors", "validation.tsv", "losses.tsv", "heads.safetensors"):
         assert (tmp_path / "model" / name).read_bytes() == (model / name).read_bytes(), name
     results = json.loads((model / "manifest.json").read_text())["results"]
-    expected = {"steps": 12, "examples": 96, "operations": done.operations, "best_step": done.best_step}
+    expected = {"steps": 12, "examples": 96, "flops": done.flops, "best_step": done.best_step}
     assert results == expected
     assert not (home / "state").exists()
 
@@ -190,7 +190,7 @@ def test_a_corrupted_shard_is_one_clear_line(home, model, index):
 
 def test_tokens_of_another_vocabulary_are_refused(home, tmp_path):
     store = TokenStore.open(home / "tokens")
-    checkpoint.save(Encoder(Shape(50, 1, 16, 2, 32, 16)), {}, tmp_path / "other", store.tokenizer_folder)
+    checkpoint.save(Encoder(EncoderConfig(50, 1, 16, 2, 32, 16)), {}, tmp_path / "other", store.tokenizer_folder)
     with pytest.raises(EncoreError, match=r"ids of 90 pieces, .* knows 50"):
         embed.load(tmp_path / "other", store)
 

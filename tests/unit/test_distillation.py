@@ -24,7 +24,7 @@ from encore.finetuning.queries import Query
 from encore.finetuning.teachers.outputs import PairScores, TextVectors, write_scores, write_vectors
 from encore.storage.files import write_array
 from encore.training import gradients
-from encore.training.distributed import Ranks
+from encore.training.distributed import ProcessGroup
 from encore.training.gradients import Models
 from encore.training.randomness import generator
 
@@ -72,8 +72,8 @@ def vectors_in(folder: Path, seed: int, kind: str) -> dict[str, dict[int, np.nda
     return found
 
 
-def task_of(store: Any, loss: str, taught: list[Path], **changes: Any) -> Any:
-    return distillation(step(loss=loss, **FIELDS | changes), ASKED, store, taught)
+def task_of(store: Any, loss: str, teacher_outputs: list[Path], **changes: Any) -> Any:
+    return distillation(step(loss=loss, **FIELDS | changes), ASKED, store, teacher_outputs)
 
 
 def small_task(loss: str, folder: Path) -> Any:
@@ -157,7 +157,7 @@ def max_sim_by_definition(queries: list[np.ndarray], passages: list[np.ndarray])
 @pytest.mark.parametrize("pool", [None, 2])
 def test_a_batchs_loss_is_that_of_all_its_passages(store: Any, kind: str, pool: int | None, tmp_path: Path) -> None:
     written = [vectors_in(tmp_path / str(seed), seed, kind) for seed in (1, 2)]
-    task, encoder = task_of(store, "kl-in-batch", [tmp_path / "1", tmp_path / "2"], pool=pool), Lookup()
+    task, encoder = task_of(store, "kl-in-batch", [tmp_path / "1", tmp_path / "2"], in_batch_group=pool), Lookup()
     examples, batch = batch_of(task, [1, 4, 6, 7])
     found = task.loss(encoder, nn.ModuleDict(), batch)["loss"].item()
     said = [
@@ -213,8 +213,8 @@ def test_parts_have_the_gradients_of_the_whole_batch(store: Any, loss: str, size
         torch.manual_seed(0)
         models = Models(task, Lookup(), nn.ModuleDict(), torch.device("cpu"), NUMERICS)  # type: ignore[arg-type]
         examples = [task.example(row, generator(0, "example", 0, row)) for row in range(8)]
-        parts = gradients.parts(task, examples, micro_batch, Ranks(), 0, "step", 1)
-        terms = gradients.backward(models, parts, task.weights(0.0), Ranks())
+        parts = gradients.parts(task, examples, micro_batch, ProcessGroup(), 0, "step", 1)
+        terms = gradients.backward(models, parts, task.loss_weights(0.0), ProcessGroup())
         found.append((terms["loss"].item(), models.encoder.table.weight.grad))
     assert found[0][0] == pytest.approx(found[1][0], rel=1e-6)
     torch.testing.assert_close(found[0][1], found[1][1], rtol=1e-6, atol=1e-9)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from encore.finetuning.distillation import BatchDistillation, PairDistillation
-from encore.finetuning.retrieval_task import Judged
+from encore.finetuning.retrieval_task import RetrievalTask
 from encore.finetuning.teachers.outputs import write_scores, write_vectors
 from encore.models import late_interaction
 from encore.models.encoder import Encoder
@@ -42,7 +42,7 @@ class Home:
     def step(self, loss: str) -> teachers.FinetuneStep:
         return teachers.FinetuneStep.model_validate(FIELDS | {"loss": loss})
 
-    def loss(self, task: Judged) -> float:
+    def loss(self, task: RetrievalTask) -> float:
         examples = [task.example(row, np.random.default_rng(0)) for row in range(4)]
         batch = {name: torch.from_numpy(array) for name, array in task.collate(examples).items()}
         return task.loss(self.student, nn.ModuleDict(), batch)["loss"].item()
@@ -117,8 +117,8 @@ def test_a_frozen_forward_pass_is_a_third_of_a_training_step(home: Home) -> None
     student, teacher = (Encoder(shape) for _ in range(2))
     task = ColbertInTheLoop(home.step("kl-pairwise"), home.queries, home.store, teacher)
     arrays = task.collate([task.example(row, np.random.default_rng(0)) for row in range(4)])
-    alone = Judged.operations(task, student, arrays)
-    linear = task.operations(student, arrays) - alone
+    alone = RetrievalTask.flops(task, student, arrays)
+    linear = task.flops(student, arrays) - alone
     assert linear > alone / 3 * 0.99
 
 

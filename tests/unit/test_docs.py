@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from encore.data.kinds import BeirFields
+from encore.data.beir import BeirFields
 from encore.plan.project import DEFAULT_RUN, load_plan
 from encore.plan.tables import table_scores
 

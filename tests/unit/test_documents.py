@@ -10,10 +10,10 @@ import small_pydocs
 from small_models import tokenizer_folder
 
 from encore.data import kinds
+from encore.data.beir import BeirFields
 from encore.data.collection import Collection, Judgment, write_collection
-from encore.data.pydocs import documents
 from encore.data.pydocs.documents import DocumentsFields, shares_a_word
-from encore.data.pydocs.splits import HeldOut
+from encore.data.pydocs.splits import HeldOutQueries
 from encore.data.text_fields import Form
 from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
@@ -23,7 +23,7 @@ SPEC = {"kind": "pydocs-documents", "segments": [["title", "url", "text"]]}
 
 
 def made(folder: Path, base: Collection) -> Collection:
-    kinds.build("pydocs-documents", SPEC, folder, base=base.folder)
+    kinds.build_collection("pydocs-documents", SPEC, folder, base=base.folder)
     return Collection(folder)
 
 
@@ -79,10 +79,10 @@ def test_documents_in_beirs_layout_keep_the_fields_that_are_read(tmp_path: Path)
     (source / "queries.jsonl").write_text(json.dumps({"_id": "q", "text": "what"}) + "\n")
     (source / "qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td\t1\n")
     fields = {"kind": "beir", "path": str(source), "splits": {"test": {"role": "test"}}}
-    plain = kinds.BeirFields.model_validate(fields)
-    full = kinds.BeirFields.model_validate({**fields, "segments": [["title", "url", "text"]]})
+    plain = BeirFields.model_validate(fields)
+    full = BeirFields.model_validate({**fields, "segments": [["title", "url", "text"]]})
     assert "segments" not in plain.resolve()
-    kinds.build("beir", full.resolve(), tmp_path / "out", source=source)
+    kinds.build_collection("beir", full.resolve(), tmp_path / "out", source=source)
     collection = Collection(tmp_path / "out")
     assert list(collection.texts()) == [("d", ("T https://a.b/c body",))]
     assert "more" not in next(collection.corpus())
@@ -141,7 +141,7 @@ def test_forms_of_a_word_count_as_shared(name: str, query: str, shared: bool) ->
 def test_no_document_says_a_held_out_query(tmp_path: Path) -> None:
     base = small_pydocs.build(tmp_path / "base")
     found = made(tmp_path / "documents", base)
-    held_out = HeldOut(base.queries()[query] for split in ("valid", "test") for query in base.qrels(split))
+    held_out = HeldOutQueries(base.queries()[query] for split in ("valid", "test") for query in base.qrels(split))
     assert not [name for name, text in found.texts() if held_out.said(text)]
 
 
@@ -156,6 +156,6 @@ def test_equal_material_gives_equal_bytes(tmp_path: Path) -> None:
 def test_another_collection_than_pydocs_is_refused(tmp_path: Path) -> None:
     write_collection(tmp_path, [{"_id": "d", "title": "", "text": "t"}], [], {})
     with pytest.raises(EncoreError, match="no articles; name a collection of kind pydocs under `of`"):
-        documents.build(SPEC, tmp_path / "out", Collection(tmp_path))
+        kinds.build_collection("pydocs-documents", SPEC, tmp_path / "out", base=tmp_path)
     with pytest.raises(EncoreError, match="needs --collection"):
-        kinds.build("pydocs-documents", SPEC, tmp_path / "out")
+        kinds.build_collection("pydocs-documents", SPEC, tmp_path / "out")

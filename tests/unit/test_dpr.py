@@ -11,7 +11,6 @@ from small_dpr import fields, training
 
 from encore.data import kinds
 from encore.data.collection import Collection, topics
-from encore.data.dpr import build
 from encore.data.dpr.json_array import elements
 from encore.errors import EncoreError
 from encore.finetuning.negatives.mining import HEADER
@@ -24,7 +23,7 @@ def files(tmp_path: Path) -> Path:
 
 
 def made(files: Path, folder: Path, **changes: Any) -> tuple[Collection, dict[str, Any]]:
-    counts = build(fields(files, **changes).resolve(), folder, files, {})
+    counts = kinds.build_collection("dpr", fields(files, **changes).resolve(), folder, source=files)
     return Collection(folder), counts
 
 
@@ -66,10 +65,10 @@ def test_a_source_is_known_by_its_published_identity_and_needs_no_file(tmp_path:
     named = fields(None, "dpr:")
     assert named.sources() == ["dpr"]
     assert "content" not in named.resolve()
-    counts = kinds.build("dpr", named.resolve(), tmp_path / "c", sources={"dpr": files})
+    counts = kinds.build_collection("dpr", named.resolve(), tmp_path / "c", sources={"dpr": files})
     assert counts["passages"] == 5
     with pytest.raises(EncoreError, match="needs --sources, the folder of dpr"):
-        kinds.build("dpr", named.resolve(), tmp_path / "d")
+        kinds.build_collection("dpr", named.resolve(), tmp_path / "d")
 
 
 def test_ones_own_files_are_known_by_their_bytes(files: Path, tmp_path: Path) -> None:
@@ -77,7 +76,7 @@ def test_ones_own_files_are_known_by_their_bytes(files: Path, tmp_path: Path) ->
     (files / "test.qa.csv").write_text("who\t['he']\n")
     assert fields(files).resolve() != before
     with pytest.raises(EncoreError, match="is not what was planned with"):
-        build(before, tmp_path / "c", files, {})
+        kinds.build_collection("dpr", before, tmp_path / "c", source=files)
     (files / "test.qa.csv").unlink()
     with pytest.raises(EncoreError, match=r"test\.qa\.csv is missing; put it there"):
         fields(files).resolve()
@@ -159,7 +158,9 @@ def test_wrong_training_questions_are_named(files: Path, tmp_path: Path, change:
 def test_a_part_keeps_the_questions_that_answers_judge(files: Path, tmp_path: Path) -> None:
     base, _ = made(files, tmp_path / "c")
     chosen = {"passages": 4, "train_queries": 1, "articles": None, "salt": "s", "splits": ["test", "train"]}
-    counts = kinds.build("subset", {"impl": 1, "kind": "subset", **chosen}, tmp_path / "part", base=base.folder)
+    counts = kinds.build_collection(
+        "subset", {"impl": 1, "kind": "subset", **chosen}, tmp_path / "part", base=base.folder
+    )
     part = Collection(tmp_path / "part")
     assert part.asked("test") == base.asked("test")
     assert counts["splits"] == {

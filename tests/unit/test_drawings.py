@@ -18,7 +18,7 @@ from encore.reporting.figures.curve import round_places
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST
 
-COMMON = {"title": "A figure", "dataset": "made-up", "notes": ["A note."], "stand_in": True}
+COMMON = {"title": "A figure", "dataset": "made-up", "notes": ["A note."], "proxy_data": True}
 WRAPPED = curve.page.wrapped
 ENDINGS = ("png", "svg", "csv")
 # By the line's role: the value at 100 and at 1,000 queries. ICT is ahead of `none` by 0.2, then behind by 0.1.
@@ -57,8 +57,8 @@ def points(folder, role, seeds):
         own = folder / f"{role}-{seed}-{size}"
         values = np.full(2, value + 0.01 * seed)
         scored = Scored(["a", "b"], ["a", "b"], values, values, values, np.ones(2, bool))
-        scores.write(own, {("test", "RR@10"): scored})
-        write_json(own / MANIFEST, {"spec": {}, "results": {"operations": 1e9 * 10**size}, "inputs": {}, "outputs": {}})
+        scores.write_scores(own, {("test", "RR@10"): scored})
+        write_json(own / MANIFEST, {"spec": {}, "results": {"flops": 1e9 * 10**size}, "inputs": {}, "outputs": {}})
         about = {"measured": 0, "seed": seed, "sample": 0, "size": size, "scores": str(own), "models": [str(own)]}
         about |= {"queries": (100, None)[size], "train_split": "train", "collection": str(folder / "collection")}
         found.append(about)
@@ -106,7 +106,7 @@ def test_curves_lie_where_queries_and_operations_say_and_end_where_they_meet(tmp
 def test_an_end_lies_below_the_point_where_the_curves_meet(tmp_path, monkeypatch):
     pages = []
     monkeypatch.setattr(curve.page, "save", lambda page, *_: pages.append(page))
-    curve.draw(tmp_path, curve.Curves.model_validate(curves(tmp_path)))
+    curve.draw_curves(tmp_path, curve.CurvesSlice.model_validate(curves(tmp_path)))
     pages[0].canvas.draw()
     above, below = pages[0].axes[0], pages[0].axes[2]
     ahead_until = [line.get_xdata()[0] for line in below.lines if line.get_marker() == "o"]
@@ -129,7 +129,7 @@ def test_where_an_advantage_ends_is_told_in_the_caption_and_on_the_report_page(t
     assert "Bars and brackets: 95 %" in caption
     monkeypatch.setattr(figures, "RESULTS", tmp_path)
     (tmp_path / "one").rename(tmp_path / "figures")
-    page = figures.every([figures.Drawn("label_efficiency", [], lines)], {})
+    page = figures.figure_sections([figures.DrawnFigure("label_efficiency", [], lines)], {})
     assert told in page
     assert page.count("the lead over") == 4
 

@@ -11,10 +11,10 @@ import torch
 from encore.data.tokens import Sequences
 from encore.errors import EncoreError
 from encore.models import embed
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.retrieval.dense import open_shards, search
-from encore.retrieval.encode import BLOCK, Part, encode, write_shard
+from encore.retrieval.encode import BLOCK, CollectionShard, encode, write_shard
 
 PASSAGES, LENGTH = 2 * BLOCK + 60, 10
 
@@ -34,18 +34,20 @@ def passages(tmp_path_factory):
 def encoder():
     torch.set_num_threads(1)  # equal bytes are promised for one thread
     torch.manual_seed(4)
-    return Encoder(Shape(60, layers=1, hidden=16, heads=2, intermediate=32, max_length=16, pooling="mean")).eval()
+    return Encoder(
+        EncoderConfig(60, layers=1, hidden=16, heads=2, intermediate=32, max_length=16, pooling="mean")
+    ).eval()
 
 
 @pytest.fixture(scope="module")
 def whole(encoder, passages):
-    return encode(encoder, passages, Part(0, 1), LENGTH)
+    return encode(encoder, passages, CollectionShard(0, 1), LENGTH)
 
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_vectors_are_the_same_bytes_for_any_number_of_shards(encoder, passages, whole, count):
     assert whole.shape == (PASSAGES, 16)
-    shards = [encode(encoder, passages, Part(number, count), LENGTH) for number in range(count)]
+    shards = [encode(encoder, passages, CollectionShard(number, count), LENGTH) for number in range(count)]
     assert np.concatenate(shards).tobytes() == whole.tobytes()
 
 
@@ -60,7 +62,7 @@ def test_vectors_are_those_of_single_texts(encoder, passages, whole):
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
 @pytest.mark.parametrize("passages", [0, 1, BLOCK, BLOCK + 1, 10 * BLOCK + 5])
 def test_shards_are_whole_blocks_and_all_of_the_collection(passages, count):
-    parts = [Part(number, count).rows(passages) for number in range(count)]
+    parts = [CollectionShard(number, count).rows(passages) for number in range(count)]
     assert [row for part in parts for row in part] == list(range(passages))
     assert all(part.start % BLOCK == 0 for part in parts if part)
     blocks = [-(-len(part) // BLOCK) for part in parts]
@@ -68,10 +70,10 @@ def test_shards_are_whole_blocks_and_all_of_the_collection(passages, count):
 
 
 def test_shards_have_names():
-    assert Part.parse("002-of-016") == Part(2, 16)
+    assert CollectionShard.parse("002-of-016") == CollectionShard(2, 16)
     for name in ("3-of-4", "001-of-001", "000-of-000", "000-of-001x", ""):
         with pytest.raises(EncoreError, match=r"is not a name like 000-of-001"):
-            Part.parse(name)
+            CollectionShard.parse(name)
 
 
 def test_the_ranking_is_the_same_bytes_for_any_number_of_shards(passages, whole, tmp_path):
@@ -80,7 +82,7 @@ def test_the_ranking_is_the_same_bytes_for_any_number_of_shards(passages, whole,
     runs = []
     for count in (1, 2, 3):
         folders = []
-        for rows in (Part(number, count).rows(PASSAGES) for number in range(count)):
+        for rows in (CollectionShard(number, count).rows(PASSAGES) for number in range(count)):
             folders.append(tmp_path / f"{rows.start}-of-{count}")
             write_shard(folders[-1], passages.names[rows.start : rows.stop], whole[rows.start : rows.stop])
         runs.append(search(open_shards(folders[::-1], passages.names, 16), names, queries, 50))
@@ -103,30 +105,31 @@ def test_a_shard_is_an_index_and_its_documents(tmp_path):
 
 
 def test_a_shard_may_be_empty(encoder, passages, tmp_path):
-    found = encode(encoder, passages, Part(0, 5), LENGTH)  # three blocks for five shards
+    found = encode(encoder, passages, CollectionShard(0, 5), LENGTH)  # three blocks for five shards
     assert found.shape == (0, 16)
     write_shard(tmp_path, [], found)
     assert open_shards([tmp_path], [], 16)[0].documents == []
 
 
 def test_a_diverged_model_is_one_clear_line(passages):
-    broken = Encoder(Shape(vocabulary=60, layers=1, hidden=16, heads=2, intermediate=32, max_length=16)).eval()
+    broken = Encoder(EncoderConfig(vocabulary=60, layers=1, hidden=16, heads=2, intermediate=32, max_length=16)).eval()
     torch.nn.init.constant_(broken.embeddings.LayerNorm.bias, float("nan"))
     with pytest.raises(EncoreError, match="not finite"):
         embed.embed(broken, passages, np.arange(10), LENGTH)
 
 
 def test_progress_tells_rate_and_end(encoder, passages, capsys):
-    encode(encoder, passages, Part(2, 3), LENGTH)
+    encode(encoder, passages, CollectionShard(2, 3), LENGTH)
     assert capsys.readouterr().out.startswith("60/60 passages  ")
 
 
 def test_preparing_and_opening_import_no_compiler():
     """torch's takes over a second, in each of many short programs."""
     code = (
-        "import sys, torch; from encore.models.encoder import Encoder; from encore.models.config import Shape\n"
+        "import sys, torch; from encore.models.encoder import Encoder; from encore.models.config import EncoderConfig\n"
         "from encore.training import machine; machine.prepare({})\n"
-        "with torch.device('meta'): Encoder(Shape(60, layers=1, hidden=16, heads=2, intermediate=32, max_length=16))\n"
+        "with torch.device('meta'): \\\n"
+        "    Encoder(EncoderConfig(60, layers=1, hidden=16, heads=2, intermediate=32, max_length=16))\n"
         "print(torch.are_deterministic_algorithms_enabled(), 'torch._dynamo' in sys.modules)"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

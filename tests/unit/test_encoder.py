@@ -9,7 +9,7 @@ from small_models import random_batch, random_encoder
 
 from encore.errors import EncoreError
 from encore.models import heads, inputs
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead
 
@@ -20,7 +20,7 @@ def bert_of(encoder: Encoder) -> torch.nn.Module:
     """Hugging Face's model with the same weights."""
     from transformers import BertConfig, BertModel
 
-    shape = encoder.shape
+    shape = encoder.config
     config = BertConfig(
         vocab_size=shape.vocabulary,
         hidden_size=shape.hidden,
@@ -42,7 +42,7 @@ def test_parameters_have_the_names_of_bert() -> None:
 @pytest.mark.parametrize("lengths", [LENGTHS, [7, 7, 7]])
 def test_states_equal_those_of_bert(lengths: list[int]) -> None:
     encoder = random_encoder().eval()
-    ids, mask = random_batch(encoder.shape, lengths)
+    ids, mask = random_batch(encoder.config, lengths)
     with torch.inference_mode():
         own = encoder(ids, mask)
         theirs = bert_of(encoder)(ids, attention_mask=mask.long()).last_hidden_state
@@ -52,7 +52,7 @@ def test_states_equal_those_of_bert(lengths: list[int]) -> None:
 
 def test_segments_equal_those_of_bert() -> None:
     encoder = random_encoder().eval()
-    ids, mask = random_batch(encoder.shape, LENGTHS)
+    ids, mask = random_batch(encoder.config, LENGTHS)
     segments = (torch.arange(ids.shape[1]) > 2).long().expand_as(ids)
     with torch.inference_mode():
         own = encoder(ids, mask, segments)
@@ -89,7 +89,7 @@ def numpy_states(weights: dict[str, np.ndarray], ids: np.ndarray, layers: int, a
 
 def test_states_equal_the_equations() -> None:
     encoder = random_encoder().eval()
-    ids, mask = random_batch(encoder.shape, LENGTHS)
+    ids, mask = random_batch(encoder.config, LENGTHS)
     weights = {name: tensor.double().numpy() for name, tensor in encoder.state_dict().items()}
     with torch.inference_mode():
         own = encoder(ids, mask).numpy()
@@ -104,8 +104,8 @@ def test_states_equal_the_equations() -> None:
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 @pytest.mark.parametrize("head", [None, 5])
 def test_vectors(pooling: str, similarity: str, head: int | None) -> None:
-    encoder = random_encoder(pooling=pooling, similarity=similarity, head=head).eval()
-    ids, mask = random_batch(encoder.shape, [9, 4, 12])
+    encoder = random_encoder(pooling=pooling, similarity=similarity, projection_dim=head).eval()
+    ids, mask = random_batch(encoder.config, [9, 4, 12])
     with torch.inference_mode():
         states, own = encoder(ids, mask).double().numpy(), encoder.embed(ids, mask).numpy()
     assert own.shape == (3, encoder.dimension)
@@ -122,7 +122,7 @@ def test_vectors(pooling: str, similarity: str, head: int | None) -> None:
 @pytest.mark.parametrize("pooling", ["cls", "mean", "content"])
 def test_vectors_do_not_depend_on_padding(pooling: str) -> None:
     encoder = random_encoder(pooling=pooling).eval()
-    ids, mask = random_batch(encoder.shape, [5, 12])
+    ids, mask = random_batch(encoder.config, [5, 12])
     with torch.inference_mode():
         together = encoder.embed(ids, mask)[0]
         alone = encoder.embed(ids[:1, :5], mask[:1, :5])[0]
@@ -133,7 +133,7 @@ def test_vectors_do_not_depend_on_padding(pooling: str) -> None:
 
 def test_an_empty_text_has_a_finite_vector() -> None:
     encoder = random_encoder(pooling="content", similarity="cosine").eval()
-    ids, mask = random_batch(encoder.shape, [2, 5])
+    ids, mask = random_batch(encoder.config, [2, 5])
     assert torch.isfinite(encoder.embed(ids, mask)).all()
 
 
@@ -147,20 +147,20 @@ def test_no_mask_reaches_attention_when_nothing_is_padded(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", watched)
     encoder = random_encoder(layers=1).eval()
-    encoder(*random_batch(encoder.shape, [6, 6]))
-    encoder(*random_batch(encoder.shape, [6, 3]))
+    encoder(*random_batch(encoder.config, [6, 6]))
+    encoder(*random_batch(encoder.config, [6, 3]))
     assert [mask is None for mask in seen] == [True, False]
 
 
 def test_without_dropout_training_and_evaluation_agree() -> None:
     encoder = random_encoder()
-    batch = random_batch(encoder.shape, LENGTHS)
+    batch = random_batch(encoder.config, LENGTHS)
     assert torch.equal(encoder.train()(*batch), encoder.eval()(*batch))
 
 
 def test_with_dropout_training_is_random() -> None:
     encoder = random_encoder(dropout=0.1)
-    batch = random_batch(encoder.shape, LENGTHS)
+    batch = random_batch(encoder.config, LENGTHS)
     assert not torch.equal(encoder.train()(*batch), encoder(*batch))
     assert torch.equal(encoder.eval()(*batch), encoder(*batch))
 
@@ -168,12 +168,12 @@ def test_with_dropout_training_is_random() -> None:
 def test_texts_longer_than_the_positions_are_refused() -> None:
     encoder = random_encoder()
     with pytest.raises(EncoreError, match=r"21 tokens.*20 positions"):
-        encoder(*random_batch(encoder.shape, [21]))
+        encoder(*random_batch(encoder.config, [21]))
 
 
 def test_a_width_that_heads_do_not_divide_is_refused() -> None:
     with pytest.raises(EncoreError, match="width 16 cannot have 3"):
-        Shape(vocabulary=10, hidden=16, heads=3)
+        EncoderConfig(vocabulary=10, hidden=16, heads=3)
 
 
 def test_mlm_head_equals_that_of_bert() -> None:
@@ -181,7 +181,7 @@ def test_mlm_head_equals_that_of_bert() -> None:
     from transformers.models.bert.modeling_bert import BertLMPredictionHead
 
     encoder = random_encoder()
-    head = MlmHead(encoder.shape)
+    head = MlmHead(encoder.config)
     for parameter in head.parameters():
         torch.nn.init.normal_(parameter)
     theirs = BertLMPredictionHead(BertConfig(vocab_size=96, hidden_size=16))
@@ -193,10 +193,10 @@ def test_mlm_head_equals_that_of_bert() -> None:
 
 
 def test_initial_weights_are_berts() -> None:
-    encoder = Encoder(Shape(vocabulary=500, layers=1, hidden=64, heads=2, intermediate=64, head=64))
+    encoder = Encoder(EncoderConfig(vocabulary=500, layers=1, hidden=64, heads=2, intermediate=64, projection_dim=64))
     torch.manual_seed(3)
     heads.initialise(encoder)
-    again = Encoder(encoder.shape)
+    again = Encoder(encoder.config)
     torch.manual_seed(3)
     heads.initialise(again)
     for name, tensor in encoder.state_dict().items():
@@ -211,7 +211,7 @@ def test_initial_weights_are_berts() -> None:
 
 
 def test_padded_texts() -> None:
-    shape = Shape(vocabulary=50, hidden=4, heads=1)
+    shape = EncoderConfig(vocabulary=50, hidden=4, heads=1)
     ids, mask = inputs.pad([np.array([7, 8, 9], dtype=np.uint16), np.array([], dtype=np.uint16)], 4, shape)
     assert ids.tolist() == [[2, 7, 8, 3], [2, 3, 0, 0]]
     assert mask.tolist() == [[True] * 4, [True, True, False, False]]

@@ -41,7 +41,7 @@ def write(path: Path, rows: list[dict] | None = None) -> Path:
 
 def build(path: Path, output: Path, **others) -> Collection:
     fields = EncyclopediaFields.model_validate({"kind": "encyclopedia", "path": str(path), **others})
-    kinds.build("encyclopedia", fields.resolve(), output, source=path)
+    kinds.build_collection("encyclopedia", fields.resolve(), output, source=path)
     return Collection(output)
 
 
@@ -117,10 +117,10 @@ def test_a_file_that_is_not_there_can_be_planned_with_but_not_read(tmp_path):
     path = tmp_path / "a.jsonl"
     spec = EncyclopediaFields.model_validate({"kind": "encyclopedia", "path": str(path)}).resolve()
     with pytest.raises(EncoreError, match="is missing; put the articles there"):
-        kinds.build("encyclopedia", spec, tmp_path / "out", source=path)
+        kinds.build_collection("encyclopedia", spec, tmp_path / "out", source=path)
     write(path)
     with pytest.raises(EncoreError, match="has changed since; run snakemake again"):
-        kinds.build("encyclopedia", spec, tmp_path / "out", source=path)
+        kinds.build_collection("encyclopedia", spec, tmp_path / "out", source=path)
 
 
 def test_it_has_no_splits():

@@ -24,17 +24,17 @@ def seen(case: Case, row: int) -> np.ndarray:
 
 
 def decode(case: Case, h: np.ndarray, row: int) -> np.ndarray:
-    shape, decoder = case.model.shape, numbers(case.heads["decoder"])
+    shape, decoder = case.model.config, numbers(case.heads["decoder"])
     places = case.model.embeddings.position_embeddings.weight.detach().numpy()
-    residual = case.objective.fields.reading == "code"
+    residual = case.objective.fields.variant == "code"
     arguments = (h, places, case.embedded(row), seen(case, row), decoder, shape.heads, shape.epsilon, residual)
     return plain.enhanced(*arguments)
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
-@pytest.mark.parametrize("reading", ["code", "paper"])
-def test_loss_and_gradient_are_those_of_the_formula(reading: str, pooling: str) -> None:
-    Case("enhanced", pooling, reading=reading, decoder_weight=0.7).agrees(decode)
+@pytest.mark.parametrize("variant", ["code", "paper"])
+def test_loss_and_gradient_are_those_of_the_formula(variant: str, pooling: str) -> None:
+    Case("enhanced", pooling, variant=variant, decoder_weight=0.7).agrees(decode)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
@@ -46,16 +46,16 @@ def test_a_mistake_is_found(mistake: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_other_reading_is_found() -> None:
-    case = Case("enhanced", reading="paper")
-    case.objective.fields = case.objective.fields.model_copy(update={"reading": "code"})
+    case = Case("enhanced", variant="paper")
+    case.objective.fields = case.objective.fields.model_copy(update={"variant": "code"})
     terms, _ = case.terms(case.hidden)
-    case.objective.fields = case.objective.fields.model_copy(update={"reading": "paper"})
+    case.objective.fields = case.objective.fields.model_copy(update={"variant": "paper"})
     assert terms["loss"].item() != pytest.approx(case.expected(case.hidden, decode), rel=1e-3)
 
 
 def test_defaults_are_the_released_code() -> None:
     fields = objectives.fields({**STEP, "objective": "enhanced"}).model_dump()
-    expected = {"mask_ratio": 0.3, "decoder_mask_ratio": 0.5, "visible_masks": 256, "reading": "code"}
+    expected = {"mask_ratio": 0.3, "decoder_mask_ratio": 0.5, "visible_masks": 256, "variant": "code"}
     assert {name: fields[name] for name in expected} == expected
 
 

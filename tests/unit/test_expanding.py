@@ -10,15 +10,15 @@ import inside
 import pytest
 import torch
 
-from encore.config.expansions import read
+from encore.config.expansions import read_expansion
 from encore.data import collection as common
 from encore.data import vocabulary
 from encore.data.collection import Collection, Judgment
 from encore.data.runs import read_run
 from encore.errors import EncoreError
 from encore.retrieval.doc2query import form, model, published, sampling, training
-from encore.retrieval.doc2query.pairs import Pair, training_pairs
-from encore.retrieval.doc2query.words import Words, filled
+from encore.retrieval.doc2query.pairs import QueryPassagePair, training_pairs
+from encore.retrieval.doc2query.words import Doc2QueryTokenizer, filled
 from encore.storage.manifest import record
 
 ROOT = Path(__file__).parents[2]
@@ -52,7 +52,7 @@ def write_collection(folder: Path, secrets: bool = True) -> Path:
 def write_tokenizer(folder: Path) -> Path:
     texts = [f"the function {word}s a file how to {word} xylophone" for word in WORDS]
     with record(folder, stage="tokenizer", spec={}, inputs=[]):
-        vocabulary.save(vocabulary.build(vocabulary.train(texts, 200)), folder)
+        vocabulary.save_tokenizer(vocabulary.build_tokenizer(vocabulary.train(texts, 200)), folder)
     return folder
 
 
@@ -81,7 +81,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_pair_is_a_training_query_and_its_passage() -> None:
     pairs = training_pairs(Collection(write_collection(Path("c"))), "train")
-    assert pairs == [Pair(f"the function {word}s a file", f"how to {word}") for word in WORDS[:6]]
+    assert pairs == [QueryPassagePair(f"the function {word}s a file", f"how to {word}") for word in WORDS[:6]]
 
 
 def test_only_the_best_grade_is_an_answer() -> None:
@@ -89,7 +89,7 @@ def test_only_the_best_grade_is_an_answer() -> None:
         rows = [{"_id": name, "title": "T", "text": f"text {name}"} for name in NAMES]
         judged = [Judgment("q", "a", 1), Judgment("q", "b", 3), Judgment("q", "c", 0)]
         common.write_collection(Path("c"), rows, [{"_id": "q", "text": "?"}], {"train": judged})
-    assert training_pairs(Collection(Path("c")), "train") == [Pair("T text b", "?")]
+    assert training_pairs(Collection(Path("c")), "train") == [QueryPassagePair("T text b", "?")]
 
 
 def test_a_sample_of_queries_is_the_sample_that_fine_tuning_takes() -> None:
@@ -143,9 +143,12 @@ def test_an_interrupted_training_ends_with_the_same_bytes(trained: Path, monkeyp
 
 def test_the_loss_is_the_mean_over_the_querys_tokens(trained: Path) -> None:
     """Against log-softmax by hand, with a short and a long query, so that filling counts if anything does."""
-    learner, words = model.load(trained / "expander")
+    learner, words = model.load_model(trained / "expander")
     learner.eval()
-    pairs = [Pair("the function reads a file", "read"), Pair("the function", "how to read the file")]
+    pairs = [
+        QueryPassagePair("the function reads a file", "read"),
+        QueryPassagePair("the function", "how to read the file"),
+    ]
     loss = training._loss(learner, words, pairs, FIELDS, torch.device("cpu"))
     total, count = 0.0, 0
     for pair in pairs:
@@ -172,7 +175,7 @@ def test_the_learning_rate_warms_up_and_stays() -> None:
 
 
 def test_every_epoch_has_every_pair() -> None:
-    pairs = [Pair(str(i), str(i)) for i in range(8)]
+    pairs = [QueryPassagePair(str(i), str(i)) for i in range(8)]
     epoch = [pair for step in range(2, 4) for pair in training._batch(pairs, 4, 0, step)]
     assert sorted(epoch) == pairs
 
@@ -182,14 +185,14 @@ def test_another_model_than_a_t5_is_refused(trained: Path) -> None:
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps({"model_type": "bert"}))
     with pytest.raises(EncoreError, match="holds a 'bert', no T5"):
-        model.load(folder)
+        model.load_model(folder)
 
 
 def test_a_checkpoint_is_gone_on_from(trained: Path) -> None:
     spec = {**TRAINING, "expansion": {**FIELDS, "steps": 1, "learning_rate": 1e-12}}
     places = (trained / "collection", None, Path("expander"), Path("state"))
     training.train(spec, *places, begun=trained / "expander")
-    before, after = (model.load(folder)[0].state_dict() for folder in (trained / "expander", Path("expander")))
+    before, after = (model.load_model(folder)[0].state_dict() for folder in (trained / "expander", Path("expander")))
     assert all(torch.allclose(before[name], after[name], atol=1e-9) for name in before)
 
 
@@ -223,6 +226,23 @@ def test_samples_go_on_where_they_were_interrupted(trained: Path, monkeypatch: p
     assert written == [8]
 
 
+def test_a_damaged_block_of_samples_is_written_again(
+    trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sampling, "BLOCK", 4)
+    place = (SAMPLING, trained / "expander", trained / "collection")
+    whole = list(sampling.sample(*place, Path("state")))
+    first, second, third = sorted(Path("state").iterdir())
+    capsys.readouterr()
+    first.write_bytes(first.read_bytes().replace(b"d0", b"d1", 1))
+    second.write_bytes(third.read_bytes())
+    assert list(sampling.sample(*place, Path("state"))) == whole
+    said = capsys.readouterr().out
+    assert [line for line in said.splitlines() if "is damaged" in line] == [
+        f"{path} is damaged; it is made again" for path in (first, second)
+    ]
+
+
 def test_the_seed_and_top_k_decide_the_samples(trained: Path) -> None:
     place = (trained / "expander", trained / "collection")
     first, second, one = (
@@ -234,7 +254,7 @@ def test_the_seed_and_top_k_decide_the_samples(trained: Path) -> None:
 
 
 def test_words_are_cut_ended_and_read_back(trained: Path) -> None:
-    words = Words.of_vocabulary(trained / "tokenizer")
+    words = Doc2QueryTokenizer.of_vocabulary(trained / "tokenizer")
     rows = words.rows(["how to read", "how to read the file", ""], 5)
     assert [row[-1] for row in rows] == [words.end] * 3
     assert [len(row) for row in rows] == [4, 5, 1]
@@ -308,16 +328,20 @@ def test_damaged_packing_is_said() -> None:
 
 
 def test_empty_queries_are_left_out_and_counted() -> None:
-    assert form.write(Path("e"), [("a", ["x", ""]), ("b", [])]) == {"passages": 2, "queries": 1, "empty": 1}
+    assert form.write_predicted_queries(Path("e"), [("a", ["x", ""]), ("b", [])]) == {
+        "passages": 2,
+        "queries": 1,
+        "empty": 1,
+    }
 
 
 def test_expansions_of_another_corpus_are_refused() -> None:
     collection = Collection(write_collection(Path("c")))
     for names in (range(9), range(11), reversed(range(10))):
-        form.write(Path("e"), [(f"d{i}", ["x"]) for i in names])
+        form.write_predicted_queries(Path("e"), [(f"d{i}", ["x"]) for i in names])
         with pytest.raises(EncoreError, match="other passages"):
             list(form.expanded(collection, Path("e")))
-    form.write(Path("e"), [(f"d{i}", [f"query {i}", "x"]) for i in range(10)])
+    form.write_predicted_queries(Path("e"), [(f"d{i}", [f"query {i}", "x"]) for i in range(10)])
     assert list(form.expanded(collection, Path("e")))[3] == ("d3", "the function closes a file query 3 x")
 
 
@@ -356,7 +380,7 @@ def test_a_passage_is_found_by_a_published_query_alone() -> None:
     """No passage says xylophone; d2 is predicted to be asked for so, and only the expanded index finds it."""
     write_collection(Path("c"))
     text = "".join("xylophone parse\n" if i == 2 else "\n" for i in range(10))
-    content = read({"kind": "published", "path": str(predictions("p.txt", text))}).content()
+    content = read_expansion({"kind": "published", "path": str(predictions("p.txt", text))}).content()
     spec = {"kind": "published", "content": content}
     run_script("expand", spec, "--collection", "c", "--source", "p.txt", "--state", "s", "--output", "e")
     for name, flags in {"plain": [], "expanded": ["--expansions", "e"]}.items():
@@ -372,7 +396,7 @@ def test_a_passage_is_found_by_a_published_query_alone() -> None:
 
 def test_a_missing_file_of_predictions_is_said_when_planning() -> None:
     with pytest.raises(EncoreError, match=r"nowhere\.txt is missing: the predicted queries; download"):
-        read({"kind": "published", "path": "nowhere.txt"}).content()
+        read_expansion({"kind": "published", "path": "nowhere.txt"}).content()
 
 
 @pytest.mark.parametrize(
@@ -384,7 +408,7 @@ def test_a_missing_file_of_predictions_is_said_when_planning() -> None:
 )
 def test_a_wrong_entry_is_refused(fields: dict, says: str) -> None:
     with pytest.raises((EncoreError, ValueError), match=says):
-        read(fields)
+        read_expansion(fields)
 
 
 def test_reading_predictions_is_cheap() -> None:

@@ -19,7 +19,7 @@ def plan():
 
 
 def test_the_chain_is_all_that_is_behind_a_cell_and_ends_with_texts(plan):
-    (cell,) = explain.find(plan, "results/tables/costa/table1.csv", "COSTA", "MRR@10", "BM25 negatives")
+    (cell,) = explain.find_cells(plan, "results/tables/costa/table1.csv", "COSTA", "MRR@10", "BM25 negatives")
     links = list(explain.chain(plan, cell))
     scores = [plan.find(read["folder"]) for read in cell.asked["reads"]]
     own = [link.artifact.folder for link in links if not link.again]
@@ -30,7 +30,7 @@ def test_the_chain_is_all_that_is_behind_a_cell_and_ends_with_texts(plan):
 
 
 def test_a_row_of_several_settings_is_told_under_each(plan):
-    cells = explain.find(plan, "results/tables/costa/table1.csv", "COSTA", "MRR@10")
+    cells = explain.find_cells(plan, "results/tables/costa/table1.csv", "COSTA", "MRR@10")
     assert [cell.row["setting"] for cell in cells] == ["BM25 negatives", "Static hard negatives"]
     stages = [{link.artifact.stage for link in explain.chain(plan, cell)} for cell in cells]
     assert all({"evaluate", "search", "finetune", "pretrain.costa", "negatives"} <= each for each in stages)
@@ -51,35 +51,39 @@ def test_a_row_of_several_settings_is_told_under_each(plan):
 )
 def test_what_is_named_wrongly_is_refused(plan, asked, message):
     with pytest.raises(EncoreError, match=message):
-        explain.find(plan, *asked)
+        explain.find_cells(plan, *asked)
 
 
 def test_a_copied_row_says_whose_it_is(plan):
-    (cell,) = explain.find(plan, "costa/table3", "tas-b", "mrr10")
-    assert "copied from Hofst" in explain.text(cell, list(explain.chain(plan, cell)), "")
+    (cell,) = explain.find_cells(plan, "costa/table3", "tas-b", "mrr10")
+    assert "copied from Hofst" in explain.cell_text(cell, list(explain.chain(plan, cell)), "")
 
 
 def test_a_mean_and_a_gain_stand_on_what_they_are_made_of():
     plan = project.load_plan(Path("config/nano-papers.yaml"))
-    cells = {name: explain.find(plan, "bow/table6", "bow-30", name)[0] for name in ("average", "gain", "nfcorpus")}
+    cells = {
+        name: explain.find_cells(plan, "bow/table6", "bow-30", name)[0] for name in ("average", "gain", "nfcorpus")
+    }
     read = {
         name: {link.artifact.folder for link in explain.chain(plan, cell) if link.depth == 0}
         for name, cell in cells.items()
     }
-    baseline = {one["folder"] for one in explain.find(plan, "bow/table6", "baseline", "nfcorpus")[0].asked["reads"]}
+    baseline = {
+        one["folder"] for one in explain.find_cells(plan, "bow/table6", "baseline", "nfcorpus")[0].asked["reads"]
+    }
     assert read["average"] == read["nfcorpus"] != set()  # of BEIR's sets nano has a stand-in for one
     assert read["gain"] == read["average"] | baseline != read["average"]
 
 
 def test_a_recorded_number_names_its_file():
-    cell = explain.Cell(
+    cell = explain.ExplainedCell(
         "t", {"label": "BoW", "setting": ""}, {"label": "Speed"}, [{"record": "README.md", "reads": []}]
     )
-    assert "recorded in README.md, sha256 " in explain.text(cell, [], "")
+    assert "recorded in README.md, sha256 " in explain.cell_text(cell, [], "")
 
 
 def test_what_was_made_is_told_with_its_digest_its_cost_and_its_command(plan, tmp_path, monkeypatch):
-    (cell,) = explain.find(plan, "costa/table1", "bm25", "mrr10")
+    (cell,) = explain.find_cells(plan, "costa/table1", "bm25", "mrr10")
     monkeypatch.chdir(tmp_path)
     (scores,) = (plan.find(read["folder"]) for read in cell.asked["reads"])
     folder = Path(scores.folder)
@@ -89,18 +93,18 @@ def test_what_was_made_is_told_with_its_digest_its_cost_and_its_command(plan, tm
     first = next(iter(explain.chain(plan, cell)))
     assert first.size == 12
     assert first.digest == manifest.describe(folder / "manifest.json")["sha256"]
-    said = explain.text(cell, list(explain.chain(plan, cell)), "ours 0.5")
+    said = explain.cell_text(cell, list(explain.chain(plan, cell)), "ours 0.5")
     assert said.startswith("costa/table1: BM25 [Traditional], MRR@10\nshows ours 0.5\n")
     assert f"1 file, 12 bytes, manifest sha256 {first.digest}" in said
     assert "\n  commit " in said
     assert "\n  $ " in said
     assert "not made yet" in said  # the run behind the scores
-    data = explain.as_json(cell, list(explain.chain(plan, cell)))
+    data = explain.cell_json(cell, list(explain.chain(plan, cell)))
     assert json.loads(json.dumps(data))["chain"][0]["manifest_sha256"] == first.digest
 
 
 def test_what_the_table_shows_is_read_from_it(plan, tmp_path, monkeypatch):
-    (cell,) = explain.find(plan, "costa/table1", "bm25", "mrr10")
+    (cell,) = explain.find_cells(plan, "costa/table1", "bm25", "mrr10")
     monkeypatch.chdir(tmp_path)
     assert explain.shown_in(cell) == ""
     table = Path("results/tables/costa/table1.csv")

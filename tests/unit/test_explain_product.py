@@ -75,19 +75,19 @@ def test_a_point_of_a_figure_is_told_by_its_panel_and_place(plan):
 )
 def test_what_is_named_wrongly_is_refused(plan, table, row, message):
     asked = argparse.Namespace(table=table, row=row, setting=None, column=None, json=False)
-    assert explain_product.is_asked(plan, table)
+    assert explain_product.is_product(plan, table)
     with pytest.raises(EncoreError, match=message):
-        explain_product.show(plan, asked)
+        explain_product.show_product(plan, asked)
 
 
 def test_a_table_is_explained_as_before(plan):
-    assert not explain_product.is_asked(plan, "results/tables/costa/table1.csv")
-    assert not explain_product.is_asked(plan, "results/figures/table1.png"), "its points are the table's cells"
+    assert not explain_product.is_product(plan, "results/tables/costa/table1.csv")
+    assert not explain_product.is_product(plan, "results/figures/table1.png"), "its points are the table's cells"
 
 
 def test_it_is_data_too(plan, capsys):
     asked = argparse.Namespace(table="claims.csv", row="C38", setting=None, column=None, json=True)
-    assert explain_product.show(plan, asked) == 0
+    assert explain_product.show_product(plan, asked) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["about"].startswith("C38 ")
     assert {link["stage"] for link in said["chain"]} >= {"evaluate", "search", "finetune"}

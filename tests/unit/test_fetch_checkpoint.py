@@ -155,6 +155,58 @@ def test_another_server_than_a_hub_is_refused(
         fetch("someone/bert", None, tmp_path / "data", tmp_path / "made")
 
 
+ODD = [
+    [],
+    "bert",
+    {"sha": "x", "siblings": {"rfilename": 5}},
+    {"sha": "x", "siblings": [{"size": 5}]},
+    {"sha": "../x"},
+    {"lfs": {"sha256": "no digest", "size": 5}},
+    {"lfs": {"sha256": "0" * 64, "size": "many"}},
+    {"lfs": ["sha256"]},
+    {"size": -5},
+]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=str)
+def test_whatever_a_hub_answers_is_one_line_and_leaves_nothing(
+    odd: object, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listing = hub.listing()
+    if isinstance(odd, dict) and "siblings" not in odd:
+        listing["siblings"] = [{**each, **odd} for each in listing["siblings"]]
+        listing["sha"] = odd.get("sha", listing["sha"])
+        odd = listing
+    monkeypatch.setattr(hub, "listing", lambda: odd)
+    with pytest.raises(EncoreError) as caught:
+        fetch("someone/bert", None, tmp_path / "data", tmp_path / "made")
+    assert "\n" not in str(caught.value)
+    assert "someone/bert" in str(caught.value)
+    assert not (tmp_path / "data").exists()
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "[]",
+        "[" * 100_000,
+        '{"commit": null, "licence": "x", "files": {"../../../evil": {}}}',
+        '{"commit": null, "licence": "x", "files": {"config.json": {"digest": "sha256:x"}}}',
+        '{"commit": "../x", "licence": "x", "files": {"config.json": {}}}',
+        '{"licence": "x"}',
+    ],
+)
+def test_a_damaged_note_of_what_the_hub_said_is_one_line(note: str, hub: Hub, tmp_path: Path) -> None:
+    place = tmp_path / "data" / "checkpoints" / "someone--bert"
+    place.mkdir(parents=True)
+    (place / checkpoint.PUBLISHED).write_text(note)
+    with pytest.raises(EncoreError, match=r"published\.json") as caught:
+        fetch("someone/bert", None, tmp_path / "data", tmp_path / "made")
+    assert "\n" not in str(caught.value)
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [checkpoint.PUBLISHED]
+
+
 def test_the_programs_make_a_model_that_answers_as_it_is(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,8 +223,8 @@ def test_the_programs_make_a_model_that_answers_as_it_is(
     ran("start", monkeypatch, start, *flags)
     use = model_folder.load_use(Path("model"))
     assert (use.length, use.query_length) == (16, 9)
-    assert manifest.read(Path("model"))["inputs"].keys() == {"made/manifest.json", "words/manifest.json"}
-    assert manifest.read(Path("made"))["results"]["commit"] == COMMIT
+    assert manifest.read_manifest(Path("model"))["inputs"].keys() == {"made/manifest.json", "words/manifest.json"}
+    assert manifest.read_manifest(Path("made"))["results"]["commit"] == COMMIT
 
 
 def test_a_users_folder_that_changed_since_the_plan_is_refused(

@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from encore.config.sources import Remote, digest_of
+from encore.config.sources import Remote, SourceEntry, digest_of
 from encore.data.download import download as downloading
+from encore.data.download import trust
 from encore.data.download.download import download
+from encore.data.download.source import fetch
 from encore.data.download.unpack import unpack
 from encore.errors import EncoreError
 
@@ -29,6 +31,7 @@ class Server:
     def __init__(self):
         self.content, self.version = CONTENT, {"ETag": '"one"'}
         self.status = 200
+        self.headers = None  # in place of the right length and range
         self.breaks = []  # after how many bytes each of the next answers ends, though it promised more
         self.requests = []  # the ranges that were asked for
         owner = self
@@ -48,7 +51,9 @@ class Server:
         asked = request.headers.get("Range")
         self.requests.append(asked)
         if self.status != 200:
-            request.send_error(self.status)
+            request.send_response(self.status)
+            request.send_header("Content-Length", "0")
+            request.end_headers()
             return
         start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
         strong = [value for value in self.version.values() if not value.startswith("W/")]
@@ -59,9 +64,11 @@ class Server:
             return
         body = self.content[start:]
         request.send_response(206 if start else 200)
-        for name, value in self.version.items():
+        right = {"Content-Length": str(len(body))}
+        if start:
+            right["Content-Range"] = f"bytes {start}-{len(self.content) - 1}/{len(self.content)}"
+        for name, value in (self.version | (right if self.headers is None else self.headers)).items():
             request.send_header(name, value)
-        request.send_header("Content-Length", str(len(body)))
         request.end_headers()
         request.wfile.write(body[: self.breaks.pop(0)] if self.breaks else body)
 
@@ -169,7 +176,7 @@ def test_a_file_that_a_user_put_there_is_checked_and_kept(server, tmp_path):
 
 
 def test_what_cannot_be_downloaded_says_how_to_get_it(tmp_path):
-    form = remote(None, name="file.bin", how="fill in the form")
+    form = remote(None, name="file.bin", access="fill in the form")
     with pytest.raises(EncoreError, match=r"file\.bin cannot be downloaded: fill in the form .*example\.org/terms"):
         download(form, tmp_path / "file.bin")
     (tmp_path / "file.bin").write_bytes(CONTENT)
@@ -300,7 +307,7 @@ def test_a_link_that_leads_outside_is_refused(tmp_path):
         link = tarfile.TarInfo("set/link")
         link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
         archive.addfile(link)
-    with pytest.raises(EncoreError, match="do not use this file"):
+    with pytest.raises(EncoreError, match="do not use this archive"):
         unpack(tmp_path / "a.tar", "tar", (), tmp_path / "set")
     assert not (tmp_path / "set").exists()
 
@@ -319,3 +326,121 @@ def test_a_single_file_is_unpacked_by_its_name(tmp_path):
     assert (tmp_path / "set/docs.tsv").read_text() == "text"
     unpack(tmp_path / "docs.tsv.gz", "none", (), tmp_path / "plain")
     assert (tmp_path / "plain/docs.tsv.gz").read_bytes() == (tmp_path / "docs.tsv.gz").read_bytes()
+
+
+@pytest.mark.parametrize("length", ["many", "-5", "1e6", "", "9" * 40])
+def test_a_length_that_is_no_number_is_one_line(server, tmp_path, length):
+    server.headers = {"Content-Length": length}
+    with pytest.raises(EncoreError, match=r"says that its length is '.*put the file at|does not answer") as refused:
+        download(remote(server.url, digest=None), tmp_path / "file.bin", pause=0)
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "file.bin").exists()
+
+
+@pytest.mark.parametrize("status", [201, 202, 204, 206])
+def test_an_answer_without_the_file_is_not_the_file(server, tmp_path, status):
+    server.status = status
+    with pytest.raises(EncoreError, match=rf"answers {status} |sent another part") as refused:
+        download(remote(server.url, digest=None), tmp_path / "file.bin", pause=0)
+    assert "\n" not in str(refused.value)
+    assert left(tmp_path) == []
+
+
+@pytest.mark.parametrize("status", [299, 599, 999])
+def test_a_status_that_nobody_has_defined_is_one_line(server, tmp_path, status):
+    server.status = status
+    with pytest.raises(EncoreError, match=f"{status} of its own making"):
+        download(remote(server.url), tmp_path / "file.bin", pause=0)
+    assert left(tmp_path) == []
+
+
+def test_an_empty_file_is_no_file(server, tmp_path):
+    server.content, server.version = b"", {}
+    server.status = 200
+    server.answer = lambda request: (
+        request.send_response(200),
+        request.send_header("Content-Length", "0"),
+        request.end_headers(),
+    )
+    with pytest.raises(EncoreError, match=r"file\.bin, http.* is empty; see https://example\.org/terms"):
+        download(remote(server.url, digest=None), tmp_path / "file.bin", pause=0)
+    assert left(tmp_path) == []
+
+
+def test_a_file_of_unknown_length_needs_a_digest_or_a_length(server, tmp_path):
+    server.headers, server.breaks = {}, [1000]  # cut, and nothing says so
+    with pytest.raises(EncoreError, match=r"does not say how long the file is.*add `digest:` or `bytes:`"):
+        download(remote(server.url, digest=None), tmp_path / "file.bin", pause=0)
+    assert not (tmp_path / "file.bin").exists()
+    server.breaks = []
+    download(remote(server.url, digest=None, bytes=len(CONTENT)), tmp_path / "file.bin", pause=0)
+    assert (tmp_path / "file.bin").read_bytes() == CONTENT
+    server.requests.clear()
+    download(remote(server.url), tmp_path / "other.bin", pause=0)
+    assert (tmp_path / "other.bin").read_bytes() == CONTENT
+
+
+def test_more_than_is_published_is_refused(server, tmp_path):
+    with pytest.raises(EncoreError, match=rf"{len(CONTENT)} bytes came, 1000 are published"):
+        download(remote(server.url, digest=None, bytes=1000), tmp_path / "file.bin", pause=0)
+    assert left(tmp_path) == []
+
+
+@pytest.mark.parametrize("begin", ["bytes 5-1048575/1048576", "lines 1-2/3", "bytes 99999999999999999999-1/2", None])
+def test_another_part_than_was_asked_for_is_never_joined(server, tmp_path, begin):
+    server.breaks = [6 << 16] + [0] * downloading.TRIES
+    with pytest.raises(EncoreError):
+        download(remote(server.url, digest=None), tmp_path / "file.bin", pause=0)
+    server.headers = {"Content-Length": str(len(CONTENT) - (6 << 16))} | ({"Content-Range": begin} if begin else {})
+    original = server.answer
+
+    def answer(request):
+        if not request.headers.get("Range"):
+            server.headers = None
+        original(request)
+
+    server.answer = answer
+    download(remote(server.url, digest=None), tmp_path / "file.bin", pause=0)
+    assert (tmp_path / "file.bin").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("note", ["[]", "[" * 100_000, '{"version": 5}', '{"version": "a\\nb"}', "\udcff"])
+def test_a_damaged_note_on_a_part_begins_anew(server, tmp_path, note):
+    (tmp_path / "file.bin.part").write_bytes(CONTENT[:1000])
+    (tmp_path / "file.bin.part.json").write_bytes(note.encode(errors="surrogateescape"))
+    download(remote(server.url), tmp_path / "file.bin", pause=0)
+    assert server.requests == [None]
+    assert left(tmp_path) == ["file.bin"]
+
+
+def test_what_the_disk_says_is_one_line(server, tmp_path):
+    target = tmp_path / "taken" / "file.bin"
+    (tmp_path / "taken").write_text("a file, and no folder")
+    with pytest.raises(EncoreError, match=r"taken.*: (File exists|Not a directory).*make the folder"):
+        download(remote(server.url), target)
+
+
+@pytest.mark.parametrize("record", ["[]", "{", "[" * 100_000, '{"a": 5}', "\udcff"])
+def test_a_damaged_record_of_first_downloads_is_one_line(tmp_path, record):
+    (tmp_path / trust.NAME).write_bytes(record.encode(errors="surrogateescape"))
+    (tmp_path / "file.bin").write_bytes(CONTENT)
+    with pytest.raises(EncoreError, match=r"trusted\.json (is not JSON|must be an object)") as refused:
+        trust.trust(tmp_path / "file.bin", "sha256:0", tmp_path)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["https://example.org/..", "https://example.org/"])
+def test_a_name_of_no_file_is_refused(url):
+    with pytest.raises(ValueError, match="ends without a file's name"):
+        remote(url)
+
+
+def test_two_archives_that_do_not_fit_together_leave_nothing(tmp_path):
+    first, _ = packed(tmp_path / "one.zip", ["set"])
+    second, _ = packed(tmp_path / "two.zip", ["set/file"])
+    files = [{"url": each.as_uri(), "unpack": "zip"} for each in (first, second)]
+    source = SourceEntry.model_validate({"licence": "none", "terms": "https://example.org", "files": files})
+    with pytest.raises(EncoreError, match=r"set/file cannot be placed beside the source's other files.*members"):
+        fetch("both", source, tmp_path / "data", tmp_path / "made")
+    assert not (tmp_path / "made").exists()
+    assert not (tmp_path / "data" / trust.NAME).exists()

@@ -119,10 +119,10 @@ def test_the_definition_notices_an_unmasked_answer(task):
 def test_scores_are_precise_though_the_encoder_is_not(task):
     torch.manual_seed(2)
     rows = {**batch_of(task, [0, 1])[1], "queries": torch.randn(2, 16), "vectors": torch.randn(2, 3, 16)}
-    exact = task.contrast(rows | {name: rows[name].double() for name in ("queries", "vectors")})
+    exact = task.batch_loss(rows | {name: rows[name].double() for name in ("queries", "vectors")})
     with torch.autocast("cpu", torch.bfloat16):
-        precise = task.contrast(rows)["contrast"]
-        coarse = task.contrast(rows | {"vectors": rows["vectors"].bfloat16()})["contrast"]
+        precise = task.batch_loss(rows)["contrast"]
+        coarse = task.batch_loss(rows | {"vectors": rows["vectors"].bfloat16()})["contrast"]
     assert precise.item() == pytest.approx(exact["contrast"].item(), rel=1e-6)
     assert abs(coarse.item() - precise.item()) > 1e-5, "the check sees bf16's rounding"
 

@@ -20,7 +20,7 @@ from encore.errors import EncoreError
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.queries import training_queries
 from encore.models import checkpoint, embed
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -48,13 +48,13 @@ def recipe(tmp_path_factory: pytest.TempPathFactory) -> Recipe:
         [{"_id": f"q{i}", "text": f"{second} {first} near tonight"} for i, (first, second) in enumerate(pairs)],
         {role: [Judgment(f"q{i}", f"d{i:02d}", 1) for i in rows] for role, rows in roles.items()},
     )
-    vocabulary.save(vocabulary.build(vocabulary.train([*texts, "Animals"], 90)), home / "tokenizer")
+    vocabulary.save_tokenizer(vocabulary.build_tokenizer(vocabulary.train([*texts, "Animals"], 90)), home / "tokenizer")
     collection = Collection(home / "collection")
     write_store(collection, home / "tokenizer", home / "tokens")
     store = TokenStore.open(home / "tokens")
     special = store.special.pad, store.special.cls, store.special.sep
     torch.manual_seed(0)
-    encoder = Encoder(Shape(store.vocabulary, 1, 16, 2, 32, 16, 0.0, "mean", "cosine", None, *special))
+    encoder = Encoder(EncoderConfig(store.vocabulary, 1, 16, 2, 32, 16, 0.0, "mean", "cosine", None, *special))
     checkpoint.save(encoder, {}, home / "start", store.tokenizer_folder)
     step = FinetuneStep.model_validate(STEP)
     negatives = {f"q{i}": {f"d{(i + shift) % 36:02d}": shift for shift in (3, 5, 11)} for i in roles["train"]}

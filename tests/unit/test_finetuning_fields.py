@@ -20,7 +20,7 @@ from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.pairwise import Pairwise
 from encore.finetuning.queries import training_queries
 from encore.training import gradients
-from encore.training.distributed import Ranks
+from encore.training.distributed import ProcessGroup
 from encore.training.gradients import Models
 
 
@@ -35,10 +35,10 @@ def collection(tmp_path_factory):
 
 
 CHANGES = {
-    "pool": {"pool": 2},
-    "pool of one": {"pool": 1},
+    "pool": {"in_batch_group": 2},
+    "pool of one": {"in_batch_group": 1},
     "none": {"negatives": "none"},
-    "log-q": {"negatives": "none", "correction": "log-q"},
+    "log-q": {"negatives": "none", "logq_correction": True},
     "replacement": {"replacement": True},
 }
 
@@ -65,8 +65,8 @@ def test_a_batch_in_parts_has_the_loss_and_the_gradient_of_the_whole(store, coll
     whole = task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"]
     (expected,) = torch.autograd.grad(whole, [encoder.table.weight])
     models = Models(task, encoder, torch.nn.ModuleDict(), torch.device("cpu"), {"precision": "fp32", "threads": 1})
-    parts = gradients.parts(task, examples, micro_batch, Ranks(), 0)
-    terms = gradients.backward(models, parts, task.weights(0.0), Ranks())
+    parts = gradients.parts(task, examples, micro_batch, ProcessGroup(), 0)
+    terms = gradients.backward(models, parts, task.loss_weights(0.0), ProcessGroup())
     assert terms["loss"].item() == pytest.approx(whole.item(), abs=1e-12)
     torch.testing.assert_close(encoder.table.weight.grad, expected, rtol=1e-9, atol=1e-12)
 
@@ -86,7 +86,7 @@ def test_pools_share_nothing(store, collection):
     """The mean over two pools is the mean of what each is alone; a pool as large as the batch changes nothing."""
     torch.manual_seed(3)
     encoder, none = Lookup(), torch.nn.ModuleDict()
-    halves, whole = made(store, collection, pool=2), made(store, collection, pool=4)
+    halves, whole = made(store, collection, in_batch_group=2), made(store, collection, in_batch_group=4)
     both = halves.loss(encoder, none, batch_of(halves, [0, 1, 2, 3])[1])["loss"].item()
     alone = [whole.loss(encoder, none, batch_of(whole, part)[1])["loss"].item() for part in ([0, 1], [2, 3])]
     assert both == pytest.approx(np.mean(alone), abs=1e-12)
@@ -96,7 +96,7 @@ def test_pools_share_nothing(store, collection):
 
 
 def test_sampling_probabilities_sum_to_one(store, collection):
-    task = made(store, collection, negatives="none", correction="log-q")
+    task = made(store, collection, negatives="none", logq_correction=True)
     assert np.exp(task.log_q).sum() == pytest.approx(1, abs=1e-6)
     assert task.log_q[20] == pytest.approx(np.log(1 / 2 / 8)), "q1 has two answers"
 
@@ -172,10 +172,10 @@ def test_pairs_are_those_by_definition_in_any_company(store, collection):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"pool": 3}, "does not divide the batch of 4"),
-        ({"pool": 2, "loss": "pairwise"}, "leave `pool` out"),
+        ({"in_batch_group": 3}, "does not divide the batch of 4"),
+        ({"in_batch_group": 2, "loss": "pairwise"}, "leave `in_batch_group` out"),
         ({"loss": "pairwise", "negatives": "none"}, "needs negatives of its own"),
-        ({"correction": "log-q"}, "needs `negatives: none`"),
+        ({"logq_correction": True}, "needs `negatives: none`"),
         ({"mined_by": "bert-base+marco-bm25"}, "leave `mined_by` out"),
         ({"first_rank": 201}, "below the depth of 200"),
         ({"negatives": "mined", "triples": "x"}, "triples stand for BM25's negatives"),

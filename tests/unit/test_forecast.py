@@ -10,11 +10,11 @@ from typing import Any
 import inside
 import pytest
 
-from encore.commands.preflight import calibration_report, command, downloads, machine, report
+from encore.commands.preflight import calibration_report, command, downloads, forecast_text, machine
 from encore.commands.preflight.cost import Cost, Work
 from encore.commands.preflight.fetches import Fetches
 from encore.commands.preflight.forecast import Forecast, forecast
-from encore.commands.preflight.sizes import Sizes, read_stated
+from encore.commands.preflight.sizes import CollectionSizes, read_stated
 from encore.config.run import Limits
 from encore.config.validation import read_yaml
 from encore.errors import EncoreError
@@ -40,7 +40,7 @@ def planned(**changes: Any) -> Plan:
 
 
 def reckon(plan: Plan, name: str = "cpu", gpus: int = 1, tables: tuple[str, ...] = ()) -> Forecast:
-    known = machine.find(name, command.MACHINES)
+    known = machine.find_machine(name, command.MACHINES)
     return forecast(plan, tables, known, gpus, known.cores, command.SIZES)
 
 
@@ -125,13 +125,13 @@ def test_the_program_refuses_with_1_and_says_why(clone: Path) -> None:
     assert done.returncode == 1
     beyond = [line for line in done.stdout.splitlines() if line.startswith("beyond: limits.")]
     assert [line.split(".")[1].split(":")[0] for line in beyond] == ["disk_gb", "wall_hours"]
-    assert max(map(len, done.stdout.splitlines())) <= report.WIDTH
+    assert max(map(len, done.stdout.splitlines())) <= forecast_text.WIDTH
 
 
 def test_json_holds_what_the_text_says(clone: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = planned()
     found = reckon(plan)
-    content = json.loads(json.dumps(report.as_json(found, ["x"])))
+    content = json.loads(json.dumps(forecast_text.forecast_json(found, ["x"])))
     assert content["jobs"]["missing"] == len(found.missing)
     assert content["complaints"] == ["x"]
     assert {rule["rule"] for rule in content["rules"]} == {rule.rule for rule in found.rules}
@@ -141,9 +141,9 @@ def test_json_holds_what_the_text_says(clone: Path, capsys: pytest.CaptureFixtur
 def test_a_rule_that_nobody_reckons_is_named(clone: Path) -> None:
     from encore.commands.preflight.jobs import needed
 
-    plan, known = planned(), machine.find("cpu", command.MACHINES)
+    plan, known = planned(), machine.find_machine("cpu", command.MACHINES)
     strange = Artifact("divine", "results/divined/x-00000000", {})
-    (job,) = needed(plan, [strange], Sizes(plan, {}), known, Fetches(plan, {}))
+    (job,) = needed(plan, [strange], CollectionSizes(plan, {}), known, Fetches(plan, {}))
     assert (job.rule, job.finished, job.cost.notes) == ("divine", False, ("nothing is known of rule divine",))
 
 
@@ -181,7 +181,7 @@ def test_limits_are_part_of_no_digest(clone: Path) -> None:
 def test_an_unknown_size_is_named(clone: Path) -> None:
     own = {"kind": "beir", "path": "data/own", "splits": {"test": {"role": "test", "measures": {"RR@10": "RR@10"}}}}
     plan = planned(datasets={"own": own})
-    size = Sizes(plan, read_stated(command.SIZES)).of("own-00000000")
+    size = CollectionSizes(plan, read_stated(command.SIZES)).of("own-00000000")
     assert size.topics("test") > 0
     assert any("passages unknown" in note for note in size.notes)
     assert any("queries of test unknown" in note for note in size.notes)
@@ -189,7 +189,7 @@ def test_an_unknown_size_is_named(clone: Path) -> None:
 
 def test_published_counts_come_before_stated_ones(clone: Path) -> None:
     plan = planned(scale=read_yaml(RUN)["scale"] | {"datasets": {}})
-    size = Sizes(plan, read_stated(command.SIZES)).of("msmarco-passage-00000000")
+    size = CollectionSizes(plan, read_stated(command.SIZES)).of("msmarco-passage-00000000")
     assert size.passages.count == 8_841_823
     assert size.topics("test") == 6_980
     assert size.topics("train") == 502_939 - 6_980
@@ -204,7 +204,7 @@ def test_a_part_of_a_collection_is_as_large_as_it_says(clone: Path) -> None:
     split = {"train": {"role": "train"}, "test": {"role": "test", "measures": {"RR@10": "RR@10"}}}
     parts["some"]["splits"] = split
     plan = planned(datasets=parts)
-    sizes = Sizes(plan, read_stated(command.SIZES))
+    sizes = CollectionSizes(plan, read_stated(command.SIZES))
     some, pages, whole = (sizes.of(f"{name}-00000000") for name in ("some", "pages", "wikipedia"))
     assert (some.passages.count, some.topics("train"), some.topics("test")) == (50_000, 700, 6_980)
     assert pages.passages.count == pytest.approx(whole.passages.count * 70_000 / whole.articles)
@@ -216,34 +216,34 @@ def test_counts_of_a_made_collection_come_before_all(clone: Path) -> None:
     folder.mkdir(parents=True)
     counted = {"passages": 77, "sections": 5, "sentences": 9, "splits": {"test": {"queries": 3}}}
     (folder / "statistics.json").write_text(json.dumps(counted))
-    size = Sizes(planned(), read_stated(command.SIZES)).of("pydocs-stdlib-00000000")
+    size = CollectionSizes(planned(), read_stated(command.SIZES)).of("pydocs-stdlib-00000000")
     assert (size.passages.count, size.topics("test"), size.origin) == (77, 3, "counted")
 
 
 def test_an_unknown_machine_has_a_nearest_name(clone: Path) -> None:
     with pytest.raises(EncoreError, match="did you mean a100-80gb"):
-        machine.find("a100-80g", command.MACHINES)
+        machine.find_machine("a100-80g", command.MACHINES)
 
 
 def test_a_broken_profile_is_named(clone: Path) -> None:
     machine.PROFILES.mkdir(parents=True)
     (machine.PROFILES / "here.json").write_text('{"name": "here"}')
     with pytest.raises(EncoreError, match=r"here\.json is no machine's profile .*encore calibrate"):
-        machine.find(None, command.MACHINES)
+        machine.find_machine(None, command.MACHINES)
     (machine.PROFILES / "here.json").write_text("{")
     with pytest.raises(EncoreError, match="encore calibrate"):
-        machine.find(None, command.MACHINES)
+        machine.find_machine(None, command.MACHINES)
 
 
 def test_a_profile_that_was_kept_is_taken_without_a_name(clone: Path) -> None:
-    known = machine.find("l4", command.MACHINES)
-    machine.write(known.model_copy(update={"name": "mine"}))
-    assert machine.find(None, command.MACHINES) == machine.find("mine", command.MACHINES)
+    known = machine.find_machine("l4", command.MACHINES)
+    machine.write_machine(known.model_copy(update={"name": "mine"}))
+    assert machine.find_machine(None, command.MACHINES) == machine.find_machine("mine", command.MACHINES)
 
 
 @pytest.mark.parametrize("name", [name for name in read_yaml(ROOT / command.MACHINES) if name != "host"])
 def test_every_named_machine_can_do_every_kind_of_work(clone: Path, name: str) -> None:
-    known = machine.find(name, command.MACHINES)
+    known = machine.find_machine(name, command.MACHINES)
     kinds = ["train", "encode", "encode_host", *known.rates]
     cost = Cost(works=tuple(Work(kind, 1.0) for kind in kinds))
     assert known.seconds(cost) > 0
@@ -251,12 +251,12 @@ def test_every_named_machine_can_do_every_kind_of_work(clone: Path, name: str) -
 
 
 def test_the_nearest_measured_point_counts(clone: Path) -> None:
-    known = machine.find("cpu", command.MACHINES)
-    points = [machine.Point(hidden=128, layers=2, rows=rows, length=64, flops=rows) for rows in (8, 512)]
+    known = machine.find_machine("cpu", command.MACHINES)
+    points = [machine.RatePoint(hidden=128, layers=2, rows=rows, length=64, flops=rows) for rows in (8, 512)]
     known = known.model_copy(update={"points": {"train": points}})
-    from encore.models.config import Shape
+    from encore.models.config import EncoderConfig
 
-    shape = Shape(vocabulary=96, layers=2, hidden=128, heads=2)
+    shape = EncoderConfig(vocabulary=96, layers=2, hidden=128, heads=2)
     assert known.flops(Work("train", 1.0, shape, 10, 64), "fp32") == 8
     assert known.flops(Work("train", 1.0, shape, 900, 64), "fp32") == 512
 
@@ -330,36 +330,36 @@ def test_against_compares_what_was_reckoned_with_what_it_took(clone: Path) -> No
     plan = planned()
     jobs = [job for job in reckon(plan).jobs if job.rule in ("pretrain", "finetune")]
     for job in jobs:
-        finish(job.artifact, results={"operations": 5e9})
+        finish(job.artifact, results={"flops": 5e9})
     (clone / "results/benchmarks/pretrain").mkdir(parents=True)
     model = next(job.artifact for job in jobs if job.rule == "pretrain")
     benchmark = clone / f"results/benchmarks/pretrain/{model.name}.tsv"
     benchmark.write_text("s\th:m:s\tmax_rss\tcpu_time\n20.0\t0:00:20\t512\t9.5\n")
-    found = {row.rule: row for row in calibration_report.against(reckon(plan))}
+    found = {row.rule: row for row in calibration_report.compare_with_finished(reckon(plan))}
     assert (found["pretrain"].measured.seconds, found["pretrain"].measured.ram) == (20.0, 512e6)
     assert (found["pretrain"].measured.cpu, found["finetune"].measured.cpu) == (9.5, None)
     assert (found["finetune"].measured.seconds, found["finetune"].measured.ram) == (40.0, 300e6)
     assert found["finetune"].measured.kept == 5000
     assert found["pretrain"].ratio == 20.0 / found["pretrain"].reckoned.seconds
-    lines = calibration_report.show(found.values()).splitlines()
-    assert max(map(len, lines)) <= report.WIDTH
+    lines = calibration_report.calibration_text(found.values()).splitlines()
+    assert max(map(len, lines)) <= forecast_text.WIDTH
 
 
 def test_against_nothing_is_refused(clone: Path) -> None:
     with pytest.raises(EncoreError, match="nothing of this configuration is finished"):
-        calibration_report.against(reckon(planned()))
+        calibration_report.compare_with_finished(reckon(planned()))
 
 
 @pytest.mark.parametrize(
     ("count", "says"), [(None, "unknown"), (0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (2.5e11, "250 GB")]
 )
 def test_bytes_have_the_unit_that_suits(count: float | None, says: str) -> None:
-    assert report.size(count) == says
+    assert forecast_text.size(count) == says
 
 
 @pytest.mark.parametrize(("seconds", "says"), [(3, "3 s"), (90, "1.5 min"), (7200, "2.0 h"), (864000, "10.0 d")])
 def test_times_have_the_unit_that_suits(seconds: float, says: str) -> None:
-    assert report.duration(seconds) == says
+    assert forecast_text.duration(seconds) == says
 
 
 def test_a_calibration_measures_every_rate_and_is_read_back(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -368,15 +368,15 @@ def test_a_calibration_measures_every_rate_and_is_read_back(clone: Path, monkeyp
     monkeypatch.setattr(measuring, "_starts", lambda: {"plain": 1.0, "torch": 2.0})
     monkeypatch.setattr(measuring, "_lucene", lambda scratch: {})
     found = measuring.measure(planned(), "mine", 1, command.MACHINES, command.SIZES)
-    machine.write(found)
-    assert machine.find("mine", command.MACHINES) == machine.find(None, command.MACHINES) == found
+    machine.write_machine(found)
+    assert machine.find_machine("mine", command.MACHINES) == machine.find_machine(None, command.MACHINES) == found
     assert found.how == "measured"
     assert all(points for points in found.points.values())
-    stated = machine.find("cpu", command.MACHINES)
+    stated = machine.find_machine("cpu", command.MACHINES)
     changed = {name for name, rate in found.rates.items() if rate != stated.rates.get(name)}
     assert {"search", "bytes", "tokens", "packed", "lines", "host_encode"} <= changed
     assert all(rate > 0 for rate in found.rates.values())
     assert sorted(path.name for path in machine.PROFILES.iterdir()) == ["here.json", "mine.json"]
-    assert "operations/s" in measuring.show(found)
+    assert "operations/s" in measuring.machine_text(found)
     with pytest.raises(EncoreError, match="is no name of a file"):
         measuring.measure(planned(), "../mine", 1, command.MACHINES, command.SIZES)

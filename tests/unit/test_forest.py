@@ -8,13 +8,13 @@ from small_table import grid_of, lines_of, plan
 
 from encore.errors import EncoreError
 from encore.reporting.figures import forest
-from encore.reporting.tables.sheet import sheet
+from encore.reporting.tables.sheet import make_sheet
 
 
 def test_the_figure_says_what_its_data_says_and_is_the_same_twice(tmp_path: Path) -> None:
     grid = grid_of(plan(tmp_path))
     for folder in ("a", "b"):
-        forest.draw(tmp_path / folder, grid)
+        forest.draw_forest(tmp_path / folder, grid)
     for ending in ("png", "svg", "csv"):
         first, second = ((tmp_path / folder / f"table1.{ending}").read_bytes() for folder in ("a", "b"))
         assert first == second
@@ -30,5 +30,5 @@ def test_the_figure_says_what_its_data_says_and_is_the_same_twice(tmp_path: Path
 def test_a_figure_without_anything_to_compare_is_refused(tmp_path: Path) -> None:
     table = plan(tmp_path, seeds=1, significance=None)
     with pytest.raises(EncoreError, match="nothing to draw"):
-        forest.draw(tmp_path, grid_of(table))
-    assert "Verdict" not in sheet(grid_of(table)).header
+        forest.draw_forest(tmp_path, grid_of(table))
+    assert "Verdict" not in make_sheet(grid_of(table)).header

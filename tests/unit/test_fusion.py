@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from oracles import fused_scores
 
-from encore.config.systems import Fusion, Grid, read
+from encore.config.systems import Fusion, WeightGrid, read_system
 from encore.data import collection
 from encore.data.runs import Ranking, describe, rank, read_header, read_run, write_run
 from encore.errors import EncoreError
 from encore.evaluation import fusion_weights
 from encore.evaluation.measures import check
-from encore.retrieval.fusion import Pair, align, fuse
+from encore.retrieval.fusion import AlignedScores, align, fuse
 from encore.storage.manifest import record
 
 ROOT = Path(__file__).parents[2]
@@ -56,13 +56,13 @@ def test_scores_are_the_oracles(weight: float) -> None:
     assert worst(DRAWS, weight) < 1e-5
 
 
-def zero_is_missing(pair: Pair) -> Pair:
+def zero_is_missing(pair: AlignedScores) -> AlignedScores:
     lowest = pair.sparse[pair.sparse > 0].min()
-    return Pair(pair.documents, np.where(pair.sparse == 0, lowest, pair.sparse), pair.dense)
+    return AlignedScores(pair.documents, np.where(pair.sparse == 0, lowest, pair.sparse), pair.dense)
 
 
-def missing_is_zero(pair: Pair) -> Pair:
-    return Pair(pair.documents, pair.sparse, np.where(pair.dense == pair.dense.min(), 0.0, pair.dense))
+def missing_is_zero(pair: AlignedScores) -> AlignedScores:
+    return AlignedScores(pair.documents, pair.sparse, np.where(pair.dense == pair.dense.min(), 0.0, pair.dense))
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,9 @@ def missing_is_zero(pair: Pair) -> Pair:
     [
         zero_is_missing,
         missing_is_zero,
-        lambda pair: Pair(pair.documents, pair.dense, pair.sparse),
-        lambda pair: Pair(pair.documents[:-1], pair.sparse[:-1], pair.dense[:-1]),
-        lambda pair: Pair(pair.documents, pair.sparse / pair.sparse.max(), pair.dense),
+        lambda pair: AlignedScores(pair.documents, pair.dense, pair.sparse),
+        lambda pair: AlignedScores(pair.documents[:-1], pair.sparse[:-1], pair.dense[:-1]),
+        lambda pair: AlignedScores(pair.documents, pair.sparse / pair.sparse.max(), pair.dense),
     ],
     ids=["zero is missing", "missing is zero", "the other is weighted", "one left out", "normalised"],
 )
@@ -132,15 +132,17 @@ def test_a_cut_ranking_is_the_head_of_the_whole(depth: int) -> None:
 
 
 def test_a_grid_has_both_ends_and_no_dust() -> None:
-    grid = Grid.model_validate({"from": 0.02, "to": 0.5, "step": 0.02}).values()
+    grid = WeightGrid.model_validate({"from": 0.02, "to": 0.5, "step": 0.02}).values()
     assert (len(grid), grid[0], grid[2], grid[-1]) == (25, 0.02, 0.06, 0.5)
-    assert Grid.model_validate({"from": 0.1, "to": 0.1, "step": 1}).values() == [0.1]
+    assert WeightGrid.model_validate({"from": 0.1, "to": 0.1, "step": 1}).values() == [0.1]
     with pytest.raises(ValueError, match="below"):
-        Grid.model_validate({"from": 0.2, "to": 0.1, "step": 0.1})
+        WeightGrid.model_validate({"from": 0.2, "to": 0.1, "step": 0.1})
 
 
 def test_a_fusion_is_made_of_its_two_lists() -> None:
-    fields = read({"kind": "fusion", "sparse": "bm25", "dense": "x+y", "weights": {"from": 0, "to": 1, "step": 0.5}})
+    fields = read_system(
+        {"kind": "fusion", "sparse": "bm25", "dense": "x+y", "weights": {"from": 0, "to": 1, "step": 0.5}}
+    )
     assert isinstance(fields, Fusion)
     assert fields.parts == ("bm25", "x+y")
     assert (fields.depth, fields.queries, fields.tuned_on) == (1000, 6000, "train")
@@ -191,7 +193,7 @@ def test_scripts_choose_and_fuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     run_script("tune_fusion", spec, "--collection", "tiny", *flags, "--output", "weight")
     results = json.loads(Path("weight/manifest.json").read_text())["results"]
     assert {name: each["weight"] for name, each in results.items()} == {"train": 0.7, "held-out": 0.0}
-    assert fusion_weights.read(Path("weight")) == 0.0
+    assert fusion_weights.read_weight(Path("weight")) == 0.0
     trials = Path("weight/trials.tsv").read_text().splitlines()
     assert trials[:3] == ["tuned_on\tweight\tmean", "train\t0\t0.500000", "train\t0.7\t1.000000"]
     assert len(trials) == 7
@@ -210,4 +212,4 @@ def run_script(name: str, spec: dict, *flags: str) -> None:
 
 def test_a_weight_folder_that_is_lost_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(EncoreError, match=r"weight\.json is missing"):
-        fusion_weights.read(tmp_path)
+        fusion_weights.read_weight(tmp_path)

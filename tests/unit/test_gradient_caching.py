@@ -15,12 +15,12 @@ from torch import Tensor, nn
 from encore import objectives
 from encore.errors import EncoreError
 from encore.training import gradients, losses
-from encore.training.distributed import Ranks
+from encore.training.distributed import ProcessGroup
 from encore.training.gradients import Models, Part
 from encore.training.loop import train
 from encore.training.memory import MicroBatch
 from encore.training.randomness import generator
-from encore.training.task import Pass
+from encore.training.task import ForwardOutput
 
 NAMES = objectives.names()
 
@@ -41,7 +41,7 @@ def models_of(name: str, dropout: float = 0.0) -> Models:
 
 def parts_of(models: Models, micro_batch: int) -> list[Part]:
     examples = [models.task.example(i, generator(0, "example", 0, i)) for i in range(8)]
-    return gradients.parts(models.task, examples, micro_batch, Ranks(), 0, "step", 3)
+    return gradients.parts(models.task, examples, micro_batch, ProcessGroup(), 0, "step", 3)
 
 
 def parameters(models: Models) -> dict[str, nn.Parameter]:
@@ -50,7 +50,7 @@ def parameters(models: Models) -> dict[str, nn.Parameter]:
 
 def found(models: Models, micro_batch: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Terms and gradients of a batch in parts."""
-    terms = gradients.backward(models, parts_of(models, micro_batch), models.task.weights(0.0), Ranks())
+    terms = gradients.backward(models, parts_of(models, micro_batch), models.task.loss_weights(0.0), ProcessGroup())
     return terms, {name: value.grad for name, value in parameters(models).items() if value.grad is not None}
 
 
@@ -76,8 +76,8 @@ def test_parts_have_the_gradients_and_the_terms_of_the_whole_batch(name: str, mi
 def test_masked_pieces_and_not_parts_have_equal_weight() -> None:
     models = models_of("mlm")
     made = parts_of(models, 3)
-    counts = [models.task.counts(part.arrays)["mlm"] for part in made]
-    means = [models.run(part).means["mlm"].item() for part in made]
+    counts = [models.task.loss_denominators(part.arrays)["mlm"] for part in made]
+    means = [models.run(part).losses["mlm"].item() for part in made]
     right = sum(count * mean for count, mean in zip(counts, means, strict=True)) / sum(counts)
     assert abs(right - sum(means) / len(means)) > 1e-4, "the parts must differ for this to be a test"
     assert found(models_of("mlm"), 3)[0]["mlm"].item() == pytest.approx(right)
@@ -91,7 +91,7 @@ def test_both_runs_of_a_part_see_the_same_dropout(name: str, monkeypatch: pytest
     models, seen = models_of(name, dropout=0.3), []
     original = models.task.forward
 
-    def forward(*arguments: Any) -> Pass:
+    def forward(*arguments: Any) -> ForwardOutput:
         seen.append(original(*arguments))
         return seen[-1]
 
@@ -99,19 +99,21 @@ def test_both_runs_of_a_part_see_the_same_dropout(name: str, monkeypatch: pytest
     found(models, 3)
     assert len(seen) == 6
     for first, second in zip(seen[:3], seen[3:], strict=True):
-        assert all(torch.equal(first.rows[row], second.rows[row]) for row in first.rows)
-    assert not torch.equal(seen[0].rows[next(iter(seen[0].rows))], seen[1].rows[next(iter(seen[0].rows))])
+        assert all(torch.equal(first.embeddings[row], second.embeddings[row]) for row in first.embeddings)
+    assert not torch.equal(
+        seen[0].embeddings[next(iter(seen[0].embeddings))], seen[1].embeddings[next(iter(seen[0].embeddings))]
+    )
 
 
 @pytest.mark.usefixtures("double")
 def test_with_dropout_the_gradients_are_those_of_holding_all_graphs_at_once() -> None:
     models = models_of("costa", dropout=0.3)
     made = parts_of(models, 3)
-    counts = [models.task.counts(part.arrays)["mlm"] for part in made]
+    counts = [models.task.loss_denominators(part.arrays)["mlm"] for part in made]
     passes = [models.run(part) for part in made]
-    rows = {name: torch.cat([done.rows[name] for done in passes]) for name in passes[0].rows}
-    mlm = sum(count * done.means["mlm"] for count, done in zip(counts, passes, strict=True)) / sum(counts)
-    (mlm + models.task.weights(0.0)["gwc"] * models.task.contrast(rows)["gwc"]).backward()
+    rows = {name: torch.cat([done.embeddings[name] for done in passes]) for name in passes[0].embeddings}
+    mlm = sum(count * done.losses["mlm"] for count, done in zip(counts, passes, strict=True)) / sum(counts)
+    (mlm + models.task.loss_weights(0.0)["gwc"] * models.task.batch_loss(rows)["gwc"]).backward()
     expected = {name: value.grad for name, value in parameters(models).items()}
     assert_close(found(models_of("costa", dropout=0.3), 3)[1], expected)
 
@@ -137,7 +139,7 @@ class Narrow:
         self.original, self.most, self.fails_at, self.calls = task.forward, most, fails_at, 0
         task.forward = self
 
-    def __call__(self, encoder: Any, heads: Any, batch: dict[str, Tensor]) -> Pass:
+    def __call__(self, encoder: Any, heads: Any, batch: dict[str, Tensor]) -> ForwardOutput:
         self.calls += 1
         if len(batch["mask"]) > self.most or self.calls == self.fails_at:
             raise torch.OutOfMemoryError("CUDA out of memory")
@@ -145,8 +147,8 @@ class Narrow:
 
 
 def trained(state: Path, name: str, micro_batch: int | None, **narrow: Any) -> tuple[Any, dict[str, Tensor]]:
-    step = objectives.fields({**STEP, "objective": name, "steps": 3, "shortest": 8})
-    task, model = make(name, shortest=8), encoder(dropout=0.1)
+    step = objectives.fields({**STEP, "objective": name, "steps": 3, "min_tokens": 8})
+    task, model = make(name, min_tokens=8), encoder(dropout=0.1)
     heads = heads_of(task, model)
     Narrow(task, **narrow)
     done = train(task, model, heads, step, 0, state, {**NUMERICS, "micro_batch": micro_batch})
@@ -195,11 +197,11 @@ def test_sizes_are_halved_upwards() -> None:
 
 
 def test_a_training_in_bf16_contrasts_in_single_precision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    step = objectives.fields({**STEP, "objective": "costa", "steps": 20, "shortest": 8, "learning_rate": 5e-3})
-    task, model = make("costa", shortest=8), encoder()
+    step = objectives.fields({**STEP, "objective": "costa", "steps": 20, "min_tokens": 8, "learning_rate": 5e-3})
+    task, model = make("costa", min_tokens=8), encoder()
     seen: dict[str, set[torch.dtype]] = {"hidden": set(), "rows": set(), "scores": set()}
     model.register_forward_hook(lambda module, given, hidden: seen["hidden"].add(hidden.dtype))
-    contrast, sup_con = task.contrast, losses.sup_con
+    contrast, sup_con = task.batch_loss, losses.sup_con
 
     def scored(texts: Tensor, candidates: Tensor, *rest: Any) -> Tensor:
         seen["scores"].add((texts @ candidates.T).dtype)
@@ -210,7 +212,7 @@ def test_a_training_in_bf16_contrasts_in_single_precision(tmp_path: Path, monkey
         return contrast(rows)
 
     monkeypatch.setattr(losses, "sup_con", scored)
-    monkeypatch.setattr(task, "contrast", contrasted)
+    monkeypatch.setattr(task, "batch_loss", contrasted)
     done = train(task, model, heads_of(task, model), step, 0, tmp_path, {**NUMERICS, "precision": "bf16"})
     assert seen["rows"] == {torch.float32, torch.bool}
     assert seen["scores"] == {torch.float32}
@@ -219,7 +221,7 @@ def test_a_training_in_bf16_contrasts_in_single_precision(tmp_path: Path, monkey
 
 
 def test_preferences_are_scored_in_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
-    objective, model, seen = make("prop"), encoder(pooling="mean", head=4), []
+    objective, model, seen = make("prop"), encoder(pooling="mean", projection_dim=4), []
     batch = {
         name: torch.from_numpy(array)
         for name, array in objective.collate([objective.example(i, generator(0)) for i in range(3)]).items()

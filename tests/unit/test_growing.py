@@ -22,7 +22,7 @@ from encore.plan.plan import Plan
 from encore.reporting.figures import collection_size
 from encore.retrieval import nested_corpora
 from encore.retrieval.dense import Shard, restricted, search
-from encore.storage.document_ids import Names
+from encore.storage.document_ids import DocIds
 from encore.storage.files import open_text_writer, write_json
 from encore.storage.manifest import MANIFEST
 from encore.targets import check_target, everything_declared
@@ -96,7 +96,7 @@ def test_search_in_a_part_finds_what_products_with_that_part_say(cuts):
     for a, b in pairwise([0, *cuts, 2500]):
         index = faiss.IndexFlatIP(16)
         index.add(vectors[a:b])
-        shards.append(Shard(index, Names.of(documents[a:b])))
+        shards.append(Shard(index, DocIds.of(documents[a:b])))
     run = search(restricted(shards, members), [str(n) for n in range(25)], queries, 20)
     for number, query in enumerate(queries):
         products = vectors.astype(np.float64) @ query.astype(np.float64)
@@ -110,7 +110,7 @@ def test_search_in_a_part_finds_what_products_with_that_part_say(cuts):
 def test_a_part_smaller_than_the_depth_is_ranked_whole():
     index = faiss.IndexFlatIP(4)
     index.add(np.eye(4, dtype=np.float32))
-    (held,) = restricted([Shard(index, Names.of(["a", "b", "c", "d"]))], {"b", "d"})
+    (held,) = restricted([Shard(index, DocIds.of(["a", "b", "c", "d"]))], {"b", "d"})
     assert len(held) == 2
     assert search([held], ["q"], np.ones((1, 4), dtype=np.float32), 3)["q"].documents == ["d", "b"]
 
@@ -181,16 +181,16 @@ def test_the_figure_says_what_its_data_says_and_is_the_same_twice(tmp_path):
         folder = tmp_path / f"{seed}-{passages}"
         values = np.array([value, value])
         scored = Scored(queries, queries, values, values, values, np.ones(2, bool))
-        scores.write(folder / "scores", {("test", "RR@10"): scored})
+        scores.write_scores(folder / "scores", {("test", "RR@10"): scored})
         record = {"spec": {}, "results": {"passages": passages}, "inputs": {}, "outputs": {}}
         write_json(folder / "run" / MANIFEST, record)
         points.append({"seed": seed, "size": passages, "run": str(folder / "run"), "scores": str(folder / "scores")})
     rows = [{"label": "Plain", "system": "tiny+x", "seeds": points}]
     fields = {"name": "growing", "dataset": "d", "split": "test", "measures": ["RR@10"], "depth": 10, "rows": rows}
-    drawn = collection_size.Growth.model_validate(fields)
+    drawn = collection_size.GrowthSlice.model_validate(fields)
     assert len(drawn.reads()) == 8
     for name in ("one", "two"):
-        collection_size.draw(tmp_path / name, drawn)
+        collection_size.draw_collection_size(tmp_path / name, drawn)
     for ending in ("png", "svg", "csv"):
         assert (tmp_path / f"one/growing.{ending}").read_bytes() == (tmp_path / f"two/growing.{ending}").read_bytes()
     with (tmp_path / "one/growing.csv").open(newline="") as file:
@@ -198,4 +198,4 @@ def test_the_figure_says_what_its_data_says_and_is_the_same_twice(tmp_path):
     read = [(int(line["seed"]), int(line["passages"]), float(line["value"])) for line in lines]
     assert read == given
     with pytest.raises(EncoreError, match="nothing to draw"):
-        collection_size.draw(tmp_path, drawn.model_copy(update={"rows": []}))
+        collection_size.draw_collection_size(tmp_path, drawn.model_copy(update={"rows": []}))

@@ -9,8 +9,8 @@ import regex
 import small_dpr
 
 from encore.config.datasets import Split
-from encore.data import dpr
 from encore.data.collection import Collection, write_collection
+from encore.data.kinds import build_collection
 from encore.data.runs import Run, rank
 from encore.errors import EncoreError
 from encore.evaluation import judging
@@ -25,7 +25,7 @@ SPEC = {"splits": {"test": MEASURES}, "judged_by_answers": ["test"]}
 @pytest.fixture
 def collection(tmp_path: Path) -> Collection:
     files = small_dpr.write(tmp_path / "files")
-    dpr.build(small_dpr.fields(files).resolve(), tmp_path / "c", files, {})
+    build_collection("dpr", small_dpr.fields(files).resolve(), tmp_path / "c", source=files)
     return Collection(tmp_path / "c")
 
 

@@ -24,7 +24,7 @@ from encore.training.task import Task
 class Numbers(Task):
     """Examples that are numbers."""
 
-    forward = collate = weights = operations = None  # type: ignore[assignment]
+    forward = collate = weights = flops = None  # type: ignore[assignment]
 
     def __init__(self, length: int) -> None:
         self.length = length
@@ -60,8 +60,8 @@ def test_which_are_held_out_depends_on_their_numbers_alone_and_not_on_their_orde
 
 def trained(state: Path, points: int | None, **fields: Any) -> tuple[Any, dict[str, Tensor], set[int]]:
     """A training watched at so many points, or not at all; and the examples that it made."""
-    step = objectives.fields({**STEP, "objective": "costa", "steps": 12, "shortest": 8, **fields})
-    whole, model = make("costa", small_store.random_store(64), shortest=8), encoder(dropout=0.1)
+    step = objectives.fields({**STEP, "objective": "costa", "steps": 12, "min_tokens": 8, **fields})
+    whole, model = make("costa", small_store.random_store(64), min_tokens=8), encoder(dropout=0.1)
     heads, made, original = heads_of(whole, model), set(), whole.example
 
     def example(index: int, rng: np.random.Generator) -> Any:
@@ -81,7 +81,7 @@ def trained(state: Path, points: int | None, **fields: Any) -> tuple[Any, dict[s
 def test_watching_changes_nothing_that_is_learned(tmp_path: Path) -> None:
     unwatched, weights, made = trained(tmp_path / "none", None)
     assert unwatched.held_out == []
-    _, watched = held_out.split(make("costa", small_store.random_store(64), shortest=8), 0.1)
+    _, watched = held_out.split(make("costa", small_store.random_store(64), min_tokens=8), 0.1)
     assert watched is not None
     assert not made & set(watched.indices().tolist())
     for points in (1, 5):

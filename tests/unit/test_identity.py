@@ -48,9 +48,9 @@ def folders(made: Artifact, stage: str) -> set[str]:
 VARIANTS = {
     "stage-2 start": f"{STAGE2}~start=parent",
     "negatives filter": f"{STAGE2}~exclude_judged=false",
-    "pool in the batch": f"{STAGE2}~pool=16",
+    "pool in the batch": f"{STAGE2}~in_batch_group=16",
     "window of ranks": f"{STAGE2}~first_rank=1",
-    "negatives kept": f"{STAGE2}~keep=5",
+    "negatives kept": f"{STAGE2}~negatives_kept=5",
     "sample of queries": f"{STAGE2}~sample=1",
 }
 

@@ -24,7 +24,7 @@ STEP = {
     ("fields", "says"),
     [
         ({"scorer": "cross-encoder", "negatives": "none"}, "reads its own negatives only"),
-        ({"scorer": "cross-encoder", "pool": 4}, "reads no passages of other queries"),
+        ({"scorer": "cross-encoder", "in_batch_group": 4}, "reads no passages of other queries"),
         ({"teacher_temperature": 0.25}, "has no teacher to divide by"),
         ({"loss": "kl-pairwise", "teachers": ("parent", "parent")}, "a teacher stands twice"),
     ],
@@ -39,7 +39,7 @@ def test_what_would_do_nothing_is_refused(fields: dict[str, object], says: str) 
     [
         {"scorer": "cross-encoder"},
         {"scorer": "late-interaction", "negatives": "none"},
-        {"loss": "kl-in-batch", "teachers": ("parent", "other"), "teacher_temperature": 0.25, "pool": 4},
+        {"loss": "kl-in-batch", "teachers": ("parent", "other"), "teacher_temperature": 0.25, "in_batch_group": 4},
     ],
 )
 def test_what_does_something_is_not(fields: dict[str, object]) -> None:
@@ -71,7 +71,11 @@ WRONG: dict[str, tuple[str, dict[str, dict[str, Any]], str]] = {
     "a new start of nothing": ("bert-base+bow-ft-hn", {}, "no fine-tuning stands before it"),
     "an index of a system": ("bm25@hnsw", {}, "'bm25' is a system, and here only a lineage can stand"),
     "a system that is none": ("bm26", {}, "no system either; did you mean bm25"),
-    "a pool": ("bert-base+marco-bm25~pool=5", {}, "pool=5': pool is 5, which does not divide the batch of 32 queries$"),
+    "a pool": (
+        "bert-base+marco-bm25~in_batch_group=5",
+        {},
+        "in_batch_group is 5, which does not divide the batch of 32 queries$",
+    ),
     "a system that teaches": (
         "bert-base+colbert+tct",
         {"steps": {"tct": {"teachers": ["bm25-colbert"]}}},

@@ -2,6 +2,7 @@
 
 import ast
 import shutil
+from typing import get_args
 
 import pytest
 import yaml
@@ -49,7 +50,7 @@ def stages_after(copy, path, line="PLANTED = 1"):
         # What turns rows into ids of documents: far from every program, and behind all that reads a run.
         (
             "storage/document_ids.py",
-            {"encode", "search", "finetune", "pretrain.ict", "rerank", "teach"},
+            {"encode", "search", "finetune", "pretrain.ict", "rerank", "teacher_scores"},
             {"fuse", "evaluate"},
         ),
         ("storage/files.py", set(all_stages()), set()),
@@ -91,8 +92,13 @@ def test_every_stage_has_a_program(stage):
 
 
 @pytest.mark.parametrize("kind", kinds.KINDS)
-def test_every_kind_of_collection_is_a_stage(kind):
-    assert f"collection.{kind}" in HERE.stages
+def test_the_code_of_a_kind_of_collection_is_behind_its_own_stage_alone(kind):
+    """The stage names the module, and planning and the program find the kind in the same place."""
+    module = kinds.KINDS[kind]
+    assert module in HERE.modules(f"collection.{kind}")
+    fields = kinds.load_kind(kind).fields
+    assert kind in get_args(fields.model_fields["kind"].annotation)
+    assert not (set(kinds.KINDS.values()) - {module}) & set(HERE.modules(f"collection.{kind}"))
 
 
 def test_an_objectives_own_file_is_behind_its_stage_alone():

@@ -18,8 +18,8 @@ from encore.plan import project
 from encore.plan.plan import Plan
 from encore.retrieval import approximate, indexing
 from encore.retrieval.dense import Shard, search
-from encore.retrieval.encode import Part, write_shard
-from encore.storage.document_ids import Names
+from encore.retrieval.encode import CollectionShard, write_shard
+from encore.storage.document_ids import DocIds
 
 ROOT = Path(__file__).parents[2]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
@@ -49,7 +49,7 @@ def shards(data, folder, count):
     vectors, documents, _ = data
     made = []
     for number in range(count):
-        rows = Part(number, count).rows(PASSAGES)
+        rows = CollectionShard(number, count).rows(PASSAGES)
         made.append(folder / f"{number:03d}-of-{count:03d}")
         write_shard(made[-1], documents[rows.start : rows.stop], vectors[rows.start : rows.stop])
     return made
@@ -67,13 +67,15 @@ def test_an_index_has_the_same_bytes_for_any_number_of_shards_in_any_order(data,
     assert results[0]["bytes"] == (tmp_path / "made1/index").stat().st_size
     for file in ("index", "docid"):
         assert (tmp_path / "made1" / file).read_bytes() == (tmp_path / "made3" / file).read_bytes()
-    again = indexing.build(index_types.read(TYPES[kind]), data[0])
+    again = indexing.build_index(index_types.read_index_type(TYPES[kind]), data[0])
     assert faiss.serialize_index(again).tobytes() == (tmp_path / "made1/index").read_bytes()
 
 
 def test_k_means_draws_from_the_seed(data):
     one, other = (
-        faiss.serialize_index(indexing.build(index_types.read({**TYPES["ivfpq"], "seed": seed}), data[0])).tobytes()
+        faiss.serialize_index(
+            indexing.build_index(index_types.read_index_type({**TYPES["ivfpq"], "seed": seed}), data[0])
+        ).tobytes()
         for seed in (0, 1)
     )
     assert one != other
@@ -88,17 +90,19 @@ def test_shards_that_are_no_whole_division_are_refused(data, tmp_path):
 
 def answered(data, kind, depth=20, **how):
     vectors, documents, queries = data
-    fields = index_types.read({**TYPES[kind], **how})
-    index = indexing.build(fields, vectors)
+    fields = index_types.read_index_type({**TYPES[kind], **how})
+    index = indexing.build_index(fields, vectors)
     approximate.set_up(index, fields.searching())
-    return approximate.search(Shard(index, Names.of(documents)), [f"q{n}" for n in range(len(queries))], queries, depth)
+    return approximate.search(
+        Shard(index, DocIds.of(documents)), [f"q{n}" for n in range(len(queries))], queries, depth
+    )
 
 
 def exact(data, depth=20):
     vectors, documents, queries = data
     index = faiss.IndexFlatIP(DIMENSION)
     index.add(vectors)
-    return search([Shard(index, Names.of(documents))], [f"q{n}" for n in range(len(queries))], queries, depth)
+    return search([Shard(index, DocIds.of(documents))], [f"q{n}" for n in range(len(queries))], queries, depth)
 
 
 def test_searching_further_finds_more_of_the_exact_answer(data):
@@ -145,8 +149,8 @@ def test_recall_agrees_with_a_count_by_sets(data):
 
 def test_a_query_s_answer_does_not_depend_on_its_neighbours(data):
     vectors, documents, queries = data
-    fields = index_types.read(TYPES["hnsw"])
-    held = Shard(indexing.build(fields, vectors), Names.of(documents))
+    fields = index_types.read_index_type(TYPES["hnsw"])
+    held = Shard(indexing.build_index(fields, vectors), DocIds.of(documents))
     together = approximate.search(held, ["a", "b"], queries[:2], 10)
     alone = approximate.search(held, ["b"], queries[1:2], 10)
     assert together["b"].documents == alone["b"].documents
@@ -157,8 +161,10 @@ def test_a_tie_at_the_cut_is_complete_and_stands_by_descending_id(kind):
     vectors = np.zeros((900, DIMENSION), dtype=np.float32)
     vectors[:5, 0], vectors[5:105, 0] = 2.0, 1.0
     documents = [f"d{number:03d}" for number in range(900)]
-    index = indexing.build(index_types.read({**TYPES[kind], **({"ef_search": 900} if kind == "hnsw" else {})}), vectors)
-    run = approximate.search(Shard(index, Names.of(documents)), ["q"], np.eye(DIMENSION, dtype=np.float32)[:1], 10)
+    index = indexing.build_index(
+        index_types.read_index_type({**TYPES[kind], **({"ef_search": 900} if kind == "hnsw" else {})}), vectors
+    )
+    run = approximate.search(Shard(index, DocIds.of(documents)), ["q"], np.eye(DIMENSION, dtype=np.float32)[:1], 10)
     assert run["q"].documents[:5] == ["d004", "d003", "d002", "d001", "d000"]
     if kind == "fp16":  # all vectors are compared, so the best of the tie are known
         assert run["q"].documents[5:] == ["d104", "d103", "d102", "d101", "d100"]
@@ -168,17 +174,17 @@ def test_half_precision_takes_half_the_bytes(data):
     vectors = data[0]
     flat = faiss.IndexFlatIP(DIMENSION)
     flat.add(vectors)
-    half = len(faiss.serialize_index(indexing.build(index_types.read(TYPES["fp16"]), vectors)))
+    half = len(faiss.serialize_index(indexing.build_index(index_types.read_index_type(TYPES["fp16"]), vectors)))
     assert half == pytest.approx(len(faiss.serialize_index(flat)) / 2, rel=0.01)
 
 
 def test_too_few_vectors_are_refused_with_the_number_that_would_do(data):
-    fields = index_types.read({"kind": "ivfpq", "nlist": 8, "m": 16, "bits": 8, "nprobe": 8})
+    fields = index_types.read_index_type({"kind": "ivfpq", "nlist": 8, "m": 16, "bits": 8, "nprobe": 8})
     with pytest.raises(EncoreError, match=r"bits=8 has 256 centroids, for which k-means wants 9984 vectors.*4000"):
-        indexing.build(fields, data[0])
-    fields = index_types.read({"kind": "ivfpq", "nlist": 200, "m": 16, "bits": 4, "nprobe": 8})
+        indexing.build_index(fields, data[0])
+    fields = index_types.read_index_type({"kind": "ivfpq", "nlist": 200, "m": 16, "bits": 4, "nprobe": 8})
     with pytest.raises(EncoreError, match=r"nlist=200 .*lower nlist under `scale: indexes:`"):
-        indexing.build(fields, data[0])
+        indexing.build_index(fields, data[0])
 
 
 # Names and plans
@@ -224,7 +230,7 @@ def test_names_are_split_at_the_index():
 
 
 def test_every_entry_says_where_its_values_come_from():
-    entries = {name: index_types.read(fields) for name, fields in project.load_catalogue().indexes.items()}
+    entries = {name: index_types.read_index_type(fields) for name, fields in project.load_catalogue().indexes.items()}
     assert set(entries) == {"hnsw", "ivfpq", "fp16"}
     assert all(entry.source for entry in entries.values())
 
@@ -253,7 +259,7 @@ def _topics(run):
 def test_a_spec_builds_what_the_plan_meant(name):
     """The spec of an index leaves out how it is searched, and must be readable without."""
     fields = make().resolve.index_type(split_index(f"x@{name}")[1])
-    assert index_types.read(fields.building()).building() == fields.building()
+    assert index_types.read_index_type(fields.building()).building() == fields.building()
     assert fields.building().keys() | fields.searching().keys() == type(fields).model_fields.keys() - {"source"}
 
 

@@ -13,15 +13,15 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from encore.plan.resolution import Resolution
 
 from encore.config.run import Execution
 from encore.data.collection import Collection
 from encore.data.download.ir_datasets import explained
-from encore.data.kinds import IrDatasetsFields
+from encore.data.ir_datasets import IrDatasetsFields
 from encore.errors import EncoreError
 from encore.plan.catalogue import read_run
 from encore.plan.project import load_catalogue, load_plan
-from encore.plan.resolution import Resolution
 from encore.storage.files import canonical
 
 ROOT = Path(__file__).parents[2]

@@ -16,11 +16,11 @@ from torch import Tensor, nn
 from encore.config.finetuning import FinetuneStep
 from encore.finetuning.late_interaction import LateInteraction
 from encore.finetuning.queries import Query
-from encore.finetuning.retrieval_task import Judged
+from encore.finetuning.retrieval_task import RetrievalTask
 from encore.models import inputs, late_interaction
 from encore.models.late_interaction import max_sim
 from encore.training import gradients
-from encore.training.distributed import Ranks
+from encore.training.distributed import ProcessGroup
 from encore.training.gradients import Models
 from encore.training.task import Subset
 
@@ -57,18 +57,18 @@ def make(**changes: Any) -> tuple[LateInteraction, Models]:
     task = LateInteraction(FinetuneStep.model_validate(STEP | changes), queries, store)
     encoder = small_models.random_encoder()
     torch.manual_seed(2)
-    heads = task.heads(encoder.shape)
+    heads = task.heads(encoder.config)
     nn.init.normal_(heads["late"].weight, std=0.5)
     return task, Models(task, encoder.double(), heads, torch.device("cpu"), {"precision": "fp32"})
 
 
-def examples(task: Judged) -> list[Any]:
+def examples(task: RetrievalTask) -> list[Any]:
     return [task.example(index, np.random.default_rng([1, index])) for index in range(6)]
 
 
 def tokens(models: Models, sequence: np.ndarray, length: int, normalised: bool) -> np.ndarray:
     """The vectors of one text's content, computed alone, so without padding."""
-    ids = torch.from_numpy(inputs.wrap(sequence, length, models.encoder.shape))[None]
+    ids = torch.from_numpy(inputs.wrap(sequence, length, models.encoder.config))[None]
     states = models.encoder(ids, None)[0].detach().numpy()[1:-1]
     vectors = states @ models.heads["late"].weight.detach().numpy().T
     return vectors / np.sqrt((vectors**2).sum(axis=1, keepdims=True)) if normalised else vectors
@@ -147,8 +147,8 @@ def test_the_order_of_a_batch_does_not_matter() -> None:
 def test_parts_have_the_gradients_of_the_whole_batch(micro_batch: int) -> None:
     def found(size: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         task, models = make()
-        made = gradients.parts(Subset(task, np.arange(6)), examples(task), size, Ranks(), 0)
-        terms = gradients.backward(models, made, task.weights(0.0), Ranks())
+        made = gradients.parts(Subset(task, np.arange(6)), examples(task), size, ProcessGroup(), 0)
+        terms = gradients.backward(models, made, task.loss_weights(0.0), ProcessGroup())
         named = nn.ModuleDict({"encoder": models.encoder, "heads": models.heads}).named_parameters()
         return terms, {name: value.grad for name, value in named if value.grad is not None}
 
@@ -205,7 +205,7 @@ def test_with_one_token_a_text_max_sim_is_the_dot_product() -> None:
 
 
 def test_a_text_without_content_is_its_first_token() -> None:
-    shape = small_models.random_encoder().shape
+    shape = small_models.random_encoder().config
     ids = torch.tensor([[shape.cls, shape.sep, shape.pad], [shape.cls, 9, shape.sep]])
     assert late_interaction.counted(ids, shape).tolist() == [[True, False, False], [False, True, False]]
 

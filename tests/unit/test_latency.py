@@ -11,15 +11,15 @@ import pytest
 import yaml
 
 from encore.config.run import RunConfig
-from encore.config.tables import Column
+from encore.config.tables import ColumnEntry
 from encore.data import vocabulary
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
 from encore.evaluation.latency import hardware, measurement, timing
-from encore.evaluation.latency.parts import MEASURERS, Given, gathered
+from encore.evaluation.latency.parts import MEASURERS, LatencyInputs, gathered
 from encore.models import checkpoint
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.plan import project
 from encore.plan.artifacts.latency import PARTS, READS
@@ -82,13 +82,13 @@ def home(tmp_path_factory):
                 "test": [Judgment(f"q{i}", f"d{i}", 1) for i in range(12, 24)],
             },
         )
-    vocabulary.save(vocabulary.build(vocabulary.train(texts, 60)), home / "tokenizer")
+    vocabulary.save_tokenizer(vocabulary.build_tokenizer(vocabulary.train(texts, 60)), home / "tokenizer")
     with record(home / "tokens", stage="tokens", spec={}, inputs=[]):
         write_store(Collection(home / "collection"), home / "tokenizer", home / "tokens")
     store = TokenStore.open(home / "tokens")
     special = store.special.pad, store.special.cls, store.special.sep
     with record(home / "model", stage="start", spec={}, inputs=[]):
-        shape = Shape(store.vocabulary, 1, 16, 2, 32, 16, 0.0, "mean", "cosine", None, *special)
+        shape = EncoderConfig(store.vocabulary, 1, 16, 2, 32, 16, 0.0, "mean", "cosine", None, *special)
         checkpoint.save(Encoder(shape), {}, home / "model", store.tokenizer_folder)
     spec = {"length": 16, "numerics": NUMERICS}
     for name in ("000-of-002", "001-of-002"):
@@ -97,7 +97,7 @@ def home(tmp_path_factory):
     with record(home / "fp16", stage="build_index", spec={}, inputs=[]):
         indexing.make_index({"index": {"kind": "fp16"}}, [home / "000-of-002", home / "001-of-002"], home / "fp16")
     with record(home / "words", stage="lucene_index", spec={}, inputs=[]):
-        lucene.build_index([(f"d{i}", text) for i, text in enumerate(texts)], home / "words", memory_mb=256)
+        lucene.build_lucene_index([(f"d{i}", text) for i, text in enumerate(texts)], home / "words", memory_mb=256)
     return home
 
 
@@ -158,8 +158,8 @@ def test_bm25_is_one_warm_java_process_and_the_folder_of_its_index(home, measure
 def test_an_index_of_half_precision_is_measured_and_smaller(home, measured, tmp_path):
     folders = {"collection": ["collection"], "model": ["model"], "tokens": ["tokens"], "index": ["fp16"]}
     paths = {role: [home / name for name in names] for role, names in folders.items()}
-    given = Given(SEARCH | {"system": "ours@fp16", "search": {}}, 8, 3, paths)
-    results = measurement.make("search_index", given, tmp_path)
+    given = LatencyInputs(SEARCH | {"system": "ours@fp16", "search": {}}, 8, 3, paths)
+    results = measurement.measure_latency("search_index", given, tmp_path)
     assert results["index_bytes"] == (home / "fp16/index").stat().st_size < measured["exact"]["index"]["bytes"]
     assert (results["queries"], results["passages"]) == (8, 64)
 
@@ -172,7 +172,7 @@ def test_a_fusion_waits_for_the_slower_list_and_keeps_both_indexes(home, measure
         dense.write_run(tmp_path / side / "run.trec.gz", run, header)
     paths = {"collection": [home / "collection"], "sparse": [tmp_path / "sparse"], "dense": [tmp_path / "dense"]}
     parts = [home / "bm25", home / "exact"]
-    found = MEASURERS["fuse"](Given(SEARCH | {"system": "hybrid"}, 8, 3, paths, parts))
+    found = MEASURERS["fuse"](LatencyInputs(SEARCH | {"system": "hybrid"}, 8, 3, paths, parts))
     assert [stage.name for stage in found.stages] == ["bm25-x: search", "ours: encoder", "ours: search", "fusion"]
     slower = np.maximum(found.stages[0].times, found.stages[1].times + found.stages[2].times)
     assert found.total == pytest.approx(slower + found.stages[3].times, abs=1e-3)
@@ -187,7 +187,7 @@ def test_reranking_adds_to_its_first_stage(home, measured, tmp_path):
     dense.write_run(tmp_path / "first/run.trec.gz", dict.fromkeys(names[1:], ranking), header)
     paths = {role: [home / role] for role in ("collection", "model", "tokens")} | {"first": [tmp_path / "first"]}
     run = SEARCH | {"system": "again", "reranked": 4}
-    found = MEASURERS["rerank"](Given(run, 8, 3, paths, [home / "bm25"]))
+    found = MEASURERS["rerank"](LatencyInputs(run, 8, 3, paths, [home / "bm25"]))
     assert [stage.name for stage in found.stages] == ["bm25-x: search", "rerank"]
     assert found.total == pytest.approx(found.stages[0].times + found.stages[1].times, abs=1e-3)
     assert found.size.bytes == measured["words"]["index"]["bytes"]
@@ -278,4 +278,4 @@ def test_a_measurement_is_found_from_its_folder(plan):
 )
 def test_a_column_shows_one_thing(fields, says):
     with pytest.raises(ValueError, match=says):
-        Column.model_validate({"id": "x", "label": "x", "dataset": "d", "split": "test", **fields})
+        ColumnEntry.model_validate({"id": "x", "label": "x", "dataset": "d", "split": "test", **fields})

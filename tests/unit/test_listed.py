@@ -9,12 +9,12 @@ import pytest
 from encore.data.collection import Collection
 from encore.errors import EncoreError
 from encore.finetuning.negatives import triples
-from encore.finetuning.negatives.listed import Wanted
+from encore.finetuning.negatives.request import NegativesRequest
 from encore.finetuning.negatives.systems_file import from_systems
 
 JUDGMENTS = {"q1": {"p1": 1}, "q2": {"p2": 1, "z": 0}, "q3": {"p3": 1}}
 DOCUMENTS = {"p1", "p2", "p3", "z", *(f"n{i}" for i in range(50))}
-WANTED = Wanted({"q1", "q2"}, JUDGMENTS, DOCUMENTS)
+WANTED = NegativesRequest({"q1", "q2"}, JUDGMENTS, DOCUMENTS)
 
 
 def from_triples(path, wanted, **recipe):
@@ -36,7 +36,7 @@ def test_triples_are_read_judged_and_strange_ones_counted(tmp_path, name):
 
 
 def test_a_judged_triple_stays_where_the_recipe_keeps_it(tmp_path):
-    wanted = Wanted({"q2"}, JUDGMENTS, DOCUMENTS, exclude_judged=False)
+    wanted = NegativesRequest({"q2"}, JUDGMENTS, DOCUMENTS, exclude_judged=False)
     drawn, counts = from_triples(write(tmp_path / "t.tsv", ["q2\tp2\tp2", "q2\tp2\tz"]), wanted, keep=9, seed=0)
     assert (set(drawn["q2"]), counts.judged) == ({"p2", "z"}, 0)
 
@@ -124,7 +124,7 @@ def test_what_is_judged_strange_or_not_asked_for_is_left_out(tmp_path):
 
 def test_ids_may_be_numbers(tmp_path):
     line = json.dumps({"qid": 1, "pos": [{"pid": 2, "ce-score": 5}], "neg": {"a": [{"pid": 3, "ce-score": 1}]}})
-    wanted = Wanted({"1"}, {"1": {"2": 1}}, {"2", "3"})
+    wanted = NegativesRequest({"1"}, {"1": {"2": 1}}, {"2", "3"})
     assert from_systems(write(tmp_path / "s.jsonl", [line]), wanted, margin=3.0, per_system=3)[0] == {"1": {"3": 1}}
 
 

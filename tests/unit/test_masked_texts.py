@@ -43,8 +43,8 @@ def test_without_articles_texts_are_passages() -> None:
 
 
 def test_a_collection_without_long_enough_texts_is_refused() -> None:
-    with pytest.raises(EncoreError, match="no text of 64 or more pieces; lower `shortest`"):
-        make("costa", small_store.store([[[[5] * 20]]]), shortest=64)
+    with pytest.raises(EncoreError, match="no text of 64 or more pieces; lower `min_tokens`"):
+        make("costa", small_store.store([[[[5] * 20]]]), min_tokens=64)
 
 
 @pytest.mark.parametrize("name", ["mlm", "bow", "costa"])
@@ -103,15 +103,15 @@ def test_whole_word_masking_masks_whole_words() -> None:
         assert chosen == {i for i in range(len(word)) if word[i] in {word[j] for j in chosen}}
 
 
-@pytest.mark.parametrize("reading", ["code", "paper"])
-def test_bow_loss_is_that_of_its_reading(reading: str) -> None:
-    objective, model = make("bow", reading=reading, bow_weight=0.7), encoder(pooling="mean")
+@pytest.mark.parametrize("variant", ["code", "paper"])
+def test_bow_loss_is_that_of_its_reading(variant: str) -> None:
+    objective, model = make("bow", variant=variant, bow_weight=0.7), encoder(pooling="mean")
     heads = heads_of(objective, model)
     arrays, batch = batch_of(objective)
     with torch.no_grad():
         pooled = model.pooled(model(batch["ids"], batch["mask"]), batch["ids"], batch["mask"])
         full = heads["mlm"](pooled, model.word_embeddings)
-        logits = (full if reading == "code" else pooled @ model.word_embeddings.T).double().numpy()
+        logits = (full if variant == "code" else pooled @ model.word_embeddings.T).double().numpy()
     targets = np.zeros(logits.shape)
     for row in range(8):
         pieces = {int(piece) for piece in objective.example(row, generator(0, "example", 0, row)).ids} - set(range(5))
@@ -129,9 +129,9 @@ def test_the_bag_holds_no_special_tokens_and_the_text_before_masking() -> None:
 
 
 def test_the_bow_weight_is_constant_or_falls_to_a_tenth() -> None:
-    assert [make("bow").weights(progress)["bow"] for progress in (0, 0.5, 1)] == [1, 1, 1]
+    assert [make("bow").loss_weights(progress)["bow"] for progress in (0, 0.5, 1)] == [1, 1, 1]
     falling = make("bow", weight_schedule="cosine_01", bow_weight=2.0)
-    assert [falling.weights(progress)["bow"] for progress in (0, 0.5, 1)] == pytest.approx([2, 1.1, 0.2])
+    assert [falling.loss_weights(progress)["bow"] for progress in (0, 0.5, 1)] == pytest.approx([2, 1.1, 0.2])
 
 
 def test_bow_reads_the_text_through_the_representation_alone() -> None:
@@ -147,8 +147,8 @@ def test_bow_reads_the_text_through_the_representation_alone() -> None:
 class BowCase:
     """BoW prediction on an encoder that gives the same states for whatever it reads; in float64."""
 
-    def __init__(self, reading: str, pooling: str) -> None:
-        self.objective = make("bow", reading=reading, bow_weight=0.7)
+    def __init__(self, variant: str, pooling: str) -> None:
+        self.objective = make("bow", variant=variant, bow_weight=0.7)
         self.model = encoder(pooling=pooling, layers=1, hidden=8, heads=2, intermediate=12).double()
         self.heads = self.objective.heads(self.model).double()
         for parameter in (*self.model.parameters(), *self.heads.parameters()):
@@ -159,12 +159,12 @@ class BowCase:
     def head(self, states: np.ndarray) -> np.ndarray:
         p = {name: value.numpy() for name, value in self.heads["mlm"].state_dict().items()}
         words = self.model.word_embeddings.detach().numpy()
-        return transformer_oracles.mlm_logits(states, words, p, self.model.shape.epsilon)
+        return transformer_oracles.mlm_logits(states, words, p, self.model.config.epsilon)
 
     def expected(self, hidden: np.ndarray) -> float:
         rows = zip(hidden, self.arrays["mask"], strict=True)
-        h = hidden[:, 0] if self.model.shape.pooling == "cls" else np.stack([row[real].mean(0) for row, real in rows])
-        code = self.objective.fields.reading == "code"
+        h = hidden[:, 0] if self.model.config.pooling == "cls" else np.stack([row[real].mean(0) for row, real in rows])
+        code = self.objective.fields.variant == "code"
         logits = self.head(h) if code else h @ self.model.word_embeddings.detach().numpy().T
         targets = np.zeros(logits.shape)
         for row, bag in enumerate(self.arrays["bag"]):
@@ -187,10 +187,10 @@ class BowCase:
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
-@pytest.mark.parametrize("reading", ["code", "paper"])
-def test_bow_loss_and_gradient_are_those_of_the_formula(reading: str, pooling: str) -> None:
+@pytest.mark.parametrize("variant", ["code", "paper"])
+def test_bow_loss_and_gradient_are_those_of_the_formula(variant: str, pooling: str) -> None:
     torch.manual_seed(0)
-    BowCase(reading, pooling).agrees()
+    BowCase(variant, pooling).agrees()
 
 
 @pytest.mark.parametrize("mistake", ["sign", "temperature", "mask"])

@@ -152,8 +152,8 @@ SPEC = {"splits": {"test": {"RR@10": "RR(rel=3)@10", "R@100": "R(rel=3)@100"}, "
 def test_every_judged_query_has_a_row_that_reads_back(collection: Collection, tmp_path: Path) -> None:
     tied = rank(list("abcd"), [2, 1, 1, 1])
     found = judging.judge({"q0": FIVE, "q1": tied, "other": FIVE}, collection, SPEC)
-    scores.write(tmp_path, found)
-    read = scores.read(tmp_path)
+    scores.write_scores(tmp_path, found)
+    read = scores.read_scores(tmp_path)
     assert set(read) == {("test", "RR@10"), ("test", "R@100"), ("graded", "nDCG@10")}
     column = read["test", "RR@10"]
     assert column.queries == ["q0", "q1", "q2"]
@@ -164,7 +164,7 @@ def test_every_judged_query_has_a_row_that_reads_back(collection: Collection, tm
     np.testing.assert_array_equal(column.answered, [True, True, False])
     assert judging.summary(found)["test"] == {"judged": 3, "answered": 2, "RR@10": 0.5, "R@100": 0.666667}
     before = (tmp_path / scores.FILE).read_bytes()
-    scores.write(tmp_path, dict(reversed(found.items())))
+    scores.write_scores(tmp_path, dict(reversed(found.items())))
     assert (tmp_path / scores.FILE).read_bytes() == before
 
 
@@ -182,10 +182,10 @@ def test_a_run_for_other_queries_is_refused(collection: Collection) -> None:
 
 def test_damaged_scores_are_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(EncoreError, match="is missing"):
-        scores.read(tmp_path)
+        scores.read_scores(tmp_path)
     (tmp_path / scores.FILE).write_bytes(b"PAR1 and then nothing")
     with pytest.raises(EncoreError, match="not readable as scores"):
-        scores.read(tmp_path)
+        scores.read_scores(tmp_path)
 
 
 def test_the_program_writes_scores_and_a_manifest(collection: Collection, tmp_path: Path) -> None:

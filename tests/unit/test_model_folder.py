@@ -23,17 +23,17 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def own_vectors(encoder: Encoder, tokenizer: Path, length: int) -> np.ndarray:
-    rows = vocabulary.load(tokenizer).encode_batch(TEXTS, add_special_tokens=False)
-    ids, mask = inputs.pad([np.array(row.ids) for row in rows], length, encoder.shape)
+    rows = vocabulary.load_tokenizer(tokenizer).encode_batch(TEXTS, add_special_tokens=False)
+    ids, mask = inputs.pad([np.array(row.ids) for row in rows], length, encoder.config)
     with torch.inference_mode():
         return encoder.eval().embed(torch.from_numpy(ids), torch.from_numpy(mask)).numpy()
 
 
 def test_a_folder_reads_back(tokenizer: Path, tmp_path: Path) -> None:
-    encoder = random_encoder(pooling="mean", similarity="cosine", head=6, dropout=0.1)
+    encoder = random_encoder(pooling="mean", similarity="cosine", projection_dim=6, dropout=0.1)
     checkpoint.save(encoder, {}, tmp_path, tokenizer, length=12, query_length=8)
     again = checkpoint.load(tmp_path)
-    assert again.shape == encoder.shape
+    assert again.config == encoder.config
     assert {name: tuple(tensor.shape) for name, tensor in again.named_parameters()} == {
         name: tuple(tensor.shape) for name, tensor in encoder.named_parameters()
     }
@@ -44,7 +44,7 @@ def test_a_folder_reads_back(tokenizer: Path, tmp_path: Path) -> None:
 
 def test_equal_weights_give_equal_bytes(tokenizer: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
-        encoder = random_encoder(head=6)
+        encoder = random_encoder(projection_dim=6)
         checkpoint.save(encoder, {"mlm.bias": torch.arange(3.0), "other": torch.ones(2)}, tmp_path / name, tokenizer)
     files = sorted(path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*") if path.is_file())
     assert len(files) > 8
@@ -53,11 +53,11 @@ def test_equal_weights_give_equal_bytes(tokenizer: Path, tmp_path: Path) -> None
 
 def test_heads_are_saved_under_their_usual_names(tokenizer: Path, tmp_path: Path) -> None:
     encoder = random_encoder()
-    heads = torch.nn.ModuleDict({"mlm": MlmHead(encoder.shape), "projector": torch.nn.Linear(16, 16)})
+    heads = torch.nn.ModuleDict({"mlm": MlmHead(encoder.config), "projector": torch.nn.Linear(16, 16)})
     checkpoint.save(encoder, heads, tmp_path, tokenizer)
     assert "cls.predictions.transform.dense.weight" in checkpoint.read_tensors(tmp_path / "heads.safetensors")
     assert set(checkpoint.load_heads(tmp_path)) == set(heads.state_dict())
-    fresh = torch.nn.ModuleDict({"mlm": MlmHead(encoder.shape), "projector": torch.nn.Linear(16, 3)})
+    fresh = torch.nn.ModuleDict({"mlm": MlmHead(encoder.config), "projector": torch.nn.Linear(16, 3)})
     restored = checkpoint.restore_heads(fresh, tmp_path)
     assert [name for name in restored if not name.startswith("mlm.")] == []
     assert len(restored) == 5
@@ -66,19 +66,19 @@ def test_heads_are_saved_under_their_usual_names(tokenizer: Path, tmp_path: Path
 
 def test_a_module_of_another_kind_under_the_same_name_gives_nothing(tokenizer: Path, tmp_path: Path) -> None:
     encoder = random_encoder()
-    parent = {"decoder": AutoEncodingDecoder(encoder.shape, 1)}
+    parent = {"decoder": AutoEncodingDecoder(encoder.config, 1)}
     checkpoint.save(encoder, torch.nn.ModuleDict(parent), tmp_path, tokenizer)
-    others = [AutoRegressionDecoder(encoder.shape, 1), AutoEncodingDecoder(encoder.shape, 2)]
+    others = [AutoRegressionDecoder(encoder.config, 1), AutoEncodingDecoder(encoder.config, 2)]
     assert [checkpoint.restore_heads(torch.nn.ModuleDict({"decoder": other}), tmp_path) for other in others] == [[], []]
-    same = torch.nn.ModuleDict({"decoder": AutoEncodingDecoder(encoder.shape, 1)})
+    same = torch.nn.ModuleDict({"decoder": AutoEncodingDecoder(encoder.config, 1)})
     assert checkpoint.restore_heads(same, tmp_path) == sorted(same.state_dict())
 
 
 def test_a_vocabulary_head_goes_on_from_a_bias_alone(tokenizer: Path, tmp_path: Path) -> None:
     encoder = random_encoder()
-    bias = torch.arange(float(encoder.shape.vocabulary))
+    bias = torch.arange(float(encoder.config.vocabulary))
     checkpoint.save(encoder, {"mlm.bias": bias}, tmp_path, tokenizer)
-    fresh = torch.nn.ModuleDict({"mlm": MlmHead(encoder.shape)})
+    fresh = torch.nn.ModuleDict({"mlm": MlmHead(encoder.config)})
     assert checkpoint.restore_heads(fresh, tmp_path) == ["mlm.bias"]
     assert torch.equal(fresh["mlm"].bias, bias)
 
@@ -86,7 +86,7 @@ def test_a_vocabulary_head_goes_on_from_a_bias_alone(tokenizer: Path, tmp_path: 
 def test_auto_model_finds_every_weight(tokenizer: Path, tmp_path: Path) -> None:
     from transformers import AutoModel
 
-    encoder = random_encoder(head=6).eval()
+    encoder = random_encoder(projection_dim=6).eval()
     checkpoint.save(encoder, {}, tmp_path, tokenizer)
     model, report = AutoModel.from_pretrained(tmp_path, output_loading_info=True)
     assert all(name.startswith("pooler.") for name in report["missing_keys"])
@@ -103,11 +103,11 @@ def test_auto_tokenizer_gives_the_same_ids(tokenizer: Path, tmp_path: Path) -> N
     checkpoint.save(encoder, {}, tmp_path, tokenizer)
     theirs = AutoTokenizer.from_pretrained(tmp_path)
     odd = [*TEXTS, "  ÄÖ ctl\x00\x01 [MASK] [SEP] don't   日本 🙂 ﬁn", ""]
-    own = [row.ids for row in vocabulary.load(tokenizer).encode_batch(odd)]
+    own = [row.ids for row in vocabulary.load_tokenizer(tokenizer).encode_batch(odd)]
     assert theirs(odd)["input_ids"] == own
-    specials = vocabulary.special_tokens(vocabulary.load(tokenizer), tokenizer)
+    specials = vocabulary.special_tokens(vocabulary.load_tokenizer(tokenizer), tokenizer)
     assert theirs.mask_token_id == specials.mask
-    assert theirs.pad_token_id == encoder.shape.pad
+    assert theirs.pad_token_id == encoder.config.pad
     assert theirs(TEXTS[0], TEXTS[1])["token_type_ids"][-1] == 1
 
 
@@ -118,14 +118,14 @@ def test_sentence_transformer_gives_the_same_vectors(
 ) -> None:
     from sentence_transformers import SentenceTransformer
 
-    encoder = random_encoder(pooling=pooling, similarity=similarity, head=head)
+    encoder = random_encoder(pooling=pooling, similarity=similarity, projection_dim=head)
     checkpoint.save(encoder, {}, tmp_path, tokenizer, length=9)
     model = SentenceTransformer(str(tmp_path), device="cpu")
     assert model.max_seq_length == 9
     assert model.similarity_fn_name == similarity
     theirs = model.encode(TEXTS)
     np.testing.assert_allclose(own_vectors(encoder, tokenizer, 9), theirs, atol=1e-5)
-    assert np.abs(theirs - own_vectors(random_encoder(seed=1, head=head), tokenizer, 9)).max() > 0.05
+    assert np.abs(theirs - own_vectors(random_encoder(seed=1, projection_dim=head), tokenizer, 9)).max() > 0.05
 
 
 def test_damage_is_named(tokenizer: Path, tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_a_damaged_folder_is_built_with_counts_that_add_up_or_refused_in_one_lin
         choices = {"unknown_judgments": "drop", "empty_documents": "drop"} if lenient else {}
         refused = None
         try:
-            counts = collections.build("beir", fields(folder, **choices).resolve(), output, source=folder)
+            counts = collections.build_collection("beir", fields(folder, **choices).resolve(), output, source=folder)
         except EncoreError as error:
             refused = str(error)
         if refused is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from encore.storage.document_ids import Names
+from encore.storage.document_ids import DocIds
 
 ODD = ["", "a", "ab", "b", "ba", "é", "\U0001f600", "\u2028", "x" * 300, "7", "70", "07", "a b", "\x85", "\t", "\uffff"]
 
@@ -26,7 +26,11 @@ def names(request: pytest.FixtureRequest) -> list[str]:
 
 def test_rows_are_those_of_a_list(names: list[str], tmp_path: Path) -> None:
     (tmp_path / "names.txt").write_bytes("".join(f"{name}\n" for name in names).encode())
-    for found in (Names.of(names), Names.open(tmp_path / "names.txt"), Names.joined([names[:7], Names.of(names[7:])])):
+    for found in (
+        DocIds.of(names),
+        DocIds.open(tmp_path / "names.txt"),
+        DocIds.joined([names[:7], DocIds.of(names[7:])]),
+    ):
         assert list(found) == names == found[:]
         assert found == names
         assert len(found) == len(names)
@@ -40,7 +44,7 @@ def test_rows_are_those_of_a_list(names: list[str], tmp_path: Path) -> None:
 
 
 def test_rows_of_ids_are_those_of_a_dictionary(names: list[str]) -> None:
-    found, known = Names.of(names), {name: row for row, name in enumerate(names)}
+    found, known = DocIds.of(names), {name: row for row, name in enumerate(names)}
     asked = [*reversed(names), "none", "doc", "a\nb", "\n", "\ud800", "a", *names[:3]]
     assert found.rows(asked).tolist() == [known.get(name, -1) for name in asked]
     assert found.find(iter(asked)) == {name: known[name] for name in dict.fromkeys(asked) if name in known}
@@ -53,21 +57,21 @@ def test_rows_of_ids_are_those_of_a_dictionary(names: list[str]) -> None:
 def test_places_are_those_of_sorted_ids(names: list[str]) -> None:
     places = np.empty(len(names), dtype=np.int64)
     places[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
-    assert np.array_equal(Names.of(names).places(), places)
+    assert np.array_equal(DocIds.of(names).places(), places)
 
 
 def test_equal_hashes_do_no_harm(names: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Names, "_hashes", lambda self: np.zeros(len(self), dtype=np.uint64))
+    monkeypatch.setattr(DocIds, "_hashes", lambda self: np.zeros(len(self), dtype=np.uint64))
     few = names[:50]
-    found = Names.of(few)
+    found = DocIds.of(few)
     assert found.rows([*few[::-1], "none"]).tolist() == [*range(len(few))[::-1], -1]
 
 
 def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ODD + many(200)
-    rows, hashes = Names.of(names).rows(names), Names.of(names)._hashes()
+    rows, hashes = DocIds.of(names).rows(names), DocIds.of(names)._hashes()
     monkeypatch.setattr("encore.storage.document_ids.BLOCK", 7)
-    found = Names.of(names)
+    found = DocIds.of(names)
     assert np.array_equal(found.rows(names), rows)
     assert np.array_equal(found._hashes(), hashes)
     assert list(found) == names
@@ -79,7 +83,7 @@ def test_an_id_takes_no_more_than_24_bytes_where_its_row_is_looked_up(tmp_path: 
     path = tmp_path / "names.txt"
     path.write_text("".join(f"D{number}\n" for number in range(10**6, 10**6 + count)))
     tracemalloc.start()
-    names = Names.open(path)
+    names = DocIds.open(path)
     assert names.rows(["D1000007", "D0"]).tolist() == [7, -1]
     assert names[count - 1] == f"D{10**6 + count - 1}"
     kept, _ = tracemalloc.get_traced_memory()

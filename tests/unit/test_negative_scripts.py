@@ -29,7 +29,7 @@ def call(monkeypatch, script, output, spec, **flags):
     monkeypatch.setattr("signal.signal", lambda number, handler: None)  # a program's, not this process's
     with pytest.raises(SystemExit) as ended:
         runpy.run_path(str(SCRIPTS / script), run_name="__main__")
-    return ended.value.code, manifest.read(output)["results"] if ended.value.code == 0 else None
+    return ended.value.code, manifest.read_manifest(output)["results"] if ended.value.code == 0 else None
 
 
 @pytest.fixture
@@ -62,12 +62,12 @@ def test_mined_negatives_say_how_they_overlap_with_bm25s_and_what_set_they_are(m
     assert (code, bm25["kept"], bm25["judged"], bm25["compared"], bm25["jaccard"]) == (0, 26, 2, 0, None)
     code, mined = call(monkeypatch, "negatives.py", made / "n2", wide, run=made / "mined", other=made / "n1", **places)
     assert (code, mined["compared"]) == (0, 2)
-    sets = [mining.read(made / name) for name in ("n1", "n2")]
+    sets = [mining.read_negatives(made / name) for name in ("n1", "n2")]
     both = [len(sets[0][query].keys() & sets[1][query].keys()) for query in ("q1", "q2")]
     assert mined["shared"] == pytest.approx(sum(both) / 28, abs=1e-6)
     assert mined["set"] == mining.identity(sets[1]) != bm25["set"]
     assert json.loads((made / "n2/statistics.json").read_text()) == mined
-    inputs = manifest.read(made / "n2")["inputs"]
+    inputs = manifest.read_manifest(made / "n2")["inputs"]
     assert str(made / "n1/manifest.json") in inputs
 
 
@@ -91,9 +91,9 @@ def test_passages_with_an_answer_become_positives_and_the_sets_are_merged(made, 
     spec = {"bm25": "n1", "mined": "n2"}
     code, both = call(monkeypatch, "merged_negatives.py", made / "n3", spec, bm25=made / "n1", mined=made / "n2")
     assert (code, both["kept"], both["positives"], both["compared"]) == (0, bm25["kept"], 2, 2)
-    assert mining.read(made / "n3") == mining.read(made / "n1")
+    assert mining.read_negatives(made / "n3") == mining.read_negatives(made / "n1")
     assert mining.read_positives(made / "n3") == mining.read_positives(made / "n2")
-    assert not any(set(drawn) & {"d03", "d12"} for drawn in mining.read(made / "n3").values())
+    assert not any(set(drawn) & {"d03", "d12"} for drawn in mining.read_negatives(made / "n3").values())
 
 
 def test_listed_negatives_are_drawn_from_the_file_that_was_planned(made, monkeypatch, capfd):
@@ -104,7 +104,7 @@ def test_listed_negatives_are_drawn_from_the_file_that_was_planned(made, monkeyp
     flags = {"source": path, "collection": made / "collection"}
     code, found = call(monkeypatch, "listed_negatives.py", made / "n", spec, **flags)
     assert (code, found["kept"], found["judged"], found["unknown"]) == (0, 2, 1, 1)
-    assert mining.read(made / "n") == {"q1": {"d05": 0}, "q2": {"d06": 0}}
+    assert mining.read_negatives(made / "n") == {"q1": {"d05": 0}, "q2": {"d06": 0}}
     _, one = call(monkeypatch, "listed_negatives.py", made / "one", {**spec, "queries": 1}, **flags)
     assert one["queries"] == 1
     path.write_text("q1\td00\td05\n")
@@ -120,10 +120,10 @@ def test_published_negatives_are_drawn_by_rank_and_only_where_there_is_a_passage
     spec = {"split": "train", "queries": None, "sample": 0, "exclude_judged": True, "keep": 9, "seed": 0}
     code, found = call(monkeypatch, "published_negatives.py", made / "n", spec, collection=made / "collection")
     assert (code, found["kept"], found["judged"], found["unknown"]) == (0, 3, 1, 1)
-    assert mining.read(made / "n") == {"q1": {"d05": 1, "d06": 4}, "q2": {"d07": 1}}
+    assert mining.read_negatives(made / "n") == {"q1": {"d05": 1, "d06": 4}, "q2": {"d07": 1}}
     few = {**spec, "keep": 1}
     assert call(monkeypatch, "published_negatives.py", made / "few", few, collection=made / "collection")[0] == 0
-    assert all(len(drawn) <= 1 for drawn in mining.read(made / "few").values())
+    assert all(len(drawn) <= 1 for drawn in mining.read_negatives(made / "few").values())
     other = {**spec, "split": "valid"}
     assert call(monkeypatch, "published_negatives.py", made / "m", other, collection=made / "collection")[0] == 1
     assert capfd.readouterr().err.startswith("error: ")

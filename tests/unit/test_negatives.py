@@ -119,19 +119,19 @@ def test_the_digest_is_of_the_set():
 
 def test_what_is_counted_is_written_with_the_sets_digest(tmp_path):
     negatives, counts = mine(RANKING, JUDGMENTS, depth=100, keep=5)
-    found = module.write(tmp_path, negatives, counts, {"q1": {"d3": 4}})
+    found = module.write_negatives(tmp_path, negatives, counts, {"q1": {"d3": 4}})
     assert json.loads((tmp_path / "statistics.json").read_text()) == found
     assert (found["set"], found["positives"], found["kept"]) == (identity(negatives), 1, counts.kept)
     assert module.read_positives(tmp_path) == {"q1": {"d3": 4}}
-    module.write(tmp_path, negatives, counts)
+    module.write_negatives(tmp_path, negatives, counts)
     assert module.read_positives(tmp_path) == {}, "those of an earlier recipe are gone"
 
 
 def test_files_read_back_and_have_equal_bytes(tmp_path):
     negatives, statistics = mine(RANKING, JUDGMENTS, depth=100, keep=5)
     for name in ("one", "two"):
-        module.write(tmp_path / name, negatives, statistics)
-    assert module.read(tmp_path / "one") == negatives
+        module.write_negatives(tmp_path / name, negatives, statistics)
+    assert module.read_negatives(tmp_path / "one") == negatives
     for file in ("negatives.tsv.gz", "statistics.json"):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
 
@@ -147,14 +147,14 @@ def test_files_read_back_and_have_equal_bytes(tmp_path):
 def test_a_damaged_file_is_one_clear_line(tmp_path, content, words):
     (tmp_path / "negatives.tsv.gz").write_bytes(gzip.compress(content))
     with pytest.raises(EncoreError, match=words) as caught:
-        module.read(tmp_path)
+        module.read_negatives(tmp_path)
     assert "\n" not in str(caught.value)
 
 
 def test_a_missing_or_cut_file_is_one_clear_line(tmp_path):
     with pytest.raises(EncoreError, match="is missing"):
-        module.read(tmp_path)
+        module.read_negatives(tmp_path)
     whole = gzip.compress(b"query-id\tcorpus-id\trank\n" + b"q1\td1\t1\n" * 1000)
     (tmp_path / "negatives.tsv.gz").write_bytes(whole[:-20])
     with pytest.raises(EncoreError, match="mine the negatives again"):
-        module.read(tmp_path)
+        module.read_negatives(tmp_path)

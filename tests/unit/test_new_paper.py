@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from encore.claims.ledger import HEADER, judged_lines
+from encore.claims.printed_claims import HEADER, judged_lines
 from encore.errors import EncoreError
 from encore.plan import ledger, project
 from encore.plan.catalogue import read_run

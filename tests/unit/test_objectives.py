@@ -65,8 +65,8 @@ def test_importing_the_objectives_does_not_import_torch() -> None:
     [
         ("mlm", {"mask_ratio": 0.15, "whole_word": False}),
         ("ict", {"keep_sentence": 0.0, "temperature": 1.0, "titles": True}),
-        ("bow", {"mask_ratio": 0.3, "whole_word": True, "reading": "code", "weight_schedule": "constant"}),
-        ("costa", {"spans": 5, "temperature": 0.1, "gwc_weight": 0.1, "projector": "nonlinear", "shortest": 64}),
+        ("bow", {"mask_ratio": 0.3, "whole_word": True, "variant": "code", "weight_schedule": "constant"}),
+        ("costa", {"spans": 5, "temperature": 0.1, "gwc_weight": 0.1, "projector": "nonlinear", "min_tokens": 64}),
         ("cpdae", {"contrast": "distributions", "contrast_weight": 0.1, "rec_reduction": "sum", "mask_ratio": 0.15}),
         ("simcse", {"temperature": 0.05, "dropout": 0.1}),
     ],
@@ -133,6 +133,6 @@ def test_operations_grow_with_the_batch_and_are_three_forward_passes_or_more(nam
     small, _ = batch_of(objective, range(4))
     large, _ = batch_of(objective, range(8))
     inputs = [array.shape for key, array in large.items() if "ids" in key]
-    assert objective.operations(model, large) > objective.operations(model, small)
-    assert objective.operations(model, large) >= 3 * sum(flops.forward(model.shape, *shape) for shape in inputs)
-    assert math.isfinite(objective.operations(model, large))
+    assert objective.flops(model, large) > objective.flops(model, small)
+    assert objective.flops(model, large) >= 3 * sum(flops.forward(model.config, *shape) for shape in inputs)
+    assert math.isfinite(objective.flops(model, large))

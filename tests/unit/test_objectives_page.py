@@ -17,7 +17,7 @@ PRETRAINING = {name: step["objective"] for name, step in STEPS.items() if step["
 SAID, HAVING = (
     [line.split("|")[1:-1] for line in re.findall(r"^\| `.*$", part, re.M)] for part in PAGE.split("\nh is the pooled")
 )
-MASKING = {"mask_ratio", "whole_word", "shortest"}
+MASKING = {"mask_ratio", "whole_word", "min_tokens"}
 
 
 def quoted(text):

@@ -22,12 +22,12 @@ def test_a_query_does_not_answer_itself(tmp_path: Path) -> None:
     collection = Collection(tmp_path / "c")
     found = judging.judge(run, collection, SPEC)["test", "RR@1"]
     assert (found.values.tolist(), found.answered.tolist()) == ([0.0, 0.0, 0.0], [True, True, True])
-    found = judging.judge(run, collection, SPEC | {"drop_own": True})["test", "RR@1"]
+    found = judging.judge(run, collection, SPEC | {"ignore_identical_ids": True})["test", "RR@1"]
     assert (found.values.tolist(), found.answered.tolist()) == ([1.0, 1.0, 0.0], [True, True, False])
 
 
 def test_beirs_sets_are_scored_so_and_msmarco_is_not() -> None:
     plan = project.load_plan(Path(__file__).parents[2] / "config/paper.yaml")
     of_beir = plan.scores("bert-base+bow+bow-beir", 0, "beir-arguana", "test")
-    assert of_beir.spec["drop_own"] is True
-    assert "drop_own" not in plan.scores("bm25", None, "msmarco-passage", "test").spec
+    assert of_beir.spec["ignore_identical_ids"] is True
+    assert "ignore_identical_ids" not in plan.scores("bm25", None, "msmarco-passage", "test").spec

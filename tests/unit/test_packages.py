@@ -48,7 +48,7 @@ def part(base: Collection, packages: list[str], **splits: Any) -> Collection:
     given = {"kind": "pydocs-packages", "of": "pydocs", "packages": packages, "splits": splits or SPLITS}
     spec = PackagesFields.model_validate(given).resolve()
     folder = base.folder.parent / "-".join(packages)
-    kinds.build("pydocs-packages", {**spec, "impl": 1, "collection": "x"}, folder, base=base.folder)
+    kinds.build_collection("pydocs-packages", {**spec, "impl": 1, "collection": "x"}, folder, base=base.folder)
     return Collection(folder)
 
 
@@ -155,8 +155,8 @@ def test_a_model_that_may_have_learned_from_a_set_is_not_tested_on_it(plan: Call
 
 
 def test_a_teacher_counts_too(plan: Callable[..., Plan]) -> None:
-    taught = {"loss": "kl-pairwise", "teachers": ["bert-base+marco-bm25"]}
-    made = plan(**{"bow-beir": {**DEFAULT["scale"]["steps"]["bow-beir"], **taught}})
+    teacher_outputs = {"loss": "kl-pairwise", "teachers": ["bert-base+marco-bm25"]}
+    made = plan(**{"bow-beir": {**DEFAULT["scale"]["steps"]["bow-beir"], **teacher_outputs}})
     assert not made.tested_fairly(ZERO_SHOT, "beir-scifact", "test")
 
 

@@ -28,14 +28,14 @@ def packed(monkeypatch: pytest.MonkeyPatch) -> None:
 def in_a_row(encoder: Encoder, ids: Tensor, mask: Tensor, segments: Tensor | None = None) -> Tensor:
     texts = Packing(mask)
     embedded = encoder.embeddings(texts.take(ids), texts.take(segments), texts.positions)
-    assert embedded.shape == (sum(LENGTHS), encoder.shape.hidden)
+    assert embedded.shape == (sum(LENGTHS), encoder.config.hidden)
     return texts.spread(encoder.encoder(embedded, texts.visible))
 
 
 @pytest.mark.parametrize("segmented", [False, True])
 def test_packed_states_are_the_padded_ones_and_zero_at_padding(segmented: bool) -> None:
     encoder = random_encoder().eval()
-    ids, mask = random_batch(encoder.shape, LENGTHS)
+    ids, mask = random_batch(encoder.config, LENGTHS)
     segments = (torch.arange(ids.shape[1]) > 2).long().expand_as(ids) if segmented else None
     own, padded = in_a_row(encoder, ids, mask, segments), encoder(ids, mask, segments)
     torch.testing.assert_close(own[mask], padded[mask], atol=1e-5, rtol=0)
@@ -47,8 +47,8 @@ def test_packed_states_are_the_padded_ones_and_zero_at_padding(segmented: bool) 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean", "content"])
 def test_gradients_are_those_of_the_padded_batch(pooling: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = random_encoder(pooling=pooling, head=5)
-    ids, mask = random_batch(encoder.shape, LENGTHS)
+    encoder = random_encoder(pooling=pooling, projection_dim=5)
+    ids, mask = random_batch(encoder.config, LENGTHS)
     found = []
     for choose in (packing.layout, Packing):
         monkeypatch.setattr(encoders, "layout", choose)
@@ -63,7 +63,7 @@ def test_gradients_are_those_of_the_padded_batch(pooling: str, monkeypatch: pyte
 @pytest.mark.usefixtures("packed")
 def test_texts_in_a_row_do_not_see_each_other() -> None:
     encoder = random_encoder().eval()
-    ids, mask = random_batch(encoder.shape, LENGTHS)
+    ids, mask = random_batch(encoder.config, LENGTHS)
     changed = ids.clone()
     changed[1, 1] = (ids[1, 1] + 1) % 96
     before, after = encoder(ids, mask), encoder(changed, mask)
@@ -74,7 +74,7 @@ def test_texts_in_a_row_do_not_see_each_other() -> None:
 
 def test_the_comparison_notices_a_text_that_reaches_over_its_end() -> None:
     encoder = random_encoder().eval()
-    ids, mask = random_batch(encoder.shape, LENGTHS)
+    ids, mask = random_batch(encoder.config, LENGTHS)
     texts = Packing(mask)
     texts.bounds = torch.tensor([0, 10, 13, 25, 27])  # one token of the second text in the first
     states = texts.spread(encoder.encoder(encoder.embeddings(texts.take(ids), None, texts.positions), texts))
@@ -84,7 +84,7 @@ def test_the_comparison_notices_a_text_that_reaches_over_its_end() -> None:
 @pytest.mark.usefixtures("packed")
 def test_dropout_reaches_packed_attention() -> None:
     encoder = random_encoder(dropout=0.1)
-    batch = random_batch(encoder.shape, LENGTHS)
+    batch = random_batch(encoder.config, LENGTHS)
     assert not torch.equal(encoder.train()(*batch), encoder(*batch))
     assert torch.equal(encoder.eval()(*batch), encoder(*batch))
     query = torch.randn(sum(LENGTHS), 4, 8)
@@ -104,7 +104,7 @@ def test_the_kernel_of_variable_length_is_told_where_texts_begin(monkeypatch: py
         return torch.cat([scaled_dot_product_attention(*text).transpose(0, 1) for text in texts])
 
     encoder = random_encoder().eval()
-    ids, mask = random_batch(encoder.shape, LENGTHS)
+    ids, mask = random_batch(encoder.config, LENGTHS)
     expected = encoder(ids, mask)
     monkeypatch.setattr(packing, "has_kernel", lambda query, rate: rate == 0)
     monkeypatch.setattr("torch.nn.attention.varlen.varlen_attn", plain)  # whose import takes a second
@@ -113,7 +113,7 @@ def test_the_kernel_of_variable_length_is_told_where_texts_begin(monkeypatch: py
 
 def test_a_text_of_one_token_and_a_batch_of_one_are_packed_too() -> None:
     encoder = random_encoder().eval()
-    ids, mask = random_batch(encoder.shape, LENGTHS)
+    ids, mask = random_batch(encoder.config, LENGTHS)
     mask[3, 1] = False
     one = Packing(mask[3:])
     states = encoder.encoder(encoder.embeddings(one.take(ids[3:]), None, one.positions), one.visible)
@@ -132,7 +132,7 @@ def test_only_ragged_batches_on_an_accelerator_are_packed() -> None:
 @pytest.mark.parametrize("rate", [0.0, 0.1])
 def test_the_kernels_of_a_gpu_agree_with_the_cpu(rate: float) -> None:
     encoder = random_encoder(hidden=64, intermediate=64, dropout=rate).eval()
-    ids, mask = random_batch(encoder.shape, LENGTHS)
+    ids, mask = random_batch(encoder.config, LENGTHS)
     expected = encoder(ids, mask)
     encoder, ids, mask = encoder.cuda(), ids.cuda(), mask.cuda()
     assert isinstance(packing.layout(mask), Packing)

@@ -21,7 +21,7 @@ from encore.evaluation.inspection.pair_counts import count
 from encore.plan.artifacts.pairs import pairs
 from encore.plan.plan import Plan
 from encore.reporting.tables import markdown
-from encore.reporting.tables.sheet import sheet
+from encore.reporting.tables.sheet import make_sheet
 
 STEP: dict[str, Any] = {
     "kind": "pretrain",
@@ -105,8 +105,8 @@ def test_a_table_shows_counts_and_says_of_what(tmp_path: Path) -> None:
     assert lines["ict", "pairs of an epoch"]["reproduced"] == "1234.0"
     assert lines["ict", "query_tokens of an epoch"]["reproduced"] == "5.25"
     assert lines["mlm", " of an epoch"]["reproduced"] == ""
-    shown = sheet(grid_of(table))
-    assert "1,234" in markdown.render(shown)
+    shown = make_sheet(grid_of(table))
+    assert "1,234" in markdown.render_markdown(shown)
     assert [note for note in shown.notes if note.startswith("pairs, query_tokens: of one epoch of the step")]
     (tmp_path / "pairs/pairs.json").write_text("{}")
     with pytest.raises(EncoreError, match=r"pairs\.json counts no pairs"):

@@ -133,7 +133,7 @@ def test_queries_come_in_parts_from_short_to_long_and_stay_with_their_documents(
 
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 def test_the_two_tower_loss_is_info_nce_of_the_embeddings(similarity: str) -> None:
-    objective, model = make("wlp", temperature=0.5), encoder(head=16, similarity=similarity)
+    objective, model = make("wlp", temperature=0.5), encoder(projection_dim=16, similarity=similarity)
     _, batch = batch_of(objective)
     terms = objective.loss(model, heads_of(objective, model), batch)
     with torch.no_grad():
@@ -190,7 +190,7 @@ def test_ict_with_mlm_is_the_contrast_and_the_loss_of_the_masked_pieces() -> Non
     assert terms["contrast"].item() == pytest.approx(contrast, rel=1e-5)
     assert terms["mlm"].item() == pytest.approx(mlm, rel=1e-5)
     assert terms["loss"].item() == pytest.approx(contrast + 0.5 * mlm, rel=1e-5)
-    assert objective.counts(arrays) == {"mlm": len(arrays["labels"])}
+    assert objective.loss_denominators(arrays) == {"mlm": len(arrays["labels"])}
     seen = arrays["document_ids"].ravel()[arrays["masked"]]
     assert np.mean(seen == arrays["labels"]) < 0.3
 
@@ -295,8 +295,8 @@ def agrees(temperature: float = 0.5, sign: float = 1.0, same: bool = False) -> b
     if same:
         batch["kind"] = torch.arange(4)
     batch |= {"query_ids_0": torch.zeros(4, 1), "query_mask_0": torch.ones(4, 1)}
-    rows = objective.forward(Given(points[0], sign * points[1]), nn.ModuleDict(), batch).rows
-    value = objective.contrast(rows)["contrast"]
+    rows = objective.forward(Given(points[0], sign * points[1]), nn.ModuleDict(), batch).embeddings
+    value = objective.batch_loss(rows)["contrast"]
     gradients = torch.autograd.grad(value, points)
     copies = np.zeros((4, 4), dtype=bool)
     copies[1, 3] = copies[3, 1] = True

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from encore.config.tables import SOURCES, filled, printed_as, runs
+from encore.config.tables import SOURCES, fill_vars, has_own_value, printed_as
 from encore.plan.tables.printed import read
 
 PAPERS = Path("config/papers")
@@ -48,13 +48,13 @@ def test_copied_rows_name_whom_the_file_names(papers):
     for name, table in papers.items():
         with (PAPERS / name.split("/")[0] / table.reported).open(encoding="utf-8", newline="") as file:
             sources = {(line["row_label"], line["setting"]): line["source"] for line in csv.DictReader(file)}
-        for row in (row for row in table.rows if row.copied):
+        for row in (row for row in table.rows if row.reported_only):
             own = {who for (label, setting), who in sources.items() if label == (row.reported_label or row.label)}
-            assert row.copied.replace("ä", "a") in {who.replace("ä", "a") for who in own}, (name, row.id, own)
+            assert row.reported_only.replace("ä", "a") in {who.replace("ä", "a") for who in own}, (name, row.id, own)
 
 
 def test_no_name_in_a_cell_is_left_unfilled(papers):
     for table in papers.values():
         for row, column in cells(table):
-            for need in SOURCES[column.source] if runs(row, column) else ():
-                assert "{" not in filled(row.system if need == "system" else getattr(column, need), row, column)
+            for need in SOURCES[column.source] if has_own_value(row, column) else ():
+                assert "{" not in fill_vars(row.system if need == "system" else getattr(column, need), row, column)

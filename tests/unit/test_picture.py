@@ -59,12 +59,17 @@ def test_what_is_drawn_is_what_the_plan_makes(picture, monkeypatch):
     assert ("collection", "evaluate") not in arrows  # it follows from the arrow from a run
     jobs, arrows = picture.stages(load_plan(), ["table2"])
     assert picture.layout_of(jobs) is picture.RECIPES
-    assert {("finetune", "teach"), ("teach", "finetune"), ("negatives", "teach"), ("lucene_search", "rerank")} <= arrows
+    assert {
+        ("finetune", "teacher_scores"),
+        ("teacher_scores", "finetune"),
+        ("negatives", "teacher_scores"),
+        ("lucene_search", "rerank"),
+    } <= arrows
 
 
 def test_rules_that_no_picture_holds_are_refused(picture):
     with pytest.raises(EncoreError, match=r"has a place for pretrain; draw fewer tables"):
-        picture.layout_of(["pretrain", "finetune", "rerank", "teach"])
+        picture.layout_of(["pretrain", "finetune", "rerank", "teacher_scores"])
 
 
 @pytest.mark.parametrize(("name", "table"), PICTURES.items())

@@ -17,7 +17,7 @@ from encore.data import tokens, vocabulary
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.errors import EncoreError
 from encore.models import checkpoint
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import initialise
 from encore.pretraining.step import pretrain
@@ -60,12 +60,12 @@ def inputs(tmp_path: Path) -> tuple[Path, Path]:
     )
     collection = Collection(made)
     pieces = vocabulary.train([row["text"] for row in corpus], 120)
-    vocabulary.save(vocabulary.build(pieces), tmp_path / "tokenizer")
+    vocabulary.save_tokenizer(vocabulary.build_tokenizer(pieces), tmp_path / "tokenizer")
     with manifest.record(store, stage="tokens", spec={}, inputs=[]):
         tokens.write_store(collection, tmp_path / "tokenizer", store)
     torch.manual_seed(0)
     model = initialise(
-        Encoder(Shape(vocabulary=len(pieces), layers=1, hidden=16, heads=2, intermediate=32, max_length=64))
+        Encoder(EncoderConfig(vocabulary=len(pieces), layers=1, hidden=16, heads=2, intermediate=32, max_length=64))
     )
     with manifest.record(start, stage="start", spec={}, inputs=[]):
         checkpoint.save(model, {"mlm.bias": torch.arange(len(pieces)).float()}, start, tmp_path / "tokenizer")
@@ -94,7 +94,7 @@ def test_the_program_writes_a_model_its_curve_and_its_manifest(inputs: tuple[Pat
     assert made["results"]["steps"] == 5
     assert made["results"]["held_out"].keys() == {"loss", "mlm", "bow"}
     assert made["results"]["examples"] == 40
-    assert made["results"]["operations"] > 0
+    assert made["results"]["flops"] > 0
     assert set(made["outputs"]) >= {"losses.tsv", "model.safetensors", "heads.safetensors", "encoder.json"}
     assert json.loads((tmp_path / "one/run.json").read_text())["losses"].keys() == {"loss", "mlm", "bow"}
     assert len((tmp_path / "one/losses.tsv").read_text().splitlines()) == 6
@@ -102,7 +102,7 @@ def test_the_program_writes_a_model_its_curve_and_its_manifest(inputs: tuple[Pat
 
     with manifest.record(tmp_path / "two", stage="pretrain", spec=spec(objective="bow"), inputs=[]):
         pretrain(spec(objective="bow"), *inputs, tmp_path / "two", tmp_path / "state")
-    assert manifest.read(tmp_path / "two")["outputs"] == made["outputs"]  # another process, the same bytes
+    assert manifest.read_manifest(tmp_path / "two")["outputs"] == made["outputs"]  # another process, the same bytes
 
 
 def test_heads_go_on_from_the_parents_and_unused_ones_are_handed_on(inputs: tuple[Path, Path], tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_heads_go_on_from_the_parents_and_unused_ones_are_handed_on(inputs: tupl
     assert not torch.equal(learned, parent)
     pretrain(spec(objective="ict"), *inputs, tmp_path / "ict", tmp_path / "state")
     assert torch.equal(checkpoint.load_heads(tmp_path / "ict")["mlm.bias"], parent)
-    assert checkpoint.load(tmp_path / "ict").shape == checkpoint.load(inputs[1]).shape
+    assert checkpoint.load(tmp_path / "ict").config == checkpoint.load(inputs[1]).config
 
 
 def test_a_step_saves_only_the_modules_that_it_keeps(inputs: tuple[Path, Path], tmp_path: Path) -> None:
@@ -121,14 +121,14 @@ def test_a_step_saves_only_the_modules_that_it_keeps(inputs: tuple[Path, Path], 
         pretrain(spec(objective=objective, **fields), *inputs, tmp_path / output, tmp_path / "state" / output)
         return {name.split(".")[0] for name in checkpoint.load_heads(tmp_path / output)}
 
-    assert modules("all", "costa", shortest=8) == {"mlm", "projector"}
-    assert modules("projector", "costa", shortest=8, keep=["projector"]) == {"projector"}
-    assert modules("none", "costa", shortest=8, keep=[]) == set()
-    assert modules("parent", "ict", keep=[]) == {"mlm"}, "what an objective does not train is handed on"
+    assert modules("all", "costa", min_tokens=8) == {"mlm", "projector"}
+    assert modules("projector", "costa", min_tokens=8, save_heads=["projector"]) == {"projector"}
+    assert modules("none", "costa", min_tokens=8, save_heads=[]) == set()
+    assert modules("parent", "ict", save_heads=[]) == {"mlm"}, "what an objective does not train is handed on"
     with pytest.raises(
-        EncoreError, match="step 'costa', field 'keep': it trains no module 'decoder'; use some of mlm, p"
+        EncoreError, match="step 'costa', field 'save_heads': it trains no module 'decoder'; use some of mlm, p"
     ):
-        modules("unknown", "costa", shortest=8, keep=["mlm", "decoder"])
+        modules("unknown", "costa", min_tokens=8, save_heads=["mlm", "decoder"])
 
 
 def test_losses_on_held_out_examples_are_written_beside_those_in_training(
@@ -184,7 +184,9 @@ def test_bad_steps_are_refused(inputs: tuple[Path, Path], tmp_path: Path, fields
 
 
 def test_tokens_of_another_vocabulary_are_refused(inputs: tuple[Path, Path], tmp_path: Path) -> None:
-    other = initialise(Encoder(Shape(vocabulary=50, layers=1, hidden=16, heads=2, intermediate=32, max_length=64)))
+    other = initialise(
+        Encoder(EncoderConfig(vocabulary=50, layers=1, hidden=16, heads=2, intermediate=32, max_length=64))
+    )
     checkpoint.save(other, {}, tmp_path / "other", tmp_path / "tokenizer")
     with pytest.raises(EncoreError, match="pieces, the model has 50; make the tokens again"):
         pretrain(spec(objective="mlm"), inputs[0], tmp_path / "other", tmp_path / "bad", tmp_path / "state")

@@ -22,7 +22,7 @@ from encore.evaluation.inspection import heat, probe, surroundings
 from encore.evaluation.inspection.coverage import hits
 from encore.evaluation.inspection.examples import sample
 from encore.models import checkpoint
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead, WordDecoder, initialise
 from encore.storage import manifest
@@ -43,7 +43,7 @@ def made(tmp_path: Path) -> Path:
     with manifest.record(tmp_path / "collection", stage="collection.beir", spec={}, inputs=[]):
         write_collection(tmp_path / "collection", corpus, queries, {"test": judged})
     pieces = vocabulary.train([row["text"] for row in corpus], 120)
-    vocabulary.save(vocabulary.build(pieces), tmp_path / "tokenizer")
+    vocabulary.save_tokenizer(vocabulary.build_tokenizer(pieces), tmp_path / "tokenizer")
     with manifest.record(tmp_path / "tokens", stage="tokens", spec={}, inputs=[]):
         tokens.write_store(Collection(tmp_path / "collection"), tmp_path / "tokenizer", tmp_path / "tokens")
     return tmp_path
@@ -53,7 +53,7 @@ def model(made: Path, name: str, heads: str = "mlm", seed: int = 0) -> Path:
     """A small model with some of the heads ``mlm`` and ``decoder``."""
     torch.manual_seed(seed)
     store = TokenStore.open(made / "tokens")
-    shape = Shape(
+    shape = EncoderConfig(
         vocabulary=store.vocabulary, layers=1, hidden=16, heads=2, intermediate=32, max_length=32, dropout=0.0
     )
     encoder = initialise(Encoder(shape))
@@ -76,7 +76,7 @@ def found(made: Path, spec: dict[str, Any], at: Path, **given: Path) -> dict[str
 def by_the_algorithm(made: Path, at: Path, head: Path) -> list[tuple[float, float]]:
     """Algorithm 1 text by text, unpadded, in Python's own sets."""
     store, encoder, asked = TokenStore.open(made / "tokens"), checkpoint.load(at).eval(), checkpoint.load(head)
-    heads = nn.ModuleDict({"mlm": MlmHead(encoder.shape)}).eval()
+    heads = nn.ModuleDict({"mlm": MlmHead(encoder.config)}).eval()
     whole = len(checkpoint.restore_heads(heads, head)) == len(heads.state_dict())
     shares: list[list[tuple[float, float]]] = []
     for row in sample(len(store.passages), COVERAGE["texts"], 0):
@@ -114,7 +114,7 @@ def test_words_are_the_best_pieces_and_say_which_the_text_has(made: Path) -> Non
     logits = [each["logit"] for each in told["pieces"]]
     assert logits == sorted(logits, reverse=True)
     store = TokenStore.open(made / "tokens")
-    ids = vocabulary.load(store.tokenizer_folder).encode("word1 word2 word3", add_special_tokens=False).ids
+    ids = vocabulary.load_tokenizer(store.tokenizer_folder).encode("word1 word2 word3", add_special_tokens=False).ids
     inside = {store.pieces[piece] for piece in ids}
     assert [each["hit"] for each in told["pieces"]] == [each["piece"] in inside for each in told["pieces"]]
 
@@ -138,8 +138,8 @@ def test_a_decoder_s_words_are_its_normalised_sigmoids(made: Path) -> None:
     at, spec = model(made, "model", "mlm decoder"), {"kind": "heat", "length": 12, "numerics": NUMERICS}
     told = found(made, spec | {"text": "word1 word2"}, at)
     store, encoder = TokenStore.open(made / "tokens"), checkpoint.load(at).eval()
-    ids = vocabulary.load(store.tokenizer_folder).encode("word1 word2", add_special_tokens=False).ids
-    heads = nn.ModuleDict({"decoder": WordDecoder(encoder.shape, 0.0)}).eval()
+    ids = vocabulary.load_tokenizer(store.tokenizer_folder).encode("word1 word2", add_special_tokens=False).ids
+    heads = nn.ModuleDict({"decoder": WordDecoder(encoder.config, 0.0)}).eval()
     checkpoint.restore_heads(heads, at)
     with torch.no_grad():
         vector = encoder(torch.tensor([[store.special.cls, *ids, store.special.sep]]), None)[:, 0]
@@ -185,4 +185,4 @@ def test_the_program_writes_a_manifest(made: Path) -> None:
     arguments += ["--tokens", f"{made}/tokens/manifest.json", "--output", f"{made}/out/manifest.json"]
     done = inside.script("probe", *arguments)
     assert done.returncode == 0, done.stderr
-    assert manifest.read(made / "out")["results"]["texts"] == 6
+    assert manifest.read_manifest(made / "out")["results"]["texts"] == 6

@@ -263,7 +263,7 @@ def preference(objective: Any, hidden: np.ndarray, sets: np.ndarray) -> tuple[fl
     points = [torch.tensor(array, requires_grad=True) for array in (hidden, sets)]
     _, batch = batch_of(objective, range(3))
     objective.masked_lm = lambda *arguments: torch.zeros(())
-    term = objective.forward(Vectors(*points), nn.ModuleDict(), batch).means["preference"]
+    term = objective.forward(Vectors(*points), nn.ModuleDict(), batch).losses["preference"]
     return term.item(), [part.numpy() for part in torch.autograd.grad(term, points)]
 
 
@@ -306,7 +306,7 @@ def test_no_other_documents_sets_take_part() -> None:
     objective, model = make("prop"), encoder()
     heads = heads_of(objective, model)
     values = [
-        objective.forward(model, heads, batch_of(objective, rows)[1]).means["preference"].item()
+        objective.forward(model, heads, batch_of(objective, rows)[1]).losses["preference"].item()
         for rows in (range(1), range(1, 2), range(2))
     ]
     assert np.mean(values[:2]) == pytest.approx(values[2], rel=1e-5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import pickle
+import random
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,16 +16,16 @@ import pytest
 
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.download import unpacked
-from encore.data.kinds import build
+from encore.data.kinds import build_collection
 from encore.errors import EncoreError
-from encore.finetuning.negatives.listed import Wanted
 from encore.finetuning.negatives.pair_scores import PublishedScores
+from encore.finetuning.negatives.request import NegativesRequest
 from encore.finetuning.negatives.systems_file import from_systems
 from encore.finetuning.negatives.triples import from_triples
 from encore.retrieval.doc2query import published
-from encore.storage.document_index import Rows
+from encore.storage.document_index import DocIdIndex
 from encore.storage.mojibake import repaired
-from encore.storage.tsv import blocks
+from encore.storage.tsv import read_tsv
 
 TEXTS = [f"passage {i} says a few words" for i in range(40)]
 TEXTS[7] = "it’s a café"
@@ -44,9 +45,9 @@ def passages(tmp_path: Path) -> Collection:
     return Collection(tmp_path / "collection")
 
 
-def wanted(collection: Collection, *queries: str) -> Wanted:
+def wanted(collection: Collection, *queries: str) -> NegativesRequest:
     documents = dict.fromkeys(row["_id"] for row in collection.corpus())
-    return Wanted(set(queries or QUERIES), collection.qrels("train"), documents)
+    return NegativesRequest(set(queries or QUERIES), collection.qrels("train"), documents)
 
 
 def write(path: Path, text: str) -> Path:
@@ -62,7 +63,7 @@ def write(path: Path, text: str) -> Path:
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_blocks_hold_every_line_once_with_its_number(tmp_path: Path, name: str, end: str) -> None:
     path = write(tmp_path / name, "".join(f'{i}\tsays "{i}\t{i * i}{end}' for i in range(5000)))
-    found = list(blocks(path, ("a", "b", "c"), size=4096))
+    found = list(read_tsv(path, ("a", "b", "c"), size=4096))
     assert len(found) > 5
     assert [block.first for block in found] == np.cumsum([1, *(len(block) for block in found[:-1])]).tolist()
     lines = [row for block in found for row in zip(*(column.to_pylist() for column in block.columns), strict=True)]
@@ -74,7 +75,7 @@ def test_blocks_hold_every_line_once_with_its_number(tmp_path: Path, name: str, 
 def test_a_line_of_another_form_is_refused_with_its_number(tmp_path: Path, name: str, bad: str) -> None:
     path = write(tmp_path / name, "1\t2\t3\n" * 3000 + bad + "\n" + "1\t2\t3\n" * 10)
     with pytest.raises(EncoreError, match="line 3001: not `a<TAB>b<TAB>c`") as refused:
-        list(blocks(path, ("a", "b", "c"), size=1000))
+        list(read_tsv(path, ("a", "b", "c"), size=1000))
     assert "\n" not in str(refused.value)
 
 
@@ -82,21 +83,21 @@ def test_what_is_no_text_or_was_cut_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.tsv"
     path.write_bytes(b"1\t2\t3\n" * 1500 + b"1\t\xff\t3\n")
     with pytest.raises(EncoreError, match="line 1501: not UTF-8"):
-        list(blocks(path, ("a", "b", "c"), size=1000))
+        list(read_tsv(path, ("a", "b", "c"), size=1000))
     packed = write(tmp_path / "x.tsv.gz", "".join(f"{i}\t2\t3\n" for i in range(5000)))
     packed.write_bytes(packed.read_bytes()[:-20])
     with pytest.raises(EncoreError, match=r"cannot be read.*replace the file"):
-        list(blocks(packed, ("a", "b", "c")))
+        list(read_tsv(packed, ("a", "b", "c")))
     with pytest.raises(EncoreError, match="is missing"):
-        list(blocks(tmp_path / "nowhere.tsv", ("a",)))
-    assert list(blocks(write(tmp_path / "empty.tsv", ""), ("a",))) == []
+        list(read_tsv(tmp_path / "nowhere.tsv", ("a",)))
+    assert list(read_tsv(write(tmp_path / "empty.tsv", ""), ("a",))) == []
 
 
 @pytest.mark.parametrize("names", [["7", "0", "12"], ["D7", "0", "12"], ["07", "7", "12"], ["7", "0", "9" * 30]])
 def test_ids_are_found_whether_or_not_they_are_numbers(names: list[str]) -> None:
     asked = [*names[::-1], "5", "-1", "x"]
-    assert Rows(names).of(pa.array(asked)).tolist() == [2, 1, 0, -1, -1, -1]
-    assert Rows(names).of(pa.array(names * 2)).tolist() == [0, 1, 2] * 2
+    assert DocIdIndex(names).of(pa.array(asked)).tolist() == [2, 1, 0, -1, -1, -1]
+    assert DocIdIndex(names).of(pa.array(names * 2)).tolist() == [0, 1, 2] * 2
 
 
 # Triples
@@ -198,6 +199,25 @@ def test_a_pickle_that_was_cut_is_refused(tmp_path: Path) -> None:
         PublishedScores.read(path, QUERIES)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_any_damage_to_a_pickle_is_scores_or_one_line(tmp_path: Path) -> None:
+    path, rng = tmp_path / "scores.pkl", random.Random(0)
+    for scores in (SCORES, {query: {p: np.float32(s) for p, s in found.items()} for query, found in SCORES.items()}):
+        content = pickle.dumps(scores, 4)
+        lengths = [bytes([code]) + bytes([255] * 7 + [127]) for code in b"\x8d\x8e\x96\x95"]
+        heads = [content[:11] + length + content[11:] for length in lengths]
+        for number in range(1500):
+            damaged = bytearray(content)
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+            path.write_bytes(heads[number] if number < len(heads) else damaged)
+            refusal = ""
+            try:
+                PublishedScores.read(path, QUERIES)
+            except EncoreError as error:
+                refusal = str(error)
+            assert "\n" not in refusal
+
+
 def test_systems_take_their_scores_from_the_file_beside_them(tmp_path: Path, passages: Collection) -> None:
     lines = [
         hard(1000, [0], bm25=[7, 6, 5, 4], tas_b=[29, 5, 3, 2, 1]),
@@ -273,8 +293,8 @@ def titles(folder: Path, text: str) -> Path:
 
 
 def titled(folder: Path, source: Path, base: Collection) -> dict[str, Any]:
-    spec = {"kind": "titled", "titles": "msmarco-titles", "file": "para.title.txt", "splits": ["train"]}
-    return build("titled", spec, folder, base=base.folder, sources={"msmarco-titles": source})
+    spec = {"kind": "with-titles", "titles": "msmarco-titles", "file": "para.title.txt", "splits": ["train"]}
+    return build_collection("with-titles", spec, folder, base=base.folder, sources={"msmarco-titles": source})
 
 
 def test_passages_get_their_titles_and_keep_all_else(tmp_path: Path, passages: Collection) -> None:

@@ -12,10 +12,11 @@ from pydantic import ValidationError
 
 from encore.data import kinds
 from encore.data.collection import Collection
-from encore.data.pydocs import PydocsFields, blocks, docstrings, extract, links, markup, passages, sources, splits
-from encore.data.pydocs.build import select, write
+from encore.data.pydocs import blocks, docstrings, extract, links, markup, passages, sources, splits
+from encore.data.pydocs.build import select, write_pydocs
+from encore.data.pydocs.fields import PydocsFields
 from encore.data.pydocs.objects import Object, words
-from encore.data.pydocs.sources import Source
+from encore.data.pydocs.sources import SourceFile
 from encore.errors import EncoreError
 
 SALT, TRAIN, VALID = "encore-1", 65, 7
@@ -48,7 +49,7 @@ def test_objects_are_found_statically(tmp_path):
         "if True:\n    async def g():\n        '''G.'''\nelse:\n    def g():\n        '''Other G.'''\n"
         "try:\n    import x\nexcept ImportError:\n    def h():\n        '''H.'''\n"
     )
-    found = [(entry.name, entry.docstring) for entry in extract.documented(Source("m", path))]
+    found = [(entry.name, entry.docstring) for entry in extract.documented(SourceFile("m", path))]
     assert found == [
         ("", "About the module."),
         ("f", "F."),
@@ -70,7 +71,7 @@ def test_docstrings_added_to_compiled_objects_are_found(tmp_path):
         "add_newdoc('ArrayLike', 'a.b.c', 'Another function of that name.')\n"
         "add_newdoc('np.core', name, f'Computed {text}.')\n"
     )
-    found = [tuple(entry) for entry in extract.documented(Source("np.special._docs", path))]
+    found = [tuple(entry) for entry in extract.documented(SourceFile("np.special._docs", path))]
     assert found == [
         ("np.core", "array", "Make one."),
         ("np.core", "ndarray.sort", "Sort it."),
@@ -81,7 +82,7 @@ def test_docstrings_added_to_compiled_objects_are_found(tmp_path):
 
 def test_a_file_that_cannot_be_parsed_has_no_objects(tmp_path):
     (tmp_path / "m.py").write_text('"""Doc."""\nprint "two"\n')
-    assert extract.documented(Source("m", tmp_path / "m.py")) == []
+    assert extract.documented(SourceFile("m", tmp_path / "m.py")) == []
 
 
 def install(folder: Path, name: str, files: dict[str, str]) -> None:
@@ -298,7 +299,7 @@ def thing(name: str, **others) -> Object:
     return Object(module, last, "", (), **others)
 
 
-NAMES = links.Names(
+NAMES = links.ObjectNames(
     thing(name)
     for name in (
         "numpy._core.impl.sort",
@@ -335,7 +336,7 @@ def test_names_mean_the_nearest_object(written, source, meant):
 def test_see_also_hides_a_reference_and_targets_need_a_passage():
     first = thing("lib.m.a", see_also=("b", "c"), references=("lib.b", "lib.d"))
     objects = [first, thing("lib.m.b"), thing("lib.m.c"), thing("lib.m.d")]
-    found = links.links(objects, {"lib.m.a", "lib.m.b", "lib.m.d"}, links.Names(objects))
+    found = links.links(objects, {"lib.m.a", "lib.m.b", "lib.m.d"}, links.ObjectNames(objects))
     assert found == [("lib.m.a", "lib.m.b", "see-also"), ("lib.m.a", "lib.m.d", "reference")]
 
 
@@ -374,7 +375,7 @@ def planted() -> list[Object]:
 
 @pytest.fixture
 def collection(tmp_path) -> Collection:
-    write(tmp_path, select(planted(), SALT, TRAIN, VALID), {})
+    write_pydocs(tmp_path, select(planted(), SALT, TRAIN, VALID), {})
     return Collection(tmp_path)
 
 
@@ -431,7 +432,7 @@ def test_no_held_out_query_is_in_a_body(collection):
 
 
 def test_a_reworded_query_counts_as_said():
-    held_out = splits.HeldOut([TEST_QUERY])
+    held_out = splits.HeldOutQueries([TEST_QUERY])
     assert held_out.said(["Kept.", "It can walk the whole graph in order of size."]) == {1}
     assert held_out.said(["Walk the whole", "graph in order of", "depth."]) == {0, 1, 2}
     assert held_out.said(["The whole graph is walked in another order."]) == set()
@@ -439,8 +440,8 @@ def test_a_reworded_query_counts_as_said():
 
 def test_without_the_removal_the_query_would_be_found(tmp_path, monkeypatch):
     """The test above can fail: with removal switched off, the planted sentences are there."""
-    monkeypatch.setattr(splits.HeldOut, "said", lambda self, sentences: set())
-    write(tmp_path, select(planted(), SALT, TRAIN, VALID), {})
+    monkeypatch.setattr(splits.HeldOutQueries, "said", lambda self, sentences: set())
+    write_pydocs(tmp_path, select(planted(), SALT, TRAIN, VALID), {})
     bodies = " ".join(sentences_of(Collection(tmp_path)))
     assert says(bodies, TEST_QUERY)
     assert says(bodies, VALID_QUERY)
@@ -471,7 +472,7 @@ def test_links_between_held_out_queries_and_graded_targets_are_withheld(collecti
 
 def test_other_links_stay():
     a, b = thing("lib.m.a"), thing("lib.m.b", see_also=("a",))
-    found = links.links([a, b], {"lib.m.a", "lib.m.b"}, links.Names([a, b]))
+    found = links.links([a, b], {"lib.m.a", "lib.m.b"}, links.ObjectNames([a, b]))
     assert links.without_judged(found, {}) == found
     assert links.without_judged(found, {"lib.m.b": {"lib.m.b": 3, "lib.m.a": 1}}) == []
     assert links.without_judged(found, {"lib.m.a": {"lib.m.a": 3, "lib.m.b": 1}}) == []
@@ -496,13 +497,13 @@ def test_the_modules_own_body_is_the_first_section(collection):
 # The whole way
 
 
-def tree(folder: Path) -> list[Source]:
+def tree(folder: Path) -> list[SourceFile]:
     """A small package on disk: three modules with functions that differ in every word."""
     found = []
     for place, body in enumerate(BODIES):
         path = folder / f"module{place}.py"
         path.write_text(f'"""Helps with subject number {place} of the library.\n\n{body}\n"""\n')
-        found.append(Source(f"lib.module{place}", path))
+        found.append(SourceFile(f"lib.module{place}", path))
     return found
 
 
@@ -551,18 +552,18 @@ def test_unknown_fields_and_impossible_shares_are_refused():
 def test_another_version_than_planned_is_refused(tmp_path):
     spec = fields(packages=["numpy"]).resolve()
     with pytest.raises(EncoreError, match=r"planned with numpy 0\.1, but .* is installed here"):
-        kinds.build("pydocs", {**spec, "packages": {"numpy": "0.1"}}, tmp_path)
+        kinds.build_collection("pydocs", {**spec, "packages": {"numpy": "0.1"}}, tmp_path)
 
 
 def test_an_installation_without_docstrings_fails_loudly(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "standard_library", list)
     with pytest.raises(EncoreError, match=r"only 0 passages, at least 1500 are expected"):
-        kinds.build("pydocs", fields(minimum_passages=1500).resolve(), tmp_path)
+        kinds.build_collection("pydocs", fields(minimum_passages=1500).resolve(), tmp_path)
 
 
 @pytest.mark.slow
 def test_the_standard_library_makes_a_collection_without_leaks(tmp_path):
-    counts = kinds.build("pydocs", fields(minimum_passages=1500).resolve(), tmp_path)
+    counts = kinds.build_collection("pydocs", fields(minimum_passages=1500).resolve(), tmp_path)
     collection = Collection(tmp_path)
     assert counts["passages"] == len(list(collection.corpus())) > 1500
     assert min(counts["splits"][split]["queries"] for split in ("train", "valid", "test")) > 50

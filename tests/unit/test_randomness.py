@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from encore.training.randomness import WINDOW, batches, generator, number, order
-from encore.training.task import Pass, Subset, Task
+from encore.training.task import ForwardOutput, Subset, Task
 
 
 class Drawn(Task):
@@ -32,13 +32,13 @@ class Drawn(Task):
     def collate(self, examples: list[Any]) -> dict[str, np.ndarray]:
         raise NotImplementedError
 
-    def forward(self, encoder: Any, heads: Any, batch: Any) -> Pass:
+    def forward(self, encoder: Any, heads: Any, batch: Any) -> ForwardOutput:
         raise NotImplementedError
 
-    def weights(self, progress: float) -> dict[str, float]:
+    def loss_weights(self, progress: float) -> dict[str, float]:
         raise NotImplementedError
 
-    def operations(self, encoder: Any, batch: Any) -> float:
+    def flops(self, encoder: Any, batch: Any) -> float:
         raise NotImplementedError
 
 

@@ -19,7 +19,7 @@ from encore.errors import EncoreError
 from encore.finetuning.scoring import open_scorer
 from encore.finetuning.step import finetune
 from encore.models import checkpoint, embed, inputs, late_interaction
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.start import start
 from encore.retrieval.dense import answer
@@ -43,7 +43,7 @@ ROWS = [[7, 8, 9], [10], list(range(20, 40)), []]
 
 
 def test_texts_are_framed_as_the_released_code_frames_them():
-    shape = tct().shape
+    shape = tct().config
     ids, mask = inputs.read(Texts(ROWS, "queries"), range(4), 8, shape)
     assert ids.tolist() == [
         [2, 60, 61, 62, 7, 8, 9, 4],
@@ -60,7 +60,7 @@ def test_texts_are_framed_as_the_released_code_frames_them():
 
 def test_each_quirk_stands_for_itself():
     rows = Texts([[7, 8]], "queries")
-    read = lambda **changes: inputs.read(rows, [0], 6, small_models.random_encoder(**changes).shape)[0][0].tolist()  # noqa: E731
+    read = lambda **changes: inputs.read(rows, [0], 6, small_models.random_encoder(**changes).config)[0][0].tolist()  # noqa: E731
     assert read() == [2, 7, 8, 3]
     assert read(separator=False) == [2, 7, 8]
     assert read(augment=True) == [2, 7, 8, 3, 4, 4]
@@ -82,18 +82,18 @@ def test_a_vector_is_the_mean_behind_the_marker_with_what_fills_up():
 
 
 def test_late_interaction_counts_the_same_positions():
-    ids, _ = inputs.read(Texts(ROWS, "queries"), range(4), 8, tct().shape)
-    counted = late_interaction.counted(torch.from_numpy(ids), tct().shape)
+    ids, _ = inputs.read(Texts(ROWS, "queries"), range(4), 8, tct().config)
+    counted = late_interaction.counted(torch.from_numpy(ids), tct().config)
     assert counted.tolist() == [[False] * 4 + [True] * 4] * 4
-    ids, _ = inputs.read(Texts(ROWS, "passages"), range(4), 8, tct().shape)
-    counted = late_interaction.counted(torch.from_numpy(ids), tct().shape)
+    ids, _ = inputs.read(Texts(ROWS, "passages"), range(4), 8, tct().config)
+    counted = late_interaction.counted(torch.from_numpy(ids), tct().config)
     assert counted.sum(dim=1).tolist() == [3, 1, 4, 1], "an empty passage is its [CLS]"
 
 
 def test_a_shape_is_written_and_read_back_and_an_old_one_stays_as_it_was(tmp_path):
-    shape = tct().shape
-    assert Shape.from_json(json.loads(json.dumps(shape.to_json()))) == shape
-    old = small_models.random_encoder().shape.to_json()
+    shape = tct().config
+    assert EncoderConfig.from_json(json.loads(json.dumps(shape.to_json()))) == shape
+    old = small_models.random_encoder().config.to_json()
     assert not {"mask", "query_marker", "separator", "augment"} & old.keys()
 
 
@@ -103,10 +103,10 @@ def test_markers_of_different_lengths_are_refused():
 
 
 def test_a_backbone_s_markers_are_word_pieces_of_its_own_vocabulary(tmp_path):
-    vocabulary.save(vocabulary.build(vocabulary.train(["[q] [d] what is it"] * 3, 40)), tmp_path)
+    vocabulary.save_tokenizer(vocabulary.build_tokenizer(vocabulary.train(["[q] [d] what is it"] * 3, 40)), tmp_path)
     backbone = Backbone(start="random", vocabulary=40, layers=1, hidden=16, heads=2, intermediate=16, **TCT)
-    shape = start(backbone, 0, tmp_path)[0].shape
-    pieces = vocabulary.pieces(vocabulary.load(tmp_path))
+    shape = start(backbone, 0, tmp_path)[0].config
+    pieces = vocabulary.pieces(vocabulary.load_tokenizer(tmp_path))
     assert [pieces[number] for number in shape.query_marker] == ["[", "q", "]"]
     assert [pieces[number] for number in shape.passage_marker] == ["[", "d", "]"]
     assert pieces[shape.mask] == "[MASK]"
@@ -119,7 +119,7 @@ def test_from_training_to_a_run_every_text_is_read_alike(home, negatives, tmp_pa
     store = TokenStore.open(home / "tokens")
     special = (store.special.pad, store.special.cls, store.special.sep)
     torch.manual_seed(0)
-    shape = Shape(
+    shape = EncoderConfig(
         store.vocabulary, 1, 16, 2, 32, 20, 0.0, "content", "dot", None, *special, mask=store.special.mask,
         query_marker=(10, 11, 12), passage_marker=(10, 13, 12), separator=False, augment=True,
     )  # fmt: skip
@@ -130,7 +130,7 @@ def test_from_training_to_a_run_every_text_is_read_alike(home, negatives, tmp_pa
     finetune({"step": step, "seed": 0, "numerics": NUMERICS}, *places, tmp_path / "model", tmp_path / "state")
     assert not (tmp_path / "model" / "modules.json").exists()
     encoder, heads = checkpoint.load(tmp_path / "model").eval(), checkpoint.load_heads(tmp_path / "model")
-    assert encoder.shape == shape
+    assert encoder.config == shape
 
     def content(sequence, marker, fill):
         ids = [shape.cls, *marker, *sequence.tolist()]

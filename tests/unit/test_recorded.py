@@ -8,13 +8,13 @@ import pytest
 from small_table import grid_of, lines_of, plan, with_costs, write_artifact
 
 from encore.config.run import RunConfig
-from encore.config.tables import Column
+from encore.config.tables import ColumnEntry
 from encore.config.validation import checked, read_yaml
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.plan.tables import table_plan
 from encore.reporting.tables import markdown
-from encore.reporting.tables.sheet import sheet
+from encore.reporting.tables.sheet import make_sheet
 from encore.storage.files import sha256
 
 RECORD: dict[str, Any] = {
@@ -53,8 +53,8 @@ def test_a_number_is_found_by_its_keys_and_by_names_of_entries(tmp_path: Path) -
     assert lines["mlm", "recorded degeneration"]["reproduced"] == "-2.119"
     assert lines["ict", "recorded more_time"]["reproduced"] == "25.2"
     assert lines["control", "recorded degeneration"]["reproduced"] == ""
-    shown = sheet(grid)
-    assert "−2.119" in markdown.render(shown)
+    shown = make_sheet(grid)
+    assert "−2.119" in markdown.render_markdown(shown)
     assert (
         "Samples/s: recorded on A Processor, A GPU, 2 threads, with a model of shape nano, texts of 32 tokens, "
         f"batches of 4 and fp32 ({tmp_path}/record.json). Not tested." in shown.notes
@@ -121,7 +121,7 @@ def test_one_stage_of_a_system_is_its_own_and_not_its_parts(tmp_path: Path) -> N
         grid = grid_of(with_stages(tmp_path, f"latency.{part}"))
         line = lines_of(tmp_path, grid)["ict", f"latency.{part} (ms a query)"]
         assert line["reproduced"] == milliseconds
-        assert any("each stage by itself" in note for note in sheet(grid).notes)
+        assert any("each stage by itself" in note for note in make_sheet(grid).notes)
     with pytest.raises(EncoreError, match=r"has no stage 'encoder', only a: search, search, fusion"):
         grid_of(with_stages(tmp_path, "latency.encoder"))
 
@@ -129,7 +129,7 @@ def test_one_stage_of_a_system_is_its_own_and_not_its_parts(tmp_path: Path) -> N
 def test_only_stages_that_there_are_can_be_asked_for() -> None:
     column = {"id": "x", "label": "x", "dataset": "d", "split": "test"}
     for good in ("latency", "size", "latency.encoder", "latency.{part}"):
-        assert Column.model_validate(column | {"efficiency": good}).source == "efficiency"
+        assert ColumnEntry.model_validate(column | {"efficiency": good}).source == "efficiency"
     for wrong in ("latency.", "latency.speed", "size.search", "{kind}"):
         with pytest.raises(ValueError, match="latency"):
-            Column.model_validate(column | {"efficiency": wrong})
+            ColumnEntry.model_validate(column | {"efficiency": wrong})

@@ -140,7 +140,7 @@ def ours(tmp_path: Path, name: str, run: Run) -> dict[str, str]:
     write_run(folder / "run.trec.gz", run, header(name, collection="c", split="test", retrieval=[]))
     outputs = {"run.trec.gz": describe(folder / "run.trec.gz")}
     write_json(folder / MANIFEST, {"spec": {}, "results": {}, "inputs": {}, "outputs": outputs})
-    scores.write(judged, judging.judge(run, Collection(tmp_path / "collection"), SPEC))
+    scores.write_scores(judged, judging.judge(run, Collection(tmp_path / "collection"), SPEC))
     outputs = {scores.FILE: describe(judged / scores.FILE)}
     write_json(judged / MANIFEST, {"spec": SPEC, "results": {}, "inputs": {}, "outputs": outputs})
     return {"run": str(folder), "scores": str(judged)}
@@ -199,12 +199,12 @@ def test_what_is_written_is_what_an_oracle_counts(tmp_path: Path) -> None:
         plan(tmp_path),
         None,
         tmp_path,
-        reproduction.Released,
+        reproduction.ReproductionSlice,
         stage="reproduce",
         endings=[reproduction.FILE],
         record=reproduction.RECORD,
     ) as layout:
-        assert reproduction.write(tmp_path / f"t.{reproduction.FILE}", layout) == 8
+        assert reproduction.write_reproduction(tmp_path / f"t.{reproduction.FILE}", layout) == 8
     record = json.loads((tmp_path / "t.reproduction.manifest.json").read_text())
     assert record["stage"] == "reproduce"
     assert list(record["outputs"]) == ["t.reproduction.csv"]
@@ -228,7 +228,7 @@ def test_what_is_written_is_what_an_oracle_counts(tmp_path: Path) -> None:
         assert line["over"] == "BASE"
         assert found["effect_ratio"] == pytest.approx((a.mean() - c.mean()) / (b.mean() - d.mean()))
         assert found["delta_relative_improvement"] == pytest.approx(b.mean() / d.mean() - a.mean() / c.mean())
-    said = reproduction.notes(tmp_path / "t.reproduction.csv", layout)
+    said = reproduction.reproduction_notes(tmp_path / "t.reproduction.csv", layout)
     assert [note.split(",")[0] for note in said] == [
         f"{row} beside the released run their-{row.lower()}.trec.gz" for row in ("BASE", "BETTER")
     ]
@@ -252,9 +252,9 @@ def test_a_run_of_other_queries_is_refused_by_name(tmp_path: Path) -> None:
     other = tmp_path / "other.trec"
     other.write_text("z1 Q0 d1 1 2.5 theirs\n")
     content["references"][0]["run"] = str(other)
-    layout = reproduction.Released.model_validate(content)
+    layout = reproduction.ReproductionSlice.model_validate(content)
     with pytest.raises(EncoreError, match=r"other.trec and .*run-base0: the two runs answer no query in common"):
-        reproduction.write(tmp_path / "x.csv", layout)
+        reproduction.write_reproduction(tmp_path / "x.csv", layout)
     assert not (tmp_path / "x.csv").exists()
 
 

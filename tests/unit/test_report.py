@@ -16,7 +16,7 @@ from small_table import grid_of, plan, row_of
 from encore.errors import EncoreError
 from encore.report import sheets
 from encore.reporting.tables import html
-from encore.reporting.tables.sheet import sheet
+from encore.reporting.tables.sheet import make_sheet
 from encore.storage.files import sha256, write_text
 from encore.storage.manifest import MANIFEST
 
@@ -171,19 +171,19 @@ def test_what_was_not_run_shows_what_is_printed_and_the_command(made: dict[str, 
     assert re.findall(r'<i class="p">(.*?)</i>', table) == ["0.310", "0.342"]
     assert "snakemake results/tables/costa/table1.csv --profile local --configfile config/mine.yaml" in table
     assert "Printed with three digits." in table
-    assert "copied" not in table
+    assert "reported_only" not in table
     assert "SEED’s authors" in section(page(made), 'id="w-costa-table1-0-0"')
 
 
 def test_a_table_shows_what_its_own_page_shows(tmp_path: Path) -> None:
     """Read back, the page of a table is the sheet that it was written from."""
     for changes in ({}, {"unit": "percent"}, {"significance": None}):
-        shown = sheet(grid_of(plan(tmp_path, seeds=1) | changes))
-        write_text(tmp_path / "table1.html", html.render(shown))
-        assert sheets.read(tmp_path / "table1.html") == shown
+        shown = make_sheet(grid_of(plan(tmp_path, seeds=1) | changes))
+        write_text(tmp_path / "table1.html", html.render_html(shown))
+        assert sheets.read_sheet(tmp_path / "table1.html") == shown
     write_text(tmp_path / "table1.html", "<p>nothing</p>")
     with pytest.raises(EncoreError, match="has no table"):
-        sheets.read(tmp_path / "table1.html")
+        sheets.read_sheet(tmp_path / "table1.html")
 
 
 def test_claims_are_counted_by_paper_and_say_what_failed(made: dict[str, Any]) -> None:
@@ -200,7 +200,7 @@ def test_claims_are_counted_by_paper_and_say_what_failed(made: dict[str, Any]) -
 def test_verdicts_on_runs_stand_beside_those_on_printed_numbers(made: dict[str, Any]) -> None:
     line = {"id": "C01", "paper": "costa", "place": "", "claim": "", "verdict": "too few seeds", "why": ""}
     line |= {"inequalities": "3", "needed": "3", "held": "2", "weakest": "x, y", "estimate": "0.0123", "p": "0.4"}
-    line |= {"interval_low": "-0.01", "interval_high": "0.03", "detectable": "0.05", "seeds": "1", "stand_in": "yes"}
+    line |= {"interval_low": "-0.01", "interval_high": "0.03", "detectable": "0.05", "seeds": "1", "proxy_data": "yes"}
     small_report.write_claims("claims", [line])
     claim = page(made | {"claims": True}).split('id="k-c01"')[1].split("</article>")[0]
     assert "too few seeds" in claim

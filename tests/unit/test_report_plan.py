@@ -10,7 +10,7 @@ from encore.plan.plan import Plan
 from encore.plan.project import load_plan
 from encore.plan.tables import table_plan
 from encore.report.plan import report_plan, report_reads
-from encore.report.slice import Site
+from encore.report.slice import ReportSlice
 from encore.storage.files import canonical, write_json
 from encore.targets import check_target
 
@@ -35,7 +35,7 @@ def test_what_is_declared_is_read_and_all_other_tables_are_shown_as_printed(plan
     assert len(papers) == 28
     products = {f"results/{name}.manifest.json" for name in ("tables/table1", "figures/table1", "claims_printed")}
     assert set(report_reads(content)) == products | {"results/figures/pretraining.manifest.json"}
-    site = Site.model_validate(content)
+    site = ReportSlice.model_validate(content)
     assert [str(path) for path in site.records()] == report_reads(content)
     assert site.command("x") == "snakemake x --profile local --configfile config/nano.yaml"
 

@@ -8,7 +8,7 @@ from small_table import grid_of, lines_of, plan, row_of, with_costs
 
 from encore.errors import EncoreError
 from encore.reporting.tables import html, latex, markdown
-from encore.reporting.tables.sheet import sheet
+from encore.reporting.tables.sheet import make_sheet
 
 
 def test_reported_numbers_come_from_their_file(tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_reported_numbers_come_from_their_file(tmp_path: Path) -> None:
     assert float(line["difference"]) == pytest.approx(apart, abs=1e-11)
     assert lines["none", "nDCG@10"]["difference"] == ""
     shown = f"{float(line['reproduced']):.3f} (0.316; {'+' if apart >= 0 else '−'}{abs(apart):.3f})"
-    assert shown in markdown.render(sheet(grid_of(table)))
+    assert shown in markdown.render_markdown(make_sheet(grid_of(table)))
     del table["rows"][1]["cells"]["rr"]["reported"]["setting"]
     with pytest.raises(EncoreError, match="2 reported numbers fit"):
         grid_of(table)
@@ -42,13 +42,13 @@ def with_printed(tmp_path: Path, *values: str, **fields: Any) -> dict[str, Any]:
     for row, label in (("ict", "ICT"), ("seed", "SEED")):
         wanted = {"row_label": label, "dataset": "marco", "metric": "MRR@10"}
         row_of(table, row)["cells"]["rr"]["reported"] = wanted
-    row_of(table, "seed").update(copied="Lu et al. 2021", role="baseline")
+    row_of(table, "seed").update(reported_only="Lu et al. 2021", role="baseline")
     return table
 
 
 def shown_of(table: dict[str, Any], row: str, place: int = 1) -> str:
     return next(
-        line[place].text for block in sheet(grid_of(table)).blocks for line in block.lines if line[0].text == row
+        line[place].text for block in make_sheet(grid_of(table)).blocks for line in block.lines if line[0].text == row
     )
 
 
@@ -64,7 +64,10 @@ def test_a_copied_row_shows_what_its_source_printed_and_nothing_else(tmp_path: P
         "",
     ]
     assert shown_of(table, "SEED & co_1") == "(0.339)"
-    for text in (render(sheet(grid_of(table))) for render in (markdown.render, latex.render, html.render)):
+    for text in (
+        render(make_sheet(grid_of(table)))
+        for render in (markdown.render_markdown, latex.render_latex, html.render_html)
+    ):
         assert "(0.339)" in text
         assert "(0.555; " in text
 
@@ -79,7 +82,7 @@ def test_percent_is_for_people_and_the_csv_has_shares(tmp_path: Path) -> None:
     assert shown_of(percent, "ICT") == f"{ours:.2f} ±{sd:.2f} (36.05; +{apart:.2f})"
     delta = 100 * float(line["delta_control"])
     assert shown_of(percent, "ICT", place=3).startswith(f"+{delta:.2f} [+")
-    notes = sheet(grid_of(percent)).notes
+    notes = make_sheet(grid_of(percent)).notes
     assert any("more than 0.1" in note for note in notes)
     assert any("in percent" in note for note in notes)
 
@@ -107,7 +110,7 @@ def test_a_number_of_another_unit_is_shown_in_ours(tmp_path: Path) -> None:
     table = with_costs(tmp_path)
     (tmp_path / "reported.csv").write_text("row_label,dataset,metric,value\nBM25,system,GiB,4\n")
     table["reported"] = str(tmp_path / "reported.csv")
-    table["columns"][3]["reported_times"] = 1024
+    table["columns"][3]["reported_scale"] = 1024
     row_of(table, "bm25")["cells"]["size"]["reported"] = {"row_label": "BM25"}
     line = lines_of(tmp_path, grid_of(table))["bm25", "size (MiB)"]
     assert (line["reported"], line["difference"]) == ("4096.0", "-4093.0")
@@ -141,10 +144,10 @@ def test_markers_of_the_paper_stand_behind_its_number(
     assert line["markers_printed"] == printed.replace(",", "")
     assert (line["markers_unconfirmed"], line["markers_unprinted"]) == (unconfirmed, unprinted)
     assert shown in shown_of(table, "ICT")
-    made = sheet(grid_of(table))
+    made = make_sheet(grid_of(table))
     assert any(note.startswith("Behind the paper's numbers") for note in made.notes) == bool(printed or unprinted)
-    assert not set("≠¹²³") & set(latex.render(made))
-    for render in (markdown.render, html.render):
+    assert not set("≠¹²³") & set(latex.render_latex(made))
+    for render in (markdown.render_markdown, html.render_html):
         assert ("≠" in render(made)) == ("≠" in shown)
 
 
@@ -157,7 +160,7 @@ def test_a_marker_that_our_test_does_not_show_is_unconfirmed(tmp_path: Path) -> 
     table["significance"]["printed"] = {"*": ["none", "control"], "†": ["none", "mlm"]}
     line = lines_of(tmp_path, grid_of(table))["mlm", "RR@10"]
     assert (line["markers_unconfirmed"], line["markers_unprinted"]) == ("*", ""), "above one of two is not above both"
-    assert any("* each of NONE, CONTROL" in note for note in sheet(grid_of(table)).notes)
+    assert any("* each of NONE, CONTROL" in note for note in make_sheet(grid_of(table)).notes)
     secondary = row_of(table, "mlm")["cells"]
     secondary["ndcg"]["reported"] = secondary["rr"].pop("reported")  # our test has no say on a secondary measure
     line = lines_of(tmp_path, grid_of(table))["mlm", "nDCG@10"]

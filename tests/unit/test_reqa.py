@@ -13,13 +13,13 @@ from small_models import tokenizer_folder
 
 from encore.data import article_texts, kinds
 from encore.data.collection import Collection, Judgment, order, write_collection
-from encore.data.pydocs.splits import HeldOut
+from encore.data.pydocs.splits import HeldOutQueries
 from encore.data.reqa import pydocs, tuples
-from encore.data.reqa.build import write
+from encore.data.reqa.build import write_reqa
 from encore.data.reqa.distractors import distractors, ready
 from encore.data.reqa.fields import ReqaFields
-from encore.data.reqa.parts import parts
-from encore.data.reqa.tuples import Passage, Question, answering
+from encore.data.reqa.parts import split_questions
+from encore.data.reqa.tuples import AnsweredQuestion, Passage, answering
 from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
 from encore.storage import manifest
@@ -37,10 +37,10 @@ def fields(**given: Any) -> ReqaFields:
     return ReqaFields.model_validate({"ratios": [10, 80], "draws": 2, **given})
 
 
-def asked(count: int = 40) -> list[Question]:
+def asked(count: int = 40) -> list[AnsweredQuestion]:
     """Questions about as many passages of two sentences."""
     about = (Passage(f"p{number}", "", (f"First of {number}.", f"Second of {number}.")) for number in range(count))
-    return [Question(f"What is number {number}?", each, 1) for number, each in enumerate(about)]
+    return [AnsweredQuestion(f"What is number {number}?", each, 1) for number, each in enumerate(about)]
 
 
 # Places of answers
@@ -77,15 +77,15 @@ def test_candidates_are_all_pairs_of_a_sentence_and_its_passage() -> None:
 
 
 def test_identical_questions_are_one_query_with_all_their_pairs() -> None:
-    twice = [Question("Where?", passage(), 1, "a"), Question("Where?", passage("r", ROMES), 0, "b")]
+    twice = [AnsweredQuestion("Where?", passage(), 1, "a"), AnsweredQuestion("Where?", passage("r", ROMES), 0, "b")]
     (row,) = tuples.queries(twice)
     assert (row["text"], row["metadata"]) == ("Where?", {"cluster": "a"})
     assert tuples.exact(twice) == {row["_id"]: {"p#1", "r#0"}}
-    assert Question("Where ?", passage(), 1).id != row["_id"]
+    assert AnsweredQuestion("Where ?", passage(), 1).id != row["_id"]
 
 
 def test_the_second_rule_counts_every_candidate_with_the_same_sentence() -> None:
-    question = Question("Where?", passage(), 1)
+    question = AnsweredQuestion("Where?", passage(), 1)
     gold = tuples.exact([question])
     assert tuples.same_sentence(gold, [passage(), passage("r", ROMES)]) == {question.id: {"p#1", "r#1"}}
     assert gold == {question.id: {"p#1"}}
@@ -96,30 +96,32 @@ def test_the_second_rule_counts_every_candidate_with_the_same_sentence() -> None
 
 def test_parts_are_disjoint_and_complete_and_of_the_shares_asked_for() -> None:
     names = [question.id for question in asked(200)]
-    for part, (ratio, draw) in zip(parts(names, fields()), [(10, 0), (80, 0), (10, 1), (80, 1)], strict=True):
+    for part, (ratio, draw) in zip(split_questions(names, fields()), [(10, 0), (80, 0), (10, 1), (80, 1)], strict=True):
         assert part.name == (f"{ratio}-s1" if draw else str(ratio))
         assert sorted([*part.train, *part.valid, *part.test]) == sorted(names)
         assert (len(part.train) + len(part.valid), len(part.valid)) == (2 * ratio, 0.2 * ratio)
 
 
 def test_draws_differ_and_a_larger_share_of_one_holds_the_smaller() -> None:
-    few, many, other, _ = parts([question.id for question in asked(200)], fields())
+    few, many, other, _ = split_questions([question.id for question in asked(200)], fields())
     assert {*few.train, *few.valid} < {*many.train, *many.valid}
     assert set(few.train) != set(other.train)
 
 
 def test_parts_do_not_depend_on_the_order_of_the_questions() -> None:
     names = [question.id for question in asked()]
-    assert [sorted(p.test) for p in parts(names, fields())] == [sorted(p.test) for p in parts(names[::-1], fields())]
+    assert [sorted(p.test) for p in split_questions(names, fields())] == [
+        sorted(p.test) for p in split_questions(names[::-1], fields())
+    ]
 
 
 def test_too_few_questions_are_refused() -> None:
     with pytest.raises(EncoreError, match="4 questions are too few to train on 10 %"):
-        parts("abcd", fields())
+        split_questions("abcd", fields())
 
 
 def test_no_test_query_trains_in_its_own_share_and_draw(tmp_path: Path) -> None:
-    write(tmp_path, asked(), [], fields())
+    write_reqa(tmp_path, asked(), [], fields())
     collection = Collection(tmp_path)
     for draw in ("10", "80", "10-s1", "80-s1"):
         named = (f"train-{draw}", f"valid-{draw}", f"test-{draw}", f"test-{draw}.sentence")
@@ -175,10 +177,12 @@ def squad_like(folder: Path, count: int = 40, **given: Any) -> Collection:
     asking = [(f"How many gates has town {n}?", f"c{n}", f"{n} gates") for n in range(count)]
     passages = {name: Passage.of_text(name, "Towns", text) for name, text in contexts.items()}
     questions = [
-        Question(text, passages[name], answering(passages[name], contexts[name], contexts[name].index(answer)))
+        AnsweredQuestion(text, passages[name], answering(passages[name], contexts[name], contexts[name].index(answer)))
         for text, name, answer in asking
     ]
-    write(folder, questions, ready([Passage("x", "", ("A stack holds calls.", "Time.", "Memory."))]), fields(**given))
+    write_reqa(
+        folder, questions, ready([Passage("x", "", ("A stack holds calls.", "Time.", "Memory."))]), fields(**given)
+    )
     return Collection(folder)
 
 
@@ -300,7 +304,9 @@ def test_sentences_that_explain_a_name_are_told_from_others(sentence: str, name:
 
 def reqa_of_pydocs(folder: Path, base: Collection, **given: Any) -> Collection:
     spec = {"kind": "pydocs-reqa", "packages": ["lib", "other"], "ratios": [50], "draws": 1, **given}
-    kinds.build("pydocs-reqa", {"impl": 1, "collection": "pydocs-00000000", **spec}, folder, base=base.folder)
+    kinds.build_collection(
+        "pydocs-reqa", {"impl": 1, "collection": "pydocs-00000000", **spec}, folder, base=base.folder
+    )
     return Collection(folder)
 
 
@@ -338,7 +344,7 @@ def test_nothing_that_pre_training_reads_says_a_part_of_a_question(tmp_path: Pat
     summaries = [
         text for query, text in base.queries().items() if any(query in base.qrels(s) for s in ("valid", "test"))
     ]
-    said = HeldOut([*summaries, *found.queries().values()])
+    said = HeldOutQueries([*summaries, *found.queries().values()])
     read = [text for article in base.articles() for section in article["sections"] for text in section["sentences"]]
     assert not said.said(read)
     assert not [text for text in article_texts.VocabularyTexts(base) if said.said([text])]
@@ -357,7 +363,9 @@ def test_distractors_come_from_the_other_group(tmp_path: Path) -> None:
 def test_bm25_indexes_the_sentence_and_the_passage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The program of the workflow hands Lucene both texts of the pair, so that the sentence's words count twice."""
     given: dict[str, str] = {}
-    monkeypatch.setattr("encore.retrieval.lucene.build_index", lambda texts, *_: given.update(texts) or len(given))
+    monkeypatch.setattr(
+        "encore.retrieval.lucene.build_lucene_index", lambda texts, *_: given.update(texts) or len(given)
+    )
     with manifest.record(tmp_path / "c", stage="collection.pydocs-reqa", spec={}, inputs=[]):
         squad_like(tmp_path / "c")
     spec = ["--spec", '{"collection": "c"}', "--collection", str(tmp_path / "c"), "--output", str(tmp_path / "index")]

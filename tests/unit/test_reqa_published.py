@@ -13,7 +13,7 @@ import pytest
 from encore.data import kinds, sentences
 from encore.data.collection import Collection, write_collection
 from encore.data.reqa import natural_questions, published, squad
-from encore.data.reqa.paragraphs import Asked, Paragraph, questions
+from encore.data.reqa.paragraphs import ParagraphQuestion, SourceParagraph, questions
 from encore.data.reqa.published import PublishedReqaFields
 from encore.data.reqa.splitters import splitter
 from encore.errors import EncoreError
@@ -30,10 +30,10 @@ def infer_sentence_breaks(text):
 '''
 
 
-def found(*asked: Asked, text: str = ROME, counts: Counter[str] | None = None) -> list[tuple[str, str]]:
+def found(*asked: ParagraphQuestion, text: str = ROME, counts: Counter[str] | None = None) -> list[tuple[str, str]]:
     """Each question with the sentence that answers it."""
     made = questions(
-        [Paragraph("Grey", text, list(asked))], sentences.spans, counts if counts is not None else Counter()
+        [SourceParagraph("Grey", text, list(asked))], sentences.spans, counts if counts is not None else Counter()
     )
     return [(each.text, each.passage.sentences[each.sentence]) for each in made]
 
@@ -43,19 +43,22 @@ def found(*asked: Asked, text: str = ROME, counts: Counter[str] | None = None) -
 
 def test_every_answer_counts_and_an_answering_sentence_once() -> None:
     answers = [(ROME.index("Rome"), "Rome"), (0, "Dr. Grey"), (ROME.index("rained"), "rained")]
-    assert found(Asked("Where?", answers)) == [("Where?", "Dr. Grey moved to Rome."), ("Where?", "It rained in Rome.")]
+    assert found(ParagraphQuestion("Where?", answers)) == [
+        ("Where?", "Dr. Grey moved to Rome."),
+        ("Where?", "It rained in Rome."),
+    ]
 
 
 def test_an_answer_of_several_sentences_has_the_place_that_was_marked_and_is_counted() -> None:
     counts: Counter[str] = Counter()
     start = ROME.index("Rome", ROME.index("rained"))
-    assert found(Asked("Where?", [(start, "Rome")]), counts=counts) == [("Where?", "It rained in Rome.")]
+    assert found(ParagraphQuestion("Where?", [(start, "Rome")]), counts=counts) == [("Where?", "It rained in Rome.")]
     assert (counts["ambiguous"], counts["inputs"], counts["asked"]) == (1, 1, 1)
 
 
 def test_a_sentence_that_a_passage_says_twice_is_one_candidate() -> None:
     (question,) = questions(
-        [Paragraph("Grey", ROME, [Asked("?", [(len(ROME) - 5, "Rome")])])], sentences.spans, Counter()
+        [SourceParagraph("Grey", ROME, [ParagraphQuestion("?", [(len(ROME) - 5, "Rome")])])], sentences.spans, Counter()
     )
     assert question.passage.sentences == ("Dr. Grey moved to Rome.", "She loved Rome.", "It rained in Rome.")
     assert question.sentence == 1
@@ -64,15 +67,18 @@ def test_a_sentence_that_a_passage_says_twice_is_one_candidate() -> None:
 
 def test_questions_that_differ_in_blanks_are_one_and_counted_as_the_evaluation_does() -> None:
     counts: Counter[str] = Counter()
-    twice = [Asked("Where ?", [(0, "Dr.")]), Asked("Where  ? ", [(0, "Dr.")])]
-    made = list(questions([Paragraph("Grey", ROME, twice)], sentences.spans, counts))
+    twice = [ParagraphQuestion("Where ?", [(0, "Dr.")]), ParagraphQuestion("Where  ? ", [(0, "Dr.")])]
+    made = list(questions([SourceParagraph("Grey", ROME, twice)], sentences.spans, counts))
     assert made[0] == made[1]
     assert (counts["published_queries"], counts["published_tuples"], counts["inputs"]) == (2, 2, 2)
 
 
 def test_a_paragraph_of_one_sentence_is_kept_and_one_that_nobody_asked_about_is_no_candidate() -> None:
     counts: Counter[str] = Counter()
-    given = [Paragraph("A", "Only this.", [Asked("What?", [(5, "this")])]), Paragraph("B", "Not asked about.")]
+    given = [
+        SourceParagraph("A", "Only this.", [ParagraphQuestion("What?", [(5, "this")])]),
+        SourceParagraph("B", "Not asked about."),
+    ]
     made = list(questions(given, sentences.spans, counts))
     assert [each.passage.sentences for each in made] == [("Only this.",)]
     assert (counts["paragraphs"], counts["paragraphs_not_asked_about"]) == (2, 1)
@@ -80,7 +86,7 @@ def test_a_paragraph_of_one_sentence_is_kept_and_one_that_nobody_asked_about_is_
 
 def test_answers_in_odd_places_are_counted() -> None:
     counts: Counter[str] = Counter()
-    assert found(Asked("?", [(999, "x"), (ROME.index("\n"), "\n"), (4, "grey")]), counts=counts) == [
+    assert found(ParagraphQuestion("?", [(999, "x"), (ROME.index("\n"), "\n"), (4, "grey")]), counts=counts) == [
         ("?", "Dr. Grey moved to Rome.")
     ]
     assert counts["answers_outside_all_sentences"] == 2
@@ -127,7 +133,7 @@ def files(tmp_path: Path) -> Path:
 
 
 def build(files: Path, folder: Path, **given: Any) -> dict[str, Any]:
-    return kinds.build("squad-reqa", {"impl": 1, **fields(files, **given).resolve()}, folder, source=files)
+    return kinds.build_collection("squad-reqa", {"impl": 1, **fields(files, **given).resolve()}, folder, source=files)
 
 
 def test_equal_paragraphs_of_two_files_are_one_passage(files: Path, tmp_path: Path) -> None:
@@ -178,9 +184,9 @@ def test_other_counts_than_published_are_said_and_stay_on_record(
 
 def test_tables_say_that_sentences_are_not_the_papers() -> None:
     ours, theirs = fields(None, expected={"queries": 1}), fields(None, expected={"queries": 1}, sentences="a:b.py")
-    assert ours.substitute is not None
-    assert f"parted by {sentences.RULES}" in ours.substitute
-    assert theirs.substitute is fields(None).substitute is None
+    assert ours.note is not None
+    assert f"parted by {sentences.RULES}" in ours.note
+    assert theirs.note is fields(None).note is None
 
 
 @pytest.mark.parametrize(
@@ -206,7 +212,7 @@ def test_tables_say_that_sentences_are_not_the_papers() -> None:
 def test_what_is_not_squads_form_is_refused_with_its_place(tmp_path: Path, content: str, said: str) -> None:
     (tmp_path / "train.json").write_text(content)
     with pytest.raises(EncoreError, match=said):
-        list(squad.paragraphs([tmp_path / "train.json"]))
+        list(squad.squad_paragraphs([tmp_path / "train.json"]))
 
 
 # Natural Questions
@@ -250,16 +256,16 @@ def row(form: str, short: tuple[int, int] = (14, 17), long: tuple[int, int] = (3
     return {**common, "document_title": "Big Rain (film)", "document_html": PAGE, "document_tokens": tokens, **given}
 
 
-def read(path: Path, rows: list[dict[str, Any]], counts: Counter[str] | None = None) -> list[Paragraph]:
+def read(path: Path, rows: list[dict[str, Any]], counts: Counter[str] | None = None) -> list[SourceParagraph]:
     path.write_bytes(gzip.compress("".join(json.dumps(each) + "\n" for each in rows).encode()))
-    return list(natural_questions.paragraphs([path], counts if counts is not None else Counter()))
+    return list(natural_questions.nq_paragraphs([path], counts if counts is not None else Counter()))
 
 
 @pytest.mark.parametrize(("form", "text"), [("original", TEXT), ("simplified", TEXT.replace("now2", "now 2"))])
 def test_a_row_becomes_a_paragraph_with_the_place_of_its_answer(tmp_path: Path, form: str, text: str) -> None:
     (paragraph,) = read(tmp_path / "nq.jsonl.gz", [row(form)])
     assert (paragraph.title, paragraph.text) == ("Big Rain (film)", text)
-    assert paragraph.asked == [Asked("is it over", [(text.index("It's"), "It's over")])]
+    assert paragraph.asked == [ParagraphQuestion("is it over", [(text.index("It's"), "It's over")])]
 
 
 @pytest.mark.parametrize("form", ["original", "simplified"])
@@ -293,7 +299,7 @@ def test_rows_count_with_one_short_answer_in_a_paragraph(tmp_path: Path, form: s
 def test_a_wrong_row_is_named_by_its_line(tmp_path: Path, wrong: str) -> None:
     (tmp_path / "nq.jsonl").write_text(json.dumps(row("simplified")) + "\n" + wrong + "\n")
     with pytest.raises(EncoreError, match=r"nq\.jsonl, line 2: no row of Natural Questions"):
-        list(natural_questions.paragraphs([tmp_path / "nq.jsonl"], Counter()))
+        list(natural_questions.nq_paragraphs([tmp_path / "nq.jsonl"], Counter()))
 
 
 # The open domain
@@ -304,16 +310,18 @@ def test_the_open_domain_adds_sentences_of_another_collection(files: Path, tmp_p
     wiki = [{"_id": f"w{n}", "title": f"T{n}", "text": f"One of {n}. Two of {n}."} for n in range(10)]
     write_collection(tmp_path / "wiki", [{"_id": "w-copy", "title": "", "text": asked_about}, *wiki], [], {})
     spec = fields(files, of="wikipedia", distractors=20).resolve()
-    counts = kinds.build("squad-reqa", spec, tmp_path / "c", source=files, base=tmp_path / "wiki")
+    counts = kinds.build_collection("squad-reqa", spec, tmp_path / "c", source=files, base=tmp_path / "wiki")
     assert (counts["candidates"], counts["distractors"], counts["passages"]) == (42, 20, 62)
     rows = [each for each in Collection(tmp_path / "c").corpus() if each["_id"].startswith("w")]
     assert {each["_id"].partition("#")[0] for each in rows} == {f"w{n}" for n in range(10)}, "not the asked passage"
     plain = fields(files)
     assert fields(files, of="wikipedia", distractors=20).asked == plain.asked
     with pytest.raises(EncoreError, match="there are 20 distractors, 21 are asked for"):
-        kinds.build("squad-reqa", spec | {"distractors": 21}, tmp_path / "d", source=files, base=tmp_path / "wiki")
+        kinds.build_collection(
+            "squad-reqa", spec | {"distractors": 21}, tmp_path / "d", source=files, base=tmp_path / "wiki"
+        )
     with pytest.raises(EncoreError, match="needs --collection"):
-        kinds.build("squad-reqa", spec, tmp_path / "e", source=files)
+        kinds.build_collection("squad-reqa", spec, tmp_path / "e", source=files)
 
 
 @pytest.mark.parametrize("given", [{"of": "wikipedia"}, {"distractors": 5}])

@@ -62,9 +62,9 @@ class Fixed:
     def __init__(self):
         self.asked = []
 
-    def score(self, queries, passages, said, kept=None):
+    def score(self, queries, passages, report, state=None):
         self.asked = list(zip(queries.tolist(), passages.tolist(), strict=True))
-        said(len(queries))
+        report(len(queries))
         return (queries * 100 - passages).astype(np.float32)
 
 

@@ -24,7 +24,7 @@ from encore.training.record import Trained
 def test_an_interrupted_training_ends_with_the_same_bytes(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fields = {"shortest": 8} if name in ("mlm", "costa") else {}
+    fields = {"min_tokens": 8} if name in ("mlm", "costa") else {}
     whole, weights = run(tmp_path / "whole", name, **fields)
     original, calls = checkpoint.save, itertools.count(1)
 
@@ -52,11 +52,11 @@ def killed_or_done(state: Path, output: Path, deadly: int | None) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     Trained.count = count  # type: ignore[method-assign]
-    save_file(run(state, "mlm", shortest=8, steps=40, checkpoint_steps=3)[1], output)
+    save_file(run(state, "mlm", min_tokens=8, steps=40, checkpoint_steps=3)[1], output)
 
 
 def test_a_training_killed_at_random_steps_is_gone_on_with_to_the_same_bytes(tmp_path: Path) -> None:
-    _, whole = run(tmp_path / "whole", "mlm", shortest=8, steps=40)
+    _, whole = run(tmp_path / "whole", "mlm", min_tokens=8, steps=40)
     for deadly in [*sorted(random.sample(range(2, 40), 4)), None]:
         arguments = (tmp_path / "state", tmp_path / "cut", deadly)
         child = multiprocessing.get_context("fork").Process(target=killed_or_done, args=arguments)
@@ -80,6 +80,63 @@ def test_two_checkpoints_are_kept_and_a_damaged_one_gives_way_to_the_one_before(
     assert checkpoint.load(tmp_path, "run")["step"] == 2
     (tmp_path / "step-000000002.pt").write_bytes(b"")
     assert checkpoint.load(tmp_path, "run") is None
+
+
+def test_a_flipped_bit_is_never_resumed_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content = {"model": {"weight": torch.arange(2000.0)}, "losses": [0.5] * 100}
+    for step in (1, 2):
+        checkpoint.save(tmp_path, "run", step, content)
+    newest, rng = tmp_path / "step-000000002.pt", random.Random(0)
+    whole = newest.read_bytes()
+    for _ in range(400):
+        place, bit = rng.randrange(len(whole)), rng.randrange(8)
+        newest.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :])
+        found = checkpoint.load(tmp_path, "run")
+        assert found is not None
+        assert found["step"] == 1, f"byte {place}, bit {bit}"
+        assert not newest.exists(), "it would else count among the two that are kept"
+    said = capsys.readouterr().out.splitlines()
+    assert set(said) == {f"{newest} is damaged; going on from the checkpoint before it, or from the start"}
+    newest.write_bytes(whole)
+    newest.rename(tmp_path / "step-000000003.pt")
+    assert checkpoint.load(tmp_path, "run")["step"] == 1, "another step's bytes"
+    newest.write_bytes(whole)
+    assert checkpoint.load(tmp_path, "run")["step"] == 2
+
+
+def kill_before_renaming(*arguments: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def save_and_die(folder: Path) -> None:
+    Path.replace = kill_before_renaming  # type: ignore[assignment,method-assign]
+    checkpoint.save(folder, "run", 3, {"value": torch.tensor(3)})
+
+
+def test_a_kill_between_writing_and_renaming_leaves_the_two_before(tmp_path: Path) -> None:
+    for step in (1, 2):
+        checkpoint.save(tmp_path, "run", step, {"value": torch.tensor(step)})
+    child = multiprocessing.get_context("fork").Process(target=save_and_die, args=(tmp_path,))
+    child.start()
+    child.join(timeout=600)
+    assert child.exitcode == -signal.SIGKILL
+    assert len(list(tmp_path.iterdir())) == 3
+    assert checkpoint.load(tmp_path, "run")["step"] == 2
+    checkpoint.save(tmp_path, "run", 3, {"value": torch.tensor(3)})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["step-000000002.pt", "step-000000003.pt"]
+    assert checkpoint.load(tmp_path, "run")["value"] == 3
+
+
+def test_a_training_whose_newest_checkpoint_is_damaged_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    whole, weights = run(tmp_path / "whole", "mlm", min_tokens=8, steps=20)
+    run(tmp_path / "cut", "mlm", min_tokens=8, steps=20, checkpoint_steps=4)
+    newest = max((tmp_path / "cut").iterdir())
+    content = bytearray(newest.read_bytes())
+    content[len(content) // 2] ^= 1
+    newest.write_bytes(content)
+    resumed, again = run(tmp_path / "cut", "mlm", min_tokens=8, steps=20, checkpoint_steps=4)
+    assert equal(weights, again)
+    assert resumed == whole
 
 
 def test_checkpoints_of_another_training_are_refused(tmp_path: Path) -> None:

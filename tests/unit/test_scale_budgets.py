@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from encore.commands.preflight import command, training
-from encore.commands.preflight.sizes import Sizes, read_stated
+from encore.commands.preflight.sizes import CollectionSizes, read_stated
 from encore.config.lineage import StepName
 from encore.config.run import PretrainStep
 from encore.plan.artifact import Artifact
@@ -49,19 +49,19 @@ def plan(scale: str, catalogue: Catalogue, tmp_path_factory: pytest.TempPathFact
         yield planned
 
 
-def operations(plan: Plan, kind: str) -> dict[str, float]:
+def flops(plan: Plan, kind: str) -> dict[str, float]:
     """What each training of a kind costs, by the name of its model."""
-    sizes = Sizes(plan, read_stated(command.SIZES))
+    sizes = CollectionSizes(plan, read_stated(command.SIZES))
     found = [made for made in list(plan.made.values()) if made.stage.partition(".")[0] == kind]
     return {made.name: _operations(made, sizes) for made in found}
 
 
-def _operations(model: Artifact, sizes: Sizes) -> float:
+def _operations(model: Artifact, sizes: CollectionSizes) -> float:
     return sum(work.amount for work in training.cost(model, sizes, 1, float("inf")).works if work.kind == "train")
 
 
 def test_every_pre_training_has_the_budget_of_its_scale(plan: Plan, scale: str) -> None:
-    costs, budget = operations(plan, "pretrain"), BUDGETS[scale]
+    costs, budget = flops(plan, "pretrain"), BUDGETS[scale]
     assert len(costs) > 40
     assert {name: cost for name, cost in costs.items() if cost > MOST * budget} == {}
     common = {
@@ -72,7 +72,7 @@ def test_every_pre_training_has_the_budget_of_its_scale(plan: Plan, scale: str) 
 
 
 def test_no_fine_tuning_was_left_at_the_papers_size(plan: Plan, scale: str) -> None:
-    costs = operations(plan, "finetune")
+    costs = flops(plan, "finetune")
     assert len(costs) > 150
     assert {name: cost for name, cost in costs.items() if cost > MOST_LEARNT * BUDGETS[scale]} == {}
 
@@ -85,4 +85,4 @@ def test_a_step_that_is_not_scaled_is_far_beyond_the_budget(catalogue: Catalogue
     scaled = run.model_copy(update={"scale": run.scale.model_copy(update={"steps": steps})})
     plan = Plan(scaled, catalogue)
     plan.model(plan.resolve.lineage(f"bert-base+{step}"), 0)
-    assert max(operations(plan, "pretrain").values()) > MOST * BUDGETS["config"]
+    assert max(flops(plan, "pretrain").values()) > MOST * BUDGETS["config"]

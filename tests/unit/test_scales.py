@@ -14,7 +14,7 @@ import yaml
 from encore.commands.preflight.resources import LONGEST, Requests
 from encore.config.lineage import Lineage
 from encore.config.run import RunConfig
-from encore.config.tables import runs
+from encore.config.tables import has_own_value
 from encore.errors import EncoreError
 from encore.plan.artifacts import expansions
 from encore.plan.artifacts.collections import named_collection
@@ -66,7 +66,9 @@ def test_every_declared_table_plans_with_all_its_rows_and_columns(plans: dict[st
         assert [column["id"] for column in made["columns"]] == [column.id for column in entry.columns]
         said = " ".join(made["notes"])
         for row, own in zip(entry.rows, made["rows"], strict=True):
-            for column in (column for column in entry.columns if column.source == "measure" and runs(row, column)):
+            for column in (
+                column for column in entry.columns if column.source == "measure" and has_own_value(row, column)
+            ):
                 shown = own["cells"][column.id]["reads"]
                 reason = plan.resolve.absence(own["cells"][column.id]["dataset"], own["cells"][column.id]["split"])
                 assert bool(shown) != bool(reason), f"{table}, {row.id}, {column.id}: a value, or why there is none"

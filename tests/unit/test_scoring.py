@@ -13,7 +13,7 @@ from encore.config.finetuning import FinetuneStep
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.scoring import open_scorer
-from encore.finetuning.scoring.blocks import blocks
+from encore.finetuning.scoring.resume import passage_blocks
 from encore.finetuning.step import finetune
 from encore.models import checkpoint, embed, inputs
 
@@ -41,13 +41,13 @@ def one_pair(kind, model, store, query, passage):
     encoder, heads = checkpoint.load(model).eval(), checkpoint.load_heads(model)
     if kind == "cross-encoder":
         asked, known = store.queries[query].tolist()[:6], store.passages[passage].tolist()[:7]
-        ids = torch.tensor([[encoder.shape.cls, *asked, encoder.shape.sep, *known, encoder.shape.sep]])
+        ids = torch.tensor([[encoder.config.cls, *asked, encoder.config.sep, *known, encoder.config.sep]])
         segments = torch.tensor([[0] * (len(asked) + 2) + [1] * (len(known) + 1)])
         pooled = encoder(ids, None, segments)[0].mean(0)
         return (pooled @ heads["cross.weight"][0] + heads["cross.bias"][0]).item()
     states = []
     for sequences, row, length in ((store.queries, query, 8), (store.passages, passage, 16)):
-        ids = torch.from_numpy(inputs.wrap(sequences[row], length, encoder.shape))[None]
+        ids = torch.from_numpy(inputs.wrap(sequences[row], length, encoder.config))[None]
         states.append(encoder(ids, None)[0].detach())
     if kind == "vector":
         one, other = (torch.nn.functional.normalize(found.mean(0), dim=0) for found in states)
@@ -120,7 +120,7 @@ def test_an_unknown_scorer_is_refused(home, tmp_path):  # noqa: F811
 @pytest.mark.parametrize("most", [1, 3, 100])
 def test_blocks_hold_few_passages_and_every_pair_once(most):
     passages = np.random.default_rng(2).integers(0, 9, 60)
-    parts = list(blocks(passages, most))
+    parts = list(passage_blocks(passages, most))
     assert np.concatenate([np.arange(60)[part] for part in parts]).tolist() == list(range(60))
     assert max(len(set(passages[part].tolist())) for part in parts) == min(most, 9)
 

@@ -23,7 +23,7 @@ def words(case: Case) -> np.ndarray:
 def decode(case: Case, h: np.ndarray, row: int) -> np.ndarray:
     seen = plain.before(case.hidden.shape[1], case.objective.fields.attention_window)
     text = words(case)[case.arrays["text"][row]]
-    return plain.seed(h, text, seen, numbers(case.heads["decoder"]), case.model.shape.heads)
+    return plain.seed(h, text, seen, numbers(case.heads["decoder"]), case.model.config.heads)
 
 
 def agrees(case: Case) -> None:

@@ -15,14 +15,14 @@ from torch import nn
 
 from encore.errors import EncoreError
 from encore.models import inputs
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.objectives.simcse import dropout
 
 
 def rows_of(objective: Any, model: Encoder, heads: nn.ModuleDict, count: int = 6) -> torch.Tensor:
     _, batch = batch_of(objective, range(count))
-    return objective.forward(model, heads, batch).rows["views"]
+    return objective.forward(model, heads, batch).embeddings["views"]
 
 
 # Against the formula
@@ -73,7 +73,7 @@ GOLDEN_GRADIENTS = {"head": 1.615223491727278, "word embeddings": 3.480842645959
 
 def golden_model(objective: Any) -> tuple[Encoder, nn.ModuleDict]:
     """Weights by a formula of the parameter's place in the alphabet of the released code's names."""
-    shape = Shape(vocabulary=100, layers=2, hidden=16, heads=2, intermediate=32, max_length=24, dropout=0.0)
+    shape = EncoderConfig(vocabulary=100, layers=2, hidden=16, heads=2, intermediate=32, max_length=24, dropout=0.0)
     model = Encoder(shape).double().eval()
     heads = objective.heads(model).double()
     named = {f"bert.{name}": parameter for name, parameter in model.named_parameters()}
@@ -108,16 +108,16 @@ def test_the_loss_is_that_of_the_released_code(case: str) -> None:
 def test_equal_views_of_unlike_texts_are_nearly_free_and_alike_texts_cost_all() -> None:
     objective = make("simcse")
     apart = torch.eye(8)[:, None].expand(8, 2, 8)
-    loss = objective.contrast({"views": apart})["contrast"].item()
+    loss = objective.batch_loss({"views": apart})["contrast"].item()
     assert loss == pytest.approx(math.log(1 + 7 * math.exp(-20)), abs=1e-6)
     alike = torch.ones(8, 2, 8)
-    assert objective.contrast({"views": alike})["contrast"].item() == pytest.approx(math.log(8), rel=1e-6)
-    assert objective.contrast({"views": alike * 7})["contrast"].item() == pytest.approx(math.log(8), rel=1e-6)
+    assert objective.batch_loss({"views": alike})["contrast"].item() == pytest.approx(math.log(8), rel=1e-6)
+    assert objective.batch_loss({"views": alike * 7})["contrast"].item() == pytest.approx(math.log(8), rel=1e-6)
 
 
 def test_a_single_text_has_no_contrast() -> None:
     views = torch.randn(1, 2, 8, requires_grad=True)
-    loss = make("simcse").contrast({"views": views})["contrast"]
+    loss = make("simcse").batch_loss({"views": views})["contrast"]
     loss.backward()
     assert loss.item() == 0
     assert views.grad.abs().max() == 0
@@ -162,7 +162,7 @@ def test_both_readings_are_learned_from() -> None:
     objective, model = make("simcse"), encoder()
     _, batch = batch_of(objective, range(4))
     views = torch.randn(4, 2, 8, requires_grad=True)
-    objective.contrast({"views": views})["contrast"].backward()
+    objective.batch_loss({"views": views})["contrast"].backward()
     assert views.grad.abs().amax(dim=2).min() > 0
     assert batch["ids"].shape[0] == 8
     assert torch.equal(batch["ids"][::2], batch["ids"][1::2])

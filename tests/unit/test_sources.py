@@ -12,7 +12,7 @@ import inside
 import pytest
 import yaml
 
-from encore.config.sources import Source
+from encore.config.sources import SourceEntry
 from encore.data.download.source import fetch
 from encore.errors import EncoreError
 from encore.plan import folders
@@ -24,7 +24,7 @@ SOURCES = load_catalogue(ROOT / "config").sources
 
 
 def source(*files, **fields):
-    return Source.model_validate(
+    return SourceEntry.model_validate(
         {"licence": "free", "terms": "https://example.org/terms", "files": list(files), **fields}
     )
 
@@ -161,7 +161,7 @@ def test_every_source_has_what_a_user_must_know(name):
     assert entry.licence
     assert entry.terms.startswith("https://")
     assert entry.source
-    assert all(each.url or each.how for each in entry.files)
+    assert all(each.url or each.access for each in entry.files)
     assert all(not each.url or each.url.startswith("https://") for each in entry.files)
 
 

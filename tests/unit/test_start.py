@@ -125,7 +125,7 @@ def test_the_program_writes_what_another_process_does(tokens: Path, tmp_path: Pa
     program = Path(__file__).parents[2] / "workflow" / "scripts" / "start.py"
     described = backbone("lsa")
     spec = json.dumps({"backbone": described.model_dump(exclude={"checkpoint"}), "seed": 3, "numerics": {"threads": 1}})
-    vocabulary.save(vocabulary.load(tokens / "tokenizer"), tmp_path / "tokenizer")
+    vocabulary.save_tokenizer(vocabulary.load_tokenizer(tokens / "tokenizer"), tmp_path / "tokenizer")
     for artifact in (tokens, tmp_path / "tokenizer"):
         (artifact / "manifest.json").write_text('{"spec": {}, "results": {}, "inputs": {}, "outputs": {}}')
     flags = ["--spec", spec, "--tokenizer", str(tmp_path / "tokenizer"), "--tokens", str(tokens)]
@@ -137,7 +137,7 @@ def test_the_program_writes_what_another_process_does(tokens: Path, tmp_path: Pa
         sha256(tmp_path / "ours" / name) for name in names
     ]
     recorded = json.loads((tmp_path / "theirs" / "manifest.json").read_text())
-    pieces = len(vocabulary.pieces(vocabulary.load(tmp_path / "tokenizer")))
+    pieces = len(vocabulary.pieces(vocabulary.load_tokenizer(tmp_path / "tokenizer")))
     assert recorded["results"] == {"parameters": 8 * (pieces + 20 + 2 + 2) + 2 * 600}
 
 
@@ -146,6 +146,6 @@ def test_refusals(tokens: Path, tmp_path: Path) -> None:
         start(backbone("lsa"), 0, tokens / "tokenizer")
     with pytest.raises(EncoreError, match=r"60 texts.*cannot give embeddings of 64"):
         start(backbone("lsa", hidden=64), 0, tokens / "tokenizer", tokens)
-    vocabulary.save(vocabulary.build(vocabulary.train(["abc"], 20)), tmp_path / "other")
+    vocabulary.save_tokenizer(vocabulary.build_tokenizer(vocabulary.train(["abc"], 20)), tmp_path / "other")
     with pytest.raises(EncoreError, match="another vocabulary"):
         start(backbone("lsa"), 0, tmp_path / "other", tokens)

@@ -16,7 +16,7 @@ PAPER = Path("config/paper.yaml")
 
 def planned(catalogue, starts):
     run = read_yaml(PAPER)
-    run["scale"] = {**(run.get("scale") or {}), "starts": starts}
+    run["scale"] = {**(run.get("scale") or {}), "replace_prefix": starts}
     return Plan(read_run(PAPER, run), catalogue)
 
 
@@ -48,7 +48,10 @@ def test_the_longest_beginning_counts_and_overrides_are_another_beginning(catalo
 @pytest.mark.parametrize(
     ("starts", "message"),
     [
-        ({"bert-bse+seed": "seed-released"}, "scale.starts: 'bert-bse.seed': unknown name 'bert-bse'; did you mean"),
+        (
+            {"bert-bse+seed": "seed-released"},
+            "scale.replace_prefix: 'bert-bse.seed': unknown name 'bert-bse'; did you mean",
+        ),
         ({"bert-base+sed": "seed-released"}, "unknown name 'sed'; did you mean"),
         ({"bert-base+seed": "seed-relased"}, "unknown name 'seed-relased'; did you mean seed-released"),
     ],

@@ -12,12 +12,12 @@ import pytest
 
 from encore.data.reqa import natural_questions
 from encore.errors import EncoreError
-from encore.finetuning.negatives.listed import Wanted
+from encore.finetuning.negatives.request import NegativesRequest
 from encore.finetuning.negatives.systems_file import from_systems
 from encore.retrieval.doc2query import published
 from encore.storage import text_files, tsv
 
-WANTED = Wanted({"q"}, {"q": {"d": 1}}, {"d", "n"})
+WANTED = NegativesRequest({"q"}, {"q": {"d": 1}}, {"d", "n"})
 TOKENS = "<P> It is so . </P>"
 ANNOTATION = {
     "short_answers": [{"start_token": 1, "end_token": 2}],
@@ -30,7 +30,7 @@ READERS: dict[str, tuple[dict[str, Any], Callable[[Path], Any]]] = {
     ),
     "natural questions": (
         {"document_text": TOKENS, "document_url": "x", "question_text": "is it", "annotations": [ANNOTATION]},
-        lambda path: list(natural_questions.paragraphs([path], Counter())),
+        lambda path: list(natural_questions.nq_paragraphs([path], Counter())),
     ),
     "predicted queries": (
         {"id": "p", "predicted_queries": ["one"]},
@@ -91,7 +91,7 @@ def test_a_line_of_columns_that_is_too_long_is_refused_with_its_number(
     path = tmp_path / "file.tsv"
     monkeypatch.setattr(text_files, "LONGEST", 5000)
     path.write_text("a\tb\n" * 100 + f"{'x' * 4000}\tb\n" * 3)
-    assert sum(len(block) for block in tsv.blocks(path, ("one", "two"), size=5000)) == 103
+    assert sum(len(block) for block in tsv.read_tsv(path, ("one", "two"), size=5000)) == 103
     path.write_text("a\tb\n" * 100 + f"{'x' * 12000}\tb\n" + "a\tb\n" * 9)
     with pytest.raises(EncoreError, match=r"file\.tsv, line 101: longer than"):
-        list(tsv.blocks(path, ("one", "two"), size=5000))
+        list(tsv.read_tsv(path, ("one", "two"), size=5000))

@@ -69,7 +69,7 @@ def part(base: Collection, name: str, **fields: Any) -> tuple[Collection, dict[s
     given = {"splits": SPLITS} | fields
     spec = SubsetFields.model_validate({"kind": "subset", "of": "base", **given}).resolve()
     folder = base.folder.parent / name
-    counts = kinds.build("subset", {**spec, "impl": 1, "collection": "x"}, folder, base=base.folder)
+    counts = kinds.build_collection("subset", {**spec, "impl": 1, "collection": "x"}, folder, base=base.folder)
     return Collection(folder), counts
 
 

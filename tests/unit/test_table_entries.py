@@ -8,7 +8,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from encore.config.tables import SOURCES, Column, Table, filled
+from encore.config.tables import SOURCES, ColumnEntry, Table, fill_vars
 from encore.config.validation import checked
 from encore.errors import EncoreError
 
@@ -28,20 +28,24 @@ def refused(rows: list[dict[str, Any]], columns: list[dict[str, Any]], **fields:
 
 
 def test_a_name_is_filled_from_the_row_before_the_column() -> None:
-    column = RR | {"split": "test-{share}", "fill": {"share": 80, "rate": 0.1}}
+    column = RR | {"split": "test-{share}", "vars": {"share": 80, "rate": 0.1}}
     rows = [
         {"id": "a", "label": "A", "system": "tiny+reqa-{share}~learning_rate={rate}"},
-        {"id": "b", "label": "B", "system": "tiny~rate={rate}", "fill": {"share": "1-s2", "rate": 5e-06}},
+        {"id": "b", "label": "B", "system": "tiny~rate={rate}", "vars": {"share": "1-s2", "rate": 5e-06}},
     ]
     made = table(rows, [column])
     found = [
-        (filled(row.system, row, made.columns[0]), filled("test-{share}", row, made.columns[0])) for row in made.rows
+        (fill_vars(row.system, row, made.columns[0]), fill_vars("test-{share}", row, made.columns[0]))
+        for row in made.rows
     ]
     assert found == [("tiny+reqa-80~learning_rate=0.1", "test-80"), ("tiny~rate=5e-6", "test-1-s2")]
 
 
 def test_the_datasets_of_a_table_are_those_of_its_filled_cells() -> None:
-    rows = [ICT | {"fill": {"set": "nq"}}, ICT | {"id": "b", "fill": {"set": "squad"}, "empty": {"rr": "too few"}}]
+    rows = [
+        ICT | {"vars": {"set": "nq"}},
+        ICT | {"id": "b", "vars": {"set": "squad"}, "not_applicable": {"rr": "too few"}},
+    ]
     made = table(
         rows, [RR | {"dataset": "{set}-reqa"}, {"id": "n", "label": "n", "dataset": "all", "statistic": "passages"}]
     )
@@ -51,15 +55,15 @@ def test_the_datasets_of_a_table_are_those_of_its_filled_cells() -> None:
 @pytest.mark.parametrize(
     ("row", "column", "says"),
     [
-        ({"system": "tiny+{recipe}"}, {}, "row 'ict', column 'rr': nothing fills {recipe}; add it to `fill` of one"),
+        ({"system": "tiny+{recipe}"}, {}, "row 'ict', column 'rr': nothing fills {recipe}; add it to `vars` of one"),
         ({"setting": "S", "system": "{recipe}"}, {}, "row 'ict' of 'S', column 'rr': nothing fills {recipe}"),
         ({}, {"split": "test-{share}"}, "nothing fills {share}"),
-        ({}, {"fill": {"share": 80}}, "column 'rr', fill: no cell takes {share} from it; leave it out"),
-        ({"fill": {"share": 80}}, {}, "row 'ict', fill: no cell has {share}; leave it out"),
+        ({}, {"vars": {"share": 80}}, "column 'rr', vars: no cell takes {share} from it; leave it out"),
+        ({"vars": {"share": 80}}, {}, "row 'ict', vars: no cell has {share}; leave it out"),
         (
-            {"fill": {"share": 1}},
-            {"split": "test-{share}", "fill": {"share": 80}},
-            "column 'rr', fill: no cell takes {share} from it",
+            {"vars": {"share": 1}},
+            {"split": "test-{share}", "vars": {"share": 80}},
+            "column 'rr', vars: no cell takes {share} from it",
         ),
         ({"reported_setting": "ft={recipe}"}, {}, "nothing fills {recipe}"),
     ],
@@ -72,23 +76,23 @@ def test_a_name_that_nothing_fills_or_that_fills_nothing_is_one_line(
 
 def test_the_papers_names_for_a_cell_are_filled_too() -> None:
     row = ICT | {"reported_setting": "varied={stage}"}
-    assert table([row], [RR | {"fill": {"stage": "pretraining"}}]).rows[0].reported_setting == "varied={stage}"
+    assert table([row], [RR | {"vars": {"stage": "pretraining"}}]).rows[0].reported_setting == "varied={stage}"
 
 
 def test_a_copied_row_needs_no_filling_of_what_is_never_run() -> None:
-    copied = {"id": "ance", "label": "ANCE", "copied": "Xiong et al. 2021"}
+    copied = {"id": "ance", "label": "ANCE", "reported_only": "Xiong et al. 2021"}
     column = RR | {"dataset": "{set}", "reported_dataset": "dev"}
-    made = table([copied, ICT | {"fill": {"set": "d"}}], [column], reported="t.csv")
+    made = table([copied, ICT | {"vars": {"set": "d"}}], [column], reported="t.csv")
     assert made.datasets() == {"d"}
 
 
 @pytest.mark.parametrize(
     ("row", "fields", "says"),
     [
-        ({"id": "a", "label": "A"}, {}, "row 'a' has no `system`, which column 'rr' needs; add it, or `copied`"),
-        ({"id": "a", "label": "A", "copied": "X"}, {}, "is copied, and the table names no printed numbers"),
-        (ICT | {"copied": "X"}, {"reported": "t.csv"}, "is never run: leave out `system`"),
-        (ICT | {"empty": {"rr10": "no"}}, {}, "row 'ict', empty: the table has no column 'rr10'"),
+        ({"id": "a", "label": "A"}, {}, "row 'a' has no `system`, which column 'rr' needs; add it, or `reported_only`"),
+        ({"id": "a", "label": "A", "reported_only": "X"}, {}, "is copied, and the table names no printed numbers"),
+        (ICT | {"reported_only": "X"}, {"reported": "t.csv"}, "is never run: leave out `system`"),
+        (ICT | {"not_applicable": {"rr10": "no"}}, {}, "row 'ict', not_applicable: the table has no column 'rr10'"),
     ],
 )
 def test_a_row_is_run_or_copied(row: dict[str, Any], fields: dict[str, Any], says: str) -> None:
@@ -97,7 +101,7 @@ def test_a_row_is_run_or_copied(row: dict[str, Any], fields: dict[str, Any], say
 
 def test_a_row_of_statistics_needs_no_system() -> None:
     column = {"id": "n", "label": "Passages", "dataset": "{set}", "statistic": "passages"}
-    assert table([{"id": "a", "label": "A", "fill": {"set": "nq"}}], [column]).datasets() == {"nq"}
+    assert table([{"id": "a", "label": "A", "vars": {"set": "nq"}}], [column]).datasets() == {"nq"}
 
 
 @pytest.mark.parametrize(
@@ -111,11 +115,11 @@ def test_a_row_of_statistics_needs_no_system() -> None:
     ],
 )
 def test_a_column_has_one_source_and_says_what_that_needs_and_no_more(fields: dict[str, Any], source: str) -> None:
-    assert Column.model_validate({"id": "x", "label": "x", **fields}).source == source
+    assert ColumnEntry.model_validate({"id": "x", "label": "x", **fields}).source == source
     for field in ("dataset", "split"):
         changed = fields | {field: ""} if fields.get(field) else fields | {field: "y"}
         with pytest.raises(ValidationError, match=f"`{source}`: .*`{field}`"):
-            Column.model_validate({"id": "x", "label": "x", **changed})
+            ColumnEntry.model_validate({"id": "x", "label": "x", **changed})
 
 
 def mean(name: str, *parts: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ GOLDEN = Path(__file__).parent / "golden/one_run_table.csv"
 def by_seed(table: dict[str, Any], row: str) -> np.ndarray:
     """RR@10 [queries, seeds] of a row, straight from its files."""
     folders = [seed["folder"] for seed in row_of(table, row)["cells"]["rr"]["reads"]]
-    return np.stack([scores.read(Path(folder))["test", "RR@10"].values for folder in folders], axis=1)
+    return np.stack([scores.read_scores(Path(folder))["test", "RR@10"].values for folder in folders], axis=1)
 
 
 def test_each_number_of_a_line_is_the_one_computed_by_hand(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_seeds_judged_on_other_queries_are_refused(tmp_path: Path) -> None:
     folder = tmp_path / "other"
     there = np.ones(2, bool)
     part = Scored(["q1", "q0"], ["m", "m"], *[np.zeros(2)] * 3, there)
-    scores.write(folder, {("test", "RR@10"): part, ("graded", "nDCG@10"): part})
+    scores.write_scores(folder, {("test", "RR@10"): part, ("graded", "nDCG@10"): part})
     table["rows"][4]["cells"]["rr"]["reads"][1]["folder"] = str(folder)
     with pytest.raises(EncoreError, match="judged on different queries of pydocs"):
         grid_of(table)

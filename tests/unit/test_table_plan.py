@@ -69,10 +69,10 @@ def test_columns_that_share_queries_share_a_run_and_others_have_their_own(make):
 def test_a_row_may_have_another_model_in_each_column(make):
     rows = [
         {"id": "ict", "label": "ICT", "system": "bert-base+ict+{recipe}"},
-        {"id": "mlm", "label": "MLM", "system": "bert-base+mlm+{recipe}", "fill": {"recipe": "marco-bm25"}},
+        {"id": "mlm", "label": "MLM", "system": "bert-base+mlm+{recipe}", "vars": {"recipe": "marco-bm25"}},
     ]
     columns = [
-        RR | {"id": name, "fill": {"recipe": recipe}}
+        RR | {"id": name, "vars": {"recipe": recipe}}
         for name, recipe in (("first", "marco-bm25"), ("second", "marco-bm25+marco-hn"))
     ]
     plan = make(rows, columns)
@@ -93,12 +93,12 @@ def test_a_copied_row_and_an_empty_cell_are_never_run_and_say_why(make, tmp_path
     printed = "row_label,setting,dataset,metric,value\nANCE,top 10,msmarco-passage,MRR@10,.33\n"
     (tmp_path / "encore/t.csv").write_text(printed)
     rows = [
-        {"id": "ance", "label": "ANCE", "copied": "Xiong et al. 2021", "reported_setting": "top {cut}"},
-        ICT | {"empty": {"r100": "its run is 10 deep"}},
+        {"id": "ance", "label": "ANCE", "reported_only": "Xiong et al. 2021", "reported_setting": "top {cut}"},
+        ICT | {"not_applicable": {"r100": "its run is 10 deep"}},
         BM25,
     ]
     columns = [RR, RR | {"id": "r100", "label": "R@100", "measure": "R@100"}]
-    columns = [column | {"fill": {"cut": 10}, "reported_metric": "MRR@10"} for column in columns]
+    columns = [column | {"vars": {"cut": 10}, "reported_metric": "MRR@10"} for column in columns]
     plan = make(rows, columns, reported="t.csv")
     found = cells(plan)
     assert folders(found["ance", "rr"]) == folders(found["ict", "r100"]) == []
@@ -125,7 +125,7 @@ def test_a_mistake_names_table_row_and_column(make):
 
 
 def test_rows_that_answer_different_queries_are_compared_with_nothing(make):
-    rows = [ICT | {"fill": {"split": "test"}}, BM25 | {"fill": {"split": "valid"}}]
+    rows = [ICT | {"vars": {"split": "test"}}, BM25 | {"vars": {"split": "valid"}}]
     columns = [RR | {"split": "{split}"}]
     assert len(table_scores(make(rows, columns), "t")) == 2
     with pytest.raises(EncoreError, match="'ict' and 'bm25' of one setting are compared and answer different queries"):
@@ -157,7 +157,7 @@ def test_a_mean_reads_nothing_and_a_loss_reads_models_and_a_statistic_a_collecti
 def test_what_stands_for_a_withdrawn_dataset_is_said_where_it_is_used(make):
     plan = make([ICT], [RR])
     plain = table_plan(plan, "t")["notes"]
-    substitute = plan.resolve.dataset("pydocs-stdlib").model_copy(update={"substitute": "Books stand for books."})
+    substitute = plan.resolve.dataset("pydocs-stdlib").model_copy(update={"note": "Books stand for books."})
     plan = make([ICT], [RR])
     plan._datasets["pydocs-stdlib"] = substitute
     assert (plain, table_plan(plan, "t")["notes"]) == ([], ["Books stand for books."])
@@ -168,7 +168,7 @@ def test_a_large_table_is_planned_once_and_quickly(make):
     """40 rows by 30 columns, each column with a model of its own: 3,600 runs under three seeds."""
     rows = [{"id": f"r{row}", "label": "R", "system": f"bert-base+ict~steps={row + 101}+{{ft}}"} for row in range(40)]
     columns = [
-        RR | {"id": f"c{column}", "fill": {"ft": f"marco-bm25~steps_per_epoch={column + 101}"}} for column in range(30)
+        RR | {"id": f"c{column}", "vars": {"ft": f"marco-bm25~steps_per_epoch={column + 101}"}} for column in range(30)
     ]
     plan = make(rows, columns, seeds=(0, 1, 2))
     started = time.process_time()
@@ -189,5 +189,5 @@ def test_a_figure_needs_an_objective_that_is_run_and_compared_with_its_control(m
     assert not has_figure(table_plan(make(rows, [RR], **compared), "t"))
     assert not has_figure(table_plan(make(rows, [primary]), "t"))
     assert not has_figure(table_plan(make(rows, [primary], significance={"comparators": ["ict"]}), "t"))
-    unrun = [rows[0] | {"empty": {"rr": "no run"}}, rows[1]]
+    unrun = [rows[0] | {"not_applicable": {"rr": "no run"}}, rows[1]]
     assert not has_figure(table_plan(make(unrun, [primary], **compared), "t"))

@@ -14,7 +14,7 @@ from encore.plan.tables.layout import Layout
 from encore.plan.tables.sources import READERS
 from encore.reporting.sources import SOURCES
 from encore.reporting.tables import html, latex, markdown
-from encore.reporting.tables.sheet import sheet
+from encore.reporting.tables.sheet import make_sheet
 from encore.storage import manifest
 
 LOSS_OF = {"mlm": 2.5, "ict": None}
@@ -63,7 +63,7 @@ def test_a_loss_is_its_last_value_for_each_seed(tmp_path: Path) -> None:
     line = lines["ict", "held-out mlm"]
     assert (line["reproduced"], float(line["sd"]), line["seeds"]) == ("2.5", pytest.approx(0.5**0.5), "2")
     assert {value for key, value in line.items() if key.startswith(("delta", "p_", "tie", "queries"))} == {""}
-    shown = sheet(grid_of(table))
+    shown = make_sheet(grid_of(table))
     assert "l: at the end of the last pre-training step, on its own held-out texts." in shown.notes
     entries = {row[0].text: row[3] for block in shown.blocks for row in block.lines}
     assert (entries["ICT"].text, entries["ICT"].bold, entries["MLM"].text) == ("2.5000 ±0.7071", False, "")
@@ -75,7 +75,7 @@ def test_the_lowest_loss_under_one_mask_is_the_best(tmp_path: Path) -> None:
         for name, loss in (("none", 2.9), ("mlm", 1.9), ("ict", 2.0))
     }
     cells = {name: {"value": "mlm", "reads": reads(folder)} for name, folder in found.items()}
-    shown = sheet(grid_of(add(plan(tmp_path, seeds=1), {"id": "l", "source": "masked_loss"}, cells)))
+    shown = make_sheet(grid_of(add(plan(tmp_path, seeds=1), {"id": "l", "source": "masked_loss"}, cells)))
     bold = {row[0].text: row[3].bold for block in shown.blocks for row in block.lines if row[3].text}
     assert list(bold.values()).count(True) == 1
     assert bold["MLM"]
@@ -83,7 +83,7 @@ def test_the_lowest_loss_under_one_mask_is_the_best(tmp_path: Path) -> None:
 
 
 def test_a_loss_that_a_step_does_not_have_is_named(tmp_path: Path) -> None:
-    with pytest.raises(EncoreError, match=r"m0/held_out\.tsv has no 'ict', only loss, mlm, bow; .*`empty`"):
+    with pytest.raises(EncoreError, match=r"m0/held_out\.tsv has no 'ict', only loss, mlm, bow; .*`not_applicable`"):
         grid_of(with_losses(tmp_path, term="ict"))
 
 
@@ -96,7 +96,7 @@ def test_a_statistic_is_found_by_its_keys_even_with_full_stops_in_them(tmp_path:
     ):
         grid = grid_of(with_statistics(tmp_path, key, content))
         assert lines_of(tmp_path, grid)["ict", f"statistic {key}"]["reproduced"] == number
-        assert text in markdown.render(sheet(grid))
+        assert text in markdown.render_markdown(make_sheet(grid))
     for key in ("packages", "splits", "queries"):
         with pytest.raises(EncoreError, match=rf"statistics\.json has no number '{key}'"):
             grid_of(with_statistics(tmp_path, key, content))
@@ -128,7 +128,7 @@ def test_a_mean_is_of_means_for_each_seed_and_is_never_tested(tmp_path: Path) ->
     lines = lines_of(tmp_path, grid_of(table))
     line = lines["ict", "mean of rr ndcg"]
     folders = [read["folder"] for read in row_of(table, "ict")["cells"]["rr"]["reads"]]
-    found = [scores.read(Path(folder)) for folder in folders]
+    found = [scores.read_scores(Path(folder)) for folder in folders]
     each = [(one["test", "RR@10"].values.mean() + one["graded", "nDCG@10"].values.mean()) / 2 for one in found]
     assert float(line["reproduced"]) == pytest.approx(np.mean(each), abs=1e-11)
     assert float(line["sd"]) == pytest.approx(np.std(each, ddof=1), abs=1e-11)
@@ -137,7 +137,7 @@ def test_a_mean_is_of_means_for_each_seed_and_is_never_tested(tmp_path: Path) ->
     above = (float(line["reproduced"]) + float(lines["ict", "RR@10"]["reproduced"])) / 2
     assert float(lines["ict", "mean of both rr"]["reproduced"]) == pytest.approx(above, abs=1e-11)
     assert lines["bm25", "mean of rr ndcg"]["seeds"] == ""
-    shown = sheet(grid_of(table))
+    shown = make_sheet(grid_of(table))
     assert "both: the mean of RR@10, nDCG@10; not tested." in shown.notes
     assert next(row for block in shown.blocks for row in block.lines if row[0].text == "ICT")[3].bold
 
@@ -161,7 +161,7 @@ def test_a_hidden_column_is_data_and_not_shown(tmp_path: Path) -> None:
     table = means(plan(tmp_path), "both", "rr", "ndcg")
     table["columns"][1]["hidden"] = True
     grid = grid_of(table)
-    shown = sheet(grid)
+    shown = make_sheet(grid)
     assert shown.header[:3] == ["", "RR@10", "both"]
     assert {len(line) for block in shown.blocks for line in block.lines} == {len(shown.header)}
     assert lines_of(tmp_path, grid)["ict", "nDCG@10"]["reproduced"] != ""
@@ -171,10 +171,10 @@ def test_rows_without_a_setting_have_no_heading(tmp_path: Path) -> None:
     table = plan(tmp_path, seeds=1)
     for row in table["rows"]:
         row["setting"] = ""
-    shown = sheet(grid_of(table))
-    assert len([line for line in markdown.render(shown).splitlines() if line.startswith("|")]) == 2 + 6
-    assert "multicolumn" not in latex.render(shown)
-    assert "rowgroup" not in html.render(shown)
+    shown = make_sheet(grid_of(table))
+    assert len([line for line in markdown.render_markdown(shown).splitlines() if line.startswith("|")]) == 2 + 6
+    assert "multicolumn" not in latex.render_latex(shown)
+    assert "rowgroup" not in html.render_html(shown)
 
 
 def test_a_loss_on_masked_words_is_there_only_for_models_that_can_tell_them(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_loss_on_masked_words_is_there_only_for_models_that_can_tell_them(tmp_
     table = add(plan(tmp_path, seeds=1), {"id": "w", "label": "W", "source": "masked_loss"}, cells)
     lines = lines_of(tmp_path, grid_of(table))
     assert [lines[row, "masked loss as mlm"]["reproduced"] for row in LOSS_OF] == ["2.5", ""]
-    notes = sheet(grid_of(table)).notes
+    notes = make_sheet(grid_of(table)).notes
     assert sum("the same words masked for all models" in note for note in notes) == 1
     assert f"No vocabulary head, so no loss on masked words: {[*LOSS_OF][1].upper()}." in notes
     (tmp_path / "mlm/loss.json").write_text("{}")

@@ -19,8 +19,8 @@ from encore.finetuning.negatives import mining
 from encore.finetuning.scoring import open_scorer
 from encore.finetuning.step import finetune
 from encore.finetuning.teachers.outputs import PairScores, TextVectors
-from encore.finetuning.teachers.published import bring
-from encore.finetuning.teachers.stage import teach
+from encore.finetuning.teachers.published import write_published_scores
+from encore.finetuning.teachers.stage import write_teacher_outputs
 from encore.models.late_interaction import max_sim
 from encore.retrieval.dense import answer
 from encore.retrieval.encode import make_shard
@@ -37,14 +37,21 @@ TEACH = {"split": "train", "queries": None, "sample": 0, "fill": 5, "numerics": 
 def trained(home: Path, step: dict[str, Any], weights: str, output: str, mined: str, *teachers: str) -> Path:
     spec = {"step": step, "seed": 0, "numerics": NUMERICS}
     places = [home / name for name in ("tokens", "collection", weights)]
-    taught = [home / teacher for teacher in teachers]
-    finetune(spec, *places, home / mined if mined else None, home / output, home / f"state-{output}", taught=taught)
+    teacher_outputs = [home / teacher for teacher in teachers]
+    finetune(
+        spec,
+        *places,
+        home / mined if mined else None,
+        home / output,
+        home / f"state-{output}",
+        teacher_outputs=teacher_outputs,
+    )
     return home / output
 
 
 def said(home: Path, form: str, model: str, output: str, mined: str = "negatives") -> Path:
     spec = {**TEACH, "form": form}
-    teach(spec, home / model, home / "tokens", home / "collection", home / mined, home / output)
+    write_teacher_outputs(spec, home / model, home / "tokens", home / "collection", home / mined, home / output)
     return home / output
 
 
@@ -57,7 +64,7 @@ def chain(home: Path, negatives: Path) -> Path:
     texts = "--tokens tokens --collection collection --negatives negatives"
     spec = {"step": COLBERT, "seed": 0, "numerics": NUMERICS}
     succeed(home, "finetune", spec, *f"{texts} --weights start --output colbert --state s".split())
-    succeed(home, "teach", {**TEACH, "form": "vectors"}, *f"{texts} --model colbert --output says".split())
+    succeed(home, "teacher_scores", {**TEACH, "form": "vectors"}, *f"{texts} --model colbert --output says".split())
     flags = f"{texts} --weights colbert --teachers says --output tct --state s"
     succeed(home, "finetune", {**spec, "step": TCT}, *flags.split())
 
@@ -66,7 +73,9 @@ def chain(home: Path, negatives: Path) -> Path:
     places = [home / name for name in ("tct", "tokens", "collection")]
     answer({**search, "numerics": NUMERICS}, *places, [home / "index"], home / "answers")
     ranking = {query: found.documents for query, found in read_run(home / "answers" / "run.trec.gz").items()}
-    mining.write(home / "hard", *mining.mine(ranking, Collection(home / "collection").qrels("train"), depth=20, keep=5))
+    mining.write_negatives(
+        home / "hard", *mining.mine(ranking, Collection(home / "collection").qrels("train"), depth=20, keep=5)
+    )
 
     said(home, "vectors", "colbert", "says-hn", "hard")
     trained(home, TCT, "tct", "tct-hn", "hard", "says-hn")
@@ -144,7 +153,7 @@ def test_a_cross_encoder_scores_no_batch(chain: Path, cross: Path) -> None:
 def test_pairs_have_the_teachers_scores(chain: Path, teacher: str, tmp_path: Path) -> None:
     store = TokenStore.open(chain / "tokens")
     spec = {**TEACH, "form": "scores"}
-    teach(spec, chain / teacher, chain / "tokens", chain / "collection", chain / "negatives", tmp_path)
+    write_teacher_outputs(spec, chain / teacher, chain / "tokens", chain / "collection", chain / "negatives", tmp_path)
     row = store.queries.names.index("q7")
     own = [store.passages.names.index(line.split("\t")[1]) for line in gunzip(chain / "negatives" / "negatives.tsv.gz")
            if line.startswith("q7\t")]  # fmt: skip
@@ -190,7 +199,7 @@ def published(home: Path, source: Path, output: Path) -> dict[str, int]:
     from encore.finetuning.teachers.sources import files
     from encore.storage.files import contents
 
-    return bring({"content": contents(files(str(source)))}, str(source), home / "tokens", output)
+    return write_published_scores({"content": contents(files(str(source)))}, str(source), home / "tokens", output)
 
 
 def test_published_scores_become_triples_and_pairs(home: Path, tmp_path: Path) -> None:
@@ -255,10 +264,10 @@ def test_what_was_fetched_is_read_from_its_folder(home: Path, tmp_path: Path) ->
     """Its own manifest says what the files are, so the plan has no digest of them."""
     (tmp_path / "manifest.json").write_text("{}")
     (tmp_path / "one.tsv").write_text(LINES[0])
-    assert bring({}, str(tmp_path), home / "tokens", tmp_path / "out")["triples"] == 1
+    assert write_published_scores({}, str(tmp_path), home / "tokens", tmp_path / "out")["triples"] == 1
 
 
 def test_a_changed_source_is_refused(home: Path, tmp_path: Path) -> None:
     (tmp_path / "one.tsv").write_text(LINES[0])
     with pytest.raises(EncoreError, match="is not what was planned with"):
-        bring({"content": {"one.tsv": "another"}}, str(tmp_path), home / "tokens", tmp_path / "out")
+        write_published_scores({"content": {"one.tsv": "another"}}, str(tmp_path), home / "tokens", tmp_path / "out")

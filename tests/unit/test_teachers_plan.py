@@ -45,31 +45,31 @@ def model(plan: Plan, lineage: str) -> Artifact:
     return plan.model(plan.resolve.lineage(lineage), 0)
 
 
-def taught(plan: Plan, lineage: str) -> list[Artifact]:
+def teacher_outputs(plan: Plan, lineage: str) -> list[Artifact]:
     return [artifact for role, artifact in model(plan, lineage).inputs.items() if role.startswith("teacher")]
 
 
 def test_students_of_one_teacher_share_what_it_said(make: Make) -> None:
     plan = make()
-    assert taught(plan, f"{COLBERT}+kd-t2") == taught(plan, f"{COLBERT}+margin-mse") != []
-    (said,) = taught(plan, TCT)
+    assert teacher_outputs(plan, f"{COLBERT}+kd-t2") == teacher_outputs(plan, f"{COLBERT}+margin-mse") != []
+    (said,) = teacher_outputs(plan, TCT)
     assert said.folder.startswith(f"results/teachers/{model(plan, COLBERT).name}/pydocs-stdlib.train.200-")
     assert said.inputs["model"] is model(plan, COLBERT)
     assert said.inputs["negatives"] is model(plan, TCT).inputs["negatives"]
-    assert taught(plan, f"{TCT}+tct-hn") != [said], "other negatives, so other passages"
+    assert teacher_outputs(plan, f"{TCT}+tct-hn") != [said], "other negatives, so other passages"
 
 
 @pytest.mark.parametrize("change", [{"teacher_temperature": 0.5}, {"learning_rate": 1e-4}, {"per_query": 2}])
 def test_how_a_student_learns_renames_the_student_alone(make: Make, change: dict[str, Any]) -> None:
     before, after = make(), make(tct=change)
-    assert taught(before, TCT)[0].folder == taught(after, TCT)[0].folder
+    assert teacher_outputs(before, TCT)[0].folder == teacher_outputs(after, TCT)[0].folder
     assert model(before, TCT).folder != model(after, TCT).folder
     assert {*before.made} - {*after.made} == {model(before, TCT).folder}
 
 
 def test_how_a_teacher_learned_renames_its_students(make: Make) -> None:
     before, after = make(), make(colbert={"learning_rate": 1e-4})
-    assert taught(before, TCT)[0].folder != taught(after, TCT)[0].folder
+    assert teacher_outputs(before, TCT)[0].folder != teacher_outputs(after, TCT)[0].folder
     assert model(before, TCT).folder != model(after, TCT).folder
 
 
@@ -82,7 +82,7 @@ def test_a_student_from_pre_training_has_its_teacher_and_other_weights(make: Mak
     plan = make(tct={"start": "pretrained"})
     student = model(plan, TCT)
     assert student.inputs["weights"] is model(plan, "bert-base-tct")
-    assert taught(plan, TCT)[0].folder == taught(make(), TCT)[0].folder
+    assert teacher_outputs(plan, TCT)[0].folder == teacher_outputs(make(), TCT)[0].folder
     assert student.folder != model(make(), TCT).folder
 
 
@@ -91,18 +91,18 @@ def test_the_teacher_of_tct_hn_plus_learned_from_the_same_negatives(make: Make) 
     student, teacher = model(plan, f"{TCT}+tct-hn-plus"), model(plan, f"{COLBERT}+colbert-hn")
     assert student.inputs["negatives"] is teacher.inputs["negatives"]
     assert teacher.inputs["negatives"].inputs["run"].inputs["model"] is model(plan, TCT)
-    assert taught(plan, f"{TCT}+tct-hn-plus")[0].inputs["model"] is teacher
-    assert taught(plan, f"{TCT}+tct-hn")[0].inputs["model"] is model(plan, COLBERT)
-    assert not taught(plan, f"{TCT}+hn")
+    assert teacher_outputs(plan, f"{TCT}+tct-hn-plus")[0].inputs["model"] is teacher
+    assert teacher_outputs(plan, f"{TCT}+tct-hn")[0].inputs["model"] is model(plan, COLBERT)
+    assert not teacher_outputs(plan, f"{TCT}+hn")
 
 
 def test_an_ensemble_is_a_folder_for_each_teacher(make: Make) -> None:
     plan = make(tct={"teachers": ["parent", "bert-base+marco-bm25"]})
-    assert [said.inputs["model"] for said in taught(plan, TCT)] == [
+    assert [said.inputs["model"] for said in teacher_outputs(plan, TCT)] == [
         model(plan, COLBERT),
         model(plan, "bert-base+marco-bm25"),
     ]
-    assert taught(plan, TCT)[0].folder == taught(make(), TCT)[0].folder
+    assert teacher_outputs(plan, TCT)[0].folder == teacher_outputs(make(), TCT)[0].folder
 
 
 def test_what_a_lineage_has_learned_from_is_its_teachers_and_miners_as_well(make: Make) -> None:
@@ -116,12 +116,12 @@ def test_what_a_lineage_has_learned_from_is_its_teachers_and_miners_as_well(make
 
 @pytest.mark.parametrize("student", [TCT, f"{TCT}+tct-hn", f"{TCT}+tct-hn-plus", f"{COLBERT}+kd-colbert"])
 def test_a_folder_is_found_by_its_name_alone(make: Make, student: str) -> None:
-    folder = taught(make(), student)[0].folder
+    folder = teacher_outputs(make(), student)[0].folder
     assert make().find(folder).folder == folder
 
 
 def test_a_folder_of_the_second_time_on_documents_is_found_too() -> None:
-    folder = taught(project.load_plan(), f"{TCT}+tct-doc+tct-doc-2")[0].folder
+    folder = teacher_outputs(project.load_plan(), f"{TCT}+tct-doc+tct-doc-2")[0].folder
     assert project.load_plan().find(folder).folder == folder
 
 
@@ -154,7 +154,7 @@ def test_a_teacher_that_cannot_be_is_refused(make: Make, fields: dict[str, Any],
         ({"loss": "contrastive"}, "contrastive asks no teacher"),
         ({"teacher_scores": "x"}, "two sources of one thing"),
         ({"teachers": [], "teacher_scores": "x"}, "not of batches"),
-        ({"loss": "kl-pairwise", "pool": 2}, "leave `pool` out"),
+        ({"loss": "kl-pairwise", "in_batch_group": 2}, "leave `in_batch_group` out"),
     ],
 )
 def test_fields_that_do_not_fit_each_other_are_refused(make: Make, fields: dict[str, Any], says: str) -> None:
@@ -164,7 +164,7 @@ def test_fields_that_do_not_fit_each_other_are_refused(make: Make, fields: dict[
 
 def test_scores_of_a_source_are_fetched_first(make: Make) -> None:
     plan = make(kd_t2={"teachers": [], "negatives": "none", "teacher_scores": "msmarco-teacher-t2"})
-    (said,) = taught(plan, f"{COLBERT}+kd-t2")
+    (said,) = teacher_outputs(plan, f"{COLBERT}+kd-t2")
     assert said.inputs["fetched"].folder.startswith("results/sources/msmarco-teacher-t2-")
     assert said.spec["fetched"] == said.inputs["fetched"].name
     assert (said.source, "content" in said.spec) == (None, False)
@@ -177,7 +177,7 @@ def test_published_scores_stand_for_a_teacher(make: Make, tmp_path: Path) -> Non
     with pytest.raises(EncoreError, match=r"step 'kd-t2': .teacher_scores: .* is no file and no folder of files"):
         model(plan, f"{COLBERT}+kd-t2")
     (tmp_path / "one.tsv").write_text("1\t2\tq\td\te\n")
-    (said,) = taught(plan, f"{COLBERT}+kd-t2")
+    (said,) = teacher_outputs(plan, f"{COLBERT}+kd-t2")
     assert said.folder.startswith("results/teachers/published/pydocs-stdlib.train-")
     assert set(said.inputs) == {"tokens"}
     assert said.source == str(tmp_path)
@@ -188,4 +188,4 @@ def test_published_scores_stand_for_a_teacher(make: Make, tmp_path: Path) -> Non
     assert again.find(said.folder).spec == said.spec
     (moved / "one.tsv").write_text("3\t2\tq\td\te\n")
     other = make(kd_t2=published | {"teacher_scores": str(moved)})
-    assert taught(other, f"{COLBERT}+kd-t2")[0].folder != said.folder
+    assert teacher_outputs(other, f"{COLBERT}+kd-t2")[0].folder != said.folder

@@ -43,7 +43,7 @@ def make(folder: Path, articles: list[dict[str, Any]], name: str = "store") -> T
     write_collection(folder / "collection", CORPUS, QUERIES, QRELS, articles)
     collection = Collection(folder / "collection")
     pieces = vocabulary.train(article_texts.VocabularyTexts(collection), 80)
-    vocabulary.save(vocabulary.build(pieces), folder / "tokenizer")
+    vocabulary.save_tokenizer(vocabulary.build_tokenizer(pieces), folder / "tokenizer")
     write_store(collection, folder / "tokenizer", folder / name)
     return TokenStore.open(folder / name)
 
@@ -123,7 +123,7 @@ def test_a_link_to_nowhere_is_refused(tmp_path: Path, link: dict[str, Any]) -> N
     write_collection(tmp_path / "collection", CORPUS, QUERIES, QRELS, ARTICLES)
     broken = [ARTICLES[0] | {"links": [{"section": 0, "origin": "reference"} | link]}, ARTICLES[1]]
     write_jsonl(tmp_path / "collection" / "articles.jsonl.gz", broken)
-    vocabulary.save(vocabulary.build(vocabulary.train(["abc"], 20)), tmp_path / "tokenizer")
+    vocabulary.save_tokenizer(vocabulary.build_tokenizer(vocabulary.train(["abc"], 20)), tmp_path / "tokenizer")
     with pytest.raises(EncoreError, match=r"article '[bc]', which does not exist"):
         write_store(Collection(tmp_path / "collection"), tmp_path / "tokenizer", tmp_path / "store")
 
@@ -159,10 +159,12 @@ def test_the_programs_make_a_store_from_a_collection(tmp_path: Path, monkeypatch
     stored = ["--spec", "{}", "--collection", collection, "--tokenizer", tokenizer, "--output", str(tmp_path / "store")]
     for name, flags in (("tokenizer", trained), ("tokenizer", adopted), ("tokens", stored)):
         assert ran(name, flags, monkeypatch) == 0
-    assert [manifest.read(tmp_path / name)["results"] for name in ("tokenizer", "adopted")] == [{"pieces": 60}] * 2
+    assert [manifest.read_manifest(tmp_path / name)["results"] for name in ("tokenizer", "adopted")] == [
+        {"pieces": 60}
+    ] * 2
     for name in vocabulary.FILES:
         assert sha256(tmp_path / "tokenizer" / name) == sha256(tmp_path / "adopted" / name)
-    counts = manifest.read(tmp_path / "store")["results"]
+    counts = manifest.read_manifest(tmp_path / "store")["results"]
     assert (counts["sections"], counts["articles"], counts["links"]) == (4, 2, 2)
     assert counts["tokens_in_passages"] == len(TokenStore.open(tmp_path / "store").passages.ids)
     assert ran("tokenizer", ["--spec", "{}", "--output", tokenizer], monkeypatch) == 1

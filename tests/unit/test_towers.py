@@ -16,13 +16,13 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from encore.config.run import Backbone
 from encore.errors import EncoreError
-from encore.finetuning.projecting import project
+from encore.finetuning.projector import project
 from encore.models import checkpoint, flops, towers
 from encore.models.encoder import Encoder
 from encore.models.projector import projector
 from encore.models.start import start
 from encore.storage.files import sha256
-from encore.storage.manifest import read, record, verify
+from encore.storage.manifest import read_manifest, record, verify
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def different_towers(**changes: object) -> towers.TwoTowers:
-    encoder = towers.untied(random_encoder(**changes))
+    encoder = towers.separate(random_encoder(**changes))
     encoder.query_encoder.load_state_dict(random_encoder(seed=1, **changes).state_dict())
     return encoder
 
@@ -46,31 +46,31 @@ def learning(encoder: Encoder) -> Iterator[str]:
 def test_one_tower_is_its_own_query_tower() -> None:
     encoder = random_encoder()
     assert encoder.query_tower is encoder
-    assert set(encoder.state_dict()) == set(towers.build(encoder.shape).state_dict())
+    assert set(encoder.state_dict()) == set(towers.build(encoder.config).state_dict())
 
 
-@pytest.mark.parametrize("kind", ["tied", "untied"])
+@pytest.mark.parametrize("kind", ["shared", "separate"])
 def test_towers_start_as_one(tokenizer: Path, kind: str) -> None:
-    backbone = Backbone(start="random", layers=1, hidden=8, heads=2, intermediate=8, max_length=16, towers=kind)
+    backbone = Backbone(start="random", layers=1, hidden=8, heads=2, intermediate=8, max_length=16, encoders=kind)
     encoder, _ = start(backbone, 3, tokenizer)
-    alone, _ = start(backbone.model_copy(update={"towers": "tied"}), 3, tokenizer)
+    alone, _ = start(backbone.model_copy(update={"encoders": "shared"}), 3, tokenizer)
     own = alone.state_dict()
     assert all(torch.equal(tensor, encoder.query_tower.state_dict()[name]) for name, tensor in own.items())
     assert all(torch.equal(tensor, encoder.state_dict()[name]) for name, tensor in own.items())
-    assert (encoder.query_tower is encoder) == (kind == "tied")
-    assert encoder.query_tower.shape == alone.shape
+    assert (encoder.query_tower is encoder) == (kind == "shared")
+    assert encoder.query_tower.config == alone.config
 
 
 def test_gradients_reach_only_the_tower_that_read_the_text() -> None:
     for text in ("queries", "passages"):
         encoder = different_towers()
-        batch = random_batch(encoder.shape, [5, 3])
+        batch = random_batch(encoder.config, [5, 3])
         (encoder.query_tower if text == "queries" else encoder).embed(*batch).square().sum().backward()
         assert set(learning(encoder)) == {text}
 
 
 def test_pairs_train_both_towers_and_a_step_parts_them() -> None:
-    objective, model = make("ict"), towers.untied(small_encoder(head=16)).train()
+    objective, model = make("ict"), towers.separate(small_encoder(projection_dim=16)).train()
     _, batch = batch_of(objective)
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3)
     objective.loss(model, heads_of(objective, model), batch)["loss"].backward()
@@ -81,22 +81,22 @@ def test_pairs_train_both_towers_and_a_step_parts_them() -> None:
 
 
 def test_two_equal_towers_give_what_one_gives() -> None:
-    objective, model = make("ict"), small_encoder(head=16)
+    objective, model = make("ict"), small_encoder(projection_dim=16)
     _, batch = batch_of(objective)
     heads = heads_of(objective, model)
     one = objective.loss(model, heads, batch)["loss"]
-    two = objective.loss(towers.untied(model).eval(), heads, batch)["loss"]
+    two = objective.loss(towers.separate(model).eval(), heads, batch)["loss"]
     assert torch.equal(one, two)
 
 
 def test_both_towers_are_saved_and_each_folder_is_a_whole_model(tokenizer: Path, tmp_path: Path) -> None:
-    encoder = different_towers(head=6, similarity="cosine")
+    encoder = different_towers(projection_dim=6, similarity="cosine")
     checkpoint.save(encoder, {"mlm.bias": torch.ones(3)}, tmp_path / "a", tokenizer, length=12, query_length=8)
     again = checkpoint.load(tmp_path / "a")
-    assert again.shape == encoder.shape
+    assert again.config == encoder.config
     assert all(torch.equal(tensor, again.state_dict()[name]) for name, tensor in encoder.state_dict().items())
     query = checkpoint.load(tmp_path / "a" / checkpoint.QUERY)
-    assert query.shape == encoder.query_tower.shape
+    assert query.config == encoder.query_tower.config
     assert all(
         torch.equal(tensor, query.state_dict()[name]) for name, tensor in encoder.query_tower.state_dict().items()
     )
@@ -111,7 +111,7 @@ def test_both_towers_are_saved_and_each_folder_is_a_whole_model(tokenizer: Path,
 def test_sentence_transformer_opens_either_tower(tokenizer: Path, tmp_path: Path, kind: str, head: int | None) -> None:
     from sentence_transformers import SentenceTransformer
 
-    encoder = different_towers(projector=kind, head=head, similarity="cosine").eval()
+    encoder = different_towers(projector=kind, projection_dim=head, similarity="cosine").eval()
     checkpoint.save(encoder, {}, tmp_path, tokenizer, length=12, query_length=8)
     text = "a list of calls"
     for place, tower, length in ((tmp_path, encoder, 12), (tmp_path / "query", encoder.query_tower, 8)):
@@ -125,7 +125,7 @@ def test_sentence_transformer_opens_either_tower(tokenizer: Path, tmp_path: Path
 def test_the_manifest_watches_the_query_tower(tokenizer: Path, tmp_path: Path) -> None:
     with record(tmp_path, stage="start", spec={}, inputs=[]):
         checkpoint.save(different_towers(), {}, tmp_path, tokenizer)
-    assert "query/model.safetensors" in read(tmp_path)["outputs"]
+    assert "query/model.safetensors" in read_manifest(tmp_path)["outputs"]
     verify(tmp_path)
     (tmp_path / "query/model.safetensors").write_bytes(b"nothing")
     with pytest.raises(EncoreError, match=r"query/model\.safetensors"):
@@ -141,18 +141,18 @@ def test_a_damaged_query_tower_is_named(tokenizer: Path, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("kind", ["linear", "nonlinear"])
 def test_a_projector_is_counted_as_torch_does(kind: str) -> None:
-    encoder = random_encoder(projector=kind, head=5)
-    ids, _ = random_batch(encoder.shape, [12, 12])
+    encoder = random_encoder(projector=kind, projection_dim=5)
+    ids, _ = random_batch(encoder.config, [12, 12])
     with FlopCounterMode(display=False) as counter, torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
         encoder.embed(ids, None)
-    assert counter.get_total_flops() == flops.forward(encoder.shape, 2, 12)
+    assert counter.get_total_flops() == flops.forward(encoder.config, 2, 12)
 
 
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 @pytest.mark.parametrize("kind", ["linear", "nonlinear"])
 def test_the_projector_stands_between_pooling_and_head(kind: str, similarity: str) -> None:
-    encoder = random_encoder(projector=kind, head=5, similarity=similarity).eval()
-    ids, mask = random_batch(encoder.shape, [9, 4])
+    encoder = random_encoder(projector=kind, projection_dim=5, similarity=similarity).eval()
+    ids, mask = random_batch(encoder.config, [9, 4])
     weights = {name: tensor.double() for name, tensor in encoder.state_dict().items()}
     vector = encoder(ids, mask)[:, 0].double()
     if kind == "linear":
@@ -175,11 +175,11 @@ def heads_of_costa(kind: str) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize("kind", ["linear", "nonlinear"])
 @pytest.mark.parametrize("two", [False, True])
 def test_a_pre_trained_projector_goes_on(kind: str, two: bool) -> None:
-    encoder = towers.untied(random_encoder()) if two else random_encoder()
+    encoder = towers.separate(random_encoder()) if two else random_encoder()
     heads = heads_of_costa(kind)
     project(encoder, kind, heads, seed=0)
     for tower in (encoder, encoder.query_tower):
-        assert tower.shape.projector == kind
+        assert tower.config.projector == kind
         assert all(torch.equal(tower.state_dict()[name], tensor) for name, tensor in heads.items())
     if two:
         own = [parameter.data_ptr() for parameter in encoder.projector.parameters()]

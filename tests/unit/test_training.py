@@ -19,7 +19,7 @@ from torch import nn
 from encore import objectives
 from encore.config.run import Step
 from encore.errors import EncoreError
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import initialise
 from encore.training import checkpoint, loop, machine
@@ -27,7 +27,7 @@ from encore.training.loop import train
 from encore.training.optimiser import AdamW
 from encore.training.progress import Point, write_curve
 from encore.training.record import Trained
-from encore.training.task import Pass, Task
+from encore.training.task import ForwardOutput, Task
 
 NUMERICS = {"precision": "fp32", "threads": 1}
 STEP = {
@@ -46,7 +46,7 @@ STEP = {
 def encoder(dropout: float = 0.1, **fields: Any) -> Encoder:
     torch.manual_seed(0)
     shape = {"layers": 1, "hidden": 32, "heads": 2, "intermediate": 64, "max_length": 64, **fields}
-    return initialise(Encoder(Shape(vocabulary=len(small_store.PIECES), dropout=dropout, **shape)))
+    return initialise(Encoder(EncoderConfig(vocabulary=len(small_store.PIECES), dropout=dropout, **shape)))
 
 
 def run(state: Path, name: str = "ict", articles: int = 16, model: Encoder | None = None, **fields: Any) -> Any:
@@ -102,7 +102,7 @@ class InterruptionError(Exception):
     ],
 )
 def test_the_loss_falls_on_sixty_four_texts(name: str, tmp_path: Path) -> None:
-    fields = {"shortest": 8} if name in ("mlm", "bow", "costa") else small_objective.SMALL.get(name, {})
+    fields = {"min_tokens": 8} if name in ("mlm", "bow", "costa") else small_objective.SMALL.get(name, {})
     trained, _ = run(
         tmp_path, name, steps=60, batch=16, learning_rate=5e-3, schedule="constant", model=encoder(0.0), **fields
     )
@@ -114,12 +114,12 @@ def test_the_loss_falls_on_sixty_four_texts(name: str, tmp_path: Path) -> None:
 
 def test_equal_runs_end_with_equal_bytes_and_other_seeds_do_not(tmp_path: Path) -> None:
     (first, weights), (second, again) = (
-        run(tmp_path / "a", "costa", shortest=8),
-        run(tmp_path / "b", "costa", shortest=8),
+        run(tmp_path / "a", "costa", min_tokens=8),
+        run(tmp_path / "b", "costa", min_tokens=8),
     )
     assert equal(weights, again)
     assert first == second
-    assert not equal(weights, run(tmp_path / "c", "costa", shortest=8, temperature=0.2)[1])
+    assert not equal(weights, run(tmp_path / "c", "costa", min_tokens=8, temperature=0.2)[1])
 
 
 def test_the_record_counts_steps_examples_and_operations(tmp_path: Path) -> None:
@@ -129,9 +129,7 @@ def test_the_record_counts_steps_examples_and_operations(tmp_path: Path) -> None
     step = objectives.fields({**STEP, "objective": "ict"})
     task, model = objectives.load("ict")(step, small_store.random_store()), encoder()
     made = itertools.islice(loop.batches(task, 8, 0), 7)
-    assert trained.operations == pytest.approx(
-        sum(task.operations(model, task.collate(batch.examples)) for batch in made)
-    )
+    assert trained.flops == pytest.approx(sum(task.flops(model, task.collate(batch.examples)) for batch in made))
 
 
 def test_matrices_decay_and_vectors_do_not() -> None:
@@ -231,13 +229,13 @@ class Explodes(Task):
     def collate(self, examples: list[int]) -> dict[str, np.ndarray]:
         return {"ids": np.full((1, 4), 5)}
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: Any) -> Pass:
-        return Pass({"part": encoder(batch["ids"], None).square().mean()}, {})
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: Any) -> ForwardOutput:
+        return ForwardOutput({"part": encoder(batch["ids"], None).square().mean()}, {})
 
-    def weights(self, progress: float) -> dict[str, float]:
+    def loss_weights(self, progress: float) -> dict[str, float]:
         return {"part": math.inf if progress >= 0.5 else 1.0}
 
-    def operations(self, encoder: Encoder, batch: Any) -> float:
+    def flops(self, encoder: Encoder, batch: Any) -> float:
         return 1.0
 
 
@@ -283,4 +281,4 @@ def test_a_curve_has_about_a_hundred_points() -> None:
     assert 90 <= len(trained.losses) <= 102
     assert trained.losses[0].step == 1
     assert trained.losses[-1].step == 1234
-    assert math.isclose(trained.operations, 1234)
+    assert math.isclose(trained.flops, 1234)

@@ -8,13 +8,13 @@ import pytest
 import yaml
 
 from encore.commands.tuning import search, trials
-from encore.commands.tuning.grid import Grid, read_grid, rounds, systems
+from encore.commands.tuning.grid import TuningGrid, read_grid, rounds, systems
 from encore.commands.tuning.trials import Trial
 from encore.config.lineage import StepName
 from encore.config.run import RunConfig
 from encore.config.validation import checked
 from encore.data.collection import Collection, Judgment, topics, write_collection
-from encore.data.kinds import build
+from encore.data.kinds import build_collection
 from encore.data.runs import Ranking
 from encore.errors import EncoreError
 from encore.evaluation import judging, scores
@@ -40,14 +40,14 @@ def grid(**changes):
     names |= {name: name for name in ("mlm", "ict", "bfs", "wlp", "ict-bfs-wlp", "bow", "costa")}
     fields = {"table": "table1", "setting": "BM25 negatives", "dataset": "msmarco-passage", "split": "valid"}
     rows = {row: {"step": step, "values": VALUES} for row, step in names.items()}
-    return checked(Grid, fields | {"measure": "RR@10", "rows": rows} | changes, "grid")
+    return checked(TuningGrid, fields | {"measure": "RR@10", "rows": rows} | changes, "grid")
 
 
 # The choice that was made
 
 
 def every_trial():
-    return [trial for record in RECORDS.values() for trial in trials.read(record)]
+    return [trial for record in RECORDS.values() for trial in trials.read_trials(record)]
 
 
 @pytest.mark.parametrize("run", ["config", "seeds"])
@@ -74,7 +74,7 @@ def test_every_trained_row_has_equally_many_trials():
 
 @pytest.mark.parametrize("file", RECORDS)
 def test_the_recorded_trials_are_those_of_the_grid_on_the_validation_split(file):
-    tried, recorded = read_grid(file), trials.read(RECORDS[file])
+    tried, recorded = read_grid(file), trials.read_trials(RECORDS[file])
     wanted = [(row, tuned.step, settings) for row, tuned in tried.rows.items() for settings in tuned.settings()]
     assert sorted((trial.row, trial.step, str(trial.settings)) for trial in recorded) == sorted(
         (row, step, str(settings)) for row, step, settings in wanted
@@ -160,11 +160,11 @@ def test_the_best_is_chosen_and_of_equals_the_first():
 
 def test_a_record_reads_back_and_is_sorted(tmp_path):
     tried = trials.choose([trial(2e-3, 0.25), trial(3e-5, 0.125), trial(1e-3, 0.5, "bow")])
-    trials.write(tmp_path / "trials.csv", tried)
-    assert trials.read(tmp_path / "trials.csv") == [tried[2], tried[1], tried[0]]
+    trials.write_trials(tmp_path / "trials.csv", tried)
+    assert trials.read_trials(tmp_path / "trials.csv") == [tried[2], tried[1], tried[0]]
     (tmp_path / "trials.csv").write_text((tmp_path / "trials.csv").read_text().replace("yes", "perhaps"))
     with pytest.raises(EncoreError, match="line 2: no trial"):
-        trials.read(tmp_path / "trials.csv")
+        trials.read_trials(tmp_path / "trials.csv")
 
 
 def trial(value, score, row="ict"):
@@ -261,7 +261,7 @@ def test_queries_that_a_choice_is_made_on_are_in_no_sample(tmp_path):
         (source / f"qrels/{split}.tsv").write_text("query-id\tcorpus-id\tscore\n" + lines)
     splits = {"train": {"role": "train"}, "valid": {"role": "valid"}, "dev": {"role": "test"}}
     fields = read_dataset({"kind": "beir", "path": str(source), "valid_queries": 50, "splits": splits})
-    build("beir", fields.resolve(), folder, source=source, processes=1)
+    build_collection("beir", fields.resolve(), folder, source=source, processes=1)
     held_out = set(topics(Collection(folder), "valid"))
     assert len(held_out) == 50
     assert held_out < set(names[:300]), "training queries, none of the reported ones"
@@ -275,10 +275,10 @@ def test_combinations_are_recorded_and_read_back(tmp_path):
         Trial("r", "s", {"batch": batch, "learning_rate": rate}, "a+s", "12345678", "valid", "RR@10", score)
         for (batch, rate, score) in ((8.0, 1e-3, 0.5), (8.0, 5e-4, 0.25), (16.0, 5e-4, 0.625))
     ]
-    trials.write(tmp_path / "trials.csv", trials.choose(tried))
+    trials.write_trials(tmp_path / "trials.csv", trials.choose(tried))
     text = (tmp_path / "trials.csv").read_text()
     assert "r,s,batch+learning_rate,8+0.0005," in text
-    again = trials.read(tmp_path / "trials.csv")
+    again = trials.read_trials(tmp_path / "trials.csv")
     assert [trial.settings for trial in again] == [tried[1].settings, tried[0].settings, tried[2].settings]
     assert [trial.chosen for trial in again] == [False, False, True]
 
@@ -349,7 +349,7 @@ def pretend(artifact, value):
     with manifest.record(Path(artifact.folder), stage="evaluate", spec=artifact.spec, inputs=[]):
         found = np.array([value, value])
         scored = Scored(["q", "r"], ["q", "r"], found, found, found, np.array([True, True]))
-        scores.write(Path(artifact.folder), {("valid", "RR@10"): scored})
+        scores.write_scores(Path(artifact.folder), {("valid", "RR@10"): scored})
 
 
 def test_later_rounds_use_what_was_chosen_first(workshop):

@@ -46,9 +46,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from encore.finetuning.negatives import mining
 
     mined, statistics = mining.mine({"q0": ["d5"]}, {"q0": {"d0": 1}}, depth=1, keep=1)
-    mining.write(home / "negatives", mined, statistics)
-    for kind in ("tied", "untied"):
-        encoder, heads = start(Backbone(**BACKBONE, towers=kind, head=6), 0, home / "tokenizer")
+    mining.write_negatives(home / "negatives", mined, statistics)
+    for kind in ("shared", "separate"):
+        encoder, heads = start(Backbone(**BACKBONE, encoders=kind, projection_dim=6), 0, home / "tokenizer")
         checkpoint.save(encoder, heads, home / kind, home / "tokenizer")
     return home
 
@@ -69,8 +69,8 @@ def tuned(home: Path, weights: Path, output: Path, **fields: Any) -> Path:
 @pytest.fixture(scope="module")
 def path(home: Path) -> dict[str, Path]:
     """Untied: start, ICT, fine-tuning."""
-    ict = pretrained(home, home / "untied", home / "ict/model", objective="ict")
-    return {"start": home / "untied", "ict": ict, "tuned": tuned(home, ict, home / "tuned/model")}
+    ict = pretrained(home, home / "separate", home / "ict/model", objective="ict")
+    return {"start": home / "separate", "ict": ict, "tuned": tuned(home, ict, home / "tuned/model")}
 
 
 def test_both_towers_learn_at_every_step(path: dict[str, Path]) -> None:
@@ -84,11 +84,11 @@ def test_both_towers_learn_at_every_step(path: dict[str, Path]) -> None:
 
 
 def test_towers_stay_one_where_no_query_is_read(home: Path, path: dict[str, Path]) -> None:
-    mlm = checkpoint.load(pretrained(home, home / "untied", home / "mlm/model", objective="mlm", shortest=1))
-    before = checkpoint.load(home / "untied").word_embeddings
+    mlm = checkpoint.load(pretrained(home, home / "separate", home / "mlm/model", objective="mlm", min_tokens=1))
+    before = checkpoint.load(home / "separate").word_embeddings
     assert not torch.equal(mlm.word_embeddings, before)
     assert torch.equal(mlm.word_embeddings, mlm.query_tower.word_embeddings)
-    apart = checkpoint.load(pretrained(home, path["ict"], home / "apart/model", objective="mlm", shortest=1))
+    apart = checkpoint.load(pretrained(home, path["ict"], home / "apart/model", objective="mlm", min_tokens=1))
     ict = checkpoint.load(path["ict"])
     assert torch.equal(apart.query_tower.word_embeddings, ict.query_tower.word_embeddings)
     assert not torch.equal(apart.word_embeddings, ict.word_embeddings)
@@ -121,13 +121,13 @@ def test_search_scores_are_products_of_the_two_towers(path: dict[str, Path], hom
 
 
 def test_the_projector_of_costa_is_fine_tuned_and_kept(home: Path) -> None:
-    costa = pretrained(home, home / "tied", home / "costa/model", objective="costa", shortest=1)
+    costa = pretrained(home, home / "shared", home / "costa/model", objective="costa", min_tokens=1)
     trained = checkpoint.load_heads(costa)["projector.2.weight"]
     first = tuned(home, costa, home / "first/model", projector="nonlinear", learning_rate=1e-12)
     second = tuned(home, first, home / "second/model", learning_rate=1e-2)
     one, two = checkpoint.load(first), checkpoint.load(second)
-    assert one.shape.projector == two.shape.projector == "nonlinear"
+    assert one.config.projector == two.config.projector == "nonlinear"
     torch.testing.assert_close(one.state_dict()["projector.2.weight"], trained, atol=1e-9, rtol=0)
     assert (two.state_dict()["projector.2.weight"] - trained).abs().max() > 1e-3
     plain = tuned(home, costa, home / "plain/model")
-    assert checkpoint.load(plain).shape.projector == "none"
+    assert checkpoint.load(plain).config.projector == "none"

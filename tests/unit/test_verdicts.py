@@ -9,7 +9,7 @@ from small_table import grid_of, lines_of, plan, row_of, write_scores
 from encore.evaluation import significance
 from encore.evaluation.significance import Difference
 from encore.reporting.tables import verdicts
-from encore.reporting.tables.comparisons import Comparison
+from encore.reporting.tables.comparisons import RowComparison
 
 
 def test_fewer_than_five_seeds_give_no_verdict_but_numbers(tmp_path: Path) -> None:
@@ -18,8 +18,8 @@ def test_fewer_than_five_seeds_give_no_verdict_but_numbers(tmp_path: Path) -> No
     assert float(line["delta_control"]) > 0.2
 
 
-def comparison(mean: float, p_holm: float, seeds: int = 5) -> Comparison:
-    return Comparison(Difference(mean, 0.01, seeds - 1, p_holm / 6, seeds), 1.0, 1.0, p_holm, family=6)
+def comparison(mean: float, p_holm: float, seeds: int = 5) -> RowComparison:
+    return RowComparison(Difference(mean, 0.01, seeds - 1, p_holm / 6, seeds), 1.0, 1.0, p_holm, family=6)
 
 
 @pytest.mark.parametrize(
@@ -32,10 +32,10 @@ def comparison(mean: float, p_holm: float, seeds: int = 5) -> Comparison:
         (comparison(0.1, 0.01), comparison(0.1, 0.01, seeds=4), "too few seeds"),
     ],
 )
-def test_a_gain_must_hold_over_none_and_over_control(none: Comparison, control: Comparison, word: str) -> None:
-    assert verdicts.verdict([none, control], stand_in=True) == word
+def test_a_gain_must_hold_over_none_and_over_control(none: RowComparison, control: RowComparison, word: str) -> None:
+    assert verdicts.objective_verdict([none, control], proxy_data=True) == word
     papers = {"holds here": "reproduced", "fails here": "contradicted"}
-    assert verdicts.verdict([none, control], stand_in=False) == papers.get(word, word)
+    assert verdicts.objective_verdict([none, control], proxy_data=False) == papers.get(word, word)
 
 
 def test_wrong_verdicts_stay_under_the_stated_rate() -> None:
@@ -50,8 +50,8 @@ def test_wrong_verdicts_stay_under_the_stated_rate() -> None:
         pairs = [(row, other) for row in (2, 3, 4) for other in (0, 1)]
         found = [significance.clustered(runs[row] - runs[other], clusters) for row, other in pairs]
         corrected = significance.holm([one.p for one in found])
-        tests = [Comparison(one, 1.0, 1.0, p, 6) for one, p in zip(found, corrected, strict=True)]
-        words = {verdicts.verdict(tests[place : place + 2], stand_in=True) for place in (0, 2, 4)}
+        tests = [RowComparison(one, 1.0, 1.0, p, 6) for one, p in zip(found, corrected, strict=True)]
+        words = {verdicts.objective_verdict(tests[place : place + 2], proxy_data=True) for place in (0, 2, 4)}
         wrong += words != {verdicts.OPEN}
     assert wrong / 1000 <= significance.SIGNIFICANT
 

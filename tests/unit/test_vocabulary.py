@@ -118,8 +118,8 @@ def test_only_the_most_frequent_characters_are_kept(monkeypatch: pytest.MonkeyPa
 
 def test_a_saved_tokenizer_reads_back(tmp_path: Path) -> None:
     pieces = vocabulary.train(["A list of calls, and a list"], 60)
-    vocabulary.save(vocabulary.build(pieces), tmp_path)
-    tokenizer = vocabulary.load(tmp_path)
+    vocabulary.save_tokenizer(vocabulary.build_tokenizer(pieces), tmp_path)
+    tokenizer = vocabulary.load_tokenizer(tmp_path)
     assert (tmp_path / "vocab.txt").read_text().splitlines() == pieces == vocabulary.pieces(tokenizer)
     assert tokenizer.encode("The LIST, óf").tokens == ["[CLS]", "[UNK]", "list", ",", "of", "[SEP]"]
     assert vocabulary.special_tokens(tokenizer, tmp_path) == (0, 1, 2, 3, 4)
@@ -127,11 +127,11 @@ def test_a_saved_tokenizer_reads_back(tmp_path: Path) -> None:
 
 
 def test_a_checkpoints_tokenizer_is_kept_without_cutting(tmp_path: Path) -> None:
-    own = vocabulary.build(vocabulary.train(["many calls of a list"], 60))
+    own = vocabulary.build_tokenizer(vocabulary.train(["many calls of a list"], 60))
     own.enable_truncation(4)
     own.enable_padding(length=9)
-    vocabulary.save(own, tmp_path)
-    assert len(vocabulary.load(tmp_path).encode("many calls of a list", add_special_tokens=False).ids) > 4
+    vocabulary.save_tokenizer(own, tmp_path)
+    assert len(vocabulary.load_tokenizer(tmp_path).encode("many calls of a list", add_special_tokens=False).ids) > 4
     assert json.loads((tmp_path / "tokenizer_config.json").read_text())["do_lower_case"] is True
 
 
@@ -142,13 +142,13 @@ def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(EncoreError, match=r"a vocabulary of 8 cannot hold the 11"):
         vocabulary.train(["abc"], 8)
     with pytest.raises(EncoreError, match=r"tokenizer\.json is missing"):
-        vocabulary.load(tmp_path)
+        vocabulary.load_tokenizer(tmp_path)
     (tmp_path / "tokenizer.json").write_text("{}")
     with pytest.raises(EncoreError, match="is no tokenizer"):
-        vocabulary.load(tmp_path)
+        vocabulary.load_tokenizer(tmp_path)
     (tmp_path / "tokenizer.json").write_text(Tokenizer(models.BPE()).to_str())
     with pytest.raises(EncoreError, match="not a WordPiece tokenizer"):
-        vocabulary.load(tmp_path)
+        vocabulary.load_tokenizer(tmp_path)
     (tmp_path / "tokenizer.json").write_text(Tokenizer(models.WordPiece({"[UNK]": 0}, unk_token="[UNK]")).to_str())
     with pytest.raises(EncoreError, match=r"lacks \[PAD\]"):
-        vocabulary.special_tokens(vocabulary.load(tmp_path), tmp_path)
+        vocabulary.special_tokens(vocabulary.load_tokenizer(tmp_path), tmp_path)

@@ -9,7 +9,7 @@ from encore.data.wikipedia.titles import Target
 
 
 def paragraphs(text: str) -> list[str]:
-    return [paragraph.text for section in markup.read(text).sections for paragraph in section.paragraphs]
+    return [paragraph.text for section in markup.read_markup(text).sections for paragraph in section.paragraphs]
 
 
 @pytest.mark.parametrize(
@@ -73,14 +73,16 @@ def test_what_is_no_prose_goes(written):
 
 
 def test_a_paragraph_in_which_markup_stays_is_dropped_and_counted():
-    text = markup.read("Good one.\n\nBad {{unclosed one.\n\nGood two.\n\nBad [[unclosed link.")
+    text = markup.read_markup("Good one.\n\nBad {{unclosed one.\n\nGood two.\n\nBad [[unclosed link.")
     assert text.left_over == 2
     assert [each.text for each in text.sections[0].paragraphs] == ["Good one.", "Good two."]
 
 
 def test_links_of_a_sentence_without_an_end_go_with_it():
-    (section,) = markup.read("The ''[[Cat|house cat]]'' stays. So do the [[dog]] and the [[owl]]:\n* all").sections
-    assert section.paragraphs == [markup.Paragraph("The house cat stays.", (titles.target("Cat"),))]
+    (section,) = markup.read_markup(
+        "The ''[[Cat|house cat]]'' stays. So do the [[dog]] and the [[owl]]:\n* all"
+    ).sections
+    assert section.paragraphs == [markup.LinkedParagraph("The house cat stays.", (titles.target("Cat"),))]
 
 
 def test_lists_part_paragraphs():
@@ -88,7 +90,7 @@ def test_lists_part_paragraphs():
 
 
 def test_sections_have_levels_and_plain_titles():
-    text = markup.read("Lead.\n\n== ''History'' of [[X|it]] ==\nOld.\n=== Early<ref>n</ref> ===\n== Empty ==\n")
+    text = markup.read_markup("Lead.\n\n== ''History'' of [[X|it]] ==\nOld.\n=== Early<ref>n</ref> ===\n== Empty ==\n")
     assert [(each.level, each.title, len(each.paragraphs)) for each in text.sections] == [
         (0, "", 1),
         (2, "History of it", 1),
@@ -98,7 +100,7 @@ def test_sections_have_levels_and_plain_titles():
 
 
 def test_links_are_those_of_kept_prose_in_order():
-    text = markup.read(
+    text = markup.read_markup(
         "A [[b]], [[C d#E_f|e]] and [[#Own]].<ref>[[note]]</ref> {{t|[[in template]]}}\n* [[in list]]\n[[File:x|[[y]]]]"
     )
     assert [link for each in text.sections[0].paragraphs for link in each.links] == [
@@ -167,12 +169,12 @@ def test_lists_and_dates_are_known_by_their_titles(title, listing, date):
     ],
 )
 def test_disambiguation_is_known_by_its_templates(written, yes):
-    assert markup.read(written).disambiguation is yes
+    assert markup.read_markup(written).disambiguation is yes
 
 
 @pytest.mark.parametrize("unit", ["( ", "a, ", "''", "' ", "a\n", "{{a}}(", "[[a]] ", "* x\n"])
 def test_time_grows_with_length(unit):
     """Twenty thousand characters take a moment; what is quadratic here takes minutes on long pages."""
     started = time.process_time()
-    markup.read(unit * (20_000 // len(unit)))
+    markup.read_markup(unit * (20_000 // len(unit)))
     assert time.process_time() - started < 5

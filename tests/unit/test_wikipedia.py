@@ -13,7 +13,8 @@ from small_dump import END, HEAD, Wiki, write, write_multistream, xml
 
 from encore.data import kinds
 from encore.data.collection import Collection
-from encore.data.wikipedia import WikipediaFields, dump, multistream
+from encore.data.wikipedia import dump, multistream
+from encore.data.wikipedia.fields import WikipediaFields
 from encore.errors import EncoreError
 
 PAGES = [
@@ -45,7 +46,7 @@ def fields(path: Path, **others) -> WikipediaFields:
 
 def build(path: Path, output: Path, processes: int = 1, **others) -> Collection:
     spec = fields(path, **others).resolve()
-    kinds.build("wikipedia", spec, output, source=path, processes=processes)
+    kinds.build_collection("wikipedia", spec, output, source=path, processes=processes)
     return Collection(output)
 
 
@@ -300,10 +301,10 @@ def test_a_dump_that_is_not_there_can_be_planned_with_but_not_read(tmp_path):
     path = tmp_path / "enwiki.xml"
     spec = fields(path).resolve()
     with pytest.raises(EncoreError, match="is missing; fetch a pages-articles dump"):
-        kinds.build("wikipedia", spec, tmp_path / "out", source=path)
+        kinds.build_collection("wikipedia", spec, tmp_path / "out", source=path)
     write(path, PAGES)
     with pytest.raises(EncoreError, match="not the dump that was planned with; run snakemake again"):
-        kinds.build("wikipedia", spec, tmp_path / "out", source=path)
+        kinds.build_collection("wikipedia", spec, tmp_path / "out", source=path)
 
 
 def test_a_pinned_digest_is_the_identity_before_and_after_the_dump_is_there(tmp_path):

@@ -14,7 +14,7 @@ from encore.config.run import Backbone
 from encore.data import article_texts, kinds, vocabulary
 from encore.data.collection import Collection
 from encore.data.tokens import TokenStore, write_store
-from encore.data.wikipedia import WikipediaFields
+from encore.data.wikipedia.fields import WikipediaFields
 from encore.models import checkpoint
 from encore.models.start import start
 from encore.pretraining import step
@@ -35,9 +35,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("home")
     path = write(home / "enwiki.xml.bz2", [page(number) for number in range(len(ANIMALS))])
     fields = WikipediaFields.model_validate({"kind": "wikipedia", "path": str(path)})
-    kinds.build("wikipedia", fields.resolve(), home / "c", source=path)
+    kinds.build_collection("wikipedia", fields.resolve(), home / "c", source=path)
     pieces = vocabulary.train(article_texts.VocabularyTexts(Collection(home / "c")), 150)
-    vocabulary.save(vocabulary.build(pieces), home / "tokenizer")
+    vocabulary.save_tokenizer(vocabulary.build_tokenizer(pieces), home / "tokenizer")
     write_store(Collection(home / "c"), home / "tokenizer", home / "tokens")
     shape = {"start": "random", "layers": 1, "hidden": 16, "heads": 2, "intermediate": 16, "max_length": 24}
     encoder, heads = start(Backbone.model_validate(shape), 0, home / "tokenizer")
@@ -86,7 +86,7 @@ def test_wlp_finds_the_linking_passage_by_a_sentence_of_the_page_it_links_to(hom
 
 @pytest.mark.parametrize("objective", ["ict", "bfs", "wlp", "ict_bfs_wlp", "mlm", "costa"])
 def test_objectives_train_on_a_dump(home: Path, tmp_path: Path, objective: str) -> None:
-    single = {"shortest": 1} if objective in ("mlm", "costa") else {}
+    single = {"min_tokens": 1} if objective in ("mlm", "costa") else {}
     spec = {
         "step": {**STEP, "objective": objective, "steps": 2, "source": "a test", **single},
         "seed": 0,

@@ -74,7 +74,9 @@ def test_everything_is_fetched_with_one_command(pristine: Clone) -> None:
 
 def test_what_has_to_be_brought_by_hand_is_planned_with_and_asked_for_before_the_first_job(pristine: Clone) -> None:
     run = yaml.safe_load((pristine.root / "config/marco.yaml").read_text())
-    run["datasets"] = {"by-hand": {"kind": "beir", "path": "data/by-hand", "how": "write to its owner", "splits": {}}}
+    run["datasets"] = {
+        "by-hand": {"kind": "beir", "path": "data/by-hand", "access": "write to its owner", "splits": {}}
+    }
     run["datasets"]["by-hand"]["splits"]["test"] = {"role": "test", "measures": {"nDCG@10": "nDCG@10"}}
     run |= {"lineages": ["bm25"]}
     (pristine.root / "config/hand.yaml").write_text(yaml.safe_dump(run))

@@ -109,8 +109,8 @@ rule merged_negatives:
         " > {log:q} 2>&1"
 
 
-rule teach:
-    """Let a teacher score what its students will learn from, or bring published scores into that form."""
+rule teacher_scores:
+    """Score what students will learn from with their teacher, or convert published scores to the same files."""
     input:
         **manifests("teachers/{teacher}/{topics}", "model", "tokens", "collection", "negatives"),
         **large_files("teachers/{teacher}/{topics}", model="model.safetensors"),
@@ -119,9 +119,9 @@ rule teach:
     output:
         manifest="results/teachers/{teacher}/{topics}/manifest.json",
     log:
-        "results/logs/teach/{teacher}/{topics}.log",
+        "results/logs/teacher_scores/{teacher}/{topics}.log",
     benchmark:
-        "results/benchmarks/teach/{teacher}/{topics}.tsv"
+        "results/benchmarks/teacher_scores/{teacher}/{topics}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: 1
@@ -130,7 +130,7 @@ rule teach:
     params:
         spec=spec_of("teachers/{teacher}/{topics}"),
     shell:
-        "python workflow/scripts/teach.py"
+        "python workflow/scripts/teacher_scores.py"
         " --spec {params.spec:q}"
         " --model {input.model:q}"
         " --tokens {input.tokens:q}"

@@ -46,7 +46,7 @@ def steps(step: PretrainStep, inputs: dict[str, Path], budget: float, seed: int)
     task, _ = held_out.split(objective, step.held_out)
     spent = 0.0
     for number, batch in enumerate(batches(task, step.batch, seed)):
-        cost = task.operations(encoder, task.collate(batch.examples))
+        cost = task.flops(encoder, task.collate(batch.examples))
         if spent + cost / 2 > budget:
             return number
         spent += cost

@@ -2,15 +2,17 @@
 
 from encore.storage.program import run
 
-from encore.claims import report
+from encore.claims import run_claims
 from encore.reporting import products
 
 
 def main() -> None:
     args = products.command_line(__doc__)
     plan, output = args.plan, args.output
-    with products.recorded(plan, args.spec, output, report.Claims, stage="claims", endings=["csv", "md"]) as claims:
-        verdicts = report.write(output / f"{claims.name}.csv", claims)
+    with products.recorded(
+        plan, args.spec, output, run_claims.ClaimsSlice, stage="claims", endings=["csv", "md"]
+    ) as claims:
+        verdicts = run_claims.write_run_claims(output / f"{claims.name}.csv", claims)
     print(", ".join(f"{verdict}: {count}" for verdict, count in verdicts.items()))
 
 

@@ -2,14 +2,14 @@
 
 from encore.storage.program import run
 
-from encore.claims import ledger
+from encore.claims import printed_claims
 from encore.plan.project import load_catalogue
 from encore.reporting import products
 
 
 def main() -> None:
     args = products.command_line(__doc__)
-    verdicts = ledger.make_printed(args.plan, args.spec, args.output, load_catalogue())
+    verdicts = printed_claims.make_printed(args.plan, args.spec, args.output, load_catalogue())
     print(", ".join(f"{verdict}: {count}" for verdict, count in verdicts.items()))
 
 

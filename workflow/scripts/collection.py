@@ -20,7 +20,7 @@ def main() -> None:
     parser.add_argument("--collection", type=artifact, nargs="?", help="kinds made of another one: that one")
     parser.add_argument("--fetched", type=artifact, nargs="?", help="kind ir-datasets: what was downloaded for it")
     parser.add_argument("--sources", type=artifact, nargs="*", default=[], help="kinds made of entries of sources.yaml")
-    parser.add_argument("--parts", type=artifact, nargs="*", default=[], help="kind joined: the collections")
+    parser.add_argument("--parts", type=artifact, nargs="*", default=[], help="kind concat: the collections")
     parser.add_argument("--data-root", type=Path, help="kind ir-datasets: where it was downloaded to")
     parser.add_argument("--output", type=artifact, required=True)
     parser.add_argument("--processes", type=int, default=1, help="kinds pydocs and wikipedia: readers of the source")
@@ -31,7 +31,7 @@ def main() -> None:
     made_of = (arguments.collection, arguments.fetched, *arguments.sources, *arguments.parts)
     inputs = [folder for folder in made_of if folder]
     with record(arguments.output, stage=f"collection.{kind}", spec=spec, inputs=inputs) as facts:
-        counts = kinds.build(
+        counts = kinds.build_collection(
             kind,
             spec,
             arguments.output,

@@ -4,15 +4,15 @@ from encore.storage.program import run
 
 from encore.reporting import products
 from encore.reporting.figures import learning
-from encore.reporting.held_out import Steps
+from encore.reporting.loss_curves import StepsSlice
 
 
 def main() -> None:
     args = products.command_line(__doc__)
     with products.recorded(
-        args.plan, args.spec, args.output, Steps, stage="curves", endings=["png", "svg", "csv"]
+        args.plan, args.spec, args.output, StepsSlice, stage="curves", endings=["png", "svg", "csv"]
     ) as steps:
-        learning.draw(args.output, steps)
+        learning.draw_learning(args.output, steps)
     print(f"figure {steps.name}: {args.output / steps.name}.png")
 
 

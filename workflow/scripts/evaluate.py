@@ -19,7 +19,7 @@ def main() -> None:
     args = parser.parse_args()
     with record(args.output, stage="evaluate", spec=args.spec, inputs=[args.run, args.collection]) as facts:
         found = judging.judge(read_run(args.run / "run.trec.gz"), Collection(args.collection), args.spec)
-        scores.write(args.output, found)
+        scores.write_scores(args.output, found)
         facts["results"] = summary = judging.summary(found)
     for split, counts in summary.items():
         print(f"{split}: " + ", ".join(f"{name} {number}" for name, number in counts.items()))

@@ -25,7 +25,7 @@ def main() -> None:
     args = parser.parse_args()
     inputs = [folder for folder in (args.collection, args.expander, args.fetched) if folder]
     with record(args.output, stage=f"expand.{args.spec['kind']}", spec=args.spec, inputs=inputs) as facts:
-        counts = facts["results"] = form.write(args.output, predicted(args))
+        counts = facts["results"] = form.write_predicted_queries(args.output, predicted(args))
     shutil.rmtree(args.state, ignore_errors=True)
     print(f"expand: {counts['queries']} queries for {counts['passages']} passages")
 

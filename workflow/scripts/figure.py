@@ -13,7 +13,7 @@ def main() -> None:
     with products.recorded(
         args.plan, args.spec, args.output, Layout, stage="figure", endings=["png", "svg", "csv"]
     ) as layout:
-        forest.draw(args.output, cells.grid(layout))
+        forest.draw_forest(args.output, cells.compute_grid(layout))
     print(f"figure {layout.name}: {args.output / layout.name}.png")
 
 

@@ -21,7 +21,7 @@ def main() -> None:
     spec, inputs = args.spec, [args.sparse, args.dense, args.weight]
     with record(args.output, stage="fuse", spec=spec, inputs=inputs) as facts:
         sparse, dense = (read_run(folder / "run.trec.gz") for folder in (args.sparse, args.dense))
-        weight = fusion_weights.read(args.weight)
+        weight = fusion_weights.read_weight(args.weight)
         queries = list(dict.fromkeys([*dense, *sparse]))
         found = {query: fuse(align(sparse.get(query), dense.get(query)), weight, spec["depth"]) for query in queries}
         stages = [{"name": "fusion", "method": "weight * sparse + dense", "weight": weight}]

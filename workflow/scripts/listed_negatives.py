@@ -9,11 +9,11 @@ from encore.data.collection import Collection, topics
 from encore.data.download import unpacked
 from encore.errors import EncoreError
 from encore.finetuning.negatives import mining
-from encore.finetuning.negatives.listed import Wanted
 from encore.finetuning.negatives.pair_scores import PublishedScores
+from encore.finetuning.negatives.request import NegativesRequest
 from encore.finetuning.negatives.systems_file import from_systems
 from encore.finetuning.negatives.triples import from_triples
-from encore.storage.document_ids import Names
+from encore.storage.document_ids import DocIds
 from encore.storage.files import contents
 from encore.storage.manifest import record
 
@@ -37,14 +37,14 @@ def main() -> None:
         path = unpacked.file(args.fetched, ENDINGS[spec["form"]]) if args.fetched else args.source
         asked = set(topics(collection, spec["split"], spec["queries"], spec["sample"]))
         ids = (row["_id"] for row in collection.corpus())
-        documents = dict.fromkeys(ids) if spec["form"] == "systems" else Names.of(ids)  # one by one: a dict
-        wanted = Wanted(asked, collection.qrels(spec["split"]), documents, spec["exclude_judged"])
+        documents = dict.fromkeys(ids) if spec["form"] == "systems" else DocIds.of(ids)  # one by one: a dict
+        wanted = NegativesRequest(asked, collection.qrels(spec["split"]), documents, spec["exclude_judged"])
         if spec["form"] == "systems":
             scores = scores_beside(args.fetched, asked)
             drawn, counts = from_systems(path, wanted, scores, margin=spec["margin"], per_system=spec["per_system"])
         else:
             drawn, counts = from_triples(path, wanted, collection, keep=spec["keep"], seed=spec["seed"])
-        facts["results"] = mining.write(args.output, drawn, counts)
+        facts["results"] = mining.write_negatives(args.output, drawn, counts)
     print(f"negatives: {counts.kept} for {counts.queries} queries, {counts.unknown} lines of another collection")
 
 

@@ -7,7 +7,7 @@ from encore.storage.program import artifact, run, spec_file
 
 from encore.data.collection import Collection
 from encore.retrieval.doc2query.form import expanded
-from encore.retrieval.lucene import build_index
+from encore.retrieval.lucene import build_lucene_index
 from encore.storage.manifest import record
 
 
@@ -25,7 +25,7 @@ def main() -> None:
         collection = Collection(args.collection)
         plain = ((name, " ".join(text)) for name, text in collection.texts())
         passages = expanded(collection, args.expansions) if args.expansions else plain
-        count = build_index(passages, args.output, args.memory_mb)
+        count = build_lucene_index(passages, args.output, args.memory_mb)
         facts["results"] = {"passages": count}
     print(f"lucene_index: {count} passages in {time.time() - started:.1f} s")
 

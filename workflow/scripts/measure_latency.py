@@ -22,12 +22,12 @@ def main() -> None:
     folders = {role: getattr(args, role) for role in ROLES}
     inputs = [folder for of_role in (*folders.values(), args.parts) for folder in of_role]
     with record(args.output, stage="measure_latency", spec=args.spec, inputs=inputs) as facts:
-        from encore.evaluation.latency.measurement import make
-        from encore.evaluation.latency.parts import RECORD, Given
+        from encore.evaluation.latency.measurement import measure_latency
+        from encore.evaluation.latency.parts import RECORD, LatencyInputs
 
         spec = args.spec
-        given = Given(spec["run"], spec["queries"], spec["warm_up"], folders, args.parts, args.memory_mb)
-        facts["results"] = make(spec["kind"], given, args.output)
+        given = LatencyInputs(spec["run"], spec["queries"], spec["warm_up"], folders, args.parts, args.memory_mb)
+        facts["results"] = measure_latency(spec["kind"], given, args.output)
     print((args.output / RECORD).read_text())
 
 

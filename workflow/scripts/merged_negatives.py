@@ -17,12 +17,12 @@ def main() -> None:
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
     with record(args.output, stage="merged_negatives", spec=args.spec, inputs=[args.bm25, args.mined]) as facts:
-        bm25, mined = mining.read(args.bm25), mining.read(args.mined)
+        bm25, mined = mining.read_negatives(args.bm25), mining.read_negatives(args.mined)
         both = mining.merge(bm25, mined)
         compared, jaccard, shared = mining.overlap(mined, bm25)
         counts = replace(mining.statistics(both), compared=compared, jaccard=jaccard, shared=shared)
         positives = mining.read_positives(args.mined) or None
-        facts["results"] = mining.write(args.output, both, counts, positives)
+        facts["results"] = mining.write_negatives(args.output, both, counts, positives)
     print(f"negatives: {counts.kept} for {counts.queries} queries")
 
 

@@ -33,10 +33,10 @@ def main() -> None:
         found = {query: documents.keys() for query, documents in right.items()}
         drawn, counts = mining.mine(ranking, collection.qrels(spec["split"]), answering=found, **recipe)
         if args.other:
-            compared, jaccard, shared = mining.overlap(drawn, mining.read(args.other))
+            compared, jaccard, shared = mining.overlap(drawn, mining.read_negatives(args.other))
             counts = replace(counts, compared=compared, jaccard=jaccard, shared=shared)
         positives = right if spec.get("answers") == "positives" else None
-        facts["results"] = mining.write(args.output, drawn, counts, positives)
+        facts["results"] = mining.write_negatives(args.output, drawn, counts, positives)
     print(f"negatives: {counts.kept} for {counts.queries} queries, {counts.judged} judged left out")
 
 

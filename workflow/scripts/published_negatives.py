@@ -21,7 +21,7 @@ def main() -> None:
     with record(args.output, stage="published_negatives", spec=spec, inputs=[args.collection]) as facts:
         asked = topics(collection, spec["split"], spec["queries"], spec["sample"])
         drawn, counts = published(collection, spec["split"], asked, **recipe)
-        facts["results"] = mining.write(args.output, drawn, counts)
+        facts["results"] = mining.write_negatives(args.output, drawn, counts)
     print(f"negatives: {counts.kept} for {counts.queries} queries, {counts.unknown} of no passage")
 
 

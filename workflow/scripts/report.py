@@ -8,7 +8,7 @@ from encore.reporting import products
 
 def main() -> None:
     args = products.command_line(__doc__)
-    size = build.make(args.plan, args.spec, args.output)
+    size = build.make_report(args.plan, args.spec, args.output)
     print(f"report: {size / 2**20:.1f} MiB in {args.output}")
 
 

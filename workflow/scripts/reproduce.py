@@ -12,13 +12,13 @@ def main() -> None:
         args.plan,
         args.spec,
         args.output,
-        reproduction.Released,
+        reproduction.ReproductionSlice,
         stage="reproduce",
         endings=[reproduction.FILE],
         record=reproduction.RECORD,
     ) as layout:
         path = args.output / f"{layout.name}.{reproduction.FILE}"
-        print(f"table {layout.name}: {reproduction.write(path, layout)} lines in {path}")
+        print(f"table {layout.name}: {reproduction.write_reproduction(path, layout)} lines in {path}")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from encore.storage.program import run
 from encore.plan.tables.layout import Layout, read
 from encore.reporting import products
 from encore.reporting.tables import cells, html, latex, markdown, reproduction, tidy
-from encore.reporting.tables.sheet import sheet
+from encore.reporting.tables.sheet import make_sheet
 from encore.storage.files import write_text
 
 
@@ -17,12 +17,12 @@ def main() -> None:
     with products.recorded(
         args.plan, args.spec, args.output, Layout, stage="table", endings=endings, beside=beside
     ) as layout:
-        grid = cells.grid(layout)
-        shown = sheet(grid, reproduction.notes(compared, layout))
-        tidy.write(args.output / f"{layout.name}.csv", grid)
-        write_text(args.output / f"{layout.name}.md", markdown.render(shown))
-        write_text(args.output / f"{layout.name}.tex", latex.render(shown))
-        write_text(args.output / f"{layout.name}.html", html.render(shown))
+        grid = cells.compute_grid(layout)
+        shown = make_sheet(grid, reproduction.reproduction_notes(compared, layout))
+        tidy.write_tidy(args.output / f"{layout.name}.csv", grid)
+        write_text(args.output / f"{layout.name}.md", markdown.render_markdown(shown))
+        write_text(args.output / f"{layout.name}.tex", latex.render_latex(shown))
+        write_text(args.output / f"{layout.name}.html", html.render_html(shown))
     print(f"table {layout.name}: {len(grid.cells)} cells in {args.output}")
 
 

@@ -33,7 +33,7 @@ def main() -> None:
 
     grid = read_grid(args.grid)
     done = search.tune(args.config, grid, build)
-    trials.write(args.output, done)
+    trials.write_trials(args.output, done)
     for trial in done:
         print(f"{trial.row:<12} {trial.score:.4f} {trial.lineage} {'<- chosen' if trial.chosen else ''}".rstrip())
     counts = Counter(trial.row for trial in done)

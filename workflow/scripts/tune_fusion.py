@@ -30,7 +30,7 @@ def main() -> None:
             grades = {query: judged[query] for query in topics(collection, split, spec["queries"], spec["sample"])}
             sparse, dense = (read_run(folder / "run.trec.gz") for folder in given[name])
             tried[name] = fusion_weights.attempt(sparse, dense, grades, measure, spec["weights"])
-        fusion_weights.write(args.output, spec["tuned_on"], tried)
+        fusion_weights.write_weights(args.output, spec["tuned_on"], tried)
         facts["results"] = {name: each.summary() for name, each in tried.items()}
     for name, each in tried.items():
         print(f"tune_fusion: weight {each.best:g} is best on {each.queries} queries ({name})")

@@ -11,7 +11,7 @@ def tau(first: Sequence[float], second: Sequence[float]) -> float:
     return sum(_sign(first[i] - first[j]) * _sign(second[i] - second[j]) for i, j in pairs) / len(pairs)
 
 
-def chance(count: int, found: float) -> float:
+def chance_of_tau(count: int, found: float) -> float:
     """How often two random orders of so many systems have a tau of at least ``found``."""
     taus = _taus(count)
     return sum(value >= found - 1e-9 for value in taus) / len(taus)

@@ -16,7 +16,7 @@ Ranking = Callable[[Address], Hashable]  # what makes a cell's number: one syste
 Edges = set[tuple[Hashable, Hashable]]
 
 
-def rate(contrasts: Sequence[Contrast], needed: int, ranking: Ranking) -> float | None:
+def chance_of_all(contrasts: Sequence[Contrast], needed: int, ranking: Ranking) -> float | None:
     """The chance that ``needed`` of the contrasts hold; None where they are no mere orders, or too many systems.
 
     None too where columns of one run are claimed to disagree, which no single order does. With fewer needed than there
@@ -37,7 +37,7 @@ def of_no_winner(contrasts: Sequence[Contrast], ranking: Ranking) -> float | Non
 
 def of_alike(systems: int, runs: int) -> float:
     """The chance that two random orders of so many systems have a tau above 0, in each run."""
-    return alike.chance(systems, ABOVE_NOTHING) ** runs
+    return alike.chance_of_tau(systems, ABOVE_NOTHING) ** runs
 
 
 def _edges(contrasts: Iterable[Contrast], ranking: Ranking) -> Edges:

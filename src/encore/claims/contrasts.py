@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
-from encore.config.claims import Test
+from encore.config.claims import ClaimTest
 from encore.config.tables import TESTED
 from encore.config.validation import nearest
 from encore.errors import EncoreError
@@ -61,7 +61,7 @@ class _Row(Protocol):
     @property
     def setting(self) -> str: ...
     @property
-    def copied(self) -> str: ...
+    def reported_only(self) -> str: ...
 
 
 class _Column(Protocol):
@@ -73,7 +73,7 @@ class _Column(Protocol):
     def hidden(self) -> bool: ...
 
 
-class Shape(Protocol):
+class TableShape(Protocol):
     """The rows and columns of a table, whether as configured or as a plan says them."""
 
     @property
@@ -82,14 +82,14 @@ class Shape(Protocol):
     def columns(self) -> Sequence[_Column]: ...
 
 
-Tables = Mapping[str, Shape]
+Tables = Mapping[str, TableShape]
 
 
 def above(higher: Address, lower: Address, least: float = 0.0, or_equal: bool = False) -> Contrast:
     return Contrast(((higher, 1), (lower, -1)), least, or_equal)
 
 
-def check(address: Address, tables: Tables) -> None:
+def check_address(address: Address, tables: Tables) -> None:
     """Refuse a cell that no table has."""
     table = table_of(address.table, tables)
     if address.column not in {column.id for column in table.columns}:
@@ -104,7 +104,7 @@ def check(address: Address, tables: Tables) -> None:
         raise EncoreError(f"table {address.table!r} has no row {address.row!r} under {address.setting!r}{mend}")
 
 
-def table_of(name: str, tables: Tables) -> Shape:
+def table_of(name: str, tables: Tables) -> TableShape:
     if name not in tables:
         raise EncoreError(f"there is no table {name!r}, and no figure with points{nearest(name, tables)}")
     return tables[name]
@@ -113,7 +113,7 @@ def table_of(name: str, tables: Tables) -> Shape:
 def copied_from(address: Address, tables: Tables) -> str:
     """Whose numbers a cell's row shows instead of a run's; nothing for a row that is run."""
     rows = table_of(address.table, tables).rows
-    return next((row.copied for row in rows if (row.setting, row.id) == (address.setting, address.row)), "")
+    return next((row.reported_only for row in rows if (row.setting, row.id) == (address.setting, address.row)), "")
 
 
 def source_of(address: Address, tables: Tables) -> str:
@@ -121,7 +121,7 @@ def source_of(address: Address, tables: Tables) -> str:
     return next(column.source for column in table_of(address.table, tables).columns if column.id == address.column)
 
 
-def columns_of(test: Test, tables: Tables) -> list[str]:
+def columns_of(test: ClaimTest, tables: Tables) -> list[str]:
     """The columns that a test looks at: those named, or all that show a measure."""
     if test.columns is not None:
         return test.columns

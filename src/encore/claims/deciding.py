@@ -8,9 +8,9 @@ from encore.claims import printed
 from encore.claims.contrasts import Address
 from encore.claims.expansion import contrasts
 from encore.claims.files import read_claims
-from encore.claims.ledger import printed_values
+from encore.claims.printed_claims import printed_values
 from encore.claims.slice import CLAIMS, cells_of, gap_reasons, products_of, run_shapes
-from encore.config.claims import Above, AnyTest, Claim, Figure
+from encore.config.claims import AboveTest, AnyTest, Claim, PictureTest
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.figures.cells import figure_cells
@@ -23,7 +23,7 @@ SHOWN = 12  # comparisons of a test, and folders, that are named before the rest
 RUNS = Path(f"results/{CLAIMS}.csv")
 
 
-def text(plan: Plan, name: str) -> str:
+def claim_text(plan: Plan, name: str) -> str:
     """A claim as people read it: what it says, each test as comparisons, verdicts, and what has to be made.
 
     Raises:
@@ -38,11 +38,11 @@ def text(plan: Plan, name: str) -> str:
     for title, tests in (("premise", claim.premise), ("all of", claim.tests), ("control", claim.control)):
         for test in tests:
             lines += _test(plan, title, test)
-    lines.append(f"on printed numbers: {printed.judge(claim, shapes, values).verdict}")
+    lines.append(f"on printed numbers: {printed.judge_on_printed(claim, shapes, values).verdict}")
     return "\n".join([*lines, f"on runs: {_on_runs(name)}", *_reads(plan, claim)])
 
 
-def folders(plan: Plan, claim: Claim) -> tuple[list[str], list[str]]:
+def claim_folders(plan: Plan, claim: Claim) -> tuple[list[str], list[str]]:
     """The folders of results that a claim, its premise and its control rest on; why cells of it have none here."""
     cells = cells_of(claim, run_shapes(plan))
     behind: dict[Address, list[str]] = {}
@@ -73,10 +73,10 @@ def _product(plan: Plan, name: str) -> Iterator[tuple[Address, list[str]]]:
 
 
 def _test(plan: Plan, title: str, test: AnyTest) -> list[str]:
-    if isinstance(test, Figure):
+    if isinstance(test, PictureTest):
         return [f"{title}: only the picture of {test.figure} shows it, so no number decides it"]
     found = contrasts(test, run_shapes(plan))
-    needed = test.at_least if isinstance(test, Above) and test.at_least else "all"
+    needed = test.at_least if isinstance(test, AboveTest) and test.at_least else "all"
     head = f"{title}: {test.kind}, {len(found)} comparison{'s' * (len(found) != 1)}, {needed} must hold"
     return [head, *_some([f"  {one}" for one in dict.fromkeys(map(str, found))])]
 
@@ -94,7 +94,7 @@ def _on_runs(name: str) -> str:
 
 def _reads(plan: Plan, claim: Claim) -> list[str]:
     """How much of what the claim rests on is made."""
-    found, reasons = folders(plan, claim)
+    found, reasons = claim_folders(plan, claim)
     waiting = [folder for folder in found if not Path(plan.find(folder).manifest).is_file()]
     lines = [f"rests on {len(found)} folders of this run, {len(found) - len(waiting)} of them made"]
     if not found:

@@ -17,21 +17,21 @@ from encore.claims.contrasts import Address, Contrast
 from encore.claims.verdict import Estimate
 from encore.errors import EncoreError
 from encore.evaluation.significance import Difference, paired_t, summed
-from encore.reporting.sources import Values
+from encore.reporting.sources import CellValues
 
 Floats = NDArray[np.float64]
 Seeds = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Part:
+class WeightedValues:
     """Something that a cell's value is a weighted sum of: itself, or each of the cells that it is a mean of."""
 
     weight: float
-    values: Values
+    values: CellValues
 
 
-Cells = Callable[[Address], Sequence[Part] | None]
+Cells = Callable[[Address], Sequence[WeightedValues] | None]
 Printed = Callable[[Address], float | None]
 
 
@@ -47,30 +47,30 @@ def estimate(contrast: Contrast, cells: Cells, printed: Printed) -> Estimate | N
         if (number := printed(address)) is None:
             return None
         constant += weight * number
-    parts: list[Part] = []
+    parts: list[WeightedValues] = []
     for address, weight in contrast.terms:
         found = cells(address)
         if found is None:
             return None
-        parts += [Part(weight * part.weight, part.values) for part in found]
+        parts += [WeightedValues(weight * part.weight, part.values) for part in found]
     seeds = _shared(parts)
     apart = _against_print(parts, seeds) if contrast.printed else _difference(parts, seeds)
     return Estimate(apart.shifted(constant), contrast.equivalence, len(seeds) or None)
 
 
-def _against_print(parts: Sequence[Part], seeds: Seeds) -> Difference:
+def _against_print(parts: Sequence[WeightedValues], seeds: Seeds) -> Difference:
     """What is compared with a printed number: chance between trainings alone."""
     totals = _totals(parts, seeds)
     return _over_seeds(totals) if seeds else Difference(float(totals[0]), 0.0, 1, 0.0, 1)
 
 
-def _difference(parts: Sequence[Part], seeds: Seeds) -> Difference:
+def _difference(parts: Sequence[WeightedValues], seeds: Seeds) -> Difference:
     if all(part.values.queries is not None for part in parts):
         return summed([(apart, clusters) for apart, clusters in _by_queries(parts, seeds)])
     return _over_seeds(_totals(parts, seeds))
 
 
-def _totals(parts: Sequence[Part], seeds: Seeds) -> Floats:
+def _totals(parts: Sequence[WeightedValues], seeds: Seeds) -> Floats:
     """The weighted sum of the parts' means for each seed [seeds]."""
     totals = sum(part.weight * np.array([_mean(part.values, seed) for seed in seeds or (None,)]) for part in parts)
     return np.asarray(totals, dtype=np.float64)
@@ -85,7 +85,7 @@ def _over_seeds(totals: Floats) -> Difference:
     return Difference(float(totals.mean()), error, count - 1, paired_t(totals), count)
 
 
-def _shared(parts: Sequence[Part]) -> Seeds:
+def _shared(parts: Sequence[WeightedValues]) -> Seeds:
     """The seeds that every part with chance in it has; none where no part has any.
 
     Raises:
@@ -98,7 +98,7 @@ def _shared(parts: Sequence[Part]) -> Seeds:
     return tuple(seed for seed in shared if seed is not None)
 
 
-def _by_queries(parts: Sequence[Part], seeds: Seeds) -> Iterator[tuple[Floats, Sequence[str]]]:
+def _by_queries(parts: Sequence[WeightedValues], seeds: Seeds) -> Iterator[tuple[Floats, Sequence[str]]]:
     """Weighted sums [queries, seeds] of the parts that were judged on the same queries, and the queries' clusters."""
     sums: dict[tuple[str, ...], tuple[Floats, Sequence[str]]] = {}
     for part in parts:
@@ -112,9 +112,9 @@ def _by_queries(parts: Sequence[Part], seeds: Seeds) -> Iterator[tuple[Floats, S
     yield from sums.values()
 
 
-def _place(values: Values, seed: int | None) -> int:
+def _place(values: CellValues, seed: int | None) -> int:
     return 0 if values.seeds == [None] else values.seeds.index(seed)
 
 
-def _mean(values: Values, seed: int | None) -> float:
+def _mean(values: CellValues, seed: int | None) -> float:
     return values.means[_place(values, seed)]

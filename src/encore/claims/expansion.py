@@ -3,28 +3,28 @@
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from encore.claims.contrasts import Address, Contrast, Tables, above, check, columns_of, table_of
+from encore.claims.contrasts import Address, Contrast, Tables, above, check_address, columns_of, table_of
 from encore.config.claims import (
-    Above,
-    Across,
-    Alike,
-    Close,
-    Gains,
-    Later,
-    Least,
-    Limit,
-    NoWinner,
-    Order,
-    Ratio,
-    Shrinking,
-    Test,
-    Value,
+    AboveTest,
+    AcrossTest,
+    AlikeTest,
+    ClaimTest,
+    CloseTest,
+    GainsTest,
+    LaterTest,
+    LeastTest,
+    LimitTest,
+    NoWinnerTest,
+    OrderTest,
+    RatioTest,
+    ShrinkingTest,
+    ValueTest,
 )
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 
 
-def contrasts(test: Test, tables: Tables) -> list[Contrast]:
+def contrasts(test: ClaimTest, tables: Tables) -> list[Contrast]:
     """The inequalities of a test.
 
     Raises:
@@ -33,8 +33,8 @@ def contrasts(test: Test, tables: Tables) -> list[Contrast]:
     found = list(_EXPAND[type(test)](test, tables))
     for contrast in found:
         for address, _ in (*contrast.terms, *contrast.printed):
-            check(address, tables)
-    if isinstance(test, Above) and (test.at_least or 0) > len(found):
+            check_address(address, tables)
+    if isinstance(test, AboveTest) and (test.at_least or 0) > len(found):
         raise EncoreError(
             f"`at_least: {test.at_least}` of only {len(found)} comparisons on {test.about}; ask for fewer"
         )
@@ -43,7 +43,7 @@ def contrasts(test: Test, tables: Tables) -> list[Contrast]:
     return found
 
 
-def _settings(test: Test, rows: list[str], tables: Tables) -> list[str]:
+def _settings(test: ClaimTest, rows: list[str], tables: Tables) -> list[str]:
     """The settings named, or all that have every row."""
     if test.settings is not None:
         return test.settings
@@ -58,7 +58,7 @@ def _settings(test: Test, rows: list[str], tables: Tables) -> list[str]:
     return found
 
 
-def _above(test: Above, tables: Tables) -> Iterator[Contrast]:
+def _above(test: AboveTest, tables: Tables) -> Iterator[Contrast]:
     here = columns_of(test, tables)
     pairs = list(zip(here, test.than_columns or here, strict=True))
     theirs = test.than_table or test.about
@@ -72,7 +72,7 @@ def _above(test: Above, tables: Tables) -> Iterator[Contrast]:
                     yield above(higher, lower, test.by, test.or_equal)
 
 
-def _later(test: Later, tables: Tables) -> Iterator[Contrast]:
+def _later(test: LaterTest, tables: Tables) -> Iterator[Contrast]:
     rows = {
         setting: [row.id for row in table_of(test.about, tables).rows if row.setting == setting]
         for setting in (test.setting, test.than_setting)
@@ -84,7 +84,7 @@ def _later(test: Later, tables: Tables) -> Iterator[Contrast]:
             )
 
 
-def _order(test: Order, tables: Tables) -> Iterator[Contrast]:
+def _order(test: OrderTest, tables: Tables) -> Iterator[Contrast]:
     for setting in _settings(test, test.rows, tables):
         for column in columns_of(test, tables):
             for higher, lower in pairwise(test.rows):
@@ -92,7 +92,7 @@ def _order(test: Order, tables: Tables) -> Iterator[Contrast]:
                 yield above(first, second, or_equal=test.or_equal)
 
 
-def _across(test: Across, tables: Tables) -> Iterator[Contrast]:
+def _across(test: AcrossTest, tables: Tables) -> Iterator[Contrast]:
     for setting in _settings(test, test.rows, tables):
         for row in test.rows:
             for higher, lower in pairwise(test.columns):
@@ -100,7 +100,7 @@ def _across(test: Across, tables: Tables) -> Iterator[Contrast]:
                 yield above(first, second, or_equal=test.or_equal)
 
 
-def _limit(test: Limit, tables: Tables) -> Iterator[Contrast]:
+def _limit(test: LimitTest, tables: Tables) -> Iterator[Contrast]:
     for setting in _settings(test, [*test.rows, test.than], tables):
         for row in test.rows:
             for column in columns_of(test, tables):
@@ -108,7 +108,7 @@ def _limit(test: Limit, tables: Tables) -> Iterator[Contrast]:
                 yield Contrast(((theirs, 1), (ours, -1)), -test.by, or_equal=True, equivalence=True)
 
 
-def _close(test: Close, tables: Tables) -> Iterator[Contrast]:
+def _close(test: CloseTest, tables: Tables) -> Iterator[Contrast]:
     for setting in _settings(test, test.rows, tables):
         for column in columns_of(test, tables):
             first, *others = (Address(test.about, setting, row, column) for row in test.rows)
@@ -117,7 +117,7 @@ def _close(test: Close, tables: Tables) -> Iterator[Contrast]:
                     yield Contrast(terms, -test.within, or_equal=True, equivalence=True)
 
 
-def _ratio(test: Ratio, tables: Tables) -> Iterator[Contrast]:
+def _ratio(test: RatioTest, tables: Tables) -> Iterator[Contrast]:
     for setting in _settings(test, [*test.rows, *test.than], tables):
         for row in test.rows:
             for than in test.than:
@@ -127,7 +127,7 @@ def _ratio(test: Ratio, tables: Tables) -> Iterator[Contrast]:
                     yield Contrast(((ours, 1), (theirs, -test.factor)), or_equal=True)
 
 
-def _shrinking(test: Shrinking, tables: Tables) -> Iterator[Contrast]:
+def _shrinking(test: ShrinkingTest, tables: Tables) -> Iterator[Contrast]:
     for setting in _settings(test, [test.row, test.than], tables):
         for wide, narrow in pairwise(test.columns):
             ours = {column: Address(test.about, setting, test.row, column) for column in (wide, narrow)}
@@ -135,7 +135,7 @@ def _shrinking(test: Shrinking, tables: Tables) -> Iterator[Contrast]:
             yield Contrast(((ours[wide], 1), (theirs[wide], -1), (ours[narrow], -1), (theirs[narrow], 1)))
 
 
-def _gains(test: Gains, tables: Tables) -> Iterator[Contrast]:
+def _gains(test: GainsTest, tables: Tables) -> Iterator[Contrast]:
     rows = [test.row, test.than, test.other_row, test.other_than]
     for setting in _settings(test, rows, tables):
         for column in columns_of(test, tables):
@@ -143,21 +143,21 @@ def _gains(test: Gains, tables: Tables) -> Iterator[Contrast]:
             yield Contrast(tuple(zip(cells, (1, -1, -1, 1), strict=True)))
 
 
-def _least(test: Least, tables: Tables) -> Iterator[Contrast]:
+def _least(test: LeastTest, tables: Tables) -> Iterator[Contrast]:
     for setting in _settings(test, test.rows, tables):
         for row in test.rows:
             for column in columns_of(test, tables):
                 yield Contrast(((Address(test.about, setting, row, column), 1),), test.least, or_equal=True)
 
 
-def _pairs(test: NoWinner, tables: Tables) -> Iterator[Contrast]:
+def _pairs(test: NoWinnerTest, tables: Tables) -> Iterator[Contrast]:
     for setting in _settings(test, [test.row, test.than], tables):
         for column in columns_of(test, tables):
             ours, theirs = (Address(test.about, setting, row, column) for row in (test.row, test.than))
             yield above(ours, theirs)
 
 
-def _alike(test: Alike, tables: Tables) -> Iterator[Contrast]:
+def _alike(test: AlikeTest, tables: Tables) -> Iterator[Contrast]:
     """Each setting's own order, first against last; ``alike.py`` counts the pairs."""
     for column in columns_of(test, tables):
         for setting in test.settings:
@@ -167,7 +167,7 @@ def _alike(test: Alike, tables: Tables) -> Iterator[Contrast]:
                     yield above(first, second)
 
 
-def _value(test: Value, tables: Tables) -> Iterator[Contrast]:
+def _value(test: ValueTest, tables: Tables) -> Iterator[Contrast]:
     for setting in _settings(test, test.rows, tables):
         for row in test.rows:
             for column in columns_of(test, tables):
@@ -179,17 +179,17 @@ def _value(test: Value, tables: Tables) -> Iterator[Contrast]:
 
 
 _EXPAND: dict[type, Callable[..., Iterator[Contrast]]] = {
-    Above: _above,
-    Later: _later,
-    Order: _order,
-    Across: _across,
-    Limit: _limit,
-    Close: _close,
-    Ratio: _ratio,
-    Shrinking: _shrinking,
-    Gains: _gains,
-    Least: _least,
-    NoWinner: _pairs,
-    Alike: _alike,
-    Value: _value,
+    AboveTest: _above,
+    LaterTest: _later,
+    OrderTest: _order,
+    AcrossTest: _across,
+    LimitTest: _limit,
+    CloseTest: _close,
+    RatioTest: _ratio,
+    ShrinkingTest: _shrinking,
+    GainsTest: _gains,
+    LeastTest: _least,
+    NoWinnerTest: _pairs,
+    AlikeTest: _alike,
+    ValueTest: _value,
 }

@@ -7,13 +7,29 @@ from encore.claims.contrasts import Address, Contrast, Tables, columns_of, copie
 from encore.claims.estimates import Cells, Printed, estimate
 from encore.claims.expansion import contrasts
 from encore.claims.missing import LEFT_OUT
-from encore.claims.verdict import PREMISE, Estimate, Evidence, of_inequalities, of_no_winner, of_orders, word
-from encore.config.claims import Above, Alike, AnyTest, Claim, Close, Figure, Limit, NoWinner, Ratio, Value
+from encore.claims.verdict import PREMISE, Estimate, Evidence, claim_verdict, of_inequalities, of_no_winner, of_orders
+from encore.config.claims import (
+    AboveTest,
+    AlikeTest,
+    AnyTest,
+    Claim,
+    CloseTest,
+    LimitTest,
+    NoWinnerTest,
+    PictureTest,
+    RatioTest,
+    ValueTest,
+)
 from encore.evaluation.significance import SIGNIFICANT
 from encore.reporting.tables.verdicts import ENOUGH_SEEDS, TOO_FEW, UNTESTED
 
 COMPARABLE = ("measure", "mean_of")  # sources whose values are of queries, and the same on every machine
-AMOUNTS = (Close, Limit, Ratio, Value)  # tests of how much, which data that stand in for others cannot bear out
+AMOUNTS = (
+    CloseTest,
+    LimitTest,
+    RatioTest,
+    ValueTest,
+)  # tests of how much, which data that stand in for others cannot bear out
 
 
 def no_reason(address: Address) -> str:
@@ -22,13 +38,13 @@ def no_reason(address: Address) -> str:
 
 
 @dataclass(frozen=True)
-class Runs:
+class RunValues:
     """What a claim is judged on; ``missing`` says why a cell has no value here, where that is known."""
 
     tables: Tables
     cells: Cells
     printed: Printed
-    stand_in: bool
+    proxy_data: bool
     missing: Callable[[Address], str] = no_reason
 
 
@@ -80,15 +96,15 @@ class Judgement:
         return max((one.detectable(SIGNIFICANT) for one in known), default=None)
 
 
-def judge(claim: Claim, runs: Runs) -> Judgement:
+def judge_on_runs(claim: Claim, runs: RunValues) -> Judgement:
     """Judge a claim by what was run.
 
     Raises:
         EncoreError: a test names what no table has, or rows share no seed.
     """
-    if any(isinstance(test, Figure) for test in claim.tests):
+    if any(isinstance(test, PictureTest) for test in claim.tests):
         return Judgement(UNTESTED, why="only a picture shows it")
-    if runs.stand_in and any(_is_amount(test) for test in claim.tests):
+    if runs.proxy_data and any(_is_amount(test) for test in claim.tests):
         return Judgement(UNTESTED, why="it is about an amount, which other data have no say in")
     premise = _tested(claim.premise, runs)
     tested = _tested(claim.tests, runs)
@@ -98,13 +114,13 @@ def judge(claim: Claim, runs: Runs) -> Judgement:
         return Judgement(TOO_FEW, tuple(tested))
     if any(one.evidence is not Evidence.SHOWN for one in premise):
         return Judgement(PREMISE, tuple(tested))
-    verdict = word([one.evidence for one in tested], stand_in=runs.stand_in)
+    verdict = claim_verdict([one.evidence for one in tested], proxy_data=runs.proxy_data)
     return Judgement(verdict, tuple(tested), _left(claim, tested, runs))
 
 
-def _left(claim: Claim, tested: Sequence[Tested], runs: Runs) -> str:
+def _left(claim: Claim, tested: Sequence[Tested], runs: RunValues) -> str:
     """How many comparisons of a claim were left out, and the first reason; nothing for none."""
-    tests = [test for test in claim.tests if not isinstance(test, Figure)]
+    tests = [test for test in claim.tests if not isinstance(test, PictureTest)]
     count = sum(len(contrasts(test, runs.tables)) for test in tests)
     judged = sum(len(one.estimates) for one in tested)
     if judged == count:
@@ -113,28 +129,30 @@ def _left(claim: Claim, tested: Sequence[Tested], runs: Runs) -> str:
     return f"{count - judged} of {count} comparisons left out" + (f": {reasons[0]}" if reasons else "")
 
 
-def judge_control(claim: Claim, runs: Runs) -> Judgement | None:
+def judge_control_on_runs(claim: Claim, runs: RunValues) -> Judgement | None:
     """Whether a gain survives the control; None where the claim names no test against it.
 
     Raises:
-        EncoreError: as ``judge``.
+        EncoreError: as ``judge_on_runs``.
     """
-    return judge(claim.model_copy(update={"tests": claim.control, "premise": []}), runs) if claim.control else None
+    return (
+        judge_on_runs(claim.model_copy(update={"tests": claim.control, "premise": []}), runs) if claim.control else None
+    )
 
 
 def _is_amount(test: AnyTest) -> bool:
     """Whether a test is about how much; a margin below 0 only says what counts as no worse."""
-    return isinstance(test, AMOUNTS) or (isinstance(test, Above) and test.by > 0)
+    return isinstance(test, AMOUNTS) or (isinstance(test, AboveTest) and test.by > 0)
 
 
-def _tested(tests: Sequence[AnyTest], runs: Runs) -> list[Tested] | str:
+def _tested(tests: Sequence[AnyTest], runs: RunValues) -> list[Tested] | str:
     """The evidence on each test, or why they cannot be judged.
 
     On data that stand in for others, comparisons that nothing stands for are left out, as long as others remain.
     """
     found, gone = [], ""
     for test in tests:
-        assert not isinstance(test, Figure)
+        assert not isinstance(test, PictureTest)
         one = _one(test, runs, len(tests))
         if isinstance(one, Tested):
             found.append(one)
@@ -147,8 +165,8 @@ def _tested(tests: Sequence[AnyTest], runs: Runs) -> list[Tested] | str:
     return gone if gone and not found else found
 
 
-def _one(test: AnyTest, runs: Runs, tests: int) -> "Tested | Gone":
-    assert not isinstance(test, Figure)
+def _one(test: AnyTest, runs: RunValues, tests: int) -> "Tested | Gone":
+    assert not isinstance(test, PictureTest)
     inequalities, known, left = [], [], []
     for each in contrasts(test, runs.tables):
         fixed = each.against(lambda address: bool(copied_from(address, runs.tables)))
@@ -161,16 +179,16 @@ def _one(test: AnyTest, runs: Runs, tests: int) -> "Tested | Gone":
         if not _may_part(test, each, runs):
             return Gone(why or _without_value(each, fixed, runs), parting=False)
         left.append(why or _without_value(each, fixed, runs))
-    needed = test.at_least if isinstance(test, Above) and test.at_least else len(known)
+    needed = test.at_least if isinstance(test, AboveTest) and test.at_least else len(known)
     if not known or needed > len(known):
         return Gone(left[0], parting=True)
     evidence = _evidence(test, known, needed, runs, tests)
     return Tested(tuple(inequalities), tuple(known), needed, evidence, tuple(left))
 
 
-def _may_part(test: AnyTest, contrast: Contrast, runs: Runs) -> bool:
+def _may_part(test: AnyTest, contrast: Contrast, runs: RunValues) -> bool:
     """Whether a comparison can be left out: nothing here stands for a cell of it, or it is of another's data."""
-    if not runs.stand_in or isinstance(test, NoWinner | Alike):
+    if not runs.proxy_data or isinstance(test, NoWinnerTest | AlikeTest):
         return False
     return any(
         copied_from(address, runs.tables) or runs.missing(address) not in ("", *LEFT_OUT)
@@ -178,7 +196,7 @@ def _may_part(test: AnyTest, contrast: Contrast, runs: Runs) -> bool:
     )
 
 
-def _unfit(contrast: Contrast, fixed: Contrast, runs: Runs) -> str:
+def _unfit(contrast: Contrast, fixed: Contrast, runs: RunValues) -> str:
     """Why an inequality over copied rows cannot be judged on these runs; nothing where it can.
 
     What a paper copied was measured on its own data and machines: it is one number, beside ours on the same queries.
@@ -187,7 +205,7 @@ def _unfit(contrast: Contrast, fixed: Contrast, runs: Runs) -> str:
     if not copied:
         return ""
     who = f"{copied[0]} is copied from {copied_from(copied[0], runs.tables)}"
-    if runs.stand_in:
+    if runs.proxy_data:
         return f"{who}: on other data its number says nothing"
     if not fixed.terms:
         return f"{who}, and so is what it is compared with: nothing of it is run"
@@ -196,7 +214,7 @@ def _unfit(contrast: Contrast, fixed: Contrast, runs: Runs) -> str:
     return ""
 
 
-def _without_value(contrast: Contrast, fixed: Contrast, runs: Runs) -> str:
+def _without_value(contrast: Contrast, fixed: Contrast, runs: RunValues) -> str:
     for address, _ in fixed.terms:
         if why := runs.missing(address):
             return f"{address} has no value here: {why}"
@@ -205,15 +223,15 @@ def _without_value(contrast: Contrast, fixed: Contrast, runs: Runs) -> str:
     return f"{contrast} has no value here"
 
 
-def _evidence(test: AnyTest, estimates: Sequence[Estimate], needed: int, runs: Runs, tests: int) -> Evidence:
-    if isinstance(test, NoWinner):
+def _evidence(test: AnyTest, estimates: Sequence[Estimate], needed: int, runs: RunValues, tests: int) -> Evidence:
+    if isinstance(test, NoWinnerTest):
         return of_no_winner(estimates, tests)
-    if isinstance(test, Alike):
+    if isinstance(test, AlikeTest):
         return of_orders([_values(test, column, runs) for column in columns_of(test, runs.tables)], tests)
     return of_inequalities(estimates, needed, tests)
 
 
-def _values(test: Alike, column: str, runs: Runs) -> tuple[list[float], list[float]]:
+def _values(test: AlikeTest, column: str, runs: RunValues) -> tuple[list[float], list[float]]:
     """The values of a test's rows under either setting."""
     first, second = (
         [_value(Address(test.about, setting, row, column), runs) for row in test.rows] for setting in test.settings
@@ -221,7 +239,7 @@ def _values(test: Alike, column: str, runs: Runs) -> tuple[list[float], list[flo
     return first, second
 
 
-def _value(address: Address, runs: Runs) -> float:
+def _value(address: Address, runs: RunValues) -> float:
     parts = runs.cells(address) or []
     return sum(part.weight * sum(part.values.means) / len(part.values.means) for part in parts)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from encore.config.tables import SOURCES, Column, Row, Table, filled
+from encore.config.tables import SOURCES, ColumnEntry, RowEntry, Table, fill_vars
 from encore.plan.figures.cells import NOT_DRAWN
 from encore.plan.plan import Plan
 
@@ -11,20 +11,20 @@ LEFT_OUT = (NOT_BUILT, NOT_DRAWN)  # by the run's own choice: nothing is said of
 PRINTED_ONLY = "nothing here measures it"
 
 
-def gaps(plan: Plan, name: str) -> Iterator[dict[str, str]]:
+def table_gaps(plan: Plan, name: str) -> Iterator[dict[str, str]]:
     """The cells of a table that have no value of ours, each with the reason; not those of copied rows."""
     table = plan.catalogue.tables[name]
     wanted = plan.config.tables.get(name, "all")
     for row in table.rows:
         built = wanted == "all" or {row.id, f"{row.setting}: {row.id}"} & set(wanted)
-        for column in table.columns if not row.copied else []:
+        for column in table.columns if not row.reported_only else []:
             if why := _why(plan, table, row, column) if built else NOT_BUILT:
                 yield {"table": name, "setting": row.setting, "row": row.id, "column": column.id, "why": why}
 
 
-def _why(plan: Plan, table: Table, row: Row, column: Column) -> str:
-    if column.id in row.empty:
-        return row.empty[column.id]
+def _why(plan: Plan, table: Table, row: RowEntry, column: ColumnEntry) -> str:
+    if column.id in row.not_applicable:
+        return row.not_applicable[column.id]
     if column.printed:
         return PRINTED_ONLY
     if column.mean_of:
@@ -32,6 +32,6 @@ def _why(plan: Plan, table: Table, row: Row, column: Column) -> str:
         parts = [_why(plan, table, row, known[part]) for part in column.mean_of]
         return parts[0] if all(parts) else ""  # a mean of some is shown, and the table says of which
     needs = SOURCES[column.source]
-    dataset, split = (filled(text, row, column) for text in (column.dataset, column.split))
+    dataset, split = (fill_vars(text, row, column) for text in (column.dataset, column.split))
     gone = plan.resolve.absence(dataset, split) if "dataset" in needs else None
-    return gone or ((plan.resolve.missing_start(filled(row.system, row, column)) or "") if "system" in needs else "")
+    return gone or ((plan.resolve.missing_start(fill_vars(row.system, row, column)) or "") if "system" in needs else "")

@@ -4,18 +4,18 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from encore.claims.estimates import Part
+from encore.claims.estimates import WeightedValues
 from encore.config.tables import TESTED
 from encore.errors import EncoreError
 from encore.plan.tables.layout import Asked
 from encore.plan.tables.layout import Part as Entry
-from encore.reporting.sources import SOURCES, Values
+from encore.reporting.sources import SOURCES, CellValues
 
 PROBE = "probe.json"
 Place = tuple[str, str, str]  # panel, line, place
 
 
-class Point(Entry):
+class FigurePoint(Entry):
     """A point, and what it is the mean of: a measure of a split, or without one a share that a probe found."""
 
     panel: str
@@ -24,13 +24,13 @@ class Point(Entry):
     parts: list[Asked]
 
 
-def folders(points: Sequence[Point]) -> dict[Path, Sequence[str] | None]:
+def point_folders(points: Sequence[FigurePoint]) -> dict[Path, Sequence[str] | None]:
     """What points read: all of a folder of scores, and of a probe's what it found."""
     asked = [part for point in points for part in point.parts]
     return {Path(read.folder): None if part.split else (PROBE,) for part in asked for read in part.reads}
 
 
-def values_of(points: Sequence[Point]) -> dict[Place, list[Part]]:
+def point_values(points: Sequence[FigurePoint]) -> dict[Place, list[WeightedValues]]:
     """What each point is made of: samples of training queries count alike.
 
     Raises:
@@ -38,16 +38,18 @@ def values_of(points: Sequence[Point]) -> dict[Place, list[Part]]:
     """
     return {
         (point.panel, point.line, point.place): [
-            Part(1 / len(point.parts), values) for asked in point.parts if (values := _values(asked, point.place))
+            WeightedValues(1 / len(point.parts), values)
+            for asked in point.parts
+            if (values := _values(asked, point.place))
         ]
         for point in points
     }
 
 
-def _values(asked: Asked, place: str) -> Values | None:
+def _values(asked: Asked, place: str) -> CellValues | None:
     if asked.split:
         return SOURCES[TESTED].values(asked, {})
-    return Values(
+    return CellValues(
         [read.seed for read in asked.reads], [_share(Path(read.folder), asked, place) for read in asked.reads]
     )
 

@@ -15,7 +15,7 @@ from pydantic import Field
 from encore.claims.contrasts import Address, Contrast
 from encore.claims.files import DATASETS, SPREAD
 from encore.config.run import Strict
-from encore.config.tables import TESTED, Column, Row, Table, filled
+from encore.config.tables import TESTED, ColumnEntry, RowEntry, Table, fill_vars
 from encore.config.validation import checked, read_yaml
 
 LEVEL, POWER = 0.05, 0.8  # as in evaluation/significance.py
@@ -116,10 +116,10 @@ def family_of(measure: str, split: str) -> Family | None:
     return "RR" if found[1] == "RR" else "nDCG"
 
 
-def _parts(table: Table, row: Row, column: Column, weight: float) -> list[tuple[float, Run, str]]:
+def _parts(table: Table, row: RowEntry, column: ColumnEntry, weight: float) -> list[tuple[float, Run, str]]:
     if column.source == TESTED:
-        run = filled(column.dataset, row, column), filled(column.split, row, column)
-        return [(weight, run, filled(column.measure, row, column))]
+        run = fill_vars(column.dataset, row, column), fill_vars(column.split, row, column)
+        return [(weight, run, fill_vars(column.measure, row, column))]
     known = {each.id: each for each in table.columns}
     share = weight / max(len(column.mean_of), 1)
     return [part for name in column.mean_of for part in _parts(table, row, known[name], share)]

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from encore.claims.alike import tau
 from encore.claims.contrasts import Address, Contrast, Tables, columns_of
 from encore.claims.expansion import contrasts
-from encore.config.claims import Above, Alike, AnyTest, Claim, NoWinner, on_tables
+from encore.config.claims import AboveTest, AlikeTest, AnyTest, Claim, NoWinnerTest, on_tables
 
 HOLDS, PARTLY, FAILS = "holds", "partly", "fails"
 FIGURE, MISSING = "figure only", "not printed"
 DUST = 1e-9  # sums of printed decimals are equal within it
-Values = Mapping[Address, float]
+PrintedValues = Mapping[Address, float]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Bearing:
 
 
 @dataclass(frozen=True)
-class Judged:
+class PrintedJudgement:
     """A claim on printed numbers: its verdict, and what each of its tests gave."""
 
     verdict: str
@@ -42,31 +42,31 @@ class Judged:
         return [each for bearing in self.bearings for each in bearing.exceptions]
 
 
-def judge(claim: Claim, tables: Tables, values: Values) -> Judged:
+def judge_on_printed(claim: Claim, tables: Tables, values: PrintedValues) -> PrintedJudgement:
     """Judge a claim by ``values``, the printed numbers by cell, in the measures' own unit.
 
     Raises:
         EncoreError: a test names what no table has.
     """
-    return judge_all(claim.tests, tables, values)
+    return judge_tests_on_printed(claim.tests, tables, values)
 
 
-def judge_all(tests: Sequence[AnyTest], tables: Tables, values: Values) -> Judged:
+def judge_tests_on_printed(tests: Sequence[AnyTest], tables: Tables, values: PrintedValues) -> PrintedJudgement:
     """Judge some tests that must all hold: a claim's, or its premise's."""
     judged = on_tables(tests)
     if not judged:
-        return Judged(FIGURE, (), frozenset())
+        return PrintedJudgement(FIGURE, (), frozenset())
     expanded = [contrasts(test, tables) for test in judged]
     cells = frozenset(address for found in expanded for one in found for address, _ in one.terms)
     bearings = tuple(_bearing(test, found, tables, values) for test, found in zip(judged, expanded, strict=True))
     if any(bearing.count == 0 for bearing in bearings):
-        return Judged(MISSING, bearings, cells)
+        return PrintedJudgement(MISSING, bearings, cells)
     if all(bearing.satisfied for bearing in bearings):
-        return Judged(HOLDS, bearings, cells)
-    return Judged(PARTLY if any(bearing.held for bearing in bearings) else FAILS, bearings, cells)
+        return PrintedJudgement(HOLDS, bearings, cells)
+    return PrintedJudgement(PARTLY if any(bearing.held for bearing in bearings) else FAILS, bearings, cells)
 
 
-def value(contrast: Contrast, values: Values) -> float | None:
+def printed_difference(contrast: Contrast, values: PrintedValues) -> float | None:
     """A contrast minus its bound; None where the paper does not print one of its cells."""
     terms = (*contrast.terms, *contrast.printed)
     if not all(address in values for address, _ in terms):
@@ -74,14 +74,14 @@ def value(contrast: Contrast, values: Values) -> float | None:
     return sum(weight * values[address] for address, weight in terms) - contrast.least
 
 
-def _bearing(test: AnyTest, found: Sequence[Contrast], tables: Tables, values: Values) -> Bearing:
-    if isinstance(test, NoWinner):
+def _bearing(test: AnyTest, found: Sequence[Contrast], tables: Tables, values: PrintedValues) -> Bearing:
+    if isinstance(test, NoWinnerTest):
         return _no_winner(test, found, values)
-    if isinstance(test, Alike):
+    if isinstance(test, AlikeTest):
         return _alike(test, tables, values)
-    known = [(contrast, apart) for contrast in found if (apart := value(contrast, values)) is not None]
+    known = [(contrast, apart) for contrast in found if (apart := printed_difference(contrast, values)) is not None]
     failed = [contrast for contrast, apart in known if not _holds(contrast, apart)]
-    needed = test.at_least if isinstance(test, Above) and test.at_least else len(known)
+    needed = test.at_least if isinstance(test, AboveTest) and test.at_least else len(known)
     return Bearing(
         len(known) - len(failed),
         needed,
@@ -95,14 +95,14 @@ def _holds(contrast: Contrast, apart: float) -> bool:
     return apart > DUST or (contrast.or_equal and apart > -DUST)
 
 
-def _no_winner(test: NoWinner, found: Sequence[Contrast], values: Values) -> Bearing:
-    known = [apart for contrast in found if (apart := value(contrast, values)) is not None]
+def _no_winner(test: NoWinnerTest, found: Sequence[Contrast], values: PrintedValues) -> Bearing:
+    known = [apart for contrast in found if (apart := printed_difference(contrast, values)) is not None]
     mixed = not all(apart > DUST for apart in known) and not all(apart < -DUST for apart in known)
     said = () if mixed else (f"{test.about} / {test.row} and {test.than} differ one way under every column",)
     return Bearing(int(mixed), 1, len(known) and 1, said)
 
 
-def _alike(test: Alike, tables: Tables, values: Values) -> Bearing:
+def _alike(test: AlikeTest, tables: Tables, values: PrintedValues) -> Bearing:
     taus = {}
     for column in columns_of(test, tables):
         lists = [

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from encore.claims import missing
-from encore.claims.contrasts import Address, Shape, table_of
+from encore.claims.contrasts import Address, TableShape, table_of
 from encore.claims.expansion import contrasts
 from encore.claims.files import DATASETS, SPREAD, read_claims
-from encore.config.claims import AnyTest, Claim, Figure
+from encore.config.claims import AnyTest, Claim, PictureTest
 from encore.config.validation import read_yaml
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
@@ -59,7 +59,7 @@ def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
         },
         "untold": untold,
         "missing": [gap for name in (*tables, *figures) for gap in _gaps(plan, name)],
-        "stand_in": plan.config.stand_in,
+        "proxy_data": plan.config.proxy_data,
     }
 
 
@@ -102,7 +102,7 @@ def claims_reads(plan: Plan) -> list[Artifact]:
 
 def named_by(*tests: AnyTest) -> list[str]:
     """The tables and figures whose numbers tests are about, each once."""
-    shown = [test for test in tests if not isinstance(test, Figure)]
+    shown = [test for test in tests if not isinstance(test, PictureTest)]
     named = [name for test in shown for name in (test.about, getattr(test, "than_table", None))]
     return list(dict.fromkeys(name for name in named if name))
 
@@ -112,14 +112,14 @@ def products_of(claim: Claim) -> list[str]:
     return named_by(*claim.premise, *claim.tests, *claim.control)
 
 
-def cells_of(claim: Claim, shapes: Mapping[str, Shape]) -> list[Address]:
+def cells_of(claim: Claim, shapes: Mapping[str, TableShape]) -> list[Address]:
     """The cells and points that a claim, its premise and its control are about, each once."""
-    tests = [test for test in (*claim.premise, *claim.tests, *claim.control) if not isinstance(test, Figure)]
+    tests = [test for test in (*claim.premise, *claim.tests, *claim.control) if not isinstance(test, PictureTest)]
     found = (at for test in tests for one in contrasts(test, shapes) for at, _ in (*one.terms, *one.printed))
     return list(dict.fromkeys(found))
 
 
-def all_shapes(catalogue: Catalogue) -> dict[str, Shape]:
+def all_shapes(catalogue: Catalogue) -> dict[str, TableShape]:
     """The rows and columns of every table, and of every figure with points, by name."""
     return {**catalogue.tables, **shapes(catalogue.figures)}
 
@@ -134,20 +134,20 @@ def gap_reasons(plan: Plan, name: str) -> dict[Address, str]:
     return {Address(gap["table"], gap["setting"], gap["row"], gap["column"]): gap["why"] for gap in gaps}
 
 
-def run_shapes(plan: Plan) -> dict[str, Shape]:
+def run_shapes(plan: Plan) -> dict[str, TableShape]:
     """The same as this run scales them."""
     known = all_shapes(plan.catalogue)
     return known | {name: figure_shape(plan, name) for name in plan.catalogue.figures if name in known}
 
 
 def _gaps(plan: Plan, name: str) -> list[dict[str, str]]:
-    return list(gaps(plan, name) if name in plan.catalogue.figures else missing.gaps(plan, name))
+    return list(gaps(plan, name) if name in plan.catalogue.figures else missing.table_gaps(plan, name))
 
 
 def _shape(plan: Plan, name: str) -> dict[str, Any]:
     """All rows and columns of a table or figure: a claim is about all, whether or not the run builds them."""
-    table: Shape = figure_shape(plan, name) if name in plan.catalogue.figures else plan.catalogue.tables[name]
+    table: TableShape = figure_shape(plan, name) if name in plan.catalogue.figures else plan.catalogue.tables[name]
     return {
-        "rows": [{"id": row.id, "setting": row.setting, "copied": row.copied} for row in table.rows],
+        "rows": [{"id": row.id, "setting": row.setting, "reported_only": row.reported_only} for row in table.rows],
         "columns": [{"id": column.id, "source": column.source, "hidden": column.hidden} for column in table.columns],
     }

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from encore.claims.alike import chance, tau
+from encore.claims.alike import chance_of_tau, tau
 from encore.evaluation.significance import SIGNIFICANT, Difference
 
 
@@ -82,9 +82,9 @@ def of_orders(columns: Sequence[tuple[Sequence[float], Sequence[float]]], tests:
     """The evidence that two settings order systems alike, from each column's values under either."""
     taus = [tau(first, second) for first, second in columns]
     systems = len(columns[0][0])
-    if all(chance(systems, found) <= SIGNIFICANT / 2 for found in taus):
+    if all(chance_of_tau(systems, found) <= SIGNIFICANT / 2 for found in taus):
         return Evidence.SHOWN
-    if any(chance(systems, -found) <= SIGNIFICANT / (2 * tests * len(taus)) for found in taus):
+    if any(chance_of_tau(systems, -found) <= SIGNIFICANT / (2 * tests * len(taus)) for found in taus):
         return Evidence.REFUTED
     return Evidence.DIRECTION if all(found > 0 for found in taus) else Evidence.OPEN
 
@@ -94,15 +94,15 @@ HOLDS_HERE, FAILS_HERE = "holds here", "fails here"
 PREMISE = "premise not met"
 
 
-def word(evidence: Sequence[Evidence], *, stand_in: bool) -> str:
+def claim_verdict(evidence: Sequence[Evidence], *, proxy_data: bool) -> str:
     """The verdict on a claim from the evidence on each of its tests.
 
     Data that stand in for the papers' never confirm or contradict a paper, and the words say so.
     """
     if Evidence.REFUTED in evidence:
-        return FAILS_HERE if stand_in else CONTRADICTED
+        return FAILS_HERE if proxy_data else CONTRADICTED
     if all(one is Evidence.SHOWN for one in evidence):
-        return HOLDS_HERE if stand_in else REPRODUCED
+        return HOLDS_HERE if proxy_data else REPRODUCED
     if Evidence.OPEN in evidence:
         return Evidence.OPEN.value
     return Evidence.DIRECTION.value

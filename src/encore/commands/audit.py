@@ -37,7 +37,7 @@ class Finding:
 
 
 @dataclass
-class Report:
+class AuditReport:
     """The outcome of an audit."""
 
     findings: list[Finding] = field(default_factory=list)
@@ -45,10 +45,10 @@ class Report:
     verified: int = 0
 
 
-def audit(plan: Plan) -> Report:
+def audit(plan: Plan) -> AuditReport:
     """Check all that stands behind the tables, figures and claims that exist; one that was not made yet is a note."""
-    report = Report()
-    slices = published(plan)
+    report = AuditReport()
+    slices = published_products(plan)
     own = _own(plan)
     made = []
     for name, content in slices.items():
@@ -71,13 +71,13 @@ def audit(plan: Plan) -> Report:
     return report
 
 
-def published(plan: Plan) -> dict[str, dict[str, Any]]:
+def published_products(plan: Plan) -> dict[str, dict[str, Any]]:
     """The slices of the tables and figures that are declared or lie in results, and of the claims."""
     claims = {CLAIMS: claims_plan(plan)} if any(map(_files, _places(CLAIMS))) else {}
     return declared(plan) | {PRINTED: printed_plan(plan.catalogue)} | claims
 
 
-def prune(plan: Plan, report: Report) -> list[str]:
+def prune(plan: Plan, report: AuditReport) -> list[str]:
     """Remove exactly what is bad and what was made from it, so that the ordinary command repairs; gives what went."""
     bad = {finding.place for finding in report.findings}
     for folder, artifact in plan.made.items():
@@ -86,7 +86,7 @@ def prune(plan: Plan, report: Report) -> list[str]:
     removed = sorted(folder for folder in bad if folder in plan.made and Path(folder).exists())
     for folder in removed:
         shutil.rmtree(folder)
-    affected = _cells(plan, published(plan))
+    affected = _cells(plan, published_products(plan))
     names = {cell.split(":")[0] for folder in removed for cell in affected.get(folder, [])}
     products = [place for name in sorted(names) for place in _places(name)]
     products += [Path(place) for place in sorted(bad) if place.endswith(manifest.MANIFEST)]
@@ -95,7 +95,7 @@ def prune(plan: Plan, report: Report) -> list[str]:
     return removed
 
 
-def _check(artifact: Artifact, cells: tuple[str, ...], report: Report) -> None:
+def _check(artifact: Artifact, cells: tuple[str, ...], report: AuditReport) -> None:
     reasons = list(_problems(artifact))
     report.findings += [Finding(artifact.folder, reason, cells) for reason in reasons]
     report.verified += not reasons
@@ -116,7 +116,7 @@ def _problems(artifact: Artifact) -> Iterator[str]:
     """Everything that is wrong with one artifact, in words."""
     folder = Path(artifact.folder)
     try:
-        record = manifest.read(folder)
+        record = manifest.read_manifest(folder)
         yield from manifest.problems(folder)
     except EncoreError as error:
         yield str(error).split(";")[0]
@@ -137,7 +137,7 @@ def _changed_inputs(place: str, record: dict[str, Any], expected: set[str]) -> I
             yield f"{place}: its input {name} is not the one that it was made from"
 
 
-def _check_product(content: dict[str, Any] | None, place: Path, name: str, report: Report) -> None:
+def _check_product(content: dict[str, Any] | None, place: Path, name: str, report: AuditReport) -> None:
     """A product: its files, its slice of the plan where one is given, and what it was made from."""
     if not _files(place):
         return

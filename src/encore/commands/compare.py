@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from encore.evaluation.reproducibility import Closeness, Order
+    from encore.evaluation.reproducibility import Closeness, RankAgreement
 
 MEASURES = ["RR@10", "nDCG@10", "R@1000"]
 
@@ -39,7 +39,7 @@ def compare(arguments: argparse.Namespace) -> int:
     from encore.evaluation.reproducibility import DEPTH, closeness, order
 
     grades: dict[str, dict[str, int]] = {}
-    for judgment in qrels.read(arguments.qrels, {}, Counter(), str(arguments.qrels)):
+    for judgment in qrels.read_qrels(arguments.qrels, {}, Counter(), str(arguments.qrels)):
         grades.setdefault(judgment.query, {})[judgment.document] = judgment.grade
     measures = [check(expression) for expression in arguments.measure]
     ours, theirs = read_run(arguments.run), read_run(arguments.reference)
@@ -49,11 +49,11 @@ def compare(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(asdict(ranked) | {"judged": len(grades), "measures": [asdict(one) for one in close]}))
     else:
-        print("\n".join(lines(ranked, close, len(grades))))
+        print("\n".join(closeness_lines(ranked, close, len(grades))))
     return 0
 
 
-def lines(ranked: Order, close: list[Closeness], judged: int) -> list[str]:
+def closeness_lines(ranked: RankAgreement, close: list[Closeness], judged: int) -> list[str]:
     """What people read."""
     from encore.evaluation.reproducibility import PERSISTENCE
 

@@ -21,7 +21,7 @@ SHOWN = {"ours": "reproduced", "sd": "sd", "seeds": "seeds", "paper's": "reporte
 
 
 @dataclass(frozen=True)
-class Cell:
+class ExplainedCell:
     """A cell of a table's plan."""
 
     table: str
@@ -45,7 +45,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Link:
+class ChainLink:
     """An artifact of a chain: how far from the cell, as what it is read, and what its records say.
 
     ``record`` and ``run`` are None where it is not made yet; ``again`` is one that stands above already.
@@ -69,7 +69,7 @@ class Link:
         return sum(file["bytes"] for file in self.record["outputs"].values()) if self.record else None
 
 
-def find(plan: Plan, table: str, row: str, column: str, setting: str | None = None) -> list[Cell]:
+def find_cells(plan: Plan, table: str, row: str, column: str, setting: str | None = None) -> list[ExplainedCell]:
     """The cells that a person names, by ids or by labels: one for each setting that the row stands under.
 
     Args:
@@ -96,17 +96,19 @@ def find(plan: Plan, table: str, row: str, column: str, setting: str | None = No
         settings = ", ".join(repr(each["setting"]) for each in rows)
         raise EncoreError(f"{row!r} of table {name!r} stands under {settings} and not under {setting!r}")
     return [
-        Cell(name, each, columns[0], list(cells_behind(content, each["setting"], each["id"], columns[0]["id"])))
+        ExplainedCell(
+            name, each, columns[0], list(cells_behind(content, each["setting"], each["id"], columns[0]["id"]))
+        )
         for each in chosen
     ]
 
 
-def chain(plan: Plan, cell: Cell) -> Iterator[Link]:
+def chain(plan: Plan, cell: ExplainedCell) -> Iterator[ChainLink]:
     """What a cell reads and all that is behind it, each artifact before what it was made from."""
     return chain_of(plan, (read for each in cell.behind for read in each["reads"]))
 
 
-def chain_of(plan: Plan, reads: Iterable[dict[str, Any]]) -> Iterator[Link]:
+def chain_of(plan: Plan, reads: Iterable[dict[str, Any]]) -> Iterator[ChainLink]:
     """What is read (``folder``, ``seed``), each folder once, and all that is behind it."""
     seen: set[str] = set()
     for read in {read["folder"]: read for read in reads}.values():
@@ -114,23 +116,23 @@ def chain_of(plan: Plan, reads: Iterable[dict[str, Any]]) -> Iterator[Link]:
         yield from _links(plan.find(read["folder"]), role, 0, seen)
 
 
-def text(cell: Cell, links: Sequence[Link], shown: str) -> str:
+def cell_text(cell: ExplainedCell, links: Sequence[ChainLink], shown: str) -> str:
     """The chain as people read it; ``shown`` is what the table shows in the cell, if it was made."""
     lines = [str(cell), *([f"shows {shown}"] if shown else [])]
-    if cell.row.get("copied"):
-        lines.append(f"copied from {cell.row['copied']}: nothing was run")
+    if cell.row.get("reported_only"):
+        lines.append(f"copied from {cell.row['reported_only']}: nothing was run")
     elif not links and not cell.records:
         lines.append("nothing of ours stands there")
     lines += [f"recorded in {path}, sha256 {sha256(Path(path))}: no job of the run makes it" for path in cell.records]
     return "\n".join([*lines, *chain_text(links)])
 
 
-def chain_text(links: Iterable[Link]) -> list[str]:
+def chain_text(links: Iterable[ChainLink]) -> list[str]:
     """A chain, line by line."""
     return [line for link in links for line in _lines(link)]
 
 
-def as_json(cell: Cell, links: Sequence[Link]) -> dict[str, Any]:
+def cell_json(cell: ExplainedCell, links: Sequence[ChainLink]) -> dict[str, Any]:
     """The chain as data."""
     return {
         "table": cell.table,
@@ -142,7 +144,7 @@ def as_json(cell: Cell, links: Sequence[Link]) -> dict[str, Any]:
     }
 
 
-def chain_json(links: Iterable[Link]) -> list[dict[str, Any]]:
+def chain_json(links: Iterable[ChainLink]) -> list[dict[str, Any]]:
     """A chain as data, each artifact once."""
     return [
         {
@@ -160,7 +162,7 @@ def chain_json(links: Iterable[Link]) -> list[dict[str, Any]]:
     ]
 
 
-def shown_in(cell: Cell) -> str:
+def shown_in(cell: ExplainedCell) -> str:
     """What stands in the table's CSV under the cell: reported and reproduced; nothing where it is not made."""
     import csv
 
@@ -181,17 +183,17 @@ def shown_in(cell: Cell) -> str:
     return ""
 
 
-def _links(artifact: Artifact, role: str, depth: int, seen: set[str]) -> Iterator[Link]:
+def _links(artifact: Artifact, role: str, depth: int, seen: set[str]) -> Iterator[ChainLink]:
     again = artifact.folder in seen
     seen.add(artifact.folder)
-    yield Link(depth, role, artifact, *_records(Path(artifact.folder)), again)
+    yield ChainLink(depth, role, artifact, *_records(Path(artifact.folder)), again)
     for inner, parent in {} if again else artifact.inputs.items():
         yield from _links(parent, inner, depth + 1, seen)
 
 
 def _records(folder: Path) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
     try:
-        record = manifest.read(folder)
+        record = manifest.read_manifest(folder)
     except EncoreError:
         return None, None
     try:
@@ -201,7 +203,7 @@ def _records(folder: Path) -> tuple[dict[str, Any] | None, dict[str, Any] | None
     return record, run
 
 
-def _lines(link: Link) -> Iterator[str]:
+def _lines(link: ChainLink) -> Iterator[str]:
     margin = INDENT * link.depth
     head = f"{margin}{link.role}: {link.artifact.folder}"
     if link.again:
@@ -217,7 +219,7 @@ def _lines(link: Link) -> Iterator[str]:
         yield f"{inner}$ {' '.join(link.run.get('command', []))[:300]}"
 
 
-def _made(link: Link) -> str:
+def _made(link: ChainLink) -> str:
     if link.record is None:
         return "not made yet"
     files = len(link.record["outputs"])

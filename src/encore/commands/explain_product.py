@@ -33,13 +33,13 @@ class Told:
     reads: list[dict[str, Any]] = field(default_factory=list)
 
 
-def is_asked(plan: Plan, target: str) -> bool:
+def is_product(plan: Plan, target: str) -> bool:
     """Whether a target is the claims or a figure, and no table."""
     name = _figure(target)
     return _is_claims(target) or (target.removeprefix("./").startswith(FIGURES) and name not in plan.catalogue.tables)
 
 
-def show(plan: Plan, arguments: argparse.Namespace) -> int:
+def show_product(plan: Plan, arguments: argparse.Namespace) -> int:
     """Print it.
 
     Raises:
@@ -122,7 +122,7 @@ def _cell(plan: Plan, address: Address) -> tuple[str, list[dict[str, Any]]]:
         if address.table in plan.catalogue.figures:
             points = {tuple(at): parts for at, parts in figure_cells(plan, address.table).items()}
             return "", [read for part in points.get(address[1:], []) for read in part["reads"]]
-        found = explain.find(plan, address.table, address.row, address.column, address.setting)
+        found = explain.find_cells(plan, address.table, address.row, address.column, address.setting)
     except EncoreError:
         return "", []
     return explain.shown_in(found[0]), [read for each in found[0].behind for read in each["reads"]]

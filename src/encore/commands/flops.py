@@ -16,7 +16,7 @@ TOLERANCE = 0.10
 
 
 @dataclass(frozen=True)
-class Spent:
+class RowFlops:
     """Floating-point operations behind one row, under the first seed; they do not depend on it by more than padding."""
 
     row: str
@@ -26,7 +26,7 @@ class Spent:
     finetuning: float
 
 
-def spent(plan: Plan, table: str) -> list[Spent]:
+def flops_of_rows(plan: Plan, table: str) -> list[RowFlops]:
     """What each row with a model spent, read from the manifests of its models.
 
     Raises:
@@ -37,11 +37,13 @@ def spent(plan: Plan, table: str) -> list[Spent]:
         runs = _first_runs(plan, row)
         for system, scores in runs.items():
             models, name = _models(scores), row["id"] if len(runs) == 1 else f"{row['id']} ({system})"
-            found.append(Spent(name, row["setting"], row["role"], _sum(models, "pretrain"), _sum(models, "finetune")))
+            found.append(
+                RowFlops(name, row["setting"], row["role"], _sum(models, "pretrain"), _sum(models, "finetune"))
+            )
     return found
 
 
-def complaints(rows: list[Spent]) -> list[str]:
+def budget_complaints(rows: list[RowFlops]) -> list[str]:
     """Where a budget is off by more than a tenth: objectives among themselves, and the control against the dearest."""
     found = []
     for setting in dict.fromkeys(row.setting for row in rows):
@@ -59,7 +61,7 @@ def complaints(rows: list[Spent]) -> list[str]:
     return found
 
 
-def show(rows: list[Spent]) -> str:
+def flops_text(rows: list[RowFlops]) -> str:
     """The budgets as text, in 10^12 operations."""
     lines = [f"{'row':<24} {'setting':<18} {'pre-training':>12} {'fine-tuning':>12}  (10^12 operations)"]
     lines += [f"{r.row:<24} {r.setting:<18} {r.pretraining / 1e12:>12.3f} {r.finetuning / 1e12:>12.3f}" for r in rows]
@@ -96,9 +98,7 @@ def _last_models(run: Artifact) -> Iterator[Artifact]:
 
 
 def _sum(models: list[Artifact], stage: str) -> float:
-    return sum(
-        manifest.read_results(model.folder)["operations"] for model in models if model.stage.split(".")[0] == stage
-    )
+    return sum(manifest.read_results(model.folder)["flops"] for model in models if model.stage.split(".")[0] == stage)
 
 
 def _apart(value: float, dearest: float) -> bool:

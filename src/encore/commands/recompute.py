@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from encore.claims.slice import CLAIMS, PRINTED
-from encore.commands.audit import REPORT, Finding, Report
+from encore.commands.audit import REPORT, AuditReport, Finding
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.plan.project import CATALOGUE
@@ -28,7 +28,7 @@ _TIMED = re.compile(
 )  # what run.json says, which may change while nothing else does
 
 
-def check(plan: Plan, run: Path, report: Report) -> None:
+def recompute_products(plan: Plan, run: Path, report: AuditReport) -> None:
     """Add to an audit's report what claims and the page show that does not come out again.
 
     Args:
@@ -43,9 +43,9 @@ def check(plan: Plan, run: Path, report: Report) -> None:
     }
     for name, place in places.items():
         if _can_be_compared(place, bad) and name not in behind:
-            judged_again(name, place, judges[name], report)
+            recompute_claims(name, place, judges[name], report)
     if _can_be_compared(REPORT, bad):
-        shown_again(report)
+        recompute_pages(report)
         if canonical(json.loads(REPORT.read_text())["spec"]) != canonical(report_plan(plan, run)):
             report.notes.append("results/report/index.html does not show all that is made; run snakemake for it again")
 
@@ -59,19 +59,19 @@ def _can_be_compared(place: Path, bad: set[str]) -> bool:
 
 
 def _judge_printed(plan: Plan, folder: Path) -> None:
-    from encore.claims import ledger
+    from encore.claims import printed_claims
 
-    ledger.write_printed(folder / f"{PRINTED}.csv", CATALOGUE / "papers", plan.catalogue)
+    printed_claims.write_printed(folder / f"{PRINTED}.csv", CATALOGUE / "papers", plan.catalogue)
 
 
 def _judge(place: Path, folder: Path) -> None:
-    from encore.claims import report
+    from encore.claims import run_claims
 
     record = json.loads(place.read_text())
-    report.write(folder / f"{CLAIMS}.csv", report.Claims.model_validate(record["spec"]))
+    run_claims.write_run_claims(folder / f"{CLAIMS}.csv", run_claims.ClaimsSlice.model_validate(record["spec"]))
 
 
-def judged_again(name: str, place: Path, judge: Callable[[Path], None], report: Report) -> None:
+def recompute_claims(name: str, place: Path, judge: Callable[[Path], None], report: AuditReport) -> None:
     with TemporaryDirectory() as folder:
         try:
             judge(Path(folder))
@@ -104,15 +104,15 @@ def _lines(path: Path) -> dict[str, dict[str, str]]:
         return {line.get("id", ""): line for line in csv.DictReader(file)}
 
 
-def shown_again(report: Report) -> None:
+def recompute_pages(report: AuditReport) -> None:
     """Compare the page, place by place, with what its products and artifacts say now."""
     from encore.report.build import PAGE
-    from encore.report.page import render
-    from encore.report.slice import Site
+    from encore.report.page import render_page
+    from encore.report.slice import ReportSlice
 
     page = REPORT.with_name(PAGE)
     try:
-        expected = _places(render(Site.model_validate(json.loads(REPORT.read_text())["spec"])))
+        expected = _places(render_page(ReportSlice.model_validate(json.loads(REPORT.read_text())["spec"])))
     except (EncoreError, OSError) as error:
         report.findings.append(Finding(str(REPORT), f"{page} cannot be made again: {error}"))
         return

@@ -15,7 +15,7 @@ from encore.config.run import Positive, Strict
 Names = Annotated[list[str], Field(min_length=1)]
 
 
-class Test(Strict):
+class ClaimTest(Strict):
     """Fields that every test about numbers has."""
 
     table: str = Field("", description="the table, as its target names it: `costa/table1`")
@@ -29,13 +29,13 @@ class Test(Strict):
         return self.table or self.figure
 
     @model_validator(mode="after")
-    def _name_one_thing(self) -> "Test":
+    def _name_one_thing(self) -> "ClaimTest":
         if bool(self.table) == bool(self.figure):
             raise ValueError("name a `table` or a `figure`, and not both")
         return self
 
 
-class Above(Test):
+class AboveTest(ClaimTest):
     """Each of ``rows`` is above each of ``than``, under every setting and column."""
 
     kind: Literal["above"]
@@ -49,13 +49,13 @@ class Above(Test):
     at_least: Positive | None = Field(None, description="so many of the comparisons; all without")
 
     @model_validator(mode="after")
-    def _pair_columns(self) -> "Above":
+    def _pair_columns(self) -> "AboveTest":
         if self.than_columns and (not self.columns or len(self.columns) != len(self.than_columns)):
             raise ValueError("`than_columns` go with as many `columns`, in their order")
         return self
 
 
-class Later(Test):
+class LaterTest(ClaimTest):
     """Each of ``rows`` is higher under ``setting`` than under ``than_setting``."""
 
     kind: Literal["later"]
@@ -64,7 +64,7 @@ class Later(Test):
     than_setting: str
 
 
-class Order(Test):
+class OrderTest(ClaimTest):
     """``rows`` stand from the highest to the lowest."""
 
     kind: Literal["order"]
@@ -72,7 +72,7 @@ class Order(Test):
     or_equal: bool = Field(False, description="neighbours may be equal")
 
 
-class Across(Test):
+class AcrossTest(ClaimTest):
     """One row's values stand from the highest to the lowest in the order of ``columns``."""
 
     kind: Literal["across"]
@@ -81,7 +81,7 @@ class Across(Test):
     or_equal: bool = False
 
 
-class Limit(Test):
+class LimitTest(ClaimTest):
     """``rows`` are above ``than`` by no more than a margin."""
 
     kind: Literal["limit"]
@@ -90,7 +90,7 @@ class Limit(Test):
     by: float = Field(gt=0)
 
 
-class Close(Test):
+class CloseTest(ClaimTest):
     """``rows`` differ from the first of them by no more than a margin, either way (equivalence: TOST)."""
 
     kind: Literal["close"]
@@ -98,7 +98,7 @@ class Close(Test):
     within: float = Field(gt=0)
 
 
-class Ratio(Test):
+class RatioTest(ClaimTest):
     """Each of ``rows`` is at least ``factor`` times each of ``than``."""
 
     kind: Literal["ratio"]
@@ -108,7 +108,7 @@ class Ratio(Test):
     factor: float = Field(gt=0)
 
 
-class Shrinking(Test):
+class ShrinkingTest(ClaimTest):
     """The gain of a row over another shrinks from column to column."""
 
     kind: Literal["shrinking"]
@@ -117,7 +117,7 @@ class Shrinking(Test):
     columns: Annotated[list[str], Field(min_length=2)]
 
 
-class Gains(Test):
+class GainsTest(ClaimTest):
     """One row's gain over another is larger than another pair's, under every setting and column."""
 
     kind: Literal["gains"]
@@ -127,7 +127,7 @@ class Gains(Test):
     other_than: str
 
 
-class Least(Test):
+class LeastTest(ClaimTest):
     """``rows`` have at least a given value."""
 
     kind: Literal["least"]
@@ -135,7 +135,7 @@ class Least(Test):
     least: float = Field(description="in the measure's own unit (0 to 1)")
 
 
-class NoWinner(Test):
+class NoWinnerTest(ClaimTest):
     """A row is neither above the other under every column nor below it."""
 
     kind: Literal["no-winner"]
@@ -143,7 +143,7 @@ class NoWinner(Test):
     than: str
 
 
-class Alike(Test):
+class AlikeTest(ClaimTest):
     """Two settings order ``rows`` alike: Kendall's tau is above 0 under every column."""
 
     kind: Literal["alike"]
@@ -151,7 +151,7 @@ class Alike(Test):
     settings: Annotated[list[str], Field(min_length=2, max_length=2)]
 
 
-class Value(Test):
+class ValueTest(ClaimTest):
     """A cell has the printed value, within a margin either way: too good fails as well."""
 
     kind: Literal["value"]
@@ -159,7 +159,7 @@ class Value(Test):
     within: float = Field(gt=0)
 
 
-class Figure(Strict):
+class PictureTest(Strict):
     """What only the picture of a figure without points shows, so that no number decides it."""
 
     kind: Literal["figure"]
@@ -167,36 +167,36 @@ class Figure(Strict):
 
 
 KINDS: dict[str, type[Strict]] = {
-    "above": Above,
-    "later": Later,
-    "order": Order,
-    "across": Across,
-    "limit": Limit,
-    "close": Close,
-    "ratio": Ratio,
-    "shrinking": Shrinking,
-    "gains": Gains,
-    "least": Least,
-    "no-winner": NoWinner,
-    "alike": Alike,
-    "value": Value,
-    "figure": Figure,
+    "above": AboveTest,
+    "later": LaterTest,
+    "order": OrderTest,
+    "across": AcrossTest,
+    "limit": LimitTest,
+    "close": CloseTest,
+    "ratio": RatioTest,
+    "shrinking": ShrinkingTest,
+    "gains": GainsTest,
+    "least": LeastTest,
+    "no-winner": NoWinnerTest,
+    "alike": AlikeTest,
+    "value": ValueTest,
+    "figure": PictureTest,
 }
 AnyTest = Annotated[
-    Above
-    | Later
-    | Order
-    | Across
-    | Limit
-    | Close
-    | Ratio
-    | Shrinking
-    | Gains
-    | Least
-    | NoWinner
-    | Alike
-    | Value
-    | Figure,
+    AboveTest
+    | LaterTest
+    | OrderTest
+    | AcrossTest
+    | LimitTest
+    | CloseTest
+    | RatioTest
+    | ShrinkingTest
+    | GainsTest
+    | LeastTest
+    | NoWinnerTest
+    | AlikeTest
+    | ValueTest
+    | PictureTest,
     Field(discriminator="kind"),
 ]
 
@@ -215,4 +215,4 @@ class Claim(Strict):
 
 def on_tables(tests: Iterable[AnyTest]) -> list[Any]:
     """Those about tables: papers print the numbers of no figure."""
-    return [test for test in tests if not isinstance(test, Figure) and test.table]
+    return [test for test in tests if not isinstance(test, PictureTest) and test.table]

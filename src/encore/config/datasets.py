@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -51,6 +51,8 @@ class Split(Strict):
 class CollectionFields(Strict):
     """Fields that every kind of collection has."""
 
+    renamed: ClassVar[dict[str, str]] = {"substitute": "note", "drop_own": "ignore_identical_ids"}
+
     splits: Mapping[str, Split] = Field(description="the splits that are used, by name")
     length: Positive | None = Field(
         None, exclude=True, description="tokens that models read of each text at least, whatever they trained with"
@@ -61,14 +63,14 @@ class CollectionFields(Strict):
         description="only models that learned from no query of it, or of what it is made of, are tested on it, and "
         "only where a table asks for it",
     )
-    drop_own: bool = Field(
-        False, exclude=True, description="a query's own document, of the same id, is no answer to it: BEIR scores so"
+    ignore_identical_ids: bool = Field(
+        False, exclude=True, description="a document that has the query's own id is no answer to it: BEIR scores so"
     )
     absent: dict[str, str] = Field(
         {}, description="splits that tables may name and this collection cannot have, with the reason"
     )
-    substitute: str | None = Field(
-        None, exclude=True, description="a sentence for tables, where it stands for a dataset that was withdrawn"
+    note: str | None = Field(
+        None, exclude=True, description="a sentence for tables that use it, e.g. which withdrawn dataset it replaces"
     )
 
     @model_validator(mode="after")

@@ -84,7 +84,7 @@ SAMPLING = ("per_passage", "top_k")  # the fields of T5 that its training does n
 KINDS: dict[str, type[Expansion]] = {"published": Published, "t5": T5}
 
 
-def read(fields: dict[str, Any]) -> Expansion:
+def read_expansion(fields: dict[str, Any]) -> Expansion:
     """Check an entry's fields by its kind."""
     kind = fields.get("kind")
     if kind not in KINDS:

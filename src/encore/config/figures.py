@@ -12,7 +12,7 @@ from encore.config.run import Growing, Positive, Strict
 Systems = Annotated[dict[str, str], Field(min_length=1, description="lineages by the label that they are drawn with")]
 
 
-class Axes(NamedTuple):
+class PointAxes(NamedTuple):
     """What the points of a figure are called by: its panels, its lines and their places from the smallest on."""
 
     panels: list[str]
@@ -20,18 +20,18 @@ class Axes(NamedTuple):
     places: list[str]
 
 
-class Entry(Strict):
+class FigureEntry(Strict):
     """What every figure says."""
 
     title: str
     notes: list[str] = Field([], description="sentences of the caption")
 
-    def axes(self) -> Axes | None:
+    def axes(self) -> PointAxes | None:
         """What a claim calls its points by; nothing for a picture."""
         return None
 
 
-class Panel(Strict):
+class PanelEntry(Strict):
     """A measure of a split, by its printed name there, and what it is called in the figure."""
 
     label: str
@@ -39,13 +39,13 @@ class Panel(Strict):
     measure: str
 
 
-class GrowthFigure(Entry):
+class GrowthFigure(FigureEntry):
     """Retrieval as the collection grows; one panel a measure."""
 
     kind: Literal["growth"]
     systems: Systems
     dataset: str
-    panels: list[Panel] = Field(min_length=1)
+    panels: list[PanelEntry] = Field(min_length=1)
     queries: Positive | None = Field(None, description="size of the sample of queries; all of a split without")
     sample: int = Field(0, ge=0, description="which sample of that size")
     depth: Positive = Field(1000, description="ranks of BM25 that the collection starts from, beside what is relevant")
@@ -54,16 +54,18 @@ class GrowthFigure(Entry):
     )
     order: int = Field(0, ge=0, description="which random order passages are added in")
 
-    def axes(self) -> Axes:
-        return Axes([panel.label for panel in self.panels], list(self.systems), ["start", *map(str, self.sizes), "all"])
+    def axes(self) -> PointAxes:
+        return PointAxes(
+            [panel.label for panel in self.panels], list(self.systems), ["start", *map(str, self.sizes), "all"]
+        )
 
-    def growing(self, panel: Panel) -> Growing:
+    def growing(self, panel: PanelEntry) -> Growing:
         """The collection as it grows around the queries of a panel."""
         same = {name: getattr(self, name) for name in ("systems", "dataset", "queries", "sample", "depth", "sizes")}
         return Growing(split=panel.split, order=self.order, **same)
 
 
-class Line(Strict):
+class LineEntry(Strict):
     """A system at each size; ``{name}`` in it is filled by the size."""
 
     id: str
@@ -72,14 +74,14 @@ class Line(Strict):
     role: Literal["baseline", "none", "control", "objective"] = "baseline"
 
 
-class LabelsFigure(Entry):
+class LabelsFigure(FigureEntry):
     """Retrieval against how much a model was fine-tuned: the number of training queries, or what they cost."""
 
     kind: Literal["labels"]
-    lines: list[Line] = Field(min_length=1)
+    lines: list[LineEntry] = Field(min_length=1)
     levels: dict[str, str] = Field({}, description="systems without training by label, drawn as level lines")
     dataset: str
-    panels: list[Panel] = Field(min_length=1)
+    panels: list[PanelEntry] = Field(min_length=1)
     sizes: list[dict[str, str]] = Field(min_length=1, description="what names in systems stand for, smallest first")
     samples: list[Annotated[int, Field(ge=0)]] = Field(
         [0], min_length=1, description="samples of training queries, whose mean is drawn; `{sample}` names one"
@@ -91,9 +93,11 @@ class LabelsFigure(Entry):
         [], description="lines by id that each objective is compared with: where does its advantage end?"
     )
 
-    def axes(self) -> Axes:
+    def axes(self) -> PointAxes:
         lines = [*(line.id for line in self.lines), *self.levels]
-        return Axes([panel.label for panel in self.panels], lines, [next(iter(size.values())) for size in self.sizes])
+        return PointAxes(
+            [panel.label for panel in self.panels], lines, [next(iter(size.values())) for size in self.sizes]
+        )
 
     @model_validator(mode="after")
     def _name_each_line_once(self) -> "LabelsFigure":
@@ -107,7 +111,7 @@ class LabelsFigure(Entry):
         return self
 
 
-class Example(Strict):
+class ExampleEntry(Strict):
     """A text that a figure shows: one of the dataset's by a fixed rule, or a given one."""
 
     text: str | None = Field(None, description="the text itself; without it, a passage of the dataset")
@@ -116,7 +120,7 @@ class Example(Strict):
     sample: int = Field(0, ge=0, description="which passage: the first such of this random order")
 
 
-class CoverageFigure(Entry):
+class CoverageFigure(FigureEntry):
     """How many of a text's pieces are among the first k that its representation names (BoW, Algorithm 1)."""
 
     kind: Literal["coverage"]
@@ -130,33 +134,33 @@ class CoverageFigure(Entry):
         "start", description="whose vocabulary head: of the model that all started from (BERT's own), or each its own"
     )
 
-    def axes(self) -> Axes:
-        return Axes(["of_text", "of_top"], list(self.systems), list(map(str, self.ks)))
+    def axes(self) -> PointAxes:
+        return PointAxes(["of_text", "of_top"], list(self.systems), list(map(str, self.ks)))
 
 
-class WordsFigure(Entry):
+class WordsFigure(FigureEntry):
     """The first pieces that representations of one text name, and which of them stand in it."""
 
     kind: Literal["words"]
     systems: Systems
     dataset: str
     length: Positive = 144
-    example: Example = Example()
+    example: ExampleEntry = ExampleEntry()
     top: Positive = 20
     head: Literal["start", "own"] = "start"
 
 
-class HeatFigure(Entry):
+class HeatFigure(FigureEntry):
     """A text whose words are coloured by what a decoder says of them."""
 
     kind: Literal["heat"]
     systems: Systems
     dataset: str
     length: Positive = 512
-    example: Example = Example()
+    example: ExampleEntry = ExampleEntry()
 
 
-class MapFigure(Entry):
+class MapFigure(FigureEntry):
     """A query among its candidates, on a map that keeps near what is near (t-SNE)."""
 
     kind: Literal["map"]
@@ -169,8 +173,8 @@ class MapFigure(Entry):
     seed_of_map: int = Field(0, ge=0, description="of t-SNE's own chance")
 
 
-Figure = GrowthFigure | LabelsFigure | CoverageFigure | WordsFigure | HeatFigure | MapFigure
-KINDS: dict[str, type[Entry]] = {
+AnyFigure = GrowthFigure | LabelsFigure | CoverageFigure | WordsFigure | HeatFigure | MapFigure
+KINDS: dict[str, type[FigureEntry]] = {
     "growth": GrowthFigure,
     "labels": LabelsFigure,
     "coverage": CoverageFigure,
@@ -179,4 +183,4 @@ KINDS: dict[str, type[Entry]] = {
     "map": MapFigure,
 }
 
-__all__ = ["KINDS", "Axes", "Entry", "Example", "Figure", "Panel"]
+__all__ = ["KINDS", "AnyFigure", "ExampleEntry", "FigureEntry", "PanelEntry", "PointAxes"]

@@ -3,7 +3,7 @@
 The papers' recipes differ in these fields alone; docs/fine-tuning.md shows them side by side.
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -12,6 +12,13 @@ from encore.config.run import Positive, Step
 
 class FinetuneStep(Step):
     """Fine-tuning on judged queries."""
+
+    renamed: ClassVar[dict[str, str]] = {
+        **Step.renamed,
+        "keep": "negatives_kept",
+        "pool": "in_batch_group",
+        "correction": "logq_correction",
+    }
 
     kind: Literal["finetune"]
     scorer: Literal["vector", "late-interaction", "cross-encoder"] = Field(
@@ -53,14 +60,14 @@ class FinetuneStep(Step):
     mined_by: str | None = Field(None, description="the lineage whose run negatives are mined from; the parent without")
     first_rank: Positive = Field(1, description="the best rank that negatives are taken from")
     depth: Positive = Field(200, description="the last rank that negatives are taken from")
-    keep: Positive = Field(30, description="negatives kept for each query")
+    negatives_kept: Positive = Field(30, description="negatives kept for each query")
     per_query: Positive = Field(7, description="negatives beside each positive in a batch")
     replacement: bool = Field(False, description="a query's negatives in a batch are drawn with replacement")
-    pool: Positive | None = Field(
+    in_batch_group: Positive | None = Field(
         None, description="queries of a batch whose passages are contrasted with each other; the whole batch without"
     )
-    correction: Literal["none", "log-q"] = Field(
-        "none", description="from each score the logarithm of its passage's sampling probability is taken"
+    logq_correction: bool = Field(
+        False, description="the logarithm of a passage's sampling probability is subtracted from each of its scores"
     )
     exclude_judged: bool = Field(True, description="a judged document is never a negative")
     exclude_answers: bool = Field(False, description="a passage that contains an answer to the question is no negative")
@@ -84,12 +91,12 @@ class FinetuneStep(Step):
     valid_split: str = Field("valid", description="the split of role valid that validations look at")
 
     @property
-    def brought(self) -> int:
+    def negatives_per_query(self) -> int:
         """Negatives that each query brings to a batch."""
         return 0 if self.negatives == "none" else self.per_query
 
     @property
-    def taught(self) -> bool:
+    def is_distillation(self) -> bool:
         """Whether teachers say what is learned."""
         return self.loss in ("kl-in-batch", "kl-pairwise", "margin-mse")
 
@@ -103,7 +110,7 @@ class FinetuneStep(Step):
         """Fields that decide nothing beside the others: a name that overrides one would say one model twice."""
         late = self.scorer == "late-interaction"
         validation = {"valid_split", "validation_queries", "validation_pool", "validation_measure"}
-        taken = {"keep", "per_query", "replacement", "exclude_judged", "exclude_answers"}
+        taken = {"negatives_kept", "per_query", "replacement", "exclude_judged", "exclude_answers"}
         return {
             *(set() if late else {"token_dimension", "normalised"}),
             *(set() if self.validate_every else validation),
@@ -115,13 +122,15 @@ class FinetuneStep(Step):
 
     @model_validator(mode="after")
     def _say_nothing_idle(self) -> "FinetuneStep":
-        if self.pool and self.batch % self.pool:
-            raise ValueError(f"pool is {self.pool}, which does not divide the batch of {self.batch} queries")
-        if self.pool and self.loss == "pairwise":
-            raise ValueError("a pairwise loss contrasts no passages of other queries; leave `pool` out")
+        if self.in_batch_group and self.batch % self.in_batch_group:
+            raise ValueError(
+                f"in_batch_group is {self.in_batch_group}, which does not divide the batch of {self.batch} queries"
+            )
+        if self.in_batch_group and self.loss == "pairwise":
+            raise ValueError("a pairwise loss contrasts no passages of other queries; leave `in_batch_group` out")
         if self.loss == "pairwise" and self.negatives == "none":
             raise ValueError("a pairwise loss needs negatives of its own; let `negatives` be another than none")
-        if self.correction != "none" and (self.negatives != "none" or self.loss != "contrastive"):
+        if self.logq_correction and (self.negatives != "none" or self.loss != "contrastive"):
             raise ValueError("the log-q correction is of positives drawn in a batch; it needs `negatives: none`")
         if self.mined_by and not self.mines:
             raise ValueError(f"nothing is mined for `negatives: {self.negatives}`; leave `mined_by` out")
@@ -133,7 +142,7 @@ class FinetuneStep(Step):
             raise ValueError(f"a file of several systems is not for `negatives: {self.negatives}`; leave it out")
         if self.positives == "answers" and self.negatives in ("systems", "none"):
             raise ValueError("`positives: answers` are retrieved; let `negatives` come from a run")
-        if self.positives == "answers" and self.taught:
+        if self.positives == "answers" and self.is_distillation:
             raise ValueError("teachers score judged passages; leave `positives: answers` out")
         if self.first_rank > self.depth:
             raise ValueError(f"first_rank is {self.first_rank}, below the depth of {self.depth}")
@@ -141,15 +150,15 @@ class FinetuneStep(Step):
 
     @model_validator(mode="after")
     def _ask_teachers_for_what_they_can_say(self) -> "FinetuneStep":
-        if (self.teachers or self.teacher_scores) and not self.taught:
+        if (self.teachers or self.teacher_scores) and not self.is_distillation:
             raise ValueError(f"loss {self.loss} asks no teacher; leave `teachers` and `teacher_scores` out")
         if self.teachers and self.teacher_scores:
             raise ValueError("`teachers` and `teacher_scores` are two sources of one thing; leave one of them out")
         if self.teacher_scores and self.loss == "kl-in-batch":
             raise ValueError("published scores are of triples, not of batches; let `loss` be kl-pairwise or margin-mse")
-        if self.pool and self.taught and self.loss != "kl-in-batch":
-            raise ValueError(f"loss {self.loss} looks at no passages of other queries; leave `pool` out")
-        if self.teacher_temperature != 1 and not self.taught:
+        if self.in_batch_group and self.is_distillation and self.loss != "kl-in-batch":
+            raise ValueError(f"loss {self.loss} looks at no passages of other queries; leave `in_batch_group` out")
+        if self.teacher_temperature != 1 and not self.is_distillation:
             raise ValueError(f"loss {self.loss} has no teacher to divide by; leave `teacher_temperature` out")
         if len(set(self.teachers)) < len(self.teachers):
             raise ValueError("a teacher stands twice in `teachers`, whose scores are averaged; name each once")
@@ -161,8 +170,8 @@ class FinetuneStep(Step):
             return self
         if self.negatives == "none":
             raise ValueError("a cross-encoder reads its own negatives only; let `negatives` be another than none")
-        if self.pool:
-            raise ValueError("a cross-encoder reads no passages of other queries; leave `pool` out")
+        if self.in_batch_group:
+            raise ValueError("a cross-encoder reads no passages of other queries; leave `in_batch_group` out")
         return self
 
     @model_validator(mode="after")

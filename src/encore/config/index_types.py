@@ -84,6 +84,6 @@ class Fp16(IndexType):
 KINDS: dict[str, type[IndexType]] = {"hnsw": Hnsw, "ivfpq": IvfPq, "fp16": Fp16}
 
 
-def read(fields: dict[str, Any]) -> IndexType:
+def read_index_type(fields: dict[str, Any]) -> IndexType:
     """Check an entry's fields by its kind."""
     return by_kind(fields, KINDS, "index")

@@ -22,10 +22,13 @@ class Strict(BaseModel):
 class Backbone(Strict):
     """What a lineage starts from: a checkpoint, or a shape to initialise. An entry of ``backbones.yaml``."""
 
+    renamed: ClassVar[dict[str, str]] = {"towers": "encoders", "head": "projection_dim"}
+
     start: Literal["checkpoint", "random", "lsa"] = Field(description="where the weights come from")
     architecture: Literal["bert", "bow-mlp"] = Field(
         "bert",
-        description="a transformer; or the mean of word embeddings (`hidden`), a tanh layer (`intermediate`), `head`",
+        description="a transformer; or the mean of word embeddings (`hidden`), a tanh layer (`intermediate`) and a "
+        "linear one (`projection_dim`)",
     )
     checkpoint: str | None = Field(
         None, description="for `start: checkpoint`: an id of Hugging Face's hub, an entry of sources.yaml, or a folder"
@@ -47,9 +50,11 @@ class Backbone(Strict):
         "cls", description="[CLS], the mean of all tokens, or of those that are neither special nor a marker"
     )
     similarity: Literal["dot", "cosine"] = "dot"
-    head: Positive | None = Field(None, description="dimension of a linear head on the pooled vector; none without")
-    towers: Literal["tied", "untied"] = Field(
-        "tied", description="one encoder for queries and passages, or two that start as one"
+    projection_dim: Positive | None = Field(
+        None, description="dimension of a linear map of the pooled vector; without it there is no such map"
+    )
+    encoders: Literal["shared", "separate"] = Field(
+        "shared", description="one encoder for queries and passages, or two that start with the same weights"
     )
     query_marker: str = Field("", description="plain text behind [CLS] that tells a query, in word pieces; no token")
     passage_marker: str = Field("", description="the same of a passage, in as many pieces")
@@ -77,14 +82,18 @@ class Backbone(Strict):
     @model_validator(mode="after")
     def _give_a_bag_of_words_what_it_needs(self) -> "Backbone":
         if self.architecture == "bow-mlp" and (
-            self.start == "checkpoint" or self.head is None or self.pooling != "content"
+            self.start == "checkpoint" or self.projection_dim is None or self.pooling != "content"
         ):
-            raise ValueError("architecture bow-mlp needs `head`, `pooling: content`, and `start: random` or `lsa`")
+            raise ValueError(
+                "architecture bow-mlp needs `projection_dim`, `pooling: content`, and `start: random` or `lsa`"
+            )
         return self
 
 
 class Step(Strict):
     """What every training step says, whatever it learns."""
+
+    renamed: ClassVar[dict[str, str]] = {"clip": "max_grad_norm"}
 
     collection: str = Field(description="the texts and judgments that the step learns from")
     epochs: float | None = Field(None, gt=0, description="passes over the examples; the papers' own unit")
@@ -97,7 +106,7 @@ class Step(Strict):
         "linear", description="after the warm-up; cosine ends at 10 %"
     )
     weight_decay: float = Field(0.0, ge=0)
-    clip: float = Field(1.0, gt=0, description="largest norm of the gradient")
+    max_grad_norm: float = Field(1.0, gt=0, description="largest norm of the gradient")
     length: Positive = Field(description="tokens of a passage or text, special tokens included")
     query_length: Positive = Field(64, description="tokens of a query, special tokens included")
     source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
@@ -106,9 +115,11 @@ class Step(Strict):
 class PretrainStep(Step):
     """Pre-training on text without judgments. Each objective extends this with its own fields."""
 
+    renamed: ClassVar[dict[str, str]] = {**Step.renamed, "keep": "save_heads"}
+
     kind: Literal["pretrain"]
     objective: str
-    keep: tuple[str, ...] | None = Field(
+    save_heads: tuple[str, ...] | None = Field(
         None, description="modules beside the encoder that are saved for the next step; all that it trains without"
     )
     held_out: Share = Field(
@@ -141,6 +152,8 @@ class Numerics(Strict):
 class Scale(Strict):
     """How the papers' experiments are brought to this run's size; empty at the papers' own."""
 
+    renamed: ClassVar[dict[str, str]] = {"starts": "replace_prefix"}
+
     backbones: dict[str, str] = Field({}, description="which backbone stands for the papers' one")
     datasets: dict[str, str] = Field({}, description="which dataset stands for the papers' one")
     absent: dict[str, str] = Field(
@@ -149,7 +162,7 @@ class Scale(Strict):
         "the cells of what starts from them, stay empty",
     )
     expansions: dict[str, str] = Field({}, description="which expansion stands for the papers' one")
-    starts: dict[str, str] = Field(
+    replace_prefix: dict[str, str] = Field(
         {}, description="which beginning of a lineage stands for another: a released encoder for pre-training it anew"
     )
     pretrain: dict[str, Any] = Field({}, description="fields of every pre-training step")
@@ -183,7 +196,7 @@ class Growing(Strict):
     order: int = Field(0, ge=0, description="which random order passages are added in")
 
 
-class Reference(Strict):
+class ReleasedRun(Strict):
     """A run that others released, which a row of a table should reproduce."""
 
     row: str = Field(description="its id, or `setting: id` where several rows have it")
@@ -225,11 +238,13 @@ class Limits(Strict):
 class RunConfig(Strict):
     """One run: complete in one file, never merged with another."""
 
+    renamed: ClassVar[dict[str, str]] = {"stand_in": "proxy_data"}
+
     schema_version: Literal[1]
     title: str
     seeds: list[int] = Field(min_length=1)
     tables: dict[str, list[str] | Literal["all"]] = Field(description="tables to build, and which of their rows by id")
-    stand_in: bool = Field(description="the data stand in for the papers' own; verdicts say so")
+    proxy_data: bool = Field(description="the data stand in for the papers' own; verdicts say so")
     depth: Positive = Field(1000, description="ranks of a reported run")
     scale: Scale = Scale()
     datasets: dict[str, dict[str, Any]] = Field({}, description="datasets of your own, as in datasets.yaml")
@@ -242,7 +257,7 @@ class RunConfig(Strict):
         },
         description="files of costs that benchmarks/ measured, which columns of tables show; in no digest",
     )
-    references: dict[str, list[Reference]] = Field(
+    references: dict[str, list[ReleasedRun]] = Field(
         {}, description="by table, released runs that its rows should reproduce; in no digest but that table's"
     )
     figures: list[str] = Field([], description="figures of the papers, and our own, to draw beside those of the tables")

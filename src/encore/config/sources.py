@@ -3,7 +3,7 @@
 import hashlib
 import re
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
@@ -16,7 +16,9 @@ DIGEST = re.compile(r"(md5:[0-9a-f]{32}|sha256:[0-9a-f]{64})")
 class Remote(Strict):
     """One file that others publish. Of an entry of ``sources.yaml``."""
 
-    url: str | None = Field(None, description="where it is published: http, https or file; none where `how` says more")
+    renamed: ClassVar[dict[str, str]] = {"how": "access"}
+
+    url: str | None = Field(None, description="its address: http, https or file; none where `access` says more")
     name: str | None = Field(
         None, pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.+-]*$", description="the file's; the end of its address without"
     )
@@ -28,7 +30,7 @@ class Remote(Strict):
     members: tuple[str, ...] = Field((), description="what is wanted of an archive; all of it without")
     licence: str = Field(description="in a few words")
     terms: str = Field(description="the address of the page where it is offered and its terms stand")
-    how: str = Field("", description="what to do where it cannot simply be downloaded")
+    access: str = Field("", description="what to do where it cannot simply be downloaded")
     source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
 
     @field_validator("digest")
@@ -47,9 +49,9 @@ class Remote(Strict):
 
     @model_validator(mode="after")
     def _can_be_had(self) -> "Remote":
-        if self.url is None and not (self.how and self.name):
-            raise ValueError("without `url` it needs a `name`, and `how` to say what to do")
-        if not self.file:
+        if self.url is None and not (self.access and self.name):
+            raise ValueError("without `url` it needs a `name`, and `access` to say what to do")
+        if not self.file.strip("."):
             raise ValueError("`url` ends without a file's name; add `name`")
         return self
 
@@ -63,13 +65,17 @@ class Remote(Strict):
         return {"file": self.file, "digest": self.digest, "unpack": self.unpack, "members": list(self.members)}
 
 
-class Source(Strict):
+class SourceEntry(Strict):
     """Files that belong together, under one licence. An entry of ``sources.yaml``."""
+
+    renamed: ClassVar[dict[str, str]] = {"how": "access"}
 
     licence: str = Field(description="in a few words")
     terms: str = Field(description="the address of the page where they are offered and their terms stand")
-    how: str = Field("", description="what to do where they cannot simply be downloaded")
-    files: tuple[Remote, ...] = Field(min_length=1, description="licence, terms and how are the source's without own")
+    access: str = Field("", description="what to do where they cannot simply be downloaded")
+    files: tuple[Remote, ...] = Field(
+        min_length=1, description="without their own licence, terms or access, the source's"
+    )
     source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
 
     @model_validator(mode="before")
@@ -77,11 +83,11 @@ class Source(Strict):
     def _say_terms_once(cls, fields: Any) -> Any:
         if not isinstance(fields, dict) or not isinstance(fields.get("files"), list):
             return fields
-        common = {name: fields[name] for name in ("licence", "terms", "how") if name in fields}
+        common = {name: fields[name] for name in ("licence", "terms", "access") if name in fields}
         return {**fields, "files": [{**common, **each} if isinstance(each, dict) else each for each in fields["files"]]}
 
     @model_validator(mode="after")
-    def _name_each_file_once(self) -> "Source":
+    def _name_each_file_once(self) -> "SourceEntry":
         names = [each.file for each in self.files]
         if len(set(names)) < len(names):
             raise ValueError("two files have one name; give one of them another `name`")

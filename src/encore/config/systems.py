@@ -23,7 +23,7 @@ class Bm25(System):
     )
 
 
-class Grid(Strict):
+class WeightGrid(Strict):
     """Equally spaced values, both ends included."""
 
     first: float = Field(alias="from", ge=0)
@@ -31,7 +31,7 @@ class Grid(Strict):
     step: float = Field(gt=0)
 
     @model_validator(mode="after")
-    def _hold_a_value(self) -> "Grid":
+    def _hold_a_value(self) -> "WeightGrid":
         if self.last < self.first:
             raise ValueError("`to` must not be below `from`")
         return self
@@ -49,7 +49,7 @@ class Fusion(System):
     sparse: str = Field(description="the system whose scores are weighted")
     dense: str = Field(description="the system or lineage whose scores are added as they are")
     depth: Positive = Field(1000, description="ranks of each list that are fused")
-    weights: Grid = Field(description="the weights that are tried")
+    weights: WeightGrid = Field(description="the weights that are tried")
     queries: Positive | None = Field(6000, description="size of the sample of queries that chooses; all without")
     sample: int = Field(0, ge=0, description="which sample of that size")
     measure: str = Field("RR@10", description="what the best weight is best at, by its printed name in datasets.yaml")
@@ -78,6 +78,6 @@ class Rerank(System):
 KINDS: dict[str, type[System]] = {"bm25": Bm25, "fusion": Fusion, "rerank": Rerank}
 
 
-def read(fields: dict[str, Any]) -> System:
+def read_system(fields: dict[str, Any]) -> System:
     """Check an entry's fields by its kind."""
     return by_kind(fields, KINDS, "system")

@@ -2,19 +2,19 @@
 
 A column has one source of values: a measure, or one of the fields of ``SOURCES``. A row has a system, or is copied from
 what another paper printed. ``{name}`` in a system, a dataset, a split or a reported name is filled for each cell, from
-``fill:`` of its row and, where that does not say it, of its column.
+``vars:`` of its row and, where that does not say it, of its column.
 """
 
 import re
 from collections.abc import Iterable
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, model_validator
 
 from encore.config.lineage import spelled
 from encore.config.run import Strict
 
-Fill = dict[str, StrictInt | StrictFloat | StrictStr]
+Variables = dict[str, StrictInt | StrictFloat | StrictStr]
 Need = Literal["system", "dataset", "split"]
 
 # Where a column's values come from, and what of a cell that needs.
@@ -35,36 +35,42 @@ TESTED = "measure"  # the source whose values are queries', so that differences 
 _NAME = re.compile(r"{(\w*)}")
 
 
-class Row(Strict):
+class RowEntry(Strict):
     """A row of a table: a system under a setting. Its id is unique in its setting."""
+
+    renamed: ClassVar[dict[str, str]] = {"copied": "reported_only", "empty": "not_applicable", "fill": "vars"}
 
     id: str
     label: str
     setting: str = ""
     system: str = Field("", description="an entry of systems.yaml, or a lineage")
-    copied: str = Field("", description="instead of a system: whose printed numbers are shown; nothing is run")
-    fill: Fill = Field({}, description="what names in its cells stand for; before the column's")
-    empty: dict[str, str] = Field({}, description="columns that the row cannot have, by id, with the reason")
+    reported_only: str = Field("", description="instead of a system: whose printed numbers are shown; nothing is run")
+    vars: Variables = Field({}, description="what names in its cells stand for; before the column's")
+    not_applicable: dict[str, str] = Field({}, description="columns that the row cannot have, by id, with the reason")
     reported_label: str | None = Field(None, description="its label among the printed numbers, if another")
     reported_setting: str | None = Field(None, description="its setting there, if another")
     role: Literal["baseline", "none", "control", "objective"] = "baseline"
 
     @model_validator(mode="after")
-    def _run_or_copy(self) -> "Row":
-        if self.copied and (self.system or self.empty or self.role != "baseline"):
-            raise ValueError(f"row {self.id!r} is copied, so it is never run: leave out `system`, `empty` and `role`")
+    def _run_or_copy(self) -> "RowEntry":
+        if self.reported_only and (self.system or self.not_applicable or self.role != "baseline"):
+            raise ValueError(
+                f"row {self.id!r} is copied, so it is never run: leave out `system`, `not_applicable` and `role`"
+            )
         return self
 
 
-class Gain(Strict):
+class GainEntry(Strict):
     """What a row has more than another one of its setting, under a column."""
 
     of: str = Field(description="the column, by id")
     over: str = Field(description="the other row, by id")
 
 
-class Column(Strict):
+class ColumnEntry(Strict):
     """A column of a table: what stands in it, by its printed name, and where that comes from."""
+
+    renamed: ClassVar[dict[str, str]] = {"fill": "vars", "reported_times": "reported_scale"}
 
     id: str
     label: str
@@ -99,13 +105,13 @@ class Column(Strict):
         None, description="instead: the mean length of the dataset's texts in word pieces of the system's vocabulary"
     )
     mean_of: list[str] = Field([], description="instead: the mean of other columns, by id, for each seed")
-    gain: Gain | None = Field(None, description="instead: how much more a row has under a column than another row")
+    gain: GainEntry | None = Field(None, description="instead: how much more a row has under a column than another row")
     printed: bool = Field(False, description="instead: only what the paper prints, since nothing here measures it")
-    fill: Fill = Field({}, description="what names in its cells stand for, where the row does not say it")
+    vars: Variables = Field({}, description="what names in its cells stand for, where the row does not say it")
     hidden: bool = Field(False, description="only in the CSV: it is there for a mean")
     reported_dataset: str | None = Field(None, description="the dataset's name among the printed numbers, if another")
     reported_metric: str | None = Field(None, description="the measure's name there, if another")
-    reported_times: float = Field(1, description="what brings a printed number to our unit: 1024 from GiB to MiB")
+    reported_scale: float = Field(1, description="what brings a printed number to our unit: 1024 from GiB to MiB")
     primary: bool = False
 
     @property
@@ -114,7 +120,7 @@ class Column(Strict):
         return next(source for source in SOURCES if getattr(self, source))
 
     @model_validator(mode="after")
-    def _show_one_thing(self) -> "Column":
+    def _show_one_thing(self) -> "ColumnEntry":
         said = [source for source in SOURCES if getattr(self, source)]
         if len(said) != 1:
             known = ", ".join(f"`{source}`" for source in SOURCES)
@@ -152,15 +158,15 @@ class Table(Strict):
     title: str
     reported: str | None = Field(None, description="the paper's printed numbers, a file of its folder in config/papers")
     unit: Literal["share", "percent"] = Field("share", description="how the paper prints measures, and we show them")
-    rows: list[Row]
-    columns: list[Column]
+    rows: list[RowEntry]
+    columns: list[ColumnEntry]
     significance: Significance | None = None
     notes: list[str] = []
 
     def datasets(self) -> set[str]:
         """Every dataset that a cell names."""
-        cells = ((row, column) for row in self.rows for column in self.columns if runs(row, column))
-        return {filled(column.dataset, row, column) for row, column in cells if column.dataset}
+        cells = ((row, column) for row in self.rows for column in self.columns if has_own_value(row, column))
+        return {fill_vars(column.dataset, row, column) for row, column in cells if column.dataset}
 
     @model_validator(mode="after")
     def _name_each_row_and_column_once(self) -> "Table":
@@ -211,15 +217,15 @@ class Table(Strict):
     def _give_each_cell_what_it_needs(self) -> "Table":
         ids = {column.id for column in self.columns}
         for row in self.rows:
-            if row.copied and self.reported is None:
+            if row.reported_only and self.reported is None:
                 raise ValueError(f"row {row.id!r} is copied, and the table names no printed numbers: add `reported`")
-            if unknown := row.empty.keys() - ids:
-                raise ValueError(f"row {row.id!r}, empty: the table has no column {min(unknown)!r}")
+            if unknown := row.not_applicable.keys() - ids:
+                raise ValueError(f"row {row.id!r}, not_applicable: the table has no column {min(unknown)!r}")
             for column in self.columns:
-                if runs(row, column) and "system" in SOURCES[column.source] and not row.system:
+                if has_own_value(row, column) and "system" in SOURCES[column.source] and not row.system:
                     raise ValueError(
-                        f"row {row.id!r} has no `system`, which column {column.id!r} needs; add it, or `copied`, or "
-                        "the reason under `empty`"
+                        f"row {row.id!r} has no `system`, which column {column.id!r} needs; add it, or "
+                        "`reported_only`, or the reason under `not_applicable`"
                     )
         return self
 
@@ -229,35 +235,35 @@ class Table(Strict):
         for row in self.rows:
             for column in self.columns:
                 place = f"row {row.id!r}{f' of {row.setting!r}' if row.setting else ''}, column {column.id!r}"
-                if missing := taken[row.setting, row.id, column.id] - row.fill.keys() - column.fill.keys():
-                    raise ValueError(f"{place}: nothing fills {{{min(missing)}}}; add it to `fill` of one of them")
+                if missing := taken[row.setting, row.id, column.id] - row.vars.keys() - column.vars.keys():
+                    raise ValueError(f"{place}: nothing fills {{{min(missing)}}}; add it to `vars` of one of them")
             used = set().union(*(taken[row.setting, row.id, column.id] for column in self.columns))
-            if idle := row.fill.keys() - used:
-                raise ValueError(f"row {row.id!r}, fill: no cell has {{{min(idle)}}}; leave it out")
+            if idle := row.vars.keys() - used:
+                raise ValueError(f"row {row.id!r}, vars: no cell has {{{min(idle)}}}; leave it out")
         for column in self.columns:
-            used = set().union(*(taken[row.setting, row.id, column.id] - row.fill.keys() for row in self.rows))
-            if idle := column.fill.keys() - used:
-                raise ValueError(f"column {column.id!r}, fill: no cell takes {{{min(idle)}}} from it; leave it out")
+            used = set().union(*(taken[row.setting, row.id, column.id] - row.vars.keys() for row in self.rows))
+            if idle := column.vars.keys() - used:
+                raise ValueError(f"column {column.id!r}, vars: no cell takes {{{min(idle)}}} from it; leave it out")
         return self
 
 
-def runs(row: Row, column: Column) -> bool:
+def has_own_value(row: RowEntry, column: ColumnEntry) -> bool:
     """Whether a cell has a value of our own."""
-    return not row.copied and column.id not in row.empty
+    return not row.reported_only and column.id not in row.not_applicable
 
 
-def filled(text: str, row: Row, column: Column) -> str:
+def fill_vars(text: str, row: RowEntry, column: ColumnEntry) -> str:
     """A text of a cell with its names filled, and the names in what fills them.
 
     One that nothing fills stays, which no cell has that is run.
     """
-    values = {**column.fill, **row.fill}
+    values = {**column.vars, **row.vars}
     while (after := _NAME.sub(lambda name: spelled(values[name[1]]) if name[1] in values else name[0], text)) != text:
         text = after
     return text
 
 
-def printed_as(row: Row, column: Column) -> dict[str, str]:
+def printed_as(row: RowEntry, column: ColumnEntry) -> dict[str, str]:
     """What tells a cell's number from others in the file of printed ones, by column of that file."""
     wanted = {
         "row_label": row.reported_label or row.label,
@@ -265,22 +271,22 @@ def printed_as(row: Row, column: Column) -> dict[str, str]:
         "metric": column.reported_metric or column.label,
     }
     wanted |= {} if row.reported_setting is None else {"setting": row.reported_setting}
-    return {key: filled(text, row, column) for key, text in wanted.items()}
+    return {key: fill_vars(text, row, column) for key, text in wanted.items()}
 
 
-def _names(row: Row, column: Column) -> set[str]:
+def _names(row: RowEntry, column: ColumnEntry) -> set[str]:
     """The names that a cell's texts hold: of what it runs, and of what the paper calls it."""
     texts: list[str | None] = [row.reported_label, row.reported_setting, column.reported_metric]
     texts.append(column.reported_dataset or column.dataset)
-    if runs(row, column):
+    if has_own_value(row, column):
         needs = SOURCES[column.source]
         texts += [row.system if "system" in needs else None, column.dataset, column.split]
         said = getattr(column, column.source)
         texts += [said] if isinstance(said, str) else []
-    return _within(texts, {**column.fill, **row.fill})
+    return _within(texts, {**column.vars, **row.vars})
 
 
-def _within(texts: Iterable[str | None], values: Fill) -> set[str]:
+def _within(texts: Iterable[str | None], values: Variables) -> set[str]:
     """The names in some texts, and those in what fills them.
 
     Raises:
@@ -293,12 +299,12 @@ def _within(texts: Iterable[str | None], values: Fill) -> set[str]:
         found.add(name)
         for inner in _NAME.findall(str(values.get(name, ""))):
             if inner in path:
-                raise ValueError(f"{{{inner}}} is filled with itself; let its `fill` be another text")
+                raise ValueError(f"{{{inner}}} is filled with itself; let its `vars` be another text")
             waiting[inner] = (*path, inner)
     return found
 
 
-def _behind(column: Column, known: dict[str, Column]) -> set[str]:
+def _behind(column: ColumnEntry, known: dict[str, ColumnEntry]) -> set[str]:
     """Every column that a column is a mean of, itself if there is a circle."""
     found: set[str] = set()
     waiting: Iterable[str] = column.mean_of

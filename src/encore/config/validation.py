@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -20,7 +20,7 @@ YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C ten tim
 UNKNOWN, MISSING = "extra_forbidden", "missing"  # kinds of mistakes, as pydantic names them
 
 
-class Mistake(NamedTuple):
+class FieldError(NamedTuple):
     """One mistake: where (in dots, empty for the whole), its kind, pydantic's sentence on it, and what was found."""
 
     place: str
@@ -36,7 +36,7 @@ class Mistake(NamedTuple):
         return self.place.rpartition(".")[2]
 
 
-def explain(error: ValidationError) -> Mistake:
+def first_error(error: ValidationError) -> FieldError:
     """The mistake to tell of a validation.
 
     A misspelt key comes first: that the right one is missing follows from it.
@@ -46,7 +46,7 @@ def explain(error: ValidationError) -> Mistake:
     model = _model_of(error, first["loc"])
     fields = list(model.model_fields) if model else []
     now = getattr(model, "renamed", {}).get(str(first["loc"][-1])) if model and first["loc"] else None
-    return Mistake(place, first["type"], first["msg"], first["input"], fields, now)
+    return FieldError(place, first["type"], first["msg"], first["input"], fields, now)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def explained(read: Callable[[Any], T], value: Any, place: str) -> T:
     try:
         return read(value)
     except ValidationError as error:
-        mistake = explain(error)
+        mistake = first_error(error)
         joint = ": " if place.endswith(".yaml") or not mistake.place else "."
         raise EncoreError(f"{place}{joint}{_line(mistake)}") from error
     except EncoreError as error:
@@ -94,7 +94,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(near)}?" if near else f"; known are {', '.join(names) or 'none'}"
 
 
-def _line(mistake: Mistake) -> str:
+def _line(mistake: FieldError) -> str:
     """A mistake in one line: where, what, and for a wrong key the nearest right one."""
     if mistake.kind == UNKNOWN and mistake.now:
         return f"{mistake.place}: is now called `{mistake.now}`; rename it"
@@ -111,12 +111,21 @@ def _line(mistake: Mistake) -> str:
 
 
 def _model_of(error: ValidationError, loc: tuple[int | str, ...]) -> type[BaseModel] | None:
-    """The model that a key stands in."""
+    """The model that a key belongs to, through lists and mappings of models; none where it is not one model."""
     model = _models().get(error.title)
     for part in loc[:-1]:
-        annotation = model.model_fields[part].annotation if model and part in model.model_fields else None
-        model = annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
+        if isinstance(part, str) and model and part in model.model_fields:
+            found = set(_models_in(model.model_fields[part].annotation))
+            model = found.pop() if len(found) == 1 else None  # other parts are places in a list or keys of a mapping
     return model
+
+
+def _models_in(annotation: Any) -> Iterable[type[BaseModel]]:
+    """The models that an annotation names: ``Row`` of ``list[Row]``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _models_in(inner)
 
 
 def _models() -> dict[str, type[BaseModel]]:

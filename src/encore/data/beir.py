@@ -8,7 +8,7 @@ Anybody's data can come this way, so every row is checked, and a bad one is name
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -18,6 +18,7 @@ from encore.data import qrels as judged
 from encore.data.collection import Judgment, write_collection
 from encore.data.held_out import hold_out
 from encore.data.judgments import JudgedFields
+from encore.data.kinds import BuildInputs, Kind
 from encore.data.text_fields import Form
 from encore.data.validation import Located, Row, says_something
 from encore.errors import EncoreError, quoted
@@ -34,10 +35,12 @@ class BeirSplit(Split):
 class BeirFields(JudgedFields):
     """An entry of the catalogue with ``kind: beir``."""
 
+    renamed: ClassVar[dict[str, str]] = {**JudgedFields.renamed, "how": "access"}
+
     kind: Literal["beir"]
     path: str = Field(description="the folder; relative to the repository's root")
     splits: Mapping[str, BeirSplit] = Field(description="the splits that are used, by name")
-    how: str = Field("", exclude=True, description="how to get the folder, said where it is missing")
+    access: str = Field("", exclude=True, description="how to get the folder; shown where it is missing")
     valid_queries: Positive | None = Field(
         None,
         description="training queries held out, by hash of their id, as the split of role valid; it then has no file",
@@ -88,18 +91,19 @@ class BeirFields(JudgedFields):
     @property
     def missing(self) -> str | None:
         """What is not there and how to get it; None where all is well, or where files are simply read."""
-        if not self.how or Path(self.path).is_dir():
+        if not self.access or Path(self.path).is_dir():
             return None
-        return f"{self.path} is missing, which cannot be downloaded: {self.how}"
+        return f"{self.path} is missing, which cannot be downloaded: {self.access}"
 
 
-def build(spec: dict[str, Any], folder: Path, source: Path) -> dict[str, Any]:
+def build_beir(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, a resolved ``BeirFields``, describes; returns its counts.
 
     Raises:
         EncoreError: the source is not the planned one; or, with file and line, a row is no JSON or no UTF-8, has no
             text, repeats an id, or judges what does not exist.
     """
+    source = inputs.needed_source()
     paths = _paths(source, spec["files"])
     if contents(paths) != spec["content"]:
         raise EncoreError(f"{source} is not what was planned with: its files have changed since; run snakemake again")
@@ -127,7 +131,7 @@ def _judgments(spec: Mapping[str, Any], paths: Mapping[str, Path]) -> tuple[dict
     """Judgments by split, and how many were left out for their grade, where any were."""
     grades, left_out = spec.get("grades", {}), Counter[str]()
     found = {
-        split: list(judged.read(paths[_qrels(split)], dict(grades.get(split, ())), left_out, split))
+        split: list(judged.read_qrels(paths[_qrels(split)], dict(grades.get(split, ())), left_out, split))
         for split in spec["files"]
     }
     return found, dict(left_out)
@@ -189,3 +193,6 @@ def _without_empty(path: Path, rows: Iterable[tuple[int, Row]], empty: set[str])
             raise EncoreError(f"{path}, line {number}: id {quoted(name)} occurs twice; remove one of the rows")
         else:
             empty.add(name)
+
+
+KIND = Kind(BeirFields, build_beir)

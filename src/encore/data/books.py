@@ -4,9 +4,9 @@ BookCorpus (Zhu et al. 2015) has one sentence a line. A blank line ends a sectio
 lines are parted by count. A folder has a book in each ``.txt``, in prose, whose blank lines end paragraphs.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -15,6 +15,7 @@ from encore.config.run import Positive
 from encore.data.article_passages import passages
 from encore.data.collection import Row, write_collection
 from encore.data.download import unpacked
+from encore.data.kinds import BuildInputs, Kind
 from encore.data.sentences import split
 from encore.errors import EncoreError
 from encore.storage.files import contents
@@ -27,6 +28,8 @@ ENDINGS = (".txt", ".txt.gz", ".txt.xz")
 class BooksFields(CollectionFields):
     """An entry of the catalogue with ``kind: books``."""
 
+    renamed: ClassVar[dict[str, str]] = {**CollectionFields.renamed, "how": "access"}
+
     kind: Literal["books"]
     books: str | None = Field(None, description="the source that has them, in one .txt")
     path: str | None = Field(None, description="or a file of one's own, or a folder with a book in each .txt")
@@ -35,7 +38,7 @@ class BooksFields(CollectionFields):
     article_sentences: Positive = Field(1024, description="most sentences of an article; longer books are several")
     passage_words: Positive = Field(100, description="most words of a passage of the corpus")
     splits: dict[str, Split] = Field({}, max_length=0, description="none: there are no queries")
-    how: str = Field("", exclude=True, description="how to get the files, said where they are missing")
+    access: str = Field("", exclude=True, description="how to get the files; shown where they are missing")
 
     @model_validator(mode="after")
     def _lie_in_one_place(self) -> "BooksFields":
@@ -52,7 +55,9 @@ class BooksFields(CollectionFields):
         """What to do where the files are not there; None where they are, or are fetched."""
         if self.path is None or Path(self.path).exists():
             return None
-        return f"{self.path} is missing, which cannot be downloaded: {self.how or 'put a text file or a folder there'}"
+        return (
+            f"{self.path} is missing, which cannot be downloaded: {self.access or 'put a text file or a folder there'}"
+        )
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity: the digests of files of one's own; a source is known by its folder."""
@@ -60,7 +65,7 @@ class BooksFields(CollectionFields):
         return named | ({"content": _content(Path(self.path))} if self.path else {})
 
 
-def build(spec: dict[str, Any], folder: Path, own: Path | None, sources: Mapping[str, Path]) -> dict[str, Any]:
+def build_books(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, a resolved ``BooksFields``, describes; returns its counts.
 
     The files are read twice, and one article is held at a time.
@@ -68,6 +73,7 @@ def build(spec: dict[str, Any], folder: Path, own: Path | None, sources: Mapping
     Raises:
         EncoreError: no file, other files than planned, or, with its line, a text that is no UTF-8.
     """
+    own, sources = inputs.source, inputs.sources
     if own is not None and _content(own) != spec["content"]:
         raise EncoreError(f"{own} is not what was planned with: it has changed since; run snakemake again")
     if own is None and len(sources) != 1:
@@ -156,3 +162,6 @@ def _content(own: Path) -> dict[str, str]:
     if not own.exists():
         return {"absent": own.name}
     return contents({path.name if path == own else path.relative_to(own).as_posix(): path for path in _files(own)})
+
+
+KIND = Kind(BooksFields, build_books)

@@ -15,7 +15,7 @@ from encore.errors import EncoreError
 SEED_MASK = "<mask>"  # what SEED-Encoder's tokenizer adds behind its file of pieces (its code, SEEDTokenizer)
 
 
-def load(folder: Path) -> Tokenizer:
+def load_checkpoint_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer of a checkpoint's folder.
 
     Of a ``vocab.txt`` alone ``tokenizer_config.json`` says whether texts are lower-cased; they are without it, as in
@@ -27,7 +27,7 @@ def load(folder: Path) -> Tokenizer:
     if is_seed_encoder(_json(folder / CONFIG)):
         return _seed_encoder(folder)
     if (folder / "tokenizer.json").is_file():
-        return vocabulary.load(folder)
+        return vocabulary.load_tokenizer(folder)
     tokenizer, said = _build(folder, _pieces(folder)), _json(folder / BESIDE[0])
     lower = bool(said.get("do_lower_case", True))
     print(f"{folder / 'vocab.txt'}: texts are {'lower-cased' if lower else 'read as they are'}", flush=True)
@@ -58,7 +58,7 @@ def _build(folder: Path, ordered: list[str]) -> Tokenizer:
     missing = [token for token in vocabulary.SPECIAL if token not in ordered]
     if missing:
         raise EncoreError(f"{folder / 'vocab.txt'} lacks {missing[0]}; take a BERT tokenizer")
-    return vocabulary.build(ordered)
+    return vocabulary.build_tokenizer(ordered)
 
 
 def _pieces(folder: Path) -> list[str]:

@@ -8,13 +8,14 @@ from pydantic import Field, field_validator
 
 from encore.config.datasets import CollectionFields, Split
 from encore.data.collection import Collection, Row, write_collection
+from encore.data.kinds import BuildInputs, Kind
 from encore.errors import EncoreError
 
 
-class JoinedFields(CollectionFields):
-    """An entry of the catalogue with ``kind: joined``."""
+class ConcatFields(CollectionFields):
+    """An entry of the catalogue with ``kind: concat``."""
 
-    kind: Literal["joined"]
+    kind: Literal["concat"]
     parts: tuple[str, ...] = Field(alias="of", min_length=2, description="the collections, in this order")
     splits: dict[str, Split] = Field({}, max_length=0, description="none: there are no queries")
 
@@ -30,15 +31,15 @@ class JoinedFields(CollectionFields):
         return {"kind": self.kind, "of": list(self.parts)}
 
 
-def build(spec: dict[str, Any], folder: Path, parts: list[Path]) -> dict[str, Any]:
+def build_concat(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the parts one after another; returns the counts of all. One article is held at a time.
 
     Raises:
         EncoreError: other parts than ``spec`` names, or one without articles, of which objectives read nothing.
     """
-    named = dict(zip(spec["of"], map(Collection, parts), strict=False))
-    if [path.name.rpartition("-")[0] for path in parts] != spec["of"]:
-        raise EncoreError(f"a collection of kind joined needs --parts, the folders of {', '.join(spec['of'])}")
+    named = dict(zip(spec["of"], map(Collection, inputs.parts), strict=False))
+    if [path.name.rpartition("-")[0] for path in inputs.parts] != spec["of"]:
+        raise EncoreError(f"a collection of kind concat needs --parts, the folders of {', '.join(spec['of'])}")
     for name, part in named.items():
         if not part.has_articles():
             raise EncoreError(f"{part.folder} has no articles, which pre-training reads; leave {name!r} out of `of`")
@@ -60,3 +61,6 @@ def _articles(named: Iterable[tuple[str, Collection]]) -> Iterator[Row]:
 
 def _id(name: str, own: str) -> str:
     return f"{name}:{own}"
+
+
+KIND = Kind(ConcatFields, build_concat)

@@ -16,6 +16,7 @@ from encore.config.datasets import CollectionFields, Split
 from encore.config.run import Positive
 from encore.data.article_passages import passages
 from encore.data.collection import Row, write_collection
+from encore.data.kinds import BuildInputs, Kind
 from encore.data.sentences import split
 from encore.errors import EncoreError, quoted
 from encore.storage.files import contents
@@ -39,13 +40,14 @@ class EncyclopediaFields(CollectionFields):
         return {"kind": self.kind, "content": content, "passage_words": self.passage_words}
 
 
-def build(spec: dict[str, Any], folder: Path, source: Path) -> dict[str, Any]:
+def build_encyclopedia(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, a resolved ``EncyclopediaFields``, describes; returns its counts.
 
     Raises:
         EncoreError: the file is missing or not the planned one; or, with its line, a row is no JSON, no UTF-8 or no
             article, or repeats an id.
     """
+    source = inputs.needed_source()
     if not source.is_file():
         raise EncoreError(f"{source} is missing; put the articles there, or name another `path`")
     if contents({"articles": source}) != spec["content"]:
@@ -141,3 +143,6 @@ def _is_section(section: Any) -> bool:
         and isinstance(section.get("paragraphs"), list)
         and all(isinstance(text, str) for text in section["paragraphs"])
     )
+
+
+KIND = Kind(EncyclopediaFields, build_encyclopedia)

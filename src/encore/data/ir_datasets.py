@@ -15,6 +15,7 @@ from encore.data.collection import Judgment, Row, write_collection
 from encore.data.download.ir_datasets import explained, offline
 from encore.data.held_out import hold_out
 from encore.data.judgments import JudgedFields
+from encore.data.kinds import BuildInputs, Kind
 from encore.data.text_fields import Form
 from encore.data.validation import says_something
 from encore.errors import EncoreError
@@ -95,7 +96,7 @@ class IrDatasetsFields(JudgedFields):
         }
 
 
-def build(spec: dict[str, Any], folder: Path, data_root: Path) -> dict[str, Any]:
+def build_ir_datasets(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, a resolved ``IrDatasetsFields``, describes; returns its counts.
 
     Documents that say nothing are left out with their judgments, and counted.
@@ -104,7 +105,7 @@ def build(spec: dict[str, Any], folder: Path, data_root: Path) -> dict[str, Any]
         EncoreError: something was not fetched, is not as many as published, lacks a field, or is refused by
             ``write_collection``.
     """
-    load = offline(data_root)
+    load = offline(inputs.needed_data_root())
     form, counts = Form.of_spec(spec), dict[str, int]()
     qrels = {
         split: list(_judgments(load, counts=counts, split=split, **each)) for split, each in spec["splits"].items()
@@ -198,3 +199,6 @@ def _compare(counts: Mapping[str, int], expected: Mapping[str, int], name: str) 
                 f"{name}: {counts[what]} {what} were read, {published} are published; fetch it again, or correct "
                 "`expected:`"
             )
+
+
+KIND = Kind(IrDatasetsFields, build_ir_datasets)

@@ -1,115 +1,119 @@
-"""Where texts and judgments come from: every kind of source is brought into one common form (``collection.py``)."""
+"""The kinds of collections by name: one module each, which ``stages.yaml`` names; every kind is written in one form.
+
+A kind is added with one file, which says ``KIND``, and one line, its stage ``collection.<kind>`` in ``stages.yaml``
+with its module. Modules are loaded by name, so that the code behind one kind is not behind the others.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from encore.config.datasets import CollectionFields, Split
-from encore.data import beir, books, concat, dpr, encyclopedia, ir_datasets, pydocs, reqa, subset, with_titles
-from encore.data.beir import BeirFields
-from encore.data.books import BooksFields
+from encore.config.datasets import CollectionFields
 from encore.data.collection import Collection
-from encore.data.concat import JoinedFields
-from encore.data.dpr import DprFields
-from encore.data.encyclopedia import EncyclopediaFields
-from encore.data.ir_datasets import IrDatasetsFields
-from encore.data.pydocs import PydocsFields, documents, packages
-from encore.data.pydocs.documents import DocumentsFields
-from encore.data.pydocs.packages import PackagesFields
-from encore.data.reqa import PublishedReqaFields, PydocsReqaFields
-from encore.data.reqa import published as published_reqa
-from encore.data.subset import SubsetFields
-from encore.data.wikipedia import WikipediaFields
-from encore.data.with_titles import TitledFields
 from encore.errors import EncoreError
+from encore.storage.code_digest import HERE
 
-__all__ = ["KINDS", "CollectionFields", "IrDatasetsFields", "Split", "build"]
-
-KINDS: dict[str, type[CollectionFields]] = {
-    "pydocs": PydocsFields,
-    "pydocs-documents": DocumentsFields,
-    "pydocs-reqa": PydocsReqaFields,
-    "pydocs-packages": PackagesFields,
-    "dpr": DprFields,
-    "squad-reqa": PublishedReqaFields,
-    "nq-reqa": PublishedReqaFields,
-    "beir": BeirFields,
-    "encyclopedia": EncyclopediaFields,
-    "wikipedia": WikipediaFields,
-    "books": BooksFields,
-    "joined": JoinedFields,
-    "ir-datasets": IrDatasetsFields,
-    "subset": SubsetFields,
-    "titled": TitledFields,
-}
-# How a collection of files of the user's is built: (spec, folder, the file or their folder).
-SOURCED: dict[str, Callable[[dict[str, Any], Path, Path], dict[str, Any]]] = {
-    "beir": beir.build,
-    "encyclopedia": encyclopedia.build,
-}
-# How a collection of published files, or of the user's like them, is built: (spec, folder, the user's, the sources').
-PUBLISHED: dict[str, Callable[[dict[str, Any], Path, Path | None, Mapping[str, Path]], dict[str, Any]]] = {
-    "dpr": dpr.build,
-    "books": books.build,
-}
-# How a collection that is made of another one is built: (spec, folder, the other one).
-DERIVED: dict[str, Callable[[dict[str, Any], Path, Collection], dict[str, Any]]] = {
-    "pydocs-documents": documents.build,
-    "pydocs-reqa": reqa.build,
-    "pydocs-packages": packages.build,
-    "subset": subset.build,
-}
-# How one is built that is made of another one and of published files: (spec, folder, the other one, the sources').
-COMPLETED: dict[str, Callable[[dict[str, Any], Path, Collection, Mapping[str, Path]], dict[str, Any]]] = {
-    "titled": with_titles.build,
-}
+STAGE = "collection."
+KINDS: dict[str, str] = {
+    stage.removeprefix(STAGE): declared["modules"][0]
+    for stage, declared in HERE.stages.items()
+    if stage.startswith(STAGE)
+}  # kind: its module
+RENAMED = {"titled": "with-titles", "joined": "concat"}
 
 
-def build(
-    kind: str,
-    spec: dict[str, Any],
-    folder: Path,
-    *,
-    source: Path | None = None,
-    base: Path | None = None,
-    data_root: Path | None = None,
-    sources: Mapping[str, Path] | None = None,
-    parts: Sequence[Path] = (),
-    processes: int = 1,
-) -> dict[str, Any]:
-    """Write the collection that ``spec`` (what ``CollectionFields.resolve`` gave) describes; returns its counts.
+@dataclass(frozen=True)
+class BuildInputs:
+    """What a collection is made from, as its program's options give it. A kind that needs one says so by asking for it.
 
-    ``source`` is the folder or file that a kind with files of its own is read from, ``base`` the collection that a kind
-    is made of which has no texts of its own, ``data_root`` where ir_datasets' files were fetched to, ``sources`` the
-    folders of entries of ``sources.yaml``, by name, ``parts`` the collections that one is joined of.
+    Args:
+        kind: the collection's, for messages.
+        source: the user's own file, or the folder of such files.
+        base: the folder of the collection that this one is made of.
+        data_root: the folder that ir_datasets' files were fetched to.
+        sources: the folders of entries of ``sources.yaml``, by name.
+        parts: the folders of the collections that are concatenated.
+        processes: how many processes read the source at once.
+    """
+
+    kind: str
+    source: Path | None = None
+    base: Path | None = None
+    data_root: Path | None = None
+    sources: Mapping[str, Path] = field(default_factory=dict)
+    parts: Sequence[Path] = ()
+    processes: int = 1
+
+    def needed_source(self) -> Path:
+        """The user's file or folder.
+
+        Raises:
+            EncoreError: it is missing.
+        """
+        return self._needed(self.source, "--source, the file or folder that it is read from")
+
+    def needed_base(self) -> Collection:
+        """The collection that this one is made of.
+
+        Raises:
+            EncoreError: it is missing.
+        """
+        return Collection(self._needed(self.base, "--collection, the one that it is made of"))
+
+    def needed_data_root(self) -> Path:
+        """The folder that ir_datasets' files were fetched to.
+
+        Raises:
+            EncoreError: it is missing.
+        """
+        return self._needed(self.data_root, "--data-root, the folder that it was fetched to")
+
+    def _needed(self, given: Path | None, option: str) -> Path:
+        if given is None:
+            raise EncoreError(f"a collection of kind {self.kind} needs {option}")
+        return given
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of collection.
+
+    Args:
+        fields: what an entry of ``datasets.yaml`` of this kind may say.
+        build: writes the collection that a spec (what ``fields.resolve`` returns) describes to a folder, and returns
+            its counts.
+    """
+
+    fields: type[CollectionFields]
+    build: Callable[[dict[str, Any], Path, BuildInputs], dict[str, Any]]
+
+
+def load_kind(kind: str) -> Kind:
+    """A kind by its name.
+
+    Raises:
+        EncoreError: there is none of this name; says the new name of one that was renamed.
+    """
+    if kind in RENAMED:
+        raise EncoreError(f"kind of collection {kind!r} is now called {RENAMED[kind]!r}; rename it")
+    if kind not in KINDS:
+        raise EncoreError(f"unknown kind of collection {kind!r}; choose one of {', '.join(KINDS)}")
+    found: Kind = import_module(KINDS[kind]).KIND
+    return found
+
+
+def build_collection(kind: str, spec: dict[str, Any], folder: Path, **inputs: Any) -> dict[str, Any]:
+    """Write the collection that ``spec`` (what ``CollectionFields.resolve`` returned) describes; returns its counts.
+
+    Args:
+        kind: one of ``KINDS``.
+        spec: the resolved fields, with their ``impl`` and the names of what the collection is made of.
+        folder: where it is written.
+        inputs: fields of ``BuildInputs``.
 
     Raises:
         EncoreError: the kind is unknown, or its source is missing, damaged or not what ``spec`` was made from.
     """
-    if kind == "pydocs":
-        return pydocs.build(spec, folder, processes)
-    if kind == "ir-datasets" and data_root is not None:
-        return ir_datasets.build(spec, folder, data_root)
-    if KINDS.get(kind) is PublishedReqaFields:
-        return published_reqa.build(spec, folder, source, sources or {}, Collection(base) if base else None)
-    if kind in DERIVED and base is not None:
-        return DERIVED[kind](spec, folder, Collection(base))
-    if kind in COMPLETED and base is not None:
-        return COMPLETED[kind](spec, folder, Collection(base), sources or {})
-    if kind in DERIVED | COMPLETED:
-        raise EncoreError(f"a collection of kind {kind} needs --collection, the one that it is made of")
-    if kind == "joined":
-        return concat.build(spec, folder, list(parts))
-    if kind in PUBLISHED:
-        return PUBLISHED[kind](spec, folder, source, sources or {})
-    if kind in SOURCED and source is not None:
-        return SOURCED[kind](spec, folder, source)
-    if kind == "wikipedia" and source is not None:
-        from encore.data.wikipedia.build import build as build_wikipedia
-
-        return build_wikipedia(spec, folder, source, processes)
-    if kind == "ir-datasets":
-        raise EncoreError("a collection of kind ir-datasets needs --data-root, the folder that it was fetched to")
-    if kind in KINDS:
-        raise EncoreError(f"a collection of kind {kind} needs --source, the file or folder that it is read from")
-    raise EncoreError(f"unknown kind of collection {kind!r}; choose one of {', '.join(KINDS)}")
+    return load_kind(kind).build(spec, folder, BuildInputs(kind, **inputs))

@@ -13,7 +13,7 @@ from encore.storage.text_files import numbered_records
 _GRADE = re.compile(r"-?[0-9]{1,6}")  # trec_eval's own are C's long; these are enough and fit everywhere
 
 
-def read(path: Path, grades: Mapping[int, int], left_out: Counter[str], split: str) -> Iterator[Judgment]:
+def read_qrels(path: Path, grades: Mapping[int, int], left_out: Counter[str], split: str) -> Iterator[Judgment]:
     """The judgments of a split's file.
 
     Args:

@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 from encore.config.datasets import CollectionFields, Split, role_of
 from encore.config.run import Positive
 from encore.data.collection import Collection, Judgment, Row, smallest, write_collection
+from encore.data.kinds import BuildInputs, Kind
 from encore.data.text_fields import Form
 from encore.errors import EncoreError
 
@@ -71,12 +72,14 @@ class SubsetFields(CollectionFields):
         return {"kind": self.kind, **chosen, "splits": sorted(self.splits)}
 
 
-def build(spec: dict[str, Any], folder: Path, base: Collection) -> dict[str, Any]:
-    """Write the part of ``base`` that ``spec``, resolved ``SubsetFields``, describes; returns its counts.
+def build_subset(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+    """Write the part of another collection that ``spec``, resolved ``SubsetFields``, describes; returns its counts.
 
     Raises:
-        EncoreError: ``base`` lacks a split or articles, has fewer than asked for, or more judged documents.
+        EncoreError: the other one is missing, lacks a split or articles, has fewer than requested, or more judged
+            documents.
     """
+    base = inputs.needed_base()
     questions = {split: base.asked(split) for split in spec["splits"] if not base.is_judged(split)}
     qrels = {split: _asked(base.qrels(split), split, spec) for split in spec["splits"] if split not in questions}
     asked = {query for queries in (*qrels.values(), *questions.values()) for query in queries}
@@ -141,3 +144,6 @@ def _judgments(judged: Qrels) -> Iterator[Judgment]:
     for query, grades in judged.items():
         for document, grade in grades.items():
             yield Judgment(query, document, grade)
+
+
+KIND = Kind(SubsetFields, build_subset)

@@ -22,7 +22,7 @@ from encore.data import vocabulary
 from encore.data.article_texts import articles
 from encore.data.collection import Collection, Row
 from encore.errors import EncoreError
-from encore.storage.document_ids import Names
+from encore.storage.document_ids import DocIds
 from encore.storage.files import open_text_writer, replacing, write_array
 
 TYPE = np.dtype("<u2")
@@ -56,7 +56,7 @@ class Sequences:
         return np.diff(self.offsets)
 
     @cached_property
-    def names(self) -> Names:
+    def names(self) -> DocIds:
         """The texts' own ids, in order; opened, not read.
 
         Raises:
@@ -65,7 +65,7 @@ class Sequences:
         path = self.folder / f"{self.name}.names.txt"
         if not path.is_file():
             raise EncoreError(f"{path} is missing: {self.name} have no ids of their own, or the store is incomplete")
-        return Names.open(path)
+        return DocIds.open(path)
 
 
 class TokenStore:
@@ -74,7 +74,7 @@ class TokenStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.tokenizer_folder = folder / "tokenizer"
-        tokenizer = vocabulary.load(self.tokenizer_folder)
+        tokenizer = vocabulary.load_tokenizer(self.tokenizer_folder)
         self.special = vocabulary.special_tokens(tokenizer, self.tokenizer_folder)
         self.pieces = vocabulary.pieces(tokenizer)
         self.vocabulary = len(self.pieces)
@@ -129,7 +129,7 @@ def write_store(collection: Collection, tokenizer_folder: Path, folder: Path) ->
     Raises:
         EncoreError: a link leads to an article or a section that does not exist.
     """
-    tokenizer = vocabulary.load(tokenizer_folder)
+    tokenizer = vocabulary.load_tokenizer(tokenizer_folder)
     (folder / "tokenizer").mkdir(parents=True, exist_ok=True)
     for name in vocabulary.FILES:
         shutil.copyfile(tokenizer_folder / name, folder / "tokenizer" / name)

@@ -70,7 +70,7 @@ def train(texts: Iterable[str], size: int) -> list[str]:
     return pieces(tokenizer)
 
 
-def build(ordered: Sequence[str]) -> Tokenizer:
+def build_tokenizer(ordered: Sequence[str]) -> Tokenizer:
     """BERT's uncased tokenizer with these pieces by id."""
     tokenizer = _untrained()
     numbers = {piece: number for number, piece in enumerate(ordered)}
@@ -85,7 +85,7 @@ def build(ordered: Sequence[str]) -> Tokenizer:
     return tokenizer
 
 
-def save(tokenizer: Tokenizer, folder: Path) -> None:
+def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
     """Write a tokenizer's Hugging Face folder; texts are neither cut nor padded by it."""
     tokenizer.no_padding()
     tokenizer.no_truncation()
@@ -98,7 +98,7 @@ def save(tokenizer: Tokenizer, folder: Path) -> None:
     )
 
 
-def load(folder: Path) -> Tokenizer:
+def load_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer of a folder.
 
     Raises:

@@ -13,15 +13,16 @@ from pydantic import Field
 from encore.config.datasets import Split
 from encore.data.collection import Collection, Judgment, Row, write_collection
 from encore.data.download import unpacked
+from encore.data.kinds import BuildInputs, Kind
 from encore.data.text_fields import Form, FormFields
 from encore.errors import EncoreError
 from encore.storage.text_files import numbered_lines
 
 
-class TitledFields(FormFields):
-    """An entry of the catalogue with ``kind: titled``."""
+class WithTitlesFields(FormFields):
+    """An entry of the catalogue with ``kind: with-titles``."""
 
-    kind: Literal["titled"]
+    kind: Literal["with-titles"]
     of: str = Field(description="the collection whose passages get titles")
     titles: str = Field(description="the source that has them, in a file `id<TAB>title`")
     file: str = Field("para.title.txt", description="how that file's name ends")
@@ -43,14 +44,15 @@ class TitledFields(FormFields):
         }
 
 
-def build(spec: dict[str, Any], folder: Path, base: Collection, sources: Mapping[str, Path]) -> dict[str, Any]:
-    """Write ``base`` with the titles of a source; returns its counts. Texts are streamed, titles are held.
+def build_with_titles(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+    """Write another collection with the titles of a source; returns its counts. Texts are streamed, titles are held.
 
     Raises:
         EncoreError: a line of titles is none or repeats an id (with its number), or no passage gets a title.
     """
+    base, sources = inputs.needed_base(), inputs.sources
     if spec["titles"] not in sources:
-        raise EncoreError(f"the source {spec['titles']} is not here; give it with --sources")
+        raise EncoreError(f"the source {spec['titles']} is missing; give its folder with --sources")
     path = unpacked.file(sources[spec["titles"]], [spec["file"]])
     titles = _read(path)
     counts = {"titled": 0, "without_title": 0}
@@ -75,7 +77,7 @@ def _read(path: Path) -> dict[str, str]:
         name, tab, title = line.partition("\t")
         if not tab or not name or name in found:
             reason = "a second title of" if name in found else "not `id<TAB>title`:"
-            raise EncoreError(f"{path}, line {number}: {reason} {name[:60]!r}; mend or remove the line")
+            raise EncoreError(f"{path}, line {number}: {reason} {name[:60]!r}; fix or remove the line")
         title = title.strip()
         found[name] = once.setdefault(title, title)
     return found
@@ -92,3 +94,6 @@ def _judgments(base: Collection, split: str) -> Iterator[Judgment]:
     for query, grades in base.qrels(split).items():
         for name, grade in grades.items():
             yield Judgment(query, name, grade)
+
+
+KIND = Kind(WithTitlesFields, build_with_titles)

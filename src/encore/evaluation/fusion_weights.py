@@ -43,7 +43,7 @@ def attempt(sparse: Run, dense: Run, grades: Grades, measure: Measure, weights: 
     return Tried(list(weights), means, len(grades))
 
 
-def write(folder: Path, tuned_on: str, tried: Mapping[str, Tried]) -> None:
+def write_weights(folder: Path, tuned_on: str, tried: Mapping[str, Tried]) -> None:
     """Write ``trials.tsv``, a line for each weight on each kind of queries, and ``weight.json``, the chosen one."""
     lines = ["tuned_on\tweight\tmean"]
     for name, each in tried.items():
@@ -53,7 +53,7 @@ def write(folder: Path, tuned_on: str, tried: Mapping[str, Tried]) -> None:
     write_json(folder / "weight.json", {"weight": tried[tuned_on].best, "tuned_on": tuned_on, "tried": chosen})
 
 
-def read(folder: Path) -> float:
+def read_weight(folder: Path) -> float:
     """The chosen weight."""
     with open_text(folder / "weight.json") as file:
         return float(json.load(file)["weight"])

@@ -20,13 +20,14 @@ def judge(run: Run, collection: Collection, spec: Mapping[str, Any]) -> Scores:
 
     ``spec["queries"]`` and ``spec["sample"]`` restrict it to the sample of topics that the run was made for. The splits
     of ``spec["judged_by_answers"]`` have no judgments: what the run retrieved is matched with the questions' answers.
-    With ``spec["drop_own"]`` the document that has the query's id counts as not retrieved, and those below it move up.
+    With ``spec["ignore_identical_ids"]`` a document that has the query's id counts as not retrieved; those below it
+    move up.
 
     Raises:
         EncoreError: a measure is unknown, the run answers no query of a split, or the evaluators disagree.
     """
     clusters = collection.clusters()
-    run = _without_own(run) if spec.get("drop_own") else run
+    run = _without_own(run) if spec.get("ignore_identical_ids") else run
     scores: Scores = {}
     for split, expressions in sorted(spec["splits"].items()):
         wanted = {name: measures.check(expression) for name, expression in sorted(expressions.items())}

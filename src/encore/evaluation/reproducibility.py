@@ -23,7 +23,7 @@ DEPTH = 100  # ranks whose order is compared; the package's time for a query gro
 
 
 @dataclass(frozen=True)
-class Order:
+class RankAgreement:
     """How alike two rankings are, a mean over the queries that both answer; ``tau`` is NaN where none has two ranks."""
 
     queries: int
@@ -48,7 +48,7 @@ class Closeness:
     relative: float | None = None
 
 
-def order(ours: Run, theirs: Run, depth: int) -> Order:
+def order(ours: Run, theirs: Run, depth: int) -> RankAgreement:
     """Kendall's tau over unions and rank-biased overlap, of ``depth`` ranks.
 
     The package takes rankings of one length (a shorter one would overlap less with itself), so each query's are cut to
@@ -70,7 +70,7 @@ def order(ours: Run, theirs: Run, depth: int) -> Order:
         if count > 1:
             taus.append(float(KTU(left, right, trim_thresh=count)))
     tau = math.fsum(taus) / len(taus) if taus else math.nan
-    return Order(len(both), tau, math.fsum(overlaps) / len(overlaps))
+    return RankAgreement(len(both), tau, math.fsum(overlaps) / len(overlaps))
 
 
 def closeness(

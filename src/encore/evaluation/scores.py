@@ -49,14 +49,14 @@ class Scored:
 Scores = dict[tuple[str, str], Scored]  # by split and measure's short name
 
 
-def write(folder: Path, scores: Scores) -> None:
+def write_scores(folder: Path, scores: Scores) -> None:
     """Write a folder's scores; equal scores give equal bytes."""
     tables = [_table(split, measure, scored) for (split, measure), scored in sorted(scores.items())]
     with replacing(folder / FILE) as temporary:
         pq.write_table(pa.concat_tables(tables), temporary, compression="zstd")
 
 
-def read(folder: Path) -> Scores:
+def read_scores(folder: Path) -> Scores:
     """Read a folder's scores.
 
     Raises:

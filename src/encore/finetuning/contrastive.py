@@ -14,10 +14,10 @@ import numpy as np
 from encore.config.finetuning import FinetuneStep
 from encore.data.tokens import TokenStore
 from encore.finetuning.queries import Example, Query
-from encore.finetuning.retrieval_task import Judged
+from encore.finetuning.retrieval_task import RetrievalTask
 from encore.models.precision import at_least_float32
 from encore.training import losses
-from encore.training.task import Arrays, Pass
+from encore.training.task import Arrays, ForwardOutput
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -27,37 +27,37 @@ if TYPE_CHECKING:
 ROWS = ("passages", "relevant", "log_q")  # of a batch's arrays, what the contrast needs beside vectors
 
 
-class Contrastive(Judged):
+class Contrastive(RetrievalTask):
     """Each query against the passages of its batch, or of its pool in the batch."""
 
     def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore) -> None:
         super().__init__(step, queries, store)
-        self.log_q = _log_probabilities(queries, len(store.passages)) if step.correction == "log-q" else None
+        self.log_q = _log_probabilities(queries, len(store.passages)) if step.logq_correction else None
 
     def collate(self, examples: list[Example]) -> Arrays:
         """As any batch of judged queries; ``log_q`` [B, P] float32 where the step corrects for sampling."""
         batch = super().collate(examples)
         return batch if self.log_q is None else {**batch, "log_q": self.log_q[batch["passages"]]}
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         queries, vectors = self.embed(encoder, batch)
-        return Pass(
+        return ForwardOutput(
             {}, {"queries": queries, "vectors": vectors, **{name: batch[name] for name in ROWS if name in batch}}
         )
 
-    def contrast(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+    def batch_loss(self, embeddings: dict[str, Tensor]) -> dict[str, Tensor]:
         """InfoNCE over the batch: each query's first passage against all others that are not relevant for it.
 
         Scores are computed in fp32 at least, whatever the encoder ran in.
         """
         import torch
 
-        passages = rows["passages"]
+        passages = embeddings["passages"]
         positive = torch.arange(len(passages), device=passages.device) * passages.shape[1]
-        log_q = rows["log_q"].flatten() if "log_q" in rows else None
-        ignored = left_out(passages, rows["relevant"], self.step.pool)
+        log_q = embeddings["log_q"].flatten() if "log_q" in embeddings else None
+        ignored = left_out(passages, embeddings["relevant"], self.step.in_batch_group)
         with torch.autocast(passages.device.type, enabled=False):
-            scores = self.scores(rows) / self.step.temperature
+            scores = self.scores(embeddings) / self.step.temperature
             return {"contrast": losses.choice(scores, positive, ignored, log_q)}
 
     def scores(self, rows: dict[str, Tensor]) -> Tensor:
@@ -65,7 +65,7 @@ class Contrastive(Judged):
         queries, vectors = (at_least_float32(rows[name]) for name in ("queries", "vectors"))
         return queries @ vectors.flatten(0, 1).T
 
-    def weights(self, progress: float) -> dict[str, float]:
+    def loss_weights(self, progress: float) -> dict[str, float]:
         return {"contrast": 1.0}
 
 

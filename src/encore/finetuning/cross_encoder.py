@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encore.finetuning.queries import Example
-from encore.finetuning.retrieval_task import PARTS, Judged
+from encore.finetuning.retrieval_task import PARTS, RetrievalTask
 from encore.models import cross_encoder, flops
 from encore.models.precision import at_least_float32
 from encore.training import losses
-from encore.training.task import Arrays, Pass
+from encore.training.task import Arrays, ForwardOutput
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from encore.models.config import Shape
+    from encore.models.config import EncoderConfig
     from encore.models.encoder import Encoder
 
 
-class CrossEncoder(Judged):
+class CrossEncoder(RetrievalTask):
     """Each query read together with each of its passages."""
 
-    def heads(self, shape: Shape) -> nn.ModuleDict:
+    def heads(self, shape: EncoderConfig) -> nn.ModuleDict:
         return cross_encoder.heads(shape)
 
     def collate(self, examples: list[Example]) -> Arrays:
@@ -48,7 +48,7 @@ class CrossEncoder(Judged):
             batch |= {f"pair_{name}_{number}": array for name, array in zip(_NAMES, arrays, strict=True)}
         return batch
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         """The loss is computed in fp32 at least, whatever the encoder ran in."""
         import torch
 
@@ -60,15 +60,15 @@ class CrossEncoder(Judged):
         scores = at_least_float32(torch.cat(found))[batch["places"]] / self.step.temperature
         positive = torch.zeros(len(scores), dtype=torch.int64, device=scores.device)
         with torch.autocast(scores.device.type, enabled=False):
-            return Pass({"contrast": losses.choice(scores, positive)}, {})
+            return ForwardOutput({"contrast": losses.choice(scores, positive)}, {})
 
-    def weights(self, progress: float) -> dict[str, float]:
+    def loss_weights(self, progress: float) -> dict[str, float]:
         return {"contrast": 1.0}
 
-    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+    def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Forward and backward of all pairs, padding included."""
-        forward = sum(flops.forward(encoder.shape, *batch[f"pair_ids_{number}"].shape) for number in _parts(batch))
-        return flops.TRAINING * (forward + flops.product(batch["places"].size, encoder.shape.hidden, 1))
+        forward = sum(flops.forward(encoder.config, *batch[f"pair_ids_{number}"].shape) for number in _parts(batch))
+        return flops.TRAINING * (forward + flops.product(batch["places"].size, encoder.config.hidden, 1))
 
 
 _NAMES = ("ids", "mask", "segments")

@@ -17,11 +17,11 @@ from encore.config.finetuning import FinetuneStep
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.queries import Example, Query, filled
-from encore.finetuning.retrieval_task import Judged
+from encore.finetuning.retrieval_task import RetrievalTask
 from encore.finetuning.teachers.outputs import TRIPLES, PairScores, TextVectors
 from encore.models.precision import at_least_float32
 from encore.training import losses
-from encore.training.task import Arrays, Pass
+from encore.training.task import Arrays, ForwardOutput
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -31,31 +31,37 @@ if TYPE_CHECKING:
 TERM = "distillation"
 
 
-class Distillation(Judged):
+class Distillation(RetrievalTask):
     """Judged queries whose passages were all shown to teachers."""
 
-    def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore, taught: Sequence[Path]) -> None:
-        super().__init__(step, [filled(query, step.brought, len(store.passages)) for query in queries], store)
+    def __init__(
+        self, step: FinetuneStep, queries: list[Query], store: TokenStore, teacher_outputs: Sequence[Path]
+    ) -> None:
+        super().__init__(
+            step, [filled(query, step.negatives_per_query, len(store.passages)) for query in queries], store
+        )
 
-    def weights(self, progress: float) -> dict[str, float]:
+    def loss_weights(self, progress: float) -> dict[str, float]:
         return {TERM: 1.0}
 
 
 class PairDistillation(Distillation):
     """Teachers' scores of each query's own passages, by the divergence over pairs or the error of margins."""
 
-    def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore, taught: Sequence[Path]) -> None:
-        super().__init__(step, queries, store, taught)
-        self.scores = [PairScores(folder, len(store.passages)) for folder in taught]
+    def __init__(
+        self, step: FinetuneStep, queries: list[Query], store: TokenStore, teacher_outputs: Sequence[Path]
+    ) -> None:
+        super().__init__(step, queries, store, teacher_outputs)
+        self.scores = [PairScores(folder, len(store.passages)) for folder in teacher_outputs]
 
     def collate(self, examples: list[Example]) -> Arrays:
         """As any batch of judged queries, with ``teacher`` [B, P] float32, the mean of teachers' scores."""
         batch = super().collate(examples)
         rows = np.array([example.query.row for example in examples])
-        said = [scores.of(rows, batch["passages"]) for scores in self.scores]
-        return {**batch, "teacher": np.asarray(np.mean(said, axis=0), dtype=np.float32)}
+        scores = [teacher.of(rows, batch["passages"]) for teacher in self.scores]
+        return {**batch, "teacher": np.asarray(np.mean(scores, axis=0), dtype=np.float32)}
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         """A query learns from its own passages alone, so the loss is a mean over examples."""
         import torch
 
@@ -67,14 +73,16 @@ class PairDistillation(Distillation):
                 loss = losses.margin_mse(student, teacher / self.step.teacher_temperature)
             else:
                 loss = losses.kl_over_pairs(student, teacher, self.step.teacher_temperature)
-        return Pass({TERM: loss}, {})
+        return ForwardOutput({TERM: loss}, {})
 
 
 class PublishedDistillation(PairDistillation):
     """The triples of a published file of scores, each an example; all lines count, or those of the step's sample."""
 
-    def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore, taught: Sequence[Path]) -> None:
-        super().__init__(step, queries, store, taught)
+    def __init__(
+        self, step: FinetuneStep, queries: list[Query], store: TokenStore, teacher_outputs: Sequence[Path]
+    ) -> None:
+        super().__init__(step, queries, store, teacher_outputs)
         self.of_row = {query.row: query for query in self.queries}
         triples = self.scores[0].triples
         self.lines = np.flatnonzero(np.isin(triples[:, 0], list(self.of_row)))
@@ -91,9 +99,13 @@ class PublishedDistillation(PairDistillation):
 class BatchDistillation(Distillation):
     """Teachers' scores of all passages of the batch, or of the query's pool in it, from their vectors."""
 
-    def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore, taught: Sequence[Path]) -> None:
-        super().__init__(step, queries, store, taught)
-        self.vectors = [{name: TextVectors(folder, name) for name in ("queries", "passages")} for folder in taught]
+    def __init__(
+        self, step: FinetuneStep, queries: list[Query], store: TokenStore, teacher_outputs: Sequence[Path]
+    ) -> None:
+        super().__init__(step, queries, store, teacher_outputs)
+        self.vectors = [
+            {name: TextVectors(folder, name) for name in ("queries", "passages")} for folder in teacher_outputs
+        ]
 
     def collate(self, examples: list[Example]) -> Arrays:
         """As any batch of judged queries, with the vectors of each teacher.
@@ -110,23 +122,23 @@ class BatchDistillation(Distillation):
                 batch[field], batch[f"{field}_real"] = vectors.padded(rows[name])
         return batch
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         queries, vectors = self.embed(encoder, batch)
         given = {name: batch[name] for name in batch if name.startswith("teacher")}
-        return Pass({}, {"queries": queries, "vectors": vectors, **given})
+        return ForwardOutput({}, {"queries": queries, "vectors": vectors, **given})
 
-    def contrast(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+    def batch_loss(self, embeddings: dict[str, Tensor]) -> dict[str, Tensor]:
         """The divergence over the passages of the batch; scores are computed in fp32 at least."""
         import torch
 
-        queries, vectors = (at_least_float32(rows[name]) for name in ("queries", "vectors"))
-        size = self.step.pool or len(queries)
+        queries, vectors = (at_least_float32(embeddings[name]) for name in ("queries", "vectors"))
+        size = self.step.in_batch_group or len(queries)
         with torch.autocast(queries.device.type, enabled=False):
             terms = []
             for first in range(0, len(queries), size):
                 pool = slice(first, first + size)
                 student = queries[pool] @ vectors[pool].flatten(0, 1).T / self.step.temperature
-                teacher = self._teachers({name: row[pool] for name, row in rows.items()}).to(student.dtype)
+                teacher = self._teachers({name: row[pool] for name, row in embeddings.items()}).to(student.dtype)
                 terms.append(losses.kl_over_pool(student, teacher, self.step.teacher_temperature) * len(student))
         return {TERM: torch.stack(terms).sum() / len(queries)}
 
@@ -137,14 +149,14 @@ class BatchDistillation(Distillation):
         from encore.models.late_interaction import max_sim
 
         with torch.no_grad():
-            said = []
+            scores = []
             for teacher in range(len(self.vectors)):
                 queries, passages = (
                     at_least_float32(rows[f"teacher{teacher}_{name}"]) for name in ("queries", "passages")
                 )
                 real = [rows[f"teacher{teacher}_{name}_real"] for name in ("queries", "passages")]
-                said.append(max_sim(queries, real[0], passages.flatten(0, 1), real[1].flatten(0, 1)))
-            return torch.stack(said).mean(dim=0)
+                scores.append(max_sim(queries, real[0], passages.flatten(0, 1), real[1].flatten(0, 1)))
+            return torch.stack(scores).mean(dim=0)
 
 
 TASKS: dict[str, type[Distillation]] = {
@@ -154,14 +166,16 @@ TASKS: dict[str, type[Distillation]] = {
 }
 
 
-def distillation(step: FinetuneStep, queries: list[Query], store: TokenStore, taught: Sequence[Path]) -> Distillation:
-    """The task of a step that has teachers; ``taught`` are folders of what each said.
+def distillation(
+    step: FinetuneStep, queries: list[Query], store: TokenStore, teacher_outputs: Sequence[Path]
+) -> Distillation:
+    """The task of a step that has teachers; ``teacher_outputs`` are the folders of their scores or vectors.
 
     Raises:
         EncoreError: there are none.
     """
-    if not taught:
+    if not teacher_outputs:
         raise EncoreError(f"loss {step.loss} learns from teachers, and there are none; name some in `teachers`")
-    published = (taught[0] / TRIPLES).is_file()
+    published = (teacher_outputs[0] / TRIPLES).is_file()
     task = PublishedDistillation if published else TASKS[step.loss]
-    return task(step, queries, store, taught)
+    return task(step, queries, store, teacher_outputs)

@@ -15,22 +15,22 @@ from encore.finetuning.contrastive import ROWS, Contrastive
 from encore.finetuning.retrieval_task import parts
 from encore.models import flops, late_interaction
 from encore.models.precision import at_least_float32
-from encore.training.task import Arrays, Pass
+from encore.training.task import Arrays, ForwardOutput
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from encore.models.config import Shape
+    from encore.models.config import EncoderConfig
     from encore.models.encoder import Encoder
 
 
 class LateInteraction(Contrastive):
     """Each query's tokens against the tokens of every passage of its batch."""
 
-    def heads(self, shape: Shape) -> nn.ModuleDict:
+    def heads(self, shape: EncoderConfig) -> nn.ModuleDict:
         return late_interaction.heads(shape, self.step.token_dimension)
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         linear, places = heads[late_interaction.NAME], batch["places"]
 
         def tokens(tower: Encoder, name: str, length: int, normalised: bool) -> tuple[Tensor, Tensor]:
@@ -44,7 +44,7 @@ class LateInteraction(Contrastive):
         embedded = [tokens(encoder, f"passage_{{}}_{i}", step.length, True) for i in parts(batch)]
         vectors, counted = (torch.cat(found)[places] for found in zip(*embedded, strict=True))
         rows = {"queries": queries, "counted_queries": counted_queries, "vectors": vectors, "counted": counted}
-        return Pass({}, rows | {name: batch[name] for name in ROWS if name in batch})
+        return ForwardOutput({}, rows | {name: batch[name] for name in ROWS if name in batch})
 
     def scores(self, rows: dict[str, Tensor]) -> Tensor:
         queries, vectors = (at_least_float32(rows[name]) for name in ("queries", "vectors"))
@@ -52,12 +52,12 @@ class LateInteraction(Contrastive):
             queries, rows["counted_queries"], vectors.flatten(0, 1), rows["counted"].flatten(0, 1)
         )
 
-    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+    def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Forward and backward of all queries and passages, padding included, and of their tokens' products."""
         shapes = [batch[name].shape for name in ("query_ids", *(f"passage_ids_{i}" for i in parts(batch)))]
-        forward = sum(flops.forward(encoder.shape, *shape) for shape in shapes)
+        forward = sum(flops.forward(encoder.config, *shape) for shape in shapes)
         width, passages = self.step.token_dimension, batch["passages"].size
         tokens = sum(rows * length for rows, length in shapes)
-        mapped = flops.product(tokens, encoder.shape.hidden, width)
+        mapped = flops.product(tokens, encoder.config.hidden, width)
         scores = flops.product(len(batch["query_ids"]) * self.step.query_length, width, passages * self.step.length)
         return flops.TRAINING * (forward + mapped + scores)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from encore.finetuning.retrieval_task import Judged
+from encore.finetuning.retrieval_task import RetrievalTask
 from encore.models.precision import at_least_float32
 from encore.training import losses
-from encore.training.task import Arrays, Pass
+from encore.training.task import Arrays, ForwardOutput
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from encore.models.encoder import Encoder
 
 
-class Pairwise(Judged):
+class Pairwise(RetrievalTask):
     """Each query with the passages that it brings itself."""
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         """Scores are computed in fp32 at least, whatever the encoder ran in."""
         import torch
 
         queries, vectors = map(at_least_float32, self.embed(encoder, batch))
         with torch.autocast(queries.device.type, enabled=False):
             scores = (vectors @ queries[:, :, None]).squeeze(-1) / self.step.temperature
-            return Pass({"pairs": losses.pairwise(scores[:, 0], scores[:, 1:])}, {})
+            return ForwardOutput({"pairs": losses.pairwise(scores[:, 0], scores[:, 1:])}, {})
 
-    def weights(self, progress: float) -> dict[str, float]:
+    def loss_weights(self, progress: float) -> dict[str, float]:
         return {"pairs": 1.0}
 
     def scored(self, batch: Arrays) -> int:

@@ -112,11 +112,11 @@ def filled(query: Query, count: int, passages: int) -> Query:
     A teacher must be shown every passage that may come up, so nothing is drawn later; of two counts the smaller takes
     the first of what the larger takes.
     """
-    drawn, seen = list(query.negatives), {*query.judged, *query.negatives}
+    sampled_negatives, seen = list(query.negatives), {*query.judged, *query.negatives}
     rng = np.random.default_rng(query.row)
-    while len(drawn) < count and len(seen) < passages:
+    while len(sampled_negatives) < count and len(seen) < passages:
         passage = int(rng.integers(passages))
         if passage not in seen:
             seen.add(passage)
-            drawn.append(passage)
-    return replace(query, negatives=tuple(drawn))
+            sampled_negatives.append(passage)
+    return replace(query, negatives=tuple(sampled_negatives))

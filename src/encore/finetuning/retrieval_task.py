@@ -17,13 +17,13 @@ from encore.training.task import Arrays, Task
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from encore.models.config import Shape
+    from encore.models.config import EncoderConfig
     from encore.models.encoder import Encoder
 
 PARTS = 4  # passages of a batch are sorted by length and embedded in so many parts, each padded to its own longest
 
 
-class Judged(Task):
+class RetrievalTask(Task):
     """Queries with the passages that they bring to a batch; what is made of them is each task's own."""
 
     def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore) -> None:
@@ -36,7 +36,7 @@ class Judged(Task):
     def __len__(self) -> int:
         return len(self.queries)
 
-    def heads(self, shape: Shape) -> nn.ModuleDict:
+    def heads(self, shape: EncoderConfig) -> nn.ModuleDict:
         """New modules that the task trains beside an encoder of this shape; none by default."""
         from torch import nn
 
@@ -47,7 +47,7 @@ class Judged(Task):
         query = self.queries[index]
         positive = int(rng.choice(query.positives))
         negatives = self._negatives(query, rng)
-        while len(negatives) < self.step.brought:
+        while len(negatives) < self.step.negatives_per_query:
             passage = int(rng.integers(len(self.store.passages)))
             if passage not in query.judged:
                 negatives.append(passage)
@@ -55,7 +55,7 @@ class Judged(Task):
 
     def _negatives(self, query: Query, rng: np.random.Generator) -> list[int]:
         """Of a query's own negatives as many as the step brings, or all there are."""
-        own, count = np.array(query.negatives, dtype=np.int64), self.step.brought
+        own, count = np.array(query.negatives, dtype=np.int64), self.step.negatives_per_query
         if self.step.replacement and len(own):
             return [int(negative) for negative in rng.choice(own, count)]
         return [int(negative) for negative in rng.permutation(own)[:count]]
@@ -86,10 +86,10 @@ class Judged(Task):
         embedded = [encoder.embed(batch[f"passage_ids_{i}"], batch[f"passage_mask_{i}"]) for i in parts(batch)]
         return queries, torch.cat(embedded)[batch["places"]]
 
-    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+    def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Forward and backward of all queries and passages, padding included, and of their scores."""
         names = ["query_ids", *(f"passage_ids_{i}" for i in parts(batch))]
-        forward = sum(flops.forward(encoder.shape, *batch[name].shape) for name in names)
+        forward = sum(flops.forward(encoder.config, *batch[name].shape) for name in names)
         scores = flops.product(len(batch["passages"]), encoder.dimension, self.scored(batch))
         return flops.TRAINING * (forward + scores)
 

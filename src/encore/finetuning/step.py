@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from torch import nn
 
 from encore.config.finetuning import FinetuneStep
-from encore.config.validation import explain
+from encore.config.validation import first_error
 from encore.data.collection import Collection
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
@@ -21,9 +21,9 @@ from encore.finetuning.distillation import distillation
 from encore.finetuning.late_interaction import LateInteraction
 from encore.finetuning.negatives import mining
 from encore.finetuning.pairwise import Pairwise
-from encore.finetuning.projecting import project
+from encore.finetuning.projector import project
 from encore.finetuning.queries import training_queries
-from encore.finetuning.retrieval_task import Judged
+from encore.finetuning.retrieval_task import RetrievalTask
 from encore.finetuning.validation import Validation, validation_pool, write_record
 from encore.models import checkpoint, embed
 from encore.models.encoder import Encoder
@@ -33,8 +33,8 @@ from encore.training.progress import write_curve
 from encore.training.randomness import number
 from encore.training.record import Trained
 
-TASKS: dict[str, type[Judged]] = {"contrastive": Contrastive, "pairwise": Pairwise}  # by loss, of vectors
-SCORERS: dict[str, type[Judged]] = {"late-interaction": LateInteraction, "cross-encoder": CrossEncoder}
+TASKS: dict[str, type[RetrievalTask]] = {"contrastive": Contrastive, "pairwise": Pairwise}  # by loss, of vectors
+SCORERS: dict[str, type[RetrievalTask]] = {"late-interaction": LateInteraction, "cross-encoder": CrossEncoder}
 
 
 def finetune(
@@ -46,7 +46,7 @@ def finetune(
     output: Path,
     state: Path,
     checkpoint_seconds: float = 120.0,
-    taught: Sequence[Path] = (),
+    teacher_outputs: Sequence[Path] = (),
 ) -> Trained:
     """Train the model in ``weights`` on the training role of ``collection`` and write the model folder ``output``.
 
@@ -58,7 +58,7 @@ def finetune(
         mined: the folder of negatives; None where the step takes none.
         state: the folder of checkpoints of this training.
         checkpoint_seconds: between two checkpoints.
-        taught: folders of what each teacher said.
+        teacher_outputs: folders of each teacher's scores or vectors.
 
     Raises:
         EncoreError: a wrong field, a loss that asks teachers without any, judgments, negatives or scores that do not
@@ -68,13 +68,13 @@ def finetune(
     store, judged = TokenStore.open(tokens), Collection(collection)
     encoder, heads = embed.load(weights, store), checkpoint.load_heads(weights)
     project(encoder, step.projector, heads, spec["seed"])
-    drawn = (mining.read(mined), mining.read_positives(mined)) if mined else ({}, {})
-    queries = training_queries(step, judged, store, *drawn)
-    if step.taught:
-        task: Judged = distillation(step, queries, store, taught)
+    sampled_negatives = (mining.read_negatives(mined), mining.read_positives(mined)) if mined else ({}, {})
+    queries = training_queries(step, judged, store, *sampled_negatives)
+    if step.is_distillation:
+        task: RetrievalTask = distillation(step, queries, store, teacher_outputs)
     else:
         task = (SCORERS.get(step.scorer) or TASKS[step.loss])(step, queries, store)
-    task.reading = encoder.shape
+    task.reading = encoder.config
     own = _own_heads(task, encoder, weights, spec["seed"])
     print(f"{len(task)} training queries", flush=True)
     validate = Validation(step, validation_pool(step, judged, store), store) if step.validate_every else None
@@ -101,10 +101,10 @@ def finetune(
     return done
 
 
-def _own_heads(task: Judged, encoder: Encoder, weights: Path, seed: int) -> nn.ModuleDict:
+def _own_heads(task: RetrievalTask, encoder: Encoder, weights: Path, seed: int) -> nn.ModuleDict:
     """The modules that the task trains: the parent's where it has them, otherwise drawn from the seed."""
     torch.manual_seed(number(seed, "heads"))
-    heads = task.heads(encoder.shape)
+    heads = task.heads(encoder.config)
     checkpoint.restore_heads(heads, weights)
     return heads
 
@@ -119,5 +119,5 @@ def _fields(step: dict[str, Any]) -> FinetuneStep:
     try:
         return FinetuneStep.model_validate(step)
     except ValidationError as error:
-        mistake = explain(error)
+        mistake = first_error(error)
         raise EncoreError(f"fine-tuning step, field {mistake.place}: {mistake.sentence}") from error

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from encore.errors import EncoreError
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder, content
 
 
@@ -25,13 +25,13 @@ class BowMlp(Encoder):
     vector.
     """
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, config: EncoderConfig) -> None:
         nn.Module.__init__(self)  # none of a transformer's parts
-        self.shape = shape
-        self.words = nn.Embedding.from_pretrained(torch.randn(shape.vocabulary, shape.hidden), freeze=False)
+        self.config = config
+        self.words = nn.Embedding.from_pretrained(torch.randn(config.vocabulary, config.hidden), freeze=False)
         self.projector = nn.Identity()
-        self.inner = nn.Linear(shape.hidden, shape.intermediate)
-        self.head = nn.Linear(shape.intermediate, shape.dimension)
+        self.inner = nn.Linear(config.hidden, config.intermediate)
+        self.head = nn.Linear(config.intermediate, config.dimension)
 
     @property
     def word_embeddings(self) -> Tensor:
@@ -41,7 +41,7 @@ class BowMlp(Encoder):
     @property
     def row_length(self) -> float:
         """Entries of deviation 1, as the random start has them: a mean of many would be nearly 0 otherwise."""
-        return math.sqrt(self.shape.hidden)
+        return math.sqrt(self.config.hidden)
 
     def forward(self, ids: Tensor, mask: Tensor | None, segments: Tensor | None = None) -> Tensor:
         """Refuse: a bag of words has no states of tokens.
@@ -56,7 +56,7 @@ class BowMlp(Encoder):
 
     def embed(self, ids: Tensor, mask: Tensor | None, segments: Tensor | None = None) -> Tensor:
         """Vectors [B, D] of texts, ids int64 [B, L]; ``mask`` and ``segments`` say nothing that it needs."""
-        counted = content(ids, self.shape).to(self.words.weight.dtype)
+        counted = content(ids, self.config).to(self.words.weight.dtype)
         total = F.embedding_bag(ids, self.words.weight, mode="sum", per_sample_weights=counted)
         return self.vectors(total / counted.sum(1, keepdim=True).clamp(min=1))
 
@@ -64,4 +64,4 @@ class BowMlp(Encoder):
         """[B, H] -> [B, D]: the layers behind the mean; length 1 for cosine."""
         assert self.head is not None
         found: Tensor = self.head(torch.tanh(self.inner(means)))
-        return F.normalize(found, dim=-1) if self.shape.similarity == "cosine" else found
+        return F.normalize(found, dim=-1) if self.config.similarity == "cosine" else found

@@ -4,8 +4,8 @@ Beside those a folder holds ``encoder.json`` (the shape, and the lengths that th
 pre-training, ``heads.safetensors``: the modules trained beside the encoder, BERT's vocabulary head under its usual name
 ``cls.predictions``. Of two towers the folder is that of passages, and holds that of queries as a complete folder in it.
 A model that gives texts no single vector (``encore/scoring/``) says so in ``encoder.json`` and keeps what it scores
-with among the heads. Such a model, one that does not read plain texts (``Shape.plain``), and a bag of words have no
-files for ``SentenceTransformer``, which could not express them.
+with among the heads. Such a model, one that does not read plain texts (``EncoderConfig.plain``), and a bag of words
+have no files for ``SentenceTransformer``, which could not express them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from encore.data import vocabulary
 from encore.errors import EncoreError
 from encore.models import sentence_transformer, towers
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.storage.files import replacing, write_json
 
@@ -69,20 +69,20 @@ def load(folder: Path) -> Encoder:
     Raises:
         EncoreError: a file is missing or damaged, or the weights do not fit the shape.
     """
-    shape = load_shape(folder)
-    tensors = _tower(folder, shape)
-    if shape.towers == "untied":
-        tensors |= {towers.QUERY + name: tensor for name, tensor in _tower(folder / QUERY, shape).items()}
+    config = load_config(folder)
+    tensors = _tower(folder, config)
+    if config.encoders == "separate":
+        tensors |= {towers.QUERY + name: tensor for name, tensor in _tower(folder / QUERY, config).items()}
     with torch.device("meta"):  # no time and no chance spent on weights that are replaced
-        encoder = towers.build(shape)
+        encoder = towers.build(config)
     fill(encoder, tensors, folder)
     return encoder
 
 
-def load_shape(folder: Path) -> Shape:
+def load_config(folder: Path) -> EncoderConfig:
     """The shape of a model folder's encoder."""
     try:
-        return Shape.from_json(_description(folder)["shape"])
+        return EncoderConfig.from_json(_description(folder)["shape"])
     except (KeyError, TypeError) as error:
         raise _damaged(folder, error) from error
 
@@ -98,8 +98,12 @@ class Use:
 
 def load_use(folder: Path) -> Use:
     """What a model folder says of its use; a model that was never fine-tuned reads as much as it has positions."""
-    said, longest = _description(folder), load_shape(folder).max_length
-    return Use(said.get("length") or longest, said.get("query_length") or longest, said.get("scorer", VECTOR))
+    description, longest = _description(folder), load_config(folder).max_length
+    return Use(
+        description.get("length") or longest,
+        description.get("query_length") or longest,
+        description.get("scorer", VECTOR),
+    )
 
 
 def _description(folder: Path) -> dict[str, Any]:
@@ -187,26 +191,26 @@ def _save_tower(
     query_length: int | None,
     scorer: Mapping[str, Any],
 ) -> None:
-    shape = encoder.shape
-    length = length or shape.max_length
+    config = encoder.config
+    length = length or config.max_length
     tensors = towers.passages(encoder)
-    for layer in sentence_transformer.layers(shape):
+    for layer in sentence_transformer.layers(config):
         linear = {LINEAR + name: tensors.pop(layer.prefix + name) for name in ("weight", "bias")}
         write_tensors(folder / layer.folder / WEIGHTS, linear)
     write_tensors(folder / WEIGHTS, tensors)
     for name in vocabulary.FILES:
         shutil.copyfile(tokenizer_folder / name, folder / name)
-    write_json(folder / "config.json", bert_config(shape) if shape.architecture == "bert" else BAG)
-    said = {"shape": shape.to_json(), "length": length, "query_length": query_length}
-    write_json(folder / SHAPE, said | ({} if scorer == VECTOR else {"scorer": dict(scorer)}))
-    if scorer == VECTOR and shape.plain and shape.architecture == "bert":
-        sentence_transformer.write(folder, shape, length)
+    write_json(folder / "config.json", bert_config(config) if config.architecture == "bert" else BAG)
+    description = {"shape": config.to_json(), "length": length, "query_length": query_length}
+    write_json(folder / SHAPE, description | ({} if scorer == VECTOR else {"scorer": dict(scorer)}))
+    if scorer == VECTOR and config.plain and config.architecture == "bert":
+        sentence_transformer.write(folder, config, length)
 
 
-def _tower(folder: Path, shape: Shape) -> dict[str, Tensor]:
+def _tower(folder: Path, config: EncoderConfig) -> dict[str, Tensor]:
     """The tensors of one tower, by our names."""
     tensors = read_tensors(folder / WEIGHTS)
-    for layer in sentence_transformer.layers(shape):
+    for layer in sentence_transformer.layers(config):
         linear = read_tensors(folder / layer.folder / WEIGHTS)
         tensors |= {_renamed(name, LINEAR, layer.prefix): tensor for name, tensor in linear.items()}
     return tensors
@@ -222,24 +226,24 @@ def _renamed(name: str, old: str, new: str) -> str:
     return new + name.removeprefix(old) if name.startswith(old) else name
 
 
-def bert_config(shape: Shape) -> dict[str, Any]:
+def bert_config(config: EncoderConfig) -> dict[str, Any]:
     """Hugging Face's ``BertConfig`` of a shape, as ``config.json`` holds it."""
     return {
         "architectures": ["BertModel"],
         "model_type": "bert",
         "dtype": "float32",
-        "vocab_size": shape.vocabulary,
-        "num_hidden_layers": shape.layers,
-        "hidden_size": shape.hidden,
-        "num_attention_heads": shape.heads,
-        "intermediate_size": shape.intermediate,
+        "vocab_size": config.vocabulary,
+        "num_hidden_layers": config.layers,
+        "hidden_size": config.hidden,
+        "num_attention_heads": config.heads,
+        "intermediate_size": config.intermediate,
         "hidden_act": "gelu",
-        "hidden_dropout_prob": shape.dropout,
-        "attention_probs_dropout_prob": shape.dropout,
-        "max_position_embeddings": shape.max_length,
-        "type_vocab_size": shape.segments,
-        "layer_norm_eps": shape.epsilon,
+        "hidden_dropout_prob": config.dropout,
+        "attention_probs_dropout_prob": config.dropout,
+        "max_position_embeddings": config.max_length,
+        "type_vocab_size": config.segments,
+        "layer_norm_eps": config.epsilon,
         "initializer_range": 0.02,
-        "pad_token_id": shape.pad,
+        "pad_token_id": config.pad,
         "position_embedding_type": "absolute",
     }

@@ -1,4 +1,4 @@
-"""The shape of an encoder: everything that its weights and its use depend on, without torch."""
+"""The configuration of an encoder: everything that its weights and its use depend on, without torch."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ from encore.errors import EncoreError
 Pooling = Literal["cls", "mean", "content"]
 Similarity = Literal["dot", "cosine"]
 Projector = Literal["none", "linear", "nonlinear"]
-Towers = Literal["tied", "untied"]
+Encoders = Literal["shared", "separate"]
 Architecture = Literal["bert", "bow-mlp"]
+OLDER_NAMES = {"head": "projection_dim", "towers": "encoders"}  # of fields, in folders of older versions
+OLDER_ENCODERS = {"tied": "shared", "untied": "separate"}
 READING = ("mask", "query_marker", "passage_marker", "separator", "augment")  # fields that say how texts are read
 
 
 @dataclass(frozen=True)
-class Shape:
+class EncoderConfig:
     """A BERT encoder (Devlin et al., 2019) and how a vector is made from its output; or a bag of words (``bow_mlp.py``,
     ``architecture`` bow-mlp).
 
     ``pooling``: the vector at [CLS], the mean over all real tokens, or over those that are not special. ``projector``:
-    a map of the pooled vector that keeps its size. ``head``: the dimension of a linear map behind these, none without.
-    ``similarity``: cosine means vectors of length 1. ``towers``: untied means another such encoder for queries.
+    a map of the pooled vector that keeps its size. ``projection_dim``: the dimension of a linear map behind these,
+    none without. ``similarity``: cosine means vectors of length 1. ``encoders``: separate means another such encoder
+    for queries.
     ``query_marker``, ``passage_marker``: ids behind [CLS]; ``separator``: whether [SEP] ends a text; ``augment``:
     whether queries are filled up with [MASK] (TCT-ColBERT's released code).
     """
@@ -39,14 +42,14 @@ class Shape:
     dropout: float = 0.1
     pooling: Pooling = "cls"
     similarity: Similarity = "dot"
-    head: int | None = None
+    projection_dim: int | None = None
     pad: int = 0
     cls: int = 2
     sep: int = 3
     segments: int = 2
     epsilon: float = 1e-12
     projector: Projector = "none"
-    towers: Towers = "tied"
+    encoders: Encoders = "shared"
     mask: int = 4
     query_marker: tuple[int, ...] = ()
     passage_marker: tuple[int, ...] = ()
@@ -69,7 +72,7 @@ class Shape:
     @property
     def dimension(self) -> int:
         """Numbers in a text's vector."""
-        return self.head or self.hidden
+        return self.projection_dim or self.hidden
 
     @property
     def prefix(self) -> int:
@@ -84,7 +87,7 @@ class Shape:
     @classmethod
     def of(
         cls, backbone: Backbone, vocabulary: int, special: SpecialTokens, pieces: Callable[[str], Sequence[int]]
-    ) -> Shape:
+    ) -> EncoderConfig:
         """The shape that a backbone of the catalogue describes, for a vocabulary of so many entries.
 
         ``pieces`` gives the ids of a text's word pieces.
@@ -99,7 +102,7 @@ class Shape:
             dropout=backbone.dropout,
             pooling=backbone.pooling,
             similarity=backbone.similarity,
-            head=backbone.head,
+            projection_dim=backbone.projection_dim,
             pad=special.pad,
             cls=special.cls,
             sep=special.sep,
@@ -112,11 +115,14 @@ class Shape:
         )
 
     @classmethod
-    def from_json(cls, said: dict[str, Any]) -> Shape:
-        """What ``to_json`` gave."""
+    def from_json(cls, written: dict[str, Any]) -> EncoderConfig:
+        """The configuration that ``to_json`` wrote, now or in a version with older names of fields."""
         values: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in said.items()
+            OLDER_NAMES.get(name, name): tuple(value) if isinstance(value, list) else value
+            for name, value in written.items()
         }
+        if "encoders" in values:
+            values["encoders"] = OLDER_ENCODERS.get(values["encoders"], values["encoders"])
         return cls(**values)
 
     def to_json(self) -> dict[str, Any]:
@@ -124,6 +130,6 @@ class Shape:
 
         So is the architecture of a transformer.
         """
-        said = asdict(self)
+        values = asdict(self)
         older = {*(READING if self.plain else ()), *(("architecture",) if self.architecture == "bert" else ())}
-        return {name: value for name, value in said.items() if name not in older}
+        return {name: value for name, value in values.items() if name not in older}

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from encore.models import inputs
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder, mean
 from encore.models.heads import initialise
 from encore.models.inputs import Special
@@ -18,9 +18,9 @@ from encore.models.precision import at_least_float32
 NAME = "cross"  # of the linear map among the modules beside the encoder
 
 
-def heads(shape: Shape) -> nn.ModuleDict:
+def heads(config: EncoderConfig) -> nn.ModuleDict:
     """The linear map from a pair's state to its score, drawn as BERT's weights are."""
-    return nn.ModuleDict({NAME: initialise(nn.Linear(shape.hidden, 1))})
+    return nn.ModuleDict({NAME: initialise(nn.Linear(config.hidden, 1))})
 
 
 def pairs(
@@ -51,7 +51,7 @@ def score(encoder: Encoder, linear: nn.Module, ids: Tensor, mask: Tensor, segmen
     The map is computed in fp32 at least, whatever the encoder ran in: bf16 would tie the scores of like passages.
     """
     hidden = encoder(ids, mask, segments)
-    pooled = hidden[:, 0] if encoder.shape.pooling == "cls" else mean(hidden, mask)
+    pooled = hidden[:, 0] if encoder.config.pooling == "cls" else mean(hidden, mask)
     with torch.autocast(hidden.device.type, enabled=False):
         scores: Tensor = linear(at_least_float32(pooled)).squeeze(-1)
     return scores

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.heads import STANDARD_DEVIATION, initialise
 
 SEED_EPSILON = 1e-5  # of SEED-Encoder's layer norms; the other decoders have BERT's
@@ -21,10 +21,10 @@ SEED_EPSILON = 1e-5  # of SEED-Encoder's layer norms; the other decoders have BE
 class Attention(nn.Module):
     """Multi-head attention of some states to others, with its output map."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        self.heads, self.rate = shape.heads, shape.dropout
-        self.query, self.key, self.value, self.output = (nn.Linear(shape.hidden, shape.hidden) for _ in range(4))
+        self.heads, self.rate = config.heads, config.dropout
+        self.query, self.key, self.value, self.output = (nn.Linear(config.hidden, config.hidden) for _ in range(4))
 
     def forward(self, queries: Tensor, states: Tensor, seen: Tensor) -> Tensor:
         """queries [B, Q, H], states [B, L, H], seen bool broadcast to [B, heads, Q, L] -> [B, Q, H]."""
@@ -41,10 +41,10 @@ class Attention(nn.Module):
 class FeedForward(nn.Module):
     """Two linear maps with GELU between them."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        self.inner = nn.Linear(shape.hidden, shape.intermediate)
-        self.outer = nn.Linear(shape.intermediate, shape.hidden)
+        self.inner = nn.Linear(config.hidden, config.intermediate)
+        self.outer = nn.Linear(config.intermediate, config.hidden)
 
     def forward(self, states: Tensor) -> Tensor:
         out: Tensor = self.outer(F.gelu(self.inner(states)))
@@ -54,13 +54,13 @@ class FeedForward(nn.Module):
 class PostNormLayer(nn.Module):
     """BERT's layer, the queries of which may be other states than the keys and values."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        self.attention = Attention(shape)
-        self.attention_norm = nn.LayerNorm(shape.hidden, eps=shape.epsilon)
-        self.feed_forward = FeedForward(shape)
-        self.feed_forward_norm = nn.LayerNorm(shape.hidden, eps=shape.epsilon)
-        self.dropout = nn.Dropout(shape.dropout)
+        self.attention = Attention(config)
+        self.attention_norm = nn.LayerNorm(config.hidden, eps=config.epsilon)
+        self.feed_forward = FeedForward(config)
+        self.feed_forward_norm = nn.LayerNorm(config.hidden, eps=config.epsilon)
+        self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, queries: Tensor, states: Tensor, seen: Tensor, residual: Tensor | None) -> Tensor:
         """``residual`` [B, Q, H] is added to what attention gives: in BERT, the queries."""
@@ -73,13 +73,13 @@ class PostNormLayer(nn.Module):
 class PreNormLayer(nn.Module):
     """GPT-2's layer: each sublayer normalises what it reads and adds to it."""
 
-    def __init__(self, shape: Shape, epsilon: float) -> None:
+    def __init__(self, config: EncoderConfig, epsilon: float) -> None:
         super().__init__()
-        self.attention_norm = nn.LayerNorm(shape.hidden, eps=epsilon)
-        self.attention = Attention(shape)
-        self.feed_forward_norm = nn.LayerNorm(shape.hidden, eps=epsilon)
-        self.feed_forward = FeedForward(shape)
-        self.dropout = nn.Dropout(shape.dropout)
+        self.attention_norm = nn.LayerNorm(config.hidden, eps=epsilon)
+        self.attention = Attention(config)
+        self.feed_forward_norm = nn.LayerNorm(config.hidden, eps=epsilon)
+        self.feed_forward = FeedForward(config)
+        self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, states: Tensor, seen: Tensor, recalled: Tensor | None = None) -> Tensor:
         """``recalled`` [B, L, H] is what cross-attention adds between the sublayers."""
@@ -98,11 +98,11 @@ class Memory(nn.Module):
     none, nor the norm in front of them. Dropout takes the state from a position's head, as it would with them.
     """
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        self.heads, self.rate = shape.heads, shape.dropout
-        self.value, self.output = (nn.Linear(shape.hidden, shape.hidden) for _ in range(2))
-        self.dropout = nn.Dropout(shape.dropout)
+        self.heads, self.rate = config.heads, config.dropout
+        self.value, self.output = (nn.Linear(config.hidden, config.hidden) for _ in range(2))
+        self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, memory: Tensor, length: int) -> Tensor:
         """memory [B, H] -> [B, length, H], what every position adds to itself."""
@@ -117,9 +117,9 @@ class Memory(nn.Module):
 class AutoEncodingDecoder(nn.Module):
     """BERT layers over ``[h, emb(t)_1, ...]``, attention in both directions (the BoW paper's released code)."""
 
-    def __init__(self, shape: Shape, layers: int) -> None:
+    def __init__(self, config: EncoderConfig, layers: int) -> None:
         super().__init__()
-        self.layer = nn.ModuleList(PostNormLayer(shape) for _ in range(layers))
+        self.layer = nn.ModuleList(PostNormLayer(config) for _ in range(layers))
         initialise(self)
 
     def forward(self, h: Tensor, embedded: Tensor, mask: Tensor) -> Tensor:
@@ -133,11 +133,11 @@ class AutoEncodingDecoder(nn.Module):
 class AutoRegressionDecoder(nn.Module):
     """GPT-2 layers over ``[h, emb(t)_1, ...]``, dropout before and LayerNorm after (the BoW paper's released code)."""
 
-    def __init__(self, shape: Shape, layers: int) -> None:
+    def __init__(self, config: EncoderConfig, layers: int) -> None:
         super().__init__()
-        self.layer = nn.ModuleList(PreNormLayer(shape, shape.epsilon) for _ in range(layers))
-        self.norm = nn.LayerNorm(shape.hidden, eps=shape.epsilon)
-        self.dropout = nn.Dropout(shape.dropout)
+        self.layer = nn.ModuleList(PreNormLayer(config, config.epsilon) for _ in range(layers))
+        self.norm = nn.LayerNorm(config.hidden, eps=config.epsilon)
+        self.dropout = nn.Dropout(config.dropout)
         initialise(self)
         for name, weight in self.named_parameters():
             if name.endswith(("output.weight", "outer.weight")):  # GPT-2: what is added starts smaller in deep stacks
@@ -159,14 +159,14 @@ class SeedDecoder(nn.Module):
     (microsoft/SEED-Encoder): 3 layers, the hidden size of the encoder, an embedding norm and a last norm.
     """
 
-    def __init__(self, shape: Shape, layers: int) -> None:
+    def __init__(self, config: EncoderConfig, layers: int) -> None:
         super().__init__()
-        self.positions = nn.Parameter(torch.randn(shape.max_length, shape.hidden) * STANDARD_DEVIATION)
-        self.embedding_norm = nn.LayerNorm(shape.hidden, eps=SEED_EPSILON)
-        self.layer = nn.ModuleList(PreNormLayer(shape, SEED_EPSILON) for _ in range(layers))
-        self.memory = nn.ModuleList(Memory(shape) for _ in range(layers))
-        self.norm = nn.LayerNorm(shape.hidden, eps=SEED_EPSILON)
-        self.dropout = nn.Dropout(shape.dropout)
+        self.positions = nn.Parameter(torch.randn(config.max_length, config.hidden) * STANDARD_DEVIATION)
+        self.embedding_norm = nn.LayerNorm(config.hidden, eps=SEED_EPSILON)
+        self.layer = nn.ModuleList(PreNormLayer(config, SEED_EPSILON) for _ in range(layers))
+        self.memory = nn.ModuleList(Memory(config) for _ in range(layers))
+        self.norm = nn.LayerNorm(config.hidden, eps=SEED_EPSILON)
+        self.dropout = nn.Dropout(config.dropout)
         initialise(self)
 
     def forward(self, h: Tensor, words: Tensor, seen: Tensor) -> Tensor:
@@ -182,9 +182,9 @@ class SeedDecoder(nn.Module):
 class EnhancedDecoder(nn.Module):
     """RetroMAE's decoder: one layer; each position asks for its token by h and its place alone (Eq. 8 and 9)."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        self.layer = PostNormLayer(shape)
+        self.layer = PostNormLayer(config)
         initialise(self)
 
     def forward(

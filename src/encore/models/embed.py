@@ -22,8 +22,8 @@ def load(model: Path, store: TokenStore) -> Encoder:
         EncoreError: the store's ids are those of another vocabulary, or the model folder is damaged.
     """
     encoder = checkpoint.load(model)
-    if encoder.shape.vocabulary != store.vocabulary:
-        text = f"{store.folder} has ids of {store.vocabulary} pieces, {model} knows {encoder.shape.vocabulary}"
+    if encoder.config.vocabulary != store.vocabulary:
+        text = f"{store.folder} has ids of {store.vocabulary} pieces, {model} knows {encoder.config.vocabulary}"
         raise EncoreError(f"{text}; make the tokens again with the model's tokenizer")
     return encoder
 
@@ -44,7 +44,7 @@ def embed(encoder: Encoder, sequences: Sequences, rows: np.ndarray, length: int)
     size = BATCH[device.type]
     for start in range(0, len(rows), size):
         part = order[start : start + size]
-        ids, mask = inputs.read(sequences, rows[part], length, encoder.shape)
+        ids, mask = inputs.read(sequences, rows[part], length, encoder.config)
         vectors = encoder.embed(torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device))
         found[part] = vectors.float().cpu().numpy()
     if not np.isfinite(found).all():

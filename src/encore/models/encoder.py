@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from encore.errors import EncoreError
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.packing import Visible, attend, layout
 from encore.models.projector import projector
 
@@ -19,13 +19,13 @@ from encore.models.projector import projector
 class Embeddings(nn.Module):
     """Sum of word, position and segment embeddings, normalised."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        self.word_embeddings = _rows(shape.vocabulary, shape.hidden, padding=shape.pad)
-        self.position_embeddings = _rows(shape.max_length, shape.hidden)
-        self.token_type_embeddings = _rows(shape.segments, shape.hidden)
-        self.LayerNorm = nn.LayerNorm(shape.hidden, eps=shape.epsilon)
-        self.dropout = nn.Dropout(shape.dropout)
+        self.word_embeddings = _rows(config.vocabulary, config.hidden, padding=config.pad)
+        self.position_embeddings = _rows(config.max_length, config.hidden)
+        self.token_type_embeddings = _rows(config.segments, config.hidden)
+        self.LayerNorm = nn.LayerNorm(config.hidden, eps=config.epsilon)
+        self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, ids: Tensor, segments: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
         """ids int64 [B, L] -> [B, L, H], or [T] -> [T, H] with the ``positions`` [T].
@@ -44,12 +44,12 @@ class Embeddings(nn.Module):
 class SelfAttention(nn.Module):
     """Queries, keys and values of all heads, and their attention."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        self.heads, self.rate = shape.heads, shape.dropout
-        self.query = nn.Linear(shape.hidden, shape.hidden)
-        self.key = nn.Linear(shape.hidden, shape.hidden)
-        self.value = nn.Linear(shape.hidden, shape.hidden)
+        self.heads, self.rate = config.heads, config.dropout
+        self.query = nn.Linear(config.hidden, config.hidden)
+        self.key = nn.Linear(config.hidden, config.hidden)
+        self.value = nn.Linear(config.hidden, config.hidden)
 
     def forward(self, hidden: Tensor, visible: Visible) -> Tensor:
         """hidden [..., H] -> [..., H]; ``visible`` as in ``packing.attend``."""
@@ -63,11 +63,11 @@ class SelfAttention(nn.Module):
 class Output(nn.Module):
     """A linear map, added to what the sublayer was given, normalised."""
 
-    def __init__(self, width: int, shape: Shape) -> None:
+    def __init__(self, width: int, config: EncoderConfig) -> None:
         super().__init__()
-        self.dense = nn.Linear(width, shape.hidden)
-        self.LayerNorm = nn.LayerNorm(shape.hidden, eps=shape.epsilon)
-        self.dropout = nn.Dropout(shape.dropout)
+        self.dense = nn.Linear(width, config.hidden)
+        self.LayerNorm = nn.LayerNorm(config.hidden, eps=config.epsilon)
+        self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, states: Tensor, residual: Tensor) -> Tensor:
         normed: Tensor = self.LayerNorm(residual + self.dropout(self.dense(states)))
@@ -75,10 +75,10 @@ class Output(nn.Module):
 
 
 class Attention(nn.Module):
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        self.self = SelfAttention(shape)
-        self.output = Output(shape.hidden, shape)
+        self.self = SelfAttention(config)
+        self.output = Output(config.hidden, config)
 
     def forward(self, hidden: Tensor, visible: Visible) -> Tensor:
         attended: Tensor = self.output(self.self(hidden, visible), hidden)
@@ -86,9 +86,9 @@ class Attention(nn.Module):
 
 
 class Intermediate(nn.Module):
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        self.dense = nn.Linear(shape.hidden, shape.intermediate)
+        self.dense = nn.Linear(config.hidden, config.intermediate)
 
     def forward(self, hidden: Tensor) -> Tensor:
         return F.gelu(self.dense(hidden))
@@ -97,11 +97,11 @@ class Intermediate(nn.Module):
 class Layer(nn.Module):
     """Attention, then the feed-forward network."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        self.attention = Attention(shape)
-        self.intermediate = Intermediate(shape)
-        self.output = Output(shape.intermediate, shape)
+        self.attention = Attention(config)
+        self.intermediate = Intermediate(config)
+        self.output = Output(config.intermediate, config)
 
     def forward(self, hidden: Tensor, visible: Visible = None) -> Tensor:
         """hidden [B, L, H], visible bool, broadcast to [B, heads, L, L] -> [B, L, H]; or packed, [T, H] -> [T, H]."""
@@ -111,9 +111,9 @@ class Layer(nn.Module):
 
 
 class Stack(nn.Module):
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        self.layer = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
+        self.layer = nn.ModuleList(Layer(config) for _ in range(config.layers))
 
     def forward(self, hidden: Tensor, visible: Visible) -> Tensor:
         for layer in self.layer:
@@ -127,18 +127,18 @@ class Encoder(nn.Module):
     All parameters but ``projector.*`` and ``head.*`` have the names of Hugging Face's ``BertModel``.
     """
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        self.shape = shape
-        self.embeddings = Embeddings(shape)
-        self.encoder = Stack(shape)
-        self.projector = projector(shape.projector, shape.hidden)
-        self.head = nn.Linear(shape.hidden, shape.head) if shape.head else None
+        self.config = config
+        self.embeddings = Embeddings(config)
+        self.encoder = Stack(config)
+        self.projector = projector(config.projector, config.hidden)
+        self.head = nn.Linear(config.hidden, config.projection_dim) if config.projection_dim else None
 
     @property
     def dimension(self) -> int:
         """Numbers in a text's vector."""
-        return self.shape.dimension
+        return self.config.dimension
 
     @property
     def query_tower(self) -> Encoder:
@@ -169,9 +169,9 @@ class Encoder(nn.Module):
         Raises:
             EncoreError: the texts are longer than the encoder has positions.
         """
-        if ids.shape[1] > self.shape.max_length:
+        if ids.shape[1] > self.config.max_length:
             raise EncoreError(
-                f"texts of {ids.shape[1]} tokens are too long for an encoder of {self.shape.max_length} positions; "
+                f"texts of {ids.shape[1]} tokens are too long for an encoder of {self.config.max_length} positions; "
                 "lower the step's `length` or take a backbone with a larger `max_length`"
             )
         texts = layout(mask)
@@ -183,7 +183,7 @@ class Encoder(nn.Module):
         pooled: Tensor = self.projector(self.pooled(hidden, ids, mask))
         if self.head is not None:
             pooled = self.head(pooled)
-        return F.normalize(pooled, dim=-1) if self.shape.similarity == "cosine" else pooled
+        return F.normalize(pooled, dim=-1) if self.config.similarity == "cosine" else pooled
 
     def embed(self, ids: Tensor, mask: Tensor | None, segments: Tensor | None = None) -> Tensor:
         """Vectors [B, D] of texts; arguments as in ``forward``."""
@@ -191,17 +191,17 @@ class Encoder(nn.Module):
 
     def pooled(self, hidden: Tensor, ids: Tensor, mask: Tensor | None) -> Tensor:
         """The pooling alone, without what comes behind it: [B, H]."""
-        if self.shape.pooling == "cls":
+        if self.config.pooling == "cls":
             return hidden[:, 0]
-        if self.shape.pooling == "content":
-            mask = content(ids, self.shape)
+        if self.config.pooling == "content":
+            mask = content(ids, self.config)
         return hidden.mean(1) if mask is None else mean(hidden, mask)
 
 
-def content(ids: Tensor, shape: Shape) -> Tensor:
+def content(ids: Tensor, config: EncoderConfig) -> Tensor:
     """bool, true at tokens that are neither [CLS], a marker, [SEP] nor padding; at a query's augmentation too."""
-    inside = torch.arange(ids.shape[-1], device=ids.device) >= shape.prefix
-    return (ids != shape.cls) & (ids != shape.sep) & (ids != shape.pad) & inside
+    inside = torch.arange(ids.shape[-1], device=ids.device) >= config.prefix
+    return (ids != config.cls) & (ids != config.sep) & (ids != config.pad) & inside
 
 
 def mean(hidden: Tensor, mask: Tensor) -> Tensor:

@@ -7,28 +7,30 @@ and computes none, since a budget must not depend on the device.
 
 from __future__ import annotations
 
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 
 PRODUCTS = {"none": 0, "linear": 1, "nonlinear": 2}  # of a projector
 TRAINING = 3.0  # times the forward pass: a backward pass has two products for each of its products
 
 
-def forward(shape: Shape, batch: int, length: int) -> float:
+def forward(config: EncoderConfig, batch: int, length: int) -> float:
     """One forward pass of ``batch`` rows padded to ``length`` tokens, with projector and head."""
-    if shape.architecture == "bow-mlp":
-        return product(batch, shape.hidden, shape.intermediate) + product(batch, shape.intermediate, shape.dimension)
+    if config.architecture == "bow-mlp":
+        return product(batch, config.hidden, config.intermediate) + product(
+            batch, config.intermediate, config.dimension
+        )
     tokens = float(batch * length)
-    projections = 4 * product(tokens, shape.hidden, shape.hidden)
-    scores_and_mixing = 2 * product(tokens, shape.hidden, length)
-    feed_forward = 2 * product(tokens, shape.hidden, shape.intermediate)
-    projector = PRODUCTS[shape.projector] * product(batch, shape.hidden, shape.hidden)
-    head = product(batch, shape.hidden, shape.head) if shape.head else 0.0
-    return shape.layers * (projections + scores_and_mixing + feed_forward) + projector + head
+    projections = 4 * product(tokens, config.hidden, config.hidden)
+    scores_and_mixing = 2 * product(tokens, config.hidden, length)
+    feed_forward = 2 * product(tokens, config.hidden, config.intermediate)
+    projector = PRODUCTS[config.projector] * product(batch, config.hidden, config.hidden)
+    head = product(batch, config.hidden, config.projection_dim) if config.projection_dim else 0.0
+    return config.layers * (projections + scores_and_mixing + feed_forward) + projector + head
 
 
-def mlm_head(shape: Shape, positions: int) -> float:
+def mlm_head(config: EncoderConfig, positions: int) -> float:
     """The vocabulary head at so many positions, forward."""
-    return product(positions, shape.hidden, shape.hidden) + product(positions, shape.hidden, shape.vocabulary)
+    return product(positions, config.hidden, config.hidden) + product(positions, config.hidden, config.vocabulary)
 
 
 def product(rows: float, inner: float, columns: float) -> float:

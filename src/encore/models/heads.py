@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 
 STANDARD_DEVIATION = 0.02  # of BERT's initial weights
 M = TypeVar("M", bound=nn.Module)
@@ -17,10 +17,10 @@ M = TypeVar("M", bound=nn.Module)
 class Transform(nn.Module):
     """BERT's dense layer, GELU and LayerNorm in front of the vocabulary."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        self.dense = nn.Linear(shape.hidden, shape.hidden)
-        self.LayerNorm = nn.LayerNorm(shape.hidden, eps=shape.epsilon)
+        self.dense = nn.Linear(config.hidden, config.hidden)
+        self.LayerNorm = nn.LayerNorm(config.hidden, eps=config.epsilon)
 
     def forward(self, states: Tensor) -> Tensor:
         normed: Tensor = self.LayerNorm(F.gelu(self.dense(states)))
@@ -34,10 +34,10 @@ class MlmHead(nn.Module):
     starts at 0; a start that has counted its corpus replaces it by the log-unigram (``start.py``).
     """
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        self.transform = Transform(shape)
-        self.bias = nn.Parameter(torch.zeros(shape.vocabulary))
+        self.transform = Transform(config)
+        self.bias = nn.Parameter(torch.zeros(config.vocabulary))
         initialise(self)
 
     def forward(self, states: Tensor, word_embeddings: Tensor) -> Tensor:
@@ -54,10 +54,10 @@ class WordDecoder(nn.Module):
     The output's bias starts where few pieces are expected, since a text has few of them (``bias``).
     """
 
-    def __init__(self, shape: Shape, bias: float) -> None:
+    def __init__(self, config: EncoderConfig, bias: float) -> None:
         super().__init__()
-        self.transform = Transform(shape)
-        self.output = nn.Linear(shape.hidden, shape.vocabulary)
+        self.transform = Transform(config)
+        self.output = nn.Linear(config.hidden, config.vocabulary)
         initialise(self)
         nn.init.constant_(self.output.bias, bias)
 

@@ -7,11 +7,11 @@ from typing import Protocol
 
 import numpy as np
 
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 
 
 class Special(Protocol):
-    """Where the ids of [CLS], [SEP] and padding are known: a ``Shape`` or ``SpecialTokens``."""
+    """Where the ids of [CLS], [SEP] and padding are known: a ``EncoderConfig`` or ``SpecialTokens``."""
 
     @property
     def cls(self) -> int: ...
@@ -50,22 +50,22 @@ def read(sequences: Texts, rows: Iterable[int], length: int, special: Special) -
         special: the model's shape, or where no model is known its special tokens.
     """
     found = [sequences[row] for row in rows]
-    if not isinstance(special, Shape) or special.plain:
+    if not isinstance(special, EncoderConfig) or special.plain:
         return pad(found, length, special)
     of_queries = sequences.name == "queries"
     return stack([frame(sequence, length, special, of_queries) for sequence in found], special.pad)
 
 
-def frame(sequence: np.ndarray, length: int, shape: Shape, of_query: bool) -> np.ndarray:
-    """[CLS] marker sequence [SEP] [MASK] ..., as the shape has it (TCT-ColBERT's released code); int64.
+def frame(sequence: np.ndarray, length: int, config: EncoderConfig, of_query: bool) -> np.ndarray:
+    """[CLS] marker sequence [SEP] [MASK] ..., as the config has it (TCT-ColBERT's released code); int64.
 
     The sequence is cut from the right so that all is at most ``length`` tokens; a query that is augmented has as many.
     """
-    before = [shape.cls, *(shape.query_marker if of_query else shape.passage_marker)]
-    after = [shape.sep] if shape.separator else []
+    before = [config.cls, *(config.query_marker if of_query else config.passage_marker)]
+    after = [config.sep] if config.separator else []
     kept = sequence[: max(length - len(before) - len(after), 0)].tolist()
     row = [*before, *kept, *after]
-    filled = [shape.mask] * (length - len(row)) if of_query and shape.augment else []
+    filled = [config.mask] * (length - len(row)) if of_query and config.augment else []
     return np.array(row + filled, dtype=np.int64)
 
 

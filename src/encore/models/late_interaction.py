@@ -6,16 +6,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder, content
 from encore.models.heads import initialise
 
 NAME = "late"  # of the linear map among the modules beside the encoder
 
 
-def heads(shape: Shape, dimension: int) -> nn.ModuleDict:
+def heads(config: EncoderConfig, dimension: int) -> nn.ModuleDict:
     """The linear map from a token's state to its vector, without a bias, drawn as BERT's weights are."""
-    return nn.ModuleDict({NAME: initialise(nn.Linear(shape.hidden, dimension, bias=False))})
+    return nn.ModuleDict({NAME: initialise(nn.Linear(config.hidden, dimension, bias=False))})
 
 
 def token_vectors(
@@ -32,12 +32,12 @@ def token_vectors(
         float [B, L, D], and bool [B, L]: at padding and at tokens that do not count a vector means nothing.
     """
     vectors = linear(encoder(ids, mask))
-    return F.normalize(vectors, dim=-1) if normalised else vectors, counted(ids, encoder.shape)
+    return F.normalize(vectors, dim=-1) if normalised else vectors, counted(ids, encoder.config)
 
 
-def counted(ids: Tensor, shape: Shape) -> Tensor:
+def counted(ids: Tensor, config: EncoderConfig) -> Tensor:
     """bool [B, L], true at the tokens by which a text is compared: its content, or [CLS] where it has none."""
-    found = content(ids, shape)
+    found = content(ids, config)
     first = torch.arange(ids.shape[1], device=ids.device) == 0
     return found | (first & ~found.any(dim=1, keepdim=True))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.storage.files import write_json
 
 WEIGHTS, POOLING, NORMALIZE = "1_WordWeights", "1_Pooling", "3_Normalize"
@@ -26,39 +26,39 @@ class Dense(NamedTuple):
     activation: str = IDENTITY
 
 
-def layers(shape: Shape) -> list[Dense]:
-    """What a shape has behind its pooling, in order; nothing of a bag of words, which it cannot express."""
-    if shape.architecture == "bow-mlp":
+def layers(config: EncoderConfig) -> list[Dense]:
+    """What a config has behind its pooling, in order; nothing of a bag of words, which it cannot express."""
+    if config.architecture == "bow-mlp":
         return []
     projector = {
         "none": [],
-        "linear": [Dense("2_Projector", "projector.", shape.hidden)],
+        "linear": [Dense("2_Projector", "projector.", config.hidden)],
         "nonlinear": [
-            Dense("2_ProjectorInner", "projector.0.", shape.hidden, GELU),
-            Dense("2_Projector", "projector.2.", shape.hidden),
+            Dense("2_ProjectorInner", "projector.0.", config.hidden, GELU),
+            Dense("2_Projector", "projector.2.", config.hidden),
         ],
-    }[shape.projector]
-    return [*projector, *([Dense("2_Dense", "head.", shape.head)] if shape.head else [])]
+    }[config.projector]
+    return [*projector, *([Dense("2_Dense", "head.", config.projection_dim)] if config.projection_dim else [])]
 
 
-def write(folder: Path, shape: Shape, length: int) -> None:
+def write(folder: Path, config: EncoderConfig, length: int) -> None:
     """Write all but weights; texts are cut at ``length`` tokens, special ones included."""
     modules = [("", "Transformer"), (POOLING, "Pooling")]
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": length, "do_lower_case": False})
-    write_json(folder / POOLING / "config.json", _pooling(shape))
-    if shape.pooling == "content":
+    write_json(folder / POOLING / "config.json", _pooling(config))
+    if config.pooling == "content":
         modules.insert(1, (WEIGHTS, "WordWeights"))
-        write_json(folder / WEIGHTS / "config.json", _content_weights(folder, shape))
-    for layer in layers(shape):
+        write_json(folder / WEIGHTS / "config.json", _content_weights(folder, config))
+    for layer in layers(config):
         modules.append((layer.folder, "Dense"))
-        write_json(folder / layer.folder / "config.json", _dense(shape.hidden, layer))
-    if shape.similarity == "cosine":
+        write_json(folder / layer.folder / "config.json", _dense(config.hidden, layer))
+    if config.similarity == "cosine":
         modules.append((NORMALIZE, "Normalize"))
         write_json(folder / NORMALIZE / "config.json", {})
     write_json(folder / "modules.json", [_module(number, *module) for number, module in enumerate(modules)])
     write_json(
         folder / "config_sentence_transformers.json",
-        {"model_type": "SentenceTransformer", "prompts": {}, "similarity_fn_name": shape.similarity},
+        {"model_type": "SentenceTransformer", "prompts": {}, "similarity_fn_name": config.similarity},
     )
 
 
@@ -66,11 +66,11 @@ def _module(number: int, path: str, kind: str) -> dict[str, Any]:
     return {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
 
 
-def _pooling(shape: Shape) -> dict[str, Any]:
+def _pooling(config: EncoderConfig) -> dict[str, Any]:
     return {
-        "word_embedding_dimension": shape.hidden,
-        "pooling_mode_cls_token": shape.pooling == "cls",
-        "pooling_mode_mean_tokens": shape.pooling != "cls",
+        "word_embedding_dimension": config.hidden,
+        "pooling_mode_cls_token": config.pooling == "cls",
+        "pooling_mode_mean_tokens": config.pooling != "cls",
         "pooling_mode_max_tokens": False,
         "pooling_mode_mean_sqrt_len_tokens": False,
     }
@@ -86,8 +86,8 @@ def _dense(inner: int, layer: Dense) -> dict[str, Any]:
     }
 
 
-def _content_weights(folder: Path, shape: Shape) -> dict[str, Any]:
+def _content_weights(folder: Path, config: EncoderConfig) -> dict[str, Any]:
     """Weight 0 for [CLS], [SEP] and padding, 1 for all other pieces; those of ``vocab.txt``, by id."""
     pieces = (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")[:-1]
-    special = {pieces[number]: 0.0 for number in (shape.cls, shape.sep, shape.pad)}
+    special = {pieces[number]: 0.0 for number in (config.cls, config.sep, config.pad)}
     return {"vocab": pieces, "word_weights": special, "unknown_word_weight": 1.0}

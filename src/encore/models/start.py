@@ -19,7 +19,7 @@ from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.models import bert_checkpoint, lsa, towers
 from encore.models import checkpoint as folder
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import initialise
 
@@ -42,7 +42,7 @@ def start(
         EncoreError: the backbone asks for something that is missing.
     """
     encoder, head = _one_tower(backbone, seed, tokenizer_folder, tokens, checkpoint)
-    return towers.untied(encoder) if backbone.towers == "untied" else encoder, head
+    return towers.separate(encoder) if backbone.encoders == "separate" else encoder, head
 
 
 def _one_tower(
@@ -60,7 +60,7 @@ def _one_tower(
     return encoder, with_lsa(encoder, TokenStore.open(tokens), seed)
 
 
-def random(shape: Shape, seed: int) -> Encoder:
+def random(shape: EncoderConfig, seed: int) -> Encoder:
     """BERT's initial weights: normal, standard deviation 0.02.
 
     A bag of words keeps those that PyTorch draws (embeddings normal of deviation 1): a mean of many at 0.02 is nearly
@@ -77,11 +77,11 @@ def with_lsa(encoder: Encoder, store: TokenStore, seed: int) -> dict[str, Tensor
     The embeddings are about one unit long, as a trained BERT's are; at BERT's initial 0.02 the random embeddings of
     positions, which are added, hide them. Pieces without one (those that no text has) keep their random embedding.
     """
-    if store.vocabulary != encoder.shape.vocabulary:
+    if store.vocabulary != encoder.config.vocabulary:
         raise EncoreError(
             f"{store.folder} has another vocabulary than the backbone; make its tokens with the same tokenizer"
         )
-    known, rows = lsa.embeddings(store, encoder.shape.hidden, POWER, seed)
+    known, rows = lsa.embeddings(store, encoder.config.hidden, POWER, seed)
     with torch.no_grad():
         encoder.word_embeddings[torch.from_numpy(known)] = encoder.row_length * torch.from_numpy(rows).float()
     return {"mlm.bias": torch.from_numpy(lsa.log_unigram(lsa.counts(store))).float()}
@@ -112,9 +112,9 @@ def from_checkpoint(backbone: Backbone, seed: int, tokenizer_folder: Path, sourc
     return encoder, own.head
 
 
-def _shape(backbone: Backbone, tokenizer_folder: Path) -> Shape:
-    tokenizer = vocabulary.load(tokenizer_folder)
+def _shape(backbone: Backbone, tokenizer_folder: Path) -> EncoderConfig:
+    tokenizer = vocabulary.load_tokenizer(tokenizer_folder)
     special = vocabulary.special_tokens(tokenizer, tokenizer_folder)
-    return Shape.of(
+    return EncoderConfig.of(
         backbone, tokenizer.get_vocab_size(), special, lambda text: tokenizer.encode(text, add_special_tokens=False).ids
     )

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from encore.models.bow_mlp import BowMlp
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 
 QUERY = "query_encoder."  # how the parameters of the query tower begin
@@ -17,9 +17,9 @@ QUERY = "query_encoder."  # how the parameters of the query tower begin
 class TwoTowers(Encoder):
     """The encoder of passages, which holds the one of queries; ``forward`` and ``embed`` are those of passages."""
 
-    def __init__(self, shape: Shape) -> None:
-        super().__init__(shape)
-        self.query_encoder = Encoder(replace(shape, towers="tied"))
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__(config)
+        self.query_encoder = Encoder(replace(config, encoders="shared"))
 
     @property
     def query_tower(self) -> Encoder:
@@ -29,25 +29,25 @@ class TwoTowers(Encoder):
 class TwoBags(BowMlp):
     """The same of bags of words."""
 
-    def __init__(self, shape: Shape) -> None:
-        super().__init__(shape)
-        self.query_encoder = BowMlp(replace(shape, towers="tied"))
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__(config)
+        self.query_encoder = BowMlp(replace(config, encoders="shared"))
 
     @property
     def query_tower(self) -> Encoder:
         return self.query_encoder
 
 
-def build(shape: Shape) -> Encoder:
+def build(config: EncoderConfig) -> Encoder:
     """An encoder of a shape, with as many towers as that says and weights as new modules have."""
-    if shape.architecture == "bow-mlp":
-        return TwoBags(shape) if shape.towers == "untied" else BowMlp(shape)
-    return TwoTowers(shape) if shape.towers == "untied" else Encoder(shape)
+    if config.architecture == "bow-mlp":
+        return TwoBags(config) if config.encoders == "separate" else BowMlp(config)
+    return TwoTowers(config) if config.encoders == "separate" else Encoder(config)
 
 
-def untied(encoder: Encoder) -> Encoder:
+def separate(encoder: Encoder) -> Encoder:
     """Two towers, both with the weights of ``encoder``."""
-    towers = build(replace(encoder.shape, towers="untied"))
+    towers = build(replace(encoder.config, encoders="separate"))
     own = encoder.state_dict()
     towers.load_state_dict(own | {QUERY + name: tensor for name, tensor in own.items()})
     return towers

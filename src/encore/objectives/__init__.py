@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from encore.config.run import PretrainStep
-from encore.config.validation import UNKNOWN, explain
+from encore.config.validation import UNKNOWN, first_error
 from encore.errors import EncoreError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def fields(step: dict[str, Any]) -> PretrainStep:
     try:
         return objective.Fields.model_validate(step)
     except ValidationError as error:
-        mistake = explain(error)
+        mistake = first_error(error)
         near = difflib.get_close_matches(mistake.name, mistake.beside, n=1)
         hint = f"; did you mean {near[0]}?" if near and mistake.kind == UNKNOWN else ""
         where = f"step {step.get('objective')!r}, field {mistake.place or 'step'!r}"

@@ -16,7 +16,7 @@ from encore.objectives.parts.masking import Masked, choose_words, corrupt, count
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from encore.models.config import Shape
+    from encore.models.config import EncoderConfig
     from encore.models.decoders import AutoEncodingDecoder
     from encore.models.encoder import Encoder
 
@@ -54,7 +54,7 @@ class Autoencoding(Decoding[AutoencodingFields]):
         again = MaskedTexts.collate(self, [Text(example.ids, example.again) for example in examples])
         return {"text": again["ids"], "decoded": again["masked"], "decoded_labels": again["labels"]}
 
-    def decoder(self, shape: Shape) -> AutoEncodingDecoder:
+    def decoder(self, shape: EncoderConfig) -> AutoEncodingDecoder:
         from encore.models.decoders import AutoEncodingDecoder
 
         return AutoEncodingDecoder(shape, self.fields.decoder_layers)
@@ -63,7 +63,7 @@ class Autoencoding(Decoding[AutoencodingFields]):
         states: Tensor = decoder(h, encoder.embeddings(batch["text"], None), batch["mask"])
         return states
 
-    def decoder_operations(self, shape: Shape, batch: int, length: int) -> float:
+    def decoder_flops(self, shape: EncoderConfig, batch: int, length: int) -> float:
         return layers(shape, self.fields.decoder_layers, batch, length)
 
 

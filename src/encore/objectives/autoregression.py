@@ -14,7 +14,7 @@ from encore.objectives.parts.masked_texts import Text
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from encore.models.config import Shape
+    from encore.models.config import EncoderConfig
     from encore.models.decoders import AutoRegressionDecoder
     from encore.models.encoder import Encoder
 
@@ -34,7 +34,7 @@ class Autoregression(Decoding[AutoregressionFields]):
     def rebuild(self, examples: list[Text]) -> Arrays:
         return following(*self.unmasked(examples))
 
-    def decoder(self, shape: Shape) -> AutoRegressionDecoder:
+    def decoder(self, shape: EncoderConfig) -> AutoRegressionDecoder:
         from encore.models.decoders import AutoRegressionDecoder
 
         return AutoRegressionDecoder(shape, self.fields.decoder_layers)
@@ -46,7 +46,7 @@ class Autoregression(Decoding[AutoregressionFields]):
         states: Tensor = decoder(h, encoder.embeddings(batch["text"], None), seen)
         return states
 
-    def decoder_operations(self, shape: Shape, batch: int, length: int) -> float:
+    def decoder_flops(self, shape: EncoderConfig, batch: int, length: int) -> float:
         return layers(shape, self.fields.decoder_layers, batch, length)
 
 

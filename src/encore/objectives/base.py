@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from encore.config.run import PretrainStep, Strict
-from encore.training.task import Arrays, Pass, Task
+from encore.training.task import Arrays, ForwardOutput, Task
 
 if TYPE_CHECKING:
     from torch import nn
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from encore.data.tokens import TokenStore
     from encore.models.encoder import Encoder
 
-__all__ = ["Arrays", "Objective", "Pass", "Preparation"]
+__all__ = ["Arrays", "ForwardOutput", "Objective", "Preparation"]
 
 F = TypeVar("F", bound=PretrainStep)
 

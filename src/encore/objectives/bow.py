@@ -1,19 +1,19 @@
 """Bag-of-words prediction: a masked text's representation names the set of its pieces ("Drop your Decoder", SIGIR'24).
 
-The paper's Eq. 12 and the released code disagree on the head; the field ``reading`` runs either. Both give a softmax
+The paper's Eq. 12 and the released code disagree on the head; the field ``variant`` runs either. Both give a softmax
 with a uniform soft target, not a sigmoid for each piece: so does the code, and the paper calls it a cross-entropy.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
 from encore.config.run import Share
 from encore.models import flops
-from encore.objectives.base import Arrays, Pass
+from encore.objectives.base import Arrays, ForwardOutput
 from encore.objectives.parts.bags import bags
 from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields, Text
 
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 
 class BowFields(MaskingFields):
+    renamed: ClassVar[dict[str, str]] = {**MaskingFields.renamed, "reading": "variant"}
     objective: Literal["bow"]
     mask_ratio: Share = Field(0.30, description="share of a text's tokens that are masked")
     whole_word: bool = Field(True, description="words are masked whole")
-    reading: Literal["code", "paper"] = Field(
+    variant: Literal["code", "paper"] = Field(
         "code", description="head: the whole MLM head, or the embedding matrix (Eq. 12)"
     )
     bow_weight: float = Field(1.0, ge=0, description="of the bag-of-words loss beside MLM")
@@ -48,33 +49,33 @@ class Bow(MaskedTexts[BowFields]):
         """As for MLM, and ``bag`` [B, K] of the unmasked texts as ``bags`` makes it."""
         return {**super().collate(examples), "bag": bags([text.ids for text in examples], self.store.special)}
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         from encore.training import losses
 
         hidden = encoder(batch["ids"], batch["mask"])
         mlm = self.masked_lm(encoder, heads, hidden, batch)
         logits = self._logits(encoder, heads, encoder.pooled(hidden, batch["ids"], batch["mask"]))
         bow = losses.soft_cross_entropy(logits, losses.uniform_targets(batch["bag"], logits.shape[1]))
-        return Pass({"mlm": mlm, "bow": bow}, {})
+        return ForwardOutput({"mlm": mlm, "bow": bow}, {})
 
-    def weights(self, progress: float) -> dict[str, float]:
+    def loss_weights(self, progress: float) -> dict[str, float]:
         """The code's weight falls with optimiser steps here; there it counts micro-batches, a mistake."""
         fall = 1.0 if self.fields.weight_schedule == "constant" else 0.1 + 0.45 * (1 + math.cos(math.pi * progress))
         return {"mlm": 1.0, "bow": self.fields.bow_weight * fall}
 
-    def operations(self, encoder: Encoder, batch: Arrays) -> float:
-        return super().operations(encoder, batch) + flops.TRAINING * self._head(encoder, len(batch["ids"]))
+    def flops(self, encoder: Encoder, batch: Arrays) -> float:
+        return super().flops(encoder, batch) + flops.TRAINING * self._head(encoder, len(batch["ids"]))
 
     def _logits(self, encoder: Encoder, heads: nn.ModuleDict, representation: Tensor) -> Tensor:
         """[B, V]."""
-        if self.fields.reading == "code":
+        if self.fields.variant == "code":
             logits: Tensor = heads["mlm"](representation, encoder.word_embeddings)
             return logits
         return representation @ encoder.word_embeddings.T
 
     def _head(self, encoder: Encoder, texts: int) -> float:
-        shape = encoder.shape
-        if self.fields.reading == "code":
+        shape = encoder.config
+        if self.fields.variant == "code":
             return flops.mlm_head(shape, texts)
         return flops.product(texts, shape.hidden, shape.vocabulary)
 

@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 
 from encore.config.run import Positive
 from encore.models import flops
-from encore.objectives.base import Arrays, Pass
+from encore.objectives.base import Arrays, ForwardOutput
 from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields, Text
 from encore.objectives.parts.masking import Masked, word_starts
 from encore.objectives.parts.spans import BOUNDS, Granularity, beta_spans, word_spans
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 class CostaFields(MaskingFields):
     objective: Literal["costa"]
-    shortest: Positive = Field(64, description="pieces that a text must have to be used; 64 give each a paragraph")
+    min_tokens: Positive = Field(64, description="pieces that a text must have to be used; 64 give each a paragraph")
     spans: Positive = Field(5, description="spans of each granularity")
     granularities: tuple[Granularity, ...] = Field(("word", "phrase", "sentence", "paragraph"), min_length=1)
     projector: Literal["nonlinear", "linear", "none"] = Field("nonlinear", description="on whole texts only")
@@ -87,40 +87,40 @@ class Costa(MaskedTexts[CostaFields]):
         from encore.models.projector import projector
 
         heads = super().heads(encoder)
-        heads["projector"] = projector(self.fields.projector, encoder.shape.hidden)
+        heads["projector"] = projector(self.fields.projector, encoder.config.hidden)
         return heads
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         hidden = encoder(batch["ids"], batch["mask"])
         mlm = self.masked_lm(encoder, heads, hidden, batch)
         texts = heads["projector"](encoder.pooled(hidden, batch["ids"], batch["mask"]))
         spans = span_means(hidden, batch["spans"])
-        return Pass({"mlm": mlm}, {"texts": texts, "spans": spans, "drawn": batch["drawn"]})
+        return ForwardOutput({"mlm": mlm}, {"texts": texts, "spans": spans, "drawn": batch["drawn"]})
 
-    def contrast(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+    def batch_loss(self, embeddings: dict[str, Tensor]) -> dict[str, Tensor]:
         """Eq. 8 for whole texts [N, H] and their spans [N, K, H]."""
         import torch
         import torch.nn.functional as F
 
         from encore.training import losses
 
-        texts, candidates = rows["texts"], torch.cat([rows["texts"], rows["spans"].flatten(0, 1)])
+        texts, candidates = embeddings["texts"], torch.cat([embeddings["texts"], embeddings["spans"].flatten(0, 1)])
         if self.fields.similarity == "cosine":
             texts, candidates = F.normalize(texts, dim=-1), F.normalize(candidates, dim=-1)
-        positive, allowed = groups(rows["drawn"])
+        positive, allowed = groups(embeddings["drawn"])
         return {"gwc": losses.sup_con(texts, candidates, positive, allowed, self.fields.temperature)}
 
-    def weights(self, progress: float) -> dict[str, float]:
+    def loss_weights(self, progress: float) -> dict[str, float]:
         return {"mlm": 1.0, "gwc": self.fields.gwc_weight}
 
-    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+    def flops(self, encoder: Encoder, batch: Arrays) -> float:
         texts, spans = batch["drawn"].shape
-        width = encoder.shape.hidden
+        width = encoder.config.hidden
         layers = {"nonlinear": 2, "linear": 1, "none": 0}[self.fields.projector]
         projector = layers * flops.product(texts, width, width)
         means = texts * flops.product(spans, batch["ids"].shape[1], width)
         similarities = flops.product(texts, width, texts * (1 + spans))
-        return super().operations(encoder, batch) + flops.TRAINING * (projector + means + similarities)
+        return super().flops(encoder, batch) + flops.TRAINING * (projector + means + similarities)
 
     def _spans(self, granularity: Granularity, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """[at most ``spans``, 2]."""

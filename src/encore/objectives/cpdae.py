@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from encore.models import flops
-from encore.objectives.base import Arrays, Pass, Preparation
+from encore.objectives.base import Arrays, ForwardOutput, Preparation
 from encore.objectives.parts import idf
 from encore.objectives.parts.bags import bags
 from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields, Text
@@ -85,10 +85,10 @@ class Cpdae(MaskedTexts[CpdaeFields]):
         from encore.models.heads import WordDecoder
 
         heads = super().heads(encoder)
-        heads["decoder"] = WordDecoder(encoder.shape, self.fields.output_bias)
+        heads["decoder"] = WordDecoder(encoder.config, self.fields.output_bias)
         return heads
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         import torch
 
         from encore.training import losses
@@ -101,34 +101,34 @@ class Cpdae(MaskedTexts[CpdaeFields]):
         rec = losses.bag_cross_entropy(logits, bag, self.fields.rec_reduction, weights)
         compared = {"distributions": {"logits": logits}, "vectors": {"vectors": vectors}, "none": {}}
         rows = {name: tensor.unflatten(0, (-1, VIEWS)) for name, tensor in compared[self.fields.contrast].items()}
-        return Pass({"mlm": self.masked_lm(encoder, heads, hidden, batch), "rec": rec}, rows)
+        return ForwardOutput({"mlm": self.masked_lm(encoder, heads, hidden, batch), "rec": rec}, rows)
 
-    def contrast(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+    def batch_loss(self, embeddings: dict[str, Tensor]) -> dict[str, Tensor]:
         """Eq. 5 over the views of all texts, from logits [B, 2, V] or representations [B, 2, H]."""
         import torch.nn.functional as F
 
         from encore.training import losses
 
-        if "logits" in rows:
-            distributions = F.normalize(rows["logits"].flatten(0, 1).sigmoid(), p=1, dim=-1)
+        if "logits" in embeddings:
+            distributions = F.normalize(embeddings["logits"].flatten(0, 1).sigmoid(), p=1, dim=-1)
             similarities, usual = -self.fields.js_scale * losses.jensen_shannon(distributions), 1.0
-        elif "vectors" in rows:
-            vectors = F.normalize(rows["vectors"].flatten(0, 1), dim=-1)
+        elif "vectors" in embeddings:
+            vectors = F.normalize(embeddings["vectors"].flatten(0, 1), dim=-1)
             similarities, usual = vectors @ vectors.T, 0.05
         else:
             return {}
         return {"contrast": losses.nt_xent(similarities, self.fields.contrast_temperature or usual)}
 
-    def weights(self, progress: float) -> dict[str, float]:
+    def loss_weights(self, progress: float) -> dict[str, float]:
         contrast = {} if self.fields.contrast == "none" else {"contrast": self.fields.contrast_weight}
         return {"mlm": 1.0, "rec": 1.0, **contrast}
 
-    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+    def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """The divergences, no product, are counted as if they were the product of the distributions."""
-        views, shape = len(batch["ids"]), encoder.shape
+        views, shape = len(batch["ids"]), encoder.config
         width = {"distributions": shape.vocabulary, "vectors": shape.hidden, "none": 0}[self.fields.contrast]
         decoder, similarities = flops.mlm_head(shape, views), flops.product(views, width, views)
-        return super().operations(encoder, batch) + flops.TRAINING * (decoder + similarities)
+        return super().flops(encoder, batch) + flops.TRAINING * (decoder + similarities)
 
 
 OBJECTIVE = Cpdae

@@ -1,12 +1,12 @@
 """Enhanced decoding: each token is rebuilt from the representation and a sample of the others of its own (RetroMAE).
 
 Xiao et al. (EMNLP 2022), section 3.3. The released code adds the queries to what attention gives, Eq. 9 does not; the
-field ``reading`` runs either.
+field ``variant`` runs either.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -20,16 +20,17 @@ from encore.objectives.parts.word_masks import word_masks
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from encore.models.config import Shape
+    from encore.models.config import EncoderConfig
     from encore.models.decoders import EnhancedDecoder
     from encore.models.encoder import Encoder
 
 
 class EnhancedFields(DecodingFields):
+    renamed: ClassVar[dict[str, str]] = {**DecodingFields.renamed, "reading": "variant"}
     objective: Literal["enhanced"]
     decoder_mask_ratio: Share = Field(0.50, description="share of a text's tokens that a mask hides from the decoder")
     visible_masks: Positive = Field(256, description="masks drawn for a text at most; each position picks one of them")
-    reading: Literal["code", "paper"] = Field("code", description="the query's residual: with, or without (Eq. 9)")
+    variant: Literal["code", "paper"] = Field("code", description="the query's residual: with, or without (Eq. 9)")
 
 
 class Screened(NamedTuple):
@@ -79,7 +80,7 @@ class Enhanced(Decoding[EnhancedFields]):
         decoded = {"decoded": positions, "decoded_labels": text.ravel()[positions]}
         return {"text": text, **decoded, "hidden": hidden, "picks": picks}
 
-    def decoder(self, shape: Shape) -> EnhancedDecoder:
+    def decoder(self, shape: EncoderConfig) -> EnhancedDecoder:
         from encore.models.decoders import EnhancedDecoder
 
         return EnhancedDecoder(shape)
@@ -90,10 +91,10 @@ class Enhanced(Decoding[EnhancedFields]):
         seen = each_its_own(batch["hidden"], batch["picks"], batch["mask"])
         positions = encoder.embeddings.position_embeddings.weight[: batch["text"].shape[1]]
         embedded = encoder.embeddings(batch["text"], None)
-        states: Tensor = decoder(h, positions, embedded, seen, query_residual=self.fields.reading == "code")
+        states: Tensor = decoder(h, positions, embedded, seen, query_residual=self.fields.variant == "code")
         return states
 
-    def decoder_operations(self, shape: Shape, batch: int, length: int) -> float:
+    def decoder_flops(self, shape: EncoderConfig, batch: int, length: int) -> float:
         return layers(shape, 1, batch, length)
 
 

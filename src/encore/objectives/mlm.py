@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from encore.objectives.base import Pass
+from encore.objectives.base import ForwardOutput
 from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ class Mlm(MaskedTexts[MlmFields]):
 
     Fields = MlmFields
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         hidden = encoder(batch["ids"], batch["mask"])
-        return Pass({"mlm": self.masked_lm(encoder, heads, hidden, batch)}, {})
+        return ForwardOutput({"mlm": self.masked_lm(encoder, heads, hidden, batch)}, {})
 
 
 OBJECTIVE = Mlm

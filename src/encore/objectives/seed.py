@@ -19,7 +19,7 @@ from encore.objectives.parts.masked_texts import Text
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from encore.models.config import Shape
+    from encore.models.config import EncoderConfig
     from encore.models.decoders import SeedDecoder
     from encore.models.encoder import Encoder
 
@@ -46,7 +46,7 @@ class Seed(Decoding[SeedFields]):
     def rebuild(self, examples: list[Text]) -> Arrays:
         return following(*self.unmasked(examples))
 
-    def decoder(self, shape: Shape) -> SeedDecoder:
+    def decoder(self, shape: EncoderConfig) -> SeedDecoder:
         from encore.models.decoders import SeedDecoder
 
         return SeedDecoder(shape, self.fields.decoder_layers)
@@ -63,13 +63,13 @@ class Seed(Decoding[SeedFields]):
     def logits(self, encoder: Encoder, heads: nn.ModuleDict, states: Tensor) -> Tensor:
         return states @ encoder.word_embeddings.T
 
-    def decoder_operations(self, shape: Shape, batch: int, length: int) -> float:
+    def decoder_flops(self, shape: EncoderConfig, batch: int, length: int) -> float:
         memory = flops.product(batch, shape.hidden, shape.hidden)
         memory += flops.product(batch * length, shape.hidden, shape.hidden)
         own = layers(shape, self.fields.decoder_layers, batch, length)
         return own + self.fields.decoder_layers * memory
 
-    def head_operations(self, shape: Shape, positions: int) -> float:
+    def head_flops(self, shape: EncoderConfig, positions: int) -> float:
         return flops.product(positions, shape.hidden, shape.vocabulary)
 
 

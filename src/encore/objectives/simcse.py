@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from encore.config.run import Positive, PretrainStep
 from encore.models import flops, inputs
-from encore.objectives.base import Arrays, Objective, Pass
+from encore.objectives.base import Arrays, ForwardOutput, Objective
 from encore.objectives.parts.chunks import text_chunks
 
 if TYPE_CHECKING:
@@ -29,11 +29,14 @@ VIEWS = 2
 
 
 class SimcseFields(PretrainStep):
+    """Fields of SimCSE."""
+
+    renamed: ClassVar[dict[str, str]] = {**PretrainStep.renamed, "shortest": "min_tokens"}
     objective: Literal["simcse"]
     temperature: float = Field(0.05, gt=0, description="cosines are divided by it")
-    keep: tuple[str, ...] | None = Field((), description="the layer behind the pooling serves the training alone")
+    save_heads: tuple[str, ...] | None = Field((), description="the layer behind the pooling serves the training alone")
     dropout: float = Field(0.1, gt=0, lt=1, description="of the encoder in this step, whatever the backbone's is")
-    shortest: Positive = Field(1, description="pieces that a text must have to be used")
+    min_tokens: Positive = Field(1, description="pieces that a text must have to be used")
 
 
 class Simcse(Objective[SimcseFields]):
@@ -48,7 +51,7 @@ class Simcse(Objective[SimcseFields]):
 
     def __init__(self, fields: SimcseFields, store: TokenStore, prepared: Path | None = None) -> None:
         super().__init__(fields, store, prepared)
-        self.chunks, self.usable = text_chunks(store, fields.length, fields.shortest)
+        self.chunks, self.usable = text_chunks(store, fields.length, fields.min_tokens)
 
     def __len__(self) -> int:
         return len(self.usable)
@@ -71,34 +74,34 @@ class Simcse(Objective[SimcseFields]):
 
         from encore.models.heads import initialise
 
-        width = encoder.shape.hidden
+        width = encoder.config.hidden
         return nn.ModuleDict({"simcse": initialise(nn.Sequential(nn.Linear(width, width), nn.Tanh()))})
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         with dropout(encoder, self.fields.dropout):
             hidden = encoder(batch["ids"], batch["mask"])
         vectors = heads["simcse"](encoder.pooled(hidden, batch["ids"], batch["mask"]))
-        return Pass({}, {"views": vectors.unflatten(0, (-1, VIEWS))})
+        return ForwardOutput({}, {"views": vectors.unflatten(0, (-1, VIEWS))})
 
-    def contrast(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+    def batch_loss(self, embeddings: dict[str, Tensor]) -> dict[str, Tensor]:
         import torch
         import torch.nn.functional as F
 
         from encore.training import losses
 
-        first, second = F.normalize(rows["views"], dim=-1).unbind(dim=1)
+        first, second = F.normalize(embeddings["views"], dim=-1).unbind(dim=1)
         own = torch.arange(len(first), device=first.device)
         return {"contrast": losses.info_nce(first, second, own, self.fields.temperature)}
 
-    def weights(self, progress: float) -> dict[str, float]:
+    def loss_weights(self, progress: float) -> dict[str, float]:
         return {"contrast": 1.0}
 
-    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+    def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Three forward passes' worth: both readings, the layer behind them, their similarities."""
-        views, width = len(batch["ids"]), encoder.shape.hidden
+        views, width = len(batch["ids"]), encoder.config.hidden
         head = flops.product(views, width, width)
         similarities = flops.product(views / VIEWS, width, views / VIEWS)
-        encoded = flops.forward(encoder.shape, *batch["ids"].shape)
+        encoded = flops.forward(encoder.config, *batch["ids"].shape)
         return flops.TRAINING * (encoded + head + similarities)
 
 

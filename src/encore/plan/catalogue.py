@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 from encore import objectives
 from encore.config import expansions, index_types, systems
 from encore.config.datasets import CollectionFields
-from encore.config.figures import KINDS, Entry
+from encore.config.figures import KINDS, FigureEntry
 from encore.config.finetuning import FinetuneStep
 from encore.config.run import Backbone, RunConfig, Step, System
-from encore.config.sources import Source
+from encore.config.sources import SourceEntry
 from encore.config.tables import Table
-from encore.config.validation import by_kind, checked, explained, read_yaml
+from encore.config.validation import by_kind, checked, explained, nearest, read_yaml
 from encore.data import kinds
 from encore.errors import EncoreError
 
@@ -35,7 +35,7 @@ class Catalogue:
     systems: dict[str, System]
     indexes: dict[str, dict[str, Any]]
     expansions: dict[str, Any]
-    sources: dict[str, Source]
+    sources: dict[str, SourceEntry]
     tables: dict[str, Table]
     figures: dict[str, Any]
 
@@ -56,14 +56,14 @@ def read_catalogue(folder: Path) -> Catalogue:
     for name, step in steps.items():
         explained(read_step, step, f"{folder}/steps.yaml: {name}")
     datasets = _entries(folder / "datasets.yaml", _by_kind(read_dataset))
-    found_systems = _entries(folder / "systems.yaml", _by_kind(systems.read))
+    found_systems = _entries(folder / "systems.yaml", _by_kind(systems.read_system))
     indexes = _entries(folder / "indexes.yaml", lambda value, place: value)
     for name, index in indexes.items():
-        explained(index_types.read, index, f"{folder}/indexes.yaml: {name}")
+        explained(index_types.read_index_type, index, f"{folder}/indexes.yaml: {name}")
     found_expansions = _entries(
         folder / "expansions.yaml", lambda value, place: explained(expansions.read, value, place)
     )
-    sources = _entries(folder / "sources.yaml", lambda value, place: checked(Source, value, place))
+    sources = _entries(folder / "sources.yaml", lambda value, place: checked(SourceEntry, value, place))
     tables = _of_papers(folder, "tables.yaml", lambda value, place: checked(Table, value, place))
     return Catalogue(
         backbones,
@@ -91,7 +91,10 @@ def read_step(step: dict[str, Any]) -> Step:
 
 def read_dataset(fields: dict[str, Any]) -> CollectionFields:
     """Check a dataset's fields by its kind."""
-    return by_kind(fields, kinds.KINDS, "dataset")
+    kind = fields.get("kind")
+    if kind not in kinds.KINDS | kinds.RENAMED:
+        raise EncoreError(f"unknown kind of dataset {kind!r}{nearest(str(kind), kinds.KINDS)}")
+    return kinds.load_kind(kind).fields.model_validate(fields)
 
 
 def _by_kind(read: Callable[[Any], T]) -> Callable[[Any, str], T]:
@@ -120,5 +123,5 @@ def _of_papers(folder: Path, file: str, read: Callable[[Any, str], T]) -> dict[s
     return found
 
 
-def _read_figure(fields: Any) -> Entry:
+def _read_figure(fields: Any) -> FigureEntry:
     return by_kind(fields, KINDS, "figure")

@@ -24,7 +24,7 @@ from encore.plan.catalogue import Catalogue, read_step
 PLACE = "config/papers/<paper>/ledger.yaml"
 OURS = "ours"  # how the `source:` of a step begins that is no paper's and vouches for itself
 PLUMBING = {"kind", "objective", "collection", "source"}
-RECIPE = {"warmup", "schedule", "weight_decay", "clip", "held_out"}  # in effect whether a step says so or not
+RECIPE = {"warmup", "schedule", "weight_decay", "max_grad_norm", "held_out"}  # in effect whether a step says so or not
 
 
 class Entry(Strict):

@@ -90,7 +90,7 @@ class Resolver:
         if system in self.catalogue.systems:
             return next((reason for part in self.system(system).parts if (reason := self.missing_start(part))), None)
         own = naming.split_index(system)[0]
-        start = self._started(naming.parse(own)).backbone if self.config.scale.starts else own.partition("+")[0]
+        start = self._started(naming.parse(own)).backbone if self.config.scale.replace_prefix else own.partition("+")[0]
         return self.config.scale.absent.get(start)
 
     def made_of(self, name: str) -> list[str]:
@@ -136,11 +136,11 @@ class Resolver:
         return lineage
 
     def _started(self, read: Lineage) -> Lineage:
-        """The lineage with the beginning that stands for its own, the longest that ``scale.starts`` names."""
+        """The lineage with the beginning that stands for its own, the longest that ``scale.replace_prefix`` names."""
         for count in range(len(read.steps), -1, -1):
             beginning = str(Lineage(read.backbone, read.steps[:count]))
-            if beginning in self.config.scale.starts:
-                start = naming.parse(self.config.scale.starts[beginning])
+            if beginning in self.config.scale.replace_prefix:
+                start = naming.parse(self.config.scale.replace_prefix[beginning])
                 return Lineage(start.backbone, (*start.steps, *read.steps[count:]))
         return read
 
@@ -243,14 +243,14 @@ class Resolver:
         if named.name not in known:
             raise EncoreError(f"unknown index {named.name!r}, not in config/indexes.yaml{nearest(named.name, known)}")
         scaled = {**known[named.name], **self.config.scale.indexes.get(named.name, {})}
-        standing: IndexType = index_types.read(scaled)
+        standing: IndexType = index_types.read_index_type(scaled)
         for key, value in named.values().items():
             fields = type(standing).model_fields
             if key not in fields:
                 raise EncoreError(f"index {named.name!r} has no field {key!r}{nearest(key, fields)}")
             if getattr(standing, key) == value:
                 raise EncoreError(f"index {named.name!r}: {key}={naming.spelled(value)} is its value already; drop it")
-        read: IndexType = explained(index_types.read, {**scaled, **named.values()}, f"index {named}")
+        read: IndexType = explained(index_types.read_index_type, {**scaled, **named.values()}, f"index {named}")
         return read
 
     def _scaled(self, name: str) -> dict[str, Any]:
@@ -282,13 +282,13 @@ class Resolver:
                 raise EncoreError(
                     f"scale.absent: {both[0]!r} has a stand-in under `{section}`; leave one of the two out"
                 )
-        for text in (*scale.starts, *scale.starts.values()):
-            start = explained(naming.parse, text, "scale.starts")
+        for text in (*scale.replace_prefix, *scale.replace_prefix.values()):
+            start = explained(naming.parse, text, "scale.replace_prefix")
             parts: list[tuple[str, Collection[str]]] = [(start.backbone, self.catalogue.backbones)]
             parts += [(step.name, self.catalogue.steps) for step in start.steps]
             for name, known in parts:
                 if name not in known:
-                    raise EncoreError(f"scale.starts: {text!r}: unknown name {name!r}{nearest(name, known)}")
+                    raise EncoreError(f"scale.replace_prefix: {text!r}: unknown name {name!r}{nearest(name, known)}")
         if isinstance(shards := self.config.execution.shards, dict):
             for name in shards.keys() - self._datasets.keys():
                 raise EncoreError(f"execution.shards: unknown dataset {name!r}{nearest(name, self._datasets)}")
@@ -297,7 +297,7 @@ class Resolver:
         for name in scale.systems:
             self.system(name)
         for name, fields in scale.indexes.items():
-            explained(index_types.read, {**self.catalogue.indexes[name], **fields}, f"scale.indexes.{name}")
+            explained(index_types.read_index_type, {**self.catalogue.indexes[name], **fields}, f"scale.indexes.{name}")
         for name in self.catalogue.systems:
             self._refuse_circle(name, ())
 

@@ -16,5 +16,5 @@ def substitutes(plan: Plan, read: Iterable[Artifact]) -> Iterator[str]:
     collections = (artifact for artifact in behind(read) if artifact.stage.startswith("collection."))
     used = {artifact.name.rpartition("-")[0] for artifact in collections}
     for name in plan.resolve.dataset_names():
-        if name in used and plan.resolve.dataset(name).substitute:
-            yield plan.resolve.dataset(name).substitute
+        if name in used and plan.resolve.dataset(name).note:
+            yield plan.resolve.dataset(name).note

@@ -35,9 +35,9 @@ def pretrain(
 ) -> Trained:
     """Train the model in ``weights`` on the texts in ``tokens`` and write the model folder ``output``.
 
-    The objective's modules go on from those of the parent where it has them, and the step's ``keep`` says which are
-    saved; the parent's others are handed on untouched, so that a vocabulary head survives an objective that does not
-    use it. Of several processes that train together the first alone writes.
+    The objective's modules go on from those of the parent where it has them, and the step's ``save_heads`` says which
+    are saved; the parent's others are handed on untouched, so that a vocabulary head survives an objective that does
+    not use it. Of several processes that train together the first alone writes.
 
     Args:
         spec: ``step`` (a pre-training step with its objective's fields), ``seed``, ``numerics``.
@@ -68,7 +68,7 @@ def pretrain(
         checkpoint_seconds=checkpoint_seconds,
         watched=watched,
     )
-    if encoder.shape.towers == "untied":
+    if encoder.config.encoders == "separate":
         towers.follow(encoder, checkpoint.load(weights))
     if launch.leads():
         others = {
@@ -87,10 +87,10 @@ def _kept(step: PretrainStep, heads: nn.ModuleDict) -> set[str]:
     Raises:
         EncoreError: the step keeps a module that the objective does not train.
     """
-    kept = set(heads) if step.keep is None else set(step.keep)
+    kept = set(heads) if step.save_heads is None else set(step.save_heads)
     if unknown := sorted(kept - set(heads)):
         raise EncoreError(
-            f"step {step.objective!r}, field 'keep': it trains no module {unknown[0]!r}; "
+            f"step {step.objective!r}, field 'save_heads': it trains no module {unknown[0]!r}; "
             f"use some of {', '.join(heads) or 'none'}"
         )
     return kept
@@ -98,7 +98,7 @@ def _kept(step: PretrainStep, heads: nn.ModuleDict) -> set[str]:
 
 def _check(step: PretrainStep, store: TokenStore, encoder: Encoder) -> None:
     """Refuse tokens or lengths that the encoder was not made for."""
-    shape = encoder.shape
+    shape = encoder.config
     if store.vocabulary != shape.vocabulary:
         raise EncoreError(
             f"{store.folder} was made with {store.vocabulary} pieces, the model has {shape.vocabulary}; "

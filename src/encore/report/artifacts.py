@@ -5,23 +5,23 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from encore.report.markup import PROSE, Content, Html, code, facts, joined, link, table
-from encore.report.records import Artifact, Records, environment
+from encore.report.markup import PROSE, Content, Html, code, facts, html_table, joined, link
+from encore.report.records import ArtifactRecords, RecordedArtifact, environment
 from encore.storage.files import canonical
 
 
-def every(records: Records) -> Iterator[str]:
+def artifact_sections(records: ArtifactRecords) -> Iterator[str]:
     """A section for each artifact, which is shown when its link is followed."""
     return (_section(artifact, records) for artifact in records.all())
 
 
-def environments(records: Records) -> str:
+def environments(records: ArtifactRecords) -> str:
     """The environments that artifacts were made in, each once."""
     if not records.environments:
         return "<p>No job has left a record of its environment.</p>"
     found = [(key, json.loads(text)) for text, key in records.environments.items()]
     lines = [_environment(*each) for each in found]
-    return table("Environments", ["", "Device", "Cores", "Python", "Packages"], lines, PROSE)
+    return html_table("Environments", ["", "Device", "Cores", "Python", "Packages"], lines, PROSE)
 
 
 def seconds(run: Mapping[str, Any]) -> float:
@@ -50,7 +50,7 @@ def _environment(key: str, said: dict[str, Any]) -> list[Content]:
     return [place, device, str(said["cores"]), str(said["python"]), packages]
 
 
-def _section(artifact: Artifact, records: Records) -> str:
+def _section(artifact: RecordedArtifact, records: ArtifactRecords) -> str:
     made_of = (_parent(role, records[folder]) for role, folder in artifact.inputs.items())
     files = len(artifact.outputs)
     stored = f"{files} file{'s' if files != 1 else ''}, {artifact.bytes:,} bytes"
@@ -71,11 +71,11 @@ def _section(artifact: Artifact, records: Records) -> str:
     )
 
 
-def _parent(role: str, parent: Artifact) -> Html:
+def _parent(role: str, parent: RecordedArtifact) -> Html:
     return joined([f"{role.replace('_', ' ')}:", link(parent.key, parent.name, data_role=role)], " ")
 
 
-def _how(artifact: Artifact, records: Records) -> Content:
+def _how(artifact: RecordedArtifact, records: ArtifactRecords) -> Content:
     run = artifact.run
     if not run:
         return ""

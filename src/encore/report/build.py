@@ -6,8 +6,8 @@ from typing import Any
 
 from encore.errors import EncoreError
 from encore.plan.tables import layout
-from encore.report.page import render
-from encore.report.slice import Site
+from encore.report.page import render_page
+from encore.report.slice import ReportSlice
 from encore.storage import manifest
 from encore.storage.code_digest import code_digest
 from encore.storage.files import full_digest, sha256, write_json, write_text
@@ -15,20 +15,20 @@ from encore.storage.files import full_digest, sha256, write_json, write_text
 PAGE, STAGE = "index.html", "report"
 
 
-def make(plan: Path, spec: dict[str, Any] | None, folder: Path) -> int:
+def make_report(plan: Path, spec: dict[str, Any] | None, folder: Path) -> int:
     """Write the page and its manifest; gives the page's bytes.
 
     Raises:
         EncoreError: another run rewrote the plan, or a product is missing or was altered.
     """
-    site, content = layout.read(plan, Site), json.loads(plan.read_text())
+    site, content = layout.read(plan, ReportSlice), json.loads(plan.read_text())
     if spec is not None and spec != {"name": site.name, "sha256": full_digest(content)}:
         raise EncoreError(f"{plan} was rewritten by another run of the workflow; run this one again")
     for record in site.records():
         _verify(record)
     made = folder / manifest.MANIFEST
     made.unlink(missing_ok=True)
-    write_text(folder / PAGE, render(site))
+    write_text(folder / PAGE, render_page(site))
     inputs = {str(path): manifest.describe(path) for path in site.records()}
     outputs = {PAGE: manifest.describe(folder / PAGE)}
     said = {"stage": STAGE, "code": code_digest(STAGE), "spec": content, "results": {}}

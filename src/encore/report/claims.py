@@ -7,20 +7,20 @@ from html import escape
 from pathlib import Path
 
 from encore.report import explanations
-from encore.report.markup import Content, Html, badge, code, facts, joined, link, markup, significant, slug, table
-from encore.report.published_tables import PAPERS, Shown
-from encore.report.slice import RESULTS, Site
+from encore.report.markup import Content, Html, badge, code, facts, html_table, joined, link, markup, significant, slug
+from encore.report.published_tables import PAPERS, PublishedTable
+from encore.report.slice import RESULTS, ReportSlice
 
-Line = dict[str, str]
+ClaimLine = dict[str, str]
 
 
-def read(name: str) -> list[Line]:
+def read_claim_lines(name: str) -> list[ClaimLine]:
     """The lines of ``results/<name>.csv``."""
     with (RESULTS / f"{name}.csv").open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
-def counts(lines: Sequence[Line], caption: str) -> str:
+def verdict_counts(lines: Sequence[ClaimLine], caption: str) -> str:
     """How many claims of each paper come to which verdict."""
     verdicts = list(dict.fromkeys(line["verdict"] for line in lines))
     found = Counter((line["paper"], line["verdict"]) for line in lines)
@@ -30,10 +30,12 @@ def counts(lines: Sequence[Line], caption: str) -> str:
     ]
     totals = Counter(line["verdict"] for line in lines)
     rows.append(["All", *(_count(totals[verdict]) for verdict in verdicts)])
-    return table(caption, ["", *verdicts], rows)
+    return html_table(caption, ["", *verdicts], rows)
 
 
-def every(site: Site, printed: Sequence[Line], run: Sequence[Line], found: Sequence[Shown]) -> str:
+def claim_sections(
+    site: ReportSlice, printed: Sequence[ClaimLine], run: Sequence[ClaimLine], found: Sequence[PublishedTable]
+) -> str:
     """Each claim with its verdicts, and the cells that they rest on."""
     judged, tables = {line["id"]: line for line in run}, {table.name: table for table in found}
     return "".join(_claim(line, judged.get(line["id"]), site) + _why(line, site, tables) for line in printed)
@@ -43,7 +45,7 @@ def _count(number: int) -> str:
     return str(number) if number else ""
 
 
-def _claim(printed: Line, run: Line | None, site: Site) -> str:
+def _claim(printed: ClaimLine, run: ClaimLine | None, site: ReportSlice) -> str:
     others = printed["shares_cells_with"].split()
     about = site.about.get(printed["id"], [])
     said = facts(
@@ -64,18 +66,18 @@ def _claim(printed: Line, run: Line | None, site: Site) -> str:
     )
 
 
-def _leading(line: Line, content: Content) -> Html:
+def _leading(line: ClaimLine, content: Content) -> Html:
     """A verdict and its numbers, as a link to the cells that they were computed from."""
     return Html(f'<a class="n" href="#x-{slug(line["id"])}">{markup(content)}</a>')
 
 
-def _why(line: Line, site: Site, tables: Mapping[str, Shown]) -> str:
+def _why(line: ClaimLine, site: ReportSlice, tables: Mapping[str, PublishedTable]) -> str:
     """The cells and points that a claim is about, each a link to what is behind it."""
     key = slug(line["id"])
     rows = [_row(site, tables, *row) for row in site.cells.get(line["id"], [])]
     said = "".join(f"<li>{markup(row)}</li>" for row in rows)
     listed = f"<ul class=cells>{said}</ul>" if rows else "<p>No number of a table or of a figure’s points.</p>"
-    command = code(f"encore explain {path('claims')} --row {line['id']}").markup
+    command = code(f"encore explain {claims_path('claims')} --row {line['id']}").markup
     return (
         f'<section class="why" id="x-{key}" tabindex="-1" aria-label="What {escape(line["id"])} rests on">'
         f"<h4>{escape(line['id'])} rests on</h4>{listed}<p>In a terminal: {command}</p>"
@@ -83,22 +85,24 @@ def _why(line: Line, site: Site, tables: Mapping[str, Shown]) -> str:
     )
 
 
-def _row(site: Site, tables: Mapping[str, Shown], name: str, setting: str, row: str, columns: list[str]) -> Html:
+def _row(
+    site: ReportSlice, tables: Mapping[str, PublishedTable], name: str, setting: str, row: str, columns: list[str]
+) -> Html:
     """The cells of one row; the numbers of a figure stand below it, line by line."""
     if name not in tables:
         where: Content = link(f"d-{slug(name)}", name) if name in site.figures else name
         return joined([where, joined(filter(None, [setting, row, ", ".join(columns)]))], ": ")
-    return joined([name, explanations.numbers(tables[name], setting, row, columns)], ": ")
+    return joined([name, explanations.linked_numbers(tables[name], setting, row, columns)], ": ")
 
 
-def _product(name: str, site: Site) -> Content:
+def _product(name: str, site: ReportSlice) -> Content:
     """A table or a figure, with a link to it where it is on the page."""
     if name in (*site.tables, *site.printed):
         return link(f"t-{slug(name)}", name)
     return link(f"f-{slug(name)}", f"figure {name}") if name in site.figures else name
 
 
-def _printed(line: Line) -> Html:
+def _printed(line: ClaimLine) -> Html:
     parts: list[Content] = [badge(line["verdict"])]
     if line["inequalities"] not in ("", "0"):
         needed = f", {line['needed']} needed" if line["needed"] != line["inequalities"] else ""
@@ -110,8 +114,8 @@ def _printed(line: Line) -> Html:
     return joined(parts, "; ")
 
 
-def _run(line: Line | None) -> Content:
-    """What it comes to on runs; ``stand_in`` says that the data are not the paper's."""
+def _run(line: ClaimLine | None) -> Content:
+    """What it comes to on runs; ``proxy_data`` says that the data are not the paper's."""
     if line is None:
         return "not judged: claims.csv was not made for this configuration"
     parts: list[Content] = [badge(line["verdict"])]
@@ -128,11 +132,11 @@ def _run(line: Line | None) -> Content:
     return joined(parts, "; ")
 
 
-def _estimate(line: Line) -> str:
+def _estimate(line: ClaimLine) -> str:
     low, high = significant(line["interval_low"]), significant(line["interval_high"])
     return significant(line["estimate"]) + (f" [{low}, {high}]" if low and high else "")
 
 
-def path(name: str) -> Path:
+def claims_path(name: str) -> Path:
     """The file of some claims."""
     return RESULTS / f"{name}.csv"

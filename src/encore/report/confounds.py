@@ -8,36 +8,36 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from encore.plan.tables.layout import Row
-from encore.report.markup import PROSE, Content, link, table
-from encore.report.published_tables import Shown
-from encore.report.records import Artifact, Records
-from encore.report.slice import Site
+from encore.report.markup import PROSE, Content, html_table, link
+from encore.report.published_tables import PublishedTable
+from encore.report.records import ArtifactRecords, RecordedArtifact
+from encore.report.slice import ReportSlice
 
 NONE = "none"
 
 
 @dataclass(frozen=True)
-class Made:
+class RowOrigin:
     """What a row's numbers were made from, of its lowest seed; ``seeds`` are all of them."""
 
-    artifacts: list[Artifact]
+    artifacts: list[RecordedArtifact]
     seeds: list[int]
-    site: Site
+    site: ReportSlice
 
-    def of(self, kind: str) -> list[Artifact]:
+    def of(self, kind: str) -> list[RecordedArtifact]:
         """Those of a stage, whatever its objective."""
         return [each for each in self.artifacts if each.stage.split(".")[0] == kind]
 
 
-def ledger(tables: Sequence[Shown], records: Records, site: Site) -> str:
+def confound_table(tables: Sequence[PublishedTable], records: ArtifactRecords, site: ReportSlice) -> str:
     """One table for all: where, what differs, and which rows have what."""
     rows = [line for shown in tables if shown.made for line in _of_table(shown, records, site)]
     if not rows:
         return "<p>No two rows of one setting of a table that was made differ in anything that is looked at.</p>"
-    return table("What rows of one setting differ in", ["Table", "Setting", "Differs", "Rows"], rows, PROSE)
+    return html_table("What rows of one setting differ in", ["Table", "Setting", "Differs", "Rows"], rows, PROSE)
 
 
-def _of_table(shown: Shown, records: Records, site: Site) -> list[list[Content]]:
+def _of_table(shown: PublishedTable, records: ArtifactRecords, site: ReportSlice) -> list[list[Content]]:
     lines: list[list[Content]] = []
     for setting in shown.layout.settings():
         rows = [row for row in shown.layout.rows if row.setting == setting]
@@ -54,9 +54,9 @@ def _folders(row: Row, seed: int | None = None) -> list[str]:
     return list(dict.fromkeys(read.folder for read in reads))
 
 
-def _made(row: Row, records: Records, site: Site) -> Made:
+def _made(row: Row, records: ArtifactRecords, site: ReportSlice) -> RowOrigin:
     seeds = sorted({read.seed for cell in row.cells.values() for read in cell.reads if read.seed is not None})
-    return Made(records.behind(_folders(row, seeds[0] if seeds else None)), seeds, site)
+    return RowOrigin(records.behind(_folders(row, seeds[0] if seeds else None)), seeds, site)
 
 
 def _grouped(values: dict[str, str]) -> str:
@@ -70,40 +70,40 @@ def _listed(found: set[str]) -> str:
     return ", ".join(sorted(found))
 
 
-def _models(made: Made) -> bool:
+def _models(made: RowOrigin) -> bool:
     """Whether anything in it was trained or started: nothing of a model differs from what has none."""
     return bool(made.of("start"))
 
 
-def _of_models(fact: Callable[[Made], str]) -> Callable[[Made], str]:
+def _of_models(fact: Callable[[RowOrigin], str]) -> Callable[[RowOrigin], str]:
     return lambda made: fact(made) if _models(made) else ""
 
 
-def _operations(kind: str) -> Callable[[Made], str]:
+def _operations(kind: str) -> Callable[[RowOrigin], str]:
     """Two digits: budgets are met to about a hundredth."""
 
-    def total(made: Made) -> str:
-        spent = sum(each.results.get("operations", 0) for each in made.of(kind))
+    def total(made: RowOrigin) -> str:
+        spent = sum(each.results.get("flops", 0) for each in made.of(kind))
         return f"{spent:.1e}" if spent else NONE
 
     return _of_models(total)
 
 
-def _steps(kind: str, field: str) -> Callable[[Made], str]:
+def _steps(kind: str, field: str) -> Callable[[RowOrigin], str]:
     """A field of every training step of a kind, in the order of the folders."""
 
-    def said(made: Made) -> str:
+    def said(made: RowOrigin) -> str:
         found = [str(value) for each in made.of(kind) if (value := each.spec.get("step", {}).get(field)) is not None]
         return ", ".join(dict.fromkeys(found))
 
     return _of_models(said)
 
 
-def _texts(kind: str) -> Callable[[Made], str]:
+def _texts(kind: str) -> Callable[[RowOrigin], str]:
     return _of_models(lambda made: _listed({_collection(each, made) for each in made.of(kind)} - {""}) or NONE)
 
 
-def _collection(model: Artifact, made: Made) -> str:
+def _collection(model: RecordedArtifact, made: RowOrigin) -> str:
     """The collection that a step learned from, told by the tokens that it read."""
     folders = {each.folder: each for each in made.artifacts}
     tokens = folders.get(model.inputs.get("tokens", ""))
@@ -111,12 +111,12 @@ def _collection(model: Artifact, made: Made) -> str:
     return collection.name if collection else ""
 
 
-def _searched(made: Made) -> str:
+def _searched(made: RowOrigin) -> str:
     searched = (each.inputs.get("collection", "") for each in made.of("evaluate"))
     return _listed({folder.rsplit("/", 1)[-1] for folder in searched if folder})
 
 
-def _trials(made: Made) -> str:
+def _trials(made: RowOrigin) -> str:
     """How many values were tried for the steps of a row that any was tried for."""
     tried = []
     for each in [*made.of("pretrain"), *made.of("finetune")]:
@@ -125,7 +125,7 @@ def _trials(made: Made) -> str:
     return ", ".join(dict.fromkeys(tried)) or NONE
 
 
-FACTS: dict[str, Callable[[Made], str]] = {
+FACTS: dict[str, Callable[[RowOrigin], str]] = {
     "Seeds": _of_models(lambda made: str(len(made.seeds))),
     "Start": _of_models(lambda made: _listed({each.stem for each in made.of("start")})),
     "Texts of pre-training": _texts("pretrain"),

@@ -8,14 +8,14 @@ from html import escape
 
 from encore.plan.tables.layout import Column, Row
 from encore.report.markup import Content, Html, code, count, facts, joined, link, significant, slug
-from encore.report.published_tables import Shown
-from encore.report.records import Records
-from encore.report.slice import RESULTS, Site
+from encore.report.published_tables import PublishedTable
+from encore.report.records import ArtifactRecords
+from encore.report.slice import RESULTS, ReportSlice
 
 DIGITS = 6
 
 
-def every(shown: Shown, records: Records, site: Site) -> Iterator[str]:
+def cell_explanations(shown: PublishedTable, records: ArtifactRecords, site: ReportSlice) -> Iterator[str]:
     """One for each cell that shows a number."""
     for row in shown.layout.rows:
         for column in shown.layout.shown():
@@ -24,19 +24,19 @@ def every(shown: Shown, records: Records, site: Site) -> Iterator[str]:
                 yield _section(shown, row, column, found)
 
 
-def known(shown: Shown, row: Row, column: Column) -> bool:
+def has_explanation(shown: PublishedTable, row: Row, column: Column) -> bool:
     """Whether a cell has a number, ours or printed, and so an explanation."""
     line = shown.lines.get((row.setting, row.id, column.id), {})
     return bool(line.get("reproduced") or _printed(shown, row, column))
 
 
-def place(shown: Shown, row: Row, column: Column) -> str:
+def cell_place(shown: PublishedTable, row: Row, column: Column) -> str:
     """The end of the names of a cell and of its explanation."""
     numbers = shown.layout.rows.index(row), shown.layout.columns.index(column)
     return f"-{slug(shown.name)}-{numbers[0]}-{numbers[1]}"
 
 
-def numbers(shown: Shown, setting: str, name: str, columns: list[str]) -> Html:
+def linked_numbers(shown: PublishedTable, setting: str, name: str, columns: list[str]) -> Html:
     """Numbers of a row as the table shows them, each a link to its explanation if it has one."""
     row = next((row for row in shown.layout.rows if (row.setting, row.id) == (setting, name)), None)
     head = f"{row.label if row else name}{f' [{setting}]' if setting else ''}"
@@ -46,14 +46,14 @@ def numbers(shown: Shown, setting: str, name: str, columns: list[str]) -> Html:
     return joined([head, joined(_number(shown, row, by_id.get(each), each) for each in columns)], " ")
 
 
-def _number(shown: Shown, row: Row, column: Column | None, name: str) -> Html:
-    if column is None or column.hidden or not known(shown, row, column):
+def _number(shown: PublishedTable, row: Row, column: Column | None, name: str) -> Html:
+    if column is None or column.hidden or not has_explanation(shown, row, column):
         return joined([f"{column.label if column else name} –"])
-    return joined([column.label, link(f"w{place(shown, row, column)}", shown.entry(row, column))], " ")
+    return joined([column.label, link(f"w{cell_place(shown, row, column)}", shown.entry(row, column))], " ")
 
 
-def _section(shown: Shown, row: Row, column: Column, found: str) -> str:
-    end = place(shown, row, column)
+def _section(shown: PublishedTable, row: Row, column: Column, found: str) -> str:
+    end = cell_place(shown, row, column)
     setting = f" [{row.setting}]" if row.setting else ""
     title = f"{shown.name}: {row.label}{setting}, {column.label}"
     return (
@@ -62,18 +62,24 @@ def _section(shown: Shown, row: Row, column: Column, found: str) -> str:
     )
 
 
-def _facts(shown: Shown, row: Row, column: Column, line: dict[str, str], records: Records, site: Site) -> str:
+def _facts(
+    shown: PublishedTable, row: Row, column: Column, line: dict[str, str], records: ArtifactRecords, site: ReportSlice
+) -> str:
     printed = _printed(shown, row, column)
     if not shown.made:
         target = f"{RESULTS}/tables/{shown.name}.csv"
-        said: dict[str, Content] = {"Printed": printed, "Copied from": row.copied, "In": shown.layout.reported or ""}
+        said: dict[str, Content] = {
+            "Printed": printed,
+            "Copied from": row.reported_only,
+            "In": shown.layout.reported or "",
+        }
         return facts(said | {"Ours": joined(["not run; ", code(site.command(target))], "")}) if printed else ""
-    if not known(shown, row, column):
+    if not has_explanation(shown, row, column):
         return ""
     return facts(
         {
             "Ours": _ours(line),
-            "Printed": printed + (f", copied from {row.copied}" if row.copied else ""),
+            "Printed": printed + (f", copied from {row.reported_only}" if row.reported_only else ""),
             "Ours less the paper's": significant(line["difference"], DIGITS),
             "Any order of ties": _between(line["tie_low"], line["tie_high"]),
             "Difference to the control": _between(line["interval_low"], line["interval_high"], " (95 %)"),
@@ -120,12 +126,12 @@ def _queries(line: dict[str, str]) -> str:
     return f"{count(int(judged))} judged, {count(int(answered))} answered" if judged else ""
 
 
-def _printed(shown: Shown, row: Row, column: Column) -> str:
+def _printed(shown: PublishedTable, row: Row, column: Column) -> str:
     """What the paper prints, as it prints it."""
     return shown.words.get((row.setting, row.id, column.id), "")
 
 
-def _reads(shown: Shown, row: Row, column: Column, records: Records) -> Content:
+def _reads(shown: PublishedTable, row: Row, column: Column, records: ArtifactRecords) -> Content:
     """Links to what the cell was computed from; of a mean or a gain, to what its parts were."""
     columns = shown.columns()
     asked = [asked for each in _parts(column, columns) for asked in [row.cells.get(each.id)] if asked]
@@ -146,6 +152,6 @@ def _parts(column: Column, columns: dict[str, Column]) -> list[Column]:
     return [inner for part in column.mean_of for inner in _parts(columns[part], columns)]
 
 
-def _explain(shown: Shown, row: Row, column: Column) -> str:
+def _explain(shown: PublishedTable, row: Row, column: Column) -> str:
     setting = f' --setting "{row.setting}"' if row.setting else ""
     return f'encore explain {RESULTS}/tables/{shown.name}.csv --row "{row.id}"{setting} --column "{column.id}"'

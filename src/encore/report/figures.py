@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from encore.report.markup import Html, code, facts, joined, link, scrolling, significant, slug
-from encore.report.published_tables import paper
-from encore.report.records import Records
-from encore.report.slice import RESULTS, Site
+from encore.report.published_tables import paper_of
+from encore.report.records import ArtifactRecords
+from encore.report.slice import RESULTS, ReportSlice
 from encore.reporting.figures.crossover_text import of_lines, sentences
 
 KINDS = {"svg": "image/svg+xml", "png": "image/png"}
@@ -21,7 +21,7 @@ NAMES = ("label", "lineage", "system")  # columns of data that tell whose a line
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnFigure:
     """A figure that was made: the rows of its slice of the plan, and the lines of its data."""
 
     name: str
@@ -45,28 +45,28 @@ class Drawn:
         return next(same, None)
 
 
-def read(site: Site) -> list[Drawn]:
+def read_figures(site: ReportSlice) -> list[DrawnFigure]:
     """The figures that were made."""
     return [_read(name) for name in site.figures]
 
 
-def folders(drawn: Iterable[Drawn]) -> Iterator[str]:
+def figure_folders(drawn: Iterable[DrawnFigure]) -> Iterator[str]:
     """Every folder that figures read."""
     return (folder for figure in drawn for row in figure.rows for folder in _reads(row))
 
 
-def every(drawn: Sequence[Drawn], records: Records) -> str:
+def figure_sections(drawn: Sequence[DrawnFigure], records: ArtifactRecords) -> str:
     """Each figure with its data, and what each line of that was read from."""
     if not drawn:
         return "<p>This configuration declares no figure.</p>"
     return "".join(_figure(figure) + "".join(_explained(figure, records)) for figure in drawn)
 
 
-def _read(name: str) -> Drawn:
+def _read(name: str) -> DrawnFigure:
     stem = RESULTS / f"figures/{name}"
     spec = json.loads(stem.with_name(f"{stem.name}.manifest.json").read_text())["spec"]
     with stem.with_name(f"{stem.name}.csv").open(newline="", encoding="utf-8") as file:
-        return Drawn(name, spec.get("rows", []), list(csv.DictReader(file)))
+        return DrawnFigure(name, spec.get("rows", []), list(csv.DictReader(file)))
 
 
 def _reads(row: dict[str, Any]) -> list[str]:
@@ -80,13 +80,13 @@ def _reads(row: dict[str, Any]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _figure(figure: Drawn) -> str:
+def _figure(figure: DrawnFigure) -> str:
     said, key = f"Figure {escape(figure.name)}", slug(figure.name)
     data = f"{figure.stem}.csv"
     ended = "".join(f" {escape(sentence)}" for sentence in sentences(of_lines(figure.lines)))
     picture = f'<img src="{_inside(figure.stem)}" alt="{said}, whose data are in {data}">'
     return (
-        f'<figure class="item" id="f-{key}" data-paper="{paper(figure.name)}" data-state="made">'
+        f'<figure class="item" id="f-{key}" data-paper="{paper_of(figure.name)}" data-state="made">'
         f"{scrolling(f'Picture of {figure.name}', picture)}"
         f"<figcaption>{said}; its data: {code(data).markup}.{ended}</figcaption>"
         f'<details id="d-{key}"><summary>Its numbers, each with what is behind it</summary>{_data(figure)}</details>'
@@ -94,7 +94,7 @@ def _figure(figure: Drawn) -> str:
     )
 
 
-def _data(figure: Drawn) -> str:
+def _data(figure: DrawnFigure) -> str:
     """The lines of the data, whose numbers lead to what they were read from."""
     header = list(figure.lines[0]) if figure.lines else []
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
@@ -107,7 +107,7 @@ def _data(figure: Drawn) -> str:
     )
 
 
-def _line(figure: Drawn, line: dict[str, str]) -> str:
+def _line(figure: DrawnFigure, line: dict[str, str]) -> str:
     row = figure.row_of(line)
     first, *others = (_value(text, None if row is None else f"v-{slug(figure.name)}-{row}") for text in line.values())
     return f'<tr><th scope="row">{first}</th>{"".join(f"<td>{value}</td>" for value in others)}</tr>'
@@ -121,7 +121,7 @@ def _value(text: str, place: str | None) -> str:
     return link(place, number, class_="n").markup if place and number else escape(number)
 
 
-def _explained(figure: Drawn, records: Records) -> Iterator[str]:
+def _explained(figure: DrawnFigure, records: ArtifactRecords) -> Iterator[str]:
     """A section for each row, which is shown when one of its numbers is followed."""
     for place, row in enumerate(figure.rows):
         setting = row.get("setting", "")

@@ -44,7 +44,7 @@ def facts(of: Mapping[str, Content]) -> str:
     return "<dl>" + "".join(f"<dt>{escape(name)}</dt><dd>{value}</dd>" for name, value in pairs if value) + "</dl>"
 
 
-def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[Content]], kind: str = "") -> str:
+def html_table(caption: str, header: Sequence[str], rows: Sequence[Sequence[Content]], kind: str = "") -> str:
     """A table in a box of its own that scrolls; the first cell of a row names it. ``kind`` is a class of the style."""
     head = "".join(f'<th scope="col">{escape(title)}</th>' for title in header)
     lines = "".join(_line(row) for row in rows)

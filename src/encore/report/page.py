@@ -5,10 +5,10 @@ from html import escape
 from pathlib import Path
 
 from encore.report import artifacts, claims, confounds, figures, published_tables, run_summary, tables
-from encore.report.published_tables import PAPERS, Shown, paper
-from encore.report.records import Records
-from encore.report.slice import Site
-from encore.reporting.tables.footnotes import STAND_IN
+from encore.report.published_tables import PAPERS, PublishedTable, paper_of
+from encore.report.records import ArtifactRecords
+from encore.report.slice import ReportSlice
+from encore.reporting.tables.footnotes import PROXY_DATA
 
 HERE = Path(__file__).parent
 PARTS = {
@@ -23,26 +23,30 @@ PARTS = {
 }
 
 
-def render(site: Site) -> str:
+def render_page(site: ReportSlice) -> str:
     """The page of what is there.
 
     Raises:
         EncoreError: a product that it shows is missing or damaged.
     """
-    found = published_tables.every(site)
-    drawn = figures.read(site)
-    records = Records([*(folder for table in found for folder in table.folders()), *figures.folders(drawn)])
-    printed = claims.read("claims_printed")
-    run = claims.read("claims") if site.claims else []
+    found = published_tables.all_tables(site)
+    drawn = figures.read_figures(site)
+    records = ArtifactRecords(
+        [*(folder for table in found for folder in table.folders()), *figures.figure_folders(drawn)]
+    )
+    printed = claims.read_claim_lines("claims_printed")
+    run = claims.read_claim_lines("claims") if site.claims else []
     parts = {
         "summary": _summary(site, found, printed, run),
-        "claims": claims.every(site, printed, run, found),
-        "tables": "".join(tables.section(table, records, site) for table in found),
-        "figures": figures.every(drawn, records),
-        "efficiency": run_summary.efficiency(records),
-        "run": run_summary.data(records, site) + run_summary.training(records) + run_summary.costs(records),
-        "confounds": _CONFOUNDS + confounds.ledger(found, records, site),
-        "artifacts": _ARTIFACTS + artifacts.environments(records) + "".join(artifacts.every(records)),
+        "claims": claims.claim_sections(site, printed, run, found),
+        "tables": "".join(tables.table_section(table, records, site) for table in found),
+        "figures": figures.figure_sections(drawn, records),
+        "efficiency": run_summary.efficiency_tables(records),
+        "run": run_summary.data_table(records, site)
+        + run_summary.training_table(records)
+        + run_summary.cost_table(records),
+        "confounds": _CONFOUNDS + confounds.confound_table(found, records, site),
+        "artifacts": _ARTIFACTS + artifacts.environments(records) + "".join(artifacts.artifact_sections(records)),
     }
     body = "".join(f'<section id="{key}"><h2>{PARTS[key]}</h2>{part}</section>\n' for key, part in parts.items())
     style, program = ((HERE / f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
@@ -65,11 +69,16 @@ _ARTIFACTS = (
 )
 
 
-def _head(site: Site, found: Sequence[Shown], printed: Sequence[claims.Line], run: Sequence[claims.Line]) -> str:
-    papers = dict.fromkeys([*(paper(table.name) for table in found), *(line["paper"] for line in printed)])
+def _head(
+    site: ReportSlice,
+    found: Sequence[PublishedTable],
+    printed: Sequence[claims.ClaimLine],
+    run: Sequence[claims.ClaimLine],
+) -> str:
+    papers = dict.fromkeys([*(paper_of(table.name) for table in found), *(line["paper"] for line in printed)])
     verdicts = {claims.slug(line["verdict"]): line["verdict"] for line in (*printed, *run)}
     links = "".join(f'<a href="#{key}">{name}</a>' for key, name in PARTS.items())
-    note = f"<p>{STAND_IN}</p>" if site.stand_in else ""
+    note = f"<p>{PROXY_DATA}</p>" if site.proxy_data else ""
     return (
         f'<header><h1>Encore: {escape(site.title)}</h1>{note}<p class="legend">In tables: <b>1.23</b> ours, in bold '
         'the best; <i class="p">(1.20; +0.03)</i> the paper’s, and ours less it. Follow a number to what is behind it.'
@@ -88,7 +97,12 @@ def _choice(key: str, label: str, options: dict[str, str]) -> str:
     return f'<label>{label} <select id="{key}"><option value="">all</option>{listed}</select></label>'
 
 
-def _summary(site: Site, found: Sequence[Shown], printed: Sequence[claims.Line], run: Sequence[claims.Line]) -> str:
+def _summary(
+    site: ReportSlice,
+    found: Sequence[PublishedTable],
+    printed: Sequence[claims.ClaimLine],
+    run: Sequence[claims.ClaimLine],
+) -> str:
     ready = [table for table in found if table.made]
     rest = [table for table in found if not table.made]
     numbers = sum(len(table.words) for table in found)
@@ -96,12 +110,12 @@ def _summary(site: Site, found: Sequence[Shown], printed: Sequence[claims.Line],
         f"<p>{len(ready)} tables are made of this configuration, {len(site.figures)} figures; of {len(rest)} more the "
         f"printed numbers are shown. In all {numbers:,} printed numbers, {len(printed)} claims.</p>"
     )
-    judged = claims.counts(printed, "Claims on the papers’ printed numbers")
-    judged += claims.counts(run, "Claims on what was run") if run else ""
+    judged = claims.verdict_counts(printed, "Claims on the papers’ printed numbers")
+    judged += claims.verdict_counts(run, "Claims on what was run") if run else ""
     return said + judged + _contents("Made", ready) + _contents("Not run here: printed numbers only", rest)
 
 
-def _contents(title: str, found: Iterable[Shown]) -> str:
+def _contents(title: str, found: Iterable[PublishedTable]) -> str:
     links = "".join(
         f'<li><a href="#{each.place}">{escape(each.name)}</a> {escape(each.layout.title)}</li>' for each in found
     )

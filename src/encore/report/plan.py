@@ -41,7 +41,7 @@ def report_plan(plan: Plan, run: Path) -> dict[str, Any]:
         "name": REPORT,
         "title": plan.config.title,
         "run": _called(run),
-        "stand_in": plan.config.stand_in,
+        "proxy_data": plan.config.proxy_data,
         "tables": tables,
         "figures": [path.removeprefix(_FIGURES).removesuffix(".png") for path in targets if path.startswith(_FIGURES)],
         "claims": _is_made(f"results/{CLAIMS}", claims_plan(plan)),
@@ -88,7 +88,7 @@ def _is_made(stem: str, content: dict[str, Any]) -> bool:
 
 def _printed(name: str, table: Table) -> dict[str, Any]:
     """A table as its paper prints it, in the form of a table's slice, whose cells read nothing."""
-    said = {"id", "label", "setting", "copied"}
+    said = {"id", "label", "setting", "reported_only"}
     return {
         "name": name.rsplit("/", 1)[-1],
         "paper": name.split("/")[0],
@@ -101,12 +101,12 @@ def _printed(name: str, table: Table) -> dict[str, Any]:
         ],
         "columns": [
             {"id": column.id, "label": column.label, "hidden": column.hidden, "source": column.source}
-            | {"mean_of": column.mean_of, "reported_times": column.reported_times}
+            | {"mean_of": column.mean_of, "reported_scale": column.reported_scale}
             | ({"gain": column.gain.model_dump()} if column.gain else {})
             for column in table.columns
         ],
         "notes": table.notes,
-        "stand_in": False,
+        "proxy_data": False,
     } | reported_file(name, table)
 
 
@@ -121,9 +121,7 @@ def _grouped(cells: list[Address]) -> list[list[Any]]:
 def _datasets(plan: Plan) -> dict[str, dict[str, str]]:
     """What stands for a dataset that was withdrawn."""
     names = plan.resolve.dataset_names()
-    return {
-        name: {"name": name, "substitute": said} for name in names if (said := plan.resolve.dataset(name).substitute)
-    }
+    return {name: {"name": name, "note": note} for name in names if (note := plan.resolve.dataset(name).note)}
 
 
 def _trials() -> dict[str, dict[str, int]]:

@@ -8,9 +8,9 @@ from encore.plan.tables import printed as reported
 from encore.plan.tables.layout import OURS, Column, Layout, Row
 from encore.report import sheets
 from encore.report.markup import slug
-from encore.report.slice import RESULTS, Site
+from encore.report.slice import RESULTS, ReportSlice
 from encore.reporting.tables import cells
-from encore.reporting.tables.sheet import Entry, Sheet, sheet
+from encore.reporting.tables.sheet import Sheet, SheetEntry, make_sheet
 
 PAPERS = {
     OURS: "Encore",
@@ -24,7 +24,7 @@ PAPERS = {
 
 
 @dataclass(frozen=True)
-class Shown:
+class PublishedTable:
     """A table as the report shows it; ``lines`` are those of its CSV by setting, row and column, if it was made."""
 
     name: str
@@ -59,31 +59,33 @@ class Shown:
         return list(dict.fromkeys(reads))
 
 
-def every(site: Site) -> list[Shown]:
+def all_tables(site: ReportSlice) -> list[PublishedTable]:
     """Those that were made, in the configuration's order, then those of the catalogue that were not."""
     return [*map(_made, site.tables), *(_printed(name, layout) for name, layout in site.printed.items())]
 
 
-def paper(name: str) -> str:
+def paper_of(name: str) -> str:
     """The folder of a paper that a table is from."""
     return name.split("/")[0] if "/" in name else OURS
 
 
-def _made(name: str) -> Shown:
+def _made(name: str) -> PublishedTable:
     record = json.loads((RESULTS / f"tables/{name}.manifest.json").read_text())
     layout = Layout.model_validate(record["spec"])
     with (RESULTS / f"tables/{name}.csv").open(newline="", encoding="utf-8") as file:
         lines = {(line["setting"], line["row"], line["column"]): line for line in csv.DictReader(file)}
-    return Shown(name, layout, sheets.read(RESULTS / f"tables/{name}.html"), lines, made=True, words=_words(layout))
+    return PublishedTable(
+        name, layout, sheets.read_sheet(RESULTS / f"tables/{name}.html"), lines, made=True, words=_words(layout)
+    )
 
 
-def _printed(name: str, layout: Layout) -> Shown:
+def _printed(name: str, layout: Layout) -> PublishedTable:
     """A table of which nothing was run: a sheet with the paper's numbers alone, without their parentheses."""
-    plain = sheet(cells.grid(layout))
+    plain = make_sheet(cells.compute_grid(layout))
     for block in plain.blocks:
         block.lines[:] = [[line[0], *map(_bare, line[1:])] for line in block.lines]
     only = Sheet(name, layout.title, plain.header, plain.blocks, layout.notes)
-    return Shown(name, layout, only, {}, made=False, words=_words(layout))
+    return PublishedTable(name, layout, only, {}, made=False, words=_words(layout))
 
 
 def _words(layout: Layout) -> dict[tuple[str, str, str], str]:
@@ -94,5 +96,5 @@ def _words(layout: Layout) -> dict[tuple[str, str, str], str]:
     return {place: printed.text for place, printed in found.items() if printed}
 
 
-def _bare(entry: Entry) -> Entry:
-    return Entry(entry.text.removeprefix("(").removesuffix(")"))
+def _bare(entry: SheetEntry) -> SheetEntry:
+    return SheetEntry(entry.text.removeprefix("(").removesuffix(")"))

@@ -15,7 +15,7 @@ _MODEL = re.compile(r"(?P<lineage>.+?)(?:-s\d+)?-[0-9a-f]{8}(?P<index>@.*)?")
 
 
 @dataclass(frozen=True)
-class Artifact:
+class RecordedArtifact:
     """A folder of results. ``stage`` is empty where its manifest is not there any more.
 
     ``inputs`` are folders by role; ``spec`` is what made it beside them; ``run`` is how, empty where nobody knows.
@@ -50,7 +50,7 @@ class Artifact:
         return self.spec.get("seed")
 
 
-class Records:
+class ArtifactRecords:
     """Artifacts by folder."""
 
     def __init__(self, folders: Iterable[str]) -> None:
@@ -61,16 +61,16 @@ class Records:
         environments = (canonical(environment(each.run)) for each in self.by_folder.values() if each.run)
         self.environments = {text: f"e{number}" for number, text in enumerate(sorted(set(environments)))}
 
-    def __getitem__(self, folder: str) -> Artifact:
+    def __getitem__(self, folder: str) -> RecordedArtifact:
         return self.by_folder[folder]
 
-    def all(self) -> list[Artifact]:
+    def all(self) -> list[RecordedArtifact]:
         """In the order of their folders."""
         return list(self.by_folder.values())
 
-    def behind(self, folders: Iterable[str]) -> list[Artifact]:
+    def behind(self, folders: Iterable[str]) -> list[RecordedArtifact]:
         """Artifacts and all that they were made from, each once."""
-        found: dict[str, Artifact] = {}
+        found: dict[str, RecordedArtifact] = {}
         waiting = list(folders)
         while waiting:
             folder = waiting.pop()
@@ -94,16 +94,16 @@ def _reached(folders: Iterable[str]) -> dict[str, dict[str, Any]]:
         if folder in found:
             continue
         try:
-            found[folder] = manifest.read(Path(folder))
+            found[folder] = manifest.read_manifest(Path(folder))
         except EncoreError:
             found[folder] = {}
         waiting += [str(PurePosixPath(path).parent) for path in found[folder].get("inputs", {})]
     return found
 
 
-def _artifact(folder: str, key: str, record: dict[str, Any]) -> Artifact:
+def _artifact(folder: str, key: str, record: dict[str, Any]) -> RecordedArtifact:
     if not record:
-        return Artifact(folder, key, "", {}, {}, {}, {}, "", {})
+        return RecordedArtifact(folder, key, "", {}, {}, {}, {}, "", {})
     parents = [str(PurePosixPath(path).parent) for path in record["inputs"]]
     roles = _roles(record["spec"], parents)
     own = {key: value for key, value in record["spec"].items() if key not in roles}
@@ -111,7 +111,9 @@ def _artifact(folder: str, key: str, record: dict[str, Any]) -> Artifact:
     unnamed = [parent for parent in parents if parent not in inputs.values()]
     inputs |= {f"input {number}": parent for number, parent in enumerate(sorted(unnamed), 1)}
     digest, run = sha256(Path(folder) / manifest.MANIFEST), _run(folder)
-    return Artifact(folder, key, record["stage"], own, inputs, record["results"], record["outputs"], digest, run)
+    return RecordedArtifact(
+        folder, key, record["stage"], own, inputs, record["results"], record["outputs"], digest, run
+    )
 
 
 def _roles(spec: Mapping[str, Any], parents: Iterable[str]) -> dict[str, str]:

@@ -7,62 +7,62 @@ from pathlib import Path
 from typing import Any
 
 from encore.report.artifacts import duration, seconds, size
-from encore.report.markup import PROSE, Content, count, joined, link, table
-from encore.report.records import Artifact, Records
-from encore.report.slice import Site
+from encore.report.markup import PROSE, Content, count, html_table, joined, link
+from encore.report.records import ArtifactRecords, RecordedArtifact
+from encore.report.slice import ReportSlice
 
 LATENCY = "latency.json"
 TRAINED = ("pretrain", "finetune", "train_expander")
 INDEXES = ("encode", "build_index", "lucene_index")
 
 
-def data(records: Records, site: Site) -> str:
+def data_table(records: ArtifactRecords, site: ReportSlice) -> str:
     """The collections, with what each counts."""
     found = [each for each in records.all() if each.stage.startswith("collection")]
     header = ["Collection", "Kind", "Passages", "Queries", "Splits: queries, judgments", "Stands for"]
-    return table("Data", header, [_collection(each, site) for each in found], PROSE)
+    return html_table("Data", header, [_collection(each, site) for each in found], PROSE)
 
 
-def training(records: Records) -> str:
+def training_table(records: ArtifactRecords) -> str:
     """Every training step, its seeds together: what of, how long, with how many operations."""
-    groups: dict[tuple[str, str], list[Artifact]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[RecordedArtifact]] = defaultdict(list)
     for artifact in records.all():
         if artifact.stage.split(".")[0] in TRAINED:
             said = {key: value for key, value in artifact.spec.items() if key != "seed"}
             groups[artifact.stem, json.dumps(said, sort_keys=True)].append(artifact)
     header = ["Model", "Step", "On", "Steps", "Examples", "Batch", "Learning rate", "Operations", "Seeds", "Time"]
     header.append("Device")
-    return table("Training", header, [_trained(stem, own) for (stem, _), own in sorted(groups.items())])
+    return html_table("Training", header, [_trained(stem, own) for (stem, _), own in sorted(groups.items())])
 
 
-def costs(records: Records) -> str:
+def cost_table(records: ArtifactRecords) -> str:
     """What the stages took together."""
-    groups: dict[str, list[Artifact]] = defaultdict(list)
+    groups: dict[str, list[RecordedArtifact]] = defaultdict(list)
     for artifact in records.all():
         groups[artifact.stage.split(".")[0] or "not here"].append(artifact)
     rows: list[list[Content]] = [
         [stage, f"{len(own):,}", duration(_spent(own)), _memory(own), size(sum(each.bytes for each in own))]
         for stage, own in sorted(groups.items(), key=lambda group: (-_spent(group[1]), group[0]))
     ]
-    return table("Cost by stage", ["Stage", "Artifacts", "Time of all jobs", "Most memory", "Size"], rows)
+    return html_table("Cost by stage", ["Stage", "Artifacts", "Time of all jobs", "Most memory", "Size"], rows)
 
 
-def efficiency(records: Records) -> str:
+def efficiency_tables(records: ArtifactRecords) -> str:
     """Latencies with their machines, and sizes of indexes."""
     measured = [each for each in records.all() if LATENCY in each.outputs]
     header = ["System", "Queries", "Median, ms", "Stages: median, ms", "Index", "Bytes a passage", "Measured on"]
     rows = [row for each in measured if (row := _measured(each))]
-    latency = table("Latency", header, rows, PROSE) if rows else "<p>No latency was measured for these tables.</p>"
+    latency = html_table("Latency", header, rows, PROSE) if rows else "<p>No latency was measured for these tables.</p>"
     sizes = [_index(each) for each in records.all() if each.stage in INDEXES]
-    return latency + table("Indexes", ["Index", "Stage", "Passages", "Size"], sizes)
+    return latency + html_table("Indexes", ["Index", "Stage", "Passages", "Size"], sizes)
 
 
-def _index(artifact: Artifact) -> list[Content]:
+def _index(artifact: RecordedArtifact) -> list[Content]:
     called = link(artifact.key, artifact.folder.removeprefix("results/indexes/"))
     return [called, artifact.stage, count(artifact.results.get("passages", "")), size(artifact.bytes)]
 
 
-def _collection(artifact: Artifact, site: Site) -> list[Content]:
+def _collection(artifact: RecordedArtifact, site: ReportSlice) -> list[Content]:
     results, known = artifact.results, site.datasets.get(artifact.stem)
     splits = (
         f"{name}: {count(each.get('queries'))}, {count(each.get('judgments'))}"
@@ -74,11 +74,11 @@ def _collection(artifact: Artifact, site: Site) -> list[Content]:
         count(results.get("passages", "")),
         count(results.get("queries", "")),
         "; ".join(splits),
-        known.substitute if known else "",
+        known.note if known else "",
     ]
 
 
-def _trained(stem: str, own: Sequence[Artifact]) -> list[Content]:
+def _trained(stem: str, own: Sequence[RecordedArtifact]) -> list[Content]:
     first = own[0]
     step: dict[str, Any] = first.spec.get("step", {})
     devices = sorted({str(each.run["device"]) for each in own if each.run})
@@ -97,18 +97,18 @@ def _trained(stem: str, own: Sequence[Artifact]) -> list[Content]:
     ]
 
 
-def _range(own: Iterable[Artifact], key: str) -> str:
+def _range(own: Iterable[RecordedArtifact], key: str) -> str:
     """One number where all seeds have the same, else the least and the most."""
     found = sorted({each.results[key] for each in own if key in each.results})
     return " to ".join(count(each) for each in dict.fromkeys([*found[:1], *found[-1:]]))
 
 
-def _operations(own: Iterable[Artifact]) -> str:
-    found = sorted({f"{each.results['operations']:.3g}" for each in own if "operations" in each.results}, key=float)
+def _operations(own: Iterable[RecordedArtifact]) -> str:
+    found = sorted({f"{each.results['flops']:.3g}" for each in own if "flops" in each.results}, key=float)
     return " to ".join(dict.fromkeys([*found[:1], *found[-1:]]))
 
 
-def _measured(artifact: Artifact) -> list[Content]:
+def _measured(artifact: RecordedArtifact) -> list[Content]:
     try:
         record = json.loads((Path(artifact.folder) / LATENCY).read_text())
     except (OSError, ValueError):
@@ -127,10 +127,10 @@ def _ms(value: float) -> str:
     return f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
 
 
-def _spent(own: Iterable[Artifact]) -> float:
+def _spent(own: Iterable[RecordedArtifact]) -> float:
     return sum(seconds(each.run) for each in own)
 
 
-def _memory(own: Iterable[Artifact]) -> str:
+def _memory(own: Iterable[RecordedArtifact]) -> str:
     known = [each.run["peak_memory_mb"] for each in own if each.run.get("peak_memory_mb")]
     return f"{max(known):,} MB" if known else ""

@@ -4,10 +4,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from encore.errors import EncoreError
-from encore.reporting.tables.sheet import Block, Entry, Sheet
+from encore.reporting.tables.sheet import Sheet, SheetBlock, SheetEntry
 
 
-def read(path: Path) -> Sheet:
+def read_sheet(path: Path) -> Sheet:
     """The sheet of a table that was made.
 
     Raises:
@@ -30,9 +30,9 @@ class _Reader(HTMLParser):
         super().__init__()
         self.name, self.title = name, ""
         self.header: list[str] = []
-        self.blocks: list[Block] = []
+        self.blocks: list[SheetBlock] = []
         self.notes: list[str] = []
-        self._setting, self._lines, self._line = "", list[list[Entry]](), list[Entry]()
+        self._setting, self._lines, self._line = "", list[list[SheetEntry]](), list[SheetEntry]()
         self._text, self._marker, self._bold, self._in_marker = "", "", False, False
         self._group = False
 
@@ -65,11 +65,11 @@ class _Reader(HTMLParser):
         elif tag in ("th", "td") and self._group:
             self._setting = self._text
         elif tag in ("th", "td"):
-            self._line.append(Entry(self._text, self._bold, self._marker))
+            self._line.append(SheetEntry(self._text, self._bold, self._marker))
         elif tag == "thead":
             self.header, self._line = [entry.text for entry in self._line], []
         elif tag == "tr" and self.header and self._line:
             self._lines.append(self._line)
             self._line = []
         elif tag == "tbody":
-            self.blocks.append(Block(self._setting, self._lines))
+            self.blocks.append(SheetBlock(self._setting, self._lines))

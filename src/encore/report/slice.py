@@ -8,14 +8,14 @@ from encore.plan.tables.layout import Layout, Part, Product
 RESULTS = Path("results")
 
 
-class Dataset(Part):
+class ReportDataset(Part):
     """What the catalogue calls a collection here, and what it stands for, if anything."""
 
     name: str
-    substitute: str = ""
+    note: str = ""
 
 
-class Site(Product):
+class ReportSlice(Product):
     """The products that are shown, and the tables of the catalogue of which only the printed numbers are."""
 
     title: str
@@ -26,7 +26,7 @@ class Site(Product):
     about: dict[str, list[str]] = {}  # the tables and figures that each claim is about
     cells: dict[str, list[tuple[str, str, str, list[str]]]] = {}  # table or figure, setting, row, columns of each claim
     printed: dict[str, Layout] = {}  # by name; what the configuration does not declare
-    datasets: dict[str, Dataset] = {}  # by the artifact's name without its digest
+    datasets: dict[str, ReportDataset] = {}  # by the artifact's name without its digest
     trials: dict[str, dict[str, int]] = {}  # how many values of which fields were tried, by step
 
     def reads(self) -> dict[Path, Sequence[str] | None]:

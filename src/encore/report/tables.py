@@ -6,15 +6,15 @@ from html import escape
 from encore.plan.tables.layout import Column, Row
 from encore.report import explanations
 from encore.report.markup import Html, code, scrolling
-from encore.report.published_tables import PAPERS, Shown, paper
-from encore.report.records import Records
-from encore.report.slice import RESULTS, Site
-from encore.reporting.tables.sheet import Entry
+from encore.report.published_tables import PAPERS, PublishedTable, paper_of
+from encore.report.records import ArtifactRecords
+from encore.report.slice import RESULTS, ReportSlice
+from encore.reporting.tables.sheet import SheetEntry
 
 
-def section(shown: Shown, records: Records, site: Site) -> str:
+def table_section(shown: PublishedTable, records: ArtifactRecords, site: ReportSlice) -> str:
     """The table under its heading, with its notes and, below, what stands behind each number."""
-    own = paper(shown.name)
+    own = paper_of(shown.name)
     state = "made" if shown.made else "printed"
     head = "".join(f'<th scope="col">{escape(title)}</th>' for title in shown.sheet.header)
     body = "".join(_blocks(shown))
@@ -24,7 +24,7 @@ def section(shown: Shown, records: Records, site: Site) -> str:
     target = f"{RESULTS}/tables/{shown.name}.csv"
     missing = f"<p>Not run: what the paper prints. To make it: {code(site.command(target)).markup}</p>"
     files = f"<p>Made: {code(target).markup}, and beside it as .md, .tex, .html.</p>"
-    details = "".join(explanations.every(shown, records, site))
+    details = "".join(explanations.cell_explanations(shown, records, site))
     return (
         f'<section class="item table" id="{shown.place}" data-paper="{own}" data-state="{state}">'
         f"<h3>{escape(PAPERS.get(own, own))}: {escape(shown.number)}</h3>"
@@ -33,7 +33,7 @@ def section(shown: Shown, records: Records, site: Site) -> str:
     )
 
 
-def _blocks(shown: Shown) -> Iterator[str]:
+def _blocks(shown: PublishedTable) -> Iterator[str]:
     for setting, block in zip(shown.layout.settings(), shown.sheet.blocks, strict=True):
         rows = [row for row in shown.layout.rows if row.setting == setting]
         width = len(shown.sheet.header)
@@ -42,7 +42,7 @@ def _blocks(shown: Shown) -> Iterator[str]:
         yield f"<tbody>{title if setting else ''}{lines}</tbody>"
 
 
-def _line(shown: Shown, row: Row, line: list[Entry]) -> str:
+def _line(shown: PublishedTable, row: Row, line: list[SheetEntry]) -> str:
     """A row; what stands behind the columns, a difference and its verdict, is about the primary one."""
     columns = shown.layout.shown()
     primary = next((column for column in columns if column.primary), None)
@@ -51,16 +51,16 @@ def _line(shown: Shown, row: Row, line: list[Entry]) -> str:
     return f'<tr class="row"><th scope="row">{escape(line[0].text)}</th>{values}</tr>'
 
 
-def _cell(shown: Shown, row: Row, column: Column | None, entry: Entry, *, more: bool = False) -> str:
+def _cell(shown: PublishedTable, row: Row, column: Column | None, entry: SheetEntry, *, more: bool = False) -> str:
     content = _numbers(entry, bare=not shown.made)
-    if not entry.text or column is None or not explanations.known(shown, row, column):
+    if not entry.text or column is None or not explanations.has_explanation(shown, row, column):
         return f"<td>{content.markup}</td>"
-    place = explanations.place(shown, row, column)
+    place = explanations.cell_place(shown, row, column)
     name = "" if more else f'id="c{place}" '
     return f'<td><a class="n" {name}href="#w{place}">{content.markup}</a></td>'
 
 
-def _numbers(entry: Entry, *, bare: bool) -> Html:
+def _numbers(entry: SheetEntry, *, bare: bool) -> Html:
     """Ours and, apart from it, what the paper prints."""
     ours, parenthesis, theirs = ("", "", entry.text) if bare else entry.text.partition("(")
     text = escape(ours.strip())

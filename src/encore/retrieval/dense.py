@@ -22,7 +22,7 @@ from encore.errors import EncoreError
 from encore.models import embed
 from encore.models.encoder import Encoder
 from encore.retrieval import nested_corpora
-from encore.storage.document_ids import Names
+from encore.storage.document_ids import DocIds
 from encore.training import machine
 
 QUERIES = 2048  # in one product; a constant, since FAISS's rounding depends on it
@@ -56,7 +56,7 @@ def answer(
     names, queries = embedded(spec, encoder, store, collection)
     passages = sum(len(shard) for shard in shards)
     run = search(shards, names, queries, depth)
-    method = {"name": "exact search", "method": "dense", "similarity": encoder.shape.similarity, "depth": depth}
+    method = {"name": "exact search", "method": "dense", "similarity": encoder.config.similarity, "depth": depth}
     header = describe(spec["system"], collection=collection.name, split=split, retrieval=[method])
     write_run(output / "run.trec.gz", run, header)
     print(f"{len(names)} queries answered from {passages} passages", flush=True)
@@ -85,7 +85,7 @@ class Shard:
     """A part of a collection: its vectors, and the document of each; ``kept`` are those that are searched, or all."""
 
     index: faiss.Index
-    documents: Names
+    documents: DocIds
     kept: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
@@ -106,7 +106,7 @@ class Shard:
 
 def restricted(shards: Sequence[Shard], members: set[str]) -> list[Shard]:
     """The same shards, of which only these documents are searched."""
-    names = Names.of(members)
+    names = DocIds.of(members)
     kept = [names.rows(shard.documents) >= 0 for shard in shards]
     return [Shard(shard.index, shard.documents, mask) for shard, mask in zip(shards, kept, strict=True)]
 
@@ -119,7 +119,7 @@ def open_shard(folder: Path) -> Shard:
     """
     try:
         index = faiss.read_index(str(folder / "index"))
-        documents = Names.open(folder / "docid")
+        documents = DocIds.open(folder / "docid")
     except (RuntimeError, OSError) as error:
         raise EncoreError(f"shard {folder} is not readable ({str(error).splitlines()[-1][:120]}); {MEND}") from error
     if index.ntotal != len(documents):
@@ -137,7 +137,7 @@ def open_shards(folders: Sequence[Path], collection: Sequence[str], dimension: i
     for folder, shard in zip(folders, shards, strict=True):
         if shard.index.d != dimension:
             raise EncoreError(f"shard {folder} has {shard.index.d} dimensions, queries have {dimension}; {MEND}")
-    documents, names = Names.joined([shard.documents for shard in shards]), Names.joined([collection])
+    documents, names = DocIds.joined([shard.documents for shard in shards]), DocIds.joined([collection])
     if len(documents) != len(names) or (documents != names and not _once_each(documents, names)):
         raise EncoreError(
             f"{len(shards)} shards hold {len(documents)} documents and not the {len(collection)} of the collection "
@@ -146,7 +146,7 @@ def open_shards(folders: Sequence[Path], collection: Sequence[str], dimension: i
     return shards
 
 
-def _once_each(documents: Names, names: Names) -> bool:
+def _once_each(documents: DocIds, names: DocIds) -> bool:
     """Whether each of as many names is there."""
     rows = names.rows(documents)
     return bool((rows >= 0).all() and (np.bincount(rows, minlength=len(names)) == 1).all())
@@ -173,7 +173,7 @@ class Searcher:
 
     def __init__(self, shards: Sequence[Shard]) -> None:
         self.shards = shards
-        self.documents = Names.joined([shard.documents for shard in shards])
+        self.documents = DocIds.joined([shard.documents for shard in shards])
         self.place = self.documents.places()
 
     def best(self, batch: np.ndarray, depth: int) -> tuple[np.ndarray, list[list[str]]]:

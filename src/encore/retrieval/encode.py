@@ -20,7 +20,7 @@ from encore.data.tokens import Sequences, TokenStore
 from encore.errors import EncoreError
 from encore.models import embed
 from encore.models.encoder import Encoder
-from encore.storage.document_ids import Names
+from encore.storage.document_ids import DocIds
 from encore.storage.files import replacing, write_bytes
 from encore.training import machine
 
@@ -29,14 +29,14 @@ BLOCK = 1024  # passages; also FAISS's own block in products, see dense.py
 
 
 @dataclass(frozen=True)
-class Part:
+class CollectionShard:
     """One of the shards of a collection, as in ``000-of-003``."""
 
     number: int
     count: int
 
     @classmethod
-    def parse(cls, name: str) -> Part:
+    def parse(cls, name: str) -> CollectionShard:
         """Read ``<number>-of-<count>``, both of three digits or more, numbers from 0.
 
         Raises:
@@ -54,10 +54,10 @@ class Part:
         return range(first * BLOCK, min(last * BLOCK, passages))
 
 
-def encode(encoder: Encoder, passages: Sequences, part: Part, length: int) -> np.ndarray:
+def encode(encoder: Encoder, passages: Sequences, part: CollectionShard, length: int) -> np.ndarray:
     """Vectors of a shard, float32 [passages, dimension]; prints the rate now and then."""
     rows = np.array(part.rows(len(passages)), dtype=np.int64)
-    progress = Progress(len(rows))
+    progress = EncodingProgress(len(rows))
     found = [np.empty((0, encoder.dimension), dtype=np.float32)]
     for start in range(0, len(rows), BLOCK):
         found.append(embed.embed(encoder, passages, rows[start : start + BLOCK], length))
@@ -71,7 +71,7 @@ def make_shard(spec: dict[str, Any], model: Path, tokens: Path, name: str, outpu
     Args:
         spec: ``length`` of a passage in tokens, and ``numerics``.
     """
-    part, store, numerics = Part.parse(name), TokenStore.open(tokens), spec["numerics"]
+    part, store, numerics = CollectionShard.parse(name), TokenStore.open(tokens), spec["numerics"]
     device = machine.prepare(numerics)
     encoder = embed.load(model, store).to(device).eval()
     with machine.precision(numerics, device):
@@ -92,10 +92,10 @@ def write_index(folder: Path, documents: Sequence[str], index: faiss.Index) -> N
     """Write a FAISS index of any kind, and the document of each of its vectors."""
     with replacing(folder / "index") as temporary:
         faiss.write_index(index, str(temporary))
-    write_bytes(folder / "docid", Names.joined([documents]).lines.tobytes())
+    write_bytes(folder / "docid", DocIds.joined([documents]).lines.tobytes())
 
 
-class Progress:
+class EncodingProgress:
     """Prints how many passages are done, the rate and the time left, at most every 10 seconds and at the end."""
 
     def __init__(self, total: int, unit: str = "passages") -> None:

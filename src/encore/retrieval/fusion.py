@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Pair:
+class AlignedScores:
     """One query's documents, of either list, with both scores, float64 [documents] each; missing ones are filled in."""
 
     documents: list[str]
@@ -24,16 +24,16 @@ class Pair:
     dense: Floats
 
 
-def align(sparse: Ranking | None, dense: Ranking | None) -> Pair:
+def align(sparse: Ranking | None, dense: Ranking | None) -> AlignedScores:
     """Bring both answers to a query together; None is no answer, all of whose scores are 0."""
     places: dict[str, int] = {}
     for ranking in (sparse, dense):
         for document in ranking.documents if ranking is not None else ():
             places.setdefault(document, len(places))
-    return Pair(list(places), _scores(sparse, places), _scores(dense, places))
+    return AlignedScores(list(places), _scores(sparse, places), _scores(dense, places))
 
 
-def fuse(pair: Pair, weight: float, depth: int | None = None) -> Ranking:
+def fuse(pair: AlignedScores, weight: float, depth: int | None = None) -> Ranking:
     """The fused ranking down to ``depth``: added in float64, ordered as every run is."""
     scores = (weight * pair.sparse + pair.dense).astype(np.float32)
     if depth is None or depth >= len(scores):

@@ -13,21 +13,21 @@ from typing import Any
 import faiss
 import numpy as np
 
-from encore.config.index_types import Fp16, Hnsw, IndexType, IvfPq, read
+from encore.config.index_types import Fp16, Hnsw, IndexType, IvfPq, read_index_type
 from encore.errors import EncoreError
 from encore.retrieval.dense import Shard, open_shard
-from encore.retrieval.encode import Part, write_index
-from encore.storage.document_ids import Names
+from encore.retrieval.encode import CollectionShard, write_index
+from encore.storage.document_ids import DocIds
 
 TRAINING = 39  # vectors a centroid, below which FAISS itself warns of too few
 
 
 def make_index(spec: dict[str, Any], shards: Sequence[Path], output: Path) -> dict[str, Any]:
     """Gather a collection's shards into one index of the type ``spec["index"]``, write it, and return its counts."""
-    fields = read(spec["index"])
+    fields = read_index_type(spec["index"])
     parts = gather(shards)
-    index = build(fields, np.concatenate([part.index.reconstruct_n(0, part.index.ntotal) for part in parts]))
-    write_index(output, Names.joined([part.documents for part in parts]), index)
+    index = build_index(fields, np.concatenate([part.index.reconstruct_n(0, part.index.ntotal) for part in parts]))
+    write_index(output, DocIds.joined([part.documents for part in parts]), index)
     size = (output / "index").stat().st_size
     print(f"{index.ntotal} vectors in an index of type {fields.kind}, {size / 2**20:.1f} MiB", flush=True)
     return {"passages": index.ntotal, "dimension": index.d, "bytes": size}
@@ -39,7 +39,9 @@ def gather(folders: Sequence[Path]) -> list[Shard]:
     Raises:
         EncoreError: a shard is missing, there twice, of another division, or damaged.
     """
-    parts = sorted(((Part.parse(folder.name), folder) for folder in folders), key=lambda pair: pair[0].number)
+    parts = sorted(
+        ((CollectionShard.parse(folder.name), folder) for folder in folders), key=lambda pair: pair[0].number
+    )
     if [part.number for part, _ in parts] != list(range(parts[0][0].count)) or len({p.count for p, _ in parts}) > 1:
         raise EncoreError(
             f"{', '.join(folder.name for _, folder in parts)} are not the shards of one division; give all of one"
@@ -47,7 +49,7 @@ def gather(folders: Sequence[Path]) -> list[Shard]:
     return [open_shard(folder) for _, folder in parts]
 
 
-def build(fields: IndexType, vectors: np.ndarray) -> faiss.Index:
+def build_index(fields: IndexType, vectors: np.ndarray) -> faiss.Index:
     """An index of a type over vectors, float32 [passages, dimension], by inner product.
 
     Raises:

@@ -25,7 +25,7 @@ _INDEXER, _SEARCHER = "io.anserini.index.IndexCollection", "io.anserini.search.S
 
 
 @dataclass(frozen=True)
-class Bm25:
+class Bm25Parameters:
     """``k1`` saturates term frequency, ``b`` weighs document length (0 to 1), ``depth`` is the hits kept a query."""
 
     k1: float = 0.9
@@ -33,7 +33,7 @@ class Bm25:
     depth: int = 1000
 
 
-def build_index(documents: Iterable[tuple[str, str]], output: Path, memory_mb: int = 1024) -> int:
+def build_lucene_index(documents: Iterable[tuple[str, str]], output: Path, memory_mb: int = 1024) -> int:
     """Index (id, text) pairs into the folder ``lucene`` of ``output`` and return their number.
 
     Equal documents give equal bytes, in whatever order they come: they are sorted by descending id, so that among
@@ -60,7 +60,9 @@ def build_index(documents: Iterable[tuple[str, str]], output: Path, memory_mb: i
     return count
 
 
-def search(index: Path, queries: Mapping[str, str], bm25: Bm25, *, threads: int = 1, memory_mb: int = 1024) -> Run:
+def search(
+    index: Path, queries: Mapping[str, str], bm25: Bm25Parameters, *, threads: int = 1, memory_mb: int = 1024
+) -> Run:
     """Rank the documents of an index folder (the one that holds ``lucene``) for queries by id.
 
     Queries are plain words: no character is an operator. One that is empty, or empty after analysis, has no answer and
@@ -84,7 +86,7 @@ def search(index: Path, queries: Mapping[str, str], bm25: Bm25, *, threads: int 
     return {query: rank(documents, scores) for query, (documents, scores) in found.items() if documents}
 
 
-def _search_options(index: Path, topics: Path, bm25: Bm25, threads: int) -> list[str]:
+def _search_options(index: Path, topics: Path, bm25: Bm25Parameters, threads: int) -> list[str]:
     """``arbitraryScoreTieBreak`` gives Lucene's own scores; without it Anserini rounds them and takes ties apart."""
     options = {"index": index / INDEX, "topics": topics, "topicReader": "TsvString", "hits": bm25.depth}
     options |= {"bm25.k1": bm25.k1, "bm25.b": bm25.b, "threads": threads, "parallelism": 1}

@@ -11,8 +11,8 @@ from encore.data.runs import Ranking, Run, describe, rank, read_header, read_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.scoring import Scorer, open_scorer
-from encore.finetuning.scoring.kept import Kept
-from encore.retrieval.encode import Progress
+from encore.finetuning.scoring.resume import ScoreState
+from encore.retrieval.encode import EncodingProgress
 from encore.training import machine
 
 LARGEST = 2**20  # of a score: below its negative, whole float32 numbers are no longer enough for the ranks below
@@ -39,7 +39,7 @@ def answer(
     store, numerics = TokenStore.open(tokens), spec["numerics"]
     device = machine.prepare(numerics)
     with machine.precision(numerics, device):
-        kept, found = Kept(state, spec, checkpoint_seconds), read_run(first / "run.trec.gz")
+        kept, found = ScoreState(state, spec, checkpoint_seconds), read_run(first / "run.trec.gz")
         run, pairs = rerank(found, open_scorer(model, store).to(device), store, spec, kept)
     before = read_header(first / "run.trec.gz")["method"]["retrieval"]
     stage = {"name": "reranking", "method": "trained scorer", "model": model.name, "depth": spec["reranked"]}
@@ -50,7 +50,7 @@ def answer(
 
 
 def rerank(
-    run: Run, scorer: Scorer, store: TokenStore, spec: dict[str, Any], kept: Kept | None = None
+    run: Run, scorer: Scorer, store: TokenStore, spec: dict[str, Any], kept: ScoreState | None = None
 ) -> tuple[Run, int]:
     """The run in its new order, and how many pairs were scored.
 
@@ -67,7 +67,7 @@ def rerank(
             f"{error} is in the run, but not in the token store; make both from the same collection"
         ) from error
     rows = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    scores = scorer.score(rows[:, 0], rows[:, 1], Progress(len(rows), "pairs").show, kept)
+    scores = scorer.score(rows[:, 0], rows[:, 1], EncodingProgress(len(rows), "pairs").show, kept)
     bounds = np.cumsum([0, *(min(depth, len(found)) for found in run.values())])
     reordered = {
         name: above(rank(found.documents[:depth], scores[first:end]), found, spec["depth"])

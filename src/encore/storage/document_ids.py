@@ -21,7 +21,7 @@ BLOCK = 2**18  # ids that are looked at together
 NEWLINE = 10
 
 
-class Names(Sequence[str]):
+class DocIds(Sequence[str]):
     """Ids, of which none has a line's end in it."""
 
     def __init__(self, lines: np.ndarray) -> None:
@@ -32,20 +32,20 @@ class Names(Sequence[str]):
         self._bounds = np.concatenate([[0], *(end + 1 for end in ends)]).astype(np.int64)
 
     @classmethod
-    def open(cls, path: Path) -> Names:
+    def open(cls, path: Path) -> DocIds:
         """The ids of a file."""
         if not path.stat().st_size:  # which cannot be mapped
             return cls(np.zeros(0, dtype=np.uint8))
         return cls(np.memmap(path, dtype=np.uint8, mode="r").view(np.ndarray))
 
     @classmethod
-    def joined(cls, parts: Sequence[Iterable[str]]) -> Names:
+    def joined(cls, parts: Sequence[Iterable[str]]) -> DocIds:
         """The ids of several collections, one behind another; of one alone nothing is copied."""
-        made = [part if isinstance(part, Names) else cls.of(part) for part in parts]
+        made = [part if isinstance(part, DocIds) else cls.of(part) for part in parts]
         return made[0] if len(made) == 1 else cls(np.concatenate([_bytes([]), *(part.lines for part in made)]))
 
     @classmethod
-    def of(cls, names: Iterable[str]) -> Names:
+    def of(cls, names: Iterable[str]) -> DocIds:
         """These ids, which are gone through once and not held."""
         return cls(_bytes(names))
 
@@ -80,7 +80,7 @@ class Names(Sequence[str]):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, list):
             return list(self) == other
-        return isinstance(other, Names) and np.array_equal(self.lines, other.lines)
+        return isinstance(other, DocIds) and np.array_equal(self.lines, other.lines)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -105,7 +105,7 @@ class Names(Sequence[str]):
         for first in range(0, len(names), BLOCK):
             asked = names[first : first + BLOCK]
             plain = np.array([place for place, name in enumerate(asked) if "\n" not in name], dtype=np.int64)
-            found[first + plain] = self._rows(Names(_bytes([asked[place] for place in plain])))
+            found[first + plain] = self._rows(DocIds(_bytes([asked[place] for place in plain])))
         return found
 
     def find(self, names: Iterable[str]) -> dict[str, int]:
@@ -129,7 +129,7 @@ class Names(Sequence[str]):
         bounds = self._bounds - np.arange(len(self._bounds))
         return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(bounds), pa.py_buffer(lines))
 
-    def _rows(self, asked: Names) -> np.ndarray:
+    def _rows(self, asked: DocIds) -> np.ndarray:
         """The row of each id; of rows with its hash, the first whose id is the same."""
         known, order = self._index
         wanted, found = asked._hashes(), np.full(len(asked), -1, dtype=np.int64)
@@ -165,7 +165,7 @@ class Names(Sequence[str]):
             found[first : first + len(starts)] = np.add.reduceat(weighed, starts)
         return found
 
-    def _same(self, rows: np.ndarray, other: Names, others: np.ndarray) -> np.ndarray:
+    def _same(self, rows: np.ndarray, other: DocIds, others: np.ndarray) -> np.ndarray:
         """Whether the ids of these rows and of another's are the same, bool [n]."""
         same: np.ndarray = self._lengths(rows) == other._lengths(others)
         if same.any():

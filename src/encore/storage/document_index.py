@@ -7,18 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from encore.storage.document_ids import NEWLINE, Names
+from encore.storage.document_ids import NEWLINE, DocIds
 
 SPARSE = 16  # times as many numbers as there are ids: then a table by number would be mostly empty
 DIGITS = 18  # that an int64 holds, whichever they are
 
 
-class Rows:
+class DocIdIndex:
     """The row of each id; ids that are all whole numbers, as MS MARCO's, are found without making texts of them."""
 
     def __init__(self, names: Sequence[str]) -> None:
         """``names`` are the ids, by row; none stands twice."""
-        self._names = Names.joined([names])
+        self._names = DocIds.joined([names])
         self._table = _table(self._names)
 
     def of(self, ids: pa.StringArray) -> np.ndarray:
@@ -36,7 +36,7 @@ class Rows:
         return np.asarray(rows[different.indices.to_numpy(zero_copy_only=False)])
 
 
-def _table(names: Names) -> np.ndarray | None:
+def _table(names: DocIds) -> np.ndarray | None:
     """int64, the row of each number, -1 where there is none; None where ids are no such numbers."""
     lengths, lines = names.lengths, names.lines
     if not len(names) or lengths.min() == 0 or lengths.max() > DIGITS:

@@ -77,7 +77,7 @@ def describe(path: Path) -> dict[str, Any]:
     return {"sha256": sha256(path), "bytes": path.stat().st_size}
 
 
-def read(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path) -> dict[str, Any]:
     """An artifact's manifest."""
     path = folder / MANIFEST
     if not path.is_file():
@@ -95,7 +95,7 @@ def read(folder: Path) -> dict[str, Any]:
 
 def read_results(folder: str) -> dict[str, Any]:
     """The deterministic facts of an artifact: counts, operations spent."""
-    results: dict[str, Any] = read(Path(folder))["results"]
+    results: dict[str, Any] = read_manifest(Path(folder))["results"]
     return results
 
 
@@ -111,7 +111,7 @@ def verify(folder: Path, files: Sequence[str] | None = None) -> None:
 
 def problems(folder: Path, files: Sequence[str] | None = None) -> Iterator[str]:
     """Each file of an artifact (all, or the named ones) that is missing, cut short or altered, in words."""
-    outputs = read(folder)["outputs"]
+    outputs = read_manifest(folder)["outputs"]
     for name in outputs if files is None else files:
         path, expected = folder / name, outputs.get(name)
         if expected is None:

@@ -19,7 +19,7 @@ BYTES = 32 * 2**20  # of text in a block
 TOLD = 60  # seconds between two lines of progress
 
 
-class Block(NamedTuple):
+class TsvBlock(NamedTuple):
     """Lines of a file that follow each other."""
 
     first: int  # the number of the first one
@@ -29,7 +29,7 @@ class Block(NamedTuple):
         return len(self.columns[0])
 
 
-def blocks(path: Path, names: Sequence[str], size: int = BYTES) -> Iterator[Block]:
+def read_tsv(path: Path, names: Sequence[str], size: int = BYTES) -> Iterator[TsvBlock]:
     """The lines of a file, each of which has a value for every name; quotes mean nothing.
 
     Raises:
@@ -41,7 +41,7 @@ def blocks(path: Path, names: Sequence[str], size: int = BYTES) -> Iterator[Bloc
     done, began, told = 0, time.monotonic(), time.monotonic()
     try:
         for batch in _opened(path, names, bad, size):
-            block = Block(done + 1, batch.columns)
+            block = TsvBlock(done + 1, batch.columns)
             _refuse_empty(path, names, block)
             yield block
             done += len(block)
@@ -87,7 +87,7 @@ def _opened(path: Path, names: Sequence[str], bad: list[int], size: int) -> Iter
         )
 
 
-def _refuse_empty(path: Path, names: Sequence[str], block: Block) -> None:
+def _refuse_empty(path: Path, names: Sequence[str], block: TsvBlock) -> None:
     for column in block.columns:
         empty = np.flatnonzero(pc.equal(pc.binary_length(column), 0).to_numpy(zero_copy_only=False))
         if len(empty):

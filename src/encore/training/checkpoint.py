@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from encore.errors import EncoreError
-from encore.storage.files import write_bytes
+from encore.storage import sealed
 
 KEPT = 2
 
@@ -44,23 +44,29 @@ def save(folder: Path, run: str, step: int, content: dict[str, Any]) -> None:
     """
     packed = io.BytesIO()  # a full disk then shows as what it is, not as an error of torch's
     torch.save({"run": run, "step": step, **content}, packed)
-    write_bytes(folder / f"step-{step:09d}.pt", packed.getvalue())
+    sealed.write(folder / f"step-{step:09d}.pt", packed.getbuffer())
     for old in _newest_first(folder)[KEPT:]:
         old.unlink(missing_ok=True)
 
 
 def load(folder: Path, run: str) -> dict[str, Any] | None:
-    """The newest checkpoint that can be read, or None where there is none.
+    """The newest checkpoint that is as it was written, or None where there is none.
+
+    A damaged one is removed, so that it does not count among those that are kept.
 
     Raises:
         EncoreError: the checkpoints are of another run.
     """
+    for killed in folder.glob(".step-*.tmp"):  # while it was written; nobody writes before all have loaded
+        killed.unlink(missing_ok=True)
     for path in _newest_first(folder):
         try:
-            content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-        except Exception:  # a damaged file can raise anything
-            print(f"{path} cannot be read; trying the checkpoint before it", flush=True)
+            packed = sealed.read(path)
+        except EncoreError:
+            print(f"{path} is damaged; going on from the checkpoint before it, or from the start", flush=True)
+            path.unlink(missing_ok=True)
             continue
+        content: dict[str, Any] = torch.load(io.BytesIO(packed), map_location="cpu", weights_only=True)
         if content["run"] != run:
             raise EncoreError(
                 f"{path} is of another training (data, step or seed differ); remove {folder}, then repeat"

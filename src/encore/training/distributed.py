@@ -21,7 +21,7 @@ PATIENCE = timedelta(hours=2)  # of the others while the first validates
 
 
 @dataclass(frozen=True)
-class Ranks:
+class ProcessGroup:
     """This process among those that train together; by default it is alone."""
 
     rank: int = 0
@@ -82,15 +82,15 @@ class Ranks:
 
 
 @contextmanager
-def joined(device: torch.device) -> Iterator[Ranks]:
+def joined(device: torch.device) -> Iterator[ProcessGroup]:
     """Join the other processes that torchrun started with this one, until all are done."""
     if launch.size() == 1:
-        yield Ranks()
+        yield ProcessGroup()
         return
     backend = "nccl" if device.type == "cuda" else "gloo"
     torch.distributed.init_process_group(backend, timeout=PATIENCE)
     try:
-        yield Ranks(launch.rank(), launch.size(), device)
+        yield ProcessGroup(launch.rank(), launch.size(), device)
         torch.distributed.barrier()
     finally:
         torch.distributed.destroy_process_group()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from encore.training.distributed import Ranks
+from encore.training.distributed import ProcessGroup
 from encore.training.gradients import Models, measure, parts
 from encore.training.randomness import generator
 from encore.training.task import Subset, Task
@@ -55,8 +55,8 @@ def terms(models: Models, task: Task, batch: int, micro_batch: int) -> dict[str,
     sizes = []
     for first in range(0, len(examples), batch):
         chosen = examples[first : first + batch]
-        made = parts(task, chosen, micro_batch, Ranks(), 0, "held out", first)
+        made = parts(task, chosen, micro_batch, ProcessGroup(), 0, "held out", first)
         sizes.append(len(chosen))
-        for name, value in measure(models, made, task.weights(0.0)).items():
+        for name, value in measure(models, made, task.loss_weights(0.0)).items():
             found.setdefault(name, []).append(float(value))
     return {name: float(np.average(values, weights=sizes)) for name, values in found.items()}

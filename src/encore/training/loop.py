@@ -16,7 +16,7 @@ from encore.errors import EncoreError
 from encore.models.encoder import Encoder
 from encore.storage.files import digest
 from encore.training import checkpoint, gradients, held_out, machine
-from encore.training.distributed import Ranks, joined
+from encore.training.distributed import ProcessGroup, joined
 from encore.training.gradients import Models
 from encore.training.memory import MicroBatch
 from encore.training.optimiser import AdamW
@@ -71,26 +71,26 @@ def train(
     run = digest([type(task).__name__, step.model_dump(), len(task), seed, numerics])
     done, best = _restore(checkpoint.load(state, run), model, optimiser)
 
-    with joined(device) as ranks:
-        micro_batch = MicroBatch(done.micro_batch or _at_once(step, len(task), numerics, ranks), says=ranks.lead)
-        progress = Progress(done.steps, total, says=ranks.lead)
-        due = checkpoint.Due(checkpoint_seconds, checkpoint_steps) if ranks.lead else checkpoint.NEVER
-        if not ranks.lead:
+    with joined(device) as group:
+        micro_batch = MicroBatch(done.micro_batch or _at_once(step, len(task), numerics, group), says=group.lead)
+        progress = Progress(done.steps, total, says=group.lead)
+        due = checkpoint.Due(checkpoint_seconds, checkpoint_steps) if group.lead else checkpoint.NEVER
+        if not group.lead:
             watched = validate = None
         if watched and not done.held_out:
             _watch(watched, models, step, micro_batch, done)
 
         coming = _coming(task, step, seed, done.steps, device)
         for now, batch in zip(range(done.steps, total), coming, strict=False):
-            weights = task.weights(now / total)
-            terms, operations = micro_batch.fit(
-                partial(_gradients, models, optimiser, batch.examples, weights, ranks, (seed, "step", now))
+            weights = task.loss_weights(now / total)
+            terms, flops = micro_batch.fit(
+                partial(_gradients, models, optimiser, batch.examples, weights, group, (seed, "step", now))
             )
-            norm = nn.utils.clip_grad_norm_(model.parameters(), step.clip)
+            norm = nn.utils.clip_grad_norm_(model.parameters(), step.max_grad_norm)
             values = _finite(terms, norm, now + 1, batch)
             optimiser.step(rate(step, now, total))
 
-            done.count(values, len(batch.examples), operations, total)
+            done.count(values, len(batch.examples), flops, total)
             done.micro_batch = micro_batch.size
             progress.step(done.steps, values, len(batch.examples))
             if watched and held_out.is_due(done.steps, total):
@@ -112,12 +112,12 @@ def _coming(task: Task, step: Step, seed: int, start: int, device: torch.device)
     return coming if device.type == "cpu" else ahead(coming)
 
 
-def _at_once(step: Step, examples: int, numerics: dict[str, Any], ranks: Ranks) -> int:
+def _at_once(step: Step, examples: int, numerics: dict[str, Any], group: ProcessGroup) -> int:
     """Examples that go through the models at once, to begin with."""
     batch = min(step.batch, examples)
-    if batch < ranks.size:
-        raise EncoreError(f"a batch of {batch} examples cannot be shared by {ranks.size} processes; start fewer")
-    share = math.ceil(batch / ranks.size)
+    if batch < group.size:
+        raise EncoreError(f"a batch of {batch} examples cannot be shared by {group.size} processes; start fewer")
+    share = math.ceil(batch / group.size)
     return min(numerics.get("micro_batch") or share, share)
 
 
@@ -126,16 +126,16 @@ def _gradients(
     optimiser: AdamW,
     examples: list[Any],
     weights: dict[str, float],
-    ranks: Ranks,
+    group: ProcessGroup,
     key: tuple[int, str, int],
     micro_batch: int,
 ) -> tuple[dict[str, Tensor], float]:
     """The batch's gradient in place of the last one's; its terms, and the operations of all processes."""
     optimiser.zero_grad()
-    made = gradients.parts(models.task, examples, micro_batch, ranks, *key)
-    terms = gradients.backward(models, made, weights, ranks)
-    operations = sum(models.task.operations(models.encoder, part.arrays) for part in made)
-    return terms, float(ranks.sum(torch.tensor(operations, dtype=torch.float64)))
+    made = gradients.parts(models.task, examples, micro_batch, group, *key)
+    terms = gradients.backward(models, made, weights, group)
+    flops = sum(models.task.flops(models.encoder, part.arrays) for part in made)
+    return terms, float(group.sum(torch.tensor(flops, dtype=torch.float64)))
 
 
 def _finite(terms: dict[str, Tensor], norm: Tensor, step: int, batch: Batch) -> dict[str, float]:

@@ -20,18 +20,18 @@ class Trained:
 
     steps: int = 0
     examples: int = 0
-    operations: float = 0.0
+    flops: float = 0.0
     losses: list[Point] = field(default_factory=list)
     held_out: list[Point] = field(default_factory=list)
     validations: list[tuple[int, float]] = field(default_factory=list)
     best_step: int | None = None
     micro_batch: int | None = None
 
-    def count(self, values: dict[str, float], examples: int, operations: float, total: int) -> None:
+    def count(self, values: dict[str, float], examples: int, flops: float, total: int) -> None:
         """Note one more step; about ``ROWS`` of the ``total`` steps leave a point of the curve."""
         self.steps += 1
         self.examples += examples
-        self.operations += operations
+        self.flops += flops
         if self.steps % math.ceil(total / ROWS) == 0 or self.steps in (1, total):
             self.losses.append(Point(self.steps, values))
 

@@ -1,4 +1,4 @@
-"""What the training loop asks of whatever is learned: pre-training objectives and fine-tuning alike."""
+"""The interface between the training loop and what is learned: pre-training objectives and fine-tuning alike."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ if TYPE_CHECKING:
 Arrays = dict[str, np.ndarray]
 
 
-class Pass(NamedTuple):
-    """What a pass over some examples of a batch gives.
+class ForwardOutput(NamedTuple):
+    """What the models give for some examples of a batch.
 
-    ``means``: scalar terms by name, each a mean over what these examples bring (``Task.counts`` says how much that is).
-    ``rows``: tensors by name with a row an example, in one order; ``contrast`` is given those of the whole batch, from
-    all parts and processes. A name's rows have the same shape in every part, so what is ragged is padded to a constant.
+    ``losses``: scalar terms by name, each a mean over these examples, or over what ``Task.loss_denominators`` counts.
+    ``embeddings``: tensors [N, ...] by name with a row an example, in one order: vectors, and what ``batch_loss`` needs
+    to know of each example (ids, masks). ``batch_loss`` is given those of the whole batch, from all parts and
+    processes. A name's rows have the same shape in every part, so what is ragged is padded to a constant.
     """
 
-    means: dict[str, Tensor]
-    rows: dict[str, Tensor]
+    losses: dict[str, Tensor]
+    embeddings: dict[str, Tensor]
 
 
 class Task(ABC):
     """Examples, batches of them, and the loss of a batch.
 
     The loss is a weighted sum of named terms. Terms that examples have each for itself come from ``forward``; terms
-    that need the whole batch, such as a contrast within it, from ``contrast``. The training loop can therefore work
+    that need the whole batch, such as a contrast within it, from ``batch_loss``. The training loop can therefore work
     through a batch in parts, and on several processes, and end with the gradients of the whole.
     """
 
@@ -40,7 +41,10 @@ class Task(ABC):
         """Examples in one epoch."""
 
     def indices(self) -> np.ndarray:
-        """The numbers of the examples in ascending order, as ``example`` takes them: all, unless this is a part."""
+        """The numbers of the examples, int64 [len(self)] ascending, as ``example`` takes them.
+
+        They are all from 0 on, unless the task is a part of another.
+        """
         return np.arange(len(self))
 
     @abstractmethod
@@ -53,39 +57,49 @@ class Task(ABC):
 
     @abstractmethod
     def collate(self, examples: list[Any]) -> Arrays:
-        """Pad examples to the longest of them: the arrays of a batch."""
+        """The arrays of a batch of B examples, padded to the longest of them: token ids as a rule [B, L]."""
 
     @abstractmethod
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
-        """Run the models on a batch, or on a part of one; ``batch`` holds what ``collate`` made of it."""
-
-    def contrast(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Scalar terms by name from the rows of a whole batch; none by default."""
-        return {}
-
-    @abstractmethod
-    def weights(self, progress: float) -> dict[str, float]:
-        """How much each term counts in the loss; the others are logged only.
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
+        """Run the models on a batch or on a part of one.
 
         Args:
-            progress: the share of the training that is behind, from 0 to 1.
+            encoder: the model that is kept.
+            heads: the modules that are trained with it, by name.
+            batch: what ``collate`` made of the examples, as tensors on the models' device.
         """
 
-    def counts(self, batch: Arrays) -> dict[str, int]:
-        """How many things a mean of ``forward`` is over, where these are not the examples: masked positions."""
+    def batch_loss(self, embeddings: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Scalar terms by name of a whole batch; none by default.
+
+        Args:
+            embeddings: what ``forward`` gave for every example of the batch, by name: [B, ...].
+        """
         return {}
 
     @abstractmethod
-    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+    def loss_weights(self, progress: float) -> dict[str, float]:
+        """The weight of each term in the loss; terms without one are logged only.
+
+        Args:
+            progress: the share of the training that is done, from 0 to 1.
+        """
+
+    def loss_denominators(self, batch: Arrays) -> dict[str, int]:
+        """What a term of ``forward`` is a mean over, by term, where that is not the examples: masked positions."""
+        return {}
+
+    @abstractmethod
+    def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Floating-point operations of one training step on this batch (forward and backward), heads included."""
 
     def loss(
         self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor], progress: float = 0.0
     ) -> dict[str, Tensor]:
-        """The terms of a whole batch by name, and under ``"loss"`` the sum that is minimised."""
-        means, rows = self.forward(encoder, heads, batch)
-        terms = means | self.contrast(rows)
-        return {"loss": weighted(terms, self.weights(progress)), **terms}
+        """The scalar terms of a whole batch by name, and under ``"loss"`` the sum that is minimised."""
+        output = self.forward(encoder, heads, batch)
+        terms = output.losses | self.batch_loss(output.embeddings)
+        return {"loss": weighted(terms, self.loss_weights(progress)), **terms}
 
 
 def weighted(terms: dict[str, Tensor], weights: dict[str, float]) -> Tensor:
@@ -116,17 +130,17 @@ class Subset(Task):
     def collate(self, examples: list[Any]) -> Arrays:
         return self.task.collate(examples)
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         return self.task.forward(encoder, heads, batch)
 
-    def contrast(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
-        return self.task.contrast(rows)
+    def batch_loss(self, embeddings: dict[str, Tensor]) -> dict[str, Tensor]:
+        return self.task.batch_loss(embeddings)
 
-    def weights(self, progress: float) -> dict[str, float]:
-        return self.task.weights(progress)
+    def loss_weights(self, progress: float) -> dict[str, float]:
+        return self.task.loss_weights(progress)
 
-    def counts(self, batch: Arrays) -> dict[str, int]:
-        return self.task.counts(batch)
+    def loss_denominators(self, batch: Arrays) -> dict[str, int]:
+        return self.task.loss_denominators(batch)
 
-    def operations(self, encoder: Encoder, batch: Arrays) -> float:
-        return self.task.operations(encoder, batch)
+    def flops(self, encoder: Encoder, batch: Arrays) -> float:
+        return self.task.flops(encoder, batch)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from encore.commands.preflight.forecast import Forecast
+from encore.commands.preflight.forecast_text import columns, duration, size
 from encore.commands.preflight.jobs import Needed
-from encore.commands.preflight.report import columns, duration, size
 from encore.errors import EncoreError
 from encore.storage import manifest
 
@@ -18,7 +18,7 @@ BENCHMARKS = Path("results/benchmarks")
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredJob:
     """What jobs took: seconds and bytes of memory (Snakemake's benchmark, or ``run.json``), bytes, operations.
 
     ``cpu``: seconds of the processor, which other work on the machine does not lengthen; None where nobody noted them.
@@ -27,18 +27,18 @@ class Measured:
     seconds: float
     ram: float
     kept: float
-    operations: float | None
+    flops: float | None
     cpu: float | None = None
 
 
 @dataclass(frozen=True)
-class Compared:
-    """All finished jobs of a rule: sums of seconds, bytes and operations, and the most memory that one took."""
+class RuleCalibration:
+    """All finished jobs of a rule: sums of seconds, bytes and flops, and the most memory that one took."""
 
     rule: str
     jobs: int
-    reckoned: Measured
-    measured: Measured
+    reckoned: MeasuredJob
+    measured: MeasuredJob
 
     @property
     def ratio(self) -> float:
@@ -46,31 +46,31 @@ class Compared:
         return self.measured.seconds / max(self.reckoned.seconds, 1e-9)
 
 
-def against(found: Forecast) -> list[Compared]:
+def compare_with_finished(found: Forecast) -> list[RuleCalibration]:
     """Every rule with finished jobs that left a record.
 
     Raises:
         EncoreError: nothing is finished.
     """
-    pairs = [(job, real) for job in found.jobs if job.finished and (real := measured(job))]
+    pairs = [(job, real) for job in found.jobs if job.finished and (real := measured_job(job))]
     if not pairs:
         raise EncoreError("nothing of this configuration is finished here; run it first, then compare")
     rules = dict.fromkeys(job.rule for job, _ in pairs)
     return [_compared(found, rule, [pair for pair in pairs if pair[0].rule == rule]) for rule in rules]
 
 
-def measured(job: Needed) -> Measured | None:
+def measured_job(job: Needed) -> MeasuredJob | None:
     """What a finished job took; None where it left no record, as tables do."""
     folder = Path(job.artifact.folder)
     run, made = _json(folder / "run.json"), _json(folder / manifest.MANIFEST)
     if not run or not made:
         return None
     benchmark = _benchmark(job)
-    return Measured(
+    return MeasuredJob(
         seconds=benchmark.get("s", float(run["seconds"])),
         ram=1e6 * benchmark.get("max_rss", float(run["peak_memory_mb"])),
         kept=float(sum(each["bytes"] for each in made["outputs"].values())),
-        operations=made["results"].get("operations"),
+        flops=made["results"].get("flops"),
         cpu=benchmark.get("cpu_time"),
     )
 
@@ -91,22 +91,22 @@ def _number(text: str) -> bool:
     return text.replace(".", "", 1).isdigit()
 
 
-def _compared(found: Forecast, rule: str, pairs: Sequence[tuple[Needed, Measured]]) -> Compared:
-    counted = [(job, real) for job, real in pairs if real.operations is not None]
-    reckoned = Measured(
+def _compared(found: Forecast, rule: str, pairs: Sequence[tuple[Needed, MeasuredJob]]) -> RuleCalibration:
+    counted = [(job, real) for job, real in pairs if real.flops is not None]
+    reckoned = MeasuredJob(
         seconds=sum(found.seconds(job) for job, _ in pairs),
         ram=max(found.memory(job) for job, _ in pairs),
         kept=sum(job.cost.kept for job, _ in pairs),
-        operations=sum(_trained(job) for job, _ in counted) if counted else None,
+        flops=sum(_trained(job) for job, _ in counted) if counted else None,
     )
-    real = Measured(
+    real = MeasuredJob(
         seconds=sum(each.seconds for _, each in pairs),
         ram=max(each.ram for _, each in pairs),
         kept=sum(each.kept for _, each in pairs),
-        operations=sum(each.operations or 0.0 for _, each in counted) if counted else None,
+        flops=sum(each.flops or 0.0 for _, each in counted) if counted else None,
         cpu=sum(each.cpu or 0.0 for _, each in pairs) if all(each.cpu is not None for _, each in pairs) else None,
     )
-    return Compared(rule, len(pairs), reckoned, real)
+    return RuleCalibration(rule, len(pairs), reckoned, real)
 
 
 def _trained(job: Needed) -> float:
@@ -114,7 +114,7 @@ def _trained(job: Needed) -> float:
     return sum(work.amount for work in job.cost.works if work.kind == "train") * job.cost.processes
 
 
-def show(rows: Iterable[Compared]) -> str:
+def calibration_text(rows: Iterable[RuleCalibration]) -> str:
     """The comparison as text."""
     cells = [
         [
@@ -128,7 +128,7 @@ def show(rows: Iterable[Compared]) -> str:
             size(row.measured.ram),
             size(row.reckoned.kept),
             size(row.measured.kept),
-            _ratio(row.measured.operations, row.reckoned.operations),
+            _ratio(row.measured.flops, row.reckoned.flops),
         ]
         for row in rows
     ]
@@ -136,7 +136,7 @@ def show(rows: Iterable[Compared]) -> str:
     return columns(heads, cells, "<" + ">" * 10)
 
 
-def as_json(rows: Iterable[Compared]) -> list[dict[str, Any]]:
+def calibration_json(rows: Iterable[RuleCalibration]) -> list[dict[str, Any]]:
     """The comparison in plain types."""
     return [
         {"rule": row.rule, "jobs": row.jobs, "reckoned": vars(row.reckoned), "measured": vars(row.measured)}

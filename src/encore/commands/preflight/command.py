@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from encore.commands.preflight import calibration_report, machine, report
+from encore.commands.preflight import calibration_report, forecast_text, machine
 from encore.commands.preflight.forecast import Forecast, forecast
 from encore.plan.plan import Plan
 
@@ -40,14 +40,14 @@ def add_calibrate(parser: argparse.ArgumentParser) -> None:
 
 def preflight(plan: Plan, arguments: argparse.Namespace) -> int:
     """Print the forecast; 1 when a limit is exceeded."""
-    known = machine.find(arguments.machine, MACHINES)
+    known = machine.find_machine(arguments.machine, MACHINES)
     cores = arguments.cores or known.cores * (arguments.gpus if known.gpus else 1)
     found = forecast(plan, arguments.targets, known, arguments.gpus, cores, SIZES)
     if arguments.against:
-        rows = calibration_report.against(found)
+        rows = calibration_report.compare_with_finished(found)
         _say(
-            calibration_report.as_json(rows),
-            f"{report.about(known)}\n\n{calibration_report.show(rows)}",
+            calibration_report.calibration_json(rows),
+            f"{forecast_text.about(known)}\n\n{calibration_report.calibration_text(rows)}",
             arguments.json,
         )
         return 0
@@ -57,7 +57,11 @@ def preflight(plan: Plan, arguments: argparse.Namespace) -> int:
 def _forecast(plan: Plan, found: Forecast, as_json: bool) -> int:
     complaints = found.complaints(plan.config.limits)
     beyond = "".join(f"\nbeyond: {complaint}" for complaint in complaints)
-    _say(report.as_json(found, complaints), report.text(found) + (f"\n{beyond}" if beyond else ""), as_json)
+    _say(
+        forecast_text.forecast_json(found, complaints),
+        forecast_text.forecast_text(found) + (f"\n{beyond}" if beyond else ""),
+        as_json,
+    )
     return 1 if complaints else 0
 
 
@@ -66,8 +70,8 @@ def calibrate(plan: Plan, arguments: argparse.Namespace) -> int:
     from encore.commands.preflight import measuring
 
     measured = measuring.measure(plan, arguments.name, arguments.seconds, MACHINES, SIZES)
-    path = machine.write(measured)
-    print(measuring.show(measured))
+    path = machine.write_machine(measured)
+    print(measuring.machine_text(measured))
     print(f"kept as {path}; `encore preflight` takes it from now on")
     return 0
 

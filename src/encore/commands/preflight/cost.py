@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 
 Start = Literal["plain", "torch", "java"]
 GB = 1e9
@@ -23,7 +23,7 @@ class Work:
 
     kind: str
     amount: float
-    shape: Shape | None = None
+    shape: EncoderConfig | None = None
     rows: float = 1
     length: float = 1
     threads: int = 1
@@ -56,6 +56,6 @@ class Cost:
         return BASE[self.start] + self.ram
 
     @property
-    def operations(self) -> float:
+    def flops(self) -> float:
         """Floating-point operations."""
         return sum(work.amount for work in self.works if work.kind in ("train", "encode", "search", "graph"))

@@ -69,7 +69,7 @@ def by_hand(plan: Plan, made: Artifact, size: float | None) -> Download:
     """A file or folder of the user's that is not there yet."""
     dataset = made.name.rpartition("-")[0]
     fields = plan.resolve.dataset_fields(dataset) if dataset in plan.resolve.dataset_names() else None
-    licence = getattr(fields, "licence", "") or getattr(fields, "how", "")
+    licence = getattr(fields, "licence", "") or getattr(fields, "access", "")
     return Download(str(made.source), "by hand", size, 0.0, licence)
 
 

@@ -15,7 +15,7 @@ from encore.commands.preflight.fetches import Fetches
 from encore.commands.preflight.jobs import Needed, fetched, needed
 from encore.commands.preflight.machine import Machine
 from encore.commands.preflight.schedule import Job, Schedule, schedule
-from encore.commands.preflight.sizes import Sizes, read_stated
+from encore.commands.preflight.sizes import CollectionSizes, read_stated
 from encore.config.run import Limits
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
@@ -27,7 +27,7 @@ PRODUCT = Cost(start="torch", kept=5e5, ram=3e8)  # pandas and the drawing libra
 
 
 @dataclass(frozen=True)
-class OfRule:
+class RuleForecast:
     """What the missing jobs of a rule need together, and the largest of them."""
 
     rule: str
@@ -35,7 +35,7 @@ class OfRule:
     missing: int
     seconds: float
     gpu_hours: float
-    operations: float
+    flops: float
     kept: float
     ram: float
     gpu_memory: float
@@ -53,7 +53,7 @@ class Forecast:
     jobs: list[Needed]
     missing: list[Needed]
     downloads: list[Download]
-    sizes: Sizes
+    sizes: CollectionSizes
     free: float
 
     def seconds(self, job: Needed) -> float:
@@ -68,20 +68,20 @@ class Forecast:
         return job.cost.memory + (0.0 if self.on_gpu(job) else job.cost.gpu_memory)
 
     @cached_property
-    def rules(self) -> list[OfRule]:
+    def rules(self) -> list[RuleForecast]:
         """Every rule that something is needed of, in the order of their first artifact."""
         names = dict.fromkeys(job.rule for job in self.jobs)
         return [self._of_rule(name) for name in names]
 
-    def _of_rule(self, rule: str) -> OfRule:
+    def _of_rule(self, rule: str) -> RuleForecast:
         missing = [job for job in self.missing if job.rule == rule]
-        return OfRule(
+        return RuleForecast(
             rule=rule,
             finished=sum(job.rule == rule and job.finished for job in self.jobs),
             missing=len(missing),
             seconds=sum(self.seconds(job) for job in missing),
             gpu_hours=sum(self._gpu_seconds(job) for job in missing) / HOUR,
-            operations=sum(job.cost.operations for job in missing),
+            flops=sum(job.cost.flops for job in missing),
             kept=sum(job.cost.kept for job in missing),
             ram=max(map(self.memory, missing), default=0.0),
             gpu_memory=max((job.cost.gpu_memory for job in missing if self.on_gpu(job)), default=0.0),
@@ -134,7 +134,7 @@ class Forecast:
     def finished_bytes(self) -> float:
         """What the finished jobs left on the disk, as their manifests say."""
         records = [Path(job.artifact.folder) for job in self.jobs if Path(job.artifact.manifest).is_file()]
-        outputs = [each for folder in records for each in manifest.read(folder)["outputs"].values()]
+        outputs = [each for folder in records for each in manifest.read_manifest(folder)["outputs"].values()]
         return float(sum(each["bytes"] for each in outputs))
 
     @property
@@ -210,15 +210,15 @@ def forecast(plan: Plan, names: Iterable[str], machine: Machine, gpus: int, core
     Raises:
         EncoreError: nothing makes what is named, or a file of the catalogue is wrong.
     """
-    targets = requested.targets(plan, names)
-    sizes = Sizes(plan, read_stated(sizes_file))
+    targets = requested.requested_targets(plan, names)
+    sizes = CollectionSizes(plan, read_stated(sizes_file))
     wanted = [read for target in targets for read in reads_of(plan, target)] if targets else list(declared_reads(plan))
     fetches = Fetches(plan, published())
     jobs = needed(plan, wanted, sizes, machine, fetches)
     missing = _missing(wanted, jobs)
     done = {job.artifact.folder: job.finished for job in jobs}
-    shown = targets or requested.targets(plan, plan.config.tables)
-    made = [_product(artifact, file, done) for artifact, file in requested.products(plan, shown)]
+    shown = targets or requested.requested_targets(plan, plan.config.tables)
+    made = [_product(artifact, file, done) for artifact, file in requested.requested_products(plan, shown)]
     if machine.gpus == 0:
         gpus = 0
     return Forecast(

@@ -12,11 +12,11 @@ from encore.commands.preflight.cost import Cost, Work
 from encore.commands.preflight.downloads import Download
 from encore.commands.preflight.fetches import Fetches
 from encore.commands.preflight.machine import Machine
-from encore.commands.preflight.sizes import Sizes
+from encore.commands.preflight.sizes import CollectionSizes
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 
-Reckon = Callable[[Artifact, Sizes], Cost]
+Reckon = Callable[[Artifact, CollectionSizes], Cost]
 STAGES: dict[str, Reckon] = {
     "collection": texts.collection,
     "tokenizer": texts.tokenizer,
@@ -40,7 +40,7 @@ STAGES: dict[str, Reckon] = {
     "fuse": retrieval.fuse,
     "tune_fusion": retrieval.tune_fusion,
     "rerank": retrieval.rerank,
-    "teach": retrieval.teach,
+    "teacher_scores": retrieval.teacher_scores,
     "measure_latency": retrieval.latency,
     "masked_loss": retrieval.masked_loss,
     "probe": retrieval.probe,
@@ -59,7 +59,7 @@ class Needed:
     cost: Cost
 
 
-def behind(artifacts: Iterable[Artifact]) -> list[Artifact]:
+def upstream_jobs(artifacts: Iterable[Artifact]) -> list[Artifact]:
     """Artifacts with all that they are made from, each once, what is made from others after these."""
     found: dict[str, Artifact] = {}
     waiting = [(artifact, False) for artifact in reversed(list(artifacts))]
@@ -75,13 +75,15 @@ def behind(artifacts: Iterable[Artifact]) -> list[Artifact]:
     return list(found.values())
 
 
-def needed(plan: Plan, wanted: list[Artifact], sizes: Sizes, machine: Machine, fetches: Fetches) -> list[Needed]:
+def needed(
+    plan: Plan, wanted: list[Artifact], sizes: CollectionSizes, machine: Machine, fetches: Fetches
+) -> list[Needed]:
     """Every artifact behind the wanted ones, with its cost."""
     reckon = partial(cost_of, plan, sizes, machine, fetches)
-    return [Needed(each, rule_of(each), Path(each.manifest).is_file(), reckon(each)) for each in behind(wanted)]
+    return [Needed(each, rule_of(each), Path(each.manifest).is_file(), reckon(each)) for each in upstream_jobs(wanted)]
 
 
-def cost_of(plan: Plan, sizes: Sizes, machine: Machine, fetches: Fetches, artifact: Artifact) -> Cost:
+def cost_of(plan: Plan, sizes: CollectionSizes, machine: Machine, fetches: Fetches, artifact: Artifact) -> Cost:
     """What the job that makes an artifact needs on a machine."""
     memory = (machine.gpu_memory_gb or float("inf")) * 1e9 if machine.gpus else float("inf")
     return _cost(plan, sizes, memory, fetches, artifact)
@@ -92,7 +94,7 @@ def rule_of(artifact: Artifact) -> str:
     return artifact.stage.partition(".")[0]
 
 
-def fetched(plan: Plan, jobs: Iterable[Needed], sizes: Sizes, fetches: Fetches) -> list[Download]:
+def fetched(plan: Plan, jobs: Iterable[Needed], sizes: CollectionSizes, fetches: Fetches) -> list[Download]:
     """What the artifacts need from the network, or from the user's own hand."""
     found: list[Download] = []
     for job in jobs:
@@ -104,7 +106,7 @@ def fetched(plan: Plan, jobs: Iterable[Needed], sizes: Sizes, fetches: Fetches) 
     return list({each.name: each for each in found}.values())
 
 
-def _cost(plan: Plan, sizes: Sizes, memory: float, fetches: Fetches, artifact: Artifact) -> Cost:
+def _cost(plan: Plan, sizes: CollectionSizes, memory: float, fetches: Fetches, artifact: Artifact) -> Cost:
     rule = rule_of(artifact)
     if rule in ("pretrain", "finetune"):
         return training.cost(artifact, sizes, plan.config.execution.processes, memory)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from encore.commands.preflight.lengths import Texts
+from encore.commands.preflight.lengths import TextLengths
 from encore.config.finetuning import FinetuneStep
 from encore.models import flops
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 
 PARTS = 4  # a batch's passages lie in so many parts, each padded to its own longest (finetuning/judged.py)
 DRAWS = 4  # batches that are drawn, whose mean is taken
 
 
-def training(step: FinetuneStep, shape: Shape, queries: np.ndarray, passages: Texts) -> float:
+def training(step: FinetuneStep, shape: EncoderConfig, queries: np.ndarray, passages: TextLengths) -> float:
     """Operations of one step, a mean over batches drawn from the lengths of queries and passages.
 
     Args:
@@ -23,7 +23,7 @@ def training(step: FinetuneStep, shape: Shape, queries: np.ndarray, passages: Te
 
 
 def draws(
-    step: FinetuneStep, shape: Shape, queries: np.ndarray, passages: Texts
+    step: FinetuneStep, shape: EncoderConfig, queries: np.ndarray, passages: TextLengths
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """What some batches read: tokens of their queries [B] and of their passages [B, P], special ones included."""
     rng, found = np.random.default_rng(0), []
@@ -31,12 +31,12 @@ def draws(
     for _ in range(DRAWS):
         asked = np.minimum(rng.choice(queries, step.batch) + special, step.query_length)
         asked = np.full_like(asked, step.query_length) if shape.augment else asked
-        read = rng.choice(passages.lengths, (step.batch, 1 + step.brought)) + special
+        read = rng.choice(passages.lengths, (step.batch, 1 + step.negatives_per_query)) + special
         found.append((asked, np.minimum(read, step.length)))
     return found
 
 
-def _batch(step: FinetuneStep, shape: Shape, queries: np.ndarray, passages: np.ndarray) -> float:
+def _batch(step: FinetuneStep, shape: EncoderConfig, queries: np.ndarray, passages: np.ndarray) -> float:
     if step.scorer == "cross-encoder":
         return cross_encoder(shape, (queries[:, None] + passages - 1).ravel())
     rows, longest = len(queries), float(np.ceil(queries.max()))
@@ -51,7 +51,7 @@ def _batch(step: FinetuneStep, shape: Shape, queries: np.ndarray, passages: np.n
     return flops.TRAINING * (forward + flops.product(rows, shape.dimension, scored))
 
 
-def cross_encoder(shape: Shape, pairs: np.ndarray) -> float:
+def cross_encoder(shape: EncoderConfig, pairs: np.ndarray) -> float:
     """Operations of a step on pairs of so many tokens each."""
     parts = [(len(part), float(np.ceil(part.max()))) for part in _parts(pairs)]
     forward = sum(flops.forward(shape, count, round(length)) for count, length in parts)

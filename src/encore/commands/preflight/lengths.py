@@ -12,7 +12,7 @@ SPREAD = {"passages": 0.45, "queries": 0.4, "sections": 0.9}  # deviation of the
 
 
 @dataclass(frozen=True)
-class Texts:
+class TextLengths:
     """How many texts there are, and the lengths of an even sample of them in tokens, special ones not included."""
 
     count: float
@@ -32,31 +32,31 @@ class Texts:
         return np.minimum(self.lengths + special, limit)
 
 
-def assumed(count: float, mean: float, kind: str) -> Texts:
+def assumed(count: float, mean: float, kind: str) -> TextLengths:
     """Texts whose lengths are log-normal around a mean."""
     spread = SPREAD[kind]
     places = [NormalDist().inv_cdf((number + 0.5) / SAMPLE) for number in range(SAMPLE)]
     shape = np.exp(spread * np.array(places))
-    return Texts(count, np.maximum(shape * (mean / shape.mean()), 1.0))
+    return TextLengths(count, np.maximum(shape * (mean / shape.mean()), 1.0))
 
 
-def sampled(lengths: np.ndarray) -> Texts:
+def sampled(lengths: np.ndarray) -> TextLengths:
     """Texts whose lengths are known; an even sample of them is kept."""
     if not len(lengths):
-        return Texts(0, np.ones(1))
+        return TextLengths(0, np.ones(1))
     ordered = np.sort(lengths).astype(np.float64)
     places = ((np.arange(SAMPLE) + 0.5) / SAMPLE * len(ordered)).astype(np.int64)
     kept = ordered if len(ordered) <= SAMPLE else ordered[places]
-    return Texts(len(ordered), np.maximum(kept, 1.0))
+    return TextLengths(len(ordered), np.maximum(kept, 1.0))
 
 
-def packed(sections: Texts, length: int) -> Texts:
+def packed(sections: TextLengths, length: int) -> TextLengths:
     """The chunks that sections are packed into (``objectives/parts/chunks.py``): full ones, and what is left over."""
     room = FILLED * max(length - 2, 1)
     full = np.floor(sections.lengths / room)
     left = sections.lengths - full * room
     chunks = np.concatenate([np.full(int(full.sum()), room), left[left >= 1]])
-    return Texts(sections.count * len(chunks) / len(sections.lengths), sampled(chunks).lengths)
+    return TextLengths(sections.count * len(chunks) / len(sections.lengths), sampled(chunks).lengths)
 
 
 FILLED = 0.95  # of a chunk's room on average, since it ends before the first sentence that does not fit

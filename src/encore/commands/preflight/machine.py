@@ -31,7 +31,7 @@ class Peak(Strict):
     utilisation_fp32: Share = 0.6
 
 
-class Point(Strict):
+class RatePoint(Strict):
     """What was measured with one model on so many texts of so many tokens."""
 
     hidden: Positive
@@ -53,7 +53,7 @@ class Machine(Strict):
     watts: float = Field(gt=0, description="of the device at work; of a core where the device is the processor")
     host_watts: float = Field(0.0, ge=0, description="of the rest of the machine, for each GPU at work")
     peak: Peak | None = None
-    points: dict[str, list[Point]] = Field({}, description="measured, by kind of work: train, encode")
+    points: dict[str, list[RatePoint]] = Field({}, description="measured, by kind of work: train, encode")
     rates: dict[str, float] = Field({}, description="of the host: units a second")
     starts: dict[str, float] = Field({}, description="seconds that a program takes to begin")
     precision: str = Field("fp32", description="that was measured in")
@@ -87,7 +87,7 @@ class Machine(Strict):
         return "measured" if self.measured else "reckoned"
 
 
-def _distance(point: Point, work: Work) -> float:
+def _distance(point: RatePoint, work: Work) -> float:
     """How unlike two pieces of work are: width and layers count before the size of the batch."""
     if work.shape is None:
         return 0.0
@@ -96,7 +96,7 @@ def _distance(point: Point, work: Work) -> float:
     return 4 * model + batch + 0.5 * abs(math.log(point.length / max(work.length, 1.0)))
 
 
-def find(name: str | None, catalogue: Path) -> Machine:
+def find_machine(name: str | None, catalogue: Path) -> Machine:
     """A machine by name: a measured profile, or an entry of ``machines.yaml``.
 
     Without a name it is the machine that was calibrated here, or else the entry ``cpu``.
@@ -106,7 +106,7 @@ def find(name: str | None, catalogue: Path) -> Machine:
     """
     profile = PROFILES / f"{name or HERE}.json"
     if profile.is_file():
-        return read(profile)
+        return read_machine(profile)
     known = read_yaml(catalogue)
     host = known.pop("host")
     wanted = name or "cpu"
@@ -120,7 +120,7 @@ def find(name: str | None, catalogue: Path) -> Machine:
     return machine
 
 
-def read(path: Path) -> Machine:
+def read_machine(path: Path) -> Machine:
     """A measured profile.
 
     Raises:
@@ -133,7 +133,7 @@ def read(path: Path) -> Machine:
         raise EncoreError(f"{path} is no machine's profile ({reason}); run `encore calibrate` again") from error
 
 
-def write(machine: Machine) -> Path:
+def write_machine(machine: Machine) -> Path:
     """Keep a profile, and make it the one that is taken without a name."""
     for name in (machine.name, HERE):
         write_text(PROFILES / f"{name}.json", machine.model_dump_json(indent=1) + "\n")

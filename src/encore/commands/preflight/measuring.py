@@ -20,11 +20,11 @@ from encore.commands.preflight import machine as machines
 from encore.commands.preflight.cost import Work
 from encore.commands.preflight.fetches import Fetches
 from encore.commands.preflight.jobs import needed
-from encore.commands.preflight.machine import Machine, Point
-from encore.commands.preflight.sizes import Sizes, read_stated
+from encore.commands.preflight.machine import Machine, RatePoint
+from encore.commands.preflight.sizes import CollectionSizes, read_stated
 from encore.errors import EncoreError
 from encore.models import flops
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.plan.plan import Plan
 from encore.targets import declared_reads
 
@@ -51,7 +51,7 @@ def measure(plan: Plan, name: str | None, seconds: float, catalogue: Path, sizes
     if not re.fullmatch(r"[a-z0-9][a-z0-9_.-]*", called):
         raise EncoreError(f"--name {called!r} is no name of a file; use letters, digits and dashes")
     gpu = torch.cuda.is_available()
-    stated = machines.find("cpu", catalogue)
+    stated = machines.find_machine("cpu", catalogue)
     share = seconds / 20
     works = _works(plan, stated, sizes_file)
     points = {kind: _points(plan, kind, works, share) for kind in machines.ON_DEVICE}
@@ -75,7 +75,7 @@ def measure(plan: Plan, name: str | None, seconds: float, catalogue: Path, sizes
     )
 
 
-def show(measured: Machine) -> str:
+def machine_text(measured: Machine) -> str:
     """What was measured, in lines."""
     lines = [f"{measured.name}: {measured.device}, {measured.cores} cores, {measured.precision}"]
     for kind, points in measured.points.items():
@@ -91,12 +91,14 @@ def show(measured: Machine) -> str:
 
 def _works(plan: Plan, stated: Machine, sizes_file: Path) -> list[Work]:
     """The work of the run's own trainings and encodings, the largest first."""
-    jobs = needed(plan, list(declared_reads(plan)), Sizes(plan, read_stated(sizes_file)), stated, Fetches(plan, {}))
+    jobs = needed(
+        plan, list(declared_reads(plan)), CollectionSizes(plan, read_stated(sizes_file)), stated, Fetches(plan, {})
+    )
     works = [work for job in jobs for work in job.cost.works if work.kind in machines.ON_DEVICE and work.shape]
     return sorted(works, key=lambda work: -work.amount)
 
 
-def _points(plan: Plan, kind: str, works: list[Work], share: float) -> list[Point]:
+def _points(plan: Plan, kind: str, works: list[Work], share: float) -> list[RatePoint]:
     """A point for each of the shapes that most is computed with."""
     found: dict[tuple[int, ...], Work] = {}
     for work in works:
@@ -107,10 +109,10 @@ def _points(plan: Plan, kind: str, works: list[Work], share: float) -> list[Poin
     return [_point(plan, kind, work, share) for work in chosen]
 
 
-_SMALL = Shape(vocabulary=8192, layers=2, hidden=128, heads=2, intermediate=256, dropout=0.0)
+_SMALL = EncoderConfig(vocabulary=8192, layers=2, hidden=128, heads=2, intermediate=256, dropout=0.0)
 
 
-def _point(plan: Plan, kind: str, work: Work, share: float) -> Point:
+def _point(plan: Plan, kind: str, work: Work, share: float) -> RatePoint:
     """Operations a second of one model on one size of batch."""
     import torch
 
@@ -145,7 +147,7 @@ def _point(plan: Plan, kind: str, work: Work, share: float) -> Point:
     train = kind == "train"
     counted = flops.forward(shape, rows, length) * (flops.TRAINING if train else 1.0)
     taken = _timed(step if train else read, share)
-    return Point(hidden=shape.hidden, layers=shape.layers, rows=rows, length=length, flops=counted / taken)
+    return RatePoint(hidden=shape.hidden, layers=shape.layers, rows=rows, length=length, flops=counted / taken)
 
 
 def _wait(device: str) -> None:
@@ -186,7 +188,7 @@ def _search(plan: Plan, share: float) -> float:
     import faiss
 
     faiss.omp_set_num_threads(1)
-    dimension = max((b.head or b.hidden for b in plan.catalogue.backbones.values()), default=768)
+    dimension = max((b.projection_dim or b.hidden for b in plan.catalogue.backbones.values()), default=768)
     dimension = min(dimension, 768)
     index = faiss.IndexFlatIP(dimension)
     index.add(np.random.default_rng(0).standard_normal((PASSAGES["cpu"], dimension), dtype=np.float32))
@@ -217,7 +219,7 @@ def _tokens(share: float) -> float:
     from encore.data import vocabulary
 
     texts = _texts(2000)
-    tokenizer = vocabulary.build(vocabulary.train(texts, 200))
+    tokenizer = vocabulary.build_tokenizer(vocabulary.train(texts, 200))
     count = sum(len(row.ids) for row in tokenizer.encode_batch_fast(texts, add_special_tokens=False))
     return count / _timed(lambda: tokenizer.encode_batch_fast(texts, add_special_tokens=False), share)
 
@@ -255,7 +257,7 @@ def _lucene(scratch: Path) -> dict[str, float]:
         documents = [(str(number), text) for number, text in enumerate(_texts(count))]
         began = time.perf_counter()
         try:
-            lucene.build_index(documents, scratch)
+            lucene.build_lucene_index(documents, scratch)
         except EncoreError:
             return {}
         taken.append(time.perf_counter() - began)

@@ -13,7 +13,7 @@ import numpy as np
 
 from encore import objectives
 from encore.config.run import PretrainStep
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.objectives import costa, cpdae, simcse
 from encore.objectives.parts import decoding, masked_texts, pairs, preference
 from encore.training.task import Arrays
@@ -24,16 +24,16 @@ VIEWS = 2
 class Outline:
     """An encoder that is nothing but a shape."""
 
-    def __init__(self, shape: Shape) -> None:
-        self.shape, self.dimension = shape, shape.dimension
+    def __init__(self, shape: EncoderConfig) -> None:
+        self.config, self.dimension = shape, shape.dimension
 
 
-def operations(step: PretrainStep, shape: Shape, length: float, query_length: float) -> float:
+def flops(step: PretrainStep, shape: EncoderConfig, length: float, query_length: float) -> float:
     """Floating-point operations of one training step on texts of so many tokens, special ones included."""
     kind: Any = objectives.load(step.objective)
     task = kind.__new__(kind)  # without texts it cannot train, but it can count
     task.fields = step
-    counted: float = task.operations(Outline(shape), batch(step, length, query_length))
+    counted: float = task.flops(Outline(shape), batch(step, length, query_length))
     return counted
 
 
@@ -51,7 +51,7 @@ def _of(*shape: float) -> np.ndarray:
 
 
 def _masked(step: Any, length: int, query_length: int) -> Arrays:
-    masked = min(getattr(step, "mask_ratio", 0.15) * (length - 2), getattr(step, "most_masked", length))
+    masked = min(getattr(step, "mask_ratio", 0.15) * (length - 2), getattr(step, "max_masked", length))
     return {"ids": _of(step.batch, length), "masked": _of(step.batch * masked)}
 
 

@@ -18,7 +18,7 @@ REPRODUCE = "reproduce"
 FIGURES = {CURVES: "curves", GROWING: "growing"}  # those that are nobody's but ours, with the rules that draw them
 
 
-def targets(plan: Plan, names: Iterable[str]) -> list[str]:
+def requested_targets(plan: Plan, names: Iterable[str]) -> list[str]:
     """The files that are meant: of a table's short name the table, and its figure where it has one.
 
     Raises:
@@ -27,7 +27,7 @@ def targets(plan: Plan, names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(target for name in names for target in _meant(plan, name)))
 
 
-def products(plan: Plan, wanted: Iterable[str]) -> Iterator[tuple[Artifact, str]]:
+def requested_products(plan: Plan, wanted: Iterable[str]) -> Iterator[tuple[Artifact, str]]:
     """Each target that is no artifact's file, as one that is made from what it reads, and where its file lies."""
     for target in wanted:
         path = Path(os.path.relpath(target))

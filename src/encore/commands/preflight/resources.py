@@ -11,7 +11,7 @@ from encore.commands.preflight.cost import Cost
 from encore.commands.preflight.fetches import Fetches
 from encore.commands.preflight.jobs import cost_of
 from encore.commands.preflight.machine import Machine
-from encore.commands.preflight.sizes import Sizes, read_stated
+from encore.commands.preflight.sizes import CollectionSizes, read_stated
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
@@ -47,9 +47,9 @@ class Requests:
             return Cost()
 
     @cached_property
-    def _sizes(self) -> Sizes:
-        return Sizes(self._plan, read_stated(CONFIG / "sizes.yaml"))
+    def _sizes(self) -> CollectionSizes:
+        return CollectionSizes(self._plan, read_stated(CONFIG / "sizes.yaml"))
 
     @cached_property
     def _machine(self) -> Machine:
-        return machine.find(REFERENCE, CONFIG / "machines.yaml")
+        return machine.find_machine(REFERENCE, CONFIG / "machines.yaml")

@@ -8,10 +8,10 @@ import numpy as np
 
 from encore.commands.preflight import shapes
 from encore.commands.preflight.cost import Cost, Work
-from encore.commands.preflight.sizes import Size, Sizes
+from encore.commands.preflight.sizes import CollectionSize, CollectionSizes
 from encore.config.finetuning import FinetuneStep
 from encore.models import flops
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.plan.artifact import Artifact
 
 FP32 = 4
@@ -28,7 +28,7 @@ PROBED = 16  # texts of a probe in one forward pass
 LARGE = 8_841_823  # passages of MS MARCO, in which a BM25 query's time is known
 
 
-def encode(shard: Artifact, sizes: Sizes) -> Cost:
+def encode(shard: Artifact, sizes: CollectionSizes) -> Cost:
     """A shard's vectors: the passages' forward passes, and all vectors twice in memory."""
     shape, size = shapes.shape_of(shard.inputs["model"]), sizes.of(shard.inputs["tokens"].inputs["collection"])
     count = size.passages.count / int(shard.folder.rpartition("-of-")[2])
@@ -44,7 +44,7 @@ def encode(shard: Artifact, sizes: Sizes) -> Cost:
     )
 
 
-def search(run: Artifact, sizes: Sizes) -> Cost:
+def search(run: Artifact, sizes: CollectionSizes) -> Cost:
     """Exact search: every query with every passage, all vectors in memory."""
     shape, size, queries = _asked(run, sizes)
     vectors = size.passages.count * shape.dimension * FP32
@@ -65,7 +65,7 @@ def search(run: Artifact, sizes: Sizes) -> Cost:
     )
 
 
-def build_index(index: Artifact, sizes: Sizes) -> Cost:
+def build_index(index: Artifact, sizes: CollectionSizes) -> Cost:
     """An index of a named type, on one thread; the vectors are there three times."""
     shard = index.inputs["shard0"]
     shape, size = shapes.shape_of(shard.inputs["model"]), sizes.of(shard.inputs["tokens"].inputs["collection"])
@@ -102,7 +102,7 @@ def _building(fields: dict[str, Any], count: float, dimension: int) -> list[Work
     return [Work("search", flops.product(ROUNDS * trained + count, dimension, centroids))]
 
 
-def search_index(run: Artifact, sizes: Sizes) -> Cost:
+def search_index(run: Artifact, sizes: CollectionSizes) -> Cost:
     """Search in an index of a named type; the exact run is read beside it."""
     shape, size, queries = _asked(run, sizes)
     fields = {**run.inputs["index"].spec["index"], **run.spec["search"]}
@@ -128,7 +128,7 @@ def search_index(run: Artifact, sizes: Sizes) -> Cost:
     )
 
 
-def lucene_index(index: Artifact, sizes: Sizes) -> Cost:
+def lucene_index(index: Artifact, sizes: CollectionSizes) -> Cost:
     """Lucene's index; the documents are held in memory to be sorted, and written beside it for a while."""
     size = sizes.of(index.inputs["collection"])
     text = size.passages.tokens * CHARACTERS
@@ -144,7 +144,7 @@ def lucene_index(index: Artifact, sizes: Sizes) -> Cost:
     )
 
 
-def lucene_search(run: Artifact, sizes: Sizes) -> Cost:
+def lucene_search(run: Artifact, sizes: CollectionSizes) -> Cost:
     """BM25: beyond what any query takes, its time grows with the root of the passages, since most are skipped."""
     size = sizes.of(run.inputs["collection"])
     queries = size.topics(run.spec["split"], run.spec["queries"])
@@ -157,12 +157,12 @@ def lucene_search(run: Artifact, sizes: Sizes) -> Cost:
     )
 
 
-def _slower(size: Size) -> float:
+def _slower(size: CollectionSize) -> float:
     """Time of a BM25 query here over one in MS MARCO: at least 8 %, which its 1,000 answers take anywhere."""
     return float(0.08 + 0.92 * (size.passages.count / LARGE) ** 0.5)
 
 
-def fuse(run: Artifact, sizes: Sizes) -> Cost:
+def fuse(run: Artifact, sizes: CollectionSizes) -> Cost:
     """Two runs as one."""
     queries = sizes.of(run.spec["collection"]).topics(run.spec["split"], run.spec["queries"])
     return Cost(
@@ -172,7 +172,7 @@ def fuse(run: Artifact, sizes: Sizes) -> Cost:
     )
 
 
-def tune_fusion(weight: Artifact, sizes: Sizes) -> Cost:
+def tune_fusion(weight: Artifact, sizes: CollectionSizes) -> Cost:
     """Every weight that is tried, over both lists of the queries that choose."""
     size, depth = sizes.of(weight.inputs["collection"]), weight.inputs["sparse_train"].spec["depth"]
     asked = sum(size.topics(split, weight.spec["queries"]) for split in weight.spec["splits"].values())
@@ -180,7 +180,7 @@ def tune_fusion(weight: Artifact, sizes: Sizes) -> Cost:
     return Cost(works=(Work("lines", read * (1 + len(weight.spec["weights"]) / 8)),), kept=1e4, ram=ROW * read)
 
 
-def rerank(run: Artifact, sizes: Sizes) -> Cost:
+def rerank(run: Artifact, sizes: CollectionSizes) -> Cost:
     """The best of a run read again with a trained scorer."""
     size = sizes.of(run.spec["collection"])
     queries = size.topics(run.spec["split"], run.spec["queries"])
@@ -196,7 +196,7 @@ def rerank(run: Artifact, sizes: Sizes) -> Cost:
     )
 
 
-def scoring(model: Artifact, size: Size, queries: float, pairs: float) -> tuple[Work, float]:
+def scoring(model: Artifact, size: CollectionSize, queries: float, pairs: float) -> tuple[Work, float]:
     """What a model reads to score pairs, and the GPU memory of that."""
     shape = shapes.shape_of(model)
     step = shapes.step_of(model) if "weights" in model.inputs else None
@@ -210,7 +210,7 @@ def scoring(model: Artifact, size: Size, queries: float, pairs: float) -> tuple[
     return read, inference(shape, TOGETHER["encode"], float(passages.max()))
 
 
-def teach(said: Artifact, sizes: Sizes) -> Cost:
+def teacher_scores(said: Artifact, sizes: CollectionSizes) -> Cost:
     """What a teacher says of training queries with their positives and negatives; published scores are only read."""
     size = sizes.of(said.inputs["tokens"].inputs["collection"])
     if "model" not in said.inputs:
@@ -225,7 +225,7 @@ def teach(said: Artifact, sizes: Sizes) -> Cost:
     return Cost((work, Work("bytes", kept)), "torch", kept=kept, ram=ram, gpu=True, gpu_memory=memory)
 
 
-def _vectors_of(model: Artifact, size: Size, queries: float, passages: float) -> float:
+def _vectors_of(model: Artifact, size: CollectionSize, queries: float, passages: float) -> float:
     """Bytes of the vectors of texts, one each, or one for each of their tokens."""
     step, shape = shapes.step_of(model), shapes.shape_of(model)
     if isinstance(step, FinetuneStep) and step.scorer == "late-interaction":
@@ -234,7 +234,7 @@ def _vectors_of(model: Artifact, size: Size, queries: float, passages: float) ->
     return (passages + queries) * shape.dimension * FP32
 
 
-def latency(measured: Artifact, sizes: Sizes) -> Cost:
+def latency(measured: Artifact, sizes: CollectionSizes) -> Cost:
     """Queries answered one by one, after some that warm up; the index is read once."""
     size, asked = sizes.of(measured.inputs["collection"]), measured.spec["warm_up"] + measured.spec["queries"]
     model = measured.inputs.get("model")
@@ -248,7 +248,7 @@ def latency(measured: Artifact, sizes: Sizes) -> Cost:
     return Cost(works, "torch", kept=1e4, ram=vectors + NAME * size.passages.count, gpu=True, gpu_memory=memory)
 
 
-def masked_loss(measured: Artifact, sizes: Sizes) -> Cost:
+def masked_loss(measured: Artifact, sizes: CollectionSizes) -> Cost:
     """The forward passes of a sample of passages; the vocabulary head runs at masked places only."""
     shape, size = shapes.shape_of(measured.inputs["model"]), sizes.of(measured.inputs["tokens"].inputs["collection"])
     lengths, spec = size.passages.read(measured.spec["step"]["length"]), measured.spec
@@ -258,7 +258,7 @@ def masked_loss(measured: Artifact, sizes: Sizes) -> Cost:
     return Cost((work,), "torch", kept=1e3, ram=FP32 * shapes.parameters(shape), gpu=True, gpu_memory=memory)
 
 
-def probe(probed: Artifact, sizes: Sizes) -> Cost:
+def probe(probed: Artifact, sizes: CollectionSizes) -> Cost:
     """The forward passes of a figure's few texts."""
     shape, size = shapes.shape_of(probed.inputs["model"]), sizes.of(probed.inputs["tokens"].inputs["collection"])
     lengths, spec = size.passages.read(probed.spec["length"]), probed.spec
@@ -279,16 +279,16 @@ def lines(run: Artifact, queries: float) -> Work:
     return Work("lines", queries * run.spec["depth"])
 
 
-def _asked(run: Artifact, sizes: Sizes) -> tuple[Shape, Size, float]:
+def _asked(run: Artifact, sizes: CollectionSizes) -> tuple[EncoderConfig, CollectionSize, float]:
     size = sizes.of(run.inputs["collection"])
     return shapes.shape_of(run.inputs["model"]), size, size.topics(run.spec["split"], run.spec["queries"])
 
 
-def _queries(run: Artifact, shape: Shape, size: Size, queries: float) -> Work:
+def _queries(run: Artifact, shape: EncoderConfig, size: CollectionSize, queries: float) -> Work:
     return _reading(shape, queries, np.minimum(size.query_lengths + 2, run.spec["query_length"]))
 
 
-def _reading(shape: Shape, count: float, lengths: np.ndarray, rows: int = TOGETHER["encode"]) -> Work:
+def _reading(shape: EncoderConfig, count: float, lengths: np.ndarray, rows: int = TOGETHER["encode"]) -> Work:
     """The forward passes of texts, sorted by length, so that hardly anything is padding."""
     each = float(np.mean([flops.forward(shape, 1, round(length)) for length in _few(lengths)]))
     return Work("encode", count * each, shape, rows, float(lengths.mean()))
@@ -298,6 +298,6 @@ def _few(lengths: np.ndarray) -> np.ndarray:
     return np.quantile(lengths, (np.arange(16) + 0.5) / 16)
 
 
-def inference(shape: Shape, texts: int, length: float) -> float:
+def inference(shape: EncoderConfig, texts: int, length: float) -> float:
     """Bytes on a GPU that reads texts without learning: weights, and a few states of one layer."""
     return FP32 * shapes.parameters(shape) + texts * length * (6 * shape.hidden + 2 * shape.intermediate) * FP32

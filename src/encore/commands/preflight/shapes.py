@@ -11,7 +11,7 @@ from typing import Any
 from encore import objectives
 from encore.config.finetuning import FinetuneStep
 from encore.config.run import Backbone, PretrainStep, Step
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.flops import PRODUCTS
 from encore.plan.artifact import Artifact
 from encore.storage.files import canonical
@@ -31,7 +31,7 @@ def _read(pretraining: bool, fields: str) -> Step:
     return objectives.fields(step) if pretraining else FinetuneStep.model_validate(step)
 
 
-def shape_of(model: Artifact) -> Shape:
+def shape_of(model: Artifact) -> EncoderConfig:
     """The shape of a model: its backbone's, with the projector that a step may have added."""
     if "weights" in model.inputs:
         shape, step = shape_of(model.inputs["weights"]), step_of(model)
@@ -41,12 +41,12 @@ def shape_of(model: Artifact) -> Shape:
     return shape_of_backbone(Backbone.model_validate(model.spec["backbone"]))
 
 
-def shape_of_backbone(backbone: Backbone) -> Shape:
+def shape_of_backbone(backbone: Backbone) -> EncoderConfig:
     """The shape that a backbone's start will have; sizes of a checkpoint that lies here are its own."""
     fields = backbone.model_dump() | _of_checkpoint(backbone.checkpoint)
-    kept = {name: fields[name] for name in Shape.__dataclass_fields__ if name in fields}
+    kept = {name: fields[name] for name in EncoderConfig.__dataclass_fields__ if name in fields}
     markers = {name: tuple(range(5, 5 + _pieces(kept[name]))) for name in ("query_marker", "passage_marker")}
-    return Shape(**{**kept, **markers, "vocabulary": fields["vocabulary"] or BERT})
+    return EncoderConfig(**{**kept, **markers, "vocabulary": fields["vocabulary"] or BERT})
 
 
 def _of_checkpoint(checkpoint: str | None) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def _pieces(marker: str) -> int:
     return len(marker)
 
 
-def parameters(shape: Shape) -> int:
+def parameters(shape: EncoderConfig) -> int:
     """Parameters of an encoder, both towers counted."""
     width, inner = shape.hidden, shape.intermediate
     if shape.architecture == "bow-mlp":
@@ -78,12 +78,12 @@ def parameters(shape: Shape) -> int:
     else:
         embeddings = (shape.vocabulary + shape.max_length + shape.segments + 2) * width
         layer = 4 * _linear(width, width) + _linear(width, inner) + _linear(inner, width) + 4 * width
-        head = _linear(width, shape.head) if shape.head else 0
+        head = _linear(width, shape.projection_dim) if shape.projection_dim else 0
         own = embeddings + shape.layers * layer + PRODUCTS[shape.projector] * _linear(width, width) + head
-    return own * (2 if shape.towers == "untied" else 1)
+    return own * (2 if shape.encoders == "separate" else 1)
 
 
-def heads(step: Step, shape: Shape) -> int:
+def heads(step: Step, shape: EncoderConfig) -> int:
     """Parameters that are trained beside the encoder, to a few per cent."""
     width = shape.hidden
     vocabulary_head = _linear(width, width) + 2 * width + shape.vocabulary

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from encore.commands.preflight.lengths import Texts, assumed, sampled
+from encore.commands.preflight.lengths import TextLengths, assumed, sampled
 from encore.config.datasets import draw_of, role_of
 from encore.config.run import Positive, Strict
 from encore.config.validation import checked, read_yaml
@@ -41,11 +41,11 @@ class Stated(Strict):
 
 
 @dataclass
-class Size:
+class CollectionSize:
     """The texts of a collection; ``origin`` says how they are known, ``notes`` what had to be assumed."""
 
-    passages: Texts
-    sections: Texts | None
+    passages: TextLengths
+    sections: TextLengths | None
     queries: dict[str, float]
     query_lengths: np.ndarray
     origin: str
@@ -82,26 +82,26 @@ def read_stated(path: Path) -> dict[str, Stated]:
     return {name: checked(Stated, entry, f"{path}: {name}") for name, entry in read_yaml(path).items()}
 
 
-class Sizes:
+class CollectionSizes:
     """Sizes of collections by the artifact that each is made as."""
 
     def __init__(self, plan: Plan, stated: dict[str, Stated]) -> None:
         self.plan, self.stated = plan, stated
-        self._found: dict[str, Size] = {}
+        self._found: dict[str, CollectionSize] = {}
 
     def dataset(self, collection: Artifact | str) -> str:
         """The dataset that a collection's folder, or its name, is of."""
         name = collection if isinstance(collection, str) else collection.name
         return name.rpartition("-")[0]
 
-    def of(self, collection: Artifact | str) -> Size:
+    def of(self, collection: Artifact | str) -> CollectionSize:
         """The size of a collection, by its artifact or by the name of its folder."""
         name = collection if isinstance(collection, str) else collection.name
         if name not in self._found:
             self._found[name] = self._size(name)
         return self._found[name]
 
-    def _size(self, name: str) -> Size:
+    def _size(self, name: str) -> CollectionSize:
         dataset = self.dataset(name)
         fields = self.plan.resolve.dataset_fields(dataset) if dataset in self.plan.resolve.dataset_names() else None
         size = _reckoned(fields, self.stated.get(dataset), self._base(fields))
@@ -115,7 +115,7 @@ class Sizes:
             _measure(size, store)
         return size
 
-    def _base(self, fields: Any) -> Size | None:
+    def _base(self, fields: Any) -> CollectionSize | None:
         """The size of the collection that another one is like, being made of it; answers are like nothing else."""
         base = getattr(fields, "of", None)
         return self.of(named_collection(self.plan, base)) if base and not fields.kind.endswith("reqa") else None
@@ -129,14 +129,14 @@ class Sizes:
         return None
 
 
-def _reckoned(fields: Any, stated: Stated | None, base: Size | None) -> Size:
+def _reckoned(fields: Any, stated: Stated | None, base: CollectionSize | None) -> CollectionSize:
     """What is published, stated, known of the collection that this one is made of, or assumed, in this order."""
     expected = dict(getattr(fields, "expected", {}))
     said = stated or Stated(source="")
     origin = "published" if "passages" in expected else "stated" if said.passages else "assumed"
     size = _like(base) if base else _unknown(said, "passages" in expected)
     count = expected.get("passages") or said.passages or size.passages.count
-    size.passages = Texts(count, size.passages.lengths)
+    size.passages = TextLengths(count, size.passages.lengths)
     if said.words:
         size.passages = assumed(count, said.words * PIECES, "passages")
     if said.sections:
@@ -151,44 +151,46 @@ def _reckoned(fields: Any, stated: Stated | None, base: Size | None) -> Size:
     return size
 
 
-def _unknown(said: Stated, counted: bool) -> Size:
+def _unknown(said: Stated, counted: bool) -> CollectionSize:
     """What is assumed of a collection that nobody says anything of, with what was missing."""
     passages, words = UNKNOWN["passages"], UNKNOWN["words"]
     notes = [] if counted or said.passages else [f"passages unknown, {passages:,} assumed"]
     notes += [] if said.words else [f"length of passages unknown, {words} words assumed"]
     asked = assumed(1, UNKNOWN["query_words"] * PIECES, "queries")
-    return Size(assumed(passages, words * PIECES, "passages"), None, {}, asked.lengths, "assumed", notes=notes)
+    return CollectionSize(
+        assumed(passages, words * PIECES, "passages"), None, {}, asked.lengths, "assumed", notes=notes
+    )
 
 
-def _like(base: Size) -> Size:
+def _like(base: CollectionSize) -> CollectionSize:
     """A size of its own with the numbers of another."""
     return replace(base, queries=dict(base.queries), notes=list(base.notes))
 
 
-def _shrink(size: Size, fields: Any) -> None:
+def _shrink(size: CollectionSize, fields: Any) -> None:
     """Keep the part that a collection of kind ``subset`` keeps."""
     articles, passages = getattr(fields, "articles", None), getattr(fields, "passages", None)
     share = articles / size.articles if articles and size.articles else 1.0
     share = min(1.0, passages / size.passages.count if passages else share)
-    size.passages = Texts(size.passages.count * share, size.passages.lengths)
+    size.passages = TextLengths(size.passages.count * share, size.passages.lengths)
     if size.sections:
-        size.sections = Texts(size.sections.count * share, size.sections.lengths)
+        size.sections = TextLengths(size.sections.count * share, size.sections.lengths)
     if most := getattr(fields, "train_queries", None):
         for split in [name for name in size.queries if role_of(name) == "train"]:
             size.queries[split] = min(size.queries[split], float(most))
 
 
-def _count(size: Size, counted: dict[str, Any]) -> None:
+def _count(size: CollectionSize, counted: dict[str, Any]) -> None:
     """Take the counts of a finished collection."""
     size.origin, size.notes = "counted", []
-    size.passages = Texts(counted["passages"], size.passages.lengths)
+    size.passages = TextLengths(counted["passages"], size.passages.lengths)
     size.queries |= {split: float(each["queries"]) for split, each in counted.get("splits", {}).items()}
     if counted.get("sections") and size.sections is None:
         words = counted.get("sentences", counted["sections"]) * 20 / counted["sections"]
         size.sections = assumed(counted["sections"], words * PIECES, "sections")
 
 
-def _measure(size: Size, store: Path) -> None:
+def _measure(size: CollectionSize, store: Path) -> None:
     """Take the lengths of texts from a finished token store."""
     size.origin, size.notes = "counted", []
     size.passages = sampled(np.diff(np.load(store / "passages.offsets.npy", mmap_mode="r")))

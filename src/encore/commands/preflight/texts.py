@@ -7,7 +7,7 @@ from dataclasses import replace
 from encore.commands.preflight import retrieval, shapes
 from encore.commands.preflight.cost import Cost, Work
 from encore.commands.preflight.retrieval import CHARACTERS, NAME, ROW
-from encore.commands.preflight.sizes import PIECES, Size, Sizes
+from encore.commands.preflight.sizes import PIECES, CollectionSize, CollectionSizes
 from encore.models import flops
 from encore.plan.artifact import Artifact
 
@@ -22,7 +22,7 @@ T5_BASE = 223e6  # parameters of t5-base, the only T5 of others that an expansio
 KINDS = {"collection.pydocs": "docstrings", "collection.wikipedia": "wikitext_words"}  # kinds with a rate of their own
 
 
-def collection(made: Artifact, sizes: Sizes) -> Cost:
+def collection(made: Artifact, sizes: CollectionSizes) -> Cost:
     """A collection in the common form."""
     size = sizes.of(made)
     text = _bytes(size)
@@ -36,7 +36,7 @@ def collection(made: Artifact, sizes: Sizes) -> Cost:
     )
 
 
-def tokenizer(made: Artifact, sizes: Sizes) -> Cost:
+def tokenizer(made: Artifact, sizes: CollectionSizes) -> Cost:
     """A vocabulary trained on a collection, or a checkpoint's."""
     if "collection" not in made.inputs:
         return Cost(kept=1e6)
@@ -44,7 +44,7 @@ def tokenizer(made: Artifact, sizes: Sizes) -> Cost:
     return Cost(works=(Work("tokens", _tokens(size) / 4),), kept=0.5e6, ram=min(_bytes(size), 4e9) / 4)
 
 
-def tokens(made: Artifact, sizes: Sizes) -> Cost:
+def tokens(made: Artifact, sizes: CollectionSizes) -> Cost:
     """A token store: passages, queries, and the sentences of articles where there are any."""
     size = sizes.of(made.inputs["collection"])
     count = _tokens(size)
@@ -57,7 +57,7 @@ def tokens(made: Artifact, sizes: Sizes) -> Cost:
     )
 
 
-def start(made: Artifact, sizes: Sizes) -> Cost:
+def start(made: Artifact, sizes: CollectionSizes) -> Cost:
     """Weights at random, of a checkpoint, or with LSA of a corpus."""
     count = shapes.parameters(shapes.shape_of(made))
     works = [Work("bytes", 4.0 * count)]
@@ -66,7 +66,7 @@ def start(made: Artifact, sizes: Sizes) -> Cost:
     return Cost(tuple(works), "torch", kept=4.0 * count + 1e6, ram=8.0 * count)
 
 
-def prepare(made: Artifact, sizes: Sizes, processes: int) -> Cost:
+def prepare(made: Artifact, sizes: CollectionSizes, processes: int) -> Cost:
     """Word counts and word sets; B-PROP reads all texts with the parent model, and keeps 4 bytes a piece meanwhile."""
     size = sizes.of(made.inputs["tokens"].inputs["collection"])
     sections = size.sections or size.passages
@@ -90,13 +90,13 @@ def prepare(made: Artifact, sizes: Sizes, processes: int) -> Cost:
     )
 
 
-def count_pairs(made: Artifact, sizes: Sizes) -> Cost:
+def count_pairs(made: Artifact, sizes: CollectionSizes) -> Cost:
     """Every pair of an epoch, one at a time; which section has which chunks is held in memory."""
     count = _tokens(sizes.of(made.inputs["tokens"].inputs["collection"]))
     return Cost(works=(Work("tokens", 4 * count),), kept=1e3, ram=4 * count)
 
 
-def negatives(made: Artifact, sizes: Sizes) -> Cost:
+def negatives(made: Artifact, sizes: CollectionSizes) -> Cost:
     """Negatives drawn from a run that is held in memory."""
     size = sizes.of(made.inputs["collection"])
     run = made.inputs.get("run")
@@ -109,14 +109,14 @@ def negatives(made: Artifact, sizes: Sizes) -> Cost:
     )
 
 
-def merged(made: Artifact, sizes: Sizes) -> Cost:
+def merged(made: Artifact, sizes: CollectionSizes) -> Cost:
     """Two files of negatives as one."""
     both = [negatives(part, sizes) for part in made.inputs.values() if "collection" in part.inputs]
     kept = sum(cost.kept for cost in both)
     return Cost(works=(Work("lines", kept / 6),), kept=kept, ram=20 * kept)
 
 
-def evaluate(made: Artifact, sizes: Sizes) -> Cost:
+def evaluate(made: Artifact, sizes: CollectionSizes) -> Cost:
     """Measures of a run."""
     run = made.inputs["run"]
     asked = sizes.of(made.inputs["collection"]).topics(run.spec["split"], run.spec["queries"])
@@ -124,13 +124,13 @@ def evaluate(made: Artifact, sizes: Sizes) -> Cost:
     return Cost(works=(Work("lines", 2 * read),), kept=asked * 40, ram=2 * ROW * read)
 
 
-def grow(made: Artifact, sizes: Sizes) -> Cost:
+def grow(made: Artifact, sizes: CollectionSizes) -> Cost:
     """The order in which a collection grows."""
     count = sizes.of(made.inputs["collection"]).passages.count
     return Cost(works=(Work("documents", count),), kept=12 * count, ram=LISTED * count)
 
 
-def train_expander(made: Artifact, sizes: Sizes) -> Cost:
+def train_expander(made: Artifact, sizes: CollectionSizes) -> Cost:
     """A T5 that learns to write queries: six operations a parameter and token."""
     fields = made.spec["expansion"]
     count = _t5(fields)
@@ -140,7 +140,7 @@ def train_expander(made: Artifact, sizes: Sizes) -> Cost:
     return Cost(works, "torch", kept=4.0 * count, scratch=12.0 * count, ram=12.0 * count, gpu=True, gpu_memory=memory)
 
 
-def expand(made: Artifact, sizes: Sizes) -> Cost:
+def expand(made: Artifact, sizes: CollectionSizes) -> Cost:
     """Queries written for every passage, or read from a published file."""
     size = sizes.of(made.inputs["collection"])
     if "expander" not in made.inputs:
@@ -161,10 +161,10 @@ def _t5(fields: dict[str, object]) -> float:
     return 8192 * hidden + layers * (12 * hidden * hidden + 4 * hidden * inner)
 
 
-def _tokens(size: Size) -> float:
+def _tokens(size: CollectionSize) -> float:
     return size.passages.tokens + (size.sections.tokens if size.sections else 0.0)
 
 
-def _bytes(size: Size) -> float:
+def _bytes(size: CollectionSize) -> float:
     """Bytes of all texts as they are."""
     return _tokens(size) * CHARACTERS

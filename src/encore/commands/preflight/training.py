@@ -8,12 +8,12 @@ import numpy as np
 
 from encore.commands.preflight import judged, outlines, shapes
 from encore.commands.preflight.cost import Cost, Work
-from encore.commands.preflight.lengths import Texts, packed, sampled
-from encore.commands.preflight.sizes import PIECES, Size, Sizes
+from encore.commands.preflight.lengths import TextLengths, packed, sampled
+from encore.commands.preflight.sizes import PIECES, CollectionSize, CollectionSizes
 from encore.config.finetuning import FinetuneStep
 from encore.config.run import PretrainStep, Step
 from encore.models import flops
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.plan.artifact import Artifact
 from encore.training.schedule import total_steps
 
@@ -27,7 +27,7 @@ MASKS = 6  # bytes of the masks of dropout, in widths of a token
 FORWARD_TWICE = 4 / 3  # gradient caching: a batch in parts that is contrasted runs forward twice
 
 
-def cost(model: Artifact, sizes: Sizes, processes: int, most: float) -> Cost:
+def cost(model: Artifact, sizes: CollectionSizes, processes: int, most: float) -> Cost:
     """A training job.
 
     Args:
@@ -67,27 +67,27 @@ def cost(model: Artifact, sizes: Sizes, processes: int, most: float) -> Cost:
     )
 
 
-def usable(step: PretrainStep, size: Size) -> Texts:
+def usable(step: PretrainStep, size: CollectionSize) -> TextLengths:
     """The texts that a pre-training step learns from, cut to its length: chunks of sections, or passages."""
     texts = packed(size.sections, step.length) if size.sections else size.passages
-    long_enough = texts.lengths >= (1.5 * size.sentence if step.objective == "ict" else getattr(step, "shortest", 1))
+    long_enough = texts.lengths >= (1.5 * size.sentence if step.objective == "ict" else getattr(step, "min_tokens", 1))
     short = texts.lengths < getattr(step, "skip_below", 0)
     kept = np.where(short, 1 - getattr(step, "skip_share", 0.8 if short.any() else 0.0), 1.0) * long_enough
     lengths = texts.lengths[kept > 0] if (kept > 0).any() else texts.lengths
     held_out = min(256.0, step.held_out * texts.count)
-    return Texts(max(1.0, texts.count * float(kept.mean()) - held_out), sampled(lengths).lengths)
+    return TextLengths(max(1.0, texts.count * float(kept.mean()) - held_out), sampled(lengths).lengths)
 
 
-def pretraining(step: PretrainStep, shape: Shape, texts: Texts, size: Size) -> float:
+def pretraining(step: PretrainStep, shape: EncoderConfig, texts: TextLengths, size: CollectionSize) -> float:
     """Operations of a mean step."""
     words = 3 * getattr(step, "set_size", 0.0)  # of the longest of a batch's word sets
     sentence = min(words * PIECES + 2 if words else PADDED * size.sentence + 2, float(step.query_length))
     taken = (1 - getattr(step, "keep_sentence", 1.0)) * size.sentence  # of a document, since it is the query
     lengths = np.maximum(np.quantile(texts.read(step.length), (np.arange(QUANTILES) + 0.5) / QUANTILES) - taken, 3)
-    return float(np.mean([outlines.operations(step, shape, length, sentence) for length in lengths]))
+    return float(np.mean([outlines.flops(step, shape, length, sentence) for length in lengths]))
 
 
-def _looking(step: Step, shape: Shape, size: Size, steps: int) -> list[Work]:
+def _looking(step: Step, shape: EncoderConfig, size: CollectionSize, steps: int) -> list[Work]:
     """What is read beside the training itself: validations, and the losses on held-out examples."""
     if isinstance(step, FinetuneStep) and step.validate_every:
         times = ceil(steps / step.validate_every)
@@ -100,7 +100,7 @@ def _looking(step: Step, shape: Shape, size: Size, steps: int) -> list[Work]:
 def texts_an_example(step: Step) -> int:
     """Texts of the greater length that an example brings to a batch."""
     if isinstance(step, FinetuneStep):
-        return 1 + step.brought
+        return 1 + step.negatives_per_query
     return outlines.VIEWS if getattr(step, "objective", "") in ("cpdae", "simcse") else 1
 
 
@@ -112,7 +112,7 @@ def contrasted(step: Step) -> bool:
 
 
 def fit(
-    step: Step, shape: Shape, length: float, share: int, numerics: dict[str, object], most: float
+    step: Step, shape: EncoderConfig, length: float, share: int, numerics: dict[str, object], most: float
 ) -> tuple[int, float]:
     """Examples that go through the model at once, halved until they fit, and the bytes that they then take."""
     weights = FP32 * STATE * (shapes.parameters(shape) + shapes.heads(step, shape))
@@ -124,7 +124,7 @@ def fit(
         at_once = ceil(at_once / 2)
 
 
-def activations(step: Step, shape: Shape, examples: int, length: float, precision: str) -> float:
+def activations(step: Step, shape: EncoderConfig, examples: int, length: float, precision: str) -> float:
     """Bytes that a forward pass leaves for the backward pass.
 
     A layer keeps about 18 widths and 4 inner widths a token in 16 bits (Korthikanti et al. 2022, section 4.1, without
@@ -147,11 +147,11 @@ def has_vocabulary_head(step: Step) -> bool:
     return hasattr(step, "mask_ratio") and bool(getattr(step, "mlm_weight", 1.0))
 
 
-def kept_heads(step: Step, shape: Shape) -> int:
+def kept_heads(step: Step, shape: EncoderConfig) -> int:
     """Parameters that are saved beside the encoder."""
     return 0 if getattr(step, "keep", None) == () else shapes.heads(step, shape)
 
 
-def forward(shape: Shape, length: float) -> float:
+def forward(shape: EncoderConfig, length: float) -> float:
     """Operations of reading one text."""
     return flops.forward(shape, 1, max(1, round(length)))

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from encore.config import lineage as naming
 from encore.config.run import Strict
-from encore.config.tables import Row
+from encore.config.tables import RowEntry
 from encore.config.validation import checked, nearest, read_yaml
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
@@ -49,7 +49,7 @@ class Tuned(Strict):
         return [dict(zip(self.fields, values, strict=True)) for values in product(*self.fields.values())]
 
 
-class Grid(Strict):
+class TuningGrid(Strict):
     """The trials of every row of one setting of a table, and what they are compared by."""
 
     table: str | None = Field(None, description="whose rows are tuned")
@@ -63,7 +63,7 @@ class Grid(Strict):
     after: Path | None = Field(None, description="a grid whose rows were chosen before and are not tried again")
 
     @model_validator(mode="after")
-    def _treat_rows_alike(self) -> "Grid":
+    def _treat_rows_alike(self) -> "TuningGrid":
         if len({len(tuned.settings()) for tuned in self.rows.values()}) > 1:
             raise ValueError("every row must have equally many values")
         keys = [key for tuned in self.rows.values() for key in tuned.keys]
@@ -72,22 +72,22 @@ class Grid(Strict):
         return self
 
     @model_validator(mode="after")
-    def _know_what_is_tuned(self) -> "Grid":
+    def _know_what_is_tuned(self) -> "TuningGrid":
         if bool(self.table) == bool(self.lineages):
             raise ValueError("a grid is of a `table` and its `setting`, or of `lineages`; give one of them")
         return self
 
 
-def read_grid(path: Path) -> Grid:
+def read_grid(path: Path) -> TuningGrid:
     """A grid from its file.
 
     Raises:
         EncoreError: the file is missing or wrong; one line with file, place and mend.
     """
-    return checked(Grid, read_yaml(path), str(path))
+    return checked(TuningGrid, read_yaml(path), str(path))
 
 
-def systems(grid: Grid, plan: Plan) -> dict[str, str]:
+def systems(grid: TuningGrid, plan: Plan) -> dict[str, str]:
     """The lineage of every row that has trials, in the table's order.
 
     Raises:
@@ -106,7 +106,7 @@ def systems(grid: Grid, plan: Plan) -> dict[str, str]:
     return rows
 
 
-def rounds(grid: Grid, lineages: dict[str, str]) -> list[list[str]]:
+def rounds(grid: TuningGrid, lineages: dict[str, str]) -> list[list[str]]:
     """Rows in the order of their trials: after those that choose for a step which they share.
 
     Raises:
@@ -128,7 +128,7 @@ def rounds(grid: Grid, lineages: dict[str, str]) -> list[list[str]]:
     return found
 
 
-def _rows_of(table: str, grid: Grid, plan: Plan) -> dict[str, str]:
+def _rows_of(table: str, grid: TuningGrid, plan: Plan) -> dict[str, str]:
     """The lineages of a table's trained rows that no earlier grid chose for."""
     if table not in plan.catalogue.tables:
         raise EncoreError(f"table {table!r} is unknown{nearest(table, plan.catalogue.tables)}")
@@ -137,5 +137,5 @@ def _rows_of(table: str, grid: Grid, plan: Plan) -> dict[str, str]:
     return {row.id: row.system for row in trained if row.id not in before}
 
 
-def _trained(row: Row, grid: Grid, plan: Plan) -> bool:
+def _trained(row: RowEntry, grid: TuningGrid, plan: Plan) -> bool:
     return row.setting == grid.setting and row.system not in {"", *plan.catalogue.systems}

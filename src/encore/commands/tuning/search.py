@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from encore.commands.tuning.grid import Grid, Settings, Tuned, rounds, systems
+from encore.commands.tuning.grid import Settings, Tuned, TuningGrid, rounds, systems
 from encore.commands.tuning.trials import Trial, choose
 from encore.config import lineage as naming
 from encore.config.lineage import Lineage, StepName
@@ -30,7 +30,7 @@ Chosen = dict[tuple[str, str], float]  # by step and field
 Build = Callable[[Path, Sequence[str]], None]  # makes targets under a run's configuration
 
 
-def tune(run: Path, grid: Grid, build: Build) -> list[Trial]:
+def tune(run: Path, grid: TuningGrid, build: Build) -> list[Trial]:
     """Try every value of every row and choose each row's best.
 
     Args:
@@ -60,7 +60,7 @@ def tune(run: Path, grid: Grid, build: Build) -> list[Trial]:
     return trials
 
 
-def tried_from(plan: Plan, grid: Grid, chosen: Chosen) -> Chosen:
+def tried_from(plan: Plan, grid: TuningGrid, chosen: Chosen) -> Chosen:
     """What every tuned field is without an override: the chosen value, and before the choice the papers' own.
 
     Raises:
@@ -88,7 +88,7 @@ def trial_lineage(plan: Plan, system: str, tuned: Tuned, settings: Settings) -> 
     return Lineage(lineage.backbone, tuple(steps))
 
 
-def validation_scores(plan: Plan, grid: Grid, lineage: str) -> Artifact:
+def validation_scores(plan: Plan, grid: TuningGrid, lineage: str) -> Artifact:
     """The scores that a trial is chosen by; the only ones that this package asks for.
 
     Raises:
@@ -111,12 +111,12 @@ def validation_scores(plan: Plan, grid: Grid, lineage: str) -> Artifact:
     return artifact
 
 
-def _round(plan: Plan, grid: Grid, lineages: dict[str, str]) -> list[tuple[Trial, Artifact]]:
+def _round(plan: Plan, grid: TuningGrid, lineages: dict[str, str]) -> list[tuple[Trial, Artifact]]:
     """The trials of some rows, still without scores, and the artifacts that hold these."""
     return [(trial, validation_scores(plan, grid, trial.lineage)) for trial in _trials(plan, grid, lineages)]
 
 
-def _trials(plan: Plan, grid: Grid, lineages: dict[str, str]) -> Iterator[Trial]:
+def _trials(plan: Plan, grid: TuningGrid, lineages: dict[str, str]) -> Iterator[Trial]:
     for row, system in lineages.items():
         tuned = grid.rows[row]
         for settings in tuned.settings():
@@ -126,11 +126,11 @@ def _trials(plan: Plan, grid: Grid, lineages: dict[str, str]) -> Iterator[Trial]
             yield Trial(*tried, split=grid.split, measure=grid.measure, score=0.0)
 
 
-def _score(artifact: Artifact, grid: Grid) -> float:
+def _score(artifact: Artifact, grid: TuningGrid) -> float:
     """The measure's mean over the queries of the split."""
     folder = Path(artifact.folder)
     verify(folder)
-    return round(float(scores.read(folder)[grid.split, grid.measure].values.mean()), 6)
+    return round(float(scores.read_scores(folder)[grid.split, grid.measure].values.mean()), 6)
 
 
 def _write_run(path: Path, content: dict[str, Any], values: Chosen) -> None:

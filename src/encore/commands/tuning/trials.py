@@ -51,7 +51,7 @@ def differences(plan: Plan, trials: Iterable[Trial]) -> list[str]:
     return found
 
 
-def write(path: Path, trials: Iterable[Trial]) -> None:
+def write_trials(path: Path, trials: Iterable[Trial]) -> None:
     """Write trials sorted by row and values; several fields and their values are joined by ``+``."""
     text = io.StringIO()
     lines = csv.DictWriter(text, COLUMNS, lineterminator="\n")
@@ -63,7 +63,7 @@ def write(path: Path, trials: Iterable[Trial]) -> None:
     write_text(path, text.getvalue())
 
 
-def read(path: Path) -> list[Trial]:
+def read_trials(path: Path) -> list[Trial]:
     """Read recorded trials.
 
     Raises:

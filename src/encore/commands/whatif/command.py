@@ -11,7 +11,7 @@ from encore.commands.preflight import machine
 from encore.commands.preflight.command import MACHINES, SIZES
 from encore.commands.preflight.forecast import Forecast, forecast
 from encore.commands.whatif.change import changed
-from encore.commands.whatif.compare import Comparison, compare
+from encore.commands.whatif.compare import PlanChange, compare_plans
 from encore.errors import EncoreError
 from encore.plan import ledger, project
 from encore.plan.catalogue import read_run
@@ -30,16 +30,16 @@ def add_whatif(parser: argparse.ArgumentParser) -> None:
 def whatif(plan: Plan, run: Path, arguments: argparse.Namespace) -> int:
     """Print what the changes would do; nothing is changed and nothing runs."""
     after, note = _after(run, arguments.changes)
-    known = machine.find(arguments.machine, MACHINES)
-    found = compare(plan, after, (_forecast(plan, known), _forecast(after, known)))
+    known = machine.find_machine(arguments.machine, MACHINES)
+    found = compare_plans(plan, after, (_forecast(plan, known), _forecast(after, known)))
     if arguments.json:
         print(json.dumps(asdict(found), indent=1))
     else:
-        print(text(found, known.name, note))
+        print(change_text(found, known.name, note))
     return 0
 
 
-def text(found: Comparison, where: str, note: str = "") -> str:
+def change_text(found: PlanChange, where: str, note: str = "") -> str:
     """A comparison as people read it."""
     rules = ", ".join(f"{len(folders)} {rule}" for rule, folders in found.jobs.items())
     lines = [f"{found.count} jobs" + (f": {rules}" if rules else ": nothing would run")]

@@ -23,7 +23,7 @@ PRODUCTS = ("reproduce", "table", "figure")
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PlanChange:
     """What a change does.
 
     ``jobs`` are those that only the change makes necessary, by rule; ``anyway`` counts those that are missing without
@@ -42,7 +42,7 @@ class Comparison:
         return sum(map(len, self.jobs.values()))
 
 
-def compare(before: Plan, after: Plan, forecasts: tuple[Forecast, Forecast]) -> Comparison:
+def compare_plans(before: Plan, after: Plan, forecasts: tuple[Forecast, Forecast]) -> PlanChange:
     """Compare two plans; ``forecasts`` are theirs, of all that they declare.
 
     Raises:
@@ -60,7 +60,7 @@ def compare(before: Plan, after: Plan, forecasts: tuple[Forecast, Forecast]) -> 
             for rule in _products(name, slices[1][name]):
                 jobs.setdefault(rule, []).append(name)
     jobs |= {rule: ["all"] for rule in _pages(before, after, products_differ=slices[0] != slices[1])}
-    return Comparison(
+    return PlanChange(
         jobs=jobs,
         anyway=len(missing),
         hours=_seconds(new, added) / HOUR,

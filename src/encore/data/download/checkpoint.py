@@ -2,14 +2,18 @@
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import requests
+from pydantic import Field
 
 from encore.config import checkpoints
-from encore.config.sources import Remote
+from encore.config.run import Positive, Strict
+from encore.config.sources import DIGEST, Remote
+from encore.config.validation import checked
 from encore.data.download.download import TIMEOUT
 from encore.data.download.source import brought, say_terms
 from encore.data.download.trust import trust
@@ -20,6 +24,25 @@ from encore.storage.files import write_json
 HUB = "https://huggingface.co"
 PLACE = "checkpoints"  # below data_root
 PUBLISHED = "published.json"  # what the hub said of the files, kept until somebody removes it
+LONGEST_ANSWER = 64 << 20  # bytes of what the hub says of a model
+_READ = "|".join(
+    map(re.escape, [checkpoints.CONFIG, *checkpoints.WEIGHTS, *checkpoints.VOCABULARY, *checkpoints.BESIDE])
+)
+
+
+class _File(Strict):
+    """What the hub publishes of one file; the digest of large ones only."""
+
+    bytes: Positive | None = None
+    digest: str | None = Field(None, pattern=f"^{DIGEST.pattern}$")
+
+
+class _Published(Strict):
+    """What the hub publishes of a checkpoint, of the files that are read alone."""
+
+    commit: str | None = Field(pattern=r"^[0-9A-Za-z][0-9A-Za-z_.-]{0,100}$")
+    licence: str
+    files: dict[Annotated[str, Field(pattern=f"^({_READ})$")], _File] = Field(min_length=1)
 
 
 def fetch(checkpoint: str, revision: str | None, data_root: Path, folder: Path) -> dict[str, Any]:
@@ -62,15 +85,17 @@ def _published(checkpoint: str, revision: str | None, place: Path) -> dict[str, 
     note = place / PUBLISHED
     if note.is_file():
         try:
-            return dict(json.loads(note.read_text(encoding="utf-8")))
-        except ValueError as error:
+            said = json.loads(note.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
             raise EncoreError(f"{note} is not JSON ({error}); remove it to ask the hub anew") from error
+        return checked(_Published, said, str(note)).model_dump(exclude_unset=True)
     if staged := _staged(place):
         return {"commit": revision, "licence": "see its page", "files": {name: {} for name in staged}}
     said = _asked(checkpoint, revision, place)
     wanted = checkpoints.chosen(said["files"], f"{checkpoint}, {HUB}/{checkpoint}")
-    files = {name: _known(said["files"][name]) for name in wanted}
-    answer = {"commit": said["sha"], "licence": _licence(said), "files": files}
+    files = {name: said["files"][name] for name in wanted}
+    answer = {"commit": said["commit"], "licence": said["licence"], "files": files}
+    answer = checked(_Published, answer, f"{HUB}/{checkpoint}").model_dump(exclude_unset=True)
     write_json(note, answer)
     return answer
 
@@ -85,10 +110,16 @@ def _staged(place: Path) -> list[str]:
 
 
 def _asked(checkpoint: str, revision: str | None, place: Path) -> dict[str, Any]:
+    """The commit, the licence and the files that the hub names, before any of them is checked."""
     url = f"{_endpoint()}/api/models/{checkpoint}/revision/{revision or 'main'}"
     mend = f"correct `checkpoint:` or `revision:`, or put its files at {place}"
     try:
-        answer = requests.get(url, params={"blobs": "true"}, timeout=TIMEOUT)
+        with requests.get(url, params={"blobs": "true"}, timeout=TIMEOUT, stream=True) as answer:
+            body = bytearray()
+            for chunk in answer.iter_content(1 << 16):
+                body += chunk
+                if len(body) > LONGEST_ANSWER:
+                    break
     except requests.RequestException as error:
         reason = " ".join(str(error).split())[:160]
         raise EncoreError(
@@ -98,12 +129,11 @@ def _asked(checkpoint: str, revision: str | None, place: Path) -> dict[str, Any]
     if not answer.ok:
         raise EncoreError(f"{url} answers {answer.status_code}: the hub does not give {checkpoint!r}; {mend}")
     try:
-        said = dict(answer.json())
-        said["files"] = {str(each["rfilename"]): each for each in said["siblings"]}
-        said["sha"] = str(said["sha"])
-    except (ValueError, KeyError, TypeError) as error:
+        said = json.loads(body)
+        files = {str(each["rfilename"]): _known(each) for each in said["siblings"]}
+        return {"commit": str(said["sha"]), "licence": _licence(said), "files": files}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise EncoreError(f"{url} does not answer as Hugging Face's hub does; {mend}") from error
-    return said
 
 
 def _remotes(checkpoint: str, published: dict[str, Any]) -> list[Remote]:

@@ -5,10 +5,13 @@ began with), so two versions are never joined.
 """
 
 import json
+import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from http import HTTPStatus
+from http.client import HTTPException
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
@@ -16,7 +19,7 @@ from urllib.request import url2pathname
 import requests
 
 from encore.config.sources import Remote, digest_of
-from encore.errors import EncoreError
+from encore.errors import EncoreError, quoted
 from encore.storage.files import write_text
 
 PART = ".part"
@@ -25,6 +28,7 @@ SECONDS = 10.0  # between two lines of progress
 TRIES = 5  # connections that may break without a byte between them
 TIMEOUT = (30, 120)  # seconds to connect, and without a byte
 SPARE = 64 << 20  # bytes that stay free on the disk
+LOOK = 256 << 20  # bytes after which the room on the disk is looked at again, where no length is known
 MEND = "run the same command again to go on"
 PAGE = (b"<!doctype html", b"<html")  # how a web page begins, which a server gives in place of a file that has moved
 AWAY = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE, HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED)
@@ -40,23 +44,43 @@ def download(remote: Remote, target: Path, pause: float = 2.0) -> None:
         EncoreError: the address does not answer or has moved, the file is short, too long or has another digest, or
             the disk is full. What has come stays in the part, except where its digest is wrong.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if target.is_file():
-        verify(remote, target)
-        return
-    if remote.url is None:
-        raise EncoreError(f"{target} cannot be downloaded: {remote.how} ({remote.terms}); then put the file there")
-    part = Part(target)
-    if urlsplit(remote.url).scheme == "file":
-        _copy(remote.url, part)
-    else:
-        _transfer(remote, remote.url, part, pause)
+    with _explained(remote, target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.is_file():
+            verify(remote, target)
+            return
+        if remote.url is None:
+            raise EncoreError(
+                f"{target} cannot be downloaded: {remote.access} ({remote.terms}); then put the file there"
+            )
+        part = PartialFile(target)
+        if urlsplit(remote.url).scheme == "file":
+            _copy(remote.url, part)
+        else:
+            _transfer(remote, remote.url, part, pause)
+        try:
+            _refuse_longer(remote, part)
+            verify(remote, part.path)
+        except WrongDigestError:
+            part.begin(None)
+            raise
+        part.finish()
+
+
+@contextmanager
+def _explained(remote: Remote, target: Path) -> Iterator[None]:
+    """One line for what a disk or an odd server makes Python say."""
     try:
-        verify(remote, part.path)
-    except WrongDigestError:
-        part.begin(None)
-        raise
-    part.finish()
+        yield
+    except requests.RequestException:
+        raise  # an OSError too; what a connection says is told where it is tried again
+    except OSError as error:
+        raise EncoreError(
+            f"{error.filename or target}: {error.strerror or error}; make room or make the folder of {target} writable"
+        ) from error
+    except (ValueError, HTTPException) as error:
+        reason = " ".join(str(error).split())[:160]
+        raise EncoreError(f"{remote.url} answers what is no HTTP ({reason}); see {remote.terms}") from error
 
 
 class WrongDigestError(EncoreError):
@@ -67,7 +91,7 @@ def verify(remote: Remote, path: Path) -> None:
     """Compare a file with what is published of it.
 
     Raises:
-        WrongDigestError: its digest differs, or it is a web page.
+        WrongDigestError: its digest differs, or it is a web page, or empty where nothing says that it should be.
         EncoreError: it is shorter.
     """
     with path.open("rb") as file:
@@ -82,6 +106,10 @@ def verify(remote: Remote, path: Path) -> None:
     if remote.bytes is not None and size < remote.bytes:
         raise EncoreError(f"{path} has {size} of {remote.bytes} bytes; {MEND}, or replace the file if you put it there")
     if remote.digest is None:
+        if not size:
+            raise WrongDigestError(
+                f"{path.name.removesuffix(PART)}, {remote.url or path}: is empty; see {remote.terms}"
+            )
         return
     found = digest_of(path, remote.digest.partition(":")[0])
     if found != remote.digest:
@@ -92,7 +120,7 @@ def verify(remote: Remote, path: Path) -> None:
         )
 
 
-class Part:
+class PartialFile:
     """What has come of a file, and which version of it the server said it was."""
 
     def __init__(self, target: Path) -> None:
@@ -108,12 +136,13 @@ class Part:
     def version(self) -> str | None:
         """The entity tag or date that the part began with; None where nothing came, or the server said neither."""
         try:
-            return str(json.loads(self._note.read_text())["version"]) if self.size else None
-        except (OSError, ValueError, KeyError):
+            version = json.loads(self._note.read_text())["version"] if self.size else None
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
+        return version if isinstance(version, str) and version.isascii() and version.isprintable() else None
 
     def begin(self, version: str | None) -> None:
-        """Start anew, with a version where the server names one."""
+        """Start from the first byte, with a version where the server names one."""
         self.path.unlink(missing_ok=True)
         self._note.unlink(missing_ok=True)
         if version:
@@ -124,7 +153,15 @@ class Part:
         self._note.unlink(missing_ok=True)
 
 
-def _transfer(remote: Remote, url: str, part: Part, pause: float) -> None:
+def _refuse_longer(remote: Remote, part: PartialFile) -> None:
+    if remote.digest is None and remote.bytes is not None and part.size > remote.bytes:
+        raise WrongDigestError(
+            f"{part.target.name}, {remote.url}: {part.size} bytes came, {remote.bytes} are published; see "
+            f"{remote.terms} whether it was replaced"
+        )
+
+
+def _transfer(remote: Remote, url: str, part: PartialFile, pause: float) -> None:
     """Receive until nothing is missing; a connection that breaks is tried again where bytes have come."""
     broken = 0
     while True:
@@ -144,25 +181,55 @@ def _transfer(remote: Remote, url: str, part: Part, pause: float) -> None:
             time.sleep(pause * 2**broken)
 
 
-def _receive(remote: Remote, url: str, part: Part) -> bool:
+def _receive(remote: Remote, url: str, part: PartialFile) -> bool:
     """One request, for what is missing; whether all of it has come."""
     version = part.version
     headers = {"Accept-Encoding": "identity", **remote.headers}
     if version:
         headers |= {"Range": f"bytes={part.size}-", "If-Range": version}
     with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as answer:
-        if answer.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            return True  # all of it was here already; the digest decides
+        if answer.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and version:
+            if remote.digest or _range(answer.headers)[1] == part.size:
+                return True  # all of it was here already; the digest decides, where there is one
+            part.begin(None)
+            return False
         _refuse(remote, part, answer)
-        if answer.status_code != HTTPStatus.PARTIAL_CONTENT:
+        if answer.status_code == HTTPStatus.OK:
             part.begin(_version(answer.headers))
-        length = answer.headers.get("Content-Length")
-        total = part.size + int(length) if length else remote.bytes
+        elif not version or _range(answer.headers)[0] != part.size:
+            part.begin(None)
+            raise requests.HTTPError("it sent another part of the file than was asked for")
+        total = _total(remote, part, answer.headers)
         _make_room(part, total)
         _append(part, answer.iter_content(CHUNK), total)
     if total is not None and part.size < total:
         raise requests.ConnectionError(f"{part.size} of {total} bytes came")
     return True
+
+
+def _total(remote: Remote, part: PartialFile, headers: Mapping[str, str]) -> int | None:
+    """How long the file will be; None where only a digest, or the last chunk, says that all of it has come."""
+    length = headers.get("Content-Length")
+    if length is not None:
+        if not re.fullmatch(r"[0-9]{1,18}", length):
+            raise EncoreError(
+                f"{remote.url} says that its length is {quoted(length)}; see {remote.terms}, or put the file at "
+                f"{part.target}"
+            )
+        return part.size + int(length)
+    if remote.bytes is None and remote.digest is None and headers.get("Transfer-Encoding", "").lower() != "chunked":
+        raise EncoreError(
+            f"{remote.url} does not say how long the file is, so a part of it would count as all of it; add `digest:` "
+            f"or `bytes:` to its entry in config/sources.yaml, or put the file at {part.target}"
+        )
+    return remote.bytes
+
+
+def _range(headers: Mapping[str, str]) -> tuple[int | None, int | None]:
+    """Where a part begins and how long the whole file is, as far as ``Content-Range`` says (RFC 9110, 14.4)."""
+    said = re.fullmatch(r"bytes (?:(\d{1,18})-\d{1,18}|\*)/(?:(\d{1,18})|\*)", headers.get("Content-Range", ""))
+    begin, whole = said.groups() if said else (None, None)
+    return (None if begin is None else int(begin)), (None if whole is None else int(whole))
 
 
 def _version(headers: Mapping[str, str]) -> str | None:
@@ -171,26 +238,33 @@ def _version(headers: Mapping[str, str]) -> str | None:
     return tag if tag and not tag.startswith("W/") else headers.get("Last-Modified")
 
 
-def _refuse(remote: Remote, part: Part, answer: requests.Response) -> None:
-    if answer.ok:
+def _refuse(remote: Remote, part: PartialFile, answer: requests.Response) -> None:
+    if answer.status_code in (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT):
         return
-    code = HTTPStatus(answer.status_code)
-    if code in AWAY:
+    known = answer.status_code in set(HTTPStatus)
+    said = f"{answer.status_code} {HTTPStatus(answer.status_code).phrase if known else 'of its own making'}"
+    if answer.ok or answer.status_code in AWAY:
         raise EncoreError(
-            f"{remote.url} answers {code.value} {code.phrase}: the file has moved or is not given to everybody; see "
+            f"{remote.url} answers {said}: the file has moved or is not given to everybody; see "
             f"{remote.terms}, then correct its `url:` in config/sources.yaml or put the file at {part.target}"
         )
-    raise requests.HTTPError(f"{code.value} {code.phrase}")
+    raise requests.HTTPError(said)
 
 
-def _append(part: Part, chunks: Iterator[bytes], total: int | None) -> None:
+def _append(part: PartialFile, chunks: Iterator[bytes], total: int | None) -> None:
     began, printed, first = time.monotonic(), time.monotonic(), part.size
-    done = first
+    done = looked = first
     try:
         with part.path.open("ab") as file:
             for chunk in chunks:
                 file.write(chunk)
                 done += len(chunk)
+                if total is not None and done > total:
+                    part.begin(None)
+                    raise EncoreError(f"{part.target}: more than the promised {total} bytes came; fetch it elsewhere")
+                if total is None and done - looked > LOOK:
+                    looked = done
+                    _make_room(part, None)
                 now = time.monotonic()
                 if now - printed >= SECONDS:
                     printed = now
@@ -206,9 +280,9 @@ def _progress(done: int, total: int | None, rate: float) -> str:
     return f"{done / 1e6:.0f}{of}, {rate / 1e6:.1f} MB/s"
 
 
-def _make_room(part: Part, total: int | None) -> None:
+def _make_room(part: PartialFile, total: int | None) -> None:
     free = shutil.disk_usage(part.path.parent).free
-    missing = (total or 0) - part.size
+    missing = 0 if total is None else total - part.size
     if missing + SPARE > free:
         raise EncoreError(
             f"{part.target} needs {missing / 1e6:.0f} MB more and the disk has {free / 1e6:.0f} MB free; make room, "
@@ -216,7 +290,7 @@ def _make_room(part: Part, total: int | None) -> None:
         )
 
 
-def _copy(url: str, part: Part) -> None:
+def _copy(url: str, part: PartialFile) -> None:
     """A file of this machine, such as a mirror's."""
     source = Path(url2pathname(urlsplit(url).path))
     if not source.is_file():

@@ -5,14 +5,14 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from encore.config.sources import Remote, Source
+from encore.config.sources import Remote, SourceEntry
 from encore.data.download.download import download
 from encore.data.download.trust import held_to_the_first, trust
 from encore.data.download.unpack import unpack
 from encore.errors import EncoreError
 
 
-def fetch(name: str, source: Source, data_root: Path, folder: Path) -> dict[str, Any]:
+def fetch(name: str, source: SourceEntry, data_root: Path, folder: Path) -> dict[str, Any]:
     """Fill ``folder`` with what the files of a source hold; returns the digest and the bytes of each file.
 
     A file that lies in ``data_root/<name>/`` already is used, if its digest is right, without a download.
@@ -29,8 +29,12 @@ def fetch(name: str, source: Source, data_root: Path, folder: Path) -> dict[str,
         found[remote.file] = {"digest": digest, "bytes": path.stat().st_size}
     shutil.rmtree(folder, ignore_errors=True)  # what an attempt that failed has left
     placed: set[Path] = set()
-    for remote in source.files:
-        placed |= _unpack_beside(data_root / name / remote.file, remote, folder, placed)
+    try:
+        for remote in source.files:
+            placed |= _unpack_beside(data_root / name / remote.file, remote, folder, placed)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     for remote in source.files:
         if remote.digest is None:  # only now: what could not be unpacked is not what everything later is held to
             trust(data_root / name / remote.file, found[remote.file]["digest"], data_root)
@@ -65,7 +69,13 @@ def _unpack_beside(archive: Path, remote: Remote, folder: Path, placed: Collecti
     for name in sorted(found):
         if name in placed:
             raise EncoreError(f"{archive} holds {name}, as another file of its source does; choose with `members:`")
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (apart / name).replace(folder / name)
+        try:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (apart / name).replace(folder / name)
+        except OSError as error:  # such as a file where another archive has a folder
+            raise EncoreError(
+                f"{archive}: {name} cannot be placed beside the source's other files ({error.strerror}); choose with "
+                "`members:`"
+            ) from error
     shutil.rmtree(apart)
     return found

@@ -47,7 +47,7 @@ def trust(path: Path, digest: str, data_root: Path) -> None:
             write_json(data_root / NAME, {_key(path, data_root): digest, **_read(data_root / NAME)})
     except OSError as error:
         if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
-            raise
+            raise EncoreError(f"cannot write {data_root / NAME}: {error.strerror}; make room, then repeat") from error
         print(f"{data_root} can only be read: the digest of {path} is not added to {NAME}", flush=True)
 
 
@@ -56,13 +56,15 @@ def _key(path: Path, data_root: Path) -> str:
 
 
 def _read(path: Path) -> dict[str, str]:
-    if not path.is_file():
-        return {}
     try:
         trusted = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise EncoreError(f"{path} cannot be read: {error.strerror}; make it a file that can be") from error
+    except (ValueError, RecursionError) as error:
         raise EncoreError(f"{path} is not JSON ({error}); mend it, or remove it to trust anew") from error
-    if not isinstance(trusted, dict):
+    if not isinstance(trusted, dict) or not all(isinstance(digest, str) for digest in trusted.values()):
         raise EncoreError(f"{path} must be an object of files and digests; mend it, or remove it to trust anew")
     return trusted
 

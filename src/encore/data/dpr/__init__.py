@@ -2,8 +2,3 @@
 
 Three kinds of files: passages, training questions with passages of three kinds, and questions with answers alone.
 """
-
-from encore.data.dpr.build import build
-from encore.data.dpr.fields import DprFields
-
-__all__ = ["DprFields", "build"]

@@ -8,28 +8,26 @@ from typing import Any
 from encore.data import source_files
 from encore.data.collection import NEGATIVES, NEGATIVES_HEADER, Judgment, Located, Row, write_collection
 from encore.data.dpr import questions
+from encore.data.dpr.fields import DprFields
 from encore.data.dpr.passages import passages
-from encore.data.dpr.questions import Question
+from encore.data.dpr.questions import DprQuestion
+from encore.data.kinds import BuildInputs, Kind
 from encore.errors import EncoreError
 from encore.storage.files import open_text_writer
 
 
-def build(spec: dict[str, Any], folder: Path, own: Path | None, fetched: Mapping[str, Path]) -> dict[str, Any]:
+def build_dpr(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, a resolved ``DprFields``, describes; returns its counts.
 
     Questions are numbered in the order of their file: ``train-0``, ``test-0``. A question whose file lists no positive
     passage has no judgments, so it stands in no split. Passages that say nothing are left out and counted.
-
-    Args:
-        own: the folder of files of one's own, where there are some.
-        fetched: the folder of each source.
 
     Raises:
         EncoreError: a file is missing or not the planned one, a line of it is wrong, or it holds other counts than
             are expected.
     """
     files = [spec["passages"], *(split["file"] for split in spec["splits"].values())]
-    paths = source_files.located(dict.fromkeys(files), own, fetched, spec)
+    paths = source_files.located(dict.fromkeys(files), inputs.source, inputs.sources, spec)
     counts: Counter[str] = Counter()
     rows: list[Row] = []
     answers: list[Row] = []
@@ -56,8 +54,8 @@ def build(spec: dict[str, Any], folder: Path, own: Path | None, fetched: Mapping
 
 
 def _kept(
-    found: Iterable[Question], split: str, rows: list[Row], answers: list[Row], counts: Counter[str]
-) -> Iterator[tuple[str, Question]]:
+    found: Iterable[DprQuestion], split: str, rows: list[Row], answers: list[Row], counts: Counter[str]
+) -> Iterator[tuple[str, DprQuestion]]:
     """Questions with their ids; their texts and answers are kept, and nothing of the passages that they list."""
     for number, question in enumerate(found):
         name = f"{split}-{number}"
@@ -67,7 +65,7 @@ def _kept(
         yield name, question
 
 
-def _listing(folder: Path, split: str, found: Iterable[tuple[str, Question]]) -> Iterator[tuple[str, Question]]:
+def _listing(folder: Path, split: str, found: Iterable[tuple[str, DprQuestion]]) -> Iterator[tuple[str, DprQuestion]]:
     """Write down the negatives that questions list, as they come by."""
     with open_text_writer(folder / NEGATIVES / f"{split}.tsv.gz") as file:
         file.write(NEGATIVES_HEADER + "\n")
@@ -76,7 +74,7 @@ def _listing(folder: Path, split: str, found: Iterable[tuple[str, Question]]) ->
             yield name, question
 
 
-def _judgments(found: Iterable[tuple[str, Question]], split: str, counts: Counter[str]) -> Iterator[Judgment]:
+def _judgments(found: Iterable[tuple[str, DprQuestion]], split: str, counts: Counter[str]) -> Iterator[Judgment]:
     for name, question in found:
         counts[f"judgments.{split}"] += len(question.positives)
         counts[f"negatives.{split}"] += len(question.negatives)
@@ -101,3 +99,6 @@ def _compare(counts: Mapping[str, int], expected: Mapping[str, int]) -> None:
                 f"{counts.get(what, 0)} {what} were read, {published} are published; fetch the file again, or correct "
                 "`expected:`"
             )
+
+
+KIND = Kind(DprFields, build_dpr)

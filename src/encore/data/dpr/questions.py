@@ -15,7 +15,7 @@ IDS = ("passage_id", "psg_id")  # of a passage: in files of Natural Questions, i
 
 
 @dataclass
-class Question:
+class DprQuestion:
     """A question, where it stands, and the passages that its file lists, by id."""
 
     text: str
@@ -25,7 +25,7 @@ class Question:
     negatives: list[str] = field(default_factory=list)  # retrieved by BM25, without an answer, best first
 
 
-def with_answers(path: Path) -> Iterator[Question]:
+def with_answers(path: Path) -> Iterator[DprQuestion]:
     """Rows ``question<TAB>['answer', …]``, the answers as a Python list.
 
     Raises:
@@ -42,7 +42,7 @@ def with_answers(path: Path) -> Iterator[Question]:
         yield _question(row[0], answers, place)
 
 
-def with_passages(path: Path) -> Iterator[Question]:
+def with_passages(path: Path) -> Iterator[DprQuestion]:
     """Elements ``{"question", "answers", "positive_ctxs", "hard_negative_ctxs", …}`` of a JSON array.
 
     A passage that is listed twice counts where it stands first, positives before negatives.
@@ -66,7 +66,7 @@ def with_passages(path: Path) -> Iterator[Question]:
         yield question
 
 
-def _question(text: Any, answers: Any, place: str) -> Question:
+def _question(text: Any, answers: Any, place: str) -> DprQuestion:
     """A question as DPR reads it, with straight apostrophes."""
     if not isinstance(text, str) or not text.strip():
         raise EncoreError(f"{place}: the question is empty; mend or remove it")
@@ -75,7 +75,7 @@ def _question(text: Any, answers: Any, place: str) -> Question:
     kept = [each for each in answers if each.strip()]
     if not kept:
         raise EncoreError(f"{place}: {text!r} has no answer, so nothing can be right; add one or remove it")
-    return Question(text.replace("\u2019", "'"), kept, place)
+    return DprQuestion(text.replace("\u2019", "'"), kept, place)
 
 
 def _id(passage: dict[str, Any]) -> str:

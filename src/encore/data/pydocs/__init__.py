@@ -3,8 +3,3 @@
 A docstring's first sentence is the query, the beginning of what follows is the passage, and See Also entries are graded
 judgments. The texts are those of the standard library and of installed packages; the same versions give the same bytes.
 """
-
-from encore.data.pydocs.build import build
-from encore.data.pydocs.fields import PydocsFields
-
-__all__ = ["PydocsFields", "build"]

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
-from encore.data.pydocs.links import Link
+from encore.data.pydocs.links import DocstringLink
 from encore.data.pydocs.objects import Object
 
 
-def articles(objects: Iterable[Object], links: Iterable[Link]) -> list[dict[str, Any]]:
+def articles(objects: Iterable[Object], links: Iterable[DocstringLink]) -> list[dict[str, Any]]:
     """Rows of ``articles.jsonl.gz``; the module's own body, where it has one, is the first section.
 
     Section titles are the objects' names. Summaries are in no section.

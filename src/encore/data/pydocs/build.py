@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from encore.data.collection import Judgment, write_collection
+from encore.data.kinds import BuildInputs, Kind
 from encore.data.pydocs import sources
 from encore.data.pydocs.articles import articles
-from encore.data.pydocs.fields import refuse_other_versions
-from encore.data.pydocs.links import Judgments, Link, Names, judgments, links, without_judged
-from encore.data.pydocs.objects import Object, read
+from encore.data.pydocs.fields import PydocsFields, refuse_other_versions
+from encore.data.pydocs.links import DocstringLink, Judgments, ObjectNames, judgments, links, without_judged
+from encore.data.pydocs.objects import Object, read_objects
 from encore.data.pydocs.passages import passages, queries
-from encore.data.pydocs.splits import HeldOut, split_of
+from encore.data.pydocs.splits import HeldOutQueries, split_of
 from encore.errors import EncoreError
 
 ROLES = ("train", "valid", "test")
@@ -28,7 +29,7 @@ class Material:
     passages: dict[str, str]
     queries: dict[str, str]
     roles: dict[str, str]  # of every object's module
-    links: list[Link]
+    links: list[DocstringLink]
 
     @property
     def judged(self) -> dict[str, Judgments]:
@@ -41,7 +42,7 @@ class Material:
         return {**splits, "graded": graded}
 
 
-def build(spec: dict[str, Any], folder: Path, processes: int = 1) -> dict[str, Any]:
+def build_pydocs(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, a resolved ``PydocsFields``, describes; returns its counts.
 
     Raises:
@@ -50,7 +51,7 @@ def build(spec: dict[str, Any], folder: Path, processes: int = 1) -> dict[str, A
     refuse_other_versions(spec)
     files = {"python": sources.standard_library()} | {name: sources.package(name) for name in sorted(spec["packages"])}
     print(f"reading {sum(map(len, files.values()))} source files", flush=True)
-    objects = read([source for each in files.values() for source in each], processes)
+    objects = read_objects([source for each in files.values() for source in each], inputs.processes)
     print(f"{len(objects)} objects have a docstring", flush=True)
     material = select(objects, spec["salt"], spec["train_share"], spec["valid_share"])
     if len(material.passages) < spec["minimum_passages"]:
@@ -60,15 +61,15 @@ def build(spec: dict[str, Any], folder: Path, processes: int = 1) -> dict[str, A
         )
     origin = {source.module: name for name, each in files.items() for source in each}
     found = Counter(origin.get(each.module, each.package) for each in material.objects)
-    return write(folder, material, {"passages_by_source": dict(sorted(found.items()))})
+    return write_pydocs(folder, material, {"passages_by_source": dict(sorted(found.items()))})
 
 
 def select(objects: list[Object], salt: str, train: int, valid: int) -> Material:
     """Choose passages, queries and links; what a held-out query says is removed from every body first."""
     asked = queries(objects)
     roles = {each.id: split_of(each.module, salt, train, valid) for each in objects}
-    names = Names(objects)  # of all objects: a name must not slip to a namesake because its own object has no passage
-    held_out = HeldOut(query for name, query in asked.items() if roles[name] != "train")
+    names = ObjectNames(objects)  # of all: a name must not slip to a namesake whose own object has no passage
+    held_out = HeldOutQueries(query for name, query in asked.items() if roles[name] != "train")
     objects = [held_out.without(each) for each in objects]
     leads = passages(objects)
     objects = [each for each in objects if each.id in leads]
@@ -76,7 +77,7 @@ def select(objects: list[Object], salt: str, train: int, valid: int) -> Material
     return Material(objects, leads, asked, roles, links(objects, leads, names))
 
 
-def write(folder: Path, material: Material, statistics: dict[str, Any]) -> dict[str, Any]:
+def write_pydocs(folder: Path, material: Material, statistics: dict[str, Any]) -> dict[str, Any]:
     """Write the collection; links between held-out queries' objects and graded targets stay out of the articles."""
     module = {each.id: each.module for each in material.objects}
     judged = material.judged
@@ -108,3 +109,6 @@ def _rows(judged: Judgments) -> Iterator[Judgment]:
     for name, grades in judged.items():
         for document, grade in grades.items():
             yield Judgment(query_id(name), document, grade)
+
+
+KIND = Kind(PydocsFields, build_pydocs)

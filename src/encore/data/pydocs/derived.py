@@ -10,7 +10,7 @@ QUERY = "q:"  # how the id of an object's query begins
 
 
 @dataclass(frozen=True)
-class Documented:
+class PydocsObject:
     """An object with its whole body. The body has neither its summary nor any held-out query, as in pydocs."""
 
     id: str
@@ -24,7 +24,7 @@ class Documented:
         return self.module.partition(".")[0]
 
 
-def objects(collection: Collection) -> Iterator[Documented]:
+def objects(collection: Collection) -> Iterator[PydocsObject]:
     """The objects of a collection's articles, in their order.
 
     Raises:
@@ -40,4 +40,4 @@ def objects(collection: Collection) -> Iterator[Documented]:
     names = (row["_id"] for row in collection.corpus())  # passages and sections stand in one order, one each an object
     for name, (module, sentences) in zip(names, bodies, strict=True):
         query = QUERY + name
-        yield Documented(name, module, tuple(sentences), queries.get(query), roles.get(query))
+        yield PydocsObject(name, module, tuple(sentences), queries.get(query), roles.get(query))

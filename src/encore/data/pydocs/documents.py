@@ -14,7 +14,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from encore.data.collection import Collection, Judgment, Row, write_collection
-from encore.data.pydocs.derived import Documented, objects
+from encore.data.kinds import BuildInputs, Kind
+from encore.data.pydocs.derived import PydocsObject, objects
 from encore.data.text_fields import Form, FormFields, Segments
 
 TITLE_ADDRESS_BODY: Segments = (("title", "url", "text"),)
@@ -36,12 +37,13 @@ class DocumentsFields(FormFields):
         return {"kind": self.kind, **self.form.to_spec()}
 
 
-def build(spec: dict[str, Any], folder: Path, base: Collection) -> dict[str, Any]:
-    """Write the documents of ``base`` and return their counts.
+def build_documents(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+    """Write the documents of a pydocs and return their counts.
 
     Raises:
-        EncoreError: ``base`` is no pydocs.
+        EncoreError: the collection that it is made of is missing, or is no pydocs.
     """
+    base = inputs.needed_base()
     found = list(objects(base))
     rows = [document(each) for each in found]
     modules = base.clusters()
@@ -65,7 +67,7 @@ def build(spec: dict[str, Any], folder: Path, base: Collection) -> dict[str, Any
     )
 
 
-def document(each: Documented) -> Row:
+def document(each: PydocsObject) -> Row:
     """An object as a document."""
     fields = {"title": each.id, "url": each.module.replace(".", "/")}
     kept = {name: "" if shares_a_word(text, each.query or "") else text for name, text in fields.items()}
@@ -86,3 +88,6 @@ def _judgments(base: Collection, split: str) -> Iterator[Judgment]:
     for query, grades in base.qrels(split).items():
         for name, grade in grades.items():
             yield Judgment(query, name, grade)
+
+
+KIND = Kind(DocumentsFields, build_documents)

@@ -5,12 +5,12 @@ import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from encore.data.pydocs.sources import Source
+from encore.data.pydocs.sources import SourceFile
 
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
-class Documented(NamedTuple):
+class ExtractedObject(NamedTuple):
     """An object with a docstring: ``name`` is dotted within the module, and empty for the module itself."""
 
     module: str
@@ -18,7 +18,7 @@ class Documented(NamedTuple):
     docstring: str
 
 
-def documented(source: Source) -> list[Documented]:
+def documented(source: SourceFile) -> list[ExtractedObject]:
     """The public objects of a file that have a docstring, in the order of the file; the module's own comes first.
 
     Names that start with an underscore are left out, with all they contain. A file that this Python cannot parse
@@ -30,19 +30,19 @@ def documented(source: Source) -> list[Documented]:
             tree = ast.parse(source.path.read_bytes())
     except (SyntaxError, ValueError):
         return []
-    found: dict[tuple[str, str], Documented] = {}
+    found: dict[tuple[str, str], ExtractedObject] = {}
     for entry in _entries(tree, source.module):
         found.setdefault((entry.module, entry.name), entry)  # of two definitions, the first that has a docstring
     return list(found.values())
 
 
-def _entries(tree: ast.Module, module: str) -> Iterator[Documented]:
+def _entries(tree: ast.Module, module: str) -> Iterator[ExtractedObject]:
     if docstring := ast.get_docstring(tree):
-        yield Documented(module, "", docstring)
+        yield ExtractedObject(module, "", docstring)
     yield from _members(tree.body, module, "")
 
 
-def _members(body: list[ast.stmt], module: str, prefix: str) -> Iterator[Documented]:
+def _members(body: list[ast.stmt], module: str, prefix: str) -> Iterator[ExtractedObject]:
     for node in body:
         if isinstance(node, Definition):
             if not node.name.startswith("_"):
@@ -53,9 +53,9 @@ def _members(body: list[ast.stmt], module: str, prefix: str) -> Iterator[Documen
             yield from _added(node.value, module)
 
 
-def _definition(node: Definition, module: str, name: str) -> Iterator[Documented]:
+def _definition(node: Definition, module: str, name: str) -> Iterator[ExtractedObject]:
     if docstring := ast.get_docstring(node):
-        yield Documented(module, name, docstring)
+        yield ExtractedObject(module, name, docstring)
     if isinstance(node, ast.ClassDef):
         yield from _members(node.body, module, f"{name}.")
 
@@ -70,7 +70,7 @@ def _branches(node: ast.If | ast.Try | ast.With) -> list[ast.stmt]:
     return branches
 
 
-def _added(call: ast.Call, module: str) -> Iterator[Documented]:
+def _added(call: ast.Call, module: str) -> Iterator[ExtractedObject]:
     """What NumPy and SciPy say about compiled objects by calling ``add_newdoc``.
 
     ``add_newdoc(module, name, text)``, ``add_newdoc(module, class, (member, text))``, a list of such pairs, or
@@ -92,9 +92,9 @@ def _added(call: ast.Call, module: str) -> Iterator[Documented]:
                 yield from _public(place, f"{name}.{member}", text)
 
 
-def _public(module: str, name: str, text: str) -> Iterator[Documented]:
+def _public(module: str, name: str, text: str) -> Iterator[ExtractedObject]:
     if not any(part.startswith("_") for part in name.split(".")):
-        yield Documented(module, name, text)
+        yield ExtractedObject(module, name, text)
 
 
 def _literal(node: ast.expr) -> object:

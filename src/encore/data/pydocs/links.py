@@ -21,7 +21,7 @@ _ALIASES = {
 Judgments = dict[str, dict[str, int]]
 
 
-class Link(NamedTuple):
+class DocstringLink(NamedTuple):
     """One object's docstring names another object."""
 
     source: str
@@ -29,7 +29,7 @@ class Link(NamedTuple):
     origin: str  # "see-also" or "reference"
 
 
-class Names:
+class ObjectNames:
     """Resolves names as written to ids. Public names differ from the defining modules' (``numpy.sort`` is defined in
     ``numpy._core.fromnumeric``), and nothing is imported, so a name means the nearest object whose dotted name holds
     its parts in order; where two are equally near, it means none.
@@ -60,9 +60,9 @@ class Names:
         return None if found == source.id else found
 
 
-def links(objects: Iterable[Object], targets: Collection[str], names: Names) -> list[Link]:
+def links(objects: Iterable[Object], targets: Collection[str], names: ObjectNames) -> list[DocstringLink]:
     """All links between objects in ``targets``, without repetition; a See Also entry hides a mere reference."""
-    found: dict[tuple[str, str], Link] = {}
+    found: dict[tuple[str, str], DocstringLink] = {}
     for each in objects:
         if each.id not in targets:
             continue
@@ -70,11 +70,11 @@ def links(objects: Iterable[Object], targets: Collection[str], names: Names) -> 
             for name in written:
                 target = names.resolve(name, each)
                 if target is not None and target in targets:
-                    found.setdefault((each.id, target), Link(each.id, target, origin))
+                    found.setdefault((each.id, target), DocstringLink(each.id, target, origin))
     return list(found.values())
 
 
-def judgments(queries: Collection[str], found: Iterable[Link]) -> Judgments:
+def judgments(queries: Collection[str], found: Iterable[DocstringLink]) -> Judgments:
     """Grades by query object: 3 for its own passage, 1 for its See Also targets."""
     judged = {query: {query: OWN_GRADE} for query in queries}
     for link in found:
@@ -83,7 +83,7 @@ def judgments(queries: Collection[str], found: Iterable[Link]) -> Judgments:
     return judged
 
 
-def without_judged(found: Iterable[Link], held_out: Mapping[str, Mapping[str, int]]) -> list[Link]:
+def without_judged(found: Iterable[DocstringLink], held_out: Mapping[str, Mapping[str, int]]) -> list[DocstringLink]:
     """The links that pre-training may use: none, of whatever origin and direction, joins the object of a held-out
     query with an object that is graded for it.
     """

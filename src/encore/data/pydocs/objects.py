@@ -10,7 +10,7 @@ from functools import cached_property
 
 from encore.data.pydocs.docstrings import parse
 from encore.data.pydocs.extract import documented
-from encore.data.pydocs.sources import Source
+from encore.data.pydocs.sources import SourceFile
 
 _WORD = re.compile(r"[a-z0-9]+")
 
@@ -41,7 +41,7 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def read(sources: Sequence[Source], processes: int = 1) -> list[Object]:
+def read_objects(sources: Sequence[SourceFile], processes: int = 1) -> list[Object]:
     """The objects of all sources; those of a module stand together, the module's own first.
 
     The order depends on names alone: the order of ``sources``' first parts, then modules by name, then the file. Of two
@@ -59,7 +59,7 @@ def read(sources: Sequence[Source], processes: int = 1) -> list[Object]:
     return list(unique.values())
 
 
-def _read_all(sources: Sequence[Source], processes: int) -> list[Object]:
+def _read_all(sources: Sequence[SourceFile], processes: int) -> list[Object]:
     if processes <= 1:
         with _without_gc():
             return [each for source in sources for each in _read_one(source)]
@@ -77,5 +77,5 @@ def _without_gc() -> Iterator[None]:
         gc.enable()
 
 
-def _read_one(source: Source) -> list[Object]:
+def _read_one(source: SourceFile) -> list[Object]:
     return [Object(entry.module, entry.name, *parse(entry.docstring)) for entry in documented(source)]

@@ -15,8 +15,9 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from encore.config.datasets import CollectionFields
-from encore.data.collection import Collection, Judgment, write_collection
-from encore.data.pydocs.derived import QUERY, Documented, objects
+from encore.data.collection import Judgment, write_collection
+from encore.data.kinds import BuildInputs, Kind
+from encore.data.pydocs.derived import QUERY, PydocsObject, objects
 from encore.errors import EncoreError
 
 STANDARD_LIBRARY = "python"
@@ -49,12 +50,14 @@ class PackagesFields(CollectionFields):
         )
 
 
-def build(spec: dict[str, Any], folder: Path, base: Collection) -> dict[str, Any]:
-    """Write the objects of ``base`` that the packages have; returns the counts.
+def build_packages(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
+    """Write the objects of a pydocs that the packages have; returns the counts.
 
     Raises:
-        EncoreError: ``base`` is no pydocs, or a package or a split has nothing in it.
+        EncoreError: the collection that it is made of is missing or no pydocs, or a package or a split has nothing
+            in it.
     """
+    base = inputs.needed_base()
     found = [each for each in objects(base) if package(each) in spec["packages"]]
     if missing := sorted(set(spec["packages"]) - {package(each) for each in found}):
         raise EncoreError(f"{base.folder} has no object of package {missing[0]!r}; name another under `packages`")
@@ -72,12 +75,15 @@ def build(spec: dict[str, Any], folder: Path, base: Collection) -> dict[str, Any
     )
 
 
-def package(each: Documented) -> str:
+def package(each: PydocsObject) -> str:
     """The package that an object is of."""
     return STANDARD_LIBRARY if each.package in sys.stdlib_module_names else each.package
 
 
-def _judgments(asked: Iterable[Documented], split: str) -> Iterator[Judgment]:
+def _judgments(asked: Iterable[PydocsObject], split: str) -> Iterator[Judgment]:
     for each in asked:
         if each.role == split:
             yield Judgment(QUERY + each.id, each.id, 1)
+
+
+KIND = Kind(PackagesFields, build_packages)

@@ -22,20 +22,20 @@ _SKIPPED_FOLDER = re.compile(
 _SKIPPED_FILE = re.compile(r"(test_.*|.*_test|conftest|setup|_sysconfigdata.*|(?!__init__)__\w+__)\.py")
 
 
-class Source(NamedTuple):
+class SourceFile(NamedTuple):
     """One Python file and the dotted name of its module."""
 
     module: str
     path: Path
 
 
-def standard_library() -> list[Source]:
+def standard_library() -> list[SourceFile]:
     """The running interpreter's own modules, in order of their names."""
     root = Path(sysconfig.get_path("stdlib"))
     return _sources((PurePosixPath(path.relative_to(root).as_posix()), path) for path in _walk(root))
 
 
-def package(name: str) -> list[Source]:
+def package(name: str) -> list[SourceFile]:
     """The modules of an installed distribution, in order of their names.
 
     Raises:
@@ -78,9 +78,9 @@ def _walk(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _sources(files: Iterable[tuple[PurePosixPath, Path]]) -> list[Source]:
+def _sources(files: Iterable[tuple[PurePosixPath, Path]]) -> list[SourceFile]:
     named = {name: path for relative, path in files if (name := _module(relative)) is not None}
-    return [Source(name, named[name]) for name in sorted(named)]
+    return [SourceFile(name, named[name]) for name in sorted(named)]
 
 
 def _module(relative: PurePosixPath) -> str | None:

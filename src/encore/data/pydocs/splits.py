@@ -15,7 +15,7 @@ def split_of(module: str, salt: str, train: int, valid: int) -> str:
     return "train" if place < train else "valid" if place < train + valid else "test"
 
 
-class HeldOut:
+class HeldOutQueries:
     """Queries of validation and test, which no text that is learned from may say.
 
     A body says a query when it holds more than half of the query's runs of six words (a shorter query is one run), so

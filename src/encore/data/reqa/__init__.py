@@ -4,8 +4,3 @@ Questions with the place of their answer become tuples (question, sentence, pass
 (sentence, passage) of all passages. ``tuples.py``, ``parts.py`` and ``distractors.py`` are of any source; ``pydocs.py``
 makes passages and questions of docstrings, ``published.py`` of SQuAD and Natural Questions.
 """
-
-from encore.data.reqa.published import PublishedReqaFields
-from encore.data.reqa.pydocs import PydocsReqaFields, build
-
-__all__ = ["PublishedReqaFields", "PydocsReqaFields", "build"]

@@ -8,12 +8,12 @@ from encore.data.collection import Row, write_collection
 from encore.data.reqa import tuples
 from encore.data.reqa.distractors import Pool, distractors
 from encore.data.reqa.fields import ReqaFields
-from encore.data.reqa.parts import parts, qrels
-from encore.data.reqa.tuples import Passage, Question
+from encore.data.reqa.parts import qrels, split_questions
+from encore.data.reqa.tuples import AnsweredQuestion, Passage
 
 
-def write(
-    folder: Path, questions: Sequence[Question], others: Pool, fields: ReqaFields, **statistics: Any
+def write_reqa(
+    folder: Path, questions: Sequence[AnsweredQuestion], others: Pool, fields: ReqaFields, **statistics: Any
 ) -> dict[str, Any]:
     """Write the collection and return its counts.
 
@@ -28,7 +28,7 @@ def write(
     added = distractors(others, asked, fields.distractors, fields.salt)
     passages = [*asked, *added]
     gold = tuples.exact(questions)
-    found = parts(gold, fields)
+    found = split_questions(gold, fields)
     return write_collection(
         folder,
         tuples.candidates(passages),

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from encore.data.reqa.paragraphs import Asked, Paragraph
+from encore.data.reqa.paragraphs import ParagraphQuestion, SourceParagraph
 from encore.errors import EncoreError
 from encore.storage.text_files import numbered_objects
 
@@ -25,7 +25,7 @@ _TO_THE_RIGHT = re.compile(r"[(\[{$#]|``")  # are followed without one
 Token = tuple[str, bool]  # what it says, and whether a blank follows; tags say nothing
 
 
-def paragraphs(paths: Iterable[Path], counts: Counter[str]) -> Iterator[Paragraph]:
+def nq_paragraphs(paths: Iterable[Path], counts: Counter[str]) -> Iterator[SourceParagraph]:
     """A paragraph for each row that counts, in order; reasons for leaving rows out go to ``counts``.
 
     Raises:
@@ -44,7 +44,7 @@ def paragraphs(paths: Iterable[Path], counts: Counter[str]) -> Iterator[Paragrap
                 yield found
 
 
-def _paragraph(row: dict[str, Any], counts: Counter[str]) -> Paragraph | None:
+def _paragraph(row: dict[str, Any], counts: Counter[str]) -> SourceParagraph | None:
     annotation = row["annotations"][0]
     short, long = annotation["short_answers"], annotation["long_answer"]
     first, last = long["start_token"], long["end_token"]
@@ -64,7 +64,9 @@ def _paragraph(row: dict[str, Any], counts: Counter[str]) -> Paragraph | None:
         raise ValueError("the short answer is not within the long one")
     text = _joined(said)
     before = len(_joined(said[:begin], closed=False))
-    return Paragraph(_title(row), text, [Asked(row["question_text"], [(before, _joined(said[begin:end]))])])
+    return SourceParagraph(
+        _title(row), text, [ParagraphQuestion(row["question_text"], [(before, _joined(said[begin:end]))])]
+    )
 
 
 def _words(row: dict[str, Any], first: int, last: int) -> list[str]:

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from encore.data.reqa.splitters import Spans
-from encore.data.reqa.tuples import IDENTITY, Passage, Question
+from encore.data.reqa.tuples import IDENTITY, AnsweredQuestion, Passage
 
 
 @dataclass
-class Asked:
+class ParagraphQuestion:
     """A question about a paragraph, with its answers: where each begins, and its text."""
 
     text: str
@@ -25,15 +25,15 @@ class Asked:
 
 
 @dataclass
-class Paragraph:
+class SourceParagraph:
     """A paragraph of an article, as it was published, and what was asked about it."""
 
     title: str
     text: str
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[ParagraphQuestion] = field(default_factory=list)
 
 
-def questions(paragraphs: Iterable[Paragraph], spans: Spans, counts: Counter[str]) -> Iterator[Question]:
+def questions(paragraphs: Iterable[SourceParagraph], spans: Spans, counts: Counter[str]) -> Iterator[AnsweredQuestion]:
     """Every (question, answering sentence, passage), in order; what is odd goes to ``counts``.
 
     Questions that differ in white space alone are one, or it would train and be tested; the evaluation counts strings,
@@ -53,21 +53,23 @@ def questions(paragraphs: Iterable[Paragraph], spans: Spans, counts: Counter[str
             counts["ambiguous"] += _ambiguous(asked, said)
             for sentence in dict.fromkeys(_answering(asked, paragraph.text, places, said, counts)):
                 counts["inputs"] += 1
-                found = Question(_line(asked.text), passage, passage.sentences.index(_line(sentence)), paragraph.title)
+                found = AnsweredQuestion(
+                    _line(asked.text), passage, passage.sentences.index(_line(sentence)), paragraph.title
+                )
                 strings.add((asked.text, found.candidate))
                 yield found
     counts["published_queries"] = len({text for text, _ in strings})
     counts["published_tuples"] = len(strings)
 
 
-def _passage(paragraph: Paragraph, said: list[str]) -> Passage:
+def _passage(paragraph: SourceParagraph, said: list[str]) -> Passage:
     """The passage of a paragraph, called after its text."""
     name = "p:" + hashlib.sha256(paragraph.text.encode()).hexdigest()[:IDENTITY]
     return Passage(name, paragraph.title, tuple(dict.fromkeys(filter(None, map(_line, said)))), _line(paragraph.text))
 
 
 def _answering(
-    asked: Asked, text: str, places: list[tuple[int, int]], said: list[str], counts: Counter[str]
+    asked: ParagraphQuestion, text: str, places: list[tuple[int, int]], said: list[str], counts: Counter[str]
 ) -> Iterator[str]:
     for first, answer in asked.answers:
         sentence = next((number for number, (start, end) in enumerate(places) if start <= first < end), None)
@@ -79,7 +81,7 @@ def _answering(
             yield said[sentence]
 
 
-def _ambiguous(asked: Asked, said: list[str]) -> bool:
+def _ambiguous(asked: ParagraphQuestion, said: list[str]) -> bool:
     """Whether an answer's text stands in more than one sentence, so that its place alone tells which is meant."""
     return any(sum(answer in sentence for sentence in said) > 1 for _, answer in asked.answers)
 

@@ -8,7 +8,7 @@ from encore.data.reqa.fields import SENTENCE, ReqaFields
 from encore.errors import EncoreError
 
 
-class Part(NamedTuple):
+class QuestionSplits(NamedTuple):
     """One way to part the questions; ``name`` is that of the draw, as in ``train-1-s2``: 1 %, third draw."""
 
     name: str
@@ -17,7 +17,7 @@ class Part(NamedTuple):
     test: list[str]
 
 
-def parts(queries: Iterable[str], fields: ReqaFields) -> list[Part]:
+def split_questions(queries: Iterable[str], fields: ReqaFields) -> list[QuestionSplits]:
     """Part the questions by their ids, which are those of distinct strings: no test question was ever trained on.
 
     A draw is an order by hash. The first ``ratio`` percent of it are for training, of which the first ``valid_share``
@@ -33,7 +33,7 @@ def parts(queries: Iterable[str], fields: ReqaFields) -> list[Part]:
         for ratio in fields.ratios:
             learned = round(len(order) * ratio / 100)
             held = round(learned * fields.valid_share / 100) or 1
-            part = Part(fields.draw(ratio, draw), order[held:learned], order[:held], order[learned:])
+            part = QuestionSplits(fields.draw(ratio, draw), order[held:learned], order[:held], order[learned:])
             if not (part.train and part.test):
                 raise EncoreError(
                     f"{len(order)} questions are too few to train on {ratio} % of them; take larger `ratios`"
@@ -43,7 +43,7 @@ def parts(queries: Iterable[str], fields: ReqaFields) -> list[Part]:
 
 
 def qrels(
-    found: Iterable[Part], gold: Mapping[str, set[str]], alike: Mapping[str, set[str]]
+    found: Iterable[QuestionSplits], gold: Mapping[str, set[str]], alike: Mapping[str, set[str]]
 ) -> dict[str, list[Judgment]]:
     """Judgments by split: gold pairs everywhere, and those of ReQA's own rule for the tests."""
     splits: dict[str, list[Judgment]] = {}

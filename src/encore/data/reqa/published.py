@@ -9,19 +9,20 @@ from pydantic import Field, model_validator
 
 from encore.data import sentences, source_files
 from encore.data.collection import Collection
+from encore.data.kinds import BuildInputs, Kind
 from encore.data.reqa import natural_questions, squad
-from encore.data.reqa.build import write
+from encore.data.reqa.build import write_reqa
 from encore.data.reqa.distractors import Pool
 from encore.data.reqa.fields import ReqaFields
-from encore.data.reqa.paragraphs import Paragraph, questions
+from encore.data.reqa.paragraphs import SourceParagraph, questions
 from encore.data.reqa.splitters import OWN, Spans, splitter
 from encore.data.reqa.tuples import Passage
 from encore.errors import EncoreError
 
 Count = Literal["queries", "candidates", "tuples"]
-READERS: dict[str, Callable[[list[Path], Counter[str]], Iterator[Paragraph]]] = {
-    "squad-reqa": lambda paths, counts: squad.paragraphs(paths),
-    "nq-reqa": natural_questions.paragraphs,
+READERS: dict[str, Callable[[list[Path], Counter[str]], Iterator[SourceParagraph]]] = {
+    "squad-reqa": lambda paths, counts: squad.squad_paragraphs(paths),
+    "nq-reqa": natural_questions.nq_paragraphs,
 }
 
 
@@ -48,11 +49,11 @@ class PublishedReqaFields(ReqaFields):
         """Tables say it where sentences are parted by other rules than those that the published counts are of."""
         if not isinstance(given, dict) or given.get("sentences", OWN) != OWN or not given.get("expected"):
             return given
-        said = (
+        note = (
             f"Sentences of {given.get('kind')} are parted by {sentences.RULES}, not by ReQA’s rules, so its candidates "
             "are others than the paper’s."
         )
-        return {"substitute": said, **given}
+        return {"note": note, **given}
 
     @model_validator(mode="after")
     def _draw_distractors_from_somewhere(self) -> "PublishedReqaFields":
@@ -78,15 +79,8 @@ class PublishedReqaFields(ReqaFields):
         return {**super().resolve(), **rules, **source_files.identity(self.read(), self.path)}
 
 
-def build(
-    spec: dict[str, Any], folder: Path, own: Path | None, fetched: Mapping[str, Path], base: Collection | None
-) -> dict[str, Any]:
+def build_published_reqa(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, resolved ``PublishedReqaFields``, describes; returns its counts.
-
-    Args:
-        own: the folder of files of one's own, where there are some.
-        fetched: the folder of each source.
-        base: the collection that distractors come from.
 
     Raises:
         EncoreError: a file is missing or not the planned one, a row of it is wrong, or there are too few questions or
@@ -94,17 +88,19 @@ def build(
     """
     known = {name: spec[name] for name in PublishedReqaFields.model_fields if name in spec}
     fields = PublishedReqaFields.model_validate({**known, "of": "distractors" if spec["distractors"] else None})
-    if fields.distractors and base is None:
+    if fields.distractors and inputs.base is None:
         raise EncoreError(
             f"a collection of kind {fields.kind} with distractors needs --collection, where they are drawn"
         )
-    paths = source_files.located(fields.read(), own, fetched, spec)
+    paths = source_files.located(fields.read(), inputs.source, inputs.sources, spec)
     spans = splitter(None if fields.sentences == OWN else paths[fields.sentences])
     counts: Counter[str] = Counter()
     read = READERS[fields.kind]([paths[place] for place in fields.files], counts)
     made = list(questions(read, spans, counts))
-    pool = _pool(base, spans) if base is not None and fields.distractors else ()
-    written = write(folder, made, pool, fields, files=counts, sentence_rules=_named(fields), published=fields.expected)
+    pool = _pool(inputs.needed_base(), spans) if fields.distractors else ()
+    written = write_reqa(
+        folder, made, pool, fields, files=counts, sentence_rules=_named(fields), published=fields.expected
+    )
     for line in _differences(written, fields):
         print(f"warning: {line}")
     return written
@@ -133,3 +129,6 @@ def _differences(written: Mapping[str, Any], fields: PublishedReqaFields) -> Ite
     for name, published in fields.expected.items():
         if (found := ours.get(name, written["candidates"])) != published:
             yield f"{found} {name}, {published} are published; sentences are parted by {_named(fields)}"
+
+
+KIND = Kind(PublishedReqaFields, build_published_reqa)

@@ -14,12 +14,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from encore.data.collection import Collection
-from encore.data.pydocs.derived import Documented, objects
-from encore.data.reqa.build import write
+from encore.data.kinds import BuildInputs, Kind
+from encore.data.pydocs.derived import PydocsObject, objects
+from encore.data.reqa.build import write_reqa
 from encore.data.reqa.distractors import ready
 from encore.data.reqa.fields import ReqaFields
-from encore.data.reqa.tuples import Passage, Question
+from encore.data.reqa.tuples import AnsweredQuestion, Passage
 
 PASSAGE_WORDS = 100
 LEAST_WORDS = 3  # of an explanation
@@ -47,25 +47,26 @@ class PydocsReqaFields(ReqaFields):
     distractors_from: list[str] = Field([], description="import names of the packages that distractors come from")
 
 
-def build(spec: dict[str, Any], folder: Path, base: Collection) -> dict[str, Any]:
+def build_pydocs_reqa(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, resolved fields, describes; returns its counts.
 
     Raises:
-        EncoreError: ``base`` is no pydocs, or has too few questions or distractors.
+        EncoreError: the collection that it is made of is missing or no pydocs, or has too few questions or
+            distractors.
     """
     fields = PydocsReqaFields.model_validate({**{key: spec[key] for key in spec if key not in _ADDED}, "of": "pydocs"})
-    found = list(objects(base))
+    found = list(objects(inputs.needed_base()))
     asked = [each for each in found if each.package in fields.packages and each.role in ("valid", "test")]
     others = (passage for each in found if each.package in fields.distractors_from for passage in passages(each))
     made = [question for each in asked for question in questions(each)]
     packages = {question.cluster.partition(".")[0] for question in made}
-    return write(folder, made, ready(others), fields, packages=sorted(packages))
+    return write_reqa(folder, made, ready(others), fields, packages=sorted(packages))
 
 
 _ADDED = ("impl", "collection")  # what the plan adds to a spec
 
 
-def passages(each: Documented) -> list[Passage]:
+def passages(each: PydocsObject) -> list[Passage]:
     """An object's body in passages: as many whole sentences as have 100 words together, a longer one by itself."""
     runs: list[list[str]] = [[]]
     for sentence in each.sentences:
@@ -75,12 +76,12 @@ def passages(each: Documented) -> list[Passage]:
     return [Passage(f"{each.id}:{number}", each.module, tuple(run)) for number, run in enumerate(runs) if run]
 
 
-def questions(each: Documented) -> Iterator[Question]:
+def questions(each: PydocsObject) -> Iterator[AnsweredQuestion]:
     """The questions that an object's body answers, in order."""
     for passage in passages(each):
         for number, sentence in enumerate(passage.sentences):
             if name := explained(sentence):
-                yield Question(question(each.query or "", name), passage, number, each.module)
+                yield AnsweredQuestion(question(each.query or "", name), passage, number, each.module)
 
 
 def explained(sentence: str) -> str | None:
@@ -107,3 +108,6 @@ def _base_forms(word: str) -> Iterable[str]:
     for ending, base in (("ies", "y"), ("es", ""), ("s", "")):
         if word.endswith(ending):
             yield word.removesuffix(ending) + base
+
+
+KIND = Kind(PydocsReqaFields, build_pydocs_reqa)

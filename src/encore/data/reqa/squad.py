@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from encore.data.reqa.paragraphs import Asked, Paragraph
+from encore.data.reqa.paragraphs import ParagraphQuestion, SourceParagraph
 from encore.errors import EncoreError
 from encore.storage.files import open_text
 
 
-def paragraphs(paths: Iterable[Path]) -> Iterator[Paragraph]:
+def squad_paragraphs(paths: Iterable[Path]) -> Iterator[SourceParagraph]:
     """The paragraphs of all files, in order.
 
     Raises:
@@ -31,14 +31,14 @@ def _articles(path: Path) -> list[Any]:
     return _list(content, "data", str(path))
 
 
-def _paragraph(article: Any, paragraph: Any, place: str) -> Paragraph:
+def _paragraph(article: Any, paragraph: Any, place: str) -> SourceParagraph:
     asked = [_asked(each, f"{place}, question {number}") for number, each in enumerate(_list(paragraph, "qas", place))]
     if not isinstance(paragraph.get("context"), str) or not paragraph["context"].strip():
         raise EncoreError(f"{place}: has no `context`; mend or remove it")
-    return Paragraph(str(article.get("title", "")).replace("_", " "), paragraph["context"], asked)
+    return SourceParagraph(str(article.get("title", "")).replace("_", " "), paragraph["context"], asked)
 
 
-def _asked(each: Any, place: str) -> Asked:
+def _asked(each: Any, place: str) -> ParagraphQuestion:
     answers = _list(each, "answers", place)
     try:
         question, found = each["question"], [(answer["answer_start"], answer["text"]) for answer in answers]
@@ -50,7 +50,7 @@ def _asked(each: Any, place: str) -> Asked:
         raise EncoreError(f"{place}: is empty or has no answer; mend or remove it")
     if not all(isinstance(start, int) and start >= 0 and isinstance(text, str) for start, text in found):
         raise EncoreError(f"{place}: `answer_start` must be a number of characters, and `text` a text; mend it")
-    return Asked(question, found)
+    return ParagraphQuestion(question, found)
 
 
 def _list(holder: Any, name: str, place: str) -> list[Any]:

@@ -36,7 +36,7 @@ class Passage:
 
 
 @dataclass(frozen=True)
-class Question:
+class AnsweredQuestion:
     """A question, and the candidate that answers it: sentence number ``sentence`` of ``passage``."""
 
     text: str
@@ -82,7 +82,7 @@ def candidates(passages: Iterable[Passage]) -> Iterator[Row]:
             }
 
 
-def queries(questions: Iterable[Question]) -> list[Row]:
+def queries(questions: Iterable[AnsweredQuestion]) -> list[Row]:
     """One row a distinct string, in order of first mention; its cluster is that of the first mention.
 
     A question that several passages answer may stand in several clusters, of which this is one.
@@ -94,7 +94,7 @@ def queries(questions: Iterable[Question]) -> list[Row]:
     return list(rows.values())
 
 
-def exact(questions: Iterable[Question]) -> dict[str, set[str]]:
+def exact(questions: Iterable[AnsweredQuestion]) -> dict[str, set[str]]:
     """Gold pairs by query: the sentence in its passage, and nothing else. A question asked twice may have two."""
     gold: dict[str, set[str]] = {}
     for each in questions:
@@ -123,6 +123,6 @@ def _named(passages: Iterable[Passage]) -> Iterator[tuple[str, str]]:
             yield passage.candidate(number), sentence
 
 
-def in_use(questions: Iterable[Question]) -> list[Passage]:
+def in_use(questions: Iterable[AnsweredQuestion]) -> list[Passage]:
     """The passages that questions are about, in order of first mention."""
     return list({each.passage.id: each.passage for each in questions}.values())

@@ -2,7 +2,3 @@
 
 The dump is read as a stream, page by page; what stays in memory is some tens of bytes a page, never a text.
 """
-
-from encore.data.wikipedia.fields import WikipediaFields
-
-__all__ = ["WikipediaFields"]

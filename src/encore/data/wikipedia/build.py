@@ -10,6 +10,7 @@ from typing import IO, Any
 
 from encore.data.article_passages import passages
 from encore.data.collection import Row, write_collection
+from encore.data.kinds import BuildInputs
 from encore.data.wikipedia import dump, multistream
 from encore.data.wikipedia.fields import refuse_other
 from encore.data.wikipedia.links import Links, Titles
@@ -19,7 +20,7 @@ from encore.data.wikipedia.parallel import in_order
 _TOLD = 100_000  # pages between two lines that say how far it is
 
 
-def build(spec: dict[str, Any], folder: Path, source: Path, processes: int = 1) -> dict[str, Any]:
+def build_wikipedia(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, a resolved ``WikipediaFields``, describes; returns its counts.
 
     The dump is read once. What its pages say waits in a temporary file until all titles are known.
@@ -27,12 +28,13 @@ def build(spec: dict[str, Any], folder: Path, source: Path, processes: int = 1) 
     Raises:
         EncoreError: another dump or parser than planned, a damaged dump (with its line or block), or no article in it.
     """
+    source = inputs.needed_source()
     refuse_other(spec, source)
     folder.mkdir(parents=True, exist_ok=True)
     titles, counts = Titles(), Counter[str]()
     with tempfile.TemporaryFile(dir=folder) as file:
         spool = Spool(file)
-        for extracted in read(source, processes):
+        for extracted in read_dump(source, inputs.processes):
             titles.add(extracted)
             counts.update(extracted.counts)
             spool.add(extracted.rows)
@@ -58,11 +60,13 @@ def build(spec: dict[str, Any], folder: Path, source: Path, processes: int = 1) 
         )
 
 
-def read(source: Path, processes: int) -> Iterator[Extracted]:
+def read_dump(source: Path, processes: int) -> Iterator[Extracted]:
     """What the pages of a dump gave, in its order whatever the number of processes is."""
     index = multistream.index_of(source)
     print(f"reading {source}" + (f" by {index}" if index else ""), flush=True)
-    parts: Iterator[Any] = iter(multistream.blocks(source, index)) if index else dump.batches(dump.pages(source))
+    parts: Iterator[Any] = (
+        iter(multistream.read_blocks(source, index)) if index else dump.batches(dump.dump_pages(source))
+    )
     seen = 0
     for extracted in in_order(extract, parts, processes):
         before, seen = seen, seen + len(extracted.titles) + sum(extracted.counts.values())

@@ -98,7 +98,7 @@ class PageParser:
         )
 
 
-def pages(path: Path) -> Iterator[Page]:
+def dump_pages(path: Path) -> Iterator[Page]:
     """The pages of an ``.xml`` or ``.xml.bz2`` in file order.
 
     Raises:

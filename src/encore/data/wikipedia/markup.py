@@ -42,7 +42,7 @@ _ENDS = tuple(".!?\u2026")
 _AFTER_END = "\"'\u201d\u2019)]"
 
 
-class Paragraph(NamedTuple):
+class LinkedParagraph(NamedTuple):
     """Plain text on one line, and where its links lead, in order."""
 
     text: str
@@ -55,11 +55,11 @@ class Section:
 
     level: int
     title: str
-    paragraphs: list[Paragraph] = field(default_factory=list)
+    paragraphs: list[LinkedParagraph] = field(default_factory=list)
 
 
 @dataclass
-class Text:
+class PageText:
     """A page's sections, the lead first, and what was seen on the way."""
 
     sections: list[Section]
@@ -85,14 +85,14 @@ class _Found(NamedTuple):
 _Piece = str | _Label | _Heading
 
 
-def read(markup: str) -> Text:
+def read_markup(markup: str) -> PageText:
     """The text of a page.
 
     Sentences that end like one stay. Lines of lists, tables and indented formulas are no prose, nor is what introduces
     them with a colon: it ends a paragraph, whose whole sentences before it stay.
     """
     code = mwparserfromhell.parse(_SET_APART.sub(lambda found: found[1] or "", markup), skip_style_tags=True)
-    text = Text([Section(0, "")])
+    text = PageText([Section(0, "")])
     text.disambiguation = "__DISAMBIG__" in markup or any(
         templates.tells_disambiguation(templates.normal(str(node.name)))
         for node in code.nodes
@@ -105,7 +105,7 @@ def read(markup: str) -> Text:
             text.left_over += 1
         elif kept := _whole(found.text):
             links = (label.to for label in found.labels if kept == found.text or _clean(label.text) in kept)
-            text.sections[-1].paragraphs.append(Paragraph(kept, tuple(links)))
+            text.sections[-1].paragraphs.append(LinkedParagraph(kept, tuple(links)))
     return text
 
 

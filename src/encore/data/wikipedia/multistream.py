@@ -16,7 +16,7 @@ from encore.errors import EncoreError
 _READ = 2**20
 
 
-class Block(NamedTuple):
+class StreamBlock(NamedTuple):
     """Bytes ``begin`` to ``end`` of a dump, which hold ``pages`` pages."""
 
     path: Path
@@ -35,7 +35,7 @@ def index_of(path: Path) -> Path | None:
     return next((file for file in beside if file.is_file()), None)
 
 
-def blocks(path: Path, index: Path) -> Iterator[Block]:
+def read_blocks(path: Path, index: Path) -> Iterator[StreamBlock]:
     """The blocks of a dump in its order.
 
     Raises:
@@ -48,17 +48,17 @@ def blocks(path: Path, index: Path) -> Iterator[Block]:
             if not begin < offset < size:
                 raise EncoreError(f"{place}: no block of {path} can begin at byte {offset}; fetch index and dump anew")
             if count:
-                yield Block(path, begin, offset, count, last=False)
+                yield StreamBlock(path, begin, offset, count, last=False)
             elif _has_pages(path, offset):
                 raise EncoreError(f"{place}: pages stand before the first block of {path}; fetch index and dump anew")
             begin, count = offset, 0
         count += 1
     if not count:
         raise EncoreError(f"{index} is empty; fetch it anew, or remove it to read the dump without it")
-    yield Block(path, begin, size, count, last=True)
+    yield StreamBlock(path, begin, size, count, last=True)
 
 
-def read(block: Block) -> list[Page]:
+def read_pages(block: StreamBlock) -> list[Page]:
     """The pages of a block.
 
     Raises:
@@ -102,14 +102,14 @@ def _offsets(index: Path) -> Iterator[tuple[str, int]]:
 def _has_pages(path: Path, end: int) -> bool:
     """Whether a dump has pages before byte ``end``, where its first block should begin."""
     try:
-        return any(b"<page>" in data for data in _unpacked(Block(path, 0, end, 0, last=False)))
+        return any(b"<page>" in data for data in _unpacked(StreamBlock(path, 0, end, 0, last=False)))
     except (OSError, EOFError) as error:
         raise EncoreError(
             f"{path}, before byte {end}: cannot be read ({error}); replace the dump or its index"
         ) from error
 
 
-def _unpacked(block: Block) -> Iterator[bytes]:
+def _unpacked(block: StreamBlock) -> Iterator[bytes]:
     """What the streams of a block hold; the last block has the dump's end as a stream of its own."""
     with block.path.open("rb") as file:
         file.seek(block.begin)

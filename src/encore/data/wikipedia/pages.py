@@ -20,7 +20,7 @@ from mwparserfromhell.parser import ParserError
 from encore.data.sentences import split
 from encore.data.wikipedia import markup, multistream
 from encore.data.wikipedia.dump import Page
-from encore.data.wikipedia.markup import Section, Text
+from encore.data.wikipedia.markup import PageText, Section
 from encore.data.wikipedia.numbers import combined, number
 from encore.data.wikipedia.titles import Target, is_date, is_listing, normal, target
 
@@ -60,9 +60,9 @@ class Extracted:
     counts: Counter[str] = field(default_factory=Counter)
 
 
-def extract(source: Sequence[Page] | multistream.Block) -> Extracted:
+def extract(source: Sequence[Page] | multistream.StreamBlock) -> Extracted:
     """Read a batch of pages, or a block of a multistream dump."""
-    pages = multistream.read(source) if isinstance(source, multistream.Block) else source
+    pages = multistream.read_pages(source) if isinstance(source, multistream.StreamBlock) else source
     extracted = Extracted()
     lines = []
     for page in pages:
@@ -94,7 +94,7 @@ def _read(page: Page, extracted: Extracted) -> tuple[Outcome, str]:
     if is_listing(title):
         return Outcome.LISTING, ""
     try:
-        text = markup.read(page.text)
+        text = markup.read_markup(page.text)
     except (ParserError, RecursionError):
         return Outcome.UNREADABLE, ""
     if text.disambiguation or title.endswith("(disambiguation)"):
@@ -115,7 +115,7 @@ def _redirected(page: Page) -> Target | None:
     return target(page.redirect) if page.redirect else None
 
 
-def _row(page: Page, title: str, text: Text, extracted: Extracted) -> str:
+def _row(page: Page, title: str, text: PageText, extracted: Extracted) -> str:
     """An article as a JSON line; nothing where it has no sentence. The lead stays, even without a sentence."""
     sections = _without_apparatus(text.sections)
     sentences = [[sentence for paragraph in each.paragraphs for sentence in split(paragraph.text)] for each in sections]

@@ -44,13 +44,13 @@ def probe(
     with machine.precision(spec["numerics"], device):
         match spec["kind"]:
             case "coverage":
-                found = coverage.measure(spec, encoder, store, head or model)
+                found = coverage.measure_coverage(spec, encoder, store, head or model)
             case "words":
-                found = words.name(spec, encoder, store, head or model)
+                found = words.predict_words(spec, encoder, store, head or model)
             case "heat":
-                found = heat.read(spec, encoder, store, model)
+                found = heat.measure_heat(spec, encoder, store, model)
             case "map" if run is not None and collection is not None:
-                found = surroundings.place(spec, encoder, store, run, collection)
+                found = surroundings.map_candidates(spec, encoder, store, run, collection)
             case kind:
                 raise EncoreError(f"no probe of kind {kind!r} can be made of these folders")
     write_json(output / FILE, found)

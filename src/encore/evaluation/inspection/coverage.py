@@ -18,7 +18,7 @@ from encore.models.encoder import Encoder
 from encore.objectives.parts.bags import bags
 
 
-def measure(spec: dict[str, Any], encoder: Encoder, store: TokenStore, head: Path) -> dict[str, Any]:
+def measure_coverage(spec: dict[str, Any], encoder: Encoder, store: TokenStore, head: Path) -> dict[str, Any]:
     """The means over texts for each of ``spec["ks"]``: ``of_text`` and ``of_top``, and the standard error of the first.
 
     A text's pieces are those that the model reads of it, each once, special ones left out; a text without any is passed

@@ -22,7 +22,7 @@ TOKEN_DIGITS = 6  # of numbers in a probe; beyond them processors disagree
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenTexts:
     """Token sequences that are in no store."""
 
     sequences: list[np.ndarray]
@@ -42,7 +42,7 @@ def example(spec: dict[str, Any], store: TokenStore) -> np.ndarray:
         EncoreError: no passage is of such a length, or the text has no piece.
     """
     if "text" in spec:
-        tokenizer = vocabulary.load(store.tokenizer_folder)
+        tokenizer = vocabulary.load_tokenizer(store.tokenizer_folder)
         ids = np.array(tokenizer.encode(spec["text"], add_special_tokens=False).ids, dtype=np.int64)
         if not len(ids):
             raise EncoreError("the text of the figure has no word; write one")
@@ -67,7 +67,7 @@ def representations(encoder: Encoder, sequences: inputs.Texts, rows: Iterable[in
     """The pooled representation of each text, before any linear head, in batches [B, H], in the order of ``rows``."""
     device, waiting = next(encoder.parameters()).device, list(rows)
     for first in range(0, len(waiting), TOGETHER):
-        read = inputs.read(sequences, waiting[first : first + TOGETHER], length, encoder.shape)
+        read = inputs.read(sequences, waiting[first : first + TOGETHER], length, encoder.config)
         ids, mask = (torch.from_numpy(array).to(device) for array in read)
         yield encoder.pooled(encoder(ids, mask), ids, mask).float()
 

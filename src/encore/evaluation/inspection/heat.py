@@ -15,13 +15,13 @@ from torch import nn
 from encore.data.tokens import TokenStore
 from encore.data.vocabulary import CONTINUES
 from encore.errors import EncoreError
-from encore.evaluation.inspection.examples import Given, example, representations, rounded
+from encore.evaluation.inspection.examples import GivenTexts, example, representations, rounded
 from encore.models import checkpoint
 from encore.models.encoder import Encoder
 from encore.models.heads import WordDecoder
 
 
-def read(spec: dict[str, Any], encoder: Encoder, store: TokenStore, model: Path) -> dict[str, Any]:
+def measure_heat(spec: dict[str, Any], encoder: Encoder, store: TokenStore, model: Path) -> dict[str, Any]:
     """The words of a text in order, each with the sum of its pieces' probabilities.
 
     Probabilities are the decoder's sigmoids divided by their sum over the vocabulary, as in the model's contrast.
@@ -30,10 +30,10 @@ def read(spec: dict[str, Any], encoder: Encoder, store: TokenStore, model: Path)
         EncoreError: the model keeps no decoder.
     """
     ids = example(spec, store)[: spec["length"] - 2]
-    heads = nn.ModuleDict({"decoder": WordDecoder(encoder.shape, 0.0)})
+    heads = nn.ModuleDict({"decoder": WordDecoder(encoder.config, 0.0)})
     if set(checkpoint.restore_heads(heads, model)) != set(heads.state_dict()):
         raise EncoreError(f"{model} keeps no decoder of words; name a lineage that ends with CPDAE")
-    (vectors,) = representations(encoder, Given([ids]), [0], spec["length"])
+    (vectors,) = representations(encoder, GivenTexts([ids]), [0], spec["length"])
     decoder = heads["decoder"].to(vectors.device).eval()
     with torch.no_grad():
         probabilities = F.normalize(decoder(vectors).sigmoid(), p=1, dim=-1)[0].double().cpu().numpy()

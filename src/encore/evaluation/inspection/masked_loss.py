@@ -33,7 +33,7 @@ def measure(spec: dict[str, Any], tokens: Path, model: Path, output: Path) -> di
         EncoreError: the tokens are of another vocabulary, or no text is long enough to mask.
     """
     step, store, encoder = objectives.fields(spec["step"]), TokenStore.open(tokens), checkpoint.load(model)
-    if store.vocabulary != encoder.shape.vocabulary:
+    if store.vocabulary != encoder.config.vocabulary:
         raise EncoreError(f"{tokens} and {model} have different vocabularies; make the tokens again")
     objective = objectives.load(step.objective)(step, store, None)
     heads = objective.heads(encoder)

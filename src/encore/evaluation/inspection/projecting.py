@@ -35,7 +35,7 @@ class Projection:
 def projection(model: Path, device: torch.device) -> Projection:
     """The vocabulary head of a model folder with its word embeddings; without a whole one, these alone."""
     encoder = checkpoint.load(model)
-    heads = nn.ModuleDict({"mlm": MlmHead(encoder.shape)})
+    heads = nn.ModuleDict({"mlm": MlmHead(encoder.config)})
     whole = set(checkpoint.restore_heads(heads, model)) == set(heads.state_dict())
     head = heads["mlm"].to(device).eval() if whole else None
     return Projection(encoder.word_embeddings.detach().to(device), head)  # type: ignore[arg-type]

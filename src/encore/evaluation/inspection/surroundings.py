@@ -18,7 +18,9 @@ from encore.models.encoder import Encoder
 from encore.training.randomness import generator
 
 
-def place(spec: dict[str, Any], encoder: Encoder, store: TokenStore, run: Path, collection: Path) -> dict[str, Any]:
+def map_candidates(
+    spec: dict[str, Any], encoder: Encoder, store: TokenStore, run: Path, collection: Path
+) -> dict[str, Any]:
     """The ``points`` of a map: the query, its first ranks, and what is relevant, each with ``x`` and ``y``.
 
     Args:

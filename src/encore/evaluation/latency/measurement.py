@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from encore.evaluation.latency import hardware
-from encore.evaluation.latency.parts import MEASURERS, RECORD, TIMES, Given, Measurement
+from encore.evaluation.latency.parts import MEASURERS, RECORD, TIMES, LatencyInputs, Measurement
 from encore.evaluation.latency.timing import describe, summary
 from encore.storage.files import write_json, write_text
 
 
-def make(kind: str, given: Given, output: Path) -> dict[str, Any]:
+def measure_latency(kind: str, given: LatencyInputs, output: Path) -> dict[str, Any]:
     """Measure a system of a kind, write both files, and return the numbers of queries and passages and the bytes."""
     found = MEASURERS[kind](given)
     write_json(output / RECORD, record(found, given))
@@ -17,7 +17,7 @@ def make(kind: str, given: Given, output: Path) -> dict[str, Any]:
     return {"queries": len(found.total), "passages": found.size.passages, "index_bytes": found.size.bytes}
 
 
-def record(found: Measurement, given: Given) -> dict[str, Any]:
+def record(found: Measurement, given: LatencyInputs) -> dict[str, Any]:
     """All that is said about a measurement."""
     return {
         "system": given.run["system"],

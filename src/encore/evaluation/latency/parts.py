@@ -24,7 +24,7 @@ RECORD = "latency.json"
 
 
 @dataclass(frozen=True)
-class Size:
+class IndexSize:
     """An index on disk."""
 
     bytes: int
@@ -37,12 +37,12 @@ class Measurement:
 
     stages: list[Stage]
     total: np.ndarray
-    size: Size
+    size: IndexSize
     threads: int
 
 
 @dataclass(frozen=True)
-class Given:
+class LatencyInputs:
     """What a measurement reads: folders by role, and of the systems that this one is made of their measurements."""
 
     run: dict[str, Any]  # the spec of the system's run
@@ -67,7 +67,7 @@ class Given:
         return [written[name] for name in self.names()]
 
 
-def lucene(given: Given) -> Measurement:
+def lucene(given: LatencyInputs) -> Measurement:
     """BM25: a searcher that stays in memory, in a Java virtual machine that has compiled what it needs."""
     from encore.retrieval.resident import Resident
 
@@ -77,10 +77,10 @@ def lucene(given: Given) -> Measurement:
         passages = searcher.documents()
     how = "Anserini's searcher on one thread of a warm Java process, called through JNI"
     size = sum(path.stat().st_size for path in (folder / "lucene").rglob("*") if path.is_file())
-    return Measurement([Stage("search", how, times)], times, Size(size, passages), 1)
+    return Measurement([Stage("search", how, times)], times, IndexSize(size, passages), 1)
 
 
-def exact(given: Given) -> Measurement:
+def exact(given: LatencyInputs) -> Measurement:
     """A model's exact search: the query encoder, then the inner product with every passage, shard by shard."""
     from encore.retrieval.dense import Searcher, open_shards
 
@@ -88,7 +88,7 @@ def exact(given: Given) -> Measurement:
     return _dense(given, "indexes", lambda shards: Searcher(shards).best, open_shards, how)
 
 
-def indexed(given: Given) -> Measurement:
+def indexed(given: LatencyInputs) -> Measurement:
     """A model's search in an index of a named type."""
     from encore.retrieval import approximate
     from encore.retrieval.dense import Shard, open_shards
@@ -101,7 +101,7 @@ def indexed(given: Given) -> Measurement:
     return _dense(given, "index", prepared, open_shards, f"FAISS index, {json.dumps(given.run['search'])}")
 
 
-def _dense(given: Given, role: str, prepare: Any, open_shards: Any, how: str) -> Measurement:
+def _dense(given: LatencyInputs, role: str, prepare: Any, open_shards: Any, how: str) -> Measurement:
     """Encoder and search, each timed by itself; a query's tokens are made anew, as they would be for a user."""
     from encore.data import vocabulary
     from encore.data.tokens import TokenStore
@@ -110,7 +110,7 @@ def _dense(given: Given, role: str, prepare: Any, open_shards: Any, how: str) ->
     from encore.training import machine
 
     run, store, folders = given.run, TokenStore.open(given.folder("tokens")), given.folders[role]
-    encoder, tokenizer = opened(run, given.folder("model"), store), vocabulary.load(store.tokenizer_folder)
+    encoder, tokenizer = opened(run, given.folder("model"), store), vocabulary.load_tokenizer(store.tokenizer_folder)
     shards = open_shards(folders, store.passages.names, encoder.dimension)
     names, queries = embedded(
         {**run, "queries": given.queries, "sample": 0}, encoder, store, given.folder("collection")
@@ -129,11 +129,11 @@ def _dense(given: Given, role: str, prepare: Any, open_shards: Any, how: str) ->
         f"{sum(p.numel() for p in encoder.query_tower.parameters()):,} parameters on {device.type}, tokenizer included"
     )
     stages = [Stage("encoder", said, encoding), Stage("search", how, searching)]
-    size = Size(sum((folder / "index").stat().st_size for folder in folders), len(store.passages))
+    size = IndexSize(sum((folder / "index").stat().st_size for folder in folders), len(store.passages))
     return Measurement(stages, one_after_another(stages), size, run["numerics"]["threads"])
 
 
-def fused(given: Given) -> Measurement:
+def fused(given: LatencyInputs) -> Measurement:
     """Two lists as one. The paper answers both at once, so the slower one counts; both indexes are kept."""
     from encore.retrieval.fusion import align, fuse
 
@@ -147,7 +147,7 @@ def fused(given: Given) -> Measurement:
     return Measurement([*stages, Stage("fusion", how, times)], np.max(totals, axis=0) + times, size, 1)
 
 
-def reranked(given: Given) -> Measurement:
+def reranked(given: LatencyInputs) -> Measurement:
     """A first stage, then a scorer over the best of its results, whose texts it reads anew for each query."""
     from encore.data.runs import rank
     from encore.data.tokens import TokenStore
@@ -179,7 +179,7 @@ def reranked(given: Given) -> Measurement:
     return Measurement([*stages, Stage("rerank", how, times)], totals[0] + times, size, threads)
 
 
-def gathered(parts: Sequence[Path]) -> tuple[list[Stage], list[np.ndarray], Size]:
+def gathered(parts: Sequence[Path]) -> tuple[list[Stage], list[np.ndarray], IndexSize]:
     """The stages of the systems that a system is made of, what each takes in all, and the size of their indexes.
 
     Raises:
@@ -193,13 +193,13 @@ def gathered(parts: Sequence[Path]) -> tuple[list[Stage], list[np.ndarray], Size
         for number, stage in enumerate(record["stages"]):
             stages.append(Stage(f"{record['system']}: {stage['stage']}", stage["how"], columns[number]))
         totals.append(columns[-1])
-        sizes.append(Size(record["index"]["bytes"], record["index"]["passages"]))
+        sizes.append(IndexSize(record["index"]["bytes"], record["index"]["passages"]))
     if len({len(total) for total in totals}) > 1:
         raise EncoreError(f"{', '.join(map(str, parts))} timed different queries; measure them again")
-    return stages, totals, Size(sum(size.bytes for size in sizes), max(size.passages for size in sizes))
+    return stages, totals, IndexSize(sum(size.bytes for size in sizes), max(size.passages for size in sizes))
 
 
-MEASURERS: dict[str, Callable[[Given], Measurement]] = {
+MEASURERS: dict[str, Callable[[LatencyInputs], Measurement]] = {
     "lucene_search": lucene,
     "search": exact,
     "search_index": indexed,

@@ -77,14 +77,14 @@ def mine(
         unjudged = [document for document in top if document not in judgments[query]] if exclude_judged else list(top)
         free = [document for document in unjudged if document not in answering[query]] if answering else unjudged
         judged, answered = judged + len(top) - len(unjudged), answered + len(unjudged) - len(free)
-        drawn = smallest(free, keep, f"{seed}:{query}")
-        negatives[query] = {document: top[document] for document in sorted(drawn, key=top.__getitem__)}
+        sampled = smallest(free, keep, f"{seed}:{query}")
+        negatives[query] = {document: top[document] for document in sorted(sampled, key=top.__getitem__)}
     return negatives, statistics(negatives, judged=judged, answering=answered)
 
 
 def statistics(negatives: Negatives, **counts: int) -> Statistics:
     """What is counted of any set, with what its making counted."""
-    without = sum(not drawn for drawn in negatives.values())
+    without = sum(not sampled for sampled in negatives.values())
     return Statistics(len(negatives), without, sum(map(len, negatives.values())), **{"judged": 0, **counts})
 
 
@@ -105,11 +105,11 @@ def overlap(own: Negatives, other: Negatives) -> tuple[int, float | None, float 
 
 def identity(negatives: Negatives) -> str:
     """The sha256 of a set of negatives: of its sorted pairs of query and document, whatever their ranks."""
-    pairs = sorted(f"{query}\t{document}\n" for query, drawn in negatives.items() for document in drawn)
+    pairs = sorted(f"{query}\t{document}\n" for query, sampled in negatives.items() for document in sampled)
     return hashlib.sha256("".join(pairs).encode()).hexdigest()
 
 
-def write(
+def write_negatives(
     folder: Path, negatives: Negatives, counts: Statistics, positives: Negatives | None = None
 ) -> dict[str, int | float | str | None]:
     """Write ``negatives.tsv.gz``, further positives where there are such, and ``statistics.json``.
@@ -129,7 +129,7 @@ def write(
     return found
 
 
-def read(folder: Path) -> Negatives:
+def read_negatives(folder: Path) -> Negatives:
     """The negatives of each query that has some.
 
     Raises:
@@ -143,10 +143,10 @@ def read_positives(folder: Path) -> Negatives:
     return _read_pairs(folder / POSITIVES) if (folder / POSITIVES).is_file() else {}
 
 
-def _write_pairs(path: Path, drawn: Negatives) -> None:
+def _write_pairs(path: Path, sampled: Negatives) -> None:
     with open_text_writer(path) as file:
         file.write(HEADER + "\n")
-        for query, documents in drawn.items():
+        for query, documents in sampled.items():
             file.writelines(f"{query}\t{document}\t{rank}\n" for document, rank in documents.items())
 
 

@@ -7,30 +7,16 @@ numbers, and of each query arrays as soon as it is read.
 from __future__ import annotations
 
 import pickle
-import struct
-import zlib
 from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from encore.errors import EncoreError
+from encore.errors import EncoreError, quoted
 from encore.storage.text_files import opened
 
 SCALARS = {"numpy.core.multiarray", "numpy._core.multiarray"}  # where NumPy of either age makes its own numbers
-DAMAGED = (
-    pickle.UnpicklingError,
-    EOFError,
-    OSError,
-    ValueError,
-    KeyError,
-    IndexError,
-    TypeError,
-    AttributeError,
-    struct.error,
-    zlib.error,
-)
 
 
 class PublishedScores:
@@ -51,9 +37,10 @@ class PublishedScores:
             with opened(path) as file:
                 reader = _Reader(file, queries)
                 reader.load()
-        except DAMAGED as error:
+        except Exception as error:  # damaged pickles raise anything: lengths of 2**63, links of what is empty
             raise EncoreError(
-                f"{path} does not hold a dictionary of scores alone ({error}); do not use it, fetch it again"
+                f"{path} does not hold a dictionary of scores alone ({quoted(str(error))}); do not use it, fetch it "
+                "again"
             ) from error
         if not reader.found:
             raise EncoreError(f"{path} has no score of any training query; name the file of this collection")

@@ -22,15 +22,15 @@ def published(
             taken_out += 1
         elif query in found:
             found[query][intern(document)] = rank  # many questions share one
-    drawn = {query: smallest(ranks, keep, f"{seed}:{query}") for query, ranks in sorted(found.items())}
-    missing = {document for documents in drawn.values() for document in documents}
+    sampled = {query: smallest(ranks, keep, f"{seed}:{query}") for query, ranks in sorted(found.items())}
+    missing = {document for documents in sampled.values() for document in documents}
     for row in collection.corpus():
         missing.discard(row["_id"])
     kept = {
         query: {
             each: found[query][each] for each in sorted(documents, key=found[query].__getitem__) if each not in missing
         }
-        for query, documents in drawn.items()
+        for query, documents in sampled.items()
     }
-    unknown = sum(map(len, drawn.values())) - sum(map(len, kept.values()))
+    unknown = sum(map(len, sampled.values())) - sum(map(len, kept.values()))
     return kept, statistics(kept, judged=taken_out, unknown=unknown)

@@ -11,11 +11,11 @@ WAITING = 2**24  # candidates that are collected before all but the drawn ones a
 _FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)  # of splitmix64 (Steele et al. 2014)
 
 
-class Draw:
+class NegativeSampler:
     """For each query the ``keep`` documents whose hash of (seed, query, document) is smallest.
 
     So a query's draw depends neither on the order of the candidates nor on other queries, and one candidate more
-    replaces one that was drawn instead of all.
+    replaces one that was sampled instead of all.
     """
 
     def __init__(self, queries: Sequence[str], documents: Sequence[str], keep: int, seed: int, most: int = WAITING):
@@ -40,7 +40,7 @@ class Draw:
         if self._size > self._most:
             self._forget()
 
-    def drawn(self) -> list[np.ndarray]:
+    def sampled(self) -> list[np.ndarray]:
         """The rows of each query's documents, in the order of their hashes."""
         self._forget()
         starts = np.searchsorted(self._owners(), np.arange(1, self._count))

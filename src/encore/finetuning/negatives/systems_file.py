@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from encore.errors import EncoreError
-from encore.finetuning.negatives.listed import Wanted, refuse_strange
 from encore.finetuning.negatives.mining import Negatives, Statistics, statistics
 from encore.finetuning.negatives.pair_scores import PublishedScores
+from encore.finetuning.negatives.request import NegativesRequest, refuse_foreign_file
 from encore.storage.text_files import numbered_objects
 
 Scored = list[tuple[str, float]]  # documents with their scores, best candidates first
 
 
 def from_systems(
-    path: Path, wanted: Wanted, scores: PublishedScores | None = None, *, margin: float, per_system: int
+    path: Path, wanted: NegativesRequest, scores: PublishedScores | None = None, *, margin: float, per_system: int
 ) -> tuple[Negatives, Statistics]:
     """The first ``per_system`` candidates of each system that score well below every positive.
 
@@ -32,18 +32,18 @@ def from_systems(
         EncoreError: a line is no such object or has an id without a score (with its number), or nothing in the file is
             of this collection.
     """
-    drawn: Negatives = {query: {} for query in sorted(wanted.queries)}
+    sampled: Negatives = {query: {} for query in sorted(wanted.queries)}
     judged = unknown = strange = lines = 0
     for query, positives, systems in _lines(path, wanted, scores):
         lines += 1
         strange += query not in wanted.judgments
-        for candidates in systems if query in drawn else []:
+        for candidates in systems if query in sampled else []:
             free = [each for each in enumerate(candidates, 1) if each[1][0] in wanted.documents]
             unjudged = [each for each in free if not wanted.is_judged(query, each[1][0])]
             unknown, judged = unknown + len(candidates) - len(free), judged + len(free) - len(unjudged)
-            drawn[query] |= _first(unjudged, _limit(positives, margin), drawn[query], per_system)
-    refuse_strange(path, lines, strange)
-    return drawn, statistics(drawn, judged=judged, unknown=unknown + strange)
+            sampled[query] |= _first(unjudged, _limit(positives, margin), sampled[query], per_system)
+    refuse_foreign_file(path, lines, strange)
+    return sampled, statistics(sampled, judged=judged, unknown=unknown + strange)
 
 
 def _limit(positives: Scored, margin: float) -> float:
@@ -59,7 +59,9 @@ def _first(
     return dict(list(low.items())[:count])
 
 
-def _lines(path: Path, wanted: Wanted, scores: PublishedScores | None) -> Iterator[tuple[str, Scored, list[Scored]]]:
+def _lines(
+    path: Path, wanted: NegativesRequest, scores: PublishedScores | None
+) -> Iterator[tuple[str, Scored, list[Scored]]]:
     """Each line's query, positives and systems; scores of those alone that are wanted, where they stand elsewhere."""
     for number, row in numbered_objects(path):
         try:

@@ -19,13 +19,13 @@ import pyarrow.compute as pc
 
 from encore.data.collection import Collection
 from encore.errors import EncoreError
-from encore.finetuning.negatives.listed import Wanted, refuse_strange
 from encore.finetuning.negatives.mining import Negatives, Statistics, statistics
-from encore.finetuning.negatives.sampling import WAITING, Draw
-from encore.storage.document_ids import Names
-from encore.storage.document_index import Rows
+from encore.finetuning.negatives.request import NegativesRequest, refuse_foreign_file
+from encore.finetuning.negatives.sampling import WAITING, NegativeSampler
+from encore.storage.document_ids import DocIds
+from encore.storage.document_index import DocIdIndex
 from encore.storage.mojibake import repaired
-from encore.storage.tsv import Block, blocks
+from encore.storage.tsv import TsvBlock, read_tsv
 
 COLUMNS = ("query", "positive", "negative")
 
@@ -39,7 +39,7 @@ class Known(Protocol):
 
 
 def from_triples(
-    path: Path, wanted: Wanted, collection: Collection, *, keep: int, seed: int, most: int = WAITING
+    path: Path, wanted: NegativesRequest, collection: Collection, *, keep: int, seed: int, most: int = WAITING
 ) -> tuple[Negatives, Statistics]:
     """Draw at most ``keep`` negatives for each query (``sampling.py``); a file has no ranks, so all are 0.
 
@@ -51,12 +51,12 @@ def from_triples(
     Raises:
         EncoreError: a line is no triple (with its number), or nothing in the file is of this collection.
     """
-    queries, documents = list(wanted.judgments), Names.joined([wanted.documents])
-    draw = Draw(queries, documents, keep, seed, most)
+    queries, documents = list(wanted.judgments), DocIds.joined([wanted.documents])
+    sampler = NegativeSampler(queries, documents, keep, seed, most)
     asked = np.array([query in wanted.queries for query in queries], dtype=bool)
     pairs = _judged_pairs(wanted, queries, documents)
     lines = judged = unknown = 0
-    found = blocks(path, COLUMNS)
+    found = read_tsv(path, COLUMNS)
     first = next(found, None)
     known = _known(first, collection, queries, documents)
     for block in chain([first] if first else [], found):
@@ -67,11 +67,11 @@ def from_triples(
         right = _among(pairs, owners * len(documents) + candidates)
         judged += int(right.sum())
         free = ~right & asked[owners]
-        draw.add(owners[free], candidates[free])
-    refuse_strange(path, lines, unknown)
-    taken = {query: rows for query, rows in zip(queries, draw.drawn(), strict=True) if query in wanted.queries}
-    drawn = {query: dict.fromkeys(documents.take(taken[query]), 0) for query in sorted(taken)}
-    return drawn, statistics(drawn, judged=judged, unknown=unknown)
+        sampler.add(owners[free], candidates[free])
+    refuse_foreign_file(path, lines, unknown)
+    taken = {query: rows for query, rows in zip(queries, sampler.sampled(), strict=True) if query in wanted.queries}
+    sampled = {query: dict.fromkeys(documents.take(taken[query]), 0) for query in sorted(taken)}
+    return sampled, statistics(sampled, judged=judged, unknown=unknown)
 
 
 class Texts:
@@ -95,28 +95,28 @@ def _hashes(texts: Iterable[str]) -> np.ndarray:
     return np.frombuffer(digests, dtype="<u8")
 
 
-def _known(first: Block | None, collection: Collection, queries: list[str], documents: Names) -> list[Known]:
+def _known(first: TsvBlock | None, collection: Collection, queries: list[str], documents: DocIds) -> list[Known]:
     """What knows a file's queries and documents: by their texts where its first line has blanks."""
     if first is None or not any(" " in column[0].as_py() for column in first.columns):
-        return [Rows(queries), Rows(documents)]
+        return [DocIdIndex(queries), DocIdIndex(documents)]
     said = collection.queries()
     return [Texts(said[query] for query in queries), Texts(_texts_of(collection, documents))]
 
 
-def _texts_of(collection: Collection, documents: Names) -> Iterable[str]:
+def _texts_of(collection: Collection, documents: DocIds) -> Iterable[str]:
     for name, row in zip(documents, collection.corpus(), strict=True):
         if row["_id"] != name:
             raise EncoreError(f"{collection.folder} has another order than its documents were read in; run it again")
         yield row["text"]
 
 
-def _judged_pairs(wanted: Wanted, queries: list[str], documents: Names) -> np.ndarray:
+def _judged_pairs(wanted: NegativesRequest, queries: list[str], documents: DocIds) -> np.ndarray:
     """Judged pairs that are no negatives, int64: the query's row times the number of documents, plus the document's."""
     if not wanted.exclude_judged:
         return np.empty(0, dtype=np.int64)
     judged = [[(owner, name) for name in wanted.judgments[query]] for owner, query in enumerate(queries)]
     flat = [pair for pairs in judged for pair in pairs]
-    rows = Rows(documents).of(pa.array([name for _, name in flat], type=pa.string()))
+    rows = DocIdIndex(documents).of(pa.array([name for _, name in flat], type=pa.string()))
     owners = np.array([owner for owner, _ in flat], dtype=np.int64)
     return np.sort(owners[rows >= 0] * len(documents) + rows[rows >= 0])
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.finetuning.scoring.kept import Kept
-from encore.finetuning.scoring.progress import Said, silent
+from encore.finetuning.scoring.resume import Report, ScoreState, no_report
 from encore.models import checkpoint, embed
 
 if TYPE_CHECKING:
@@ -26,11 +25,11 @@ class Scorer(Protocol):
         ...
 
     def score(
-        self, queries: np.ndarray, passages: np.ndarray, said: Said = silent, kept: Kept | None = None
+        self, queries: np.ndarray, passages: np.ndarray, report: Report = no_report, state: ScoreState | None = None
     ) -> np.ndarray:
         """Scores float32 [n] of n pairs, given as rows of the store; equal input gives equal bytes on one device.
 
-        What ``kept`` has is not scored again.
+        What ``state`` has is not scored again.
         """
         ...
 
@@ -41,14 +40,14 @@ def open_scorer(model: Path, store: TokenStore) -> Scorer:
     Raises:
         EncoreError: the store's ids are those of another vocabulary, or the folder is damaged.
     """
-    from encore.finetuning.scoring.cross_encoder import CrossEncoder
-    from encore.finetuning.scoring.late_interaction import LateInteraction
-    from encore.finetuning.scoring.vector import Vector
+    from encore.finetuning.scoring.cross_encoder import CrossEncoderScorer
+    from encore.finetuning.scoring.late_interaction import LateInteractionScorer
+    from encore.finetuning.scoring.vector import VectorScorer
 
     kinds: dict[str, Callable[..., Scorer]] = {
-        "vector": Vector,
-        "late-interaction": LateInteraction,
-        "cross-encoder": CrossEncoder,
+        "vector": VectorScorer,
+        "late-interaction": LateInteractionScorer,
+        "cross-encoder": CrossEncoderScorer,
     }
     use, encoder = checkpoint.load_use(model), embed.load(model, store).eval()
     if use.scorer.get("kind") not in kinds:

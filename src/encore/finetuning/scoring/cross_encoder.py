@@ -10,21 +10,20 @@ import torch
 from torch import Tensor
 
 from encore.data.tokens import TokenStore
-from encore.finetuning.scoring.kept import Kept
-from encore.finetuning.scoring.progress import Said, silent
-from encore.finetuning.scoring.weights import filled
+from encore.finetuning.scoring.modules import with_weights
+from encore.finetuning.scoring.resume import Report, ScoreState, no_report
 from encore.models import cross_encoder
 from encore.models.checkpoint import Use
 from encore.models.embed import BATCH
 from encore.models.encoder import Encoder
 
 
-class CrossEncoder:
+class CrossEncoderScorer:
     """The number that a model gives to a query and a passage read as one text."""
 
     def __init__(self, encoder: Encoder, heads: Mapping[str, Tensor], use: Use, store: TokenStore) -> None:
         self.encoder, self.use, self.store = encoder, use, store
-        self.linear = filled(cross_encoder.heads(encoder.shape), heads)[cross_encoder.NAME]
+        self.linear = with_weights(cross_encoder.heads(encoder.config), heads)[cross_encoder.NAME]
         self.device = torch.device("cpu")
 
     def to(self, device: torch.device) -> Self:
@@ -35,11 +34,11 @@ class CrossEncoder:
 
     @torch.no_grad()
     def score(
-        self, queries: np.ndarray, passages: np.ndarray, said: Said = silent, kept: Kept | None = None
+        self, queries: np.ndarray, passages: np.ndarray, report: Report = no_report, state: ScoreState | None = None
     ) -> np.ndarray:
         """Pairs go in length-sorted batches, whose bounds are a function of the given pairs alone."""
-        kept = kept or Kept()
-        found, first = kept.begun(queries, passages)
+        state = state or ScoreState()
+        found, first = state.load(queries, passages)
         order = np.argsort(self.store.queries.lengths[queries] + self.store.passages.lengths[passages], kind="stable")
         size = BATCH[self.device.type]
         for start in range(first * size, len(order), size):
@@ -54,6 +53,6 @@ class CrossEncoder:
             ids, mask, segments = (torch.from_numpy(array).to(self.device) for array in arrays)
             scores = cross_encoder.score(self.encoder, self.linear, ids, mask, segments)
             found[part] = scores.float().cpu().numpy()
-            kept.done(found, start // size + 1)
-            said(start + len(part))
+            state.save_if_due(found, start // size + 1)
+            report(start + len(part))
         return found

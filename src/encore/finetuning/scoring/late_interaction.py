@@ -12,10 +12,8 @@ import torch
 from torch import Tensor
 
 from encore.data.tokens import Sequences, TokenStore
-from encore.finetuning.scoring.blocks import blocks
-from encore.finetuning.scoring.kept import Kept
-from encore.finetuning.scoring.progress import Said, silent
-from encore.finetuning.scoring.weights import filled
+from encore.finetuning.scoring.modules import with_weights
+from encore.finetuning.scoring.resume import Report, ScoreState, no_report, passage_blocks
 from encore.models import inputs, late_interaction
 from encore.models.checkpoint import Use
 from encore.models.embed import BATCH
@@ -39,14 +37,14 @@ class TokenVectors:
         return torch.from_numpy(self.vectors[places]), torch.from_numpy(counted)
 
 
-class LateInteraction:
+class LateInteractionScorer:
     """The sum over a query's tokens of the best inner product with a token of the passage (TCT-ColBERT, Eq. 6)."""
 
     def __init__(self, encoder: Encoder, heads: Mapping[str, Tensor], use: Use, store: TokenStore) -> None:
         self.encoder, self.use, self.store = encoder, use, store
         self.device = torch.device("cpu")
         width = len(heads.get(f"{late_interaction.NAME}.weight", ()))
-        self.linear = filled(late_interaction.heads(encoder.shape, width), heads)[late_interaction.NAME]
+        self.linear = with_weights(late_interaction.heads(encoder.config, width), heads)[late_interaction.NAME]
         self.both = use.scorer.get("normalised") == "both"
 
     def to(self, device: torch.device) -> Self:
@@ -66,11 +64,11 @@ class LateInteraction:
 
     @torch.no_grad()
     def score(
-        self, queries: np.ndarray, passages: np.ndarray, said: Said = silent, kept: Kept | None = None
+        self, queries: np.ndarray, passages: np.ndarray, report: Report = no_report, state: ScoreState | None = None
     ) -> np.ndarray:
-        kept = kept or Kept()
-        found, first = kept.begun(queries, passages)
-        for number, part in islice(enumerate(blocks(passages), 1), first, None):
+        state = state or ScoreState()
+        found, first = state.load(queries, passages)
+        for number, part in islice(enumerate(passage_blocks(passages), 1), first, None):
             done = part.start
             rows, own = np.unique(queries[part], return_inverse=True)
             asked = self.queries(rows)
@@ -81,8 +79,8 @@ class LateInteraction:
                 scores = late_interaction.max_sim(*self._moved(one), *self._moved(known.padded(other[places])))
                 found[part][places] = scores[0].float().cpu().numpy()
                 done += len(places)
-                said(done)
-            kept.done(found, number)
+                report(done)
+            state.save_if_due(found, number)
         return found
 
     def _moved(self, padded: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
@@ -98,7 +96,7 @@ class LateInteraction:
         found: list[np.ndarray] = [np.empty(0)] * len(rows)
         for start in range(0, len(rows), size):
             part = order[start : start + size]
-            arrays = inputs.read(sequences, rows[part], length, tower.shape)
+            arrays = inputs.read(sequences, rows[part], length, tower.config)
             ids, mask = (torch.from_numpy(array).to(self.device) for array in arrays)
             vectors, counted = late_interaction.token_vectors(tower, self.linear, ids, mask, normalised)
             for place, own, kept in zip(part, vectors.float().cpu().numpy(), counted.cpu().numpy(), strict=True):

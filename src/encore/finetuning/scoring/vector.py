@@ -11,15 +11,13 @@ import torch
 from torch import Tensor
 
 from encore.data.tokens import TokenStore
-from encore.finetuning.scoring.blocks import blocks
-from encore.finetuning.scoring.kept import Kept
-from encore.finetuning.scoring.progress import Said, silent
+from encore.finetuning.scoring.resume import Report, ScoreState, no_report, passage_blocks
 from encore.models import embed
 from encore.models.checkpoint import Use
 from encore.models.encoder import Encoder
 
 
-class Vector:
+class VectorScorer:
     """The inner product of a query's and a passage's vector (of length 1 where the model compares by cosine)."""
 
     def __init__(self, encoder: Encoder, heads: Mapping[str, Tensor], use: Use, store: TokenStore) -> None:
@@ -30,16 +28,16 @@ class Vector:
         return self
 
     def score(
-        self, queries: np.ndarray, passages: np.ndarray, said: Said = silent, kept: Kept | None = None
+        self, queries: np.ndarray, passages: np.ndarray, report: Report = no_report, state: ScoreState | None = None
     ) -> np.ndarray:
-        kept = kept or Kept()
-        found, first = kept.begun(queries, passages)
-        for number, part in islice(enumerate(blocks(passages), 1), first, None):
+        state = state or ScoreState()
+        found, first = state.load(queries, passages)
+        for number, part in islice(enumerate(passage_blocks(passages), 1), first, None):
             rows, own = np.unique(queries[part], return_inverse=True)
             asked = embed.embed(self.encoder.query_tower, self.store.queries, rows, self.use.query_length)
             rows, other = np.unique(passages[part], return_inverse=True)
             known = embed.embed(self.encoder, self.store.passages, rows, self.use.length)
             found[part] = np.einsum("nd,nd->n", asked[own], known[other])
-            kept.done(found, number)
-            said(part.stop)
+            state.save_if_due(found, number)
+            report(part.stop)
         return found

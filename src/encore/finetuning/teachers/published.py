@@ -17,14 +17,14 @@ from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.teachers.outputs import TRIPLES, write_scores
 from encore.finetuning.teachers.sources import files
-from encore.storage.document_index import Rows
+from encore.storage.document_index import DocIdIndex
 from encore.storage.files import contents, write_array
-from encore.storage.tsv import Block, blocks
+from encore.storage.tsv import TsvBlock, read_tsv
 
 COLUMNS = ("pos_score", "neg_score", "query_id", "pos_id", "neg_id")
 
 
-def bring(spec: dict[str, Any], source: str, tokens: Path, output: Path) -> dict[str, int]:
+def write_published_scores(spec: dict[str, Any], source: str, tokens: Path, output: Path) -> dict[str, int]:
     """Write the triples of published files and the score of each of their pairs; returns counts.
 
     Raises:
@@ -35,7 +35,7 @@ def bring(spec: dict[str, Any], source: str, tokens: Path, output: Path) -> dict
     if "content" in spec and contents(paths) != spec["content"]:  # what was fetched has a manifest
         raise EncoreError(f"{source} is not what was planned with: its files have changed since; run snakemake again")
     store = TokenStore.open(tokens)
-    queries, passages = Rows(store.queries.names), Rows(store.passages.names)
+    queries, passages = DocIdIndex(store.queries.names), DocIdIndex(store.passages.names)
     triples, scores = _read(next(iter(paths.values())), queries, passages)
     for path in list(paths.values())[1:]:
         others, added = _read(path, queries, passages)
@@ -46,7 +46,7 @@ def bring(spec: dict[str, Any], source: str, tokens: Path, output: Path) -> dict
     return {"files": len(paths), "triples": len(triples), "pairs": kept}
 
 
-def _read(path: Path, queries: Rows, passages: Rows) -> tuple[np.ndarray, np.ndarray]:
+def _read(path: Path, queries: DocIdIndex, passages: DocIdIndex) -> tuple[np.ndarray, np.ndarray]:
     """int32 [N, 3], the texts of each line as rows of the token store, and float64 [N, 2], their scores."""
     found = list(_blocks(path, queries, passages))
     if not found:
@@ -55,15 +55,15 @@ def _read(path: Path, queries: Rows, passages: Rows) -> tuple[np.ndarray, np.nda
     return triples, scores
 
 
-def _blocks(path: Path, queries: Rows, passages: Rows) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    for block in blocks(path, COLUMNS):
+def _blocks(path: Path, queries: DocIdIndex, passages: DocIdIndex) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    for block in read_tsv(path, COLUMNS):
         scores = [_scores(path, block, place) for place in (0, 1)]
         known = [("query", queries), ("document", passages), ("document", passages)]
         texts = [_texts(path, block, place, what, rows) for place, (what, rows) in enumerate(known, 2)]
         yield np.stack(texts, axis=1).astype(np.int32), np.stack(scores, axis=1)
 
 
-def _scores(path: Path, block: Block, place: int) -> np.ndarray:
+def _scores(path: Path, block: TsvBlock, place: int) -> np.ndarray:
     """float64 [n]."""
     try:
         found = np.asarray(block.columns[place].cast(pa.float64()).to_numpy(zero_copy_only=False))
@@ -83,7 +83,7 @@ def _scores(path: Path, block: Block, place: int) -> np.ndarray:
     return found
 
 
-def _texts(path: Path, block: Block, place: int, what: str, rows: Rows) -> np.ndarray:
+def _texts(path: Path, block: TsvBlock, place: int, what: str, rows: DocIdIndex) -> np.ndarray:
     """int64 [n], rows of the token store."""
     found = rows.of(block.columns[place])
     if len(strange := np.flatnonzero(found < 0)):
@@ -112,10 +112,10 @@ def _write_pairs(folder: Path, triples: np.ndarray, scores: np.ndarray, path: Pa
     count = int(triples[:, 1:].max()) + 1
     keys = (triples[:, :1].astype(np.int64) * count + triples[:, 1:]).ravel()
     order = np.argsort(keys, kind="stable")
-    keys, said = keys[order], scores.ravel()[order]
+    keys, scores = keys[order], scores.ravel()[order]
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
     pair = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(keys)))
-    other = np.flatnonzero(~np.isclose(said, said[starts][pair], rtol=1e-4, atol=1e-4))
+    other = np.flatnonzero(~np.isclose(scores, scores[starts][pair], rtol=1e-4, atol=1e-4))
     if len(other):
         place = other[np.argmin(order[other])]  # the first in the file
         raise EncoreError(
@@ -123,5 +123,5 @@ def _write_pairs(folder: Path, triples: np.ndarray, scores: np.ndarray, path: Pa
             f"{int(order[starts[pair[place]]]) // 2 + 1}; keep one of them"
         )
     queries, passages = np.divmod(keys[starts], count)
-    write_scores(folder, queries, passages, said[starts])
+    write_scores(folder, queries, passages, scores[starts])
     return len(starts)

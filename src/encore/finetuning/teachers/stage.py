@@ -18,9 +18,9 @@ from encore.errors import EncoreError
 from encore.finetuning.negatives import mining
 from encore.finetuning.queries import Query, filled, judged_queries
 from encore.finetuning.scoring import Scorer, open_scorer
-from encore.finetuning.scoring.kept import Kept
-from encore.finetuning.scoring.late_interaction import LateInteraction, TokenVectors
-from encore.finetuning.scoring.vector import Vector
+from encore.finetuning.scoring.late_interaction import LateInteractionScorer, TokenVectors
+from encore.finetuning.scoring.resume import ScoreState
+from encore.finetuning.scoring.vector import VectorScorer
 from encore.finetuning.teachers.outputs import write_scores, write_vectors
 from encore.models import checkpoint
 from encore.models import embed as vectors
@@ -31,7 +31,7 @@ TOGETHER = 8192  # texts that are embedded before their vectors are written
 Embed = Callable[[np.ndarray], Iterator[np.ndarray]]  # rows of the store -> vectors [n, D] of each
 
 
-def teach(
+def write_teacher_outputs(
     spec: dict[str, Any],
     model: Path,
     tokens: Path,
@@ -55,8 +55,10 @@ def teach(
     """
     device = machine.prepare(spec["numerics"])
     store = TokenStore.open(tokens)
-    drawn = mining.read(mined) if mined else {}
-    found = judged_queries(Collection(collection), store, drawn, spec["split"], spec["queries"], spec["sample"])
+    sampled_negatives = mining.read_negatives(mined) if mined else {}
+    found = judged_queries(
+        Collection(collection), store, sampled_negatives, spec["split"], spec["queries"], spec["sample"]
+    )
     queries, passages = pairs([filled(query, spec["fill"], len(store.passages)) for query in found])
     counts = {"queries": len(found), "pairs": len(queries)}
     print(f"{counts['pairs']} pairs of {counts['queries']} queries", flush=True)
@@ -64,8 +66,8 @@ def teach(
         teacher = open_scorer(model, store).to(device)
         if spec["form"] == "vectors":
             return counts | _write_vectors(teacher, model, store, queries, passages, output)
-        kept = Kept(state, spec, checkpoint_seconds)
-        write_scores(output, queries, passages, teacher.score(queries, passages, kept=kept))
+        kept = ScoreState(state, spec, checkpoint_seconds)
+        write_scores(output, queries, passages, teacher.score(queries, passages, state=kept))
     return counts
 
 
@@ -89,9 +91,9 @@ def _write_vectors(
 
 def _embedding(teacher: Scorer, model: Path, store: TokenStore) -> tuple[dict[str, Embed], str]:
     """How queries and passages get their vectors, and what a vector stands for."""
-    if isinstance(teacher, LateInteraction):
+    if isinstance(teacher, LateInteractionScorer):
         return {"queries": _of_tokens(teacher.queries), "passages": _of_tokens(teacher.passages)}, "token"
-    if isinstance(teacher, Vector):
+    if isinstance(teacher, VectorScorer):
         encoder, use = teacher.encoder, checkpoint.load_use(model)
         queries = _of_texts(encoder.query_tower, store.queries, use.query_length)
         return {"queries": queries, "passages": _of_texts(encoder, store.passages, use.length)}, "text"

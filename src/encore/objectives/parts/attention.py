@@ -17,7 +17,7 @@ import numpy as np
 
 from encore.errors import EncoreError
 from encore.models.inputs import pad
-from encore.storage.files import write_array
+from encore.storage import sealed
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,12 +37,15 @@ class Attention:
 
     def path(self, block: int) -> Path:
         """The file of a block."""
-        return self._folder / f"attention-{block:06d}.npy"
+        return self._folder / f"attention-{block:06d}.f4"
 
     def of(self, block: int) -> np.ndarray:
-        """To each piece of the block's texts, one after another, float32."""
-        values: np.ndarray = np.load(self.path(block))
-        return values
+        """To each piece of the block's texts, one after another, float32.
+
+        Raises:
+            EncoreError: the block was damaged since it was read.
+        """
+        return np.frombuffer(sealed.read(self.path(block)), dtype="<f4")
 
 
 @contextmanager
@@ -72,12 +75,13 @@ def attended(weights: Path | None, blocks: Blocks, length: int, state: Path | No
 def _read(attention: Attention, weights: Path, blocks: Blocks, mine: range, length: int, device: Any) -> None:
     from encore.models import checkpoint
 
-    missing = [number for number in mine if not attention.path(number).is_file()]
+    missing = [number for number in mine if not sealed.is_whole(attention.path(number))]
     if not missing:
         return
     encoder = checkpoint.load(weights).to(device).eval()
     for number in missing:
-        write_array(attention.path(number), np.concatenate(text_attention(encoder, blocks[number].texts, length)))
+        values = np.concatenate(text_attention(encoder, blocks[number].texts, length))
+        sealed.write(attention.path(number), values.astype("<f4").tobytes())
         print(f"block {number + 1} of {len(blocks)}: the model has read it", flush=True)
 
 
@@ -91,7 +95,7 @@ def text_attention(encoder: Encoder, sequences: list[np.ndarray], length: int) -
     with torch.inference_mode():
         for first in range(0, len(order), TOGETHER):
             rows = order[first : first + TOGETHER]
-            ids, mask = pad([sequences[row] for row in rows], length, encoder.shape)
+            ids, mask = pad([sequences[row] for row in rows], length, encoder.config)
             inputs = [torch.from_numpy(array).to(device) for array in (ids, mask)]
             attention = cls_attention(encoder, *inputs).float().cpu().numpy()
             for row, values in zip(rows, attention, strict=True):

@@ -93,8 +93,8 @@ class Blocks:
         return (self[number] for number in range(len(self)))
 
 
-def text_chunks(store: TokenStore, length: int, shortest: int = 1) -> tuple[Chunks, np.ndarray]:
-    """Chunks for objectives on single texts, and which of them have at least ``shortest`` pieces.
+def text_chunks(store: TokenStore, length: int, min_tokens: int = 1) -> tuple[Chunks, np.ndarray]:
+    """Chunks for objectives on single texts, and which of them have at least ``min_tokens`` pieces.
 
     A collection without articles gives its passages instead, each one a chunk.
 
@@ -105,10 +105,10 @@ def text_chunks(store: TokenStore, length: int, shortest: int = 1) -> tuple[Chun
     if len(source) == 0:
         source, sections = store.passages, np.arange(len(store.passages) + 1)
     chunks = Chunks(source, sections, np.full(len(sections) - 1, length - 2))
-    usable = np.flatnonzero(chunks.lengths >= shortest)
+    usable = np.flatnonzero(chunks.lengths >= min_tokens)
     if len(usable) == 0:
         raise EncoreError(
-            f"the collection has no text of {shortest} or more pieces; lower `shortest` or take other texts"
+            f"the collection has no text of {min_tokens} or more pieces; lower `min_tokens` or take other texts"
         )
     return chunks, usable
 

@@ -11,13 +11,13 @@ from pydantic import Field
 
 from encore.config.run import Positive, Share
 from encore.models import flops, inputs
-from encore.objectives.base import Arrays, Pass
+from encore.objectives.base import Arrays, ForwardOutput
 from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from encore.models.config import Shape
+    from encore.models.config import EncoderConfig
     from encore.models.encoder import Encoder
 
 
@@ -66,15 +66,15 @@ class Decoding(MaskedTexts[F]):
         """The decoder's states [B, L, H] for representations h [B, H]."""
 
     @abstractmethod
-    def decoder(self, shape: Shape) -> nn.Module:
+    def decoder(self, shape: EncoderConfig) -> nn.Module:
         """A new decoder."""
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
         heads = super().heads(encoder)
-        heads["decoder"] = self.decoder(encoder.shape)
+        heads["decoder"] = self.decoder(encoder.config)
         return heads
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         from encore.models.heads import at
         from encore.training import losses
 
@@ -82,29 +82,29 @@ class Decoding(MaskedTexts[F]):
         mlm = self.masked_lm(encoder, heads, hidden, batch)
         states = self.decode(encoder, heads["decoder"], encoder.pooled(hidden, batch["ids"], batch["mask"]), batch)
         logits = self.logits(encoder, heads, at(states, batch["decoded"]))
-        return Pass({"mlm": mlm, "decoder": losses.masked_lm(logits, batch["decoded_labels"])}, {})
+        return ForwardOutput({"mlm": mlm, "decoder": losses.masked_lm(logits, batch["decoded_labels"])}, {})
 
     def logits(self, encoder: Encoder, heads: nn.ModuleDict, states: Tensor) -> Tensor:
         """[N, V]: the encoder's own MLM head."""
         logits: Tensor = heads["mlm"](states, encoder.word_embeddings)
         return logits
 
-    def weights(self, progress: float) -> dict[str, float]:
+    def loss_weights(self, progress: float) -> dict[str, float]:
         return {"mlm": self.fields.mlm_weight, "decoder": self.fields.decoder_weight}
 
-    def counts(self, batch: Arrays) -> dict[str, int]:
-        return {**super().counts(batch), "decoder": len(batch["decoded"])}
+    def loss_denominators(self, batch: Arrays) -> dict[str, int]:
+        return {**super().loss_denominators(batch), "decoder": len(batch["decoded"])}
 
-    def operations(self, encoder: Encoder, batch: Arrays) -> float:
-        decoder = self.decoder_operations(encoder.shape, *batch["ids"].shape)
-        head = self.head_operations(encoder.shape, len(batch["decoded"]))
-        return super().operations(encoder, batch) + flops.TRAINING * (decoder + head)
+    def flops(self, encoder: Encoder, batch: Arrays) -> float:
+        decoder = self.decoder_flops(encoder.config, *batch["ids"].shape)
+        head = self.head_flops(encoder.config, len(batch["decoded"]))
+        return super().flops(encoder, batch) + flops.TRAINING * (decoder + head)
 
     @abstractmethod
-    def decoder_operations(self, shape: Shape, batch: int, length: int) -> float:
+    def decoder_flops(self, shape: EncoderConfig, batch: int, length: int) -> float:
         """Of the decoder without its vocabulary head, forward."""
 
-    def head_operations(self, shape: Shape, positions: int) -> float:
+    def head_flops(self, shape: EncoderConfig, positions: int) -> float:
         """Of the decoder's vocabulary head, forward."""
         return flops.mlm_head(shape, positions)
 
@@ -117,6 +117,6 @@ def following(text: np.ndarray, mask: np.ndarray) -> Arrays:
     return {"text": text, "decoded": positions, "decoded_labels": text.ravel()[positions + 1]}
 
 
-def layers(shape: Shape, count: int, batch: int, length: int) -> float:
+def layers(shape: EncoderConfig, count: int, batch: int, length: int) -> float:
     """Operations of so many Transformer layers of the encoder's shape, forward."""
-    return flops.forward(replace(shape, layers=count, head=None), batch, length)
+    return flops.forward(replace(shape, layers=count, projection_dim=None), batch, length)

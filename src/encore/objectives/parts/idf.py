@@ -29,7 +29,7 @@ class Idf(Preparation):
     name: ClassVar[str] = "idf"
 
     length: Positive
-    shortest: Positive
+    min_tokens: Positive
 
     def write(self, store: TokenStore, weights: Path | None, output: Path, state: Path | None = None) -> dict[str, Any]:
         """Write ``idf.npy``, float32 [V].
@@ -37,7 +37,7 @@ class Idf(Preparation):
         Raises:
             EncoreError: no piece is rarer than the texts are many, as in a collection of one or two texts.
         """
-        chunks, usable = text_chunks(store, self.length, self.shortest)
+        chunks, usable = text_chunks(store, self.length, self.min_tokens)
         frequency = np.zeros(store.vocabulary, dtype=np.int64)
         for chunk in usable:
             frequency[np.unique(chunks[chunk])] += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -33,9 +33,11 @@ if TYPE_CHECKING:
 class MaskingFields(PretrainStep):
     """Fields of every objective that masks."""
 
+    renamed: ClassVar[dict[str, str]] = {**PretrainStep.renamed, "shortest": "min_tokens"}
+
     mask_ratio: Share = Field(0.15, description="share of a text's tokens that are masked")
     whole_word: bool = Field(False, description="words are masked whole")
-    shortest: Positive = Field(1, description="pieces that a text must have to be used")
+    min_tokens: Positive = Field(1, description="pieces that a text must have to be used")
 
 
 class Text(NamedTuple):
@@ -53,7 +55,7 @@ class MaskedTexts(Objective[F]):
 
     def __init__(self, fields: F, store: TokenStore, prepared: Path | None = None) -> None:
         super().__init__(fields, store, prepared)
-        self.chunks, self.usable = text_chunks(store, fields.length, fields.shortest)
+        self.chunks, self.usable = text_chunks(store, fields.length, fields.min_tokens)
 
     def __len__(self) -> int:
         return len(self.usable)
@@ -89,21 +91,21 @@ class MaskedTexts(Objective[F]):
 
         from encore.models.heads import MlmHead
 
-        return nn.ModuleDict({"mlm": MlmHead(encoder.shape)})
+        return nn.ModuleDict({"mlm": MlmHead(encoder.config)})
 
     def masked_lm(self, encoder: Encoder, heads: nn.ModuleDict, hidden: Tensor, batch: dict[str, Tensor]) -> Tensor:
         return masked_lm(encoder, heads, hidden, batch)
 
-    def weights(self, progress: float) -> dict[str, float]:
+    def loss_weights(self, progress: float) -> dict[str, float]:
         return {"mlm": 1.0}
 
-    def counts(self, batch: Arrays) -> dict[str, int]:
+    def loss_denominators(self, batch: Arrays) -> dict[str, int]:
         return {"mlm": len(batch["masked"])}
 
-    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+    def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Three forward passes' worth: the encoder over all positions, the vocabulary head over the masked ones."""
         return flops.TRAINING * (
-            flops.forward(encoder.shape, *batch["ids"].shape) + flops.mlm_head(encoder.shape, len(batch["masked"]))
+            flops.forward(encoder.config, *batch["ids"].shape) + flops.mlm_head(encoder.config, len(batch["masked"]))
         )
 
 

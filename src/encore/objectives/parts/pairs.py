@@ -10,7 +10,7 @@ from pydantic import Field
 from encore.config.run import PretrainStep, Share
 from encore.models import flops
 from encore.models import inputs as texts
-from encore.objectives.base import Arrays, Objective, Pass
+from encore.objectives.base import Arrays, ForwardOutput, Objective
 from encore.objectives.parts.masked_texts import masked_lm
 from encore.objectives.parts.masking import Masked, choose_pieces, corrupt, count_to_mask, places
 from encore.objectives.parts.passages import Document, Passages
@@ -110,9 +110,9 @@ class Pairs(Objective[F]):
 
         from encore.models.heads import MlmHead
 
-        return nn.ModuleDict({"mlm": MlmHead(encoder.shape)} if self.fields.mlm_weight else {})
+        return nn.ModuleDict({"mlm": MlmHead(encoder.config)} if self.fields.mlm_weight else {})
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         import torch
 
         parts = range(sum(name.startswith("query_ids_") for name in batch))
@@ -121,36 +121,36 @@ class Pairs(Objective[F]):
         ids, mask, segments = batch["document_ids"], batch["document_mask"], batch.get("document_segments")
         if not self.fields.mlm_weight:
             documents = encoder.embed(ids, mask, segments)
-            return Pass({}, {"queries": queries, "documents": documents, "kind": batch["kind"]})
+            return ForwardOutput({}, {"queries": queries, "documents": documents, "kind": batch["kind"]})
         hidden = encoder(ids, mask, segments)
         documents = encoder.pool(hidden, ids, mask)
         means = {"mlm": masked_lm(encoder, heads, hidden, batch)}
-        return Pass(means, {"queries": queries, "documents": documents, "kind": batch["kind"]})
+        return ForwardOutput(means, {"queries": queries, "documents": documents, "kind": batch["kind"]})
 
-    def contrast(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+    def batch_loss(self, embeddings: dict[str, Tensor]) -> dict[str, Tensor]:
         import torch
 
         from encore.training import losses
 
-        queries, documents, kind = rows["queries"], rows["documents"], rows["kind"]
+        queries, documents, kind = embeddings["queries"], embeddings["documents"], embeddings["kind"]
         own = torch.arange(len(queries), device=queries.device)
         loss = losses.info_nce(queries, documents, own, self.fields.temperature, kind[:, None] == kind[None, :])
         first = ((queries @ documents.T).detach().argmax(dim=1) == own).float().mean()
         return {"contrast": loss, "accuracy": first}
 
-    def weights(self, progress: float) -> dict[str, float]:
+    def loss_weights(self, progress: float) -> dict[str, float]:
         return {"contrast": 1.0, **({"mlm": self.fields.mlm_weight} if self.fields.mlm_weight else {})}
 
-    def counts(self, batch: Arrays) -> dict[str, int]:
+    def loss_denominators(self, batch: Arrays) -> dict[str, int]:
         return {"mlm": len(batch["masked"])} if self.fields.mlm_weight else {}
 
-    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+    def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Three forward passes' worth: the queries, the documents, their scores, the vocabulary head if any."""
         inputs = [array.shape for name, array in batch.items() if "_ids" in name]
         pairs = len(batch["kind"])
-        forward = sum(flops.forward(encoder.shape, *shape) for shape in inputs)
+        forward = sum(flops.forward(encoder.config, *shape) for shape in inputs)
         scores = flops.product(pairs, encoder.dimension, pairs)
-        head = flops.mlm_head(encoder.shape, len(batch["masked"])) if self.fields.mlm_weight else 0.0
+        head = flops.mlm_head(encoder.config, len(batch["masked"])) if self.fields.mlm_weight else 0.0
         return flops.TRAINING * (forward + scores + head)
 
     def _masked(self, document: Document, rng: np.random.Generator) -> Masked:

@@ -5,7 +5,7 @@ The released code scores set and document by a cross-encoder; the bi-encoder for
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -13,7 +13,7 @@ from pydantic import Field
 from encore.config.run import Positive, Share
 from encore.errors import EncoreError
 from encore.models import flops, inputs
-from encore.objectives.base import Arrays, Pass
+from encore.objectives.base import Arrays, ForwardOutput
 from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields
 from encore.objectives.parts.masking import Masked, choose_words, corrupt, word_starts
 from encore.objectives.parts.word_sets import PreparedPairs, SetFields
@@ -30,9 +30,11 @@ if TYPE_CHECKING:
 class PreferenceFields(MaskingFields, SetFields):
     """Fields of PROP's and B-PROP's training."""
 
+    renamed: ClassVar[dict[str, str]] = {**MaskingFields.renamed, "most_masked": "max_masked"}
+
     mask_ratio: Share = Field(0.15, description="share of a text's words that are masked")
     whole_word: Literal[True] = Field(True, description="words are masked whole")
-    most_masked: Positive = Field(60, description="pieces of a text that are masked at most")
+    max_masked: Positive = Field(60, description="pieces of a text that are masked at most")
     pairs: Positive = Field(5, description="pairs of word sets drawn for a document in an epoch")
     temperature: float = Field(1.0, gt=0, description="scores of sets are divided by it")
     preference_weight: float = Field(1.0, ge=0, description="of the preference beside MLM")
@@ -82,7 +84,7 @@ class Preferences(MaskedTexts[F]):
         ids, mask = inputs.pad(sets, self.fields.query_length, self.store.special)
         return {**super().collate(examples), "set_ids": ids, "set_mask": mask}
 
-    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> Pass:
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         from encore.models.precision import at_least_float32
         from encore.training import losses
 
@@ -93,20 +95,20 @@ class Preferences(MaskedTexts[F]):
         products = at_least_float32(sets) * at_least_float32(documents)[:, None, None]
         scores = products.sum(-1) / self.fields.temperature
         accuracy = (scores[..., 0] > scores[..., 1]).float().mean()
-        return Pass({"mlm": mlm, "preference": losses.preference(scores), "accuracy": accuracy}, {})
+        return ForwardOutput({"mlm": mlm, "preference": losses.preference(scores), "accuracy": accuracy}, {})
 
-    def weights(self, progress: float) -> dict[str, float]:
+    def loss_weights(self, progress: float) -> dict[str, float]:
         return {"mlm": 1.0, "preference": self.fields.preference_weight}
 
-    def operations(self, encoder: Encoder, batch: Arrays) -> float:
+    def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """As for MLM, and the sets and their scores."""
         sets = batch["set_ids"].shape
-        forward = flops.forward(encoder.shape, *sets) + flops.product(1, encoder.dimension, sets[0])
-        return super().operations(encoder, batch) + flops.TRAINING * forward
+        forward = flops.forward(encoder.config, *sets) + flops.product(1, encoder.dimension, sets[0])
+        return super().flops(encoder, batch) + flops.TRAINING * forward
 
 
 def mask_words(ids: np.ndarray, store: TokenStore, fields: PreferenceFields, rng: np.random.Generator) -> Masked:
     """Mask whole words: as many pieces as ``mask_ratio`` of the words are, within bounds."""
     starts = word_starts(ids, store.continues)
-    count = min(fields.most_masked, max(1, round(fields.mask_ratio * len(starts))))
+    count = min(fields.max_masked, max(1, round(fields.mask_ratio * len(starts))))
     return corrupt(ids, choose_words(starts, len(ids), count, rng), store.vocabulary, store.special.mask, rng)

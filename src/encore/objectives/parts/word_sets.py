@@ -61,7 +61,7 @@ class WordSets(Preparation, SetFields):
     """Base of the preparations: a subclass says from what distribution words are drawn."""
 
     length: Positive
-    shortest: Positive = 1
+    min_tokens: Positive = 1
 
     @abstractmethod
     def statistics(self, attention: Attention | None) -> Statistics:
@@ -75,7 +75,7 @@ class WordSets(Preparation, SetFields):
         Raises:
             EncoreError: no document is long enough and has words enough.
         """
-        chunks, usable = text_chunks(store, self.length, self.shortest)
+        chunks, usable = text_chunks(store, self.length, self.min_tokens)
         blocks = Blocks(chunks, usable)
         if not self.reads_weights:
             return self._write(store, blocks, usable, self.statistics(None), output)

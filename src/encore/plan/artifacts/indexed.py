@@ -26,7 +26,7 @@ def run(plan: Planner, lineage: Lineage, index: StepName, seed: int, dataset: st
 def built(plan: Planner, lineage: Lineage, index: StepName, seed: int, dataset: str) -> Artifact:
     """One index of a type over a dataset's vectors; how it will be searched is no part of it."""
     fields, backbone = plan.resolve.index_type(index), plan.resolve.backbone(lineage)
-    fields.check(backbone.head or backbone.hidden)
+    fields.check(backbone.projection_dim or backbone.hidden)
     shards = dense.shards(plan, lineage, seed, dataset)
     spec = {"impl": plan.impl("build_index"), "index": fields.building(), "vectors": shards[0].owner}
     inputs = {f"shard{number}": shard for number, shard in enumerate(shards)}

@@ -10,7 +10,7 @@ from encore.plan.planner import Planner
 
 TEXTS = 10_000  # of the collection, or all where it has fewer (BoW, section 4.1)
 BATCH = 64  # a mean is within batches first, so their size is part of what is measured
-MASKS = {"objective", "length", "mask_ratio", "whole_word", "shortest"}
+MASKS = {"objective", "length", "mask_ratio", "whole_word", "min_tokens"}
 
 
 def masked_loss(plan: Planner, lineage: Lineage, seed: int, dataset: str, step: str) -> Artifact:
@@ -23,7 +23,9 @@ def masked_loss(plan: Planner, lineage: Lineage, seed: int, dataset: str, step: 
     if getattr(how, "objective", None) != "mlm":
         raise EncoreError(f"{step!r} is no step of MLM, so it does not say how words are masked; name one that is")
     if plan.resolve.backbone(lineage).architecture != "bert":
-        raise EncoreError(f"{lineage}: a bag of words has no states to tell masked words from; leave the cell `empty`")
+        raise EncoreError(
+            f"{lineage}: a bag of words has no states to tell masked words from; leave the cell `not_applicable`"
+        )
     fixed = {"kind": "pretrain", "collection": plan.resolve.dataset_name(dataset), "steps": 1, "batch": BATCH}
     inputs = {"model": plan.model(lineage, seed), "tokens": tokens(plan, dataset, plan.resolve.backbone(lineage))}
     spec = {

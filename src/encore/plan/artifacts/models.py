@@ -57,7 +57,7 @@ def _step_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
         inputs["collection"] = collection(plan, step.collection)
         drawn = negatives.planned(plan, lineage.parent, step, seed)
         inputs |= {"negatives": drawn} if drawn else {}
-        inputs |= teachers.taught(plan, lineage, seed, drawn)
+        inputs |= teachers.teacher_outputs(plan, lineage, seed, drawn)
     fields = step.model_dump(mode="json", exclude=NAMED_ELSEWHERE)
     spec = {"impl": impl, "step": fields, **plan.chance(seed), **names(inputs)}
     return plan.make(stage, _folder(lineage, seed), spec, inputs)

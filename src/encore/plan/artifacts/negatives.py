@@ -46,7 +46,12 @@ def drawn(plan: Planner, system: str, step: FinetuneStep, seed: int) -> Artifact
     topics = Topics(step.train_split, step.depth, step.queries, step.sample)
     run = plan.run(system, seed, step.collection, topics)
     inputs = {"run": run, "collection": collection(plan, step.collection)}
-    recipe: Spec = {"depth": step.depth, "keep": step.keep, "exclude_judged": step.exclude_judged, "seed": seed}
+    recipe: Spec = {
+        "depth": step.depth,
+        "keep": step.negatives_kept,
+        "exclude_judged": step.exclude_judged,
+        "seed": seed,
+    }
     recipe |= {"first_rank": step.first_rank} if step.first_rank > 1 else {}
     recipe |= {"answers": answers} if (answers := _answers(step)) else {}
     spec = {"impl": plan.impl("negatives"), "split": topics.split, **recipe, **names(inputs)}
@@ -81,7 +86,7 @@ def _published(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
         "impl": plan.impl("published_negatives"),
         **identity,
         **asked,
-        "keep": step.keep,
+        "keep": step.negatives_kept,
         "seed": seed,
         **names(inputs),
     }
@@ -102,7 +107,7 @@ def listed(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
     brought, said = _file(plan, source)
     topics = Topics(step.train_split, step.depth, step.queries, step.sample)
     inputs = {"collection": collection(plan, step.collection), **brought}
-    recipe: Spec = {"keep": step.keep, "seed": seed}
+    recipe: Spec = {"keep": step.negatives_kept, "seed": seed}
     if form == "systems":
         recipe = {"margin": step.margin, "per_system": step.per_system}
     asked = {"split": topics.split, "queries": topics.queries, "sample": topics.sample}

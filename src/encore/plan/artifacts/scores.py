@@ -35,7 +35,7 @@ def scores(plan: Planner, system: str, seed: int | None, dataset: str, split: st
     spec = {"impl": plan.impl("evaluate"), "splits": measures, **names(inputs)}
     by_answers = sorted(name for name in measures if splits[name].judged_by == "answers")
     spec |= {"judged_by_answers": by_answers} if by_answers else {}
-    spec |= {"drop_own": True} if fields.drop_own else {}
+    spec |= {"ignore_identical_ids": True} if fields.ignore_identical_ids else {}
     return plan.make("evaluate", f"scores/{run.owner}/{name}.{topics}", spec, inputs)
 
 

@@ -24,7 +24,7 @@ PARENT = "parent"  # among a step's teachers: the lineage without the step
 PUBLISHED = "published"  # what stands in folders for the model, where scores come from files
 
 
-def taught(plan: Planner, lineage: Lineage, seed: int, negatives: Artifact | None) -> dict[str, Artifact]:
+def teacher_outputs(plan: Planner, lineage: Lineage, seed: int, negatives: Artifact | None) -> dict[str, Artifact]:
     """What the teachers of a lineage's last step said, by role; nothing where it has none.
 
     A student's temperature, rate or length is no part of it, so students that see the same passages share it.
@@ -35,14 +35,16 @@ def taught(plan: Planner, lineage: Lineage, seed: int, negatives: Artifact | Non
     step = plan.resolve.step(lineage.steps[-1])
     assert isinstance(step, FinetuneStep)
     place = f"step {lineage.steps[-1].name!r}"
-    if step.taught and not (step.teachers or step.teacher_scores):
+    if step.is_distillation and not (step.teachers or step.teacher_scores):
         raise EncoreError(f"{place}: loss {step.loss} learns from teachers, and it has none; name some in `teachers`")
     if step.teachers and step.loss != "kl-in-batch" and negatives is None:
         raise EncoreError(f"{place}: loss {step.loss} needs negatives of its own; let `negatives` be another than none")
     if step.teacher_scores:
         return {"teacher0": _published(plan, lineage, step)}
     found = [teacher_of(plan, lineage, name) for name in step.teachers]
-    return {f"teacher{number}": _said(plan, lineage, teacher, seed, negatives) for number, teacher in enumerate(found)}
+    return {
+        f"teacher{number}": _outputs(plan, lineage, teacher, seed, negatives) for number, teacher in enumerate(found)
+    }
 
 
 def teacher_of(plan: Planner, lineage: Lineage, name: str) -> Lineage:
@@ -76,7 +78,7 @@ def learned_from(plan: Planner, lineage: Lineage) -> list[Lineage]:
     return list(found.values())
 
 
-def _said(plan: Planner, lineage: Lineage, teacher: Lineage, seed: int, negatives: Artifact | None) -> Artifact:
+def _outputs(plan: Planner, lineage: Lineage, teacher: Lineage, seed: int, negatives: Artifact | None) -> Artifact:
     """Scores of the step's pairs, or vectors where a student learns from whole batches."""
     step = plan.resolve.step(lineage.steps[-1])
     assert isinstance(step, FinetuneStep)
@@ -96,28 +98,28 @@ def _said(plan: Planner, lineage: Lineage, teacher: Lineage, seed: int, negative
     inputs |= {"negatives": negatives} if negatives else {}
     topics = Topics(step.train_split, 0, step.queries, step.sample)
     spec = {
-        "impl": plan.impl("teach"),
+        "impl": plan.impl("teacher_scores"),
         "form": form,
         "split": topics.split,
         "queries": topics.queries,
         "sample": topics.sample,
-        "fill": max(step.keep, step.brought) if negatives else 0,
+        "fill": max(step.negatives_kept, step.negatives_per_query) if negatives else 0,
         "numerics": plan.numerics(),
         **names(inputs),
     }
     folder = f"teachers/{inputs['model'].name}/{plan.resolve.dataset_name(step.collection)}.{topics}"
-    return plan.make("teach", folder, spec, inputs)
+    return plan.make("teacher_scores", folder, spec, inputs)
 
 
 def _published(plan: Planner, lineage: Lineage, step: FinetuneStep) -> Artifact:
     """The scores of published files: of a source that is fetched, or of the user's own, wherever they lie."""
     assert step.teacher_scores is not None
     inputs = {"tokens": tokens(plan, step.collection, plan.resolve.backbone(lineage))}
-    spec: Spec = {"impl": plan.impl("teach"), "form": PUBLISHED}
+    spec: Spec = {"impl": plan.impl("teacher_scores"), "form": PUBLISHED}
     folder = f"teachers/{PUBLISHED}/{plan.resolve.dataset_name(step.collection)}.{step.train_split}"
     if step.teacher_scores in plan.catalogue.sources:
         inputs["fetched"] = sources.source(plan, step.teacher_scores)
-        return plan.make("teach", folder, {**spec, **names(inputs)}, inputs)
+        return plan.make("teacher_scores", folder, {**spec, **names(inputs)}, inputs)
     place = f"step {lineage.steps[-1].name!r}"
     spec["content"] = contents(explained(files, step.teacher_scores, place))
-    return plan.make("teach", folder, {**spec, **names(inputs)}, inputs, step.teacher_scores)
+    return plan.make("teacher_scores", folder, {**spec, **names(inputs)}, inputs, step.teacher_scores)

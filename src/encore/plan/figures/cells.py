@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from encore.config.figures import Axes, Entry
+from encore.config.figures import FigureEntry, PointAxes
 from encore.config.tables import TESTED
 from encore.errors import EncoreError
 from encore.plan.figures.slices import figure_plan, scaled
@@ -32,7 +32,7 @@ class Named:
     id: str
     setting: str = ""
     hidden: bool = False
-    copied: str = ""
+    reported_only: str = ""
     source: str = TESTED
 
 
@@ -44,7 +44,7 @@ class Shape:
     columns: list[Named]
 
 
-def shape(drawn: Axes, kept: Axes | None = None) -> Shape:
+def shape(drawn: PointAxes, kept: PointAxes | None = None) -> Shape:
     """What a claim may name; a claim that names no column is about those that are drawn."""
     more = kept or drawn
     panels, lines = (list(dict.fromkeys([*ours, *theirs])) for ours, theirs in zip(drawn[:2], more[:2], strict=True))
@@ -55,7 +55,7 @@ def shape(drawn: Axes, kept: Axes | None = None) -> Shape:
     )
 
 
-def shapes(figures: dict[str, Entry]) -> dict[str, Shape]:
+def shapes(figures: dict[str, FigureEntry]) -> dict[str, Shape]:
     """Of the catalogue's figures that have points, by name."""
     return {name: shape(axes) for name, entry in figures.items() if (axes := entry.axes())}
 
@@ -99,7 +99,7 @@ def gaps(plan: Plan, name: str) -> Iterator[dict[str, str]]:
                 yield {"table": name, "setting": row.setting, "row": row.id, "column": column.id, "why": said}
 
 
-def _scored(content: dict[str, Any], axes: Axes) -> Iterator[tuple[Point, list[dict[str, Any]]]]:
+def _scored(content: dict[str, Any], axes: PointAxes) -> Iterator[tuple[Point, list[dict[str, Any]]]]:
     """Points of measures: the mean over samples of queries; what is trained on nothing is the same at every place."""
     panels = {panel["measured"]: panel for panel in content["panels"]}
     found: dict[Point, dict[int, list[dict[str, Any]]]] = {}
@@ -117,11 +117,11 @@ def _scored(content: dict[str, Any], axes: Axes) -> Iterator[tuple[Point, list[d
         yield where, [about | {"dataset": content["dataset"], "reads": reads} for reads in samples.values()]
 
 
-def _place(kind: str, size: Any, axes: Axes) -> str:
+def _place(kind: str, size: Any, axes: PointAxes) -> str:
     return axes.places[size] if kind == "labels" else str(size)
 
 
-def _probed(content: dict[str, Any], axes: Axes) -> Iterator[tuple[Point, list[dict[str, Any]]]]:
+def _probed(content: dict[str, Any], axes: PointAxes) -> Iterator[tuple[Point, list[dict[str, Any]]]]:
     """Points of a probe: a share for each seed."""
     for row in content["rows"]:
         for panel in axes.panels:

@@ -20,7 +20,7 @@ def growing_plan(plan: Plan) -> dict[str, Any]:
     """
     fields = plan.config.growing
     if fields is None:
-        return {"name": GROWING, "rows": [], "stand_in": plan.config.stand_in}
+        return {"name": GROWING, "rows": [], "proxy_data": plan.config.proxy_data}
     splits = plan.resolve.dataset(fields.dataset).splits
     if fields.split not in splits or not splits[fields.split].measures:
         raise EncoreError(f"growing.split: {fields.split!r} has no measures{nearest(fields.split, splits)}")
@@ -34,7 +34,7 @@ def growing_plan(plan: Plan) -> dict[str, Any]:
     ]
     about: dict[str, Any] = {"dataset": plan.resolve.dataset_name(fields.dataset), "split": fields.split}
     about |= {"measures": list(splits[fields.split].measures), "depth": fields.depth}
-    return {"name": GROWING, **about, "rows": rows, "stand_in": plan.config.stand_in}
+    return {"name": GROWING, **about, "rows": rows, "proxy_data": plan.config.proxy_data}
 
 
 def growing_artifacts(plan: Plan) -> list[Artifact]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from encore.config.figures import LabelsFigure, Panel
+from encore.config.figures import LabelsFigure, PanelEntry
 from encore.config.finetuning import FinetuneStep
 from encore.errors import EncoreError
 from encore.plan.figures.parts import Drawn, measured, testable
@@ -26,7 +26,7 @@ def planned(plan: Plan, figure: LabelsFigure) -> Drawn:
     return Drawn(rows, about | {"samples": figure.samples}, [*absent, *notes, *without])
 
 
-def _line(plan: Plan, figure: LabelsFigure, panels: list[Panel], line: dict[str, Any]) -> dict[str, Any]:
+def _line(plan: Plan, figure: LabelsFigure, panels: list[PanelEntry], line: dict[str, Any]) -> dict[str, Any]:
     points = [
         _point(plan, place, system, size)
         | {"seed": seed, "sample": sample}
@@ -41,7 +41,7 @@ def _line(plan: Plan, figure: LabelsFigure, panels: list[Panel], line: dict[str,
     return line | {"points": points, "reads": list(dict.fromkeys(reads))}
 
 
-def _level(plan: Plan, figure: LabelsFigure, panels: list[Panel], label: str, system: str) -> dict[str, Any]:
+def _level(plan: Plan, figure: LabelsFigure, panels: list[PanelEntry], label: str, system: str) -> dict[str, Any]:
     """A system without training: one point a panel, which lies at no place.
 
     Raises:
@@ -79,7 +79,7 @@ def _point(plan: Plan, place: int, system: str, size: int) -> dict[str, Any]:
     return {"measured": place, "size": size, **queries, "collection": plan.collection(step.collection).folder}
 
 
-def _folders(plan: Plan, figure: LabelsFigure, panel: Panel, system: str, seed: int) -> dict[str, Any]:
+def _folders(plan: Plan, figure: LabelsFigure, panel: PanelEntry, system: str, seed: int) -> dict[str, Any]:
     """Its scores, and the models whose fine-tuning it cost."""
     scores = plan.scores(system, seed, figure.dataset, _topics(plan, figure, panel))
     models, model = [], scores.inputs["run"].inputs.get("model")
@@ -89,5 +89,5 @@ def _folders(plan: Plan, figure: LabelsFigure, panel: Panel, system: str, seed: 
     return {"scores": scores.folder, "models": models}
 
 
-def _topics(plan: Plan, figure: LabelsFigure, panel: Panel) -> str:
+def _topics(plan: Plan, figure: LabelsFigure, panel: PanelEntry) -> str:
     return plan.resolve.dataset(figure.dataset).splits[panel.split].topics or panel.split

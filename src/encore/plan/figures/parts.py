@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from encore.config.figures import Panel
+from encore.config.figures import PanelEntry
 from encore.config.lineage import split_index
 from encore.config.validation import nearest
 from encore.errors import EncoreError
@@ -26,7 +26,7 @@ def testable(plan: Plan, systems: dict[str, str]) -> tuple[dict[str, str], list[
     return found, [f"{label} is not testable here: {reason}." for label, reason in reasons.items() if reason]
 
 
-def measured(plan: Plan, dataset: str, panels: list[Panel]) -> tuple[list[Panel], list[str]]:
+def measured(plan: Plan, dataset: str, panels: list[PanelEntry]) -> tuple[list[PanelEntry], list[str]]:
     """The panels whose split this run's dataset has, and a sentence about each of the others.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from encore.config.figures import CoverageFigure, Example, HeatFigure, MapFigure, WordsFigure
+from encore.config.figures import CoverageFigure, ExampleEntry, HeatFigure, MapFigure, WordsFigure
 from encore.config.finetuning import FinetuneStep
 from encore.config.lineage import Lineage
 from encore.errors import EncoreError
@@ -77,7 +77,7 @@ def _row(label: str, lineage: Lineage, probes: dict[int, Artifact]) -> dict[str,
     return {"label": label, "system": str(lineage), "probes": found, "reads": [each["folder"] for each in found]}
 
 
-def _example(example: Example) -> dict[str, Any]:
+def _example(example: ExampleEntry) -> dict[str, Any]:
     """How a probe finds the text: given, or a passage by a fixed rule."""
     if example.text is not None:
         return {"text": example.text}

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from encore.config.figures import KINDS, Entry
+from encore.config.figures import KINDS, FigureEntry
 from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
@@ -67,7 +67,7 @@ def _slice(plan: Plan, name: str) -> dict[str, Any]:
         "kind": entry.model_dump()["kind"],
         "paper": name.split("/")[0] if "/" in name else OWN,
     }
-    said = {"rows": drawn.rows, "notes": list(dict.fromkeys(notes)), "stand_in": plan.config.stand_in}
+    said = {"rows": drawn.rows, "notes": list(dict.fromkeys(notes)), "proxy_data": plan.config.proxy_data}
     return {"name": name.rsplit("/", 1)[-1], **about, **said, **drawn.fields}
 
 
@@ -80,6 +80,6 @@ def scaled(plan: Plan, name: str) -> Any:
     entry, changes = plan.catalogue.figures[name], plan.config.scale.figures.get(name, {})
     if not changes:
         return entry
-    kind: type[Entry] = KINDS[entry.kind]
+    kind: type[FigureEntry] = KINDS[entry.kind]
     place = f"scale.figures: {name}"
     return explained(kind.model_validate, {**entry.model_dump(), **changes}, place)

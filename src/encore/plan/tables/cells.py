@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from encore.config.tables import SOURCES, TESTED, Column, Row, Table, filled, printed_as, runs
+from encore.config.tables import SOURCES, TESTED, ColumnEntry, RowEntry, Table, fill_vars, has_own_value, printed_as
 from encore.config.validation import explained
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
@@ -15,13 +15,13 @@ from encore.plan.tables.sources import Asked, Reads, read
 class Cell:
     """A row under a column; ``reads`` is None where nothing is run."""
 
-    row: Row
-    column: Column
+    row: RowEntry
+    column: ColumnEntry
     asked: Asked
     reads: Reads | None
 
 
-def cells(plan: Plan, name: str, table: Table, rows: list[Row]) -> list[Cell]:
+def cells(plan: Plan, name: str, table: Table, rows: list[RowEntry]) -> list[Cell]:
     """Every cell of some rows, rows before columns.
 
     Raises:
@@ -32,17 +32,21 @@ def cells(plan: Plan, name: str, table: Table, rows: list[Row]) -> list[Cell]:
     return found
 
 
-def row_plan(plan: Plan, row: Row, own: list[Cell], *, reported: bool) -> dict[str, Any]:
+def row_plan(plan: Plan, row: RowEntry, own: list[Cell], *, reported: bool) -> dict[str, Any]:
     """A row as its table's slice says it."""
-    said = row.model_dump(include={"id", "label", "setting", "role", "copied"})
+    said = row.model_dump(include={"id", "label", "setting", "role", "reported_only"})
     return said | {
         "system": _called(plan, row.system) if row.system and "{" not in row.system else row.system,
         "cells": {cell.column.id: _cell_plan(plan, cell, reported=reported) for cell in own},
     }
 
 
-def _cell(plan: Plan, name: str, row: Row, column: Column) -> Cell:
-    fill, said, run = partial(filled, row=row, column=column), getattr(column, column.source), runs(row, column)
+def _cell(plan: Plan, name: str, row: RowEntry, column: ColumnEntry) -> Cell:
+    fill, said, run = (
+        partial(fill_vars, row=row, column=column),
+        getattr(column, column.source),
+        has_own_value(row, column),
+    )
     needs_system = run and "system" in SOURCES[column.source]
     asked = Asked(
         value=fill(said) if isinstance(said, str) else "",

@@ -31,7 +31,7 @@ class Product(Part):
     """What every slice of the plan says."""
 
     name: str
-    stand_in: bool = True
+    proxy_data: bool = True
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
         """Every folder of results that it reads, with the files of it that are read; None: all."""
@@ -66,14 +66,14 @@ class Asked(Part):
 
 
 class Row(Part):
-    """A row under a setting; ids are unique in their setting. ``copied``: whose numbers it shows, none of ours."""
+    """A row under a setting; its id is unique there. ``reported_only``: whose printed numbers it shows instead."""
 
     id: str
     label: str
     setting: str
     system: str = ""
     role: Role = "baseline"
-    copied: str = ""
+    reported_only: str = ""
     cells: dict[str, Asked]  # by the column's id
 
 
@@ -106,7 +106,7 @@ class Column(Part):
     gain: Gain | None = None
     hidden: bool = False  # in the CSV only
     primary: bool = False
-    reported_times: float = 1.0  # what brings a printed number to our unit
+    reported_scale: float = 1.0  # what brings a printed number to our unit
 
 
 class Design(Part):

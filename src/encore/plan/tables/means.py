@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from encore.config.tables import Column
+from encore.config.tables import ColumnEntry
 from encore.plan.tables.cells import Cell
 
 
-def means(columns: Iterable[Column], cells: Iterable[Cell]) -> dict[str, list[str]]:
+def means(columns: Iterable[ColumnEntry], cells: Iterable[Cell]) -> dict[str, list[str]]:
     """The columns that each mean is over, by its id: those that are not absent, or all of them if all are."""
     taken = {each.id: each.mean_of for each in columns if each.mean_of}
     gone = {cell.column.id for cell in cells if cell.reads and cell.reads.absent}
@@ -15,7 +15,7 @@ def means(columns: Iterable[Column], cells: Iterable[Cell]) -> dict[str, list[st
     return {name: [part for part in parts if part not in gone] or parts for name, parts in taken.items()}
 
 
-def partial(columns: Iterable[Column], over: Mapping[str, list[str]]) -> Iterator[str]:
+def partial(columns: Iterable[ColumnEntry], over: Mapping[str, list[str]]) -> Iterator[str]:
     """A sentence about each mean that is not over all that the paper's is over."""
     for column in columns:
         if len(over.get(column.id, [])) < len(column.mean_of):

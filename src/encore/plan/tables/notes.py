@@ -2,25 +2,25 @@
 
 from collections.abc import Iterable, Iterator
 
-from encore.config.tables import Row
+from encore.config.tables import RowEntry
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.plan.substitutes import substitutes
 from encore.plan.tables.cells import Cell
 
 
-def notes(plan: Plan, rows: list[Row], cells: list[Cell]) -> list[str]:
+def notes(plan: Plan, rows: list[RowEntry], cells: list[Cell]) -> list[str]:
     """Sentences, each once, in the order of the table."""
     return list(
         dict.fromkeys([*_copied(rows), *_absent(plan, cells), *_empty(cells), *substitutes(plan, _read(cells))])
     )
 
 
-def _copied(rows: list[Row]) -> Iterator[str]:
+def _copied(rows: list[RowEntry]) -> Iterator[str]:
     """Who printed the rows that were not run."""
     labels: dict[str, list[str]] = {}
-    for row in (row for row in rows if row.copied):
-        labels.setdefault(row.copied, []).append(row.label)
+    for row in (row for row in rows if row.reported_only):
+        labels.setdefault(row.reported_only, []).append(row.label)
     if labels:
         yield "Copied, not run: " + "; ".join(f"{', '.join(own)} from {who}" for who, own in labels.items()) + "."
 
@@ -43,7 +43,7 @@ def _empty(cells: list[Cell]) -> Iterator[str]:
     """Why cells are empty that a row cannot have, one sentence for a row and a reason."""
     columns: dict[tuple[str, str], list[str]] = {}
     for cell in cells:
-        if reason := cell.row.empty.get(cell.column.id):
+        if reason := cell.row.not_applicable.get(cell.column.id):
             columns.setdefault((cell.row.label, reason), []).append(cell.column.label)
     for (row, reason), labels in columns.items():
         yield f"{row} has no {' and no '.join(labels)}: {reason}."

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from encore.config.run import Reference
+from encore.config.run import ReleasedRun
 from encore.config.tables import TESTED
 from encore.config.validation import nearest
 from encore.errors import EncoreError
@@ -102,7 +102,9 @@ def _cell(table: str, row: str, column: str, found: Sequence[Cell]) -> Cell:
     return cells[0]
 
 
-def _over(table: str, one: Reference, cell: Cell, chosen: Sequence[tuple[Reference, Cell]]) -> dict[str, str] | None:
+def _over(
+    table: str, one: ReleasedRun, cell: Cell, chosen: Sequence[tuple[ReleasedRun, Cell]]
+) -> dict[str, str] | None:
     """The row that a run is a gain over; it needs a run of its own, for theirs is over that."""
     if one.over is None:
         return None

@@ -36,7 +36,7 @@ def reported_file(name: str, table: Table) -> dict[str, str]:
     digest = sha256(path)
     rows = _rows(str(path), digest)
     for row in table.rows:
-        if row.copied and not any(found(rows, printed_as(row, column), row.id) for column in table.columns):
+        if row.reported_only and not any(found(rows, printed_as(row, column), row.id) for column in table.columns):
             label = row.reported_label or row.label
             raise EncoreError(
                 f"table {name!r}, row {row.id!r} is copied, and {path} has no number for it under {label!r}; correct "

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from encore.config.tables import Column, Row, Table
+from encore.config.tables import ColumnEntry, RowEntry, Table
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
@@ -73,13 +73,13 @@ def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:
         "dataset_labels": {dataset: plan.resolve.dataset_name(dataset) for dataset in datasets},
         "significance": _design(table, rows),
         "notes": [*table.notes, *notes(plan, rows, found), *partial(table.columns, over)],
-        "stand_in": plan.config.stand_in,
+        "proxy_data": plan.config.proxy_data,
     } | ({"references": released, "depth": plan.config.depth} if released else {})
 
 
-def _column(column: Column, over: list[str]) -> dict[str, Any]:
+def _column(column: ColumnEntry, over: list[str]) -> dict[str, Any]:
     """A column as its table's slice says it; ``over`` are those that it is the mean of here, if any."""
-    shown = {"id", "label", "hidden", "primary", "reported_times"} | ({"gain"} if column.gain else set())
+    shown = {"id", "label", "hidden", "primary", "reported_scale"} | ({"gain"} if column.gain else set())
     return {"source": column.source, "mean_of": over} | column.model_dump(include=shown)
 
 
@@ -91,7 +91,7 @@ def _table(plan: Plan, name: str) -> Table:
     return plan.catalogue.tables[name]
 
 
-def _chosen(plan: Plan, name: str, table: Table) -> list[Row]:
+def _chosen(plan: Plan, name: str, table: Table) -> list[RowEntry]:
     """The rows that the run builds, in the table's order: all, or those listed by ``id`` or by ``setting: id``."""
     wanted = plan.config.tables.get(name, "all")
     if wanted == "all":
@@ -103,11 +103,11 @@ def _chosen(plan: Plan, name: str, table: Table) -> list[Row]:
     return [row for row in table.rows if _keys(row) & set(wanted)]
 
 
-def _keys(row: Row) -> set[str]:
+def _keys(row: RowEntry) -> set[str]:
     return {row.id, f"{row.setting}: {row.id}"}
 
 
-def _design(table: Table, rows: list[Row]) -> dict[str, Any] | None:
+def _design(table: Table, rows: list[RowEntry]) -> dict[str, Any] | None:
     """The tests, against those comparators that the run builds."""
     if table.significance is None:
         return None

@@ -29,7 +29,7 @@ def curves_plan(plan: Plan) -> dict[str, Any]:
         }
         for last, title in titles.items()
     ]
-    return {"name": CURVES, "rows": rows, "stand_in": plan.config.stand_in}
+    return {"name": CURVES, "rows": rows, "proxy_data": plan.config.proxy_data}
 
 
 def curves_models(plan: Plan) -> list[Artifact]:

@@ -7,16 +7,16 @@ from typing import Any
 
 from encore.errors import EncoreError
 from encore.reporting.figures import coverage, curve, heat, neighbours, words
-from encore.reporting.figures.base import Figure
+from encore.reporting.figures.base import FigureSlice
 
 # What a slice of each kind is, and what draws it: (folder, figure).
-KINDS: dict[str, tuple[type[Figure], Callable[[Path, Any], None]]] = {
-    "growth": (curve.Curves, curve.draw),
-    "labels": (curve.Curves, curve.draw),
-    "coverage": (coverage.Coverage, coverage.draw),
-    "words": (words.Words, words.draw),
-    "heat": (heat.Heat, heat.draw),
-    "map": (neighbours.Map, neighbours.draw),
+KINDS: dict[str, tuple[type[FigureSlice], Callable[[Path, Any], None]]] = {
+    "growth": (curve.CurvesSlice, curve.draw_curves),
+    "labels": (curve.CurvesSlice, curve.draw_curves),
+    "coverage": (coverage.CoverageSlice, coverage.draw_coverage),
+    "words": (words.WordsSlice, words.draw_words),
+    "heat": (heat.HeatSlice, heat.draw_heat),
+    "map": (neighbours.MapSlice, neighbours.draw_map),
 }
 
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure as Page
 from encore.errors import EncoreError
 from encore.plan.tables.layout import Part, Product
 from encore.reporting.figures.style import INK
-from encore.reporting.tables.footnotes import STAND_IN
+from encore.reporting.tables.footnotes import PROXY_DATA
 
 PROBE = "probe.json"
 GRID = "#e3e7eb"
@@ -20,22 +20,22 @@ COLOURS = ("#0072b2", "#d55e00", "#00836a", "#a3548c", "#b07d00", "#3c93c9", "#4
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
-class Probed(Part):
+class ProbedModel(Part):
     """A probe's folder, and the seed of the model that it asked."""
 
     seed: int
     folder: str
 
 
-class Row(Part):
+class FigureRow(Part):
     """A system with what was found in it."""
 
     label: str
     system: str
-    probes: list[Probed] = []
+    probes: list[ProbedModel] = []
 
 
-class Figure(Product):
+class FigureSlice(Product):
     """What every slice of a figure says."""
 
     title: str
@@ -43,16 +43,16 @@ class Figure(Product):
     dataset: str
 
 
-class Probes(Figure):
+class ProbesSlice(FigureSlice):
     """A figure of what probes found."""
 
-    rows: list[Row]
+    rows: list[FigureRow]
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
         return {Path(each.folder): (PROBE,) for row in self.rows for each in row.probes}
 
 
-def read(probed: Probed) -> dict[str, Any]:
+def read_probe(probed: ProbedModel) -> dict[str, Any]:
     """What a probe found.
 
     Raises:
@@ -66,17 +66,17 @@ def read(probed: Probed) -> dict[str, Any]:
     return found
 
 
-def named(row: Row, seed: int | None = None) -> list[str]:
+def row_names(row: FigureRow, seed: int | None = None) -> list[str]:
     """How lines of a CSV about a system begin: its label, its lineage, and the seed, of the first probe if not said."""
     return [row.label, row.system, str(row.probes[0].seed if seed is None else seed)]
 
 
-def caption(figure: Figure, *says: str) -> str:
+def caption(figure: FigureSlice, *says: str) -> str:
     """The caption: what the drawing knows, what the plan knows, and that data are stand-ins."""
-    return " ".join([*filter(None, says), *figure.notes, *([STAND_IN] if figure.stand_in else [])])
+    return " ".join([*filter(None, says), *figure.notes, *([PROXY_DATA] if figure.proxy_data else [])])
 
 
-def refuse_nothing(figure: Figure, rows: Sequence[Any]) -> None:
+def refuse_nothing(figure: FigureSlice, rows: Sequence[Any]) -> None:
     """Raises: EncoreError, there is nothing to draw."""
     if not rows:
         raise EncoreError(f"{figure.name}: none of its systems can be had under this run's configuration")
@@ -94,7 +94,7 @@ def legend_beside(drawn: Page, axis: Axes, top: float) -> None:
     drawn.legend(handles, labels, loc="upper right", bbox_to_anchor=place, frameon=False, fontsize=8.5, labelcolor=INK)
 
 
-def plain(axis: Axes) -> None:
+def plain_axis(axis: Axes) -> None:
     """A frame without ink that says nothing."""
     axis.grid(axis="y", color=GRID, linewidth=0.7)
     axis.set_axisbelow(True)

@@ -14,7 +14,7 @@ from encore.evaluation.scores import exact_mean
 from encore.plan.tables.layout import Part, Product
 from encore.reporting.figures import style
 from encore.reporting.figures.style import INK, SOFT
-from encore.reporting.tables.footnotes import STAND_IN
+from encore.reporting.tables.footnotes import PROXY_DATA
 from encore.storage import manifest
 from encore.storage.csv_rows import number, write_rows
 
@@ -22,7 +22,7 @@ HEADING = "Retrieval from a growing collection"
 COLOURS = ("#2f6690", "#c4752a", "#1b7f5c", "#8f4f8f", "#b5472f", "#3a9aa8", "#8a6d1f", "#5f6bbd")
 
 
-class Point(Part):
+class SizePoint(Part):
     """A system at one size under one seed: the folders of its run and its scores."""
 
     seed: int
@@ -31,22 +31,22 @@ class Point(Part):
     scores: str
 
 
-class Line(Part):
+class SizeLine(Part):
     """A system."""
 
     label: str
     system: str
-    seeds: list[Point]
+    seeds: list[SizePoint]
 
 
-class Growth(Product):
+class GrowthSlice(Product):
     """What the figure is made of."""
 
     dataset: str
     split: str
     measures: list[str]
     depth: int
-    rows: list[Line]
+    rows: list[SizeLine]
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
         points = [point for row in self.rows for point in row.seeds]
@@ -54,18 +54,18 @@ class Growth(Product):
 
 
 @dataclass(frozen=True)
-class Value:
+class SizeValue:
     """A measure's mean over queries for one system, seed and size; ``passages`` were searched."""
 
-    line: Line
-    point: Point
+    line: SizeLine
+    point: SizePoint
     measure: str
     passages: int
     queries: int
     mean: float
 
 
-def draw(folder: Path, growth: Growth) -> None:
+def draw_collection_size(folder: Path, growth: GrowthSlice) -> None:
     """Write ``<name>.png``, ``.svg`` and ``.csv``; equal numbers give equal bytes.
 
     Raises:
@@ -80,21 +80,21 @@ def draw(folder: Path, growth: Growth) -> None:
         style.save(_figure(growth, values), folder, growth.name)
 
 
-def _values(growth: Growth, line: Line, point: Point) -> list[Value]:
-    found, passages = scores.read(Path(point.scores)), manifest.read_results(point.run)["passages"]
+def _values(growth: GrowthSlice, line: SizeLine, point: SizePoint) -> list[SizeValue]:
+    found, passages = scores.read_scores(Path(point.scores)), manifest.read_results(point.run)["passages"]
     scored = {measure: found[growth.split, measure] for measure in growth.measures}
     return [
-        Value(line, point, measure, passages, len(one.queries), exact_mean(one.values))
+        SizeValue(line, point, measure, passages, len(one.queries), exact_mean(one.values))
         for measure, one in scored.items()
     ]
 
 
-def _row(growth: Growth, value: Value) -> list[str]:
+def _row(growth: GrowthSlice, value: SizeValue) -> list[str]:
     said = [value.line.label, value.line.system, str(value.point.seed), growth.dataset, growth.split, value.measure]
     return [*said, str(value.point.size), str(value.passages), str(value.queries), number(value.mean)]
 
 
-def _figure(growth: Growth, values: list[Value]) -> Figure:
+def _figure(growth: GrowthSlice, values: list[SizeValue]) -> Figure:
     width = 0.8 + 3.2 * max(len(growth.measures), 1.6)
     heading, caption = style.wrapped(width, HEADING, _caption(growth, values))
     top, strip = style.margins(heading, caption)
@@ -109,7 +109,7 @@ def _figure(growth: Growth, values: list[Value]) -> Figure:
     return figure
 
 
-def _panel(axis: Axes, growth: Growth, values: list[Value]) -> None:
+def _panel(axis: Axes, growth: GrowthSlice, values: list[SizeValue]) -> None:
     """A thick line a system, the mean of its seeds, over thin ones for each."""
     for place, row in enumerate(growth.rows):
         colour, own = COLOURS[place % len(COLOURS)], [value for value in values if value.line == row]
@@ -130,10 +130,11 @@ def _panel(axis: Axes, growth: Growth, values: list[Value]) -> None:
     axis.spines[["top", "right"]].set_visible(False)
 
 
-def _caption(growth: Growth, values: list[Value]) -> str:
+def _caption(growth: GrowthSlice, values: list[SizeValue]) -> str:
     seeds = len({value.point.seed for value in values})
     return (
         f"{values[0].queries:,} queries of {growth.dataset}, split {growth.split}; {seeds} seed{'s' * (seeds != 1)}. "
         f"The collection starts from what is relevant and BM25’s first {growth.depth:,} of each query; passages join "
-        "in one random order, and the same vectors are searched at each size. " + (STAND_IN if growth.stand_in else "")
+        "in one random order, and the same vectors are searched at each size. "
+        + (PROXY_DATA if growth.proxy_data else "")
     )

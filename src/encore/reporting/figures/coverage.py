@@ -11,14 +11,14 @@ from encore.reporting.figures import style
 from encore.reporting.figures.base import (
     COLOURS,
     MARKERS,
-    Probes,
+    ProbesSlice,
     caption,
     legend_beside,
     legend_width,
-    named,
-    plain,
-    read,
+    plain_axis,
+    read_probe,
     refuse_nothing,
+    row_names,
 )
 from encore.reporting.figures.style import INK, SOFT
 from encore.storage.csv_rows import number, write_rows
@@ -27,22 +27,27 @@ SHARES = {"of_text": "of the text’s pieces (Algorithm 1)", "of_top": "of the k
 HEADER = ["label", "system", "seed", "dataset", "texts", "pieces", "head", "k", "of_text", "of_top", "error"]
 
 
-class Coverage(Probes):
+class CoverageSlice(ProbesSlice):
     """What the figure is made of."""
 
     ks: list[int]
 
 
-def draw(folder: Path, figure: Coverage) -> None:
+def draw_coverage(folder: Path, figure: CoverageSlice) -> None:
     """Write ``<name>.png``, ``.svg`` and ``.csv``; equal numbers give equal bytes.
 
     Raises:
         EncoreError: there is nothing to draw, or a probe is missing.
     """
     refuse_nothing(figure, figure.rows)
-    found = [[(probed.seed, read(probed)) for probed in row.probes] for row in figure.rows]
+    found = [[(probed.seed, read_probe(probed)) for probed in row.probes] for row in figure.rows]
     rows = [
-        [*named(row, seed), *about, str(value["k"]), *(number(value[name]) for name in ("of_text", "of_top", "error"))]
+        [
+            *row_names(row, seed),
+            *about,
+            str(value["k"]),
+            *(number(value[name]) for name in ("of_text", "of_top", "error")),
+        ]
         for row, probes in zip(figure.rows, found, strict=True)
         for seed, said in probes
         for about in [[figure.dataset, str(said["texts"]), number(said["pieces"]), said["head"]]]
@@ -53,7 +58,7 @@ def draw(folder: Path, figure: Coverage) -> None:
         style.save(_page(figure, [[said for _, said in probes] for probes in found]), folder, figure.name)
 
 
-def _page(figure: Coverage, found: list[list[dict[str, Any]]]) -> Page:
+def _page(figure: CoverageSlice, found: list[list[dict[str, Any]]]) -> Page:
     beside = legend_width([row.label for row in figure.rows])
     width = 7.2 + beside
     heading, below = style.wrapped(width, figure.title, caption(figure, _says(figure, found)))
@@ -77,13 +82,13 @@ def _page(figure: Coverage, found: list[list[dict[str, Any]]]) -> Page:
         axis.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         axis.set_ylim(0, 1.05 * axis.dataLim.y1)
         axis.set_xlabel("k, first pieces that are looked at", color=SOFT, fontsize=8.5)
-        plain(axis)
+        plain_axis(axis)
     legend_beside(drawn, axes[0, 0], top)
     style.write_around(drawn, heading, below)
     return drawn
 
 
-def _says(figure: Coverage, found: list[list[dict[str, Any]]]) -> str:
+def _says(figure: CoverageSlice, found: list[list[dict[str, Any]]]) -> str:
     one = found[0][0]
     seeds = len(found[0])
     said = f"{one['texts']:,} texts of {figure.dataset}, {one['pieces']:.0f} different pieces each on average; "

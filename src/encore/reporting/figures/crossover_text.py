@@ -14,7 +14,7 @@ RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
-class End:
+class AdvantageEnd:
     """Where the lead of a line over another ends, and its interval, if there are seeds enough for one."""
 
     label: str
@@ -26,16 +26,16 @@ class End:
     high: float | None = None
 
 
-def of_lines(lines: Sequence[Mapping[str, str]]) -> list[End]:
+def of_lines(lines: Sequence[Mapping[str, str]]) -> list[AdvantageEnd]:
     """The ends that the lines of a figure's CSV tell."""
     return [
-        End(line["label"], line["against"], line["panel"], line["over"], float(line["x"]), *_bounds(line))
+        AdvantageEnd(line["label"], line["against"], line["panel"], line["over"], float(line["x"]), *_bounds(line))
         for line in lines
         if line.get("what") == CROSSOVER
     ]
 
 
-def sentences(ends: Sequence[End]) -> Iterator[str]:
+def sentences(ends: Sequence[AdvantageEnd]) -> Iterator[str]:
     """Say of each panel, and each line that others are compared with, whose lead over it ends where."""
     several = len({end.panel for end in ends}) > 1
     for panel, over, against in dict.fromkeys((end.panel, end.over, end.against) for end in ends):
@@ -57,7 +57,7 @@ def power(value: float, digits: int = 0) -> str:
     return raised if float(mantissa) == 1 else f"{mantissa}·{raised}"
 
 
-def _seen(end: End) -> bool:
+def _seen(end: AdvantageEnd) -> bool:
     return math.isfinite(end.at)
 
 
@@ -69,7 +69,7 @@ def _place(value: float, over: str) -> str:
     return power(value, 1) if over == "operations" else f"{value:,.0f}"
 
 
-def _interval(end: End) -> str:
+def _interval(end: AdvantageEnd) -> str:
     """The 95 % interval; nothing where there is none, or where every draw of seeds says the same as all of them."""
     if end.low is None or end.high is None or (math.isclose(end.low, end.at) and math.isclose(end.high, end.at)):
         return ""

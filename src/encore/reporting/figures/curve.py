@@ -13,14 +13,22 @@ from matplotlib.figure import Figure as Page
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from encore.reporting.figures import style as page
-from encore.reporting.figures.base import COLOURS, MARKERS, caption, legend_beside, legend_width, plain, refuse_nothing
+from encore.reporting.figures.base import (
+    COLOURS,
+    MARKERS,
+    caption,
+    legend_beside,
+    legend_width,
+    plain_axis,
+    refuse_nothing,
+)
 from encore.reporting.figures.crossover import ENOUGH_SEEDS
-from encore.reporting.figures.crossover_text import CROSSOVER, OVER, End, power, sentences
-from encore.reporting.figures.points import Curve, Curves, Ending, Panel, curves, endings
+from encore.reporting.figures.crossover_text import CROSSOVER, OVER, AdvantageEnd, power, sentences
+from encore.reporting.figures.points import Curve, CurvePanel, CurvesSlice, Ending, curves, endings
 from encore.reporting.figures.style import INK, SOFT
 from encore.storage.csv_rows import number, write_rows
 
-__all__ = ["Curves", "draw"]
+__all__ = ["CurvesSlice", "draw_curves"]
 
 ACROSS = 2  # panels
 HEADER = ["what", "label", "system", "panel", "split", "measure", "over", "seed", "sample", "size", "x", "value"]
@@ -30,7 +38,7 @@ TICKS = 5  # at most
 LINE, ENDED = 2.6, 0.2  # inches: a panel's height, a line of where advantages end
 
 
-def draw(folder: Path, figure: Curves) -> None:
+def draw_curves(folder: Path, figure: CurvesSlice) -> None:
     """Write ``<name>.png``, ``.svg`` and ``.csv``; equal numbers give equal bytes.
 
     Raises:
@@ -65,7 +73,7 @@ def _end(ending: Ending) -> list[str]:
     return [*about, number(at.at), "", ending.against.label, number(at.low), number(at.high)]
 
 
-def _page(figure: Curves, found: list[Curve], ended: list[Ending]) -> Page:
+def _page(figure: CurvesSlice, found: list[Curve], ended: list[Ending]) -> Page:
     across = min(ACROSS, len(figure.panels))
     down = -(-len(figure.panels) // across)
     ends = ENDED * len({(e.line.id, e.against.id) for e in ended}) + (0.55 if ended else 0)
@@ -97,7 +105,7 @@ def _look(place: int, role: str) -> dict[str, Any]:
     return {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place % len(MARKERS)], **style}
 
 
-def _panel(axis: Axes, panel: Panel, found: list[Curve]) -> None:
+def _panel(axis: Axes, panel: CurvePanel, found: list[Curve]) -> None:
     """Means as lines; thin upright strokes are from the lowest to the highest of seeds and samples."""
     for place, curve in enumerate(found):
         mean = curve.mean()
@@ -112,10 +120,10 @@ def _panel(axis: Axes, panel: Panel, found: list[Curve]) -> None:
     axis.set_title(panel.label, loc="left", fontsize=10, fontweight="bold", color=INK)
     axis.set_xlabel(OVER[panel.over], color=SOFT, fontsize=8.5)
     _scale(axis, panel, found)
-    plain(axis)
+    plain_axis(axis)
 
 
-def _scale(axis: Axes, panel: Panel, found: list[Curve]) -> None:
+def _scale(axis: Axes, panel: CurvePanel, found: list[Curve]) -> None:
     """Passages from nought; queries and operations on a logarithmic axis."""
     thousands = FuncFormatter(lambda value, _: f"{value:,.0f}")
     if panel.over == "passages":
@@ -143,7 +151,7 @@ def round_places(low: float, high: float) -> list[float]:
     return [low, high]
 
 
-def _ends(axis: Axes, above: Axes, panel: Panel, ended: list[Ending], figure: Curves, *, first: bool) -> None:
+def _ends(axis: Axes, above: Axes, panel: CurvePanel, ended: list[Ending], figure: CurvesSlice, *, first: bool) -> None:
     """One line a comparison: where the advantage ends, with its interval; an arrow where that is beyond the points."""
     low, high = above.get_xlim()
     order = {row.id: place for place, row in enumerate(figure.rows)}
@@ -163,7 +171,7 @@ def _ends(axis: Axes, above: Axes, panel: Panel, ended: list[Ending], figure: Cu
     axis.set_xlim(low, high)
     axis.xaxis.set_minor_locator(NullLocator())
     axis.set_title("Where the advantage ends", loc="left", fontsize=9, color=INK)
-    plain(axis)
+    plain_axis(axis)
     axis.tick_params(labelbottom=False)
 
 
@@ -171,7 +179,7 @@ def _compared(ending: Ending) -> str:
     return f"{ending.line.label} − {ending.against.label}"
 
 
-def _says(figure: Curves, found: list[Curve], ended: list[Ending]) -> str:
+def _says(figure: CurvesSlice, found: list[Curve], ended: list[Ending]) -> str:
     """How many queries, seeds and samples, and how to read the lower panels."""
     answered = {curve.panel.split: curve.queries for curve in found}
     asked = ", ".join(f"{count:,} queries of split {split}" for split, count in answered.items())
@@ -192,6 +200,6 @@ def _says(figure: Curves, found: list[Curve], ended: list[Ending]) -> str:
     return " ".join([said, *sentences([_told(ending) for ending in ended])])
 
 
-def _told(ending: Ending) -> End:
+def _told(ending: Ending) -> AdvantageEnd:
     panel, at = ending.panel, ending.crossing
-    return End(ending.line.label, ending.against.label, panel.label, panel.over, at.at, at.low, at.high)
+    return AdvantageEnd(ending.line.label, ending.against.label, panel.label, panel.over, at.at, at.low, at.high)

@@ -12,8 +12,8 @@ from encore.errors import EncoreError
 from encore.plan.tables.layout import Column
 from encore.reporting.figures import style
 from encore.reporting.figures.style import BAND, INK, SOFT
-from encore.reporting.tables.cells import Cell, Grid
-from encore.reporting.tables.footnotes import STAND_IN, seeds_run
+from encore.reporting.tables.cells import TableCell, TableGrid
+from encore.reporting.tables.footnotes import PROXY_DATA, seeds_run
 from encore.reporting.tables.sheet import signed
 from encore.reporting.tables.verdicts import ENOUGH_SEEDS
 from encore.storage.csv_rows import number, write_rows
@@ -22,7 +22,7 @@ GAIN, LOSS, OPEN = "#1b7f5c", "#b5472f", "#6b7680"
 
 
 @dataclass(frozen=True)
-class Arm:
+class ForestArm:
     """One line of the plot: a row's difference to the control, its interval, and its corrected sign (1, 0, -1)."""
 
     setting: str
@@ -33,7 +33,7 @@ class Arm:
     sign: int
 
 
-def draw(folder: Path, grid: Grid) -> None:
+def draw_forest(folder: Path, grid: TableGrid) -> None:
     """Write ``<name>.png``, ``.svg`` and ``.csv``; equal numbers give equal bytes.
 
     Raises:
@@ -49,24 +49,24 @@ def draw(folder: Path, grid: Grid) -> None:
         style.save(_figure(grid, column, arms), folder, layout.name)
 
 
-def _arms(grid: Grid, column: Column) -> list[Arm]:
+def _arms(grid: TableGrid, column: Column) -> list[ForestArm]:
     cells = [grid.cell(row, column) for row in grid.layout.rows if row.role == "objective"]
     return [_arm(cell) for cell in cells if cell.control in cell.comparisons]
 
 
-def _arm(cell: Cell) -> Arm:
+def _arm(cell: TableCell) -> ForestArm:
     comparison = cell.comparisons[cell.control or ""]
     low, high = comparison.difference.interval()
-    return Arm(cell.row.setting, cell.row.label, comparison.difference.mean, low, high, comparison.sign())
+    return ForestArm(cell.row.setting, cell.row.label, comparison.difference.mean, low, high, comparison.sign())
 
 
-def _write_data(path: Path, arms: list[Arm]) -> None:
+def _write_data(path: Path, arms: list[ForestArm]) -> None:
     header = ["setting", "label", "difference", "interval_low", "interval_high", "significant"]
     rows = [[a.setting, a.label, number(a.mean), number(a.low), number(a.high), str(a.sign)] for a in arms]
     write_rows(path, header, rows)
 
 
-def _figure(grid: Grid, column: Column, arms: list[Arm]) -> Figure:
+def _figure(grid: TableGrid, column: Column, arms: list[ForestArm]) -> Figure:
     """One panel a setting, side by side, on common axes; the caption gets its own strip at the bottom."""
     settings = list(dict.fromkeys(arm.setting for arm in arms))
     width = 1.6 + 4.2 * len(settings)
@@ -87,7 +87,7 @@ def _figure(grid: Grid, column: Column, arms: list[Arm]) -> Figure:
     return figure
 
 
-def _panel(axis: Axes, arms: list[Arm], *, labelled: bool) -> None:
+def _panel(axis: Axes, arms: list[ForestArm], *, labelled: bool) -> None:
     for place, arm in enumerate(arms):
         colour = {1: GAIN, 0: OPEN, -1: LOSS}[arm.sign]
         if place % 2 == 0:
@@ -106,7 +106,7 @@ def _panel(axis: Axes, arms: list[Arm], *, labelled: bool) -> None:
     axis.spines[["top", "right", "left"]].set_visible(False)
 
 
-def _caption(grid: Grid, column: Column) -> str:
+def _caption(grid: TableGrid, column: Column) -> str:
     """Queries, seeds, data, how to read the marks, and what one seed does not show."""
     cells = [grid.cell(row, column) for row in grid.layout.rows]
     judged = next(cell.judged for cell in cells if cell.judged is not None)
@@ -117,5 +117,5 @@ def _caption(grid: Grid, column: Column) -> str:
         f"{judged:,} queries of {data}; {seeds} seed{'s' if seeds != 1 else ''}. Lines: 95 % intervals over "
         f"{'queries and seeds' if seeds > 1 else 'queries only'}. Filled: significant after Holm’s correction. "
         + ("" if seeds >= ENOUGH_SEEDS else f"Fewer than {ENOUGH_SEEDS} seeds: about these checkpoints, no objective. ")
-        + (STAND_IN if grid.layout.stand_in else "")
+        + (PROXY_DATA if grid.layout.proxy_data else "")
     )

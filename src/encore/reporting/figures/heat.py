@@ -9,7 +9,7 @@ from matplotlib.figure import Figure as Page
 from matplotlib.patches import Rectangle
 
 from encore.reporting.figures import style
-from encore.reporting.figures.base import Probes, caption, named, read, refuse_nothing
+from encore.reporting.figures.base import ProbesSlice, caption, read_probe, refuse_nothing, row_names
 from encore.reporting.figures.style import INK, SOFT
 from encore.storage.csv_rows import number, write_rows
 
@@ -20,20 +20,27 @@ STEP = 0.1
 WIDTH, MARGIN, LINE, SIZE = 8.6, 0.2, 0.3, 10.5  # inches, inches, inches, points
 
 
-class Heat(Probes):
+class HeatSlice(ProbesSlice):
     """What the figure is made of."""
 
 
-def draw(folder: Path, figure: Heat) -> None:
+def draw_heat(folder: Path, figure: HeatSlice) -> None:
     """Write ``<name>.png``, ``.svg`` and ``.csv``; equal probabilities give equal bytes.
 
     Raises:
         EncoreError: there is nothing to draw, or a probe is missing.
     """
     refuse_nothing(figure, figure.rows)
-    found = [_shaded(read(row.probes[0])["words"]) for row in figure.rows]
+    found = [_shaded(read_probe(row.probes[0])["words"]) for row in figure.rows]
     rows = [
-        [*named(row), str(place), each["word"], number(each["probability"]), number(each["relative"]), str(each["bin"])]
+        [
+            *row_names(row),
+            str(place),
+            each["word"],
+            number(each["probability"]),
+            number(each["relative"]),
+            str(each["bin"]),
+        ]
         for row, words in zip(figure.rows, found, strict=True)
         for place, each in enumerate(words, 1)
     ]
@@ -54,7 +61,7 @@ def _shaded(words: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [each | {"relative": r, "bin": binned(r)} for each, r in zip(words, relative, strict=True)]
 
 
-def _page(figure: Heat, found: list[list[dict[str, Any]]]) -> Page:
+def _page(figure: HeatSlice, found: list[list[dict[str, Any]]]) -> Page:
     says = "A word’s colour is the decoder’s probability of its pieces together, divided by the highest in the text: a"
     says += " distribution over the whole vocabulary cannot give half of itself to several words."
     heading, below = style.wrapped(WIDTH, figure.title, caption(figure, says))

@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from encore.errors import EncoreError
-from encore.reporting import held_out
+from encore.reporting import loss_curves
 from encore.reporting.figures import style as page
 from encore.reporting.figures.style import INK, SOFT
-from encore.reporting.held_out import Curves, Steps, Term
-from encore.reporting.tables.footnotes import STAND_IN
+from encore.reporting.loss_curves import LossCurves, LossTerm, StepsSlice
+from encore.reporting.tables.footnotes import PROXY_DATA
 
 HEADING = "What each pre-training step learned: its losses on held-out texts"
 # Told apart by colour-blind eyes too where few meet in a panel; a term has one colour in all panels.
@@ -26,7 +26,7 @@ LONGEST = 34  # letters of a title that fit a panel
 HIGHEST = 1.25  # of the start; a loss that rises further leaves the panel
 
 
-def draw(folder: Path, steps: Steps) -> None:
+def draw_learning(folder: Path, steps: StepsSlice) -> None:
     """Write ``<name>.png``, ``.svg`` and ``.csv``; equal numbers give equal bytes.
 
     Raises:
@@ -34,13 +34,13 @@ def draw(folder: Path, steps: Steps) -> None:
     """
     if not steps.rows:
         raise EncoreError(f"{steps.name}: the run has no pre-training step, so there is nothing to draw")
-    curves = held_out.read(steps)
-    held_out.write(folder / f"{steps.name}.csv", curves)
+    curves = loss_curves.read_loss_curves(steps)
+    loss_curves.write_loss_curves(folder / f"{steps.name}.csv", curves)
     with page.style():
         page.save(_figure(steps, curves), folder, steps.name)
 
 
-def _figure(steps: Steps, curves: list[Curves]) -> Figure:
+def _figure(steps: StepsSlice, curves: list[LossCurves]) -> Figure:
     """Panels in the order of the tables, row by row, on a common axis of what is left of each term."""
     across = min(ACROSS, len(curves))
     rows = [curves[first : first + across] for first in range(0, len(curves), across)]
@@ -66,7 +66,7 @@ def _figure(steps: Steps, curves: list[Curves]) -> Figure:
     return figure
 
 
-def _frame(axis: Axes, one: Curves, lines: int, *, first: bool, last: bool) -> None:
+def _frame(axis: Axes, one: LossCurves, lines: int, *, first: bool, last: bool) -> None:
     """Everything of a panel but its terms; the first of a row and the last of a column say what the axes are."""
     size = min(10.0, 10.0 * LONGEST / len(one.step.label))
     title: dict[str, Any] = {"fontsize": size, "fontweight": "bold", "color": INK}
@@ -94,7 +94,7 @@ def _ticks(axis: Axes, at: list[int]) -> list[Any]:
     return list(axis.xaxis.get_major_ticks())
 
 
-def _draw_term(axis: Axes, at: np.ndarray, term: Term, colour: str) -> None:
+def _draw_term(axis: Axes, at: np.ndarray, term: LossTerm, colour: str) -> None:
     """A term's share of its start: a thin line for each seed, a thick one for their mean, or the one seed's."""
     if not term.starts_above_zero():
         return
@@ -106,7 +106,7 @@ def _draw_term(axis: Axes, at: np.ndarray, term: Term, colour: str) -> None:
     axis.plot(at[-1], mean[-1], "o", color=colour, markersize=4.5, zorder=4)
 
 
-def _write_term(axis: Axes, term: Term, colour: str, above: float) -> None:
+def _write_term(axis: Axes, term: LossTerm, colour: str, above: float) -> None:
     """One line over the panel, that many points above it: the term, its first and last mean, and the change."""
     first, last = float(term.mean[0]), float(term.mean[-1])
     scale = max(first, last, key=abs)
@@ -138,12 +138,12 @@ def percent(share: float) -> str:
     return "0 %" if text.strip("+−0.") == "" else f"{text} %"
 
 
-def _colours(curves: Sequence[Curves]) -> dict[str, str]:
+def _colours(curves: Sequence[LossCurves]) -> dict[str, str]:
     names = dict.fromkeys(term.name for one in curves for term in one.drawn())
     return dict(zip(names, cycle(COLOURS), strict=False))
 
 
-def _reach(curves: Sequence[Curves]) -> tuple[float, float]:
+def _reach(curves: Sequence[LossCurves]) -> tuple[float, float]:
     """The limits of the common axis."""
     shares = _shares(curves)
     low, high = min([0.9, *shares]), max([1.0, *shares])
@@ -151,13 +151,13 @@ def _reach(curves: Sequence[Curves]) -> tuple[float, float]:
     return low - margin, min(high, HIGHEST) + margin
 
 
-def _shares(curves: Sequence[Curves]) -> list[float]:
+def _shares(curves: Sequence[LossCurves]) -> list[float]:
     """All that is drawn, as shares of the starts."""
     terms = [term for one in curves for term in one.drawn() if term.starts_above_zero()]
     return [float(share) for term in terms for share in (term.values / term.values[:, :1]).ravel()]
 
 
-def _caption(steps: Steps, curves: Sequence[Curves]) -> str:
+def _caption(steps: StepsSlice, curves: Sequence[LossCurves]) -> str:
     """What was measured, how to read the lines, and what they do not show."""
     seeds = len({seed.seed for row in steps.rows for seed in row.seeds})
     terms = [term for one in curves for term in one.drawn()]
@@ -170,5 +170,5 @@ def _caption(steps: Steps, curves: Sequence[Curves]) -> str:
         + ("A contrast of bounded similarities cannot reach 0. " if any("contrast" in t.name for t in terms) else "")
         + ("A term that starts at 0 has no line. " if not all(t.starts_above_zero() for t in terms) else "")
         + ("A line that leaves its panel rises further. " if max([1.0, *_shares(curves)]) > HIGHEST else "")
-        + (STAND_IN if steps.stand_in else "")
+        + (PROXY_DATA if steps.proxy_data else "")
     )

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Page
 
 from encore.reporting.figures import style
-from encore.reporting.figures.base import Probes, caption, named, read, refuse_nothing
+from encore.reporting.figures.base import ProbesSlice, caption, read_probe, refuse_nothing, row_names
 from encore.reporting.figures.style import INK, SOFT
 from encore.storage.csv_rows import number, write_rows
 
@@ -20,23 +20,23 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 
 
-class Map(Probes):
+class MapSlice(ProbesSlice):
     """What the figure is made of."""
 
     split: str
     perplexity: float
 
 
-def draw(folder: Path, figure: Map) -> None:
+def draw_map(folder: Path, figure: MapSlice) -> None:
     """Write ``<name>.png``, ``.svg`` and ``.csv``; equal places give equal bytes.
 
     Raises:
         EncoreError: there is nothing to draw, or a probe is missing.
     """
     refuse_nothing(figure, figure.rows)
-    found = [read(row.probes[0]) for row in figure.rows]
+    found = [read_probe(row.probes[0]) for row in figure.rows]
     rows = [
-        [*named(row), said["query"], each["name"], each["kind"], rank, number(each["x"]), number(each["y"])]
+        [*row_names(row), said["query"], each["name"], each["kind"], rank, number(each["x"]), number(each["y"])]
         for row, said in zip(figure.rows, found, strict=True)
         for each in said["points"]
         for rank in ["" if each["rank"] is None else str(each["rank"])]
@@ -46,7 +46,7 @@ def draw(folder: Path, figure: Map) -> None:
         style.save(_page(figure, found), folder, figure.name)
 
 
-def _page(figure: Map, found: list[dict[str, Any]]) -> Page:
+def _page(figure: MapSlice, found: list[dict[str, Any]]) -> Page:
     width = 0.4 + 3.7 * max(len(found), 2)
     heading, below = style.wrapped(width, figure.title, caption(figure, _says(figure, found)))
     top, strip = style.margins(heading, below)
@@ -80,7 +80,7 @@ def _panel(axis: Axes, label: str, points: list[dict[str, Any]]) -> None:
     axis.spines[:].set_color("#d5dbe0")
 
 
-def _says(figure: Map, found: list[dict[str, Any]]) -> str:
+def _says(figure: MapSlice, found: list[dict[str, Any]]) -> str:
     said = f"Query {found[0]['query']} of {figure.dataset}, split {figure.split}: “{found[0]['text']}”; the first of a "
     said += f"random order, chosen before any model was asked. t-SNE of vectors, perplexity {figure.perplexity:g}; "
     return said + "each system’s own candidates, and what is relevant."

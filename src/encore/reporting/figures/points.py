@@ -13,14 +13,14 @@ from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import exact_mean
 from encore.plan.tables.layout import Part
-from encore.reporting.figures.base import Figure
+from encore.reporting.figures.base import FigureSlice
 from encore.reporting.figures.crossover import Crossing, Floats, over_seeds
 from encore.storage import manifest
 
 STATISTICS = "statistics.json"
 
 
-class Point(Part):
+class CurvePoint(Part):
     """A measured panel of a line at one size, under one seed and one sample of training queries.
 
     It lies where ``run`` searched so many passages, or ``queries`` of the collection (all where null) trained
@@ -39,12 +39,12 @@ class Point(Part):
     models: list[str] = []
 
 
-class Line(Part):
+class CurveLine(Part):
     id: str
     label: str
     system: str
     role: str = "baseline"
-    points: list[Point]
+    points: list[CurvePoint]
 
     @property
     def level(self) -> bool:
@@ -52,7 +52,7 @@ class Line(Part):
         return all(point.seed is None for point in self.points)
 
 
-class Panel(Part):
+class CurvePanel(Part):
     label: str
     split: str
     measure: str
@@ -60,11 +60,11 @@ class Panel(Part):
     over: Literal["passages", "queries", "operations"]
 
 
-class Curves(Figure):
+class CurvesSlice(FigureSlice):
     """What a figure of curves is made of."""
 
-    rows: list[Line]
-    panels: list[Panel]
+    rows: list[CurveLine]
+    panels: list[CurvePanel]
     crossover: list[str] = []
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
@@ -79,8 +79,8 @@ class Curves(Figure):
 class Curve:
     """A line in a panel: ``x`` [sizes], means over seeds and samples, and ``values`` [seeds, samples, sizes]."""
 
-    line: Line
-    panel: Panel
+    line: CurveLine
+    panel: CurvePanel
     sizes: list[int | float | str]
     seeds: list[int | None]
     samples: list[int]
@@ -101,18 +101,18 @@ class Curve:
 class Ending:
     """Where the advantage of a line over another ends."""
 
-    panel: Panel
-    line: Line
-    against: Line
+    panel: CurvePanel
+    line: CurveLine
+    against: CurveLine
     crossing: Crossing
 
 
-def curves(figure: Curves) -> list[Curve]:
+def curves(figure: CurvesSlice) -> list[Curve]:
     """Every line in every panel."""
     return [_curve(line, panel) for panel in figure.panels for line in figure.rows]
 
 
-def endings(figure: Curves, found: list[Curve]) -> list[Ending]:
+def endings(figure: CurvesSlice, found: list[Curve]) -> list[Ending]:
     """Where the advantage of each objective ends, over each line that it is compared with."""
     known = {(curve.panel, curve.line.id): curve for curve in found}
     ends = []
@@ -125,7 +125,7 @@ def endings(figure: Curves, found: list[Curve]) -> list[Ending]:
     return ends
 
 
-def _curve(line: Line, panel: Panel) -> Curve:
+def _curve(line: CurveLine, panel: CurvePanel) -> Curve:
     own = [point for point in line.points if point.measured == panel.measured]
     sizes = list(dict.fromkeys(point.size for point in own))
     seeds, samples = list(dict.fromkeys(p.seed for p in own)), sorted({p.sample for p in own})
@@ -141,7 +141,7 @@ def _curve(line: Line, panel: Panel) -> Curve:
     return Curve(line, panel, kept, seeds, samples, mean[order], values[..., order], answered)
 
 
-def _place(point: Point, panel: Panel) -> float:
+def _place(point: CurvePoint, panel: CurvePanel) -> float:
     """Where a point lies.
 
     Raises:
@@ -155,10 +155,10 @@ def _place(point: Point, panel: Panel) -> float:
         case "queries":
             return float(_training_queries(point))
         case "operations":
-            return sum(float(manifest.read_results(model)["operations"]) for model in point.models)
+            return sum(float(manifest.read_results(model)["flops"]) for model in point.models)
 
 
-def _training_queries(point: Point) -> int:
+def _training_queries(point: CurvePoint) -> int:
     """As many as were asked for, or all that the collection has."""
     path = Path(str(point.collection)) / STATISTICS
     try:
@@ -170,4 +170,4 @@ def _training_queries(point: Point) -> int:
 
 @cache
 def _scores(folder: str) -> scores.Scores:
-    return scores.read(Path(folder))
+    return scores.read_scores(Path(folder))

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Page
 
 from encore.reporting.figures import style
-from encore.reporting.figures.base import Probes, caption, named, read, refuse_nothing
+from encore.reporting.figures.base import ProbesSlice, caption, read_probe, refuse_nothing, row_names
 from encore.reporting.figures.style import BAND, INK, SOFT
 from encore.storage.csv_rows import number, write_rows
 
@@ -17,22 +17,22 @@ HEADER = ["label", "system", "seed", "place", "piece", "hit", "logit"]
 COLUMN, STEP = 1.75, 0.2  # inches
 
 
-class Words(Probes):
+class WordsSlice(ProbesSlice):
     """What the figure is made of."""
 
     top: int
 
 
-def draw(folder: Path, figure: Words) -> None:
+def draw_words(folder: Path, figure: WordsSlice) -> None:
     """Write ``<name>.png``, ``.svg`` and ``.csv``; equal pieces give equal bytes.
 
     Raises:
         EncoreError: there is nothing to draw, or a probe is missing.
     """
     refuse_nothing(figure, figure.rows)
-    found = [read(row.probes[0]) for row in figure.rows]
+    found = [read_probe(row.probes[0]) for row in figure.rows]
     rows = [
-        [*named(row), str(place), each["piece"], str(int(each["hit"])), number(each["logit"])]
+        [*row_names(row), str(place), each["piece"], str(int(each["hit"])), number(each["logit"])]
         for row, said in zip(figure.rows, found, strict=True)
         for place, each in enumerate(said["pieces"], 1)
     ]
@@ -41,7 +41,7 @@ def draw(folder: Path, figure: Words) -> None:
         style.save(_page(figure, found), folder, figure.name)
 
 
-def _page(figure: Words, found: list[dict[str, Any]]) -> Page:
+def _page(figure: WordsSlice, found: list[dict[str, Any]]) -> Page:
     width = max(COLUMN * len(found) + 0.3, 6.5)
     heading, below = style.wrapped(width, figure.title, caption(figure, _says(figure, found)))
     top, strip = style.margins(heading, below)
@@ -76,7 +76,7 @@ def _column(axis: Axes, pieces: list[dict[str, Any]], title: list[str], top: int
     axis.text(0.02, top, f"{hits} of {len(pieces)} in the text", fontsize=8, color=SOFT, va="center_baseline")
 
 
-def _says(figure: Words, found: list[dict[str, Any]]) -> str:
+def _says(figure: WordsSlice, found: list[dict[str, Any]]) -> str:
     said = f"✓ stands in the text, ✗ does not. The text, from {figure.dataset}: “{found[0]['text']}”"
     said += "" if found[0]["text"].endswith(".") else "."
     bare = [row.label for row, one in zip(figure.rows, found, strict=True) if one["head"] == "embeddings"]

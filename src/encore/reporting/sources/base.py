@@ -17,7 +17,7 @@ Best = Literal["highest", "lowest"] | None
 
 
 @dataclass(frozen=True)
-class Measured:
+class CellScores:
     """A row under a column: the judged queries, and one ``Scored`` for each seed, all over the same queries."""
 
     seeds: list[int | None]
@@ -52,7 +52,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Values:
+class CellValues:
     """What stands in a cell: a value for each seed, one under no seed where there is no chance in it.
 
     ``ties``: the lowest and highest value over all orders of tied scores. ``queries``: what differences are tested on.
@@ -61,20 +61,20 @@ class Values:
     seeds: list[int | None]
     means: list[float]
     ties: tuple[float, float] | None = None
-    queries: Measured | None = None
+    queries: CellScores | None = None
 
     def under(self, seed: int | None) -> float:
         """The value under a seed; the only one where there is no chance in it."""
         return self.means[0 if self.seeds == [None] else self.seeds.index(seed)]
 
 
-class Source(ABC):
+class CellSource(ABC):
     """One kind of values. It is made once and knows nothing of a table."""
 
     best: ClassVar[Best] = None  # which of a column's values is set in bold
 
     @abstractmethod
-    def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
+    def values(self, asked: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         """What stands in a cell, from its folders or from the cells that it is made of; None where nothing does.
 
         Raises:
@@ -98,7 +98,7 @@ class Source(ABC):
         return []
 
 
-class Share(Source):
+class ShareSource(CellSource):
     """Values between 0 and 1, which a table may show in percent: three digits, or two of a percent."""
 
     best: ClassVar[Best] = "highest"

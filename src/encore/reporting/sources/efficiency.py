@@ -8,28 +8,28 @@ from typing import Any
 
 from encore.errors import EncoreError
 from encore.plan.tables.layout import Asked, Column, Layout, Unit
-from encore.reporting.sources.base import Source, Values
+from encore.reporting.sources.base import CellSource, CellValues
 
 FILE = "latency.json"
 LATENCY, SIZE = "latency", "size"
 MIB = 2**20
 
 
-class Efficiency(Source):
+class Efficiency(CellSource):
     """Median milliseconds of a query, in all or in one stage, or the index in MiB.
 
     Nothing for a system that was not measured.
     """
 
-    def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
+    def values(self, asked: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         if not asked.reads:
             return None
         folder = Path(asked.reads[0].folder)
-        record = read(folder)
+        record = read_latency(folder)
         if asked.value == SIZE:
-            return Values([None], [record["index"]["bytes"] / MIB])
+            return CellValues([None], [record["index"]["bytes"] / MIB])
         times = record["total"] if asked.value == LATENCY else _stage(folder, record, _part(asked))
-        return Values([None], [float(times["median_ms"])])
+        return CellValues([None], [float(times["median_ms"])])
 
     def named(self, asked: Asked, column: Column) -> str:
         return f"{asked.value} ({'MiB' if asked.value == SIZE else 'ms a query'})"
@@ -43,7 +43,9 @@ class Efficiency(Source):
         """How and on what costs were measured: one sentence for all, with each machine."""
         columns = [column for column in layout.columns if column.source == "efficiency"]
         cells = [row.cells[column.id] for row in layout.rows for column in columns]
-        records = [read(Path(folder)) for folder in dict.fromkeys(one.folder for cell in cells for one in cell.reads)]
+        records = [
+            read_latency(Path(folder)) for folder in dict.fromkeys(one.folder for cell in cells for one in cell.reads)
+        ]
         if not records:
             return []
         machines = sorted({_machine(record) for record in records})
@@ -57,7 +59,7 @@ class Efficiency(Source):
 
 
 @cache
-def read(folder: Path) -> dict[str, Any]:
+def read_latency(folder: Path) -> dict[str, Any]:
     """A measurement.
 
     Raises:

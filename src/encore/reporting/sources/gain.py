@@ -3,23 +3,23 @@
 from collections.abc import Mapping
 
 from encore.plan.tables.layout import Asked, Column
-from encore.reporting.sources.base import Share, Values
+from encore.reporting.sources.base import CellValues, ShareSource
 
 OWN, OTHER = "own", "other"  # what its parts are called
 
 
-class Gain(Share):
+class GainSource(ShareSource):
     """The difference of two cells, for each seed that both have; nothing is tested on it that is not on the cells."""
 
     best = None
 
-    def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
+    def values(self, asked: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         own, other = parts[OWN], parts[OTHER]
         if own is None or other is None:
             return None
         seeds = max(own.seeds, other.seeds, key=len)
         shared = [seed for seed in seeds if all(seed in part.seeds or part.seeds == [None] for part in (own, other))]
-        return Values(shared, [own.under(seed) - other.under(seed) for seed in shared]) if shared else None
+        return CellValues(shared, [own.under(seed) - other.under(seed) for seed in shared]) if shared else None
 
     def named(self, asked: Asked, column: Column) -> str:
         return f"gain of {column.gain.of} over {column.gain.over}" if column.gain else "gain"

@@ -6,20 +6,20 @@ from pathlib import Path
 
 from encore.errors import EncoreError
 from encore.plan.tables.layout import Asked, Column, Layout, Unit
-from encore.reporting.sources.base import Source, Values
+from encore.reporting.sources.base import CellSource, CellValues
 
 FILE = "loss.json"
 
 
-class MaskedLoss(Source):
+class MaskedLoss(CellSource):
     """The MLM loss, for each seed; nothing for a model without a head that tells words. The lowest is the best."""
 
     best = "lowest"
 
-    def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
+    def values(self, asked: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         found = [_loss(Path(read.folder) / FILE) for read in asked.reads]
         losses = [loss for loss in found if loss is not None]
-        return Values([read.seed for read in asked.reads], losses) if losses and len(losses) == len(found) else None
+        return CellValues([read.seed for read in asked.reads], losses) if losses and len(losses) == len(found) else None
 
     def named(self, asked: Asked, column: Column) -> str:
         return f"masked loss as {asked.value}"

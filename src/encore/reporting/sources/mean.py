@@ -5,16 +5,16 @@ from collections.abc import Mapping
 from encore.errors import EncoreError
 from encore.evaluation.scores import exact_mean
 from encore.plan.tables.layout import Asked, Column, Layout
-from encore.reporting.sources.base import Share, Values
+from encore.reporting.sources.base import CellValues, ShareSource
 
 
-class Mean(Share):
+class MeanSource(ShareSource):
     """The unweighted mean of a row's cells, for each seed; nothing where one of them has nothing.
 
     It is a mean of sets, not of queries, so no test over queries says anything about it, and it is never compared.
     """
 
-    def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
+    def values(self, asked: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         found = [part for part in parts.values() if part is not None]
         if len(found) < len(parts):
             return None
@@ -24,7 +24,7 @@ class Mean(Share):
         means = [exact_mean([part.under(seed) for part in found]) for seed in seeds]
         ties = [part.ties for part in found if part.ties is not None]
         low, high = (exact_mean([tie[end] for tie in ties]) for end in (0, 1))
-        return Values(seeds, means, (low, high))
+        return CellValues(seeds, means, (low, high))
 
     def named(self, asked: Asked, column: Column) -> str:
         return f"mean of {' '.join(column.mean_of)}"

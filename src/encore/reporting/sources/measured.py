@@ -10,22 +10,22 @@ from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import Floats, Scored
 from encore.plan.tables.layout import Asked, Column
-from encore.reporting.sources.base import Measured, Share, Values
+from encore.reporting.sources.base import CellScores, CellValues, ShareSource
 
 
-class Measures(Share):
+class Measures(ShareSource):
     """A measure on a split, read from the scores of the cell's runs."""
 
-    def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
+    def values(self, asked: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         """None for a row that was not run, or a split that the collection cannot have."""
         found = measure(asked)
-        return Values(found.seeds, found.means(), found.tie_interval(), found) if found else None
+        return CellValues(found.seeds, found.means(), found.tie_interval(), found) if found else None
 
     def named(self, asked: Asked, column: Column) -> str:
         return asked.value
 
 
-def measure(asked: Asked) -> Measured | None:
+def measure(asked: Asked) -> CellScores | None:
     """Read a cell's scores.
 
     Raises:
@@ -36,10 +36,10 @@ def measure(asked: Asked) -> Measured | None:
     scored = [_one(Path(read.folder), asked) for read in asked.reads]
     for read, one in zip(asked.reads, scored, strict=True):
         _same_queries(one, scored[0], f"{read.folder} and {asked.reads[0].folder}", asked)
-    return Measured([read.seed for read in asked.reads], scored)
+    return CellScores([read.seed for read in asked.reads], scored)
 
 
-def differences(ours: Measured, theirs: Measured, names: str, asked: Asked) -> Floats:
+def differences(ours: CellScores, theirs: CellScores, names: str, asked: Asked) -> Floats:
     """[queries, seeds]: ours minus theirs, for each seed that both have; a system without seeds is paired with each.
 
     Raises:
@@ -70,7 +70,7 @@ def _one(folder: Path, asked: Asked) -> Scored:
 
 @cache
 def _scores(folder: Path) -> scores.Scores:
-    return scores.read(folder)
+    return scores.read_scores(folder)
 
 
 def _same_queries(one: Scored, other: Scored, names: str, asked: Asked) -> None:

@@ -6,16 +6,16 @@ from pathlib import Path
 
 from encore.errors import EncoreError
 from encore.plan.tables.layout import Asked, Column, Layout, Unit
-from encore.reporting.sources.base import Source, Values
+from encore.reporting.sources.base import CellSource, CellValues
 
 FILE = "pairs.json"
 
 
-class Pairs(Source):
+class PairCounts(CellSource):
     """A count or a mean over one epoch of pairs; nothing for a model that no step pre-trained."""
 
-    def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
-        return Values([None], [_number(Path(asked.reads[0].folder) / FILE, asked.value)]) if asked.reads else None
+    def values(self, asked: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+        return CellValues([None], [_number(Path(asked.reads[0].folder) / FILE, asked.value)]) if asked.reads else None
 
     def named(self, asked: Asked, column: Column) -> str:
         return f"{asked.value} of an epoch"

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 
 from encore.plan.tables.layout import Asked, Column, Unit
-from encore.reporting.sources.base import Source, Values
+from encore.reporting.sources.base import CellSource, CellValues
 
 
-class PrintedOnly(Source):
+class PrintedOnly(CellSource):
     """No values of ours."""
 
-    def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
+    def values(self, asked: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         return None
 
     def named(self, asked: Asked, column: Column) -> str:

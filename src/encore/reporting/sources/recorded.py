@@ -9,13 +9,13 @@ from typing import Any
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.tables.layout import Asked, Column, Layout, Unit
-from encore.reporting.sources.base import Source, Values
+from encore.reporting.sources.base import CellSource, CellValues
 
 
-class Recorded(Source):
+class Recorded(CellSource):
     """A number of a record; nothing where the record has an empty text in its place."""
 
-    def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
+    def values(self, asked: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         if not asked.record:
             return None
         path, found = Path(asked.record), _read(Path(asked.record))
@@ -26,7 +26,7 @@ class Recorded(Source):
             found = entries[key]
         if found == "":
             return None
-        return Values([None], [_number(found, f"{path}: {asked.value!r}")])
+        return CellValues([None], [_number(found, f"{path}: {asked.value!r}")])
 
     def named(self, asked: Asked, column: Column) -> str:
         return f"recorded {asked.value.rpartition('/')[2]}"

@@ -8,15 +8,15 @@ from typing import Any
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.tables.layout import Asked, Column, Unit
-from encore.reporting.sources.base import Source, Values
+from encore.reporting.sources.base import CellSource, CellValues
 
 FILE = "statistics.json"
 
 
-class Statistic(Source):
+class Statistic(CellSource):
     """A count or a mean over a collection; there is no chance in it."""
 
-    def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
+    def values(self, asked: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         if not asked.reads:
             return None
         path = Path(asked.reads[0].folder) / FILE
@@ -27,7 +27,7 @@ class Statistic(Source):
         found = dict(_numbers(content))
         if asked.value not in found:
             raise EncoreError(f"{path} has no number {asked.value!r}{nearest(asked.value, found)}")
-        return Values([None], [found[asked.value]])
+        return CellValues([None], [found[asked.value]])
 
     def named(self, asked: Asked, column: Column) -> str:
         return f"statistic {asked.value}"

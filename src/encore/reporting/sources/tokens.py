@@ -7,13 +7,13 @@ import numpy as np
 
 from encore.errors import EncoreError
 from encore.plan.tables.layout import Asked, Column, Unit
-from encore.reporting.sources.base import Source, Values
+from encore.reporting.sources.base import CellSource, CellValues
 
 
-class Tokens(Source):
+class Tokens(CellSource):
     """The mean over all passages, or all queries, before any is cut and without special tokens."""
 
-    def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
+    def values(self, asked: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         if not asked.reads:
             return None
         path = Path(asked.reads[0].folder) / f"{asked.value}.offsets.npy"
@@ -21,7 +21,7 @@ class Tokens(Source):
             offsets = np.load(path, mmap_mode="r")
         except (OSError, ValueError) as error:
             raise EncoreError(f"{path} is no part of a token store ({error}); run snakemake for it again") from error
-        return Values([None], [int(offsets[-1]) / (len(offsets) - 1)]) if len(offsets) > 1 else None
+        return CellValues([None], [int(offsets[-1]) / (len(offsets) - 1)]) if len(offsets) > 1 else None
 
     def named(self, asked: Asked, column: Column) -> str:
         return f"tokens of {asked.value}"

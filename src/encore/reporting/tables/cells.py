@@ -7,16 +7,16 @@ from encore.evaluation.scores import exact_mean
 from encore.plan.tables import printed as reported
 from encore.plan.tables.layout import OURS, Asked, Column, Layout, Row
 from encore.plan.tables.printed import Printed
-from encore.reporting.sources import SOURCES, Values, source_of
+from encore.reporting.sources import SOURCES, CellValues, source_of
 from encore.reporting.sources.gain import OTHER, OWN
-from encore.reporting.tables.comparisons import Address, Comparison, compare
-from encore.reporting.tables.verdicts import UNTESTED, detectable, verdict
+from encore.reporting.tables.comparisons import Address, RowComparison, compare_rows
+from encore.reporting.tables.verdicts import UNTESTED, detectable_gain, objective_verdict
 
 SYMBOLS = "†‡§¶‖"
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """A row under a column. None means that there is no such number: it is shown as empty, never as zero.
 
     ``printed`` is the paper's number as it prints it, or its word; ``reported`` is the number in our unit.
@@ -37,7 +37,7 @@ class Cell:
     ties: tuple[float, float] | None
     judged: int | None
     answered: int | None
-    comparisons: dict[str, Comparison]
+    comparisons: dict[str, RowComparison]
     control: str | None
     markers: str
     printed_markers: str
@@ -59,19 +59,19 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Grid:
+class TableGrid:
     """A table with its numbers; every (setting, row, column) has a cell."""
 
     layout: Layout
-    cells: dict[Address, Cell]
+    cells: dict[Address, TableCell]
 
-    def cell(self, row: Row, column: Column) -> Cell:
+    def cell(self, row: Row, column: Column) -> TableCell:
         return self.cells[row.setting, row.id, column.id]
 
     def rows(self, setting: str) -> list[Row]:
         return [row for row in self.layout.rows if row.setting == setting]
 
-    def is_best(self, cell: Cell) -> bool:
+    def is_best(self, cell: TableCell) -> bool:
         """Whether a cell is the best of its column within its setting; nothing is best alone, and no cost is."""
         if not (best := source_of(cell.column).best):
             return False
@@ -80,16 +80,16 @@ class Grid:
         return len(values) > 1 and cell.reproduced == (max if best == "highest" else min)(values)
 
 
-def grid(layout: Layout) -> Grid:
+def compute_grid(layout: Layout) -> TableGrid:
     """Read all that a table reads, and its reported numbers, and compute all its cells.
 
     Raises:
         EncoreError: scores are missing, lack a measure, or cannot be compared.
     """
-    found = values_of(layout)
-    compared = compare(layout, {address: one.queries for address, one in found.items() if one.queries})
+    found = cell_values(layout)
+    compared = compare_rows(layout, {address: one.queries for address, one in found.items() if one.queries})
     printed = reported.read(layout.reported)
-    return Grid(
+    return TableGrid(
         layout,
         {
             (address := (row.setting, row.id, column.id)): _cell(
@@ -101,7 +101,7 @@ def grid(layout: Layout) -> Grid:
     )
 
 
-def values_of(layout: Layout) -> dict[Address, Values]:
+def cell_values(layout: Layout) -> dict[Address, CellValues]:
     """What stands in the cells of a table that have values of ours.
 
     Raises:
@@ -128,9 +128,9 @@ def symbols(layout: Layout) -> dict[str, str]:
     return dict(zip(layout.comparators(), SYMBOLS, strict=False))
 
 
-def _values(layout: Layout, row: Row) -> dict[str, Values | None]:
+def _values(layout: Layout, row: Row) -> dict[str, CellValues | None]:
     """What stands in the cells of a row, by column, but for gains; a mean after what it is a mean of."""
-    found: dict[str, Values | None] = {}
+    found: dict[str, CellValues | None] = {}
     waiting = [column for column in layout.columns if column.gain is None]
     while waiting:
         column = next(column for column in waiting if all(part in found for part in column.mean_of))
@@ -145,16 +145,16 @@ def _cell(
     row: Row,
     column: Column,
     printed: Printed | None,
-    found: Values | None,
-    comparisons: dict[str, Comparison],
-) -> Cell:
+    found: CellValues | None,
+    comparisons: dict[str, RowComparison],
+) -> TableCell:
     means = found.means if found else []
     queries = found.queries if found else None
     against = _decisive(layout, row, column, comparisons)
     seeded = found is not None and found.seeds != [None]
     said = _as_printed(layout, comparisons)
-    number = None if printed is None or printed.number is None else printed.number * column.reported_times
-    return Cell(
+    number = None if printed is None or printed.number is None else printed.number * column.reported_scale
+    return TableCell(
         row=row,
         column=column,
         printed=printed.text if printed else "",
@@ -173,11 +173,11 @@ def _cell(
         unconfirmed="".join(mark for mark, ours in said.items() if printed and mark in printed.markers and not ours),
         unprinted="".join(mark for mark, ours in said.items() if printed and mark not in printed.markers and ours),
         verdict=_verdict(layout, row, column, found, against),
-        detectable=detectable(against) if against else None,
+        detectable=detectable_gain(against) if against else None,
     )
 
 
-def _decisive(layout: Layout, row: Row, column: Column, comparisons: dict[str, Comparison]) -> list[Comparison]:
+def _decisive(layout: Layout, row: Row, column: Column, comparisons: dict[str, RowComparison]) -> list[RowComparison]:
     """The comparisons that a verdict rests on, on the primary measure: with none and with control; both or nothing.
 
     A paper compares with none alone: its tables have no control, and their verdicts are on its own comparison.
@@ -189,24 +189,24 @@ def _decisive(layout: Layout, row: Row, column: Column, comparisons: dict[str, C
     return [comparisons[name] for name in needed if name is not None]
 
 
-def _verdict(layout: Layout, row: Row, column: Column, found: Values | None, against: list[Comparison]) -> str:
+def _verdict(layout: Layout, row: Row, column: Column, found: CellValues | None, against: list[RowComparison]) -> str:
     asked_for = bool(row.cells[column.id].system) and source_of(column).best is not None
     if found is None and (asked_for or (row.role == "objective" and column.primary)):
         return UNTESTED
-    return verdict(against, stand_in=layout.stand_in) if against else ""
+    return objective_verdict(against, proxy_data=layout.proxy_data) if against else ""
 
 
 def _role(layout: Layout, setting: str, role: str) -> str | None:
     return next((row.id for row in layout.rows if row.setting == setting and row.role == role), None)
 
 
-def _markers(layout: Layout, comparisons: dict[str, Comparison]) -> str:
+def _markers(layout: Layout, comparisons: dict[str, RowComparison]) -> str:
     """A symbol for each comparator that the row is significantly above; after a minus, below."""
     signs = {name: comparison.sign() for name, comparison in comparisons.items()}
     return "".join(("−" if signs[name] < 0 else "") + mark for name, mark in symbols(layout).items() if signs.get(name))
 
 
-def _as_printed(layout: Layout, comparisons: dict[str, Comparison]) -> dict[str, bool]:
+def _as_printed(layout: Layout, comparisons: dict[str, RowComparison]) -> dict[str, bool]:
     """Of each marker of the paper's that our corrected test has a say on: whether that finds the row above."""
     meant = layout.significance.meant() if layout.significance else {}
     tested = {mark: [comparisons[row] for row in rows] for mark, rows in meant.items() if comparisons.keys() >= {*rows}}

@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 
 from encore.evaluation.significance import SIGNIFICANT, Difference, clustered, holm, paired_t, randomised
 from encore.plan.tables.layout import Column, Layout, Row
-from encore.reporting.sources.base import Measured
+from encore.reporting.sources.base import CellScores
 from encore.reporting.sources.measured import differences
 
 Address = tuple[str, str, str]  # setting, row id, column id
-Comparisons = dict[Address, dict[str, "Comparison"]]  # then by the comparator's row id
+Comparisons = dict[Address, dict[str, "RowComparison"]]  # then by the comparator's row id
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RowComparison:
     """A row against a comparator of its setting, under one column.
 
     ``p_one_seed`` is the papers' own paired t-test on the first seed. ``p_holm`` is None outside the family: for
@@ -33,7 +33,7 @@ class Comparison:
         return 1 if self.difference.mean > 0 else -1
 
 
-def compare(layout: Layout, found: dict[Address, Measured]) -> Comparisons:
+def compare_rows(layout: Layout, found: dict[Address, CellScores]) -> Comparisons:
     """Compare each row that was run with the comparators of its setting, and correct the families."""
     compared: Comparisons = {}
     for column in layout.columns:
@@ -47,8 +47,8 @@ def compare(layout: Layout, found: dict[Address, Measured]) -> Comparisons:
 
 
 def _against(
-    layout: Layout, found: dict[Address, Measured], row: Row, column: Column
-) -> Iterator[tuple[str, Comparison]]:
+    layout: Layout, found: dict[Address, CellScores], row: Row, column: Column
+) -> Iterator[tuple[str, RowComparison]]:
     ours = found[row.setting, row.id, column.id]
     for other in layout.comparators():
         theirs = found.get((row.setting, other, column.id))
@@ -57,7 +57,7 @@ def _against(
         apart = differences(ours, theirs, f"rows {row.id!r} and {other!r} of {row.setting!r}", row.cells[column.id])
         yield (
             other,
-            Comparison(
+            RowComparison(
                 difference=clustered(apart, ours.clusters),
                 p_one_seed=paired_t(apart[:, 0]),
                 p_randomised=randomised(apart, ours.clusters),

@@ -5,18 +5,18 @@ from collections.abc import Iterator
 
 from encore.evaluation.significance import SIGNIFICANT
 from encore.reporting.sources import SOURCES
-from encore.reporting.tables.cells import Cell, Grid, symbols
+from encore.reporting.tables.cells import TableCell, TableGrid, symbols
 from encore.reporting.tables.verdicts import ENOUGH_SEEDS, OPEN
 
 DISAGREES = "≠"
 RAISED = str.maketrans("12345", "¹²³⁴⁵")  # markers that are numbers of rows
-STAND_IN = "Real text, but not the papers’ data: this shows machinery and statistics, it does not confirm a paper."
+PROXY_DATA = "Real text, but not the papers’ data: this shows machinery and statistics, it does not confirm a paper."
 
 
-def footnotes(grid: Grid) -> list[str]:
+def footnotes(grid: TableGrid) -> list[str]:
     """The notes of a table, most needed first; those of the plan come last."""
     run = any(cell.asked.reads for cell in grid.cells.values())
-    notes = [STAND_IN] if grid.layout.stand_in and run else []
+    notes = [PROXY_DATA] if grid.layout.proxy_data and run else []
     return [
         *notes,
         *_marks(grid),
@@ -28,13 +28,13 @@ def footnotes(grid: Grid) -> list[str]:
     ]
 
 
-def seeds_run(grid: Grid) -> list[int]:
+def seeds_run(grid: TableGrid) -> list[int]:
     """Every seed of the table, in order."""
     reads = [read for row in grid.layout.rows for cell in row.cells.values() for read in cell.reads]
     return sorted({read.seed for read in reads if read.seed is not None})
 
 
-def _marks(grid: Grid) -> Iterator[str]:
+def _marks(grid: TableGrid) -> Iterator[str]:
     layout, cells = grid.layout, grid.cells.values()
     if any(grid.is_best(cell) for cell in cells):
         yield "Bold: the best of a column within its setting."
@@ -59,7 +59,7 @@ def _marks(grid: Grid) -> Iterator[str]:
         yield "(needs x): the smallest gain over both none and control that could have been shown, at 80 % power."
 
 
-def _printed_markers(grid: Grid, labels: dict[str, str]) -> str:
+def _printed_markers(grid: TableGrid, labels: dict[str, str]) -> str:
     """What the paper's markers mean, and where our test says otherwise."""
     meant = grid.layout.significance.meant() if grid.layout.significance else {}
     named = {mark: ", ".join(labels.get(row, row) for row in rows) for mark, rows in meant.items()}
@@ -71,9 +71,9 @@ def _printed_markers(grid: Grid, labels: dict[str, str]) -> str:
     return said + (f"; {DISAGREES} where our test, on what was run here, says otherwise." if differ else ".")
 
 
-def _data(grid: Grid) -> Iterator[str]:
+def _data(grid: TableGrid) -> Iterator[str]:
     """One note for each split that was run: collection with digest, queries judged, queries answered."""
-    splits: dict[tuple[str, str], list[Cell]] = {}
+    splits: dict[tuple[str, str], list[TableCell]] = {}
     for cell in (grid.cell(row, column) for column in grid.layout.columns for row in grid.layout.rows):
         if cell.judged is not None:
             splits.setdefault((cell.asked.dataset, cell.asked.split), []).append(cell)
@@ -83,14 +83,14 @@ def _data(grid: Grid) -> Iterator[str]:
         yield f"{measures}: {name}, split {split} of {cells[0].asked.collection}; {_counts(cells)}."
 
 
-def _counts(cells: list[Cell]) -> str:
+def _counts(cells: list[TableCell]) -> str:
     judged = cells[0].judged
     short = {cell.row.label: cell.answered for cell in cells if cell.answered != judged}
     answered = ", ".join(f"{label} answered {count:,}" for label, count in short.items() if count is not None)
     return f"{judged:,} queries judged" + (f" ({answered})" if answered else ", all answered by every row")
 
 
-def _seeds(grid: Grid) -> Iterator[str]:
+def _seeds(grid: TableGrid) -> Iterator[str]:
     seeds = seeds_run(grid)
     if not seeds or all(cell.judged is None for cell in grid.cells.values()):
         return  # times and counts are of one seed's model whatever the run has, and their own notes say so
@@ -103,7 +103,7 @@ def _seeds(grid: Grid) -> Iterator[str]:
         yield f"A verdict about an objective needs {ENOUGH_SEEDS} seeds."
 
 
-def _ties(grid: Grid) -> Iterator[str]:
+def _ties(grid: TableGrid) -> Iterator[str]:
     widths = [high - low for cell in grid.cells.values() if cell.ties for low, high in [cell.ties]]
     if widths:
         widest = max(widths) * (100 if grid.layout.unit == "percent" else 1)

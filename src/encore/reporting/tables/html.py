@@ -2,7 +2,7 @@
 
 from html import escape
 
-from encore.reporting.tables.sheet import Block, Entry, Sheet
+from encore.reporting.tables.sheet import Sheet, SheetBlock, SheetEntry
 
 _STYLE = """
 :root { --ink: #1c2126; --soft: #5b6570; --line: #d9dee3; --band: #f4f6f8; --page: #fff; }
@@ -27,7 +27,7 @@ ul { max-width: 46rem; padding-left: 1.2rem; color: var(--soft); font-size: .87r
 """
 
 
-def render(sheet: Sheet) -> str:
+def render_html(sheet: Sheet) -> str:
     """A whole page with the table, its caption and its notes."""
     header = "".join(f'<th scope="col">{escape(title)}</th>' for title in sheet.header)
     body = "\n".join(_block(block, len(sheet.header)) for block in sheet.blocks)
@@ -56,18 +56,18 @@ def render(sheet: Sheet) -> str:
 """
 
 
-def _block(block: Block, columns: int) -> str:
+def _block(block: SheetBlock, columns: int) -> str:
     title = f'<tr class="setting"><th scope="rowgroup" colspan="{columns}">{escape(block.title)}</th></tr>'
     lines = "\n".join(f"<tr>{_line(line)}</tr>" for line in block.lines)
     return f"<tbody>\n{title}\n{lines}\n</tbody>" if block.title else f"<tbody>\n{lines}\n</tbody>"
 
 
-def _line(line: list[Entry]) -> str:
+def _line(line: list[SheetEntry]) -> str:
     label, *values = line
     return f'<th scope="row">{escape(label.text)}</th>' + "".join(f"<td>{_entry(entry)}</td>" for entry in values)
 
 
-def _entry(entry: Entry) -> str:
+def _entry(entry: SheetEntry) -> str:
     text = escape(entry.text)
     bold = f"<strong>{text}</strong>" if entry.bold and text else text
     return bold + (f"<sup>{escape(entry.marker)}</sup>" if entry.marker else "")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from encore.reporting.tables.sheet import Entry, Sheet
+from encore.reporting.tables.sheet import Sheet, SheetEntry
 
 _ESCAPES = {
     "\\": r"\textbackslash{}",
@@ -34,10 +34,10 @@ _ESCAPES = {
 }
 
 
-def render(sheet: Sheet) -> str:
+def render_latex(sheet: Sheet) -> str:
     """A ``table*`` environment with caption, tabular and notes."""
     columns = len(sheet.header)
-    lines = [_row(Entry(title) for title in sheet.header)]
+    lines = [_row(SheetEntry(title) for title in sheet.header)]
     for block in sheet.blocks:
         heading = rf"\multicolumn{{{columns}}}{{l}}{{\emph{{{escape(block.title)}}}}} \\"
         lines += [r"\midrule", heading] if block.title else [r"\midrule"]
@@ -69,11 +69,11 @@ def escape(text: str) -> str:
     return "".join(_ESCAPES.get(character, character) for character in text)
 
 
-def _row(entries: Iterable[Entry]) -> str:
+def _row(entries: Iterable[SheetEntry]) -> str:
     return " & ".join(_entry(entry) for entry in entries) + r" \\"
 
 
-def _entry(entry: Entry) -> str:
+def _entry(entry: SheetEntry) -> str:
     text = escape(entry.text)
     bold = rf"\textbf{{{text}}}" if entry.bold and text else text
     return bold + (rf"\textsuperscript{{{escape(entry.marker)}}}" if entry.marker else "")

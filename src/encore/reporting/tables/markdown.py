@@ -4,13 +4,13 @@ import re
 from pathlib import Path
 
 from encore.errors import EncoreError
-from encore.reporting.tables.sheet import Entry, Sheet
+from encore.reporting.tables.sheet import Sheet, SheetEntry
 
 _BOLD = re.compile(r"\*\*(.+?)\*\*([^ |]*)")
 _SETTING = re.compile(r"^\| \*(.+?)\*", re.MULTILINE)
 
 
-def render(sheet: Sheet) -> str:
+def render_markdown(sheet: Sheet) -> str:
     """The table with its caption above and its notes below."""
     rows = [[_plain(title) for title in sheet.header]]
     tails = [_tail([line[column] for block in sheet.blocks for line in block.lines]) for column in range(len(rows[0]))]
@@ -24,7 +24,7 @@ def render(sheet: Sheet) -> str:
     return "\n".join([f"**{_plain(sheet.title)}**", "", lines[0], f"|{rule}|", *lines[1:], "", *notes, ""])
 
 
-def show(folder: Path, name: str, *, bold: str = "\033[1m{}\033[0m") -> str:
+def show_table(folder: Path, name: str, *, bold: str = "\033[1m{}\033[0m") -> str:
     """What ``make demo`` prints: the table, and where its files lie. ``bold`` is how a terminal sets bold ("{}": not).
 
     Raises:
@@ -45,12 +45,12 @@ def _line(row: list[str], widths: list[int]) -> str:
     return "| " + " | ".join([first[0].ljust(first[1]), *(text.rjust(width) for text, width in others)]) + " |"
 
 
-def _tail(column: list[Entry]) -> int:
+def _tail(column: list[SheetEntry]) -> int:
     """Characters to keep free after the last digit, so that digits stand below each other."""
     return max((2 * entry.bold + len(entry.marker) for entry in column), default=0)
 
 
-def _shown(entry: Entry, tail: int) -> str:
+def _shown(entry: SheetEntry, tail: int) -> str:
     text = _plain(entry.text)
     used = 2 * entry.bold + len(entry.marker)
     return (f"**{text}**" if entry.bold and text else text) + entry.marker + " " * (tail - used)

@@ -29,7 +29,7 @@ HEADER = [
 ]
 
 
-class Released(Layout):
+class ReproductionSlice(Layout):
     """The same slice of the plan, of which the released runs are compared with ours."""
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
@@ -41,7 +41,7 @@ class Released(Layout):
         return {Path(folder): None for folder in folders}
 
 
-def write(path: Path, layout: Layout) -> int:
+def write_reproduction(path: Path, layout: Layout) -> int:
     """Write a line for each released run, column that shares it and seed; gives how many.
 
     Raises:
@@ -52,7 +52,7 @@ def write(path: Path, layout: Layout) -> int:
     return len(lines)
 
 
-def notes(path: Path, layout: Layout) -> list[str]:
+def reproduction_notes(path: Path, layout: Layout) -> list[str]:
     """A sentence below the table about each released run, means over seeds; none where it has none.
 
     Raises:
@@ -86,7 +86,7 @@ def _lines(layout: Layout, one: Reference) -> Iterator[list[str]]:
                 *(asked.dataset, asked.split, asked.value, "" if ours.seed is None else str(ours.seed)),
                 *(one.run, layout.references_sha256.get(one.run, "")),
                 *(str(ranked.queries), str(min(DEPTH, layout.depth)), number(ranked.tau), number(ranked.overlap)),
-                str(len(scores.read(Path(read.folder))[asked.split, asked.value].queries)),
+                str(len(scores.read_scores(Path(read.folder))[asked.split, asked.value].queries)),
                 *map(number, (close.ours, close.theirs, close.error, close.p)),
                 *(over, number(close.effect_ratio), number(close.relative)),
             ]
@@ -107,7 +107,7 @@ def _closeness(layout: Layout, one: Reference, base: Reference | None, column: C
 
 def _of_ours(layout: Layout, one: Reference, column: Column, read: Read) -> ByQuery:
     asked = layout.row(one).cells[column.id]
-    return _by_query(scores.read(Path(read.folder))[asked.split, asked.value], column)
+    return _by_query(scores.read_scores(Path(read.folder))[asked.split, asked.value], column)
 
 
 def _of_theirs(layout: Layout, one: Reference, column: Column) -> ByQuery:
@@ -124,7 +124,9 @@ def _by_query(found: scores.Scored, column: Column) -> ByQuery:
 def _judge(run: str, depth: int, collection: str, like: str) -> scores.Scores:
     """A released run judged as ours, whose folder of scores says how."""
     try:
-        return judging.judge(_released(run, depth), Collection(Path(collection)), manifest.read(Path(like))["spec"])
+        return judging.judge(
+            _released(run, depth), Collection(Path(collection)), manifest.read_manifest(Path(like))["spec"]
+        )
     except EncoreError as error:
         raise EncoreError(f"{run}: {error}") from error
 

@@ -7,13 +7,13 @@ from functools import partial
 from encore.plan.tables.layout import OURS, Column, Row, Unit
 from encore.reporting.sources import SOURCES, source_of
 from encore.reporting.tables import footnotes
-from encore.reporting.tables.cells import Cell, Grid
+from encore.reporting.tables.cells import TableCell, TableGrid
 from encore.reporting.tables.footnotes import DISAGREES, RAISED
 from encore.reporting.tables.verdicts import OPEN
 
 
 @dataclass(frozen=True)
-class Entry:
+class SheetEntry:
     """One shown cell; ``marker`` is set above the line where the format can."""
 
     text: str
@@ -22,11 +22,11 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Block:
+class SheetBlock:
     """The rows of one setting."""
 
     title: str
-    lines: list[list[Entry]]
+    lines: list[list[SheetEntry]]
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Sheet:
     name: str
     title: str
     header: list[str]
-    blocks: list[Block]
+    blocks: list[SheetBlock]
     notes: list[str]
 
 
-def sheet(grid: Grid, further: Sequence[str] = ()) -> Sheet:
+def make_sheet(grid: TableGrid, further: Sequence[str] = ()) -> Sheet:
     """What a grid shows: the papers' layout, then the difference to the control and the verdict where there are any.
 
     Args:
@@ -51,7 +51,7 @@ def sheet(grid: Grid, further: Sequence[str] = ()) -> Sheet:
     primary = _judged_column(grid) if any(row.role == "control" for row in layout.rows) else None
     extra = [f"{primary.label} − control [95 %]", "Verdict"] if primary else []
     blocks = [
-        Block(setting, [_line(grid, row, primary) for row in grid.rows(setting)]) for setting in layout.settings()
+        SheetBlock(setting, [_line(grid, row, primary) for row in grid.rows(setting)]) for setting in layout.settings()
     ]
     name = layout.name if layout.paper == OURS else f"{layout.paper}:{layout.name}"  # papers number alike
     return Sheet(name, layout.title, ["", *shown, *extra], blocks, [*footnotes.footnotes(grid), *further])
@@ -62,31 +62,31 @@ def signed(value: float, unit: Unit = "share") -> str:
     return ("+" if value >= 0 else "−") + SOURCES["measure"].shown(abs(value), unit)
 
 
-def _judged_column(grid: Grid) -> Column | None:
+def _judged_column(grid: TableGrid) -> Column | None:
     """The primary column, if any row of it was compared with anything."""
     primary = [column for column in grid.layout.columns if column.primary]
     compared = [column for column in primary if any(grid.cell(row, column).comparisons for row in grid.layout.rows)]
     return compared[0] if compared else None
 
 
-def _line(grid: Grid, row: Row, primary: Column | None) -> list[Entry]:
+def _line(grid: TableGrid, row: Row, primary: Column | None) -> list[SheetEntry]:
     unit = grid.layout.unit
     cells = [grid.cell(row, column) for column in grid.layout.shown()]
-    entries = [Entry(_number(cell, unit), grid.is_best(cell), cell.markers) for cell in cells]
+    entries = [SheetEntry(_number(cell, unit), grid.is_best(cell), cell.markers) for cell in cells]
     if primary:
         cell = grid.cell(row, primary)
-        entries += [Entry(_to_control(cell, unit)), Entry(_verdict(cell, unit))]
-    return [Entry(row.label), *entries]
+        entries += [SheetEntry(_to_control(cell, unit)), SheetEntry(_verdict(cell, unit))]
+    return [SheetEntry(row.label), *entries]
 
 
-def _number(cell: Cell, unit: Unit) -> str:
+def _number(cell: TableCell, unit: Unit) -> str:
     """The mean, its deviation over seeds, and in parentheses the paper's number and how far ours is from it."""
     shown = partial(source_of(cell.column).shown, unit=unit)
     parts = [shown(cell.reproduced)] if cell.reproduced is not None else []
     if cell.sd is not None:
         parts.append(f"±{shown(cell.sd)}")
     if cell.printed:
-        scaled = cell.column.reported_times != 1 and cell.reported is not None
+        scaled = cell.column.reported_scale != 1 and cell.reported is not None
         text = shown(cell.reported) if scaled and cell.reported is not None else cell.printed
         theirs = [text + cell.printed_markers.translate(RAISED) + (DISAGREES if _disagrees(cell) else "")]
         if cell.difference is not None:
@@ -95,12 +95,12 @@ def _number(cell: Cell, unit: Unit) -> str:
     return " ".join(parts)
 
 
-def _disagrees(cell: Cell) -> bool:
+def _disagrees(cell: TableCell) -> bool:
     """Whether our test says otherwise than a marker of the paper's, or than its lack."""
     return bool(cell.unconfirmed or cell.unprinted)
 
 
-def _to_control(cell: Cell, unit: Unit) -> str:
+def _to_control(cell: TableCell, unit: Unit) -> str:
     comparison = cell.comparisons.get(cell.control or "")
     if comparison is None:
         return ""
@@ -108,7 +108,7 @@ def _to_control(cell: Cell, unit: Unit) -> str:
     return f"{signed(comparison.difference.mean, unit)} [{signed(low, unit)}, {signed(high, unit)}]"
 
 
-def _verdict(cell: Cell, unit: Unit) -> str:
+def _verdict(cell: TableCell, unit: Unit) -> str:
     if cell.verdict != OPEN or not cell.detectable:
         return cell.verdict
     return f"{cell.verdict} (needs {source_of(cell.column).shown(cell.detectable, unit)})"

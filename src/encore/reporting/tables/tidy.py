@@ -4,18 +4,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 from encore.reporting.sources import source_of
-from encore.reporting.tables.cells import Cell, Grid
-from encore.reporting.tables.comparisons import Comparison
+from encore.reporting.tables.cells import TableCell, TableGrid
+from encore.reporting.tables.comparisons import RowComparison
 from encore.storage.csv_rows import number, write_rows
 
 
-def write(path: Path, grid: Grid) -> None:
+def write_tidy(path: Path, grid: TableGrid) -> None:
     """Write a table's cells, rows before columns in the table's order."""
     lines = [_line(grid, grid.cell(row, column)) for row in grid.layout.rows for column in grid.layout.columns]
     write_rows(path, list(lines[0]) if lines else [], [list(line.values()) for line in lines])
 
 
-def _line(grid: Grid, cell: Cell) -> dict[str, str]:
+def _line(grid: TableGrid, cell: TableCell) -> dict[str, str]:
     layout, row, column, asked = grid.layout, cell.row, cell.column, cell.asked
     mean_low, mean_high = cell.interval or (None, None)
     low, high = cell.ties or (None, None)
@@ -51,7 +51,7 @@ def _line(grid: Grid, cell: Cell) -> dict[str, str]:
         "verdict": cell.verdict,
         "collection": asked.collection,
         "difference": number(cell.difference),
-        "source": row.copied,
+        "source": row.reported_only,
         "column": column.id,
         "mean_low": number(mean_low),
         "mean_high": number(mean_high),
@@ -61,7 +61,9 @@ def _line(grid: Grid, cell: Cell) -> dict[str, str]:
     }
 
 
-def _each(others: list[str], cell: Cell, prefix: str, value: Callable[[Comparison], float | None]) -> dict[str, str]:
+def _each(
+    others: list[str], cell: TableCell, prefix: str, value: Callable[[RowComparison], float | None]
+) -> dict[str, str]:
     """A column for each comparator; empty where the row was not compared with it."""
     against = {name: cell.comparisons.get(name) for name in others}
     return {f"{prefix}_{name}": number(value(one) if one else None) for name, one in against.items()}

@@ -7,13 +7,13 @@ first alone may be bought by computation, beating the second alone by a control 
 from collections.abc import Sequence
 
 from encore.evaluation.significance import SIGNIFICANT
-from encore.reporting.tables.comparisons import Comparison
+from encore.reporting.tables.comparisons import RowComparison
 
 ENOUGH_SEEDS = 5
 TOO_FEW, OPEN, UNTESTED = "too few seeds", "not distinguishable", "not testable here"
 
 
-def verdict(against: Sequence[Comparison], *, stand_in: bool) -> str:
+def objective_verdict(against: Sequence[RowComparison], *, proxy_data: bool) -> str:
     """The verdict on an objective from its comparisons with ``none`` and ``control`` (or none alone), Holm-corrected.
 
     On data that stands in for the papers' it says ``holds here`` or ``fails here``, never that a paper was confirmed.
@@ -23,12 +23,12 @@ def verdict(against: Sequence[Comparison], *, stand_in: bool) -> str:
         return TOO_FEW
     signs = [one.sign() for one in against]
     if all(sign > 0 for sign in signs):
-        return "holds here" if stand_in else "reproduced"
+        return "holds here" if proxy_data else "reproduced"
     if any(sign < 0 for sign in signs):
-        return "fails here" if stand_in else "contradicted"
+        return "fails here" if proxy_data else "contradicted"
     return OPEN
 
 
-def detectable(against: Sequence[Comparison]) -> float:
+def detectable_gain(against: Sequence[RowComparison]) -> float:
     """The smallest gain that could have been shown over all of them, at 80 % power and Holm's strictest level."""
     return max(one.difference.detectable(SIGNIFICANT / one.family) for one in against)

@@ -14,7 +14,7 @@ from encore.storage.files import read_jsonl, write_jsonl
 NAME = "expansions.jsonl.gz"
 
 
-def write(folder: Path, predicted: Iterable[tuple[str, list[str]]]) -> dict[str, int]:
+def write_predicted_queries(folder: Path, predicted: Iterable[tuple[str, list[str]]]) -> dict[str, int]:
     """Write the queries of each passage, by id, and give their counts."""
     counts = {"passages": 0, "queries": 0, "empty": 0}
 

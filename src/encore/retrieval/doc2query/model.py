@@ -12,13 +12,13 @@ import torch
 
 from encore.config import checkpoints
 from encore.errors import EncoreError
-from encore.retrieval.doc2query.words import Words
+from encore.retrieval.doc2query.words import Doc2QueryTokenizer
 from encore.training.randomness import number
 
 
 def create(
     expansion: dict[str, Any], seed: int, tokenizer: Path | None, begun: Path | None = None
-) -> tuple[Any, Words]:
+) -> tuple[Any, Doc2QueryTokenizer]:
     """The model that training begins with, and its vocabulary.
 
     Args:
@@ -30,12 +30,12 @@ def create(
         EncoreError: there is neither, or the checkpoint is no T5.
     """
     if begun is not None:
-        return load(checkpoints.inside(begun))
+        return load_model(checkpoints.inside(begun))
     if tokenizer is None:
         raise EncoreError("a T5 without a checkpoint needs a vocabulary; give --tokenizer")
     from transformers import T5Config, T5ForConditionalGeneration
 
-    words = Words.of_vocabulary(tokenizer)
+    words = Doc2QueryTokenizer.of_vocabulary(tokenizer)
     config = T5Config(
         vocab_size=words.size,
         d_model=expansion["hidden"],
@@ -52,7 +52,7 @@ def create(
     return T5ForConditionalGeneration(config), words
 
 
-def load(folder: Path) -> tuple[Any, Words]:
+def load_model(folder: Path) -> tuple[Any, Doc2QueryTokenizer]:
     """A T5 and its vocabulary from a folder.
 
     Raises:
@@ -66,10 +66,10 @@ def load(folder: Path) -> tuple[Any, Words]:
     if config.model_type != "t5":
         raise EncoreError(f"{folder} holds a {config.model_type!r}, no T5; correct the expansion's `checkpoint`")
     model = T5ForConditionalGeneration.from_pretrained(folder, local_files_only=True)
-    return model, Words.of_model(folder, config.pad_token_id, config.eos_token_id)
+    return model, Doc2QueryTokenizer.of_model(folder, config.pad_token_id, config.eos_token_id)
 
 
-def save(folder: Path, model: Any, words: Words) -> None:
+def save_model(folder: Path, model: Any, words: Doc2QueryTokenizer) -> None:
     """Write a folder that ``load`` and Hugging Face's ``from_pretrained`` open."""
     from transformers.utils import logging
 

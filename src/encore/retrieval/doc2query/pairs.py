@@ -7,14 +7,16 @@ from encore.errors import EncoreError
 from encore.finetuning.positives import highest
 
 
-class Pair(NamedTuple):
+class QueryPassagePair(NamedTuple):
     """A passage's text and a query that it answers."""
 
     passage: str
     query: str
 
 
-def training_pairs(collection: Collection, split: str, queries: int | None = None, sample: int = 0) -> list[Pair]:
+def training_pairs(
+    collection: Collection, split: str, queries: int | None = None, sample: int = 0
+) -> list[QueryPassagePair]:
     """Each query of the split, or of a sample of it, with each of its best passages.
 
     Nothing else of the collection's queries and judgments is looked at: predictions for the passages that validation
@@ -29,4 +31,4 @@ def training_pairs(collection: Collection, split: str, queries: int | None = Non
     passages = {name: " ".join(text) for name, text in collection.texts() if name in wanted}
     if not asked:
         raise EncoreError(f"no query of split {split!r} of {collection.folder} has a relevant passage to learn from")
-    return [Pair(passages[name], texts[query]) for query, name in sorted(asked)]
+    return [QueryPassagePair(passages[name], texts[query]) for query, name in sorted(asked)]

@@ -6,6 +6,7 @@ and ends with the same queries.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,8 +16,8 @@ import torch
 
 from encore.data.collection import Collection
 from encore.retrieval.doc2query import model as models
-from encore.retrieval.doc2query.words import Words, filled
-from encore.storage.files import read_jsonl, write_jsonl
+from encore.retrieval.doc2query.words import Doc2QueryTokenizer, filled
+from encore.storage import sealed
 from encore.training import machine
 from encore.training.randomness import number
 
@@ -32,25 +33,27 @@ def sample(spec: dict[str, Any], expander: Path, collection: Path, state: Path) 
         state: the folder of finished blocks; left for the caller to remove once the result is safe.
     """
     device = machine.prepare(spec["numerics"])
-    model, words = models.load(expander)
+    model, words = models.load_model(expander)
     model.to(device).eval()
     texts = [(name, " ".join(text)) for name, text in Collection(collection).texts()]
     blocks, began = range(0, len(texts), BLOCK), time.monotonic()
     made = 0
     for count, first in enumerate(blocks, 1):
-        path = state / f"block-{first:09d}.jsonl"
+        path = state / f"block-{first:09d}.json"
         block = texts[first : first + BLOCK]
-        if not path.is_file():
+        if not sealed.is_whole(path):
             written = _write(model, words, [text for _, text in block], spec, first)
-            rows = zip(block, written, strict=True)
-            write_jsonl(path, ({"_id": name, "queries": queries} for (name, _), queries in rows))
+            rows = [[name, queries] for (name, _), queries in zip(block, written, strict=True)]
+            sealed.write(path, json.dumps(rows, ensure_ascii=False).encode())
             made += 1
             left = (time.monotonic() - began) / made * (len(blocks) - count)
             print(f"block {count}/{len(blocks)}  {left:.0f} s left", flush=True)
-        yield from ((row["_id"], row["queries"]) for row in read_jsonl(path))
+        yield from map(tuple, json.loads(bytes(sealed.read(path))))
 
 
-def _write(model: Any, words: Words, texts: Sequence[str], spec: dict[str, Any], first: int) -> list[list[str]]:
+def _write(
+    model: Any, words: Doc2QueryTokenizer, texts: Sequence[str], spec: dict[str, Any], first: int
+) -> list[list[str]]:
     """Queries for the passages of a block; those of like length go together, which saves padding."""
     rows = words.rows(texts, spec["length"])
     places = sorted(range(len(rows)), key=lambda place: len(rows[place]))
@@ -66,7 +69,7 @@ def _write(model: Any, words: Words, texts: Sequence[str], spec: dict[str, Any],
 
 
 @torch.inference_mode()
-def _generate(model: Any, words: Words, rows: Sequence[Sequence[int]], spec: dict[str, Any]) -> list[str]:
+def _generate(model: Any, words: Doc2QueryTokenizer, rows: Sequence[Sequence[int]], spec: dict[str, Any]) -> list[str]:
     """``per_passage`` queries for each row, those of a row side by side."""
     with machine.precision(spec["numerics"], model.device):
         generated = model.generate(

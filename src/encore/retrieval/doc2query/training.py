@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from encore.data.collection import Collection
 from encore.errors import EncoreError
 from encore.retrieval.doc2query import model as models
-from encore.retrieval.doc2query.pairs import Pair, training_pairs
-from encore.retrieval.doc2query.words import Words, filled
+from encore.retrieval.doc2query.pairs import QueryPassagePair, training_pairs
+from encore.retrieval.doc2query.words import Doc2QueryTokenizer, filled
 from encore.storage.files import digest
 from encore.training import checkpoint, machine
 from encore.training.optimiser import AdamW
@@ -64,18 +64,20 @@ def train(
         if due(step + 1):
             content = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "losses": losses}
             checkpoint.save(state, digest([spec, len(pairs)]), step + 1, content)
-    models.save(output, model.cpu().eval(), words)
+    models.save_model(output, model.cpu().eval(), words)
     write_curve(output / "losses.tsv", [Point(step, {"loss": value}) for step, value in enumerate(losses, 1)])
     return {"pairs": len(pairs), "steps": fields["steps"], "loss": round(losses[-1], 6)}
 
 
-def _batch(pairs: Sequence[Pair], size: int, seed: int, step: int) -> list[Pair]:
+def _batch(pairs: Sequence[QueryPassagePair], size: int, seed: int, step: int) -> list[QueryPassagePair]:
     """The pairs of a step, a function of the seed and the step alone."""
     epoch, row = divmod(step, -(-len(pairs) // min(size, len(pairs))))
     return [pairs[place] for place in order(len(pairs), size, seed, epoch)[row].tolist()]
 
 
-def _loss(model: nn.Module, words: Words, batch: Sequence[Pair], fields: dict[str, Any], device: Any) -> Tensor:
+def _loss(
+    model: nn.Module, words: Doc2QueryTokenizer, batch: Sequence[QueryPassagePair], fields: dict[str, Any], device: Any
+) -> Tensor:
     """Mean negative log-likelihood of the queries' tokens, their end included, given their passages."""
     passages = words.rows([pair.passage for pair in batch], fields["length"])
     queries = words.rows([pair.query for pair in batch], fields["query_length"])

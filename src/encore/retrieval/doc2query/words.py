@@ -17,7 +17,7 @@ FILE = "tokenizer.json"
 
 
 @dataclass(frozen=True)
-class Words:
+class Doc2QueryTokenizer:
     """A tokenizer, and the ids that fill up a row and end a text."""
 
     tokenizer: Tokenizer
@@ -25,14 +25,14 @@ class Words:
     end: int
 
     @classmethod
-    def of_vocabulary(cls, folder: Path) -> Words:
+    def of_vocabulary(cls, folder: Path) -> Doc2QueryTokenizer:
         """A WordPiece vocabulary; [SEP] ends a text."""
-        tokenizer = vocabulary.load(folder)
+        tokenizer = vocabulary.load_tokenizer(folder)
         special = vocabulary.special_tokens(tokenizer, folder)
         return cls(tokenizer, special.pad, special.sep)
 
     @classmethod
-    def of_model(cls, folder: Path, pad: int, end: int) -> Words:
+    def of_model(cls, folder: Path, pad: int, end: int) -> Doc2QueryTokenizer:
         """The vocabulary in a model's folder."""
         path = folder / FILE
         if not path.is_file():

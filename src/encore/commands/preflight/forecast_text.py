@@ -16,13 +16,13 @@ CHAIN = 6  # jobs of the longest chain that are named
 UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 
 
-def text(found: Forecast) -> str:
+def forecast_text(found: Forecast) -> str:
     """The whole forecast for a terminal."""
     parts = [_head(found), _downloads(found), _rules(found), _disk(found), _time(found), _notes(found)]
     return "\n\n".join(part for part in parts if part)
 
 
-def as_json(found: Forecast, complaints: Sequence[str]) -> dict[str, Any]:
+def forecast_json(found: Forecast, complaints: Sequence[str]) -> dict[str, Any]:
     """The whole forecast in plain types; bytes, seconds and operations as they are."""
     return {
         "title": found.title,
@@ -83,7 +83,7 @@ def _rules(found: Forecast) -> str:
             str(rule.missing),
             _if(rule.missing, duration(rule.seconds)),
             _if(rule.gpu_hours, f"{rule.gpu_hours:,.2f}"),
-            _if(rule.operations, f"{rule.operations:.1e}"),
+            _if(rule.flops, f"{rule.flops:.1e}"),
             _if(rule.missing, size(rule.ram)),
             _if(rule.gpu_memory, size(rule.gpu_memory)),
             _if(rule.missing, size(rule.kept)),

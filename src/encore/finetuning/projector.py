@@ -28,7 +28,7 @@ def project(encoder: Encoder, kind: Projector, heads: Mapping[str, Tensor], seed
     Raises:
         EncoreError: the encoder has a projector of another kind.
     """
-    present = encoder.shape.projector
+    present = encoder.config.projector
     if kind in ("none", present):
         return
     if present != "none":
@@ -36,13 +36,13 @@ def project(encoder: Encoder, kind: Projector, heads: Mapping[str, Tensor], seed
             f"the model has a {present} projector, the step wants a {kind} one; write `projector: {present}`"
         )
     torch.manual_seed(number(seed, "projector"))
-    made = projector(kind, encoder.shape.hidden)
+    made = projector(kind, encoder.config.hidden)
     trained = {name.removeprefix(NAME): tensor for name, tensor in heads.items() if name.startswith(NAME)}
     if _shapes(trained) == _shapes(made.state_dict()):
         made.load_state_dict(trained)
     for tower in {encoder, encoder.query_tower}:
         tower.projector = copy.deepcopy(made)
-        tower.shape = replace(tower.shape, projector=kind)
+        tower.config = replace(tower.config, projector=kind)
 
 
 def _shapes(tensors: Mapping[str, Tensor]) -> dict[str, torch.Size]:

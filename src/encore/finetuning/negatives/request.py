@@ -13,7 +13,7 @@ from encore.errors import EncoreError
 
 
 @dataclass(frozen=True)
-class Wanted:
+class NegativesRequest:
     """The queries that negatives are for, and what is known beside them."""
 
     queries: AbstractSet[str]
@@ -26,7 +26,7 @@ class Wanted:
         return self.exclude_judged and document in self.judgments[query]
 
 
-def refuse_strange(path: Path, lines: int, unknown: int) -> None:
+def refuse_foreign_file(path: Path, lines: int, unknown: int) -> None:
     """Refuse a file all of whose lines are about queries and documents that the collection does not have."""
     if unknown == lines:
         raise EncoreError(f"{path}: nothing in it is about queries and documents of this collection; name its own file")

@@ -13,7 +13,7 @@ from small_models import random_encoder
 
 from encore import objectives
 from encore.commands.preflight import judged, lengths, outlines, shapes, training
-from encore.commands.preflight.lengths import Texts
+from encore.commands.preflight.lengths import TextLengths
 from encore.config.finetuning import FinetuneStep
 from encore.config.run import Backbone
 from encore.finetuning.contrastive import Contrastive
@@ -21,11 +21,11 @@ from encore.finetuning.cross_encoder import CrossEncoder
 from encore.finetuning.late_interaction import LateInteraction
 from encore.finetuning.pairwise import Pairwise
 from encore.models import flops, towers
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.heads import MlmHead
 from encore.objectives.parts.chunks import text_chunks
 
-SHAPE = Shape(vocabulary=96, layers=2, hidden=16, heads=4, intermediate=24, max_length=64, dropout=0.0)
+SHAPE = EncoderConfig(vocabulary=96, layers=2, hidden=16, heads=4, intermediate=24, max_length=64, dropout=0.0)
 JUDGED = {"kind": "finetune", "collection": "made-up", "steps": 1, "batch": 4, "learning_rate": 1.0, "length": 20}
 JUDGED |= {"query_length": 10, "negatives": "bm25", "per_query": 2, "token_dimension": 8}
 
@@ -33,8 +33,8 @@ JUDGED |= {"query_length": 10, "negatives": "bm25", "per_query": 2, "token_dimen
 class Named:
     """The parts of an encoder that counters look at."""
 
-    def __init__(self, shape: Shape) -> None:
-        self.shape, self.dimension = shape, shape.dimension
+    def __init__(self, shape: EncoderConfig) -> None:
+        self.config, self.dimension = shape, shape.dimension
 
 
 @pytest.mark.parametrize("name", objectives.names())
@@ -52,10 +52,8 @@ def test_an_outline_has_the_arrays_that_the_objective_counts(name: str) -> None:
     for key in outline.keys() & batch.keys() - {"masked", "decoded"}:
         if not key.startswith("query_ids"):
             assert outline[key].shape == batch[key].shape, key
-    counted = task.operations(Named(SHAPE), batch)
-    assert outlines.operations(step, SHAPE, wide, float(np.mean(asked)) if asked else 1) == pytest.approx(
-        counted, rel=0.15
-    )
+    counted = task.flops(Named(SHAPE), batch)
+    assert outlines.flops(step, SHAPE, wide, float(np.mean(asked)) if asked else 1) == pytest.approx(counted, rel=0.15)
 
 
 @pytest.mark.parametrize("name", objectives.names())
@@ -67,7 +65,7 @@ def test_full_texts_are_counted_exactly(name: str) -> None:
     bare = type(task).__new__(type(task))
     bare.fields = task.fields
     empty = {key: np.broadcast_to(np.int8(0), array.shape) for key, array in batch.items()}
-    assert bare.operations(outlines.Outline(SHAPE), empty) == task.operations(Named(SHAPE), batch)
+    assert bare.flops(outlines.Outline(SHAPE), empty) == task.flops(Named(SHAPE), batch)
 
 
 def _task(kind: Any, **fields: Any) -> Any:
@@ -86,37 +84,46 @@ def test_vector_tasks_count_the_same(kind: Any, fields: dict[str, Any]) -> None:
     task = _task(kind, **fields)
     passages = {f"passage_ids_{number}": _filled(3, 20) for number in range(4)}
     batch = {"query_ids": _filled(4, 10), "passages": _filled(4, 3), **passages}
-    texts = Texts(100, np.full(4, 50.0))
-    assert judged.training(task.step, SHAPE, np.full(4, 30.0), texts) == task.operations(Named(SHAPE), batch)
+    texts = TextLengths(100, np.full(4, 50.0))
+    assert judged.training(task.step, SHAPE, np.full(4, 30.0), texts) == task.flops(Named(SHAPE), batch)
 
 
 def test_late_interaction_counts_the_same() -> None:
     task = _task(LateInteraction, scorer="late-interaction")
     passages = {f"passage_ids_{number}": _filled(3, 20) for number in range(4)}
     batch = {"query_ids": _filled(4, 10), "passages": _filled(4, 3), **passages}
-    texts = Texts(100, np.full(4, 50.0))
-    assert judged.training(task.step, SHAPE, np.full(4, 30.0), texts) == task.operations(Named(SHAPE), batch)
+    texts = TextLengths(100, np.full(4, 50.0))
+    assert judged.training(task.step, SHAPE, np.full(4, 30.0), texts) == task.flops(Named(SHAPE), batch)
 
 
 def test_a_cross_encoder_reads_query_and_passage_as_one() -> None:
     task = _task(CrossEncoder, scorer="cross-encoder")
     batch = {"places": _filled(4, 3), **{f"pair_ids_{number}": _filled(3, 29) for number in range(4)}}
-    texts = Texts(100, np.full(4, 50.0))
-    assert judged.training(task.step, SHAPE, np.full(4, 30.0), texts) == task.operations(Named(SHAPE), batch)
+    texts = TextLengths(100, np.full(4, 50.0))
+    assert judged.training(task.step, SHAPE, np.full(4, 30.0), texts) == task.flops(Named(SHAPE), batch)
 
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"head": 5}, {"towers": "untied"}, {"projector": "linear"}, {"projector": "nonlinear"}, {"layers": 1}],
+    [
+        {},
+        {"projection_dim": 5},
+        {"encoders": "separate"},
+        {"projector": "linear"},
+        {"projector": "nonlinear"},
+        {"layers": 1},
+    ],
 )
 def test_parameters_are_those_of_the_module(changes: dict[str, Any]) -> None:
-    shape = Shape(**{**vars(SHAPE), **changes})
+    shape = EncoderConfig(**{**vars(SHAPE), **changes})
     module = towers.build(shape)
     assert shapes.parameters(shape) == sum(parameter.numel() for parameter in module.parameters())
 
 
 def test_parameters_of_a_bag_of_words() -> None:
-    shape = Shape(**{**vars(SHAPE), "architecture": "bow-mlp", "head": 6, "pooling": "content", "towers": "untied"})
+    shape = EncoderConfig(
+        **{**vars(SHAPE), "architecture": "bow-mlp", "projection_dim": 6, "pooling": "content", "encoders": "separate"}
+    )
     module = towers.build(shape)
     assert shapes.parameters(shape) == sum(parameter.numel() for parameter in module.parameters())
 
@@ -162,7 +169,7 @@ def test_a_batch_is_halved_until_it_fits() -> None:
 @pytest.mark.parametrize(("precision", "length"), [("fp32", 32), ("fp32", 64), ("bf16", 64)])
 def test_what_a_forward_pass_keeps_is_what_torch_keeps(precision: str, length: int) -> None:
     """Without dropout, for which a CPU keeps attention matrices that a GPU's kernels do not."""
-    shape = Shape(vocabulary=96, layers=4, hidden=64, heads=2, intermediate=256, max_length=64, dropout=0.0)
+    shape = EncoderConfig(vocabulary=96, layers=4, hidden=64, heads=2, intermediate=256, max_length=64, dropout=0.0)
     encoder = towers.build(shape).train()
     own = {parameter.untyped_storage().data_ptr() for parameter in encoder.parameters()}
     kept: dict[int, torch.Tensor] = {}
@@ -185,4 +192,4 @@ def test_what_a_forward_pass_keeps_is_what_torch_keeps(precision: str, length: i
 def test_the_oracle_is_the_encoder_itself() -> None:
     """The shape that the outline carries is what the encoder's own counter takes."""
     encoder = random_encoder()
-    assert flops.forward(outlines.Outline(encoder.shape).shape, 2, 7) == flops.forward(encoder.shape, 2, 7)
+    assert flops.forward(outlines.Outline(encoder.config).config, 2, 7) == flops.forward(encoder.config, 2, 7)

@@ -1,4 +1,4 @@
-"""Scores that are kept while others are computed, so that a scoring that was killed goes on where it was.
+"""Scoring many pairs in parts, so that a scoring that was killed resumes where it was.
 
 A scorer's parts (blocks of passages, batches of pairs) are a function of the pairs alone. Those that are done are
 skipped and the others are scored as they would have been, so the bytes are the same.
@@ -7,6 +7,7 @@ skipped and the others are scored as they would have been, so the bytes are the 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,23 @@ import torch
 from encore.storage.files import digest
 from encore.training import checkpoint
 
+PASSAGES = 16384  # of a block; a constant, since blocks decide which texts share a batch, and so the rounding
+Report = Callable[[int], None]  # called with the number of pairs that are scored
 
-class Kept:
-    """A folder of scores that are done so far; without a folder nothing is kept."""
+
+def no_report(done: int) -> None:
+    """Report nothing."""
+
+
+class ScoreState:
+    """A folder of the scores that are done so far; without a folder nothing is kept."""
 
     def __init__(self, folder: Path | None = None, spec: Any = None, seconds: float = 120.0) -> None:
         """``spec`` is what is scored, and ``seconds`` lie between two writings; the caller removes the folder."""
         self.folder, self.spec, self.due = folder, spec, checkpoint.Due(seconds)
         self.run = ""
 
-    def begun(self, queries: np.ndarray, passages: np.ndarray) -> tuple[np.ndarray, int]:
+    def load(self, queries: np.ndarray, passages: np.ndarray) -> tuple[np.ndarray, int]:
         """The scores of these pairs, float32 [n], as far as they are known, and how many parts of them are done.
 
         Raises:
@@ -42,7 +50,26 @@ class Kept:
         print(f"going on after part {saved['step']}", flush=True)
         return saved["scores"].numpy().copy(), int(saved["step"])
 
-    def done(self, scores: np.ndarray, parts: int) -> None:
+    def save_if_due(self, scores: np.ndarray, parts: int) -> None:
         """Say that so many parts are done; the scores are written if it is time to."""
         if self.folder is not None and self.due(parts):
             checkpoint.save(self.folder, self.run, parts, {"scores": torch.from_numpy(scores)})
+
+
+def passage_blocks(passages: np.ndarray, most: int = PASSAGES) -> Iterator[slice]:
+    """Slices of the pairs, in their order, each with at most ``most`` different passages.
+
+    What is computed once a passage then fits in memory.
+
+    Args:
+        passages: int64 [n], the passage of each pair.
+    """
+    seen: set[int] = set()
+    first = 0
+    for place, passage in enumerate(passages.tolist()):
+        if passage not in seen and len(seen) == most:
+            yield slice(first, place)
+            seen, first = set(), place
+        seen.add(passage)
+    if first < len(passages):
+        yield slice(first, len(passages))

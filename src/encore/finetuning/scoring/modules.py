@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from encore.errors import EncoreError
 
 
-def filled(modules: nn.ModuleDict, heads: Mapping[str, Tensor]) -> nn.ModuleDict:
+def with_weights(modules: nn.ModuleDict, heads: Mapping[str, Tensor]) -> nn.ModuleDict:
     """Give modules the weights of the heads that are named as theirs.
 
     Raises:

@@ -21,7 +21,7 @@ class SeedModel(Part):
     model: str
 
 
-class Step(Part):
+class StepModels(Part):
     """A pre-training step, known by the lineage that ends with it."""
 
     label: str
@@ -30,17 +30,17 @@ class Step(Part):
     seeds: list[SeedModel]
 
 
-class Steps(Product):
+class StepsSlice(Product):
     """The figure's slice of the plan: every pre-training step, in the order of the tables."""
 
-    rows: list[Step]
+    rows: list[StepModels]
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
         return {Path(seed.model): (FILE,) for row in self.rows for seed in row.seeds}
 
 
 @dataclass(frozen=True)
-class Term:
+class LossTerm:
     """A term of a step's loss over the training: ``values`` [seeds, points]."""
 
     name: str
@@ -58,23 +58,23 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Curves:
+class LossCurves:
     """All that was written of one step: ``at`` [points] are training steps, from 0, before any, to the last.
 
     A step with too few texts to hold any out has no points and no terms.
     """
 
-    step: Step
+    step: StepModels
     at: np.ndarray
-    terms: list[Term]
+    terms: list[LossTerm]
 
-    def drawn(self) -> list[Term]:
+    def drawn(self) -> list[LossTerm]:
         """The terms that make up the loss; where nothing is said of any, the loss itself."""
         parts = [term for term in self.terms if term.name != "loss" and "accuracy" not in term.name]
         return parts or [term for term in self.terms if term.name == "loss"]
 
 
-def read(steps: Steps) -> list[Curves]:
+def read_loss_curves(steps: StepsSlice) -> list[LossCurves]:
     """The curves of every step.
 
     Raises:
@@ -83,7 +83,7 @@ def read(steps: Steps) -> list[Curves]:
     return [_curves(step) for step in steps.rows]
 
 
-def write(path: Path, curves: Sequence[Curves]) -> None:
+def write_loss_curves(path: Path, curves: Sequence[LossCurves]) -> None:
     """All numbers as data: one line a value, in the order of the steps, seeds, training steps and terms."""
     rows = [
         [one.step.step, one.step.lineage, str(seed.seed), str(at), term.name, number(float(term.values[row, column]))]
@@ -95,19 +95,19 @@ def write(path: Path, curves: Sequence[Curves]) -> None:
     write_rows(path, HEADER, rows)
 
 
-def _curves(step: Step) -> Curves:
+def _curves(step: StepModels) -> LossCurves:
     paths = [Path(seed.model) / FILE for seed in step.seeds]
-    tables = [table(path) for path in paths]
+    tables = [read_loss_table(path) for path in paths]
     names, first = tables[0]
     for path, (others, points) in zip(paths, tables, strict=True):
         if others != names or not np.array_equal(points[:, 0], first[:, 0]):
             raise EncoreError(f"{path} has other columns or steps than {paths[0]}; run snakemake for both models again")
     values = np.stack([points for _, points in tables])
-    terms = [Term(name, values[:, :, place]) for place, name in enumerate(names) if place > 0]
-    return Curves(step, first[:, 0].astype(int), terms)
+    terms = [LossTerm(name, values[:, :, place]) for place, name in enumerate(names) if place > 0]
+    return LossCurves(step, first[:, 0].astype(int), terms)
 
 
-def table(path: Path) -> tuple[list[str], np.ndarray]:
+def read_loss_table(path: Path) -> tuple[list[str], np.ndarray]:
     """The names of the columns, and the rows as numbers; no rows where nothing was held out."""
     if not path.is_file():
         raise EncoreError(f"{path} is missing: nothing says what the model learned; run snakemake for it again")

@@ -10,10 +10,10 @@ from encore.claims.contrasts import Address, Contrast, Tables, columns_of, copie
 from encore.claims.expansion import contrasts
 from encore.claims.files import FILE, read_claims
 from encore.claims.power import Power
-from encore.claims.printed import Judged, Values
+from encore.claims.printed import PrintedJudgement, PrintedValues
 from encore.claims.slice import PRINTED, all_shapes, printed_plan
-from encore.config.claims import Above, Alike, AnyTest, Claim, Figure, NoWinner, on_tables
-from encore.config.tables import TESTED, Column, Row, Table, filled, printed_as, runs
+from encore.config.claims import AboveTest, AlikeTest, AnyTest, Claim, NoWinnerTest, PictureTest, on_tables
+from encore.config.tables import TESTED, ColumnEntry, RowEntry, Table, fill_vars, has_own_value, printed_as
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
 from encore.plan.tables.layout import Product
@@ -40,7 +40,7 @@ HEADER = (
     "shares_cells_with",
     "shares_runs_with",
     "premise",
-    "copied",
+    "reported_only",
     "queries",
     "could_show",
     "exceeding",
@@ -48,7 +48,7 @@ HEADER = (
 )
 
 
-class Planned(Product):
+class PrintedClaimsSlice(Product):
     """The slice: digests alone; what they are of is read as it lies in config/papers."""
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
@@ -78,7 +78,7 @@ def make_printed(plan: Path, spec: dict[str, Any] | None, folder: Path, catalogu
     Raises:
         EncoreError: a claim names what no table or figure has, or the files are others than the plan was made of.
     """
-    with products.recorded(plan, spec, folder, Planned, stage=PRINTED, endings=["csv", "md"]):
+    with products.recorded(plan, spec, folder, PrintedClaimsSlice, stage=PRINTED, endings=["csv", "md"]):
         if json.loads(plan.read_text()) != printed_plan(catalogue):
             raise EncoreError(f"{PAPERS} was changed by somebody since the workflow was read; run snakemake again")
         return write_printed(folder / f"{PRINTED}.csv", PAPERS, catalogue)
@@ -110,7 +110,7 @@ def judged_lines(papers: Path, catalogue: Catalogue) -> list[list[str]]:
     lines = []
     for name, (paper, claim) in claims.items():
         line = _line(name, paper, claim, judged, tables)
-        premise = printed.judge_all(claim.premise, tables, values).verdict if claim.premise else ""
+        premise = printed.judge_tests_on_printed(claim.premise, tables, values).verdict if claim.premise else ""
         copied = dict.fromkeys(filter(None, (copied_from(address, tables) for address in sorted(judged[name].cells))))
         line += [" ".join(same[name]), premise, "; ".join(copied), *_shown(claim, tables, values, power)]
         lines.append(line)
@@ -122,9 +122,9 @@ def chance_of(tests: Sequence[AnyTest], tables: Mapping[str, Table]) -> float | 
     if len(on_tables(tests)) < len(tests):
         return None
     first, ranking = tests[0], _ranking(tables)
-    if isinstance(first, Alike | NoWinner) and len(tests) == 1:
+    if isinstance(first, AlikeTest | NoWinnerTest) and len(tests) == 1:
         own = contrasts(first, tables)
-        if isinstance(first, NoWinner):
+        if isinstance(first, NoWinnerTest):
             return chance.of_no_winner(own, ranking)
         here = {
             ranking(Address(first.table, first.settings[0], first.rows[0], one)) for one in columns_of(first, tables)
@@ -132,25 +132,26 @@ def chance_of(tests: Sequence[AnyTest], tables: Mapping[str, Table]) -> float | 
         return chance.of_alike(len(first.rows), len(here))
     expanded: list[Contrast] = []
     for test in tests:
-        if isinstance(test, Figure | Alike | NoWinner):
+        if isinstance(test, PictureTest | AlikeTest | NoWinnerTest):
             return None
         own = contrasts(test, tables)
-        if isinstance(test, Above) and test.at_least and len(tests) > 1:
+        if isinstance(test, AboveTest) and test.at_least and len(tests) > 1:
             return None
         expanded += own
-    needed = first.at_least if isinstance(first, Above) and first.at_least else len(expanded)
-    return chance.rate(expanded, needed, ranking)
+    needed = first.at_least if isinstance(first, AboveTest) and first.at_least else len(expanded)
+    return chance.chance_of_all(expanded, needed, ranking)
 
 
-def _shown(claim: Claim, tables: Tables, values: Values, power: Power) -> list[str]:
+def _shown(claim: Claim, tables: Tables, values: PrintedValues, power: Power) -> list[str]:
     """How many queries its columns have, what these could have shown, and how many printed differences are larger."""
     tests = on_tables(claim.tests)
     counts = {power.queries(run) for test in tests for each in contrasts(test, tables) for run in power.runs(each)}
     differences = [
         (apart, least)
         for test in tests
-        for each in ([] if isinstance(test, Alike | NoWinner) else contrasts(test, tables))
-        if (apart := printed.value(each, values)) is not None and (least := power.could_show(each)) is not None
+        for each in ([] if isinstance(test, AlikeTest | NoWinnerTest) else contrasts(test, tables))
+        if (apart := printed.printed_difference(each, values)) is not None
+        and (least := power.could_show(each)) is not None
     ]
     return [
         " ".join(str(count) for count in sorted(count for count in counts if count is not None)),
@@ -160,7 +161,7 @@ def _shown(claim: Claim, tables: Tables, values: Values, power: Power) -> list[s
     ]
 
 
-def _same(judged: Mapping[str, Judged], tables: Mapping[str, Table]) -> dict[str, list[str]]:
+def _same(judged: Mapping[str, PrintedJudgement], tables: Mapping[str, Table]) -> dict[str, list[str]]:
     """The other claims that rest on a cell's number though they name another cell: one system on the same queries."""
     behind = {name: {known for cell in one.cells if (known := _number(cell, tables))} for name, one in judged.items()}
     return {
@@ -178,16 +179,18 @@ def _number(address: Address, tables: Mapping[str, Table]) -> tuple[str, ...] | 
     table = tables[address.table]
     row = next(row for row in table.rows if (row.setting, row.id) == (address.setting, address.row))
     column = next(column for column in table.columns if column.id == address.column)
-    if column.source != TESTED or not runs(row, column):
+    if column.source != TESTED or not has_own_value(row, column):
         return None
-    return tuple(filled(text, row, column) for text in (row.system, column.dataset, column.split, column.measure))
+    return tuple(fill_vars(text, row, column) for text in (row.system, column.dataset, column.split, column.measure))
 
 
-def _judged(papers: Path, name: str, paper: str, claim: Claim, shapes: Tables, values: Values) -> Judged:
+def _judged(
+    papers: Path, name: str, paper: str, claim: Claim, shapes: Tables, values: PrintedValues
+) -> PrintedJudgement:
     try:
         for test in (*claim.premise, *claim.tests, *claim.control):
-            _ = [] if isinstance(test, Figure) else contrasts(test, shapes)  # refuses what no table or figure has
-        return printed.judge(claim, shapes, values)
+            _ = [] if isinstance(test, PictureTest) else contrasts(test, shapes)  # refuses what no table or figure has
+        return printed.judge_on_printed(claim, shapes, values)
     except EncoreError as error:
         raise EncoreError(f"{papers / paper / FILE}: {name}: {error}") from error
 
@@ -195,13 +198,15 @@ def _judged(papers: Path, name: str, paper: str, claim: Claim, shapes: Tables, v
 def _ranking(tables: Mapping[str, Table]) -> chance.Ranking:
     """What tells rankings apart: the system, the dataset and the split; of a mean, those of all that it is over."""
 
-    def of_column(address: Address, row: Row, column: Column, known: Mapping[str, Column]) -> tuple[object, ...]:
+    def of_column(
+        address: Address, row: RowEntry, column: ColumnEntry, known: Mapping[str, ColumnEntry]
+    ) -> tuple[object, ...]:
         if column.mean_of:
             return tuple(of_column(address, row, known[part], known) for part in column.mean_of)
         if column.source != TESTED:
             return address
-        system = filled(row.system, row, column) if runs(row, column) else address[:3]
-        return (system, *(filled(text, row, column) for text in (column.dataset, column.split)))
+        system = fill_vars(row.system, row, column) if has_own_value(row, column) else address[:3]
+        return (system, *(fill_vars(text, row, column) for text in (column.dataset, column.split)))
 
     def ranking(address: Address) -> tuple[object, ...]:
         table = tables[address.table]
@@ -212,7 +217,9 @@ def _ranking(tables: Mapping[str, Table]) -> chance.Ranking:
     return ranking
 
 
-def _line(name: str, paper: str, claim: Claim, judged: Mapping[str, Judged], tables: Mapping[str, Table]) -> list[str]:
+def _line(
+    name: str, paper: str, claim: Claim, judged: Mapping[str, PrintedJudgement], tables: Mapping[str, Table]
+) -> list[str]:
     own = judged[name]
     shared = [other for other, one in judged.items() if other != name and own.cells & one.cells]
     bearings = own.bearings
@@ -233,9 +240,9 @@ def _line(name: str, paper: str, claim: Claim, judged: Mapping[str, Judged], tab
     ]
 
 
-def _value(rows: Reported, table: Table, row: Row, column: Column) -> float | None:
+def _value(rows: Reported, table: Table, row: RowEntry, column: ColumnEntry) -> float | None:
     """The number that a paper prints in a cell; None for nothing, or for a word."""
     printed_here = found(rows, printed_as(row, column), row.id)
     if printed_here is None or printed_here.number is None:
         return None
-    return SOURCES[column.source].in_our_unit(printed_here.number * column.reported_times, table.unit)
+    return SOURCES[column.source].in_our_unit(printed_here.number * column.reported_scale, table.unit)

@@ -13,10 +13,10 @@ from test_dense_path import NUMERICS, STEP
 from encore.data.runs import describe, rank, write_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.finetuning.scoring import blocks, cross_encoder, open_scorer
-from encore.finetuning.scoring.kept import Kept
+from encore.finetuning.scoring import cross_encoder, open_scorer, resume
+from encore.finetuning.scoring.resume import ScoreState
 from encore.finetuning.step import finetune
-from encore.finetuning.teachers.stage import teach
+from encore.finetuning.teachers.stage import write_teacher_outputs
 from encore.retrieval.rerank import answer
 
 home = test_dense_path.home
@@ -43,7 +43,7 @@ def models(home: Path, negatives: Path) -> dict[str, Path]:
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a few pairs are many parts."""
-    monkeypatch.setattr(blocks.blocks, "__defaults__", (7,))
+    monkeypatch.setattr(resume.passage_blocks, "__defaults__", (7,))
     monkeypatch.setitem(cross_encoder.BATCH, "cpu", 8)
 
 
@@ -64,18 +64,18 @@ def test_a_killed_scoring_goes_on_to_the_same_bytes(
     queries, passages = rng.integers(0, len(store.queries), 60), rng.integers(0, len(store.passages), 60)
     whole = open_scorer(models[kind], store).score(queries, passages)
     with pytest.raises(KilledError):
-        open_scorer(models[kind], store).score(queries, passages, kill_after(30), Kept(tmp_path, "spec", 0))
+        open_scorer(models[kind], store).score(queries, passages, kill_after(30), ScoreState(tmp_path, "spec", 0))
     assert list(tmp_path.glob("step-*.pt"))
     told: list[int] = []
-    again = open_scorer(models[kind], store).score(queries, passages, told.append, Kept(tmp_path, "spec", 0))
+    again = open_scorer(models[kind], store).score(queries, passages, told.append, ScoreState(tmp_path, "spec", 0))
     assert again.tobytes() == whole.tobytes()
     assert min(told) > 20, "what was done is not scored again"
     assert told[-1] == 60
-    untouched = Kept(tmp_path / "slow", "spec", 1e9)
-    assert open_scorer(models[kind], store).score(queries, passages, kept=untouched).tobytes() == whole.tobytes()
+    untouched = ScoreState(tmp_path / "slow", "spec", 1e9)
+    assert open_scorer(models[kind], store).score(queries, passages, state=untouched).tobytes() == whole.tobytes()
     assert not (tmp_path / "slow").exists()
     with pytest.raises(EncoreError, match="is of another training"):
-        open_scorer(models[kind], store).score(queries, passages[::-1], kept=Kept(tmp_path, "spec", 0))
+        open_scorer(models[kind], store).score(queries, passages[::-1], state=ScoreState(tmp_path, "spec", 0))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -84,29 +84,29 @@ def test_a_killed_teacher_says_the_same(
 ) -> None:
     spec = {"form": "scores", "split": "train", "queries": None, "sample": 0, "fill": 5, "numerics": NUMERICS}
     places = (models[kind], home / "tokens", home / "collection", negatives)
-    teach(spec, *places, tmp_path / "whole")
+    write_teacher_outputs(spec, *places, tmp_path / "whole")
     killed_while_writing(monkeypatch, 6)
     with pytest.raises(KilledError):
-        teach(spec, *places, tmp_path / "again", tmp_path / "state", 0)
+        write_teacher_outputs(spec, *places, tmp_path / "again", tmp_path / "state", 0)
     monkeypatch.undo()
-    monkeypatch.setattr(blocks.blocks, "__defaults__", (7,))
+    monkeypatch.setattr(resume.passage_blocks, "__defaults__", (7,))
     monkeypatch.setitem(cross_encoder.BATCH, "cpu", 8)
     assert not (tmp_path / "again").exists()
-    teach(spec, *places, tmp_path / "again", tmp_path / "state", 0)
+    write_teacher_outputs(spec, *places, tmp_path / "again", tmp_path / "state", 0)
     for name in ("pair_queries.npy", "pair_passages.npy", "pair_scores.npy"):
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
 def killed_while_writing(monkeypatch: pytest.MonkeyPatch, parts: int) -> None:
     """Die after so many parts are written down."""
-    done = Kept.done
+    done = ScoreState.save_if_due
 
-    def written(self: Kept, scores: np.ndarray, number: int) -> None:
+    def written(self: ScoreState, scores: np.ndarray, number: int) -> None:
         done(self, scores, number)
         if number == parts:
             raise KilledError
 
-    monkeypatch.setattr(Kept, "done", written)
+    monkeypatch.setattr(ScoreState, "save_if_due", written)
 
 
 def test_a_killed_reranking_ranks_the_same(

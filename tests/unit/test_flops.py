@@ -6,13 +6,13 @@ from small_models import random_batch, random_encoder
 from torch.utils.flop_counter import FlopCounterMode
 
 from encore.models import flops, heads
-from encore.models.config import Shape
+from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead
 
 
 def counted(encoder: Encoder, lengths: list[int], backward: bool = False) -> int:
-    ids, mask = random_batch(encoder.shape, lengths)
+    ids, mask = random_batch(encoder.config, lengths)
     with FlopCounterMode(display=False) as counter, torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
         vectors = encoder.embed(ids, mask)
         if backward:
@@ -21,7 +21,7 @@ def counted(encoder: Encoder, lengths: list[int], backward: bool = False) -> int
 
 
 def test_bert_base_by_hand() -> None:
-    shape = Shape(vocabulary=30522)
+    shape = EncoderConfig(vocabulary=30522)
     # 12 layers of 7,077,888 weights, two operations each a token; 4 * 768 * 128 a token for scores and mixing.
     expected = 128 * 12 * (2 * 7_077_888 + 4 * 768 * 128)
     assert flops.forward(shape, 1, 128) == expected
@@ -30,25 +30,25 @@ def test_bert_base_by_hand() -> None:
 
 @pytest.mark.parametrize("head", [None, 5])
 def test_the_encoder_is_counted_as_torch_does(head: int | None) -> None:
-    encoder = random_encoder(head=head)
-    assert counted(encoder, [12, 12, 12]) == flops.forward(encoder.shape, 3, 12)
+    encoder = random_encoder(projection_dim=head)
+    assert counted(encoder, [12, 12, 12]) == flops.forward(encoder.config, 3, 12)
 
 
 def test_padding_is_counted() -> None:
     encoder = random_encoder()
-    assert counted(encoder, [12, 3]) == counted(encoder, [12, 12]) == flops.forward(encoder.shape, 2, 12)
+    assert counted(encoder, [12, 3]) == counted(encoder, [12, 12]) == flops.forward(encoder.config, 2, 12)
 
 
 def test_training_is_three_forward_passes() -> None:
     encoder = random_encoder()
     trained = counted(encoder, [12, 12], backward=True)
-    assert trained == flops.TRAINING * flops.forward(encoder.shape, 2, 12)
+    assert trained == flops.TRAINING * flops.forward(encoder.config, 2, 12)
 
 
 def test_the_vocabulary_head_is_counted_as_torch_does() -> None:
     encoder = random_encoder()
-    head = MlmHead(encoder.shape)
-    hidden = torch.randn(2, 9, encoder.shape.hidden)
+    head = MlmHead(encoder.config)
+    hidden = torch.randn(2, 9, encoder.config.hidden)
     with FlopCounterMode(display=False) as counter:
         head(heads.at(hidden, torch.tensor([1, 4, 17])), encoder.word_embeddings)
-    assert counter.get_total_flops() == flops.mlm_head(encoder.shape, 3)
+    assert counter.get_total_flops() == flops.mlm_head(encoder.config, 3)

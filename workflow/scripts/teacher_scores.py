@@ -1,4 +1,4 @@
-"""Let a teacher score what its students will learn from, once; or bring published scores into the same form."""
+"""Score what students will learn from with their teacher, once; or convert published scores to the same files."""
 
 import argparse
 import shutil
@@ -24,16 +24,18 @@ def main() -> None:
     args = parser.parse_args()
 
     inputs = [folder for folder in (args.model, args.tokens, args.collection, args.negatives, args.fetched) if folder]
-    with record(args.output, stage="teach", spec=args.spec, inputs=inputs) as facts:
+    with record(args.output, stage="teacher_scores", spec=args.spec, inputs=inputs) as facts:
         if args.spec["form"] == "published":
-            from encore.finetuning.teachers.published import bring
+            from encore.finetuning.teachers.published import write_published_scores
 
-            facts["results"] = bring(args.spec, str(args.source or args.fetched), args.tokens, args.output)
+            facts["results"] = write_published_scores(
+                args.spec, str(args.source or args.fetched), args.tokens, args.output
+            )
         else:
-            from encore.finetuning.teachers.stage import teach
+            from encore.finetuning.teachers.stage import write_teacher_outputs
 
             places = (args.model, args.tokens, args.collection, args.negatives, args.output, args.state)
-            facts["results"] = teach(args.spec, *places, args.checkpoint_seconds)
+            facts["results"] = write_teacher_outputs(args.spec, *places, args.checkpoint_seconds)
     if args.state:
         shutil.rmtree(args.state, ignore_errors=True)
 

@@ -16,7 +16,7 @@ from test_training import NUMERICS, step_of
 
 from encore.errors import EncoreError
 from encore.training import loop
-from encore.training.distributed import Ranks
+from encore.training.distributed import ProcessGroup
 
 HERE = Path(__file__).parent
 
@@ -70,7 +70,7 @@ def test_memory_that_ends_in_one_process_ends_in_all(pair: tuple[Path, list[str]
 
 @pytest.mark.parametrize(("count", "size"), [(8, 2), (7, 2), (7, 3), (3, 3)])
 def test_shares_are_all_examples_in_their_order(count: int, size: int) -> None:
-    shares = [Ranks(rank, size).share(count) for rank in range(size)]
+    shares = [ProcessGroup(rank, size).share(count) for rank in range(size)]
     assert [place for share in shares for place in share] == list(range(count))
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
     assert max(map(len, shares)) == -(-count // size)
@@ -78,4 +78,4 @@ def test_shares_are_all_examples_in_their_order(count: int, size: int) -> None:
 
 def test_more_processes_than_examples_are_refused() -> None:
     with pytest.raises(EncoreError, match="a batch of 2 examples cannot be shared by 3 processes; start fewer"):
-        loop._at_once(step_of(batch=2), 100, NUMERICS, Ranks(0, 3))
+        loop._at_once(step_of(batch=2), 100, NUMERICS, ProcessGroup(0, 3))

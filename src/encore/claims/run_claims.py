@@ -7,16 +7,16 @@ from pathlib import Path
 
 from encore.claims import pages, points
 from encore.claims.contrasts import Address, Contrast
-from encore.claims.estimates import Cells, Part, Printed
-from encore.claims.judging import Judgement, Runs, judge, judge_control
+from encore.claims.estimates import Cells, Printed, WeightedValues
+from encore.claims.judging import Judgement, RunValues, judge_control_on_runs, judge_on_runs
 from encore.claims.slice import named_by
 from encore.claims.verdict import Estimate
 from encore.config.claims import AnyTest, Claim
 from encore.plan.tables import printed as reported
 from encore.plan.tables.layout import Layout, Product
 from encore.plan.tables.layout import Part as Entry
-from encore.reporting.sources import Values, source_of
-from encore.reporting.tables.cells import values_of
+from encore.reporting.sources import CellValues, source_of
+from encore.reporting.tables.cells import cell_values
 from encore.reporting.tables.verdicts import UNTESTED
 from encore.storage.csv_rows import number, write_rows
 from encore.storage.files import write_text
@@ -38,7 +38,7 @@ HEADER = (
     "p",
     "detectable",
     "seeds",
-    "stand_in",
+    "proxy_data",
     "survives_control",
     "control_why",
     "control_estimate",
@@ -46,21 +46,21 @@ HEADER = (
 )
 
 
-class Named(Entry):
+class ShapeAxis(Entry):
     """A row or a column of a shape."""
 
     id: str
     setting: str = ""
-    copied: str = ""
+    reported_only: str = ""
     source: str = ""
     hidden: bool = False
 
 
-class Shape(Entry):
+class ShapeSlice(Entry):
     """All rows and columns of a table."""
 
-    rows: list[Named]
-    columns: list[Named]
+    rows: list[ShapeAxis]
+    columns: list[ShapeAxis]
 
 
 class Claimed(Entry):
@@ -80,23 +80,23 @@ class Gap(Entry):
     why: str
 
 
-class Claims(Product):
+class ClaimsSlice(Product):
     """The slice: claims, the tables and figures that they are about, and why some of those cannot be had here."""
 
     claims: dict[str, Claimed]
-    shapes: dict[str, Shape]
+    shapes: dict[str, ShapeSlice]
     tables: dict[str, Layout]
-    figures: dict[str, list[points.Point]] = {}
+    figures: dict[str, list[points.FigurePoint]] = {}
     untold: dict[str, str] = {}
     missing: list[Gap] = []
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
         found = [table.reads() for table in self.tables.values()]
-        found += [points.folders(figure) for figure in self.figures.values()]
+        found += [points.point_folders(figure) for figure in self.figures.values()]
         return {folder: files for reads in found for folder, files in reads.items()}
 
 
-def write(path: Path, claims: Claims) -> dict[str, int]:
+def write_run_claims(path: Path, claims: ClaimsSlice) -> dict[str, int]:
     """Judge every claim, write one line a claim and a page for people beside them, and count the verdicts.
 
     Raises:
@@ -104,44 +104,44 @@ def write(path: Path, claims: Claims) -> dict[str, int]:
     """
     gaps = {Address(gap.table, gap.setting, gap.row, gap.column): gap.why for gap in claims.missing}
     cells, printed = _cells(claims), _printed(claims.tables)
-    runs = Runs(claims.shapes, cells, printed, claims.stand_in, lambda address: gaps.get(address, ""))
+    runs = RunValues(claims.shapes, cells, printed, claims.proxy_data, lambda address: gaps.get(address, ""))
     judged = {name: _judged(each.claim, claims, runs) for name, each in claims.claims.items()}
     controls = {name: _controlled(each.claim, claims, runs) for name, each in claims.claims.items()}
     ordered = sorted(claims.claims.items(), key=lambda item: (len(item[0]), item[0]))  # C100 after C99
-    lines = [_line(name, each, judged[name], controls[name], claims.stand_in) for name, each in ordered]
+    lines = [_line(name, each, judged[name], controls[name], claims.proxy_data) for name, each in ordered]
     write_rows(path, HEADER, lines)
     write_text(path.with_suffix(".md"), pages.of_runs(HEADER, lines))
     verdicts = [one.verdict for one in judged.values()]
     return {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)}
 
 
-def _judged(claim: Claim, claims: Claims, runs: Runs) -> Judgement:
-    return _untold(claims, *claim.premise, *claim.tests) or judge(claim, runs)
+def _judged(claim: Claim, claims: ClaimsSlice, runs: RunValues) -> Judgement:
+    return _untold(claims, *claim.premise, *claim.tests) or judge_on_runs(claim, runs)
 
 
-def _controlled(claim: Claim, claims: Claims, runs: Runs) -> Judgement | None:
-    return _untold(claims, *claim.control) or judge_control(claim, runs)
+def _controlled(claim: Claim, claims: ClaimsSlice, runs: RunValues) -> Judgement | None:
+    return _untold(claims, *claim.control) or judge_control_on_runs(claim, runs)
 
 
-def _untold(claims: Claims, *tests: AnyTest) -> Judgement | None:
+def _untold(claims: ClaimsSlice, *tests: AnyTest) -> Judgement | None:
     """That tests cannot be judged, since a table or figure of theirs cannot be had here."""
     why = next((claims.untold[table] for table in named_by(*tests) if table in claims.untold), None)
     return None if why is None else Judgement(UNTESTED, why=why)
 
 
-def _cells(claims: Claims) -> Cells:
+def _cells(claims: ClaimsSlice) -> Cells:
     """What cells are made of; each table or figure is read once, when its first cell is asked for."""
     tables = claims.tables
 
     @cache
-    def found(table: str) -> dict[tuple[str, str, str], Values]:
-        return values_of(tables[table])
+    def found(table: str) -> dict[tuple[str, str, str], CellValues]:
+        return cell_values(tables[table])
 
     @cache
-    def drawn(figure: str) -> dict[points.Place, list[Part]]:
-        return points.values_of(claims.figures[figure])
+    def drawn(figure: str) -> dict[points.Place, list[WeightedValues]]:
+        return points.point_values(claims.figures[figure])
 
-    def parts(address: Address) -> list[Part] | None:
+    def parts(address: Address) -> list[WeightedValues] | None:
         if address.table in claims.figures:
             return drawn(address.table).get(address[1:])
         if address.table not in tables:
@@ -150,13 +150,13 @@ def _cells(claims: Claims) -> Cells:
         column = columns.get(address.column)
         if column is None or not column.mean_of:
             values = found(address.table).get(address[1:])
-            return None if values is None else [Part(1.0, values)]
-        collected: list[Part] = []
+            return None if values is None else [WeightedValues(1.0, values)]
+        collected: list[WeightedValues] = []
         for part in column.mean_of:
             own = parts(address._replace(column=part))
             if own is None:
                 return None
-            collected += [Part(each.weight / len(column.mean_of), each.values) for each in own]
+            collected += [WeightedValues(each.weight / len(column.mean_of), each.values) for each in own]
         return collected
 
     return parts
@@ -180,12 +180,12 @@ def _printed(tables: Mapping[str, Layout]) -> Printed:
         found = reported.find(rows(address.table), row, column)
         if found is None or found.number is None:
             return None
-        return source_of(column).in_our_unit(found.number * column.reported_times, layout.unit)
+        return source_of(column).in_our_unit(found.number * column.reported_scale, layout.unit)
 
     return value
 
 
-def _line(name: str, claimed: Claimed, judgement: Judgement, control: Judgement | None, stand_in: bool) -> list[str]:
+def _line(name: str, claimed: Claimed, judgement: Judgement, control: Judgement | None, proxy_data: bool) -> list[str]:
     tested = judgement.tested
     contrast, estimate = _weakest(judgement)
     low, high = estimate.difference.interval() if estimate else (None, None)
@@ -207,7 +207,7 @@ def _line(name: str, claimed: Claimed, judgement: Judgement, control: Judgement 
         _finite(estimate.difference.p if estimate else None),
         _finite(judgement.detectable),
         str(min(seeds)) if seeds else "",
-        "yes" if stand_in else "no",
+        "yes" if proxy_data else "no",
         *_control(control),
     ]
 

@@ -5,21 +5,21 @@ from pathlib import Path
 
 from encore.errors import EncoreError
 from encore.plan.tables.layout import Asked, Column, Layout, Unit
-from encore.reporting import held_out
-from encore.reporting.sources.base import Source, Values
+from encore.reporting import loss_curves
+from encore.reporting.sources.base import CellSource, CellValues
 
 
-class HeldOut(Source):
+class HeldOutLoss(CellSource):
     """The last value of a term of the loss, for each seed; nothing for a model that no step pre-trained.
 
     Not ranked: a step that keeps most of its budget for other terms is no worse for it.
     """
 
-    def values(self, asked: Asked, parts: Mapping[str, Values | None]) -> Values | None:
+    def values(self, asked: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         if not asked.reads:
             return None
         seeds, folders = [read.seed for read in asked.reads], [Path(read.folder) for read in asked.reads]
-        return Values(seeds, [_last(folder / held_out.FILE, asked.value) for folder in folders])
+        return CellValues(seeds, [_last(folder / loss_curves.FILE, asked.value) for folder in folders])
 
     def named(self, asked: Asked, column: Column) -> str:
         return f"held-out {asked.value}"
@@ -33,8 +33,10 @@ class HeldOut(Source):
 
 
 def _last(path: Path, term: str) -> float:
-    terms, points = held_out.table(path)
+    terms, points = loss_curves.read_loss_table(path)
     if term not in terms[1:] or not len(points):
         known = ", ".join(terms[1:]) or "nothing"
-        raise EncoreError(f"{path} has no {term!r}, only {known}; say under the row's `empty` that it has no such loss")
+        raise EncoreError(
+            f"{path} has no {term!r}, only {known}; say under the row's `not_applicable` that it has no such loss"
+        )
     return float(points[-1, terms.index(term)])

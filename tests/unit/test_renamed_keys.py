@@ -1,0 +1,49 @@
+"""Keys of older versions: a configuration that still has one is refused in one line, which says the new name."""
+
+from typing import Any
+
+import pytest
+
+from encore.config.run import RunConfig
+from encore.config.tables import Table
+from encore.config.validation import checked
+from encore.errors import EncoreError
+
+RUN = {"schema_version": 1, "title": "A run", "seeds": [0], "tables": {}}
+ROW = {"id": "ict", "label": "ICT", "system": "tiny+ict"}
+COLUMN = {"id": "rr", "label": "RR", "dataset": "d", "split": "test", "measure": "RR"}
+
+
+def table(row: dict[str, Any], column: dict[str, Any]) -> dict[str, Any]:
+    return {"title": "A table", "rows": [ROW | row], "columns": [COLUMN | column]}
+
+
+@pytest.mark.parametrize(
+    ("model", "content", "message"),
+    [
+        (RunConfig, RUN | {"stand_in": True}, "x.yaml: stand_in: is now called `proxy_data`; rename it"),
+        (
+            RunConfig,
+            RUN | {"proxy_data": True, "scale": {"starts": {}}},
+            "x.yaml: scale.starts: is now called `replace_prefix`; rename it",
+        ),
+        (Table, table({"copied": "X"}, {}), "x.yaml: rows.0.copied: is now called `reported_only`; rename it"),
+        (Table, table({"empty": {}}, {}), "x.yaml: rows.0.empty: is now called `not_applicable`; rename it"),
+        (Table, table({"fill": {}}, {}), "x.yaml: rows.0.fill: is now called `vars`; rename it"),
+        (Table, table({}, {"fill": {}}), "x.yaml: columns.0.fill: is now called `vars`; rename it"),
+        (
+            Table,
+            table({}, {"reported_times": 2}),
+            "x.yaml: columns.0.reported_times: is now called `reported_scale`; rename it",
+        ),
+    ],
+)
+def test_a_key_of_an_older_version_is_refused_with_its_new_name(model, content, message):
+    with pytest.raises(EncoreError) as refused:
+        checked(model, content, "x.yaml")
+    assert str(refused.value) == message
+
+
+def test_a_misspelt_key_within_a_list_is_answered_with_the_nearest_one():
+    with pytest.raises(EncoreError, match=r"x\.yaml: rows\.0\.lable: unknown key; did you mean label"):
+        checked(Table, table({"lable": "x"}, {}), "x.yaml")
