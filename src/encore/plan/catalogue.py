@@ -61,7 +61,7 @@ def read_catalogue(folder: Path) -> Catalogue:
     for name, index in indexes.items():
         explained(index_types.read_index_type, index, f"{folder}/indexes.yaml: {name}")
     found_expansions = _entries(
-        folder / "expansions.yaml", lambda value, place: explained(expansions.read, value, place)
+        folder / "expansions.yaml", lambda value, place: explained(expansions.read_expansion, value, place)
     )
     sources = _entries(folder / "sources.yaml", lambda value, place: checked(SourceEntry, value, place))
     tables = _of_papers(folder, "tables.yaml", lambda value, place: checked(Table, value, place))
