@@ -231,7 +231,7 @@ def _check_product(plan: Plan, target: str, kind: str) -> None:
         return
     if (kind, stem) == ("figures", GROWING):
         if not growing_plan(plan)["rows"]:
-            raise EncoreError(f"target {target!r}: this run has no `growing:` to draw; add it to its configuration")
+            raise EncoreError(f"target {target!r}: this run has no `corpus_size:` to draw; add it to its configuration")
         return
     if kind == "figures" and stem in plan.catalogue.figures:
         figure_plan(plan, stem)

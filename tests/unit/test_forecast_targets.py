@@ -11,7 +11,7 @@ from test_forecast import ROOT, planned, reckon
 
 from encore.errors import EncoreError
 
-MADE = {"table", "figure", "curves", "growing", "draw", "claims", "claims_printed", "report"}
+MADE = {"table", "figure", "curves", "corpus_size", "draw", "claims", "claims_printed", "report"}
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_any_target_can_be_asked_about(clone: None) -> None:
     ("name", "words"),
     {
         "results/claims.cvs": "is no rule and no file of results/; did you mean results/claims.csv",
-        "growing": "this run has no `growing:`",
+        "corpus_size": "this run has no `corpus_size:`",
     }.items(),
 )
 def test_what_nothing_makes_is_refused_with_what_is_near(clone: None, name: str, words: str) -> None:

@@ -21,6 +21,11 @@ def table(row: dict[str, Any], column: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("model", "content", "message"),
     [
+        (
+            RunConfig,
+            RUN | {"proxy_data": True, "growing": {}},
+            "x.yaml: growing: is now called `corpus_size`; rename it",
+        ),
         (RunConfig, RUN | {"stand_in": True}, "x.yaml: stand_in: is now called `proxy_data`; rename it"),
         (
             RunConfig,

@@ -31,7 +31,7 @@ OF_BEIR += Counter({"encode": 35, "search": 35, "evaluate": 42, "table": 1})
 # Both tables of questions have one collection and one set of pre-trained models.
 OF_REQA = Counter({"collection": 1, "tokens": 1, "lucene_index": 1, "lucene_search": 2, "start": 2, "pretrain": 4})
 OF_REQA += Counter({"finetune": 12, "encode": 12, "search": 12, "evaluate": 14, "table": 2})
-OF_GROWING = Counter({"lucene_search": 1, "grow": 1, "search": 15, "evaluate": 15, "growing": 1})
+OF_GROWING = Counter({"lucene_search": 1, "nested_corpora": 1, "search": 15, "evaluate": 15, "corpus_size": 1})
 PAGES = Counter(claims_printed=1, report=1)  # of every run
 SHIPPED = {
     "config": OF_TABLE1
@@ -100,8 +100,8 @@ def test_seeds_multiply_what_chance_is_in(pristine: Clone) -> None:
     """
     seeds = yaml.safe_load((pristine.root / "config/seeds.yaml").read_text())["seeds"]
     output = pristine.snakemake("--profile", "local", "--configfile", "config/seeds.yaml", "-n").succeeded()
-    fixed = {"collection", "tokenizer", "tokens", "lucene_index", "lucene_search", "grow", "measure_latency"}
-    fixed |= {"table", "figure", "curves", "growing", *PAGES}
+    fixed = {"collection", "tokenizer", "tokens", "lucene_index", "lucene_search", "nested_corpora", "measure_latency"}
+    fixed |= {"table", "figure", "curves", "corpus_size", *PAGES}
     once = Counter({rule: count for rule, count in SHIPPED["config"].items() if rule in fixed})
     chance = SHIPPED["config"] - once
     without = Counter(evaluate=11, prepare=2)
@@ -117,8 +117,8 @@ def test_a_larger_scale_has_the_same_trainings_and_tables_and_plans_in_seconds(p
     output = pristine.snakemake(*run).succeeded()
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - begun < 60
     counted = by_rule(exact_jobs(output))
-    same = ("pretrain", "prepare", "finetune", "build_index", "tune_fusion", "measure_latency", "grow")
-    for rule in (*same, "table", "figure", "curves", "growing", *PAGES):
+    same = ("pretrain", "prepare", "finetune", "build_index", "tune_fusion", "measure_latency", "nested_corpora")
+    for rule in (*same, "table", "figure", "curves", "corpus_size", *PAGES):
         assert counted[rule] == SHIPPED["config"][rule], rule
     assert counted["fetch_ir_datasets"] > 2
     assert counted["fetch_checkpoint"] > 0

@@ -88,7 +88,7 @@ wildcard_constraints:
     figure=FIGURES,
     probe=NAME,
     curves=CURVES,
-    growing=GROWING,
+    corpus_size=GROWING,
     subset=NAME,
 
 

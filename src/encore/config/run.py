@@ -180,7 +180,7 @@ class Latency(Strict):
     warm_up: Positive = Field(100, description="answers before the first that is timed")
 
 
-class Growing(Strict):
+class CorpusSize(Strict):
     """Retrieval from a growing collection (TCT-ColBERT, figure 2): a small one full of good distractors, then more."""
 
     systems: dict[str, str] = Field(min_length=1, description="lineages by the label that they are drawn with")
@@ -238,7 +238,7 @@ class Limits(Strict):
 class RunConfig(Strict):
     """One run: complete in one file, never merged with another."""
 
-    renamed: ClassVar[dict[str, str]] = {"stand_in": "proxy_data"}
+    renamed: ClassVar[dict[str, str]] = {"stand_in": "proxy_data", "growing": "corpus_size"}
 
     schema_version: Literal[1]
     title: str
@@ -261,7 +261,7 @@ class RunConfig(Strict):
         {}, description="by table, released runs that its rows should reproduce; in no digest but that table's"
     )
     figures: list[str] = Field([], description="figures of the papers, and our own, to draw beside those of the tables")
-    growing: Growing | None = Field(None, description="the figure of retrieval from a growing collection")
+    corpus_size: CorpusSize | None = Field(None, description="the figure of retrieval from a growing collection")
     numerics: Numerics = Numerics()
     execution: Execution = Execution()
     limits: Limits = Limits()

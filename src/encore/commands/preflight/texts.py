@@ -124,7 +124,7 @@ def evaluate(made: Artifact, sizes: CollectionSizes) -> Cost:
     return Cost(works=(Work("lines", 2 * read),), kept=asked * 40, ram=2 * ROW * read)
 
 
-def grow(made: Artifact, sizes: CollectionSizes) -> Cost:
+def nested_corpora(made: Artifact, sizes: CollectionSizes) -> Cost:
     """The order in which a collection grows."""
     count = sizes.of(made.inputs["collection"]).passages.count
     return Cost(works=(Work("documents", count),), kept=12 * count, ram=LISTED * count)

@@ -1,7 +1,7 @@
 """Retrieval from a growing collection: the order in which it grows, and the figure; search and scores are the usual."""
 
 
-rule grow:
+rule nested_corpora:
     """Order a collection: what is relevant and what BM25 ranks high first, the rest at random."""
     input:
         run=made_from("results/subsets/{subset}", "run"),
@@ -9,9 +9,9 @@ rule grow:
     output:
         manifest="results/subsets/{subset}/manifest.json",
     log:
-        "results/logs/grow/{subset}.log",
+        "results/logs/nested_corpora/{subset}.log",
     benchmark:
-        "results/benchmarks/grow/{subset}.tsv"
+        "results/benchmarks/nested_corpora/{subset}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: 1
@@ -21,7 +21,7 @@ rule grow:
     params:
         spec=spec_of("results/subsets/{subset}"),
     shell:
-        "python workflow/scripts/grow.py"
+        "python workflow/scripts/nested_corpora.py"
         " --spec {params.spec:q}"
         " --run {input.run:q}"
         " --collection {input.collection:q}"
@@ -29,25 +29,25 @@ rule grow:
         " > {log:q} 2>&1"
 
 
-rule growing:
+rule corpus_size:
     """Draw how retrieval falls as the collection grows."""
     input:
-        plan="results/plan/{growing}.json",
+        plan="results/plan/{corpus_size}.json",
         scores=scores_of_growing,
     output:
         png=report(
-            "results/figures/{growing}.png",
+            "results/figures/{corpus_size}.png",
             category="Figures",
-            labels={"figure": "{growing}"},
-            caption="../report/growing.rst",
+            labels={"figure": "{corpus_size}"},
+            caption="../report/corpus_size.rst",
         ),
-        svg="results/figures/{growing}.svg",
-        csv="results/figures/{growing}.csv",
-        manifest="results/figures/{growing}.manifest.json",
+        svg="results/figures/{corpus_size}.svg",
+        csv="results/figures/{corpus_size}.csv",
+        manifest="results/figures/{corpus_size}.manifest.json",
     log:
-        "results/logs/growing/{growing}.log",
+        "results/logs/corpus_size/{corpus_size}.log",
     benchmark:
-        "results/benchmarks/growing/{growing}.tsv"
+        "results/benchmarks/corpus_size/{corpus_size}.tsv"
     localrule: True
     conda:
         "../../envs/environment.yaml"
@@ -58,7 +58,7 @@ rule growing:
     params:
         spec=growing_spec,
     shell:
-        "python workflow/scripts/growing.py"
+        "python workflow/scripts/corpus_size.py"
         " --plan {input.plan:q}"
         " --spec {params.spec:q}"
         " --output $(dirname {output.png:q})"
