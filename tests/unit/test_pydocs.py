@@ -514,7 +514,7 @@ sys.path.insert(0, sys.argv[3])
 from encore.data.pydocs.objects import read_objects
 from test_pydocs import *
 folder = Path(sys.argv[1])
-write(folder / "out", select(read(tree(folder), int(sys.argv[2])), SALT, TRAIN, VALID), {})
+write_pydocs(folder / "out", select(read_objects(tree(folder), int(sys.argv[2])), SALT, TRAIN, VALID), {})
 """
 
 
