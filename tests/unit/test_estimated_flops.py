@@ -65,7 +65,7 @@ def test_full_texts_are_counted_exactly(name: str) -> None:
     bare = type(task).__new__(type(task))
     bare.fields = task.fields
     empty = {key: np.broadcast_to(np.int8(0), array.shape) for key, array in batch.items()}
-    assert bare.flops(outlines.Outline(SHAPE), empty) == task.flops(Named(SHAPE), batch)
+    assert bare.flops(outlines.EncoderOutline(SHAPE), empty) == task.flops(Named(SHAPE), batch)
 
 
 def _task(kind: Any, **fields: Any) -> Any:
@@ -192,4 +192,4 @@ def test_what_a_forward_pass_keeps_is_what_torch_keeps(precision: str, length: i
 def test_the_oracle_is_the_encoder_itself() -> None:
     """The shape that the outline carries is what the encoder's own counter takes."""
     encoder = random_encoder()
-    assert flops.forward(outlines.Outline(encoder.config).config, 2, 7) == flops.forward(encoder.config, 2, 7)
+    assert flops.forward(outlines.EncoderOutline(encoder.config).config, 2, 7) == flops.forward(encoder.config, 2, 7)
