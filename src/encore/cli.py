@@ -21,6 +21,7 @@ from encore.plan.plan import Plan
 from encore.targets import lineage_targets, recall
 
 RENAMED = {"budget": "flops"}  # commands of older versions: what each is called now
+RENAMED_FLAGS = {"preflight": {"--against": "--compare-finished"}}  # likewise their flags, by command
 
 
 def main() -> None:
@@ -67,8 +68,8 @@ def main() -> None:
         _command(commands, "compare", compare.compare, "print how close a run is to one that it should reproduce")
     )
     _command(commands, "schema", show_schema, "print the JSON schema of a run's configuration")
-    if sys.argv[1:2] and sys.argv[1] in RENAMED:
-        run(lambda: _refuse_old(sys.argv[1]))
+    if message := _old_words(sys.argv[1:]):
+        run(lambda: _refuse(message))
     arguments = parser.parse_args()
     run(lambda: arguments.answer(arguments))
 
@@ -107,7 +108,7 @@ def show_audit(arguments: argparse.Namespace) -> int:
         print("pruned; run snakemake again to repair" if report.findings else "nothing to prune")
         return 0
     bad = len({finding.place for finding in report.findings})
-    print(f"audit: {report.verified} artifacts verified, {bad} bad" + ("; mend with --prune" if bad else ""))
+    print(f"audit: {report.verified} artifacts verified, {bad} bad" + ("; fix with --prune" if bad else ""))
     return 1 if bad else 0
 
 
@@ -205,8 +206,17 @@ def show_schema(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _refuse_old(name: str) -> int:
-    raise EncoreError(f"`encore {name}` is now called `encore {RENAMED[name]}`; use that name")
+def _old_words(words: list[str]) -> str:
+    """What a command line with a command or flag of an older version is answered; empty for any other."""
+    name, *flags = words or [""]
+    if name in RENAMED:
+        return f"`encore {name}` is now called `encore {RENAMED[name]}`; use that name"
+    flag = next((flag for flag in flags if flag in RENAMED_FLAGS.get(name, {})), None)
+    return f"`encore {name} {flag}` is now called `{RENAMED_FLAGS[name][flag]}`; use that name" if flag else ""
+
+
+def _refuse(message: str) -> int:
+    raise EncoreError(message)
 
 
 def _command(

@@ -1,4 +1,4 @@
-"""What is reckoned of a training before it starts is what the training counts: operations, parameters, chunks."""
+"""What is estimated of a training before it starts is what the training counts: operations, parameters, chunks."""
 
 from __future__ import annotations
 
@@ -144,9 +144,9 @@ def test_chunks_are_about_as_many_as_packing_gives() -> None:
     store = small_store.random_store()
     chunks, usable = text_chunks(store, 30)
     sections = np.diff(np.concatenate([[0], np.cumsum(store.sentences.lengths)])[store.sections])
-    reckoned = lengths.packed(lengths.sampled(sections), 30)
-    assert reckoned.count == pytest.approx(len(usable), rel=0.35)
-    assert reckoned.tokens == pytest.approx(chunks.lengths.sum(), rel=0.2)
+    estimated = lengths.packed(lengths.sampled(sections), 30)
+    assert estimated.count == pytest.approx(len(usable), rel=0.35)
+    assert estimated.tokens == pytest.approx(chunks.lengths.sum(), rel=0.2)
 
 
 def test_assumed_lengths_have_the_mean_that_was_asked_for() -> None:

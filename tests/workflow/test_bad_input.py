@@ -1,4 +1,4 @@
-"""A wrong target, lineage or configuration: one line that says what, where and how to mend it, before any job."""
+"""A wrong target, lineage or configuration: one line that says what, where and how to fix it, before any job."""
 
 import os
 from collections.abc import Iterable, Iterator

@@ -127,8 +127,8 @@ class ColumnEntry(Strict):
             raise ValueError(f"column {self.id!r} needs one source of its values, and only one: {known}")
         for field in ("dataset", "split"):
             if bool(getattr(self, field)) != (field in SOURCES[self.source]):
-                mend = "leave out" if getattr(self, field) else "needs"
-                raise ValueError(f"column {self.id!r} shows `{self.source}`: {mend} `{field}`")
+                fix = "leave out" if getattr(self, field) else "needs"
+                raise ValueError(f"column {self.id!r} shows `{self.source}`: {fix} `{field}`")
         if self.primary and (self.source != TESTED or self.hidden):
             raise ValueError(f"column {self.id!r} is nothing that is tested and shown; it cannot be primary")
         return self

@@ -16,8 +16,8 @@ from encore.commands.preflight.sizes import CollectionSizes
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 
-Reckon = Callable[[Artifact, CollectionSizes], Cost]
-STAGES: dict[str, Reckon] = {
+Estimator = Callable[[Artifact, CollectionSizes], Cost]
+STAGES: dict[str, Estimator] = {
     "collection": texts.collection,
     "tokenizer": texts.tokenizer,
     "tokens": texts.tokens,
@@ -79,8 +79,10 @@ def needed(
     plan: Plan, wanted: list[Artifact], sizes: CollectionSizes, machine: Machine, fetches: Fetches
 ) -> list[Needed]:
     """Every artifact behind the wanted ones, with its cost."""
-    reckon = partial(cost_of, plan, sizes, machine, fetches)
-    return [Needed(each, rule_of(each), Path(each.manifest).is_file(), reckon(each)) for each in upstream_jobs(wanted)]
+    estimate = partial(cost_of, plan, sizes, machine, fetches)
+    return [
+        Needed(each, rule_of(each), Path(each.manifest).is_file(), estimate(each)) for each in upstream_jobs(wanted)
+    ]
 
 
 def cost_of(plan: Plan, sizes: CollectionSizes, machine: Machine, fetches: Fetches, artifact: Artifact) -> Cost:

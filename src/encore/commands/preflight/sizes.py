@@ -103,7 +103,7 @@ class CollectionSizes:
     def _size(self, name: str) -> CollectionSize:
         dataset = self.dataset(name)
         fields = self.plan.dataset_fields(dataset) if dataset in self.plan.dataset_names() else None
-        size = _reckoned(fields, self.stated.get(dataset), self._base(fields))
+        size = _estimated(fields, self.stated.get(dataset), self._base(fields))
         if getattr(fields, "kind", "") == "subset":
             _shrink(size, fields)
         counted = _json(Path("results/collections") / name / "statistics.json")
@@ -128,7 +128,7 @@ class CollectionSizes:
         return None
 
 
-def _reckoned(fields: Any, stated: Stated | None, base: CollectionSize | None) -> CollectionSize:
+def _estimated(fields: Any, stated: Stated | None, base: CollectionSize | None) -> CollectionSize:
     """What is published, stated, known of the collection that this one is made of, or assumed, in this order."""
     expected = dict(getattr(fields, "expected", {}))
     said = stated or Stated(source="")
