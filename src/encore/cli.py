@@ -97,11 +97,10 @@ def show_audit(arguments: argparse.Namespace) -> int:
     plan = _plan(arguments)
     plan.asked = recall()
     report = audit.audit(plan)
+    notes, findings = len(report.notes), len(report.findings)
+    _print_findings(report.notes, report.findings)  # before anything else is tried
     recompute.recompute_products(plan, arguments.config, report)
-    for note in report.notes:
-        print(f"note: {note}")
-    for finding in report.findings:
-        print(f"bad: {finding}")
+    _print_findings(report.notes[notes:], report.findings[findings:])
     if arguments.prune:
         for removed in audit.prune(plan, report):
             print(f"removed {removed}")
@@ -110,6 +109,13 @@ def show_audit(arguments: argparse.Namespace) -> int:
     bad = len({finding.place for finding in report.findings})
     print(f"audit: {report.verified} artifacts verified, {bad} bad" + ("; fix with --prune" if bad else ""))
     return 1 if bad else 0
+
+
+def _print_findings(notes: list[str], findings: list[audit.Finding]) -> None:
+    for note in notes:
+        print(f"note: {note}")
+    for finding in findings:
+        print(f"bad: {finding}", flush=True)
 
 
 def show_table(arguments: argparse.Namespace) -> int:

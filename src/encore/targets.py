@@ -194,8 +194,12 @@ def _drawn(plan: Plan, name: str) -> list[Artifact]:
 
 
 def recall() -> list[str]:
-    """The folders of all artifacts that were asked for by name, and such tables, figures and claims."""
-    return ASKED.read_text().splitlines() if ASKED.is_file() else []
+    """The folders of all artifacts that were asked for by name, and such tables, figures and claims.
+
+    It is a memory that nothing depends on: what is no text of ours in it is passed over.
+    """
+    lines = ASKED.read_text(errors="replace").splitlines() if ASKED.is_file() else []
+    return [line for line in lines if line.startswith("results/") and "\ufffd" not in line]
 
 
 def check_target(plan: Plan, target: str, rules: set[str]) -> None:

@@ -196,11 +196,7 @@ def _records(folder: Path) -> tuple[dict[str, Any] | None, dict[str, Any] | None
         record = manifest.read_manifest(folder)
     except EncoreError:
         return None, None
-    try:
-        run = json.loads((folder / "run.json").read_text())
-    except (OSError, ValueError):
-        run = None
-    return record, run
+    return record, manifest.read_run(folder) or None
 
 
 def _lines(link: ChainLink) -> Iterator[str]:
