@@ -53,7 +53,7 @@ def test_the_claims_read_their_figures_and_what_is_written_is_read_as_planned(ru
     plan = project.load_plan(ROOT / f"config/{run}.yaml")
     content = claims_plan(plan)
     assert set(content["figures"]) == DRAWN
-    assert not content["untold"]
+    assert not content["unavailable"]
     read = {artifact.folder for artifact in claims_reads(plan)}
     written = run_claims.ClaimsSlice.model_validate(json.loads(json.dumps(content)))
     assert {str(folder) for folder in written.reads()} == read
@@ -100,7 +100,7 @@ def test_a_figure_that_a_run_cannot_have_is_told():
     del content["scale"]["datasets"]["msmarco-passage"]
     content["scale"]["absent"] = {"msmarco-passage": "no text is given away"}
     plan = Plan(RunConfig.model_validate(content), project.load_catalogue(), project.impl)
-    assert "no text is given away" in claims_plan(plan)["untold"]["bow/figure2"]
+    assert "no text is given away" in claims_plan(plan)["unavailable"]["bow/figure2"]
 
 
 def test_a_change_of_a_model_changes_the_claims_that_its_figure_decides():

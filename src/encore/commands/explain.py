@@ -30,8 +30,8 @@ class ExplainedCell:
     behind: list[dict[str, Any]]  # the cell as the plan says it, and those that it is made of
 
     @property
-    def asked(self) -> dict[str, Any]:
-        """What is asked for, of which folders."""
+    def request(self) -> dict[str, Any]:
+        """What the plan says of the cell: dataset, split, measure and the folders it reads."""
         return self.behind[0]
 
     @property

@@ -54,7 +54,7 @@ def _of_checkpoint(checkpoint: str | None) -> dict[str, Any]:
     path = Path(checkpoint or "") / "config.json"
     if checkpoint is None or not path.is_file():
         return {}
-    said = json.loads(path.read_text())
+    fields = json.loads(path.read_text())
     theirs = {
         "vocabulary": "vocab_size",
         "layers": "num_hidden_layers",
@@ -62,7 +62,7 @@ def _of_checkpoint(checkpoint: str | None) -> dict[str, Any]:
         "heads": "num_attention_heads",
         "intermediate": "intermediate_size",
     }
-    return {ours: said[name] for ours, name in theirs.items() if name in said}
+    return {ours: fields[name] for ours, name in theirs.items() if name in fields}
 
 
 def _pieces(marker: str) -> int:

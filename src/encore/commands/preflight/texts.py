@@ -101,11 +101,11 @@ def negatives(made: Artifact, sizes: CollectionSizes) -> Cost:
     size = sizes.of(made.inputs["collection"])
     run = made.inputs.get("run")
     depth = run.spec["depth"] if run else 100
-    asked = size.topics(made.spec["split"], run.spec["queries"] if run else None)
+    queries = size.topics(made.spec["split"], run.spec["queries"] if run else None)
     return Cost(
-        works=(Work("lines", asked * depth),),
-        kept=asked * made.spec.get("keep", 30) * 6,
-        ram=ROW * asked * depth,
+        works=(Work("lines", queries * depth),),
+        kept=queries * made.spec.get("keep", 30) * 6,
+        ram=ROW * queries * depth,
     )
 
 
@@ -119,9 +119,9 @@ def merged(made: Artifact, sizes: CollectionSizes) -> Cost:
 def evaluate(made: Artifact, sizes: CollectionSizes) -> Cost:
     """Measures of a run."""
     run = made.inputs["run"]
-    asked = sizes.of(made.inputs["collection"]).topics(run.spec["split"], run.spec["queries"])
-    read = asked * run.spec["depth"]
-    return Cost(works=(Work("lines", 2 * read),), kept=asked * 40, ram=2 * ROW * read)
+    queries = sizes.of(made.inputs["collection"]).topics(run.spec["split"], run.spec["queries"])
+    read = queries * run.spec["depth"]
+    return Cost(works=(Work("lines", 2 * read),), kept=queries * 40, ram=2 * ROW * read)
 
 
 def nested_corpora(made: Artifact, sizes: CollectionSizes) -> Cost:

@@ -90,8 +90,8 @@ def _values(growth: GrowthSlice, line: SizeLine, point: SizePoint) -> list[SizeV
 
 
 def _row(growth: GrowthSlice, value: SizeValue) -> list[str]:
-    said = [value.line.label, value.line.system, str(value.point.seed), growth.dataset, growth.split, value.measure]
-    return [*said, str(value.point.size), str(value.passages), str(value.queries), number(value.mean)]
+    labels = [value.line.label, value.line.system, str(value.point.seed), growth.dataset, growth.split, value.measure]
+    return [*labels, str(value.point.size), str(value.passages), str(value.queries), number(value.mean)]
 
 
 def _figure(growth: GrowthSlice, values: list[SizeValue]) -> Figure:
