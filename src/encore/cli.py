@@ -20,7 +20,7 @@ from encore.plan.artifacts import fetched
 from encore.plan.plan import Plan
 from encore.targets import lineage_targets, recall
 
-RENAMED = {"budget": "flops"}  # commands of older versions: what each is called now
+RENAMED = {"budget": "flops", "path": "targets"}  # commands of older versions: what each is called now
 RENAMED_FLAGS = {"preflight": {"--against": "--compare-finished"}}  # likewise their flags, by command
 
 
@@ -28,10 +28,13 @@ def main() -> None:
     """Parse the command line and answer."""
     parser = argparse.ArgumentParser(prog="encore", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    path = _command(
-        commands, "path", show_path, "print the targets of a lineage, a system, a source or a dataset, declared or not"
+    targets = _command(
+        commands,
+        "targets",
+        show_targets,
+        "print the targets of a lineage, a system, a source or a dataset, declared or not",
     )
-    path.add_argument("lineage", help="for example bert-base+costa~temperature=0.05+marco-bm25")
+    targets.add_argument("lineage", help="for example bert-base+costa~temperature=0.05+marco-bm25")
     checking = _command(
         commands, "audit", show_audit, "recompute every digest behind tables, figures, claims and the report"
     )
@@ -74,7 +77,7 @@ def main() -> None:
     run(lambda: arguments.answer(arguments))
 
 
-def show_path(arguments: argparse.Namespace) -> int:
+def show_targets(arguments: argparse.Namespace) -> int:
     """The model's folder for every seed, if it is a lineage, then what Snakemake can be asked for."""
     plan = _plan(arguments)
     if texts := fetched.named(plan, arguments.lineage):

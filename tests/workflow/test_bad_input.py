@@ -116,9 +116,9 @@ def test_a_wrong_lineage(plan: Plan, lineage: str) -> None:
 
 
 def test_a_wrong_lineage_is_printed_by_both_programs(clone: Clone) -> None:
-    """In the configuration, and on ``encore path``'s command line."""
+    """In the configuration, and on ``encore targets``'s command line."""
     lineage, parts = next(iter(LINEAGES.items()))
-    asked = clone.encore("path", lineage, "--config", "config/nano.yaml").error()
+    asked = clone.encore("targets", lineage, "--config", "config/nano.yaml").error()
     with (clone.root / "config/nano.yaml").open("a") as file:
         file.write(f"lineages: ['{lineage}']\n")
     declared = clone.nano("-n").error()

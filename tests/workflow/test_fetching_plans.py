@@ -27,7 +27,7 @@ def planned(clone: Clone, *arguments: str) -> Counter[str]:
 
 
 def target(clone: Clone, name: str) -> str:
-    return clone.encore("path", name).succeeded().strip()
+    return clone.encore("targets", name).succeeded().strip()
 
 
 def test_the_embedded_default_fetches_nothing(pristine: Clone) -> None:

@@ -185,9 +185,9 @@ def test_a_target_on_the_way_is_planned_alone(pristine: Clone, nano: str) -> Non
 
 
 def test_an_undeclared_lineage_is_a_target(pristine: Clone) -> None:
-    """``encore path`` prints what to ask for."""
+    """``encore targets`` prints what to ask for."""
     lineage = "tiny+ict~temperature=0.1+marco-bm25"
-    model, scores = pristine.encore("path", lineage, "--config", "config/nano.yaml").succeeded().splitlines()
+    model, scores = pristine.encore("targets", lineage, "--config", "config/nano.yaml").succeeded().splitlines()
     planned = pristine.planned(model, scores)
     assert by_rule(planned)["finetune"] == 1
     assert f"pretrain {lineage.removesuffix('+marco-bm25')}-s0" in planned
@@ -195,21 +195,23 @@ def test_an_undeclared_lineage_is_a_target(pristine: Clone) -> None:
 
 def test_reranking_asks_for_a_model_and_a_first_stage_and_for_no_vectors(pristine: Clone) -> None:
     """A model that only scores pairs is trained like any other, and nothing is encoded with it."""
-    (scores,) = pristine.encore("path", "bm25-colbert", "--config", "config/nano.yaml").succeeded().splitlines()
+    (scores,) = pristine.encore("targets", "bm25-colbert", "--config", "config/nano.yaml").succeeded().splitlines()
     planned = pristine.planned(scores)
     counted = by_rule(planned)
     assert (counted["finetune"], counted["rerank"], counted["evaluate"]) == (1, 1, 1)
     assert counted["encode"] == counted["search"] == 0
     assert counted["lucene_search"] == 2, "the run that is ranked again, and the one that negatives come from"
-    (model,) = pristine.encore("path", "bert-base-tct+colbert", "--config", "config/nano.yaml").succeeded().splitlines()
+    (model,) = (
+        pristine.encore("targets", "bert-base-tct+colbert", "--config", "config/nano.yaml").succeeded().splitlines()
+    )
     assert by_rule(pristine.planned(model))["rerank"] == 0
 
 
 def test_an_undeclared_system_is_a_target(pristine: Clone) -> None:
     """With all that it is made of, which nothing else of the configuration makes."""
-    (scores,) = pristine.encore("path", "hybrid-doct5", "--config", "config/nano.yaml").succeeded().split()
+    (scores,) = pristine.encore("targets", "hybrid-doct5", "--config", "config/nano.yaml").succeeded().split()
     rules = {"collection": 1, "tokenizer": 1, "tokens": 1, "start": 1, "negatives": 1, "finetune": 1, "encode": 1}
-    rules |= {"lucene_index": 2, "lucene_search": 4, "search": 3, "train_expander": 1, "expand": 1}
+    rules |= {"lucene_index": 2, "lucene_search": 4, "search": 3, "train_doc2query": 1, "predict_queries": 1}
     assert by_rule(pristine.planned(scores)) == Counter(rules | {"tune_fusion": 1, "fuse": 1, "evaluate": 1})
 
 

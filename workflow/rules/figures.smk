@@ -1,22 +1,22 @@
 """The papers' figures and our own: what some look into models for, and the drawing of each from its slice of the plan."""
 
 
-rule probe:
+rule inspect_model:
     """Ask a model about a few texts, for a figure that shows what it says."""
     input:
-        model=made_from("results/probes/{model}/{probe}", "model"),
-        weights=ancient(made_from("results/probes/{model}/{probe}", "model", "model.safetensors")),
-        tokens=made_from("results/probes/{model}/{probe}", "tokens"),
-        head=made_from("results/probes/{model}/{probe}", "head"),
-        run=made_from("results/probes/{model}/{probe}", "run"),
-        collection=made_from("results/probes/{model}/{probe}", "collection"),
+        model=made_from("results/inspections/{model}/{inspection}", "model"),
+        weights=ancient(made_from("results/inspections/{model}/{inspection}", "model", "model.safetensors")),
+        tokens=made_from("results/inspections/{model}/{inspection}", "tokens"),
+        head=made_from("results/inspections/{model}/{inspection}", "head"),
+        run=made_from("results/inspections/{model}/{inspection}", "run"),
+        collection=made_from("results/inspections/{model}/{inspection}", "collection"),
     output:
-        probe="results/probes/{model}/{probe}/probe.json",
-        manifest="results/probes/{model}/{probe}/manifest.json",
+        inspection="results/inspections/{model}/{inspection}/inspection.json",
+        manifest="results/inspections/{model}/{inspection}/manifest.json",
     log:
-        "results/logs/probe/{model}/{probe}.log",
+        "results/logs/inspect_model/{model}/{inspection}.log",
     benchmark:
-        "results/benchmarks/probe/{model}/{probe}.tsv"
+        "results/benchmarks/inspect_model/{model}/{inspection}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: 1
@@ -24,9 +24,9 @@ rule probe:
         mem_mb=escalate(4_000),
         runtime=escalate(60),
     params:
-        spec=spec_of("results/probes/{model}/{probe}"),
+        spec=spec_of("results/inspections/{model}/{inspection}"),
     shell:
-        "python workflow/scripts/probe.py"
+        "python workflow/scripts/inspect_model.py"
         " --spec {params.spec:q}"
         " --model {input.model:q}"
         " --tokens {input.tokens:q}"

@@ -5,7 +5,7 @@ rule lucene_index:
     """Index a collection with Lucene."""
     input:
         collection=made_from("results/indexes/lucene/{index}", "collection"),
-        expansions=made_from("results/indexes/lucene/{index}", "expansions"),
+        predicted_queries=made_from("results/indexes/lucene/{index}", "predicted_queries"),
     output:
         manifest="results/indexes/lucene/{index}/manifest.json",
     log:
@@ -25,7 +25,7 @@ rule lucene_index:
         "python workflow/scripts/lucene_index.py"
         " --spec {params.spec:q}"
         " --collection {input.collection:q}"
-        " --expansions {input.expansions:q}"
+        " --predicted-queries {input.predicted_queries:q}"
         " --memory-mb {resources.java_mb}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

@@ -11,7 +11,7 @@ from encore.plan.tables.layout import Asked
 from encore.plan.tables.layout import Part as Entry
 from encore.reporting.sources import SOURCES, CellValues
 
-PROBE = "probe.json"
+PROBE = "inspection.json"
 Place = tuple[str, str, str]  # panel, line, place
 
 

@@ -181,7 +181,7 @@ class Numerics(Strict):
 class Scale(Strict):
     """How the papers' experiments are brought to this run's size; empty at the papers' own."""
 
-    renamed: ClassVar[dict[str, str]] = {"starts": "replace_prefix"}
+    renamed: ClassVar[dict[str, str]] = {"starts": "replace_prefix", "expansions": "doc2query"}
 
     backbones: dict[str, str] = Field({}, description="which backbone stands for the papers' one")
     datasets: dict[str, str] = Field({}, description="which dataset stands for the papers' one")
@@ -190,7 +190,7 @@ class Scale(Strict):
         description="datasets and backbones of the papers' that nothing stands for, with the reason: their columns, or "
         "the cells of what starts from them, stay empty",
     )
-    expansions: dict[str, str] = Field({}, description="which expansion stands for the papers' one")
+    doc2query: dict[str, str] = Field({}, description="which expansion stands for the papers' one")
     replace_prefix: dict[str, str] = Field(
         {}, description="which beginning of a lineage stands for another: a released encoder for pre-training it anew"
     )

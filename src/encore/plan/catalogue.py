@@ -72,7 +72,7 @@ def read_catalogue(
     indexes = _entries(folder / "indexes.yaml", lambda value, place: value)
     for name, index in indexes.items():
         explained(read_index, index, f"{folder}/indexes.yaml: {name}")
-    expansions = _entries(folder / "expansions.yaml", lambda value, place: explained(read_expansion, value, place))
+    expansions = _entries(folder / "doc2query.yaml", lambda value, place: explained(read_expansion, value, place))
     sources = _entries(folder / "sources.yaml", lambda value, place: checked(SourceEntry, value, place))
     tables = _of_papers(folder, "tables.yaml", lambda value, place: checked(Table, value, place))
     return Catalogue(

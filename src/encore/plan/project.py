@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from encore import objectives
-from encore.config import expansions, index_types, systems
+from encore.config import doc2query, index_types, systems
 from encore.config.datasets import CollectionFields
 from encore.config.finetuning import FinetuneStep
 from encore.config.run import Step
@@ -37,7 +37,7 @@ def load_plan(run: Path = DEFAULT_RUN, given: dict[str, Any] | None = None) -> P
 def load_catalogue(folder: Path = CATALOGUE) -> Catalogue:
     """Everything that can be named, checked by the kinds of steps, datasets, systems and so on of this version."""
     return read_catalogue(
-        folder, read_step, read_dataset, systems.read_system, index_types.read_index_type, expansions.read_expansion
+        folder, read_step, read_dataset, systems.read_system, index_types.read_index_type, doc2query.read_expansion
     )
 
 

@@ -12,7 +12,7 @@ from encore.report.records import ArtifactRecords, RecordedArtifact
 from encore.report.slice import ReportSlice
 
 LATENCY = "latency.json"
-TRAINED = ("pretrain", "finetune", "train_expander")
+TRAINED = ("pretrain", "finetune", "train_doc2query")
 INDEXES = ("encode", "build_index", "lucene_index")
 
 

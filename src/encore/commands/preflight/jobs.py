@@ -29,8 +29,8 @@ STAGES: dict[str, Estimator] = {
     "merged_negatives": texts.merged,
     "evaluate": texts.evaluate,
     "nested_corpora": texts.nested_corpora,
-    "train_expander": texts.train_expander,
-    "expand": texts.expand,
+    "train_doc2query": texts.train_doc2query,
+    "predict_queries": texts.predict_queries,
     "encode": retrieval.encode,
     "search": retrieval.search,
     "build_index": retrieval.build_index,
@@ -43,7 +43,7 @@ STAGES: dict[str, Estimator] = {
     "teacher_scores": retrieval.teacher_scores,
     "measure_latency": retrieval.latency,
     "masked_loss": retrieval.masked_loss,
-    "probe": retrieval.probe,
+    "inspect_model": retrieval.inspect_model,
 }
 FETCHING = ("fetch_source", "fetch_ir_datasets", "fetch_checkpoint")
 UNPACKED = 3.0  # bytes of an unpacked source for a byte of it, which is kept too

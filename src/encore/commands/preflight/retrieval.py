@@ -132,7 +132,7 @@ def lucene_index(index: Artifact, sizes: CollectionSizes) -> Cost:
     """Lucene's index; the documents are held in memory to be sorted, and written beside it for a while."""
     size = sizes.of(index.inputs["collection"])
     text = size.passages.tokens * CHARACTERS
-    if "expansions" in index.inputs:
+    if "predicted_queries" in index.inputs:
         text *= 2
     return Cost(
         works=(Work("lucene_bytes", text), Work("documents", size.passages.count)),
@@ -258,7 +258,7 @@ def masked_loss(measured: Artifact, sizes: CollectionSizes) -> Cost:
     return Cost((work,), "torch", kept=1e3, ram=FP32 * shapes.parameters(shape), gpu=True, gpu_memory=memory)
 
 
-def probe(probed: Artifact, sizes: CollectionSizes) -> Cost:
+def inspect_model(probed: Artifact, sizes: CollectionSizes) -> Cost:
     """The forward passes of a figure's few texts."""
     shape, size = shapes.shape_of(probed.inputs["model"]), sizes.of(probed.inputs["tokens"].inputs["collection"])
     lengths, spec = size.passages.read(probed.spec["length"]), probed.spec

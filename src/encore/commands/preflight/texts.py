@@ -130,7 +130,7 @@ def nested_corpora(made: Artifact, sizes: CollectionSizes) -> Cost:
     return Cost(works=(Work("documents", count),), kept=12 * count, ram=LISTED * count)
 
 
-def train_expander(made: Artifact, sizes: CollectionSizes) -> Cost:
+def train_doc2query(made: Artifact, sizes: CollectionSizes) -> Cost:
     """A T5 that learns to write queries: six operations a parameter and token."""
     fields = made.spec["expansion"]
     count = _t5(fields)
@@ -140,14 +140,14 @@ def train_expander(made: Artifact, sizes: CollectionSizes) -> Cost:
     return Cost(works, "torch", kept=4.0 * count, scratch=12.0 * count, ram=12.0 * count, gpu=True, gpu_memory=memory)
 
 
-def expand(made: Artifact, sizes: CollectionSizes) -> Cost:
+def predict_queries(made: Artifact, sizes: CollectionSizes) -> Cost:
     """Queries written for every passage, or read from a published file."""
     size = sizes.of(made.inputs["collection"])
-    if "expander" not in made.inputs:
+    if "doc2query_model" not in made.inputs:
         return Cost(works=(Work("documents", size.passages.count),), kept=size.passages.count * 300)
     fields = made.spec
     written = fields["per_passage"] * fields["query_length"] + float(size.passages.read(fields["length"]).mean())
-    count = _t5(made.inputs["expander"].spec["expansion"])
+    count = _t5(made.inputs["doc2query_model"].spec["expansion"])
     works = (Work("encode", 2.0 * count * size.passages.count * written),)
     kept = size.passages.count * fields["per_passage"] * 15
     return Cost(works, "torch", kept=kept, ram=4.0 * count + 1e9, gpu=True, gpu_memory=4.0 * count + 2e9)

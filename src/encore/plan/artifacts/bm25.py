@@ -29,7 +29,7 @@ def index(plan: Runs, dataset: str, expansion: str | None) -> Artifact:
     inputs = {"collection": plan.collection(dataset)}
     folder = f"indexes/lucene/{plan.dataset_name(dataset)}"
     if expansion is not None:
-        inputs["expansions"] = expansions.expanded(plan, expansion, dataset)
+        inputs["predicted_queries"] = expansions.expanded(plan, expansion, dataset)
         folder += f"+{plan.expansion_name(expansion)}"
     spec = {"impl": plan.impl("lucene_index"), **names(inputs)}
     return plan.make("lucene_index", folder, spec, inputs)
