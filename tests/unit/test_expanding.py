@@ -192,7 +192,9 @@ def test_a_checkpoint_is_gone_on_from(trained: Path) -> None:
     spec = {**TRAINING, "expansion": {**FIELDS, "steps": 1, "learning_rate": 1e-12}}
     places = (trained / "collection", None, Path("doc2query_model"), Path("state"))
     training.train(spec, *places, begun=trained / "doc2query_model")
-    before, after = (model.load_model(folder)[0].state_dict() for folder in (trained / "doc2query_model", Path("doc2query_model")))
+    before, after = (
+        model.load_model(folder)[0].state_dict() for folder in (trained / "doc2query_model", Path("doc2query_model"))
+    )
     assert all(torch.allclose(before[name], after[name], atol=1e-9) for name in before)
 
 
