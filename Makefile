@@ -47,7 +47,7 @@ test-code: $(READY)
 test-all: test ## The same, and every table, figure and claim of the catalogue at nano scale (15 minutes more)
 	pytest -m everything tests/e2e/test_everything.py
 
-format: $(READY) ## Format the code and mend what linters can mend
+format: $(READY) ## Format the code and fix what linters can fix
 	ruff check --fix .
 	ruff format .
 	snakefmt Snakefile workflow

@@ -119,7 +119,7 @@ def _agree(peer: Peer, mlm: Ours) -> dict[str, float]:
     losses = {"loss": peer.loss(theirs), "our_loss": mlm.loss(own)}
     if abs(losses["our_loss"] - losses["loss"]) > TOLERANCE * losses["loss"]:
         raise EncoreError(
-            f"the same batch has a loss of {losses['our_loss']} here and {losses['loss']} there: mend that"
+            f"the same batch has a loss of {losses['our_loss']} here and {losses['loss']} there: fix that"
         )
     return losses
 

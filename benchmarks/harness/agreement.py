@@ -49,7 +49,7 @@ def agree(recipe: Recipe, peer: Peer, examples: list[Example]) -> dict[str, floa
         "gradient_apart": float(np.sqrt(apart / size)),
     }
     if abs(found["our_loss"] - found["loss"]) > TOLERANCE * found["loss"] or found["gradient_apart"] > TOLERANCE:
-        raise EncoreError(f"the same batch differs on both sides ({found}); mend that first")
+        raise EncoreError(f"the same batch differs on both sides ({found}); fix that first")
     return found
 
 
@@ -92,4 +92,4 @@ def _same_ids(recipe: Recipe, examples: list[Example], features: list[dict[str, 
             sequences, limit = [store.passages[example.passages[column - 1]] for example in examples], step.length
         ids, _ = inputs.pad(sequences, limit, store.special)
         if not np.array_equal(ids, found["input_ids"].numpy()):
-            raise EncoreError(f"column {column} of a batch has other token ids there than here; mend that first")
+            raise EncoreError(f"column {column} of a batch has other token ids there than here; fix that first")

@@ -99,7 +99,7 @@ def _check(objective: Enhanced, index: int) -> None:
     tokens, ratio = _tokens(objective, ids), objective.fields.decoder_mask_ratio
     masks = [_mask(tokens, ratio, partial(_in_order, order)) for order in drawn]
     if not torch.equal(_rows(masks, picks).bool(), _ours(objective, [index])[0]):
-        raise EncoreError(f"the masks of text {index} are other ones than those made row by row: mend that first")
+        raise EncoreError(f"the masks of text {index} are other ones than those made row by row: fix that first")
 
 
 def _in_order(order: list[int], words: list[list[int]]) -> list[list[int]]:

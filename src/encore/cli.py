@@ -19,17 +19,21 @@ from encore.plan import folders, ledger, project
 from encore.plan.plan import Plan
 from encore.targets import lineage_targets
 
-RENAMED = {"budget": "flops"}  # commands of older versions: what each is called now
+RENAMED = {"budget": "flops", "path": "targets"}  # commands of older versions: what each is called now
+RENAMED_FLAGS = {"preflight": {"--against": "--compare-finished"}}  # likewise their flags, by command
 
 
 def main() -> None:
     """Parse the command line and answer."""
     parser = argparse.ArgumentParser(prog="encore", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    path = _command(
-        commands, "path", show_path, "print the targets of a lineage, a system, a source or a dataset, declared or not"
+    targets = _command(
+        commands,
+        "targets",
+        show_targets,
+        "print the targets of a lineage, a system, a source or a dataset, declared or not",
     )
-    path.add_argument("lineage", help="for example bert-base+costa~temperature=0.05+marco-bm25")
+    targets.add_argument("lineage", help="for example bert-base+costa~temperature=0.05+marco-bm25")
     checking = _command(
         commands, "audit", show_audit, "recompute every digest behind tables, figures, claims and the report"
     )
@@ -66,13 +70,13 @@ def main() -> None:
         _command(commands, "compare", compare.compare, "print how close a run is to one that it should reproduce")
     )
     _command(commands, "schema", show_schema, "print the JSON schema of a run's configuration")
-    if sys.argv[1:2] and sys.argv[1] in RENAMED:
-        run(lambda: _refuse_old(sys.argv[1]))
+    if message := _old_words(sys.argv[1:]):
+        run(lambda: _refuse(message))
     arguments = parser.parse_args()
     run(lambda: arguments.answer(arguments))
 
 
-def show_path(arguments: argparse.Namespace) -> int:
+def show_targets(arguments: argparse.Namespace) -> int:
     """The model's folder for every seed, if it is a lineage, then what Snakemake can be asked for."""
     plan = _plan(arguments)
     if texts := folders.named(plan, arguments.lineage):
@@ -94,19 +98,25 @@ def show_audit(arguments: argparse.Namespace) -> int:
     """One line for each bad file, and a summary; 1 when anything is bad."""
     plan = _plan(arguments)
     report = audit.audit(plan)
+    notes, findings = len(report.notes), len(report.findings)
+    _print_findings(report.notes, report.findings)  # before anything else is tried
     recompute.recompute_products(plan, arguments.config, report)
-    for note in report.notes:
-        print(f"note: {note}")
-    for finding in report.findings:
-        print(f"bad: {finding}")
+    _print_findings(report.notes[notes:], report.findings[findings:])
     if arguments.prune:
         for removed in audit.prune(plan, report):
             print(f"removed {removed}")
         print("pruned; run snakemake again to repair" if report.findings else "nothing to prune")
         return 0
     bad = len({finding.place for finding in report.findings})
-    print(f"audit: {report.verified} artifacts verified, {bad} bad" + ("; mend with --prune" if bad else ""))
+    print(f"audit: {report.verified} artifacts verified, {bad} bad" + ("; fix with --prune" if bad else ""))
     return 1 if bad else 0
+
+
+def _print_findings(notes: list[str], findings: list[audit.Finding]) -> None:
+    for note in notes:
+        print(f"note: {note}")
+    for finding in findings:
+        print(f"bad: {finding}", flush=True)
 
 
 def show_table(arguments: argparse.Namespace) -> int:
@@ -203,8 +213,17 @@ def show_schema(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _refuse_old(name: str) -> int:
-    raise EncoreError(f"`encore {name}` is now called `encore {RENAMED[name]}`; use that name")
+def _old_words(words: list[str]) -> str:
+    """What a command line with a command or flag of an older version is answered; empty for any other."""
+    name, *flags = words or [""]
+    if name in RENAMED:
+        return f"`encore {name}` is now called `encore {RENAMED[name]}`; use that name"
+    flag = next((flag for flag in flags if flag in RENAMED_FLAGS.get(name, {})), None)
+    return f"`encore {name} {flag}` is now called `{RENAMED_FLAGS[name][flag]}`; use that name" if flag else ""
+
+
+def _refuse(message: str) -> int:
+    raise EncoreError(message)
 
 
 def _command(

@@ -28,7 +28,7 @@ from encore.plan.tables import (
 
 CLAIMS_FILES = tuple(f"{name}.{end}" for name in (CLAIMS, PRINTED) for end in ("csv", "md", "manifest.json"))
 CURVES_MISSING = "the tables of this run have no pre-training step whose losses could be drawn"
-GROWING_MISSING = "this run has no `growing:` to draw; add it to its configuration"
+GROWING_MISSING = "this run has no `corpus_size:` to draw; add it to its configuration"
 REPORT = PurePosixPath("results/report/index.html")
 PAGES = (f"results/{PRINTED}.csv", str(REPORT))  # of every run
 REPRODUCTION = ".reproduction.csv"  # how close a table's runs are to released ones

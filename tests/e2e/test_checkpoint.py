@@ -31,7 +31,7 @@ def clone(tmp_path: Path) -> Clone:
     backbones.write_text(f"{backbones.read_text()}\n{yaml.safe_dump({'small-retriever': BACKBONE})}")
     run = yaml.safe_load((made.root / "config/nano.yaml").read_text())
     run |= {"tables": {}, "lineages": ["small-retriever"]}
-    run.pop("growing", None)
+    run.pop("corpus_size", None)
     (made.root / "config/nano.yaml").write_text(yaml.safe_dump(run))
     return made
 

@@ -47,7 +47,7 @@ def test_ctrl_c_and_the_same_command_again(clone: Clone, nano: Clone) -> None:
 
 
 def test_a_killed_snakemake_leaves_a_lock_and_nothing_else(nano: Clone) -> None:
-    """Snakemake names the mend, ``--unlock``; then the same command does the rest."""
+    """Snakemake names the fix, ``--unlock``; then the same command does the rest."""
     nano.replace("config/nano.yaml", ALL_ROWS, '["BM25 negatives: ict"]')
     for path in (nano.root / "results/figures").glob("table1.*"):
         path.unlink()  # without the control there is no difference to draw

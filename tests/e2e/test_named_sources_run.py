@@ -96,7 +96,7 @@ def test_models_are_trained_on_what_sources_publish(clone: Clone, tmp_path: Path
     run |= {"tables": {}, "lineages": []}
     (clone.root / RUN[-1]).write_text(yaml.safe_dump(run))
 
-    asked = [clone.encore("path", lineage, "--config", RUN[-1]).succeeded().split() for lineage in LINEAGES]
+    asked = [clone.encore("targets", lineage, "--config", RUN[-1]).succeeded().split() for lineage in LINEAGES]
     models = [path for paths in asked for path in paths if path.startswith("results/models/")]
     assert len(models) == len(LINEAGES)
     clone.snakemake(*models, *RUN).succeeded()

@@ -2,11 +2,13 @@
 
 import csv
 import re
+import sys
 
 from clones import REPOSITORY, Clone
 
 PAGE = (REPOSITORY / "docs/add-an-objective.md").read_text()
 MODEL = "tiny+halves+marco-bm25-s0"
+TRAINED = {"pretrain tiny+halves-s0", f"finetune {MODEL}", f"evaluate {MODEL} pydocs-stdlib.test"}
 ONLY_ITS_OWN = {
     "pretrain tiny+halves-s0",
     f"finetune {MODEL}",
@@ -21,21 +23,36 @@ ONLY_ITS_OWN = {
 }
 
 
-def block(language: str) -> str:
-    (found,) = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
-    return found
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
 
 
-def follow(clone: Clone) -> None:
-    """Write the file, the entry, its size and its row where the page says; nano asks for its rows by name."""
+def add(clone: Clone) -> str:
+    """Write the file and the entry where the page says; the file's place."""
     (path,) = re.findall(r"The file is `([\w/.]+)`", PAGE)
-    (clone.root / path).write_text(block("python"))
-    entry, size, row = (re.sub(r"\s+#.*", "", line) for line in block("yaml").splitlines())
+    (code,), entry = blocks("python"), blocks("yaml")[0]
+    (clone.root / path).write_text(code)
     with (clone.root / "config/steps.yaml").open("a") as steps:
-        steps.write(f"\n{entry}\n")
-    insert(clone, "config/nano.yaml", "\n  steps:\n", f"    {size}\n")
+        steps.write(entry)
+    return path
+
+
+def add_row(clone: Clone) -> None:
+    """Give the new objective its row of a table; nano asks for its rows by name."""
+    row = blocks("yaml")[1].strip()
     insert(clone, "config/papers/encore/tables.yaml", "\ntable1:\n(?:.*\n)*?  rows:\n", f"    {row}\n")
     insert(clone, "config/nano.yaml", r"\btable1: \[", "halves, ")
+
+
+def sources(clone: Clone) -> dict[str, str]:
+    """The text of every file that a commit would hold, by its place."""
+    folders = ("src", "config", "workflow", "tests", "docs", "benchmarks", "profiles")
+    paths = [*clone.root.glob("*"), *(path for folder in folders for path in (clone.root / folder).rglob("*"))]
+    return {
+        str(path.relative_to(clone.root)): path.read_text(encoding="utf-8", errors="replace")
+        for path in paths
+        if path.is_file() and "__pycache__" not in path.parts
+    }
 
 
 def insert(clone: Clone, name: str, after: str, text: str) -> None:
@@ -53,12 +70,37 @@ def test_a_step_that_claims_a_paper_needs_its_ledger(clone: Clone) -> None:
 
 
 def test_the_page_is_short() -> None:
-    assert len(PAGE.splitlines()) < 60
+    assert len(PAGE.splitlines()) <= 65
+
+
+def test_a_new_objective_is_one_new_file_and_one_added_line(nano: Clone) -> None:
+    """With no other change its lineage is trained and scored, and the tests of objectives include it and pass."""
+    before = sources(nano)
+    path = add(nano)
+    after = sources(nano)
+    assert after.keys() - before.keys() == {path}
+    assert before.keys() <= after.keys()
+    assert {name for name in before if after[name] != before[name]} == {"config/steps.yaml"}
+    added = after["config/steps.yaml"].removeprefix(before["config/steps.yaml"])
+    assert added.splitlines() == blocks("yaml")[0].splitlines()
+    assert len(added.splitlines()) == 1
+
+    own = {"PYTHONPATH": str(nano.root / "src")}
+    config = ("--config", "config/nano.yaml")
+    asked = nano.run(sys.executable, "-m", "encore.cli", "path", "bert-base+halves+marco-bm25", *config, env=own)
+    assert nano.built(*asked.succeeded().split()) >= TRAINED
+    assert (nano.folder("models", "tiny+halves-s0") / "losses.tsv").is_file()
+
+    tests = [f"tests/unit/test_{name}.py" for name in ("objectives", "objectives_page", "estimated_flops")]
+    options = ("-q", "-n", "0", "-p", "no:cacheprovider", "-k", "halves or place or found_by_its_file")
+    ran = nano.run(sys.executable, "-m", "pytest", *options, *tests, env=own).succeeded()
+    assert int(re.findall(r"(\d+) passed", ran)[0]) >= 9, ran
 
 
 def test_the_page_gives_a_row_with_a_number(nano: Clone) -> None:
     """Nothing but the new model is trained, and the table has its row."""
-    follow(nano)
+    add(nano)
+    add_row(nano)
     assert nano.built() == ONLY_ITS_OWN
     with (nano.root / "results/tables/table1.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if row["row"] == "halves"]

@@ -12,8 +12,8 @@ from encore.data.runs import read_run
 SYSTEM = "hybrid-doct5"
 MODEL = "tiny+marco-bm25-s0"
 ON_THE_WAY = {
-    "train_expander tiny-t5",
-    "expand tiny-t5.pydocs-stdlib",
+    "train_doc2query tiny-t5",
+    "predict_queries tiny-t5.pydocs-stdlib",
     "lucene_index pydocs-stdlib+tiny-t5",
     *(f"lucene_search bm25-doct5 pydocs-stdlib.{topics}" for topics in ("train.50", "valid.50", "test")),
     *(f"search {MODEL} pydocs-stdlib.{topics}" for topics in ("train.50", "valid.50", "test")),
@@ -26,7 +26,7 @@ ON_THE_WAY = {
 @pytest.fixture
 def small(nano: Clone) -> Clone:
     """Nano with an expander that learns for a moment."""
-    nano.replace("config/expansions.yaml", "  steps: 300\n", "  steps: 20\n")
+    nano.replace("config/doc2query.yaml", "  steps: 300\n", "  steps: 20\n")
     return nano
 
 
@@ -43,12 +43,12 @@ def plain(run: Path) -> dict[str, dict[str, float]]:
 
 @pytest.mark.slow
 def test_a_fusion_with_predicted_queries(small: Clone) -> None:
-    (target,) = small.encore("path", SYSTEM, "--config", "config/nano.yaml").succeeded().split()
+    (target,) = small.encore("targets", SYSTEM, "--config", "config/nano.yaml").succeeded().split()
     assert small.built(target) == ON_THE_WAY
     assert small.planned(target) == set()
     root = small.root / "results"
     assert results(small.root / target)["test"]["RR@10"] > 0.2
-    (expansions,) = root.glob("expansions/*/manifest.json")
+    (expansions,) = root.glob("predicted_queries/*/manifest.json")
     (collection,) = root.glob("collections/*/manifest.json")
     assert results(expansions)["passages"] == results(collection)["passages"]
     check_fused(root)
@@ -57,7 +57,7 @@ def test_a_fusion_with_predicted_queries(small: Clone) -> None:
         f"{SYSTEM}: {{weights: {{from: 0.01, to: 0.05",
         f"{SYSTEM}: {{weights: {{from: 0.01, to: 0.02",
     )
-    (target,) = small.encore("path", SYSTEM, "--config", "config/nano.yaml").succeeded().split()
+    (target,) = small.encore("targets", SYSTEM, "--config", "config/nano.yaml").succeeded().split()
     assert {job.split()[0] for job in small.planned(target)} == {"tune_fusion", "fuse", "evaluate"}
 
 

@@ -9,9 +9,9 @@ from clones import Clone
 
 ROWS = ["Recipes: tct", "tct-hn-plus", "fp16", "hnsw", "fusion", "colbert"]
 TABLE = "results/tables/table2.csv"
-FIGURE = "results/figures/growing.csv"
+FIGURE = "results/figures/corpus_size.csv"
 GROWING = """
-growing:
+corpus_size:
   systems: {TCT-ColBERT: bert-base-tct+colbert+tct}
   queries: 20
   depth: 10
@@ -36,7 +36,7 @@ def test_recipes_and_systems(small: Clone) -> None:
     jobs = small.built(TABLE, FIGURE)
     made = {job.split()[0] for job in jobs}
     assert {"build_index", "search_index", "tune_fusion", "fuse"} <= made
-    assert {"measure_latency", "growing"} <= made, "the growing collection itself is that of a claim's figure"
+    assert {"measure_latency", "corpus_size"} <= made, "the growing collection itself is that of a claim's figure"
     assert not {"finetune tiny+colbert-s0", "finetune tiny+colbert+tct-s0", "rerank bm25-colbert-s0"} & {
         " ".join(job.split()[:2]) for job in jobs
     }, "two runs share what both have"

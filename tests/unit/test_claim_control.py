@@ -177,7 +177,7 @@ def test_both_verdicts_are_written(tmp_path, monkeypatch):
             },
             "shapes": {"p/t": shape},
             "tables": {},
-            "untold": {"gone": "no such data"},
+            "unavailable": {"gone": "no such data"},
             "missing": [gap],
         }
     )

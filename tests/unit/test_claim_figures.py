@@ -53,7 +53,7 @@ def test_the_claims_read_their_figures_and_what_is_written_is_read_as_planned(ru
     plan = project.load_plan(ROOT / f"config/{run}.yaml")
     content = claims_plan(plan)
     assert set(content["figures"]) == DRAWN
-    assert not content["untold"]
+    assert not content["unavailable"]
     read = {artifact.folder for artifact in claims_reads(plan)}
     written = run_claims.ClaimsSlice.model_validate(json.loads(json.dumps(content)))
     assert {str(folder) for folder in written.reads()} == read
@@ -100,7 +100,7 @@ def test_a_figure_that_a_run_cannot_have_is_told():
     del content["scale"]["datasets"]["msmarco-passage"]
     content["scale"]["absent"] = {"msmarco-passage": "no text is given away"}
     plan = Plan(RunConfig.model_validate(content), project.load_catalogue())
-    assert "no text is given away" in claims_plan(plan)["untold"]["bow/figure2"]
+    assert "no text is given away" in claims_plan(plan)["unavailable"]["bow/figure2"]
 
 
 def test_a_change_of_a_model_changes_the_claims_that_its_figure_decides():
@@ -241,7 +241,7 @@ def test_shares_that_a_probe_found_are_tested_over_seeds(tmp_path):
             folder = tmp_path / f"{line}{seed}"
             folder.mkdir()
             values = [{"k": k, "of_text": share + 0.01 * seed * (line == "a"), "of_top": 0.0} for k in (10, 20)]
-            write_json(folder / "probe.json", {"values": values})
+            write_json(folder / "inspection.json", {"values": values})
             probes.append({"seed": seed, "folder": str(folder)})
         points += [
             {"panel": "p", "line": line, "place": place, "parts": [{"value": "of_text", "reads": probes}]}
@@ -252,12 +252,12 @@ def test_shares_that_a_probe_found_are_tested_over_seeds(tmp_path):
     content = {"name": "claims", "claims": {"C1": {"paper": "q", "claim": claim(**ABOVE)}}, "shapes": {"q/f": shape}}
     content |= {"tables": {}, "figures": {"q/f": points}, "proxy_data": False}
     given = run_claims.ClaimsSlice.model_validate(json.loads(json.dumps(content)))
-    assert set(given.reads().values()) == {("probe.json",)}
+    assert set(given.reads().values()) == {("inspection.json",)}
     run_claims.write_run_claims(tmp_path / "claims.csv", given)
     with (tmp_path / "claims.csv").open(newline="", encoding="utf-8") as file:
         (line,) = csv.DictReader(file)
     assert (line["verdict"], line["inequalities"], line["seeds"]) == ("reproduced", "2", "5")
     assert float(line["estimate"]) == pytest.approx(0.22)
-    Path(points[0]["parts"][0]["reads"][0]["folder"], "probe.json").write_text("{}")
+    Path(points[0]["parts"][0]["reads"][0]["folder"], "inspection.json").write_text("{}")
     with pytest.raises(EncoreError, match="has no of_text of the first 10"):
         run_claims.write_run_claims(tmp_path / "claims.csv", given)

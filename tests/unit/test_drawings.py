@@ -44,7 +44,7 @@ def probes(folder, **found):
     """Rows of a figure with what a probe found for each."""
     rows = []
     for label, told in found.items():
-        write_json(folder / label / "probe.json", told)
+        write_json(folder / label / "inspection.json", told)
         rows.append({"label": label, "system": f"tiny+{label}", "probes": [{"seed": 0, "folder": str(folder / label)}]})
     return rows
 
@@ -208,7 +208,7 @@ def test_nothing_to_draw_is_said(tmp_path, kind):
 def test_a_lost_probe_and_a_wrong_slice_are_named(tmp_path):
     rows = [{"label": "x", "system": "x", "probes": [{"seed": 0, "folder": str(tmp_path / "lost")}]}]
     figure, draw = drawings.KINDS["heat"]
-    with pytest.raises(EncoreError, match=r"lost/probe\.json is not readable"):
+    with pytest.raises(EncoreError, match=r"lost/inspection\.json is not readable"):
         draw(tmp_path, figure.model_validate({"name": "x", "rows": rows, **COMMON}))
     slice_ = tmp_path / "slice.json"
     slice_.write_text(json.dumps({"kind": "pie"}))

@@ -1,4 +1,4 @@
-"""What is reckoned of a training before it starts is what the training counts: operations, parameters, chunks."""
+"""What is estimated of a training before it starts is what the training counts: operations, parameters, chunks."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_full_texts_are_counted_exactly(name: str) -> None:
     bare = type(task).__new__(type(task))
     bare.fields = task.fields
     empty = {key: np.broadcast_to(np.int8(0), array.shape) for key, array in batch.items()}
-    assert bare.flops(outlines.Outline(SHAPE), empty) == task.flops(Named(SHAPE), batch)
+    assert bare.flops(outlines.EncoderOutline(SHAPE), empty) == task.flops(Named(SHAPE), batch)
 
 
 def _task(kind: Any, **fields: Any) -> Any:
@@ -144,9 +144,9 @@ def test_chunks_are_about_as_many_as_packing_gives() -> None:
     store = small_store.random_store()
     chunks, usable = text_chunks(store, 30)
     sections = np.diff(np.concatenate([[0], np.cumsum(store.sentences.lengths)])[store.sections])
-    reckoned = lengths.packed(lengths.sampled(sections), 30)
-    assert reckoned.count == pytest.approx(len(usable), rel=0.35)
-    assert reckoned.tokens == pytest.approx(chunks.lengths.sum(), rel=0.2)
+    estimated = lengths.packed(lengths.sampled(sections), 30)
+    assert estimated.count == pytest.approx(len(usable), rel=0.35)
+    assert estimated.tokens == pytest.approx(chunks.lengths.sum(), rel=0.2)
 
 
 def test_assumed_lengths_have_the_mean_that_was_asked_for() -> None:
@@ -192,4 +192,4 @@ def test_what_a_forward_pass_keeps_is_what_torch_keeps(precision: str, length: i
 def test_the_oracle_is_the_encoder_itself() -> None:
     """The shape that the outline carries is what the encoder's own counter takes."""
     encoder = random_encoder()
-    assert flops.forward(outlines.Outline(encoder.config).config, 2, 7) == flops.forward(encoder.config, 2, 7)
+    assert flops.forward(outlines.EncoderOutline(encoder.config).config, 2, 7) == flops.forward(encoder.config, 2, 7)

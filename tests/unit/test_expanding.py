@@ -10,7 +10,7 @@ import inside
 import pytest
 import torch
 
-from encore.config.expansions import read_expansion
+from encore.config.doc2query import read_expansion
 from encore.data import collection as common
 from encore.data import vocabulary
 from encore.data.collection import Collection, Judgment
@@ -67,12 +67,12 @@ SAMPLING |= {"numerics": NUMERICS}
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with ``collection``, ``tokenizer`` and the ``expander`` that was trained on it."""
+    """A folder with ``collection``, ``tokenizer`` and the ``doc2query_model`` that was trained on it."""
     root = tmp_path_factory.mktemp("expanding")
     write_collection(root / "collection")
     write_tokenizer(root / "tokenizer")
-    with record(root / "expander", stage="train_expander", spec=TRAINING, inputs=[]):
-        training.train(TRAINING, root / "collection", root / "tokenizer", root / "expander", root / "state")
+    with record(root / "doc2query_model", stage="train_doc2query", spec=TRAINING, inputs=[]):
+        training.train(TRAINING, root / "collection", root / "tokenizer", root / "doc2query_model", root / "state")
     return root
 
 
@@ -105,18 +105,18 @@ def test_validation_and_test_queries_are_never_seen(trained: Path) -> None:
     write_collection(Path("without"), secrets=False)
     without = Path("without")
     assert len(Collection(without).queries()) < len(Collection(trained / "collection").queries())
-    training.train(TRAINING, without, trained / "tokenizer", Path("expander"), Path("state"))
+    training.train(TRAINING, without, trained / "tokenizer", Path("doc2query_model"), Path("state"))
     name = "model.safetensors"
-    assert Path("expander", name).read_bytes() == (trained / "expander" / name).read_bytes()
-    with_them = list(sampling.sample(SAMPLING, trained / "expander", trained / "collection", Path("one")))
-    assert list(sampling.sample(SAMPLING, Path("expander"), without, Path("other"))) == with_them
+    assert Path("doc2query_model", name).read_bytes() == (trained / "doc2query_model" / name).read_bytes()
+    with_them = list(sampling.sample(SAMPLING, trained / "doc2query_model", trained / "collection", Path("one")))
+    assert list(sampling.sample(SAMPLING, Path("doc2query_model"), without, Path("other"))) == with_them
 
 
 def test_the_leak_test_would_notice_a_leak(trained: Path) -> None:
     leaking = {**TRAINING, "expansion": {**FIELDS, "train_split": "test"}}
-    training.train(leaking, trained / "collection", trained / "tokenizer", Path("expander"), Path("state"))
+    training.train(leaking, trained / "collection", trained / "tokenizer", Path("doc2query_model"), Path("state"))
     name = "model.safetensors"
-    assert Path("expander", name).read_bytes() != (trained / "expander" / name).read_bytes()
+    assert Path("doc2query_model", name).read_bytes() != (trained / "doc2query_model" / name).read_bytes()
 
 
 # Training
@@ -132,18 +132,18 @@ def test_an_interrupted_training_ends_with_the_same_bytes(trained: Path, monkeyp
             raise KeyboardInterrupt
 
     monkeypatch.setattr(training.checkpoint, "save", stop_after_the_third)
-    arguments = (TRAINING, trained / "collection", trained / "tokenizer", Path("expander"), Path("state"))
+    arguments = (TRAINING, trained / "collection", trained / "tokenizer", Path("doc2query_model"), Path("state"))
     with pytest.raises(KeyboardInterrupt):
         training.train(*arguments, seconds=0)
     training.train(*arguments, seconds=0)
     assert saved == [1, 2, 3, 4, 5, 6]
     for name in ("model.safetensors", "losses.tsv"):
-        assert Path("expander", name).read_bytes() == (trained / "expander" / name).read_bytes()
+        assert Path("doc2query_model", name).read_bytes() == (trained / "doc2query_model" / name).read_bytes()
 
 
 def test_the_loss_is_the_mean_over_the_querys_tokens(trained: Path) -> None:
     """Against log-softmax by hand, with a short and a long query, so that filling counts if anything does."""
-    learner, words = model.load_model(trained / "expander")
+    learner, words = model.load_model(trained / "doc2query_model")
     learner.eval()
     pairs = [
         QueryPassagePair("the function reads a file", "read"),
@@ -162,8 +162,8 @@ def test_the_loss_is_the_mean_over_the_querys_tokens(trained: Path) -> None:
 
 def test_training_learns_something(trained: Path) -> None:
     spec = {**TRAINING, "expansion": {**FIELDS, "steps": 60, "dropout": 0.0}}
-    training.train(spec, trained / "collection", trained / "tokenizer", Path("expander"), Path("state"))
-    losses = [float(line.split("\t")[1]) for line in Path("expander/losses.tsv").read_text().splitlines()[1:]]
+    training.train(spec, trained / "collection", trained / "tokenizer", Path("doc2query_model"), Path("state"))
+    losses = [float(line.split("\t")[1]) for line in Path("doc2query_model/losses.tsv").read_text().splitlines()[1:]]
     assert len(losses) == 60
     assert sum(losses[-5:]) / 5 < sum(losses[:5]) / 5 - 1
 
@@ -190,9 +190,11 @@ def test_another_model_than_a_t5_is_refused(trained: Path) -> None:
 
 def test_a_checkpoint_is_gone_on_from(trained: Path) -> None:
     spec = {**TRAINING, "expansion": {**FIELDS, "steps": 1, "learning_rate": 1e-12}}
-    places = (trained / "collection", None, Path("expander"), Path("state"))
-    training.train(spec, *places, begun=trained / "expander")
-    before, after = (model.load_model(folder)[0].state_dict() for folder in (trained / "expander", Path("expander")))
+    places = (trained / "collection", None, Path("doc2query_model"), Path("state"))
+    training.train(spec, *places, begun=trained / "doc2query_model")
+    before, after = (
+        model.load_model(folder)[0].state_dict() for folder in (trained / "doc2query_model", Path("doc2query_model"))
+    )
     assert all(torch.allclose(before[name], after[name], atol=1e-9) for name in before)
 
 
@@ -200,7 +202,7 @@ def test_a_checkpoint_is_gone_on_from(trained: Path) -> None:
 
 
 def test_every_passage_gets_its_queries_in_the_corpus_order(trained: Path) -> None:
-    found = list(sampling.sample(SAMPLING, trained / "expander", trained / "collection", Path("state")))
+    found = list(sampling.sample(SAMPLING, trained / "doc2query_model", trained / "collection", Path("state")))
     assert [name for name, _ in found] == [f"d{i}" for i in range(10)]
     assert {len(queries) for _, queries in found} == {2}
     said = {word for _, queries in found for query in queries for word in query.split()}
@@ -211,7 +213,7 @@ def test_every_passage_gets_its_queries_in_the_corpus_order(trained: Path) -> No
 def test_samples_go_on_where_they_were_interrupted(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks that lie there are not written again, and those that do not are the same as in one go."""
     monkeypatch.setattr(sampling, "BLOCK", 4)
-    place = (SAMPLING, trained / "expander", trained / "collection")
+    place = (SAMPLING, trained / "doc2query_model", trained / "collection")
     whole = list(sampling.sample(*place, Path("whole")))
     blocks = sorted(path.name for path in Path("whole").iterdir())
     assert len(blocks) == 3
@@ -230,7 +232,7 @@ def test_a_damaged_block_of_samples_is_written_again(
     trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sampling, "BLOCK", 4)
-    place = (SAMPLING, trained / "expander", trained / "collection")
+    place = (SAMPLING, trained / "doc2query_model", trained / "collection")
     whole = list(sampling.sample(*place, Path("state")))
     first, second, third = sorted(Path("state").iterdir())
     capsys.readouterr()
@@ -244,7 +246,7 @@ def test_a_damaged_block_of_samples_is_written_again(
 
 
 def test_the_seed_and_top_k_decide_the_samples(trained: Path) -> None:
-    place = (trained / "expander", trained / "collection")
+    place = (trained / "doc2query_model", trained / "collection")
     first, second, one = (
         [queries for _, queries in sampling.sample(SAMPLING | change, *place, Path(f"state{number}"))]
         for number, change in enumerate([{}, {"seed": 1}, {"top_k": 1}])
@@ -366,13 +368,17 @@ def found(folder: str) -> dict[str, list[str]]:
 def test_scripts_train_write_and_index() -> None:
     write_collection(Path("c"))
     write_tokenizer(Path("t"))
-    run_script("train_expander", TRAINING, "--collection", "c", "--tokenizer", "t", "--state", "s", "--output", "m")
-    out = run_script("expand", SAMPLING, "--collection", "c", "--expander", "m", "--state", "s", "--output", "e")
+    run_script("train_doc2query", TRAINING, "--collection", "c", "--tokenizer", "t", "--state", "s", "--output", "m")
+    out = run_script(
+        "predict_queries", SAMPLING, "--collection", "c", "--doc2query-model", "m", "--state", "s", "--output", "e"
+    )
     counts = json.loads(Path("e/manifest.json").read_text())["results"]
     assert f"{counts['queries']} queries for 10 passages" in out
     assert counts["queries"] + counts["empty"] == 20
     assert not Path("s").exists()
-    run_script("lucene_index", {}, "--collection", "c", "--expansions", "e", "--memory-mb", "256", "--output", "i")
+    run_script(
+        "lucene_index", {}, "--collection", "c", "--predicted-queries", "e", "--memory-mb", "256", "--output", "i"
+    )
     assert set(json.loads(Path("i/manifest.json").read_text())["inputs"]) == {"c/manifest.json", "e/manifest.json"}
 
 
@@ -382,15 +388,17 @@ def test_a_passage_is_found_by_a_published_query_alone() -> None:
     text = "".join("xylophone parse\n" if i == 2 else "\n" for i in range(10))
     content = read_expansion({"kind": "published", "path": str(predictions("p.txt", text))}).content()
     spec = {"kind": "published", "content": content}
-    run_script("expand", spec, "--collection", "c", "--source", "p.txt", "--state", "s", "--output", "e")
-    for name, flags in {"plain": [], "expanded": ["--expansions", "e"]}.items():
+    run_script("predict_queries", spec, "--collection", "c", "--source", "p.txt", "--state", "s", "--output", "e")
+    for name, flags in {"plain": [], "expanded": ["--predicted-queries", "e"]}.items():
         run_script("lucene_index", {}, "--collection", "c", *flags, "--memory-mb", "256", "--output", name)
         out = ["--memory-mb", "256", "--output", f"{name}-run"]
         run_script("lucene_search", SEARCH, "--index", name, "--collection", "c", *out)
     assert found("plain-run") == {"test8": ["d8"], "test9": ["d9"]}
     assert sorted(found("expanded-run")["test8"]) == ["d2", "d8"]
     Path("p.txt").write_text("changed")
-    out = run_script("expand", spec, "--collection", "c", "--source", "p.txt", "--state", "s", "--output", "e", code=1)
+    out = run_script(
+        "predict_queries", spec, "--collection", "c", "--source", "p.txt", "--state", "s", "--output", "e", code=1
+    )
     assert "p.txt has changed since it was planned with" in out
 
 

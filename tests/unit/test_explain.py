@@ -21,7 +21,7 @@ def plan():
 def test_the_chain_is_all_that_is_behind_a_cell_and_ends_with_texts(plan):
     (cell,) = explain.find_cells(plan, "results/tables/costa/table1.csv", "COSTA", "MRR@10", "BM25 negatives")
     links = list(explain.chain(plan, cell))
-    scores = [plan.find(read["folder"]) for read in cell.asked["reads"]]
+    scores = [plan.find(read["folder"]) for read in cell.request["reads"]]
     own = [link.artifact.folder for link in links if not link.again]
     assert len(own) == len(set(own))
     assert set(own) == {artifact.folder for artifact in behind(scores)}
@@ -69,7 +69,7 @@ def test_a_mean_and_a_gain_stand_on_what_they_are_made_of():
         for name, cell in cells.items()
     }
     baseline = {
-        one["folder"] for one in explain.find_cells(plan, "bow/table6", "baseline", "nfcorpus")[0].asked["reads"]
+        one["folder"] for one in explain.find_cells(plan, "bow/table6", "baseline", "nfcorpus")[0].request["reads"]
     }
     assert read["average"] == read["nfcorpus"] != set()  # of BEIR's sets nano has a stand-in for one
     assert read["gain"] == read["average"] | baseline != read["average"]
@@ -85,7 +85,7 @@ def test_a_recorded_number_names_its_file():
 def test_what_was_made_is_told_with_its_digest_its_cost_and_its_command(plan, tmp_path, monkeypatch):
     (cell,) = explain.find_cells(plan, "costa/table1", "bm25", "mrr10")
     monkeypatch.chdir(tmp_path)
-    (scores,) = (plan.find(read["folder"]) for read in cell.asked["reads"])
+    (scores,) = (plan.find(read["folder"]) for read in cell.request["reads"])
     folder = Path(scores.folder)
     folder.mkdir(parents=True)
     with record(folder, stage="evaluate", spec=scores.spec, inputs=[]):

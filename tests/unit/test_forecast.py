@@ -39,7 +39,7 @@ def planned(**changes: Any) -> Plan:
     return load_plan(RUN, {**read_yaml(RUN), **changes})
 
 
-def reckon(plan: Plan, name: str = "cpu", gpus: int = 1, tables: tuple[str, ...] = ()) -> Forecast:
+def estimate(plan: Plan, name: str = "cpu", gpus: int = 1, tables: tuple[str, ...] = ()) -> Forecast:
     known = machine.find_machine(name, command.MACHINES)
     return forecast(plan, tables, known, gpus, known.cores, command.SIZES)
 
@@ -54,7 +54,7 @@ def finish(artifact: Artifact, **content: Any) -> None:
 
 
 def test_before_anything_is_made_everything_is_missing(clone: Path) -> None:
-    found = reckon(planned())
+    found = estimate(planned())
     assert len(found.missing) == len(found.jobs) > 30
     rules = {rule.rule: rule for rule in found.rules}
     assert rules["pretrain"].missing == 1
@@ -66,10 +66,10 @@ def test_before_anything_is_made_everything_is_missing(clone: Path) -> None:
 
 def test_what_is_finished_is_not_made_again_nor_what_it_was_made_from(clone: Path) -> None:
     plan = planned()
-    before = reckon(plan)
+    before = estimate(plan)
     model = next(job.artifact for job in before.jobs if job.rule == "pretrain")
     finish(model)
-    after = reckon(plan)
+    after = estimate(plan)
     assert {rule.rule: rule.finished for rule in after.rules}["pretrain"] == 1
     assert len(before.missing) - len(after.missing) == 1
     collection = next(job.artifact for job in before.jobs if job.rule == "collection")
@@ -78,15 +78,15 @@ def test_what_is_finished_is_not_made_again_nor_what_it_was_made_from(clone: Pat
 
 def test_a_finished_root_needs_nothing_behind_it(clone: Path) -> None:
     plan = planned()
-    for job in reckon(plan).jobs:
+    for job in estimate(plan).jobs:
         if job.rule == "evaluate":
             finish(job.artifact)
-    found = reckon(plan)
+    found = estimate(plan)
     assert {job.rule for job in found.missing} == {"table", "figure"}
 
 
 def test_gpus_shorten_the_wall_but_not_below_the_chain(clone: Path) -> None:
-    one, four = (reckon(planned(), "a100-80gb", gpus) for gpus in (1, 4))
+    one, four = (estimate(planned(), "a100-80gb", gpus) for gpus in (1, 4))
     assert four.schedule.wall <= one.schedule.wall
     assert four.schedule.critical_seconds == one.schedule.critical_seconds <= four.schedule.wall
     assert four.gpu_hours == pytest.approx(one.gpu_hours)
@@ -97,14 +97,14 @@ def test_larger_batches_than_fit_are_parted(clone: Path) -> None:
     steps = read_yaml(RUN)["scale"]["steps"] | {"ict": {"batch": 8192, "steps": 1}}
     backbones = {"bert-base": "bert-base", "bert-base-tct": "bert-base-tct", "bert-base-random": "tiny-random"}
     plan = planned(scale=read_yaml(RUN)["scale"] | {"steps": steps, "backbones": backbones})
-    small, large = reckon(plan, "l4"), reckon(plan, "h200")
+    small, large = estimate(plan, "l4"), estimate(plan, "h200")
     assert small.gpu_memory <= 24e9 < large.gpu_memory
     assert any("examples at once" in note for note in small.notes)
 
 
 @pytest.mark.parametrize("limit", list(Limits.model_fields))
 def test_every_limit_refuses_by_name(clone: Path, limit: str) -> None:
-    found = reckon(planned(), "l4")
+    found = estimate(planned(), "l4")
     object.__setattr__(found, "downloads", [downloads.Download("made-up", "source", 5e9, 0.0, "")])
     complaints = found.complaints(Limits(**{limit: 1e-9}))
     assert [complaint.split(":")[0] for complaint in complaints] == [f"limits.{limit}"]
@@ -113,7 +113,7 @@ def test_every_limit_refuses_by_name(clone: Path, limit: str) -> None:
 
 
 def test_too_little_free_disk_is_refused(clone: Path) -> None:
-    found = reckon(planned())
+    found = estimate(planned())
     object.__setattr__(found, "free", 10.0)
     assert any(complaint.startswith("disk: ") for complaint in found.complaints(Limits()))
 
@@ -130,7 +130,7 @@ def test_the_program_refuses_with_1_and_says_why(clone: Path) -> None:
 
 def test_json_holds_what_the_text_says(clone: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = planned()
-    found = reckon(plan)
+    found = estimate(plan)
     content = json.loads(json.dumps(forecast_text.forecast_json(found, ["x"])))
     assert content["jobs"]["missing"] == len(found.missing)
     assert content["complaints"] == ["x"]
@@ -138,7 +138,7 @@ def test_json_holds_what_the_text_says(clone: Path, capsys: pytest.CaptureFixtur
     assert content["disk"]["peak"] == pytest.approx(sum(found.disk.values()))
 
 
-def test_a_rule_that_nobody_reckons_is_named(clone: Path) -> None:
+def test_a_rule_without_an_estimate_is_named(clone: Path) -> None:
     from encore.commands.preflight.jobs import needed
 
     plan, known = planned(), machine.find_machine("cpu", command.MACHINES)
@@ -147,20 +147,20 @@ def test_a_rule_that_nobody_reckons_is_named(clone: Path) -> None:
     assert (job.rule, job.finished, job.cost.notes) == ("divine", False, ("nothing is known of rule divine",))
 
 
-def test_any_table_of_the_catalogue_is_reckoned_and_no_other(clone: Path) -> None:
-    declared, paper = reckon(planned(), tables=("table1",)), reckon(planned(), tables=("costa/table4",))
+def test_any_table_of_the_catalogue_is_estimated_and_no_other(clone: Path) -> None:
+    declared, paper = estimate(planned(), tables=("table1",)), estimate(planned(), tables=("costa/table4",))
     assert {job.rule for job in paper.jobs} >= {"pretrain", "finetune", "table"}
     assert {job.artifact.folder for job in paper.jobs} != {job.artifact.folder for job in declared.jobs}
     with pytest.raises(EncoreError, match="no table, figure or target 'costa/tabel4'; did you mean costa/table4"):
-        reckon(planned(), tables=("costa/tabel4",))
+        estimate(planned(), tables=("costa/tabel4",))
 
 
-def test_a_figure_and_the_claims_are_reckoned_too(clone: Path) -> None:
-    figure, claims = reckon(planned(), tables=("label_efficiency",)), reckon(planned(), tables=("claims",))
+def test_a_figure_and_the_claims_are_estimated_too(clone: Path) -> None:
+    figure, claims = estimate(planned(), tables=("label_efficiency",)), estimate(planned(), tables=("claims",))
     assert "table" not in {job.rule for job in figure.jobs}
     assert {job.rule for job in figure.jobs} >= {"pretrain", "finetune", "evaluate"}
     of_a_table = {
-        job.artifact.folder for job in reckon(planned(), tables=("costa/table4",)).jobs if job.rule == "finetune"
+        job.artifact.folder for job in estimate(planned(), tables=("costa/table4",)).jobs if job.rule == "finetune"
     }
     assert of_a_table < {job.artifact.folder for job in claims.jobs}
 
@@ -174,7 +174,9 @@ def test_a_count_below_one_is_refused(clone: Path, flag: str) -> None:
 
 
 def test_limits_are_part_of_no_digest(clone: Path) -> None:
-    names = [{job.artifact.folder for job in reckon(planned(**more)).jobs} for more in ({}, {"limits": {"ram_gb": 4}})]
+    names = [
+        {job.artifact.folder for job in estimate(planned(**more)).jobs} for more in ({}, {"limits": {"ram_gb": 4}})
+    ]
     assert names[0] == names[1]
 
 
@@ -247,7 +249,7 @@ def test_every_named_machine_can_do_every_kind_of_work(clone: Path, name: str) -
     kinds = ["train", "encode", "encode_host", *known.rates]
     cost = Cost(works=tuple(Work(kind, 1.0) for kind in kinds))
     assert known.seconds(cost) > 0
-    assert known.how == "reckoned"
+    assert known.how == "estimated"
 
 
 def test_the_nearest_measured_point_counts(clone: Path) -> None:
@@ -326,28 +328,28 @@ def test_a_rounded_size_counts_until_the_file_is_here(clone: Path) -> None:
     assert downloads.of_source(plan, made).missing == 0
 
 
-def test_against_compares_what_was_reckoned_with_what_it_took(clone: Path) -> None:
+def test_finished_jobs_are_compared_with_their_estimates(clone: Path) -> None:
     plan = planned()
-    jobs = [job for job in reckon(plan).jobs if job.rule in ("pretrain", "finetune")]
+    jobs = [job for job in estimate(plan).jobs if job.rule in ("pretrain", "finetune")]
     for job in jobs:
         finish(job.artifact, results={"flops": 5e9})
     (clone / "results/benchmarks/pretrain").mkdir(parents=True)
     model = next(job.artifact for job in jobs if job.rule == "pretrain")
     benchmark = clone / f"results/benchmarks/pretrain/{model.name}.tsv"
     benchmark.write_text("s\th:m:s\tmax_rss\tcpu_time\n20.0\t0:00:20\t512\t9.5\n")
-    found = {row.rule: row for row in calibration_report.compare_with_finished(reckon(plan))}
+    found = {row.rule: row for row in calibration_report.compare_with_finished(estimate(plan))}
     assert (found["pretrain"].measured.seconds, found["pretrain"].measured.ram) == (20.0, 512e6)
     assert (found["pretrain"].measured.cpu, found["finetune"].measured.cpu) == (9.5, None)
     assert (found["finetune"].measured.seconds, found["finetune"].measured.ram) == (40.0, 300e6)
     assert found["finetune"].measured.kept == 5000
-    assert found["pretrain"].ratio == 20.0 / found["pretrain"].reckoned.seconds
+    assert found["pretrain"].ratio == 20.0 / found["pretrain"].estimated.seconds
     lines = calibration_report.calibration_text(found.values()).splitlines()
     assert max(map(len, lines)) <= forecast_text.WIDTH
 
 
-def test_against_nothing_is_refused(clone: Path) -> None:
+def test_a_comparison_with_nothing_finished_is_refused(clone: Path) -> None:
     with pytest.raises(EncoreError, match="nothing of this configuration is finished"):
-        calibration_report.compare_with_finished(reckon(planned()))
+        calibration_report.compare_with_finished(estimate(planned()))
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from test_forecast import ROOT, planned, reckon
+from test_forecast import ROOT, estimate, planned
 
 from encore.errors import EncoreError
 
-MADE = {"table", "figure", "curves", "growing", "draw", "claims", "claims_printed", "report"}
+MADE = {"table", "figure", "curves", "corpus_size", "draw", "claims", "claims_printed", "report"}
 
 
 @pytest.fixture
@@ -31,23 +31,23 @@ def test_any_target_can_be_asked_about(clone: None) -> None:
         ("label_efficiency",): {"draw"},
         ("claims_printed", "report"): {"claims_printed", "report"},
     }.items():
-        made = [job for job in reckon(plan, tables=names).jobs if job.rule in MADE]
+        made = [job for job in estimate(plan, tables=names).jobs if job.rule in MADE]
         assert {job.rule for job in made} == rules, names
         assert {job.artifact.folder.split(".")[0] for job in made} == {job.artifact.folder for job in made}
-    (printed,) = reckon(plan, tables=("results/claims_printed.csv",)).jobs
+    (printed,) = estimate(plan, tables=("results/claims_printed.csv",)).jobs
     assert printed.artifact.inputs == {}
-    assert {job.rule for job in reckon(plan, tables=("pretraining",)).jobs} >= {"pretrain", "curves"}
-    (model,) = (job.artifact for job in reckon(plan).jobs if job.rule == "pretrain")
-    assert reckon(plan, tables=(model.manifest,)).jobs[-1].artifact == model
+    assert {job.rule for job in estimate(plan, tables=("pretraining",)).jobs} >= {"pretrain", "curves"}
+    (model,) = (job.artifact for job in estimate(plan).jobs if job.rule == "pretrain")
+    assert estimate(plan, tables=(model.manifest,)).jobs[-1].artifact == model
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
     {
         "results/claims.cvs": "is no rule and no file of results/; did you mean results/claims.csv",
-        "growing": "this run has no `growing:`",
+        "corpus_size": "this run has no `corpus_size:`",
     }.items(),
 )
 def test_what_nothing_makes_is_refused_with_what_is_near(clone: None, name: str, words: str) -> None:
     with pytest.raises(EncoreError, match=re.escape(words)):
-        reckon(planned(), tables=(name,))
+        estimate(planned(), tables=(name,))

@@ -119,7 +119,7 @@ def test_a_part_smaller_than_the_depth_is_ranked_whole():
 
 
 def make(**changes):
-    content = deepcopy(NANO) | {"tables": {}, "growing": FIGURE} | changes
+    content = deepcopy(NANO) | {"tables": {}, "corpus_size": FIGURE} | changes
     return Plan(RunConfig.model_validate(content), project.load_catalogue())
 
 
@@ -135,20 +135,20 @@ def test_each_size_masks_the_vectors_of_the_run_over_all():
     assert "subset" not in whole.inputs
     for run in runs[:-1]:
         assert {role: each for role, each in run.inputs.items() if role != "subset"} == whole.inputs
-        assert run.inputs["subset"].stage == "grow"
+        assert run.inputs["subset"].stage == "nested_corpora"
     assert len({run.inputs["subset"].folder for run in runs[:-1]}) == 1
     assert len({run.folder for run in runs}) == 4
     assert runs[1].folder.split("/")[-1].startswith("pydocs-stdlib.test.20.50pct-")
-    assert "results/figures/growing.png" in everything_declared(plan)
+    assert "results/figures/corpus_size.png" in everything_declared(plan)
     assert json.dumps(growing_plan(plan))
 
 
 def test_its_targets_are_found():
-    check_target(make(), "results/figures/growing.svg", set())
+    check_target(make(), "results/figures/corpus_size.svg", set())
     for artifact in growing_artifacts(make()):
         check_target(make(), artifact.manifest, set())
-    with pytest.raises(EncoreError, match="no `growing:` to draw"):
-        check_target(make(growing=None), "results/figures/growing.png", set())
+    with pytest.raises(EncoreError, match="no `corpus_size:` to draw"):
+        check_target(make(corpus_size=None), "results/figures/corpus_size.png", set())
 
 
 @pytest.mark.parametrize(
@@ -162,12 +162,12 @@ def test_its_targets_are_found():
 )
 def test_a_wrong_figure_is_explained_in_one_line(changes, says):
     with pytest.raises(EncoreError, match=says) as refused:
-        growing_plan(make(growing=FIGURE | changes))
+        growing_plan(make(corpus_size=FIGURE | changes))
     assert "\n" not in str(refused.value)
 
 
 def test_without_it_nothing_is_planned():
-    plan = make(growing=None)
+    plan = make(corpus_size=None)
     assert growing_plan(plan)["rows"] == growing_artifacts(plan) == []
 
 
@@ -186,14 +186,16 @@ def test_the_figure_says_what_its_data_says_and_is_the_same_twice(tmp_path):
         write_json(folder / "run" / MANIFEST, record)
         points.append({"seed": seed, "size": passages, "run": str(folder / "run"), "scores": str(folder / "scores")})
     rows = [{"label": "Plain", "system": "tiny+x", "seeds": points}]
-    fields = {"name": "growing", "dataset": "d", "split": "test", "measures": ["RR@10"], "depth": 10, "rows": rows}
+    fields = {"name": "corpus_size", "dataset": "d", "split": "test", "measures": ["RR@10"], "depth": 10, "rows": rows}
     drawn = collection_size.GrowthSlice.model_validate(fields)
     assert len(drawn.reads()) == 8
     for name in ("one", "two"):
         collection_size.draw_collection_size(tmp_path / name, drawn)
     for ending in ("png", "svg", "csv"):
-        assert (tmp_path / f"one/growing.{ending}").read_bytes() == (tmp_path / f"two/growing.{ending}").read_bytes()
-    with (tmp_path / "one/growing.csv").open(newline="") as file:
+        assert (tmp_path / f"one/corpus_size.{ending}").read_bytes() == (
+            tmp_path / f"two/corpus_size.{ending}"
+        ).read_bytes()
+    with (tmp_path / "one/corpus_size.csv").open(newline="") as file:
         lines = list(csv.DictReader(file))
     read = [(int(line["seed"]), int(line["passages"]), float(line["value"])) for line in lines]
     assert read == given

@@ -184,10 +184,10 @@ def test_a_changed_value_of_the_configuration_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("source", "mend"), [("", "begin the `source:` of it with `ours;`"), ("A paper", "add an entry")]
+    ("source", "fix"), [("", "begin the `source:` of it with `ours;`"), ("A paper", "add an entry")]
 )
-def test_a_new_step_needs_a_source(source, mend):
-    assert mend in refusal(CONFIG, catalogue(halves={**HALVES, "source": source}))
+def test_a_new_step_needs_a_source(source, fix):
+    assert fix in refusal(CONFIG, catalogue(halves={**HALVES, "source": source}))
 
 
 def test_a_step_of_ones_own_vouches_for_itself():

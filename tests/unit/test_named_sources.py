@@ -134,7 +134,7 @@ def test_a_source_that_is_unknown_is_no_file_either(make: Make) -> None:
 def test_published_queries_are_the_first_forty_of_a_source(make: Make) -> None:
     plan = make()
     index = bm25.index(plan, "msmarco-passage", "doct5")
-    queries = index.inputs["expansions"]
+    queries = index.inputs["predicted_queries"]
     assert queries.inputs["fetched"] is sources.source(plan, "msmarco-expansions")
     assert (queries.spec["samples"], queries.source, "content" in queries.spec) == (40, None, False)
     run = plan.run("bm25-doct5", None, "msmarco-passage", Topics("test", 1000))
@@ -155,7 +155,7 @@ def test_a_name_that_a_dataset_and_a_source_share_is_the_dataset(make: Make) -> 
 def test_a_missing_dump_says_where_it_belongs_and_what_brings_it(make: Make) -> None:
     plan = make()
     dump = named_collection(plan, "wikipedia")
-    with pytest.raises(EncoreError, match=r"^data/wikipedia/enwiki-.* is missing: .*encore path source:wikipedia"):
+    with pytest.raises(EncoreError, match=r"^data/wikipedia/enwiki-.* is missing: .*encore targets source:wikipedia"):
         folders.refuse_missing(plan, [dump])
     Path(str(dump.source)).parent.mkdir(parents=True)
     Path(str(dump.source)).write_bytes(b"BZh")

@@ -102,13 +102,13 @@ def test_listed_negatives_are_drawn_from_the_file_that_was_planned(made, monkeyp
     asked = {"split": "train", "queries": None, "sample": 0, "exclude_judged": True, "keep": 9, "seed": 0}
     spec = {**asked, "form": "triples", "content": contents({"file": path})["file"]}
     flags = {"source": path, "collection": made / "collection"}
-    code, found = call(monkeypatch, "listed_negatives.py", made / "n", spec, **flags)
+    code, found = call(monkeypatch, "negatives_from_file.py", made / "n", spec, **flags)
     assert (code, found["kept"], found["judged"], found["unknown"]) == (0, 2, 1, 1)
     assert mining.read_negatives(made / "n") == {"q1": {"d05": 0}, "q2": {"d06": 0}}
-    _, one = call(monkeypatch, "listed_negatives.py", made / "one", {**spec, "queries": 1}, **flags)
+    _, one = call(monkeypatch, "negatives_from_file.py", made / "one", {**spec, "queries": 1}, **flags)
     assert one["queries"] == 1
     path.write_text("q1\td00\td05\n")
-    assert call(monkeypatch, "listed_negatives.py", made / "m", spec, **flags)[0] == 1
+    assert call(monkeypatch, "negatives_from_file.py", made / "m", spec, **flags)[0] == 1
     assert "is not what was planned with" in capfd.readouterr().err
 
 
@@ -118,12 +118,12 @@ def test_published_negatives_are_drawn_by_rank_and_only_where_there_is_a_passage
     lines = ["q1\td05\t1", "q1\td00\t2", "q1\tgone\t3", "q1\td06\t4", "q2\td07\t1", "q9\td05\t1"]
     path.write_bytes(gzip.compress(("\n".join([mining.HEADER, *lines]) + "\n").encode()))
     spec = {"split": "train", "queries": None, "sample": 0, "exclude_judged": True, "keep": 9, "seed": 0}
-    code, found = call(monkeypatch, "published_negatives.py", made / "n", spec, collection=made / "collection")
+    code, found = call(monkeypatch, "negatives_from_dataset.py", made / "n", spec, collection=made / "collection")
     assert (code, found["kept"], found["judged"], found["unknown"]) == (0, 3, 1, 1)
     assert mining.read_negatives(made / "n") == {"q1": {"d05": 1, "d06": 4}, "q2": {"d07": 1}}
     few = {**spec, "keep": 1}
-    assert call(monkeypatch, "published_negatives.py", made / "few", few, collection=made / "collection")[0] == 0
+    assert call(monkeypatch, "negatives_from_dataset.py", made / "few", few, collection=made / "collection")[0] == 0
     assert all(len(drawn) <= 1 for drawn in mining.read_negatives(made / "few").values())
     other = {**spec, "split": "valid"}
-    assert call(monkeypatch, "published_negatives.py", made / "m", other, collection=made / "collection")[0] == 1
+    assert call(monkeypatch, "negatives_from_dataset.py", made / "m", other, collection=made / "collection")[0] == 1
     assert capfd.readouterr().err.startswith("error: ")

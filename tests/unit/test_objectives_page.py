@@ -31,10 +31,17 @@ def plan():
         yield load_plan()
 
 
-def test_every_objective_and_every_step_has_its_place():
-    assert [quoted(row[0])[0] for row in SAID] == [quoted(row[0])[0] for row in HAVING]
-    assert sorted(quoted(row[0])[0] for row in SAID) == objectives.names()
-    assert {step: quoted(row[0])[0] for row in SAID for step in quoted(row[1])} == PRETRAINING
+def test_every_objective_and_every_step_of_a_paper_has_its_place():
+    """An objective of one's own, whose steps say `source: ours`, needs no row; a row that there is must be right."""
+    named = [quoted(row[0])[0] for row in SAID]
+    assert named == [quoted(row[0])[0] for row in HAVING]
+    assert set(named) <= set(objectives.names())
+    published = {step: name for step, name in PRETRAINING.items() if name in named or not own(step)}
+    assert {step: quoted(row[0])[0] for row in SAID for step in quoted(row[1])} == published
+
+
+def own(step):
+    return STEPS[step].get("source", "").startswith("ours")
 
 
 @pytest.mark.parametrize("row", HAVING, ids=lambda row: row[0].strip(" `"))

@@ -72,7 +72,7 @@ def test_triples_stand_for_bm25s_negatives_by_their_content(make, triples):
     steps = {"marco-bm25": {"triples": str(triples)}}
     plan = make(steps=steps)
     made = negatives_of(plan)
-    assert (made.stage, made.source, set(made.inputs)) == ("listed_negatives", str(triples), {"collection"})
+    assert (made.stage, made.source, set(made.inputs)) == ("negatives_from_file", str(triples), {"collection"})
     assert str(triples) not in json.dumps(made.spec), "a file may lie anywhere"
     moved = triples.rename(triples.with_name("elsewhere.tsv"))
     renamed = make(steps={"marco-bm25": {"triples": str(moved)}})

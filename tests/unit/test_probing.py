@@ -18,7 +18,7 @@ from encore.data.judgments import Judgment
 from encore.data.runs import Ranking, describe, write_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.evaluation.inspection import heat, probe, surroundings
+from encore.evaluation.inspection import heat, inspect_model, surroundings
 from encore.evaluation.inspection.coverage import hits
 from encore.evaluation.inspection.examples import sample
 from encore.models import checkpoint
@@ -68,8 +68,8 @@ def model(made: Path, name: str, heads: str = "mlm", seed: int = 0) -> Path:
 
 
 def found(made: Path, spec: dict[str, Any], at: Path, **given: Path) -> dict[str, Any]:
-    probe(spec, at, made / "tokens", made / "probe", **given)
-    told: dict[str, Any] = json.loads((made / "probe/probe.json").read_text())
+    inspect_model(spec, at, made / "tokens", made / "inspection", **given)
+    told: dict[str, Any] = json.loads((made / "inspection/inspection.json").read_text())
     return told
 
 
@@ -183,6 +183,6 @@ def test_the_program_writes_a_manifest(made: Path) -> None:
     at = model(made, "model")
     arguments = ["--spec", json.dumps(COVERAGE), "--model", f"{at}/manifest.json", "--head", "--run", "--collection"]
     arguments += ["--tokens", f"{made}/tokens/manifest.json", "--output", f"{made}/out/manifest.json"]
-    done = inside.script("probe", *arguments)
+    done = inside.script("inspect_model", *arguments)
     assert done.returncode == 0, done.stderr
     assert manifest.read_manifest(made / "out")["results"]["texts"] == 6

@@ -511,10 +511,10 @@ PROGRAM = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
-from encore.data.pydocs.objects import read
+from encore.data.pydocs.objects import read_objects
 from test_pydocs import *
 folder = Path(sys.argv[1])
-write(folder / "out", select(read(tree(folder), int(sys.argv[2])), SALT, TRAIN, VALID), {})
+write_pydocs(folder / "out", select(read_objects(tree(folder), int(sys.argv[2])), SALT, TRAIN, VALID), {})
 """
 
 

@@ -99,7 +99,7 @@ def test_question_answering_learns_from_the_negatives_that_dpr_publishes(make):
     first, second = (model(plan, "bert-base+bow" + rest) for rest in ("+bow-qa-1", "+bow-qa-1+bow-qa-2"))
     listed, both = first.inputs["negatives"], second.inputs["negatives"]
     assert (listed.stage, listed.owner[:10], set(listed.inputs)) == (
-        "published_negatives",
+        "negatives_from_dataset",
         "published-",
         {"collection"},
     )

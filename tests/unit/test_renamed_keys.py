@@ -5,8 +5,11 @@ from typing import Any
 import pytest
 
 from encore.config.run import RunConfig
+from encore.config.sources import Remote, SourceEntry
 from encore.config.tables import Table
 from encore.config.validation import checked
+from encore.data.beir import BeirFields
+from encore.data.books import BooksFields
 from encore.errors import EncoreError
 
 RUN = {"schema_version": 1, "title": "A run", "seeds": [0], "tables": {}}
@@ -21,6 +24,46 @@ def table(row: dict[str, Any], column: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("model", "content", "message"),
     [
+        (
+            RunConfig,
+            RUN | {"proxy_data": True, "growing": {}},
+            "x.yaml: growing: is now called `corpus_size`; rename it",
+        ),
+        (
+            RunConfig,
+            RUN | {"proxy_data": True, "scale": {"expansions": {}}},
+            "x.yaml: scale.expansions: is now called `doc2query`; rename it",
+        ),
+        (
+            BeirFields,
+            {"kind": "beir", "path": "d", "splits": {}, "how": "ask"},
+            "x.yaml: how: is now called `access`; rename it",
+        ),
+        (
+            BeirFields,
+            {"kind": "beir", "path": "d", "splits": {}, "substitute": "a note"},
+            "x.yaml: substitute: is now called `note`; rename it",
+        ),
+        (
+            BeirFields,
+            {"kind": "beir", "path": "d", "splits": {}, "drop_own": True},
+            "x.yaml: drop_own: is now called `ignore_identical_ids`; rename it",
+        ),
+        (
+            BooksFields,
+            {"kind": "books", "path": "d", "how": "ask"},
+            "x.yaml: how: is now called `access`; rename it",
+        ),
+        (
+            SourceEntry,
+            {"licence": "L", "terms": "T", "files": [], "how": "ask"},
+            "x.yaml: how: is now called `access`; rename it",
+        ),
+        (
+            Remote,
+            {"licence": "L", "terms": "T", "url": "https://a.b/c", "how": "ask"},
+            "x.yaml: how: is now called `access`; rename it",
+        ),
         (RunConfig, RUN | {"stand_in": True}, "x.yaml: stand_in: is now called `proxy_data`; rename it"),
         (
             RunConfig,

@@ -138,7 +138,7 @@ def test_every_backbone_system_and_expansion_plans(plans: dict[str, Plan]) -> No
         scores = plan.scores(system, 0 if plan.resolve.has_chance(system) else None, "msmarco-passage", "test")
         assert scores.owner.startswith(system)
     for name in plan.catalogue.expansions:
-        assert expansions.expanded(plan, name, "msmarco-passage").stage.startswith("expand")
+        assert expansions.expanded(plan, name, "msmarco-passage").stage.startswith("predict_queries")
 
 
 def test_a_lineage_is_asked_what_the_tables_of_the_scale_are_about(plans: dict[str, Plan]) -> None:

@@ -92,7 +92,7 @@ def test_what_came_first_is_held_to(web, tmp_path):
 def test_a_damaged_record_of_trust_is_said_so(web, tmp_path, record):
     (tmp_path / "data").mkdir()
     (tmp_path / "data/trusted.json").write_text(record)
-    with pytest.raises(EncoreError, match=r"trusted\.json .*mend it"):
+    with pytest.raises(EncoreError, match=r"trusted\.json .*fix it"):
         fetch("one", source(entry(web)), tmp_path / "data", tmp_path / "out")
 
 

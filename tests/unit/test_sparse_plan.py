@@ -24,7 +24,7 @@ def make(catalogue):
 
     def plan(expansions=None, **systems):
         scale = NANO["scale"] | {"systems": {**NANO["scale"]["systems"], **systems}}
-        scale["expansions"] = expansions or scale["expansions"]
+        scale["doc2query"] = expansions or scale["doc2query"]
         return Plan(RunConfig.model_validate(NANO | {"scale": scale}), catalogue)
 
     return plan
@@ -119,14 +119,14 @@ def test_an_expanded_index_is_one_of_its_own(make):
     plan = make()
     plain, expanded = (run_of(plan, name).inputs["index"] for name in ("bm25", "bm25-doct5"))
     assert set(plain.inputs) == {"collection"}
-    assert "expansions" not in plain.spec
-    assert set(expanded.inputs) == {"collection", "expansions"}
+    assert "predicted_queries" not in plain.spec
+    assert set(expanded.inputs) == {"collection", "predicted_queries"}
     assert expanded.folder.startswith("results/indexes/lucene/pydocs-stdlib+tiny-t5-")
 
 
 def test_an_expander_learns_from_training_queries_with_the_vocabulary_of_the_collection(make):
     plan = make()
-    expander = run_of(plan, "bm25-doct5").inputs["index"].inputs["expansions"].inputs["expander"]
+    expander = run_of(plan, "bm25-doct5").inputs["index"].inputs["predicted_queries"].inputs["doc2query_model"]
     assert set(expander.inputs) == {"collection", "tokenizer"}
     assert expander.inputs["tokenizer"] is plan.tokenizer(plan.catalogue.backbones["tiny"])
     assert expander.spec["expansion"]["train_split"] == "train"
@@ -149,8 +149,8 @@ def test_how_queries_are_sampled_trains_nothing_again(make, monkeypatch):
     monkeypatch.setitem(plan.catalogue.expansions, "tiny-t5", changed)
     after = run_of(plan, "bm25-doct5")
     assert before.owner != after.owner
-    assert {folder for folder in folders(before) - folders(after) if "/expanders/" in folder} == set()
-    assert len([folder for folder in folders(before) - folders(after) if "/expansions/" in folder]) == 1
+    assert {folder for folder in folders(before) - folders(after) if "/doc2query_models/" in folder} == set()
+    assert len([folder for folder in folders(before) - folders(after) if "/predicted_queries/" in folder]) == 1
 
 
 def test_seeds_of_a_run_do_not_touch_expansions(make):
@@ -162,7 +162,7 @@ def test_seeds_of_a_run_do_not_touch_expansions(make):
 
 
 def test_published_expansions_are_fetched_or_known_by_their_content(make, monkeypatch, tmp_path):
-    expansions = run_of(make({"doct5": "doct5"}), "bm25-doct5").inputs["index"].inputs["expansions"]
+    expansions = run_of(make({"doct5": "doct5"}), "bm25-doct5").inputs["index"].inputs["predicted_queries"]
     assert (expansions.inputs["fetched"].stage, expansions.source) == ("fetch_source", None)
     owners = []
     for name, text in [("one.txt", "a\n"), ("two.txt", "a\n"), ("two.txt", "b\n")]:
@@ -171,7 +171,7 @@ def test_published_expansions_are_fetched_or_known_by_their_content(make, monkey
         fields = fresh.catalogue.expansions["doct5"].model_copy(update={"path": str(tmp_path / name), "samples": None})
         monkeypatch.setitem(fresh.catalogue.expansions, "doct5", fields)
         run = run_of(fresh, "bm25-doct5")
-        assert run.inputs["index"].inputs["expansions"].source == str(tmp_path / name)
+        assert run.inputs["index"].inputs["predicted_queries"].source == str(tmp_path / name)
         owners.append(run.owner)
     assert owners[0] == owners[1] != owners[2]
 
@@ -183,9 +183,9 @@ def test_what_is_made_on_the_way_to_a_system_can_be_asked_for(make):
 
 
 def test_unknown_expansions_are_refused(make):
-    with pytest.raises(EncoreError, match=r"scale\.expansions: unknown name 'doc5'; did you mean doct5"):
+    with pytest.raises(EncoreError, match=r"scale\.doc2query: unknown name 'doc5'; did you mean doct5"):
         make({"doc5": "tiny-t5"})
-    with pytest.raises(EncoreError, match=r"expansion 'doct6' is not in expansions\.yaml; did you mean doct5"):
+    with pytest.raises(EncoreError, match=r"expansion 'doct6' is not in doc2query\.yaml; did you mean doct5"):
         run_of(make(**{"bm25-doct5": {"expansion": "doct6"}}), "bm25-doct5")
 
 

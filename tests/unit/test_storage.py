@@ -41,7 +41,7 @@ def test_a_program_says_in_one_line_what_it_may_not_write(capsys):
     with pytest.raises(SystemExit) as ended:
         program.run(forbidden)
     assert ended.value.code == 1
-    assert capsys.readouterr().err == "error: results/models: Permission denied; mend that, then repeat\n"
+    assert capsys.readouterr().err == "error: results/models: Permission denied; fix that, then repeat\n"
 
 
 def test_a_program_keeps_the_traceback_of_another_os_error():

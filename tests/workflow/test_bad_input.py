@@ -1,4 +1,4 @@
-"""A wrong target, lineage or configuration: one line that says what, where and how to mend it, before any job."""
+"""A wrong target, lineage or configuration: one line that says what, where and how to fix it, before any job."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -116,9 +116,9 @@ def test_a_wrong_lineage(plan: Plan, lineage: str) -> None:
 
 
 def test_a_wrong_lineage_is_printed_by_both_programs(clone: Clone) -> None:
-    """In the configuration, and on ``encore path``'s command line."""
+    """In the configuration, and on ``encore targets``'s command line."""
     lineage, parts = next(iter(LINEAGES.items()))
-    asked = clone.encore("path", lineage, "--config", "config/nano.yaml").error()
+    asked = clone.encore("targets", lineage, "--config", "config/nano.yaml").error()
     with (clone.root / "config/nano.yaml").open("a") as file:
         file.write(f"lineages: ['{lineage}']\n")
     declared = clone.nano("-n").error()

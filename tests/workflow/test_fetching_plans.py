@@ -27,7 +27,7 @@ def planned(clone: Clone, *arguments: str) -> Counter[str]:
 
 
 def target(clone: Clone, name: str) -> str:
-    return clone.encore("path", name).succeeded().strip()
+    return clone.encore("targets", name).succeeded().strip()
 
 
 def test_the_embedded_default_fetches_nothing(pristine: Clone) -> None:
@@ -67,7 +67,7 @@ def test_everything_is_fetched_with_one_command(pristine: Clone) -> None:
     assert planned(pristine, "fetch", *run) == Counter(fetch=1, **fetched)
     everything = planned(pristine, *run)
     assert {rule: everything[rule] for rule in fetched} == fetched
-    assert everything["listed_negatives"] == 1
+    assert everything["negatives_from_file"] == 1
     assert everything["finetune"] > 0
     assert not (Path(pristine.root) / "data").exists()
 

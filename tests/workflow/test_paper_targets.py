@@ -24,7 +24,7 @@ def test_every_table_and_figure_of_the_papers_and_every_claim_is_planned(clone: 
     assert planned["claims"] == planned["claims_printed"] == 1
     assert ("fetch_ir_datasets" in planned) == (run == "paper")
     # Coverage and words of six models each (figures 2 and 4, 3 and 5 share five), two maps, one text.
-    assert planned["probe"] == 6 + 6 + 2 + 1
-    assert planned["grow"] == {"config": 1, "paper": 2}[run]  # pydocs has one set of queries for both splits
+    assert planned["inspect_model"] == 6 + 6 + 2 + 1
+    assert planned["nested_corpora"] == {"config": 1, "paper": 2}[run]  # pydocs has one set of queries for both splits
     remembered = (clone.root / "results/plan/asked.txt").read_text().splitlines()
     assert set(remembered) >= {*tables, "results/claims"}

@@ -31,7 +31,7 @@ OF_BEIR += Counter({"encode": 35, "search": 35, "evaluate": 42, "table": 1})
 # Both tables of questions have one collection and one set of pre-trained models.
 OF_REQA = Counter({"collection": 1, "tokens": 1, "lucene_index": 1, "lucene_search": 2, "start": 2, "pretrain": 4})
 OF_REQA += Counter({"finetune": 12, "encode": 12, "search": 12, "evaluate": 14, "table": 2})
-OF_GROWING = Counter({"lucene_search": 1, "grow": 1, "search": 15, "evaluate": 15, "growing": 1})
+OF_GROWING = Counter({"lucene_search": 1, "nested_corpora": 1, "search": 15, "evaluate": 15, "corpus_size": 1})
 PAGES = Counter(claims_printed=1, report=1)  # of every run
 SHIPPED = {
     "config": OF_TABLE1
@@ -100,8 +100,8 @@ def test_seeds_multiply_what_chance_is_in(pristine: Clone) -> None:
     """
     seeds = yaml.safe_load((pristine.root / "config/seeds.yaml").read_text())["seeds"]
     output = pristine.snakemake("--profile", "local", "--configfile", "config/seeds.yaml", "-n").succeeded()
-    fixed = {"collection", "tokenizer", "tokens", "lucene_index", "lucene_search", "grow", "measure_latency"}
-    fixed |= {"table", "figure", "curves", "growing", *PAGES}
+    fixed = {"collection", "tokenizer", "tokens", "lucene_index", "lucene_search", "nested_corpora", "measure_latency"}
+    fixed |= {"table", "figure", "curves", "corpus_size", *PAGES}
     once = Counter({rule: count for rule, count in SHIPPED["config"].items() if rule in fixed})
     chance = SHIPPED["config"] - once
     without = Counter(evaluate=11, prepare=2)
@@ -117,8 +117,8 @@ def test_a_larger_scale_has_the_same_trainings_and_tables_and_plans_in_seconds(p
     output = pristine.snakemake(*run).succeeded()
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - begun < 60
     counted = by_rule(exact_jobs(output))
-    same = ("pretrain", "prepare", "finetune", "build_index", "tune_fusion", "measure_latency", "grow")
-    for rule in (*same, "table", "figure", "curves", "growing", *PAGES):
+    same = ("pretrain", "prepare", "finetune", "build_index", "tune_fusion", "measure_latency", "nested_corpora")
+    for rule in (*same, "table", "figure", "curves", "corpus_size", *PAGES):
         assert counted[rule] == SHIPPED["config"][rule], rule
     assert counted["fetch_ir_datasets"] > 2
     assert counted["fetch_checkpoint"] > 0
@@ -185,9 +185,9 @@ def test_a_target_on_the_way_is_planned_alone(pristine: Clone, nano: str) -> Non
 
 
 def test_an_undeclared_lineage_is_a_target(pristine: Clone) -> None:
-    """``encore path`` prints what to ask for."""
+    """``encore targets`` prints what to ask for."""
     lineage = "tiny+ict~temperature=0.1+marco-bm25"
-    model, scores = pristine.encore("path", lineage, "--config", "config/nano.yaml").succeeded().splitlines()
+    model, scores = pristine.encore("targets", lineage, "--config", "config/nano.yaml").succeeded().splitlines()
     planned = pristine.planned(model, scores)
     assert by_rule(planned)["finetune"] == 1
     assert f"pretrain {lineage.removesuffix('+marco-bm25')}-s0" in planned
@@ -195,21 +195,23 @@ def test_an_undeclared_lineage_is_a_target(pristine: Clone) -> None:
 
 def test_reranking_asks_for_a_model_and_a_first_stage_and_for_no_vectors(pristine: Clone) -> None:
     """A model that only scores pairs is trained like any other, and nothing is encoded with it."""
-    (scores,) = pristine.encore("path", "bm25-colbert", "--config", "config/nano.yaml").succeeded().splitlines()
+    (scores,) = pristine.encore("targets", "bm25-colbert", "--config", "config/nano.yaml").succeeded().splitlines()
     planned = pristine.planned(scores)
     counted = by_rule(planned)
     assert (counted["finetune"], counted["rerank"], counted["evaluate"]) == (1, 1, 1)
     assert counted["encode"] == counted["search"] == 0
     assert counted["lucene_search"] == 2, "the run that is ranked again, and the one that negatives come from"
-    (model,) = pristine.encore("path", "bert-base-tct+colbert", "--config", "config/nano.yaml").succeeded().splitlines()
+    (model,) = (
+        pristine.encore("targets", "bert-base-tct+colbert", "--config", "config/nano.yaml").succeeded().splitlines()
+    )
     assert by_rule(pristine.planned(model))["rerank"] == 0
 
 
 def test_an_undeclared_system_is_a_target(pristine: Clone) -> None:
     """With all that it is made of, which nothing else of the configuration makes."""
-    (scores,) = pristine.encore("path", "hybrid-doct5", "--config", "config/nano.yaml").succeeded().split()
+    (scores,) = pristine.encore("targets", "hybrid-doct5", "--config", "config/nano.yaml").succeeded().split()
     rules = {"collection": 1, "tokenizer": 1, "tokens": 1, "start": 1, "negatives": 1, "finetune": 1, "encode": 1}
-    rules |= {"lucene_index": 2, "lucene_search": 4, "search": 3, "train_expander": 1, "expand": 1}
+    rules |= {"lucene_index": 2, "lucene_search": 4, "search": 3, "train_doc2query": 1, "predict_queries": 1}
     assert by_rule(pristine.planned(scores)) == Counter(rules | {"tune_fusion": 1, "fuse": 1, "evaluate": 1})
 
 

@@ -9,7 +9,7 @@ from snakemake.api import SnakemakeApi
 from snakemake.settings.types import ConfigSettings, OutputSettings, ResourceSettings
 
 ASKING = {"all", "audit", "fetch", "preflight"}
-PRODUCTS = {"table", "figure", "curves", "growing", "draw", "claims", "claims_printed", "report"}
+PRODUCTS = {"table", "figure", "curves", "corpus_size", "draw", "claims", "claims_printed", "report"}
 
 
 @pytest.fixture(scope="module")

@@ -104,7 +104,7 @@ def at_least(folder, *, mem_mb, runtime):
     return {"mem_mb": memory, "runtime": minutes}
 
 
-def growing(*, mem_mb, runtime):
+def by_attempt(*, mem_mb, runtime):
     """Memory in MB and minutes that grow with each attempt: once, twice, three times the amount."""
     return {
         "mem_mb": lambda wildcards, attempt: attempt * mem_mb,

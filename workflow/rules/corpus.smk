@@ -48,7 +48,7 @@ rule tokenizer:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        **growing(mem_mb=4_000, runtime=30),
+        **by_attempt(mem_mb=4_000, runtime=30),
     params:
         spec=spec_of("tokenizers/{tokenizer}"),
     shell:

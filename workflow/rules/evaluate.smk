@@ -18,7 +18,7 @@ rule evaluate:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        **growing(mem_mb=3_000, runtime=30),
+        **by_attempt(mem_mb=3_000, runtime=30),
     params:
         spec=spec_of("scores/{system}/{evaluation}"),
     shell:

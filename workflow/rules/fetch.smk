@@ -15,7 +15,7 @@ rule fetch_source:
     conda:
         "../../envs/environment.yaml"
     resources:
-        **growing(mem_mb=4_000, runtime=24 * 60),
+        **by_attempt(mem_mb=4_000, runtime=24 * 60),
     params:
         spec=spec_of("sources/{source}"),
     shell:
@@ -38,7 +38,7 @@ rule fetch_ir_datasets:
     conda:
         "../../envs/environment.yaml"
     resources:
-        **growing(mem_mb=4_000, runtime=24 * 60),
+        **by_attempt(mem_mb=4_000, runtime=24 * 60),
     params:
         spec=spec_of("ir_datasets/{downloaded}"),
     shell:
@@ -62,7 +62,7 @@ rule fetch_checkpoint:
     conda:
         "../../envs/environment.yaml"
     resources:
-        **growing(mem_mb=4_000, runtime=24 * 60),
+        **by_attempt(mem_mb=4_000, runtime=24 * 60),
     params:
         spec=spec_of("checkpoints/{checkpoint}"),
     shell:

@@ -1,27 +1,27 @@
 """The papers' figures and our own: what some look into models for, and the drawing of each from its slice of the plan."""
 
 
-rule probe:
+rule inspect_model:
     """Ask a model about a few texts, for a figure that shows what it says."""
     input:
-        **manifests("probes/{model}/{probe}", "model", "tokens", "head", "run", "collection"),
-        **large_files("probes/{model}/{probe}", model="model.safetensors"),
+        **manifests("inspections/{model}/{inspection}", "model", "tokens", "head", "run", "collection"),
+        **large_files("inspections/{model}/{inspection}", model="model.safetensors"),
     output:
-        probe="results/probes/{model}/{probe}/probe.json",
-        manifest="results/probes/{model}/{probe}/manifest.json",
+        inspection="results/inspections/{model}/{inspection}/inspection.json",
+        manifest="results/inspections/{model}/{inspection}/manifest.json",
     log:
-        "results/logs/probe/{model}/{probe}.log",
+        "results/logs/inspect_model/{model}/{inspection}.log",
     benchmark:
-        "results/benchmarks/probe/{model}/{probe}.tsv"
+        "results/benchmarks/inspect_model/{model}/{inspection}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        **growing(mem_mb=4_000, runtime=60),
+        **by_attempt(mem_mb=4_000, runtime=60),
     params:
-        spec=spec_of("probes/{model}/{probe}"),
+        spec=spec_of("inspections/{model}/{inspection}"),
     shell:
-        "python workflow/scripts/probe.py"
+        "python workflow/scripts/inspect_model.py"
         " --spec {params.spec:q}"
         " --model {input.model:q}"
         " --tokens {input.tokens:q}"

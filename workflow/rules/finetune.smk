@@ -29,7 +29,7 @@ rule negatives:
         " > {log:q} 2>&1"
 
 
-rule listed_negatives:
+rule negatives_from_file:
     """Draw negatives for training queries from a file in which others have listed them."""
     input:
         **manifests("negatives/{listed}/{topics}", "fetched", "collection"),
@@ -37,9 +37,9 @@ rule listed_negatives:
     output:
         manifest="results/negatives/{listed}/{topics}/manifest.json",
     log:
-        "results/logs/listed_negatives/{listed}/{topics}.log",
+        "results/logs/negatives_from_file/{listed}/{topics}.log",
     benchmark:
-        "results/benchmarks/listed_negatives/{listed}/{topics}.tsv"
+        "results/benchmarks/negatives_from_file/{listed}/{topics}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: 1
@@ -48,7 +48,7 @@ rule listed_negatives:
     params:
         spec=spec_of("negatives/{listed}/{topics}"),
     shell:
-        "python workflow/scripts/listed_negatives.py"
+        "python workflow/scripts/negatives_from_file.py"
         " --spec {params.spec:q}"
         " --source {input.source:q}"
         " --fetched {input.fetched:q}"
@@ -57,25 +57,25 @@ rule listed_negatives:
         " > {log:q} 2>&1"
 
 
-rule published_negatives:
+rule negatives_from_dataset:
     """Draw negatives for training queries from those that a collection was published with."""
     input:
         **manifests("negatives/{published}/{topics}", "collection"),
     output:
         manifest="results/negatives/{published}/{topics}/manifest.json",
     log:
-        "results/logs/published_negatives/{published}/{topics}.log",
+        "results/logs/negatives_from_dataset/{published}/{topics}.log",
     benchmark:
-        "results/benchmarks/published_negatives/{published}/{topics}.tsv"
+        "results/benchmarks/negatives_from_dataset/{published}/{topics}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        **growing(mem_mb=8_000, runtime=4 * 60),
+        **by_attempt(mem_mb=8_000, runtime=4 * 60),
     params:
         spec=spec_of("negatives/{published}/{topics}"),
     shell:
-        "python workflow/scripts/published_negatives.py"
+        "python workflow/scripts/negatives_from_dataset.py"
         " --spec {params.spec:q}"
         " --collection {input.collection:q}"
         " --output {output.manifest:q}"

@@ -4,7 +4,7 @@
 rule lucene_index:
     """Index a collection with Lucene."""
     input:
-        **manifests("indexes/lucene/{index}", "collection", "expansions"),
+        **manifests("indexes/lucene/{index}", "collection", "predicted_queries"),
     output:
         manifest="results/indexes/lucene/{index}/manifest.json",
     log:
@@ -22,7 +22,7 @@ rule lucene_index:
         "python workflow/scripts/lucene_index.py"
         " --spec {params.spec:q}"
         " --collection {input.collection:q}"
-        " --expansions {input.expansions:q}"
+        " --predicted-queries {input.predicted_queries:q}"
         " --memory-mb {EXECUTION.java_memory_mb}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

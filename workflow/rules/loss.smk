@@ -17,7 +17,7 @@ rule masked_loss:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        **growing(mem_mb=4_000, runtime=60),
+        **by_attempt(mem_mb=4_000, runtime=60),
     params:
         spec=spec_of("losses/{model}/{loss}"),
     shell:

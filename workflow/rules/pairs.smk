@@ -16,7 +16,7 @@ rule count_pairs:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        **growing(mem_mb=4_000, runtime=240),
+        **by_attempt(mem_mb=4_000, runtime=240),
     params:
         spec=spec_of("pairs/{paired}"),
     shell:

@@ -17,7 +17,7 @@ rule start:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        **growing(mem_mb=4_000, runtime=30),
+        **by_attempt(mem_mb=4_000, runtime=30),
     params:
         spec=spec_of("models/{start}"),
     shell:

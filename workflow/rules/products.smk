@@ -81,7 +81,7 @@ for product in PRODUCTS:
             "../../envs/environment.yaml"
         threads: 1
         resources:
-            **growing(mem_mb=product.memory_mb, runtime=product.minutes),
+            **by_attempt(mem_mb=product.memory_mb, runtime=product.minutes),
         params:
             spec=digest_of(product),
         shell:
@@ -121,7 +121,7 @@ rule reproduce:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        **growing(mem_mb=8_000, runtime=120),
+        **by_attempt(mem_mb=8_000, runtime=120),
     params:
         spec=digest_of(TABLE),
     shell:

@@ -82,7 +82,7 @@ rule tune_fusion:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        **growing(mem_mb=4_000, runtime=60),
+        **by_attempt(mem_mb=4_000, runtime=60),
     params:
         spec=spec_of("fusions/{fusion}/{topics}"),
     shell:
@@ -110,7 +110,7 @@ rule fuse:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        **growing(mem_mb=4_000, runtime=60),
+        **by_attempt(mem_mb=4_000, runtime=60),
     params:
         spec=spec_of("runs/{fusion}/{topics}"),
     shell:

@@ -15,16 +15,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spec", required=True, type=spec_file, help="the collection's name")
     parser.add_argument("--collection", required=True, type=artifact)
-    parser.add_argument("--expansions", type=artifact, nargs="?", help="predicted queries to index them with")
+    parser.add_argument("--predicted-queries", type=artifact, nargs="?", help="predicted queries to index them with")
     parser.add_argument("--memory-mb", type=int, default=1024, help="Java's heap")
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
     started = time.time()
-    inputs = [args.collection, *([args.expansions] if args.expansions else [])]
+    inputs = [args.collection, *([args.predicted_queries] if args.predicted_queries else [])]
     with record(args.output, stage="lucene_index", spec=args.spec, inputs=inputs) as facts:
         collection = Collection(args.collection)
         plain = ((name, " ".join(text)) for name, text in collection.texts())
-        passages = expanded(collection, args.expansions) if args.expansions else plain
+        passages = expanded(collection, args.predicted_queries) if args.predicted_queries else plain
         count = build_lucene_index(passages, args.output, args.memory_mb)
         facts["results"] = {"passages": count}
     print(f"lucene_index: {count} passages in {time.time() - started:.1f} s")

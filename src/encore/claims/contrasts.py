@@ -98,10 +98,10 @@ def check_address(address: Address, tables: Tables) -> None:
     rows = [row.id for row in table.rows if row.setting == address.setting]
     if address.row not in rows:
         settings = sorted({row.setting for row in table.rows} - {""})
-        mend = (
+        fix = (
             nearest(address.row, rows) if rows else nearest(address.setting, settings) if settings else "; it has none"
         )
-        raise EncoreError(f"table {address.table!r} has no row {address.row!r} under {address.setting!r}{mend}")
+        raise EncoreError(f"table {address.table!r} has no row {address.row!r} under {address.setting!r}{fix}")
 
 
 def table_of(name: str, tables: Tables) -> TableShape:

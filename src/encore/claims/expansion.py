@@ -39,7 +39,7 @@ def contrasts(test: ClaimTest, tables: Tables) -> list[Contrast]:
             f"`at_least: {test.at_least}` of only {len(found)} comparisons on {test.about}; ask for fewer"
         )
     if not found:
-        raise EncoreError(f"a test of kind {getattr(test, 'kind', '')} on {test.about} compares nothing; mend its rows")
+        raise EncoreError(f"a test of kind {getattr(test, 'kind', '')} on {test.about} compares nothing; fix its rows")
     return found
 
 

@@ -11,7 +11,7 @@ from encore.plan.tables.layout import Asked
 from encore.plan.tables.layout import Part as Entry
 from encore.reporting.sources import SOURCES, CellValues
 
-PROBE = "probe.json"
+PROBE = "inspection.json"
 Place = tuple[str, str, str]  # panel, line, place
 
 
@@ -26,8 +26,8 @@ class FigurePoint(Entry):
 
 def point_folders(points: Sequence[FigurePoint]) -> dict[Path, Sequence[str] | None]:
     """What points read: all of a folder of scores, and of a probe's what it found."""
-    asked = [part for point in points for part in point.parts]
-    return {Path(read.folder): None if part.split else (PROBE,) for part in asked for read in part.reads}
+    parts = [part for point in points for part in point.parts]
+    return {Path(read.folder): None if part.split else (PROBE,) for part in parts for read in part.reads}
 
 
 def point_values(points: Sequence[FigurePoint]) -> dict[Place, list[WeightedValues]]:
@@ -39,25 +39,27 @@ def point_values(points: Sequence[FigurePoint]) -> dict[Place, list[WeightedValu
     return {
         (point.panel, point.line, point.place): [
             WeightedValues(1 / len(point.parts), values)
-            for asked in point.parts
-            if (values := _values(asked, point.place))
+            for request in point.parts
+            if (values := _values(request, point.place))
         ]
         for point in points
     }
 
 
-def _values(asked: Asked, place: str) -> CellValues | None:
-    if asked.split:
-        return SOURCES[TESTED].values(asked, {})
+def _values(request: Asked, place: str) -> CellValues | None:
+    if request.split:
+        return SOURCES[TESTED].values(request, {})
     return CellValues(
-        [read.seed for read in asked.reads], [_share(Path(read.folder), asked, place) for read in asked.reads]
+        [read.seed for read in request.reads], [_share(Path(read.folder), request, place) for read in request.reads]
     )
 
 
-def _share(folder: Path, asked: Asked, k: str) -> float:
+def _share(folder: Path, request: Asked, k: str) -> float:
     """A mean over texts, of which a probe keeps no more: chance between trainings alone tells how sure it is."""
     path = folder / PROBE
     try:
-        return next(float(one[asked.value]) for one in json.loads(path.read_text())["values"] if str(one["k"]) == k)
+        return next(float(one[request.value]) for one in json.loads(path.read_text())["values"] if str(one["k"]) == k)
     except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
-        raise EncoreError(f"{path} has no {asked.value} of the first {k} ({error!r}); run snakemake for it") from error
+        raise EncoreError(
+            f"{path} has no {request.value} of the first {k} ({error!r}); run snakemake for it"
+        ) from error

@@ -98,8 +98,8 @@ def _holds(contrast: Contrast, apart: float) -> bool:
 def _no_winner(test: NoWinnerTest, found: Sequence[Contrast], values: PrintedValues) -> Bearing:
     known = [apart for contrast in found if (apart := printed_difference(contrast, values)) is not None]
     mixed = not all(apart > DUST for apart in known) and not all(apart < -DUST for apart in known)
-    said = () if mixed else (f"{test.about} / {test.row} and {test.than} differ one way under every column",)
-    return Bearing(int(mixed), 1, len(known) and 1, said)
+    exceptions = () if mixed else (f"{test.about} / {test.row} and {test.than} differ one way under every column",)
+    return Bearing(int(mixed), 1, len(known) and 1, exceptions)
 
 
 def _alike(test: AlikeTest, tables: Tables, values: PrintedValues) -> Bearing:

@@ -87,7 +87,7 @@ class ClaimsSlice(Product):
     shapes: dict[str, ShapeSlice]
     tables: dict[str, Layout]
     figures: dict[str, list[points.FigurePoint]] = {}
-    untold: dict[str, str] = {}
+    unavailable: dict[str, str] = {}
     missing: list[Gap] = []
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
@@ -116,16 +116,16 @@ def write_run_claims(path: Path, claims: ClaimsSlice) -> dict[str, int]:
 
 
 def _judged(claim: Claim, claims: ClaimsSlice, runs: RunValues) -> Judgement:
-    return _untold(claims, *claim.premise, *claim.tests) or judge_on_runs(claim, runs)
+    return _judged_as_unavailable(claims, *claim.premise, *claim.tests) or judge_on_runs(claim, runs)
 
 
 def _controlled(claim: Claim, claims: ClaimsSlice, runs: RunValues) -> Judgement | None:
-    return _untold(claims, *claim.control) or judge_control_on_runs(claim, runs)
+    return _judged_as_unavailable(claims, *claim.control) or judge_control_on_runs(claim, runs)
 
 
-def _untold(claims: ClaimsSlice, *tests: AnyTest) -> Judgement | None:
+def _judged_as_unavailable(claims: ClaimsSlice, *tests: AnyTest) -> Judgement | None:
     """That tests cannot be judged, since a table or figure of theirs cannot be had here."""
-    why = next((claims.untold[table] for table in named_by(*tests) if table in claims.untold), None)
+    why = next((claims.unavailable[table] for table in named_by(*tests) if table in claims.unavailable), None)
     return None if why is None else Judgement(UNTESTED, why=why)
 
 

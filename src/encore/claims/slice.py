@@ -37,7 +37,7 @@ def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
         table_of(name, all_shapes(plan.catalogue))
     tables: dict[str, Any] = {}
     figures: dict[str, Any] = {}
-    untold = {}
+    unavailable = {}
     for name in about:
         try:
             if name in plan.catalogue.figures:
@@ -45,7 +45,7 @@ def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
             else:
                 tables[name] = table_plan(plan, name)
         except EncoreError as error:
-            untold[name] = str(error)
+            unavailable[name] = str(error)
     return {
         "name": CLAIMS,
         "claims": {
@@ -57,7 +57,7 @@ def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
         "figures": {
             name: [{**at._asdict(), "parts": parts} for at, parts in found.items()] for name, found in figures.items()
         },
-        "untold": untold,
+        "unavailable": unavailable,
         "missing": [gap for name in (*tables, *figures) for gap in _gaps(plan, name)],
         "proxy_data": plan.config.proxy_data,
     }

@@ -5,6 +5,7 @@ plan, and names the cells that a bad file stands behind. ``recompute.py`` judges
 """
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -33,7 +34,8 @@ class Finding:
     cells: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return self.reason + (f"; affects {', '.join(self.cells)}" if self.cells else "")
+        text = self.reason + (f"; affects {', '.join(self.cells)}" if self.cells else "")
+        return " ".join(text.encode(errors="backslashreplace").decode().split())  # names in damaged files may be odd
 
 
 @dataclass
@@ -83,9 +85,9 @@ def prune(plan: Plan, report: AuditReport) -> list[str]:
     for folder, artifact in plan.made.items():
         if any(parent.folder in bad for parent in artifact.inputs.values()):
             bad.add(folder)
-    removed = sorted(folder for folder in bad if folder in plan.made and Path(folder).exists())
+    removed = sorted(folder for folder in bad if folder in plan.made and os.path.lexists(folder))
     for folder in removed:
-        shutil.rmtree(folder)
+        shutil.rmtree(folder) if _is_folder(folder) else Path(folder).unlink()
     affected = _cells(plan, published_products(plan))
     names = {cell.split(":")[0] for folder in removed for cell in affected.get(folder, [])}
     products = [place for name in sorted(names) for place in _places(name)]
@@ -95,21 +97,29 @@ def prune(plan: Plan, report: AuditReport) -> list[str]:
     return removed
 
 
+def _is_folder(place: str) -> bool:
+    return Path(place).is_dir() and not Path(place).is_symlink()
+
+
 def _check(artifact: Artifact, cells: tuple[str, ...], report: AuditReport) -> None:
-    reasons = list(_problems(artifact))
+    reasons = list(_explained(artifact.manifest, _problems(artifact)))
     report.findings += [Finding(artifact.folder, reason, cells) for reason in reasons]
     report.verified += not reasons
     if not reasons and _code_of(Path(artifact.folder)) not in (None, code_digest(artifact.stage)):
         report.notes.append(f"{artifact.folder} was made by code that has changed since; affects {', '.join(cells)}")
 
 
+def _explained(place: str, reasons: Iterator[str]) -> Iterator[str]:
+    """The reasons; where what lies there cannot even be looked at, that is one."""
+    try:
+        yield from reasons
+    except Exception as error:  # whatever damage raises is what an audit is there to find
+        yield f"{place} cannot be checked ({type(error).__name__}: {str(error)[:200]})"
+
+
 def _code_of(folder: Path) -> str | None:
     """The digest of the code that made an artifact; None where ``run.json``, which nothing depends on, is lost."""
-    try:
-        digest: str | None = json.loads((folder / "run.json").read_text()).get("code")
-    except (OSError, ValueError, AttributeError):
-        return None
-    return digest
+    return manifest.read_run(folder).get("code")
 
 
 def _problems(artifact: Artifact) -> Iterator[str]:
@@ -119,10 +129,7 @@ def _problems(artifact: Artifact) -> Iterator[str]:
         record = manifest.read_manifest(folder)
         yield from manifest.problems(folder)
     except EncoreError as error:
-        yield str(error).split(";")[0]
-        return
-    except (KeyError, TypeError, AttributeError):
-        yield f"{artifact.manifest} is not a manifest"
+        yield str(error).rpartition(";")[0]
         return
     if record["spec"] != _as_json(artifact.spec):
         yield f"{artifact.manifest} has another spec than the plan"
@@ -141,24 +148,52 @@ def _check_product(content: dict[str, Any] | None, place: Path, name: str, repor
     """A product: its files, its slice of the plan where one is given, and what it was made from."""
     if not _files(place):
         return
-    reasons: list[str] = []
-    try:
-        record = json.loads(place.read_text())
-        if content is not None and record["spec"] != _as_json(content):
-            reasons.append(f"{place} has another plan than the configuration; run snakemake for it again")
-        reasons += _changed_inputs(str(place), record, set(record["inputs"]))
-        for file, digest in record["outputs"].items():
-            path = place.parent / file
-            if not path.is_file() or manifest.describe(path) != digest:
-                reasons.append(f"{path} {'was altered' if path.is_file() else 'is missing'}")
-    except FileNotFoundError:
-        reasons.append(f"{place} is missing, so nothing says what its files were made from")
-    except (ValueError, KeyError, TypeError):
-        reasons.append(f"{place} is not a manifest")
+    reasons = list(_explained(str(place), _product_problems(content, place)))
     report.findings += [Finding(str(place), reason, (f"{name}: every {_part(name)}",)) for reason in reasons]
     report.verified += not reasons
-    if not reasons and record.get("code") and record["code"] != code_digest(record["stage"]):
+    if not reasons and not is_of_this_code(place):
         report.notes.append(f"{place} was made by code that has changed since")
+
+
+def _product_problems(content: dict[str, Any] | None, place: Path) -> Iterator[str]:
+    """Everything that is wrong with one product, in words."""
+    try:
+        record = json.loads(place.read_text())
+    except FileNotFoundError:
+        yield f"{place} is missing, so nothing says what its files were made from"
+        return
+    except (ValueError, RecursionError):
+        record = None
+    if not _is_product(record):
+        yield f"{place} is not a manifest"
+        return
+    if content is not None and record["spec"] != _as_json(content):
+        yield f"{place} has another plan than the configuration; run snakemake for it again"
+    yield from _changed_inputs(str(place), record, set(record["inputs"]))
+    for file, digest in record["outputs"].items():
+        path = place.parent / file
+        if not path.is_file() or manifest.describe(path) != digest:
+            yield f"{path} {'was altered' if path.is_file() else 'is missing'}"
+
+
+def _is_product(record: Any) -> bool:
+    """Whether JSON has the parts of a product's manifest."""
+    if not isinstance(record, dict) or not all(isinstance(record.get(key), dict) for key in ("inputs", "outputs")):
+        return False
+    made_by = (record.get("code", ""), record.get("stage", ""))
+    described = manifest.are_described([*record["inputs"].values(), *record["outputs"].values()])
+    return "spec" in record and described and all(isinstance(text, str) for text in made_by)
+
+
+def is_of_this_code(place: Path) -> bool:
+    """Whether a product was made by the code of this version, or does not say which code made it."""
+    record = json.loads(place.read_text())
+    if not record.get("code"):
+        return True
+    try:
+        return bool(record["code"] == code_digest(record["stage"]))
+    except Exception:  # a stage that this version has not
+        return False
 
 
 def _part(name: str) -> str:
@@ -198,7 +233,7 @@ def _is_of(place: Path, content: dict[str, Any]) -> bool:
     """Whether a product's record has such a slice, or is no record at all, which is for ``_check_product`` to say."""
     try:
         return bool(json.loads(place.read_text())["spec"] == _as_json(content))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return True
 
 

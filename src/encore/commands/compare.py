@@ -57,13 +57,13 @@ def closeness_lines(ranked: RankAgreement, close: list[Closeness], judged: int) 
     """What people read."""
     from encore.evaluation.reproducibility import PERSISTENCE
 
-    said = [
+    sentences = [
         f"order, of {ranked.queries:,} queries that both answer:",
         f"  Kendall's tau over unions  {ranked.tau:.4f}",
         f"  rank-biased overlap        {ranked.overlap:.4f}  (p = {PERSISTENCE:g})",
         f"effectiveness, of {judged:,} judged queries:",
     ]
-    return said + [f"  {_line(one)}" for one in close]
+    return sentences + [f"  {_line(one)}" for one in close]
 
 
 def _line(one: Closeness) -> str:

@@ -30,8 +30,8 @@ class ExplainedCell:
     behind: list[dict[str, Any]]  # the cell as the plan says it, and those that it is made of
 
     @property
-    def asked(self) -> dict[str, Any]:
-        """What is asked for, of which folders."""
+    def request(self) -> dict[str, Any]:
+        """What the plan says of the cell: dataset, split, measure and the folders it reads."""
         return self.behind[0]
 
     @property
@@ -196,11 +196,7 @@ def _records(folder: Path) -> tuple[dict[str, Any] | None, dict[str, Any] | None
         record = manifest.read_manifest(folder)
     except EncoreError:
         return None, None
-    try:
-        run = json.loads((folder / "run.json").read_text())
-    except (OSError, ValueError):
-        run = None
-    return record, run
+    return record, manifest.read_run(folder) or None
 
 
 def _lines(link: ChainLink) -> Iterator[str]:

@@ -25,7 +25,7 @@ VERDICT = ("verdict", "why", "held", "inequalities", "estimate", "interval_low",
 
 
 @dataclass
-class Told:
+class ProductExplanation:
     """What is said of a claim or of a figure's line, and what it reads: ``folder`` under ``seed``."""
 
     title: str
@@ -46,33 +46,37 @@ def show_product(plan: Plan, arguments: argparse.Namespace) -> int:
         EncoreError: there is no such claim, figure, line or point.
     """
     if _is_claims(arguments.table):
-        told = claim(plan, arguments.row)
+        explained = claim(plan, arguments.row)
     else:
-        told = line(plan, _figure(arguments.table), arguments.row, arguments.setting, arguments.column)
-    links = list(explain.chain_of(plan, told.reads))
+        explained = line(plan, _figure(arguments.table), arguments.row, arguments.setting, arguments.column)
+    links = list(explain.chain_of(plan, explained.reads))
     if arguments.json:
-        print(json.dumps({"about": told.title, "says": told.lines, "chain": explain.chain_json(links)}, indent=1))
+        print(
+            json.dumps(
+                {"about": explained.title, "says": explained.lines, "chain": explain.chain_json(links)}, indent=1
+            )
+        )
     else:
-        print("\n".join([told.title, *told.lines, *explain.chain_text(links)]))
+        print("\n".join([explained.title, *explained.lines, *explain.chain_text(links)]))
     return 0
 
 
-def claim(plan: Plan, name: str) -> Told:
+def claim(plan: Plan, name: str) -> ProductExplanation:
     """A claim: what was judged of it, and its cells with what they show."""
     claims = read_claims(PAPERS)
     if name.upper() not in claims:
         raise EncoreError(f"there is no claim {name!r}{nearest(name.upper(), claims)}")
-    paper, said = claims[name.upper()]
-    told = Told(f"{name.upper()} ({paper}, {said.place}): {said.says}")
-    told.lines += [f"  {where}: {found}" for where in (PRINTED, CLAIMS) if (found := _judged(where, name.upper()))]
-    for address in cells_of(said, run_shapes(plan)):
+    paper, claim_entry = claims[name.upper()]
+    explained = ProductExplanation(f"{name.upper()} ({paper}, {claim_entry.place}): {claim_entry.says}")
+    explained.lines += [f"  {where}: {found}" for where in (PRINTED, CLAIMS) if (found := _judged(where, name.upper()))]
+    for address in cells_of(claim_entry, run_shapes(plan)):
         shown, reads = _cell(plan, address)
-        told.lines.append(f"  {address}" + (f": {shown}" if shown else ""))
-        told.reads += [read for read in reads if read not in told.reads]
-    return told
+        explained.lines.append(f"  {address}" + (f": {shown}" if shown else ""))
+        explained.reads += [read for read in reads if read not in explained.reads]
+    return explained
 
 
-def line(plan: Plan, figure: str, row: str, setting: str | None = None, place: str | None = None) -> Told:
+def line(plan: Plan, figure: str, row: str, setting: str | None = None, place: str | None = None) -> ProductExplanation:
     """A line of a figure, or with a place a point of it where claims can name points."""
     if place is not None:
         found = {at: parts for at, parts in figure_cells(plan, figure).items() if (at.line, at.place) == (row, place)}
@@ -83,14 +87,16 @@ def line(plan: Plan, figure: str, row: str, setting: str | None = None, place: s
             panels = ", ".join(repr(at.panel) for at in found)
             raise EncoreError(f"{row!r} of figure {figure!r} stands in {panels}; choose one with --setting")
         ((at, parts),) = chosen.items()
-        return Told(f"{figure}: {' / '.join(at)}", reads=[read for part in parts for read in part["reads"]])
+        return ProductExplanation(
+            f"{figure}: {' / '.join(at)}", reads=[read for part in parts for read in part["reads"]]
+        )
     rows = _slice(plan, figure)["rows"]
     named = [each for each in rows if row.lower() in {str(each.get(key, "")).lower() for key in ("id", "label")}]
     if not named:
         raise EncoreError(f"figure {figure!r} has no line {row!r}{nearest(row, [each['label'] for each in rows])}")
     system = named[0].get("system") or named[0].get("lineage", "")
     read = [{"seed": None, "folder": folder} for each in named for folder in dict.fromkeys(folders(each))]
-    return Told(f"{figure}: {named[0]['label']}" + (f", {system}" if system else ""), reads=read)
+    return ProductExplanation(f"{figure}: {named[0]['label']}" + (f", {system}" if system else ""), reads=read)
 
 
 def _slice(plan: Plan, figure: str) -> dict[str, Any]:
@@ -112,8 +118,8 @@ def _judged(name: str, claim: str) -> str:
     if not path.is_file():
         return ""
     with path.open(newline="", encoding="utf-8") as file:
-        said = next((each for each in csv.DictReader(file) if each["id"] == claim), {})
-    return ", ".join(f"{key} {said[key]}" for key in VERDICT if said.get(key))
+        judged = next((each for each in csv.DictReader(file) if each["id"] == claim), {})
+    return ", ".join(f"{key} {judged[key]}" for key in VERDICT if judged.get(key))
 
 
 def _cell(plan: Plan, address: Address) -> tuple[str, list[dict[str, Any]]]:

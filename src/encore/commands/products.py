@@ -68,7 +68,7 @@ class Product:
         return wildcards[self.wildcard] if self.wildcard else ONE_OF_ITS_KIND.get(self.rule, self.rule)
 
 
-ONE_OF_ITS_KIND = {"curves": CURVES, "growing": GROWING}
+ONE_OF_ITS_KIND = {"curves": CURVES, "corpus_size": GROWING}
 
 
 def _manifests(artifacts: Iterable[Artifact]) -> list[str]:
@@ -134,7 +134,7 @@ PRODUCTS = (
         {"figure": CURVES},
     ),
     Product(
-        "growing",
+        "corpus_size",
         f"results/figures/{GROWING}",
         FIGURE_FILES,
         "Figures",

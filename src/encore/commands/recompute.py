@@ -8,17 +8,17 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from encore.claims.slice import CLAIMS, PRINTED
-from encore.commands.audit import REPORT, AuditReport, Finding
+from encore.commands.audit import REPORT, AuditReport, Finding, is_of_this_code
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.plan.project import CATALOGUE
 from encore.report.plan import report_plan
 from encore.storage import manifest
-from encore.storage.code_digest import code_digest
 from encore.storage.files import canonical
 
 NAMED = 3  # what differs is named up to so many times
@@ -43,19 +43,32 @@ def recompute_products(plan: Plan, run: Path, report: AuditReport) -> None:
     }
     for name, place in places.items():
         if _can_be_compared(place, bad) and name not in behind:
-            recompute_claims(name, place, judges[name], report)
+            with _found(place, report):
+                recompute_claims(name, place, judges[name], report)
     if _can_be_compared(REPORT, bad):
-        recompute_pages(report)
-        if canonical(json.loads(REPORT.read_text())["spec"]) != canonical(report_plan(plan, run)):
-            report.notes.append("results/report/index.html does not show all that is made; run snakemake for it again")
+        with _found(REPORT, report):
+            recompute_pages(report)
+            if canonical(json.loads(REPORT.read_text())["spec"]) != canonical(report_plan(plan, run)):
+                report.notes.append(
+                    "results/report/index.html does not show all that is made; run snakemake for it again"
+                )
+
+
+@contextmanager
+def _found(place: Path, report: AuditReport) -> Iterator[None]:
+    """Whatever damage raises while a product is made again is a finding about the product."""
+    try:
+        yield
+    except Exception as error:
+        reason = f"what {place} is about cannot be made again ({type(error).__name__}: {str(error)[:200]})"
+        report.findings.append(Finding(str(place), reason))
 
 
 def _can_be_compared(place: Path, bad: set[str]) -> bool:
     """Whether a product is there, is what its manifest says, and was made by the code of today."""
     if not place.is_file() or str(place) in bad:
         return False
-    record = json.loads(place.read_text())
-    return bool(record.get("code") == code_digest(record["stage"]))
+    return bool(json.loads(place.read_text()).get("code")) and is_of_this_code(place)
 
 
 def _judge_printed(plan: Plan, folder: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from encore.config.run import Growing, Positive, Strict
+from encore.config.run import CorpusSize, Positive, Strict
 
 Systems = Annotated[dict[str, str], Field(min_length=1, description="lineages by the label that they are drawn with")]
 
@@ -59,10 +59,10 @@ class GrowthFigure(FigureEntry):
             [panel.label for panel in self.panels], list(self.systems), ["start", *map(str, self.sizes), "all"]
         )
 
-    def growing(self, panel: PanelEntry) -> Growing:
+    def growing(self, panel: PanelEntry) -> CorpusSize:
         """The collection as it grows around the queries of a panel."""
         same = {name: getattr(self, name) for name in ("systems", "dataset", "queries", "sample", "depth", "sizes")}
-        return Growing(split=panel.split, order=self.order, **same)
+        return CorpusSize(split=panel.split, order=self.order, **same)
 
 
 class LineEntry(Strict):

@@ -1,4 +1,4 @@
-"""What a fine-tuning step may say: its loss, its teachers, where its negatives come from. An entry of ``steps.yaml``.
+"""The fields of a fine-tuning step: its loss, its teachers, where its negatives come from. An entry of ``steps.yaml``.
 
 The papers' recipes differ in these fields alone; docs/fine-tuning.md shows them side by side.
 """
@@ -22,82 +22,126 @@ class FinetuneStep(Step):
 
     kind: Literal["finetune"]
     scorer: Literal["vector", "late-interaction", "cross-encoder"] = Field(
-        "vector", description="how the model scores: one vector a text, one a token, or the two texts read as one"
+        "vector",
+        description="How the model scores: one vector a text, one vector a token, or the two texts read as one.",
     )
-    token_dimension: Positive = Field(128, description="of a token's vector, for late interaction")
+    token_dimension: Positive = Field(128, description="The dimension of a token's vector, for late interaction.")
     normalised: Literal["passages", "both"] = Field(
-        "passages", description="whose token vectors have length 1, for late interaction"
+        "passages", description="Whose token vectors are scaled to length 1, for late interaction."
     )
     loss: Literal["contrastive", "pairwise", "kl-in-batch", "kl-pairwise", "margin-mse"] = Field(
         "contrastive",
-        description="over all passages of the batch, or each own negative against the own positive; with teachers, the "
-        "divergence from theirs over the batch or over such pairs, or the squared difference of margins",
+        description="The loss: over all passages of the batch, over pairs of a query's own positive and "
+        "negative, or, with teachers, the divergence from their scores over the batch or over "
+        "such pairs, or the squared difference of margins.",
     )
-    temperature: float = Field(1.0, gt=0, description="scores are divided by it; a student's, never a teacher's")
+    temperature: float = Field(
+        1.0, gt=0, description="The number that the model's own scores are divided by in the loss."
+    )
     teachers: tuple[str, ...] = Field(
-        (), description="lineages whose mean scores are learned instead of judgments; `parent` is the step's own parent"
+        (),
+        description="Lineages whose mean scores are learned in place of judgments; `parent` is the lineage "
+        "without this step.",
     )
     teacher_scores: str | None = Field(
-        None, description="published scores of triples in place of teachers: a source, a file, or a folder of files"
+        None, description="Published scores of triples in place of teachers: a source, a file, or a folder of files."
     )
-    teacher_temperature: float = Field(1.0, gt=0, description="teachers' scores are divided by it")
-    queries: Positive | None = Field(None, description="size of the sample of training queries; all of them without")
-    sample: int = Field(0, ge=0, description="which sample of that size")
+    teacher_temperature: float = Field(
+        1.0, gt=0, description="The number that the teachers' scores are divided by in the loss."
+    )
+    queries: Positive | None = Field(
+        None, description="The number of training queries in a random sample; without it, all are used."
+    )
+    sample: int = Field(
+        0, ge=0, description="The number of the random sample of `queries`; another number is another sample."
+    )
     negatives: Literal["bm25", "mined", "bm25+mined", "systems", "none"] = Field(
-        description="from BM25, a lineage's own run, both, a file of several systems, or the batch's passages alone"
+        description="Where negatives come from: BM25, a lineage's own run, both, a file of several systems, "
+        "or only the other passages of the batch."
     )
     published_negatives: bool = Field(
-        False, description="the negatives that the collection was published with, in place of BM25's of our own run"
+        False,
+        description="Whether the negatives that the dataset was published with replace those of our own BM25 run.",
     )
     triples: str | None = Field(
-        None, description="a file of query, positive, negative on each line: BM25's negatives in place of our own run's"
+        None,
+        description="A file with query, positive and negative on each line, whose negatives replace those of "
+        "our own BM25 run.",
     )
     systems_file: str | None = Field(
-        None, description="for `systems`: a JSON-lines file of each query's candidates with a cross-encoder's scores"
+        None,
+        description="For `negatives: systems`, a JSON-lines file of each query's candidates with a "
+        "cross-encoder's scores.",
     )
-    margin: float = Field(3.0, description="for `systems`: a negative scores this much below the worst positive")
-    per_system: Positive = Field(5, description="for `systems`: negatives taken from each")
-    mined_by: str | None = Field(None, description="the lineage whose run negatives are mined from; the parent without")
-    first_rank: Positive = Field(1, description="the best rank that negatives are taken from")
-    depth: Positive = Field(200, description="the last rank that negatives are taken from")
-    negatives_kept: Positive = Field(30, description="negatives kept for each query")
-    per_query: Positive = Field(7, description="negatives beside each positive in a batch")
-    replacement: bool = Field(False, description="a query's negatives in a batch are drawn with replacement")
+    margin: float = Field(
+        3.0, description="For `negatives: systems`, how far a negative must score below the worst positive."
+    )
+    per_system: Positive = Field(
+        5, description="For `negatives: systems`, the number of negatives taken from each system."
+    )
+    mined_by: str | None = Field(
+        None, description="The lineage whose run negatives are mined from; without it, the parent."
+    )
+    first_rank: Positive = Field(1, description="The best rank of a run that negatives are taken from.")
+    depth: Positive = Field(200, description="The last rank of a run that negatives are taken from.")
+    negatives_kept: Positive = Field(
+        30, description="The number of negatives that are sampled once and kept for each query."
+    )
+    per_query: Positive = Field(
+        7, description="The number of negatives of each query in a batch, sampled anew from those kept."
+    )
+    replacement: bool = Field(False, description="Whether a query's negatives in a batch are sampled with replacement.")
     in_batch_group: Positive | None = Field(
-        None, description="queries of a batch whose passages are contrasted with each other; the whole batch without"
+        None,
+        description="The number of neighbouring queries of a batch whose passages are contrasted with each "
+        "other; without it, the whole batch.",
     )
     logq_correction: bool = Field(
-        False, description="the logarithm of a passage's sampling probability is subtracted from each of its scores"
+        False,
+        description="Whether the logarithm of a passage's sampling probability is subtracted from each of its scores.",
     )
-    exclude_judged: bool = Field(True, description="a judged document is never a negative")
-    exclude_answers: bool = Field(False, description="a passage that contains an answer to the question is no negative")
+    exclude_judged: bool = Field(True, description="Whether a judged document is never taken as a negative.")
+    exclude_answers: bool = Field(
+        False, description="Whether a passage that contains an answer to the question is never taken as a negative."
+    )
     positives: Literal["judged", "answers"] = Field(
-        "judged", description="`answers`: each retrieved passage that contains an answer to the question is one as well"
+        "judged",
+        description="What counts as relevant: judged passages, or also each retrieved passage that contains "
+        "an answer to the question.",
     )
-    least_negatives: int = Field(0, ge=0, description="queries with fewer are left out")
+    least_negatives: int = Field(
+        0, ge=0, description="The fewest negatives of a query; queries with fewer are left out."
+    )
     start: Literal["parent", "pretrained"] = Field(
-        "parent", description="whose weights: the parent's, or its last pre-trained ancestor's"
+        "parent",
+        description="Whose weights the step starts from: the parent's, or those of its last pre-trained ancestor.",
     )
     projector: Literal["none", "linear", "nonlinear"] = Field(
-        "none", description="a map on the pooled vector, the pre-trained one where there is one; part of the model"
+        "none",
+        description="A map of the pooled vector that becomes part of the model; it starts from the "
+        "pre-trained one if there is one.",
     )
     validate_every: Positive | None = Field(
-        None, description="steps between validations; the best model is kept. Without: the last one"
+        None,
+        description="The number of steps between two validations, of which the best model is kept; without "
+        "it, the last model is kept.",
     )
-    validation_queries: Positive = 400
-    validation_pool: Positive = Field(2000, description="passages ranked at a validation, beside the queries' own")
-    validation_measure: Literal["RR@10", "R@10"] = "RR@10"
-    train_split: str = Field("train", description="the split of role train whose queries are learned from")
-    valid_split: str = Field("valid", description="the split of role valid that validations look at")
+    validation_queries: Positive = Field(400, description="The number of queries of a validation.")
+    validation_pool: Positive = Field(
+        2000, description="The number of passages that are ranked at a validation, in addition to the queries' own."
+    )
+    validation_measure: Literal["RR@10", "R@10"] = Field("RR@10", description="The measure of a validation.")
+    train_split: str = Field("train", description="The split of role train whose queries are learned from.")
+    valid_split: str = Field("valid", description="The split of role valid that validations use.")
 
     @property
     def negatives_per_query(self) -> int:
-        """Negatives that each query brings to a batch."""
+        """The number of negatives of each query in a batch."""
         return 0 if self.negatives == "none" else self.per_query
 
     @property
     def is_distillation(self) -> bool:
-        """Whether teachers say what is learned."""
+        """Whether the loss learns from teachers' scores."""
         return self.loss in ("kl-in-batch", "kl-pairwise", "margin-mse")
 
     @property
@@ -107,7 +151,7 @@ class FinetuneStep(Step):
 
     @property
     def idle(self) -> set[str]:
-        """Fields that decide nothing beside the others: a name that overrides one would say one model twice."""
+        """Fields that have no effect given the others: overriding one would give a model a second name."""
         late = self.scorer == "late-interaction"
         validation = {"valid_split", "validation_queries", "validation_pool", "validation_measure"}
         taken = {"negatives_kept", "per_query", "replacement", "exclude_judged", "exclude_answers"}

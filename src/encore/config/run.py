@@ -20,54 +20,74 @@ class Strict(BaseModel):
 
 
 class Backbone(Strict):
-    """What a lineage starts from: a checkpoint, or a shape to initialise. An entry of ``backbones.yaml``."""
+    """The encoder that a lineage starts from: a checkpoint, or a configuration to initialise (``backbones.yaml``)."""
 
     renamed: ClassVar[dict[str, str]] = {"towers": "encoders", "head": "projection_dim"}
 
-    start: Literal["checkpoint", "random", "lsa"] = Field(description="where the weights come from")
+    start: Literal["checkpoint", "random", "lsa"] = Field(
+        description="Where the weights come from: a published checkpoint, random numbers, or random numbers with word "
+        "embeddings from a latent semantic analysis of a corpus."
+    )
     architecture: Literal["bert", "bow-mlp"] = Field(
         "bert",
-        description="a transformer; or the mean of word embeddings (`hidden`), a tanh layer (`intermediate`) and a "
-        "linear one (`projection_dim`)",
+        description="`bert` is a transformer; `bow-mlp` maps the mean of word embeddings (`hidden`) through a tanh "
+        "layer (`intermediate`) and a linear one (`projection_dim`).",
     )
     checkpoint: str | None = Field(
-        None, description="for `start: checkpoint`: an id of Hugging Face's hub, an entry of sources.yaml, or a folder"
+        None,
+        description="The checkpoint of `start: checkpoint`: an id of Hugging Face's hub, an entry of sources.yaml, or "
+        "a folder.",
     )
     revision: str | None = Field(
         None,
         pattern="^[0-9a-f]{40}$",
-        description="the commit of a hub's checkpoint; without it, the first one fetched",
+        description="The commit of a checkpoint of the hub; without it, the first one that was fetched is kept.",
     )
-    collection: str | None = Field(None, description="the texts that a new vocabulary (and LSA) is computed from")
-    vocabulary: Positive | None = Field(None, description="WordPiece entries of a new vocabulary")
-    layers: Positive = 12
-    hidden: Positive = 768
-    heads: Positive = 12
-    intermediate: Positive = 3072
-    max_length: Positive = 512
-    dropout: Share = 0.1
+    collection: str | None = Field(
+        None, description="The dataset that a new vocabulary (and the latent semantic analysis) is computed from."
+    )
+    vocabulary: Positive | None = Field(None, description="The number of WordPiece entries of a new vocabulary.")
+    layers: Positive = Field(12, description="The number of transformer layers.")
+    hidden: Positive = Field(768, description="The width of a token's state.")
+    heads: Positive = Field(12, description="The number of attention heads of a layer; it divides `hidden`.")
+    intermediate: Positive = Field(3072, description="The width of a layer's feed-forward part.")
+    max_length: Positive = Field(512, description="The most tokens of a text, special tokens included.")
+    dropout: Share = Field(0.1, description="The dropout rate of states and attention weights in training.")
     pooling: Literal["cls", "mean", "content"] = Field(
-        "cls", description="[CLS], the mean of all tokens, or of those that are neither special nor a marker"
+        "cls",
+        description="What a text's vector is made of: the state of [CLS], the mean over all tokens, or the mean over "
+        "tokens that are neither special nor a marker.",
     )
-    similarity: Literal["dot", "cosine"] = "dot"
+    similarity: Literal["dot", "cosine"] = Field("dot", description="How two vectors are compared.")
     projection_dim: Positive | None = Field(
-        None, description="dimension of a linear map of the pooled vector; without it there is no such map"
+        None, description="The dimension of a linear map of the pooled vector; without it there is no such map."
     )
     encoders: Literal["shared", "separate"] = Field(
-        "shared", description="one encoder for queries and passages, or two that start with the same weights"
+        "shared",
+        description="Whether queries and passages share one encoder or have two that start with the same weights.",
     )
-    query_marker: str = Field("", description="plain text behind [CLS] that tells a query, in word pieces; no token")
-    passage_marker: str = Field("", description="the same of a passage, in as many pieces")
-    separator: bool = Field(True, description="whether [SEP] ends a text")
+    query_marker: str = Field(
+        "", description="Plain text behind [CLS] that marks a query; it is read as word pieces, not as a new token."
+    )
+    passage_marker: str = Field(
+        "", description="Plain text behind [CLS] that marks a passage; it has as many word pieces as `query_marker`."
+    )
+    separator: bool = Field(True, description="Whether [SEP] ends a text.")
     augment: bool = Field(
-        False, description="queries are filled up to their full length with [MASK], which is read and counted"
+        False,
+        description="Whether queries are filled up to their full length with [MASK] tokens, which count like others.",
     )
     length: Positive | None = Field(
         None,
-        description="tokens of a passage, where no step says it: of a checkpoint that answers as it is; all without",
+        description="The most tokens of a passage for a checkpoint that is used without a further step; without it, "
+        "`max_length`.",
     )
-    query_length: Positive | None = Field(None, description="the same of a query")
-    source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
+    query_length: Positive | None = Field(
+        None,
+        description="The most tokens of a query for a checkpoint that is used without a further step; without it, "
+        "`max_length`.",
+    )
+    source: str = Field("", exclude=True, description="Where these values come from; it is part of no digest.")
 
     @model_validator(mode="after")
     def _name_what_a_checkpoint_needs(self) -> "Backbone":
@@ -91,25 +111,32 @@ class Backbone(Strict):
 
 
 class Step(Strict):
-    """What every training step says, whatever it learns."""
+    """The fields of every training step."""
 
     renamed: ClassVar[dict[str, str]] = {"clip": "max_grad_norm"}
 
-    collection: str = Field(description="the texts and judgments that the step learns from")
-    epochs: float | None = Field(None, gt=0, description="passes over the examples; the papers' own unit")
-    steps_per_epoch: Positive | None = Field(None, description="a scale's size of an epoch; without it, the data's")
-    steps: Positive | None = Field(None, description="optimiser steps, where the paper counts in steps")
-    batch: Positive = Field(description="examples in one optimiser step, over all devices")
-    learning_rate: float = Field(gt=0)
-    warmup: float = Field(0.1, ge=0, description="share of the steps when below 1, steps otherwise")
-    schedule: Literal["linear", "cosine", "constant"] = Field(
-        "linear", description="after the warm-up; cosine ends at 10 %"
+    collection: str = Field(description="The dataset whose texts and judgments the step learns from.")
+    epochs: float | None = Field(None, gt=0, description="The number of passes over the examples.")
+    steps_per_epoch: Positive | None = Field(
+        None, description="The number of optimiser steps that count as an epoch; without it, those of all examples."
     )
-    weight_decay: float = Field(0.0, ge=0)
-    max_grad_norm: float = Field(1.0, gt=0, description="largest norm of the gradient")
-    length: Positive = Field(description="tokens of a passage or text, special tokens included")
-    query_length: Positive = Field(64, description="tokens of a query, special tokens included")
-    source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
+    steps: Positive | None = Field(None, description="The number of optimiser steps, in place of `epochs`.")
+    batch: Positive = Field(description="The number of examples in one optimiser step, over all devices.")
+    learning_rate: float = Field(gt=0, description="The highest learning rate, which the warm-up ends at.")
+    warmup: float = Field(
+        0.1,
+        ge=0,
+        description="The length of the linear warm-up: a share of all steps if below 1, else a number.",
+    )
+    schedule: Literal["linear", "cosine", "constant"] = Field(
+        "linear",
+        description="How the learning rate falls after the warm-up: to 0 in a line, to 10 % along a cosine, or not.",
+    )
+    weight_decay: float = Field(0.0, ge=0, description="The weight decay of AdamW, applied to matrices only.")
+    max_grad_norm: float = Field(1.0, gt=0, description="The norm that a larger gradient is scaled down to.")
+    length: Positive = Field(description="The most tokens of a passage or text, special tokens included.")
+    query_length: Positive = Field(64, description="The most tokens of a query, special tokens included.")
+    source: str = Field("", exclude=True, description="Where these values come from; it is part of no digest.")
 
 
 class PretrainStep(Step):
@@ -118,12 +145,14 @@ class PretrainStep(Step):
     renamed: ClassVar[dict[str, str]] = {**Step.renamed, "keep": "save_heads"}
 
     kind: Literal["pretrain"]
-    objective: str
+    objective: str = Field(description="The name of the objective: a file of src/encore/objectives.")
     save_heads: tuple[str, ...] | None = Field(
-        None, description="modules beside the encoder that are saved for the next step; all that it trains without"
+        None, description="The modules beside the encoder that are saved for the next step; without it, all of them."
     )
     held_out: Share = Field(
-        0.02, description="share of the examples, at most 256 of them, that losses are measured on and never trained on"
+        0.02,
+        description="The share of the examples (at most 256 of them) that losses are measured on and that are never "
+        "trained on.",
     )
 
 
@@ -152,7 +181,7 @@ class Numerics(Strict):
 class Scale(Strict):
     """How the papers' experiments are brought to this run's size; empty at the papers' own."""
 
-    renamed: ClassVar[dict[str, str]] = {"starts": "replace_prefix"}
+    renamed: ClassVar[dict[str, str]] = {"starts": "replace_prefix", "expansions": "doc2query"}
 
     backbones: dict[str, str] = Field({}, description="which backbone stands for the papers' one")
     datasets: dict[str, str] = Field({}, description="which dataset stands for the papers' one")
@@ -161,7 +190,7 @@ class Scale(Strict):
         description="datasets and backbones of the papers' that nothing stands for, with the reason: their columns, or "
         "the cells of what starts from them, stay empty",
     )
-    expansions: dict[str, str] = Field({}, description="which expansion stands for the papers' one")
+    doc2query: dict[str, str] = Field({}, description="which expansion stands for the papers' one")
     replace_prefix: dict[str, str] = Field(
         {}, description="which beginning of a lineage stands for another: a released encoder for pre-training it anew"
     )
@@ -180,7 +209,7 @@ class Latency(Strict):
     warm_up: Positive = Field(100, description="answers before the first that is timed")
 
 
-class Growing(Strict):
+class CorpusSize(Strict):
     """Retrieval from a growing collection (TCT-ColBERT, figure 2): a small one full of good distractors, then more."""
 
     systems: dict[str, str] = Field(min_length=1, description="lineages by the label that they are drawn with")
@@ -238,7 +267,7 @@ class Limits(Strict):
 class RunConfig(Strict):
     """One run: complete in one file, never merged with another."""
 
-    renamed: ClassVar[dict[str, str]] = {"stand_in": "proxy_data"}
+    renamed: ClassVar[dict[str, str]] = {"stand_in": "proxy_data", "growing": "corpus_size"}
 
     schema_version: Literal[1]
     title: str
@@ -261,7 +290,7 @@ class RunConfig(Strict):
         {}, description="by table, released runs that its rows should reproduce; in no digest but that table's"
     )
     figures: list[str] = Field([], description="figures of the papers, and our own, to draw beside those of the tables")
-    growing: Growing | None = Field(None, description="the figure of retrieval from a growing collection")
+    corpus_size: CorpusSize | None = Field(None, description="the figure of retrieval from a growing collection")
     numerics: Numerics = Numerics()
     execution: Execution = Execution()
     limits: Limits = Limits()

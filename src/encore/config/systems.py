@@ -19,7 +19,7 @@ class Bm25(System):
     k1: float = Field(0.9, ge=0)
     b: Share = 0.4
     expansion: str | None = Field(
-        None, description="an entry of expansions.yaml: predicted queries that passages are indexed with"
+        None, description="an entry of doc2query.yaml: predicted queries that passages are indexed with"
     )
 
 

@@ -121,14 +121,14 @@ class ColumnEntry(Strict):
 
     @model_validator(mode="after")
     def _show_one_thing(self) -> "ColumnEntry":
-        said = [source for source in SOURCES if getattr(self, source)]
-        if len(said) != 1:
+        named = [source for source in SOURCES if getattr(self, source)]
+        if len(named) != 1:
             known = ", ".join(f"`{source}`" for source in SOURCES)
             raise ValueError(f"column {self.id!r} needs one source of its values, and only one: {known}")
         for field in ("dataset", "split"):
             if bool(getattr(self, field)) != (field in SOURCES[self.source]):
-                mend = "leave out" if getattr(self, field) else "needs"
-                raise ValueError(f"column {self.id!r} shows `{self.source}`: {mend} `{field}`")
+                fix = "leave out" if getattr(self, field) else "needs"
+                raise ValueError(f"column {self.id!r} shows `{self.source}`: {fix} `{field}`")
         if self.primary and (self.source != TESTED or self.hidden):
             raise ValueError(f"column {self.id!r} is nothing that is tested and shown; it cannot be primary")
         return self
@@ -281,8 +281,8 @@ def _names(row: RowEntry, column: ColumnEntry) -> set[str]:
     if has_own_value(row, column):
         needs = SOURCES[column.source]
         texts += [row.system if "system" in needs else None, column.dataset, column.split]
-        said = getattr(column, column.source)
-        texts += [said] if isinstance(said, str) else []
+        source = getattr(column, column.source)
+        texts += [source] if isinstance(source, str) else []
     return _within(texts, {**column.vars, **row.vars})
 
 

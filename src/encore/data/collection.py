@@ -238,7 +238,7 @@ def write_answers(folder: Path, rows: Iterable[Row], queries: Container[str]) ->
             or not given
             or not all(isinstance(each, str) and each.strip() for each in given)
         ):
-            raise EncoreError(f"{place}: query {name!r} needs a list of answers, each a text; mend or remove the row")
+            raise EncoreError(f"{place}: query {name!r} needs a list of answers, each a text; fix or remove the row")
         seen[name] = given
     if not seen:
         return {}

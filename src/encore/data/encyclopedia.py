@@ -119,7 +119,7 @@ def _rows(source: Path) -> Iterator[tuple[int, Row]]:
     seen: set[str] = set()
     for number, row in numbered_objects(source):
         if not _is_article(row):
-            raise EncoreError(f"{source}, line {number}: {_FORM}; mend or remove the line")
+            raise EncoreError(f"{source}, line {number}: {_FORM}; fix or remove the line")
         if row["id"] in seen:
             raise EncoreError(f"{source}, line {number}: id {quoted(row['id'])} occurs twice; remove one of the rows")
         seen.add(row["id"])

@@ -60,6 +60,6 @@ def _lines(path: Path) -> Iterator[Judgment]:
 def _columns(place: str, fields: list[str], count: int, between: str) -> list[str]:
     if len(fields) != count:
         raise EncoreError(
-            f"{place}: {len(fields)} fields, {count} parted by {between} are expected; mend or remove the line"
+            f"{place}: {len(fields)} fields, {count} parted by {between} are expected; fix or remove the line"
         )
     return fields

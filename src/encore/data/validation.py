@@ -90,7 +90,7 @@ def _fault(row: Row) -> str | None:
         for text in (name, *texts):
             text.encode()
     except UnicodeEncodeError:
-        return f"{quoted(name)} holds half of a surrogate pair, which no UTF-8 can say; mend its text"
+        return f"{quoted(name)} holds half of a surrogate pair, which no UTF-8 can say; fix its text"
     return None
 
 

@@ -54,6 +54,9 @@ class Autoencoding(Decoding[AutoencodingFields]):
         again = MaskedTexts.collate(self, [Text(example.ids, example.again) for example in examples])
         return {"text": again["ids"], "decoded": again["masked"], "decoded_labels": again["labels"]}
 
+    def predicted(self, length: int) -> float:
+        return self.fields.decoder_mask_ratio * (length - 2)
+
     def decoder(self, shape: EncoderConfig) -> AutoEncodingDecoder:
         from encore.models.decoders import AutoEncodingDecoder
 

@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+import numpy as np
+
 from encore.config.run import PretrainStep, Strict
 from encore.training.task import Arrays, ForwardOutput, Task
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from encore.data.tokens import TokenStore
     from encore.models.encoder import Encoder
 
-__all__ = ["Arrays", "ForwardOutput", "Objective", "Preparation"]
+__all__ = ["Arrays", "ForwardOutput", "Objective", "Preparation", "blank"]
 
 F = TypeVar("F", bound=PretrainStep)
 
@@ -55,6 +57,10 @@ class Objective(Task, Generic[F]):
     Fields: ClassVar[type[PretrainStep]]
     Prepares: ClassVar[type[Preparation] | None] = None
     impl: ClassVar[int] = 1
+    # What a forecast of memory asks beside ``outline``:
+    vocabulary_from_vector: ClassVar[bool] = False  # logits over the vocabulary are made of each text's vector
+    own_output_matrix: ClassVar[bool] = False  # the heads hold a matrix of the vocabulary's size
+    least_sentences: ClassVar[float] = 0.0  # of a text that gives an example, where one sentence is not enough
 
     def __init__(self, fields: F, store: TokenStore, prepared: Path | None = None) -> None:
         self.fields = fields
@@ -73,6 +79,25 @@ class Objective(Task, Generic[F]):
         """Whether a step with these fields reads an encoder's states of tokens, which a bag of words does not have."""
         return True
 
+    def outline(self, length: int, query_length: int) -> Arrays:
+        """The arrays of a full batch without their content, as far as ``flops`` reads their shapes.
+
+        A forecast calls ``flops`` with them before there is a text, so this must need ``fields`` alone.
+
+        Args:
+            length: tokens of each text, special ones included.
+            query_length: tokens of each query or word set, where there are such.
+
+        Returns:
+            ``blank`` arrays by the names that ``collate`` gives them.
+        """
+        return {"ids": blank(self.fields.batch, length)}
+
     @abstractmethod
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
         """The modules that the objective trains beside the encoder; saved in ``heads.safetensors``."""
+
+
+def blank(*shape: float) -> np.ndarray:
+    """An int8 array of zeros of that shape, rounded and at least 1 in each direction, which takes no memory."""
+    return np.broadcast_to(np.int8(0), tuple(max(1, round(size)) for size in shape))

@@ -44,6 +44,7 @@ class Bow(MaskedTexts[BowFields]):
     """
 
     Fields = BowFields
+    vocabulary_from_vector = True
 
     def collate(self, examples: list[Text]) -> Arrays:
         """As for MLM, and ``bag`` [B, K] of the unmasked texts as ``bags`` makes it."""

@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 
 from encore.config.run import Positive
 from encore.models import flops
-from encore.objectives.base import Arrays, ForwardOutput
+from encore.objectives.base import Arrays, ForwardOutput, blank
 from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields, Text
 from encore.objectives.parts.masking import Masked, word_starts
 from encore.objectives.parts.spans import BOUNDS, Granularity, beta_spans, word_spans
@@ -82,6 +82,10 @@ class Costa(MaskedTexts[CostaFields]):
             spans[row, : len(example.spans)] = example.spans + 1  # 1: [CLS]
             drawn[row, : len(example.spans)] = True
         return {**super().collate(examples), "spans": spans, "drawn": drawn}
+
+    def outline(self, length: int, query_length: int) -> Arrays:
+        spans = blank(self.fields.batch, self.fields.spans * len(self.fields.granularities))
+        return {**super().outline(length, query_length), "drawn": spans}
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
         from encore.models.projector import projector

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from encore.models import flops
-from encore.objectives.base import Arrays, ForwardOutput, Preparation
+from encore.objectives.base import Arrays, ForwardOutput, Preparation, blank
 from encore.objectives.parts import idf
 from encore.objectives.parts.bags import bags
 from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields, Text
@@ -63,6 +63,8 @@ class Cpdae(MaskedTexts[CpdaeFields]):
 
     Fields = CpdaeFields
     Prepares = idf.Idf
+    vocabulary_from_vector = True
+    own_output_matrix = True
 
     def __init__(self, fields: CpdaeFields, store: TokenStore, prepared: Path | None = None) -> None:
         super().__init__(fields, store, prepared)
@@ -80,6 +82,10 @@ class Cpdae(MaskedTexts[CpdaeFields]):
         """As for MLM over 2B views, those of a text next to each other, and ``bag`` [B, K] as ``bags`` makes it."""
         views = [Text(example.ids, view) for example in examples for view in example.views]
         return {**super().collate(views), "bag": bags([example.ids for example in examples], self.store.special)}
+
+    def outline(self, length: int, query_length: int) -> Arrays:
+        rows = VIEWS * self.fields.batch
+        return {"ids": blank(rows, length), "masked": blank(rows * self.fields.mask_ratio * (length - 2))}
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
         from encore.models.heads import WordDecoder

@@ -80,6 +80,10 @@ class Enhanced(Decoding[EnhancedFields]):
         decoded = {"decoded": positions, "decoded_labels": text.ravel()[positions]}
         return {"text": text, **decoded, "hidden": hidden, "picks": picks}
 
+    def predicted(self, length: int) -> float:
+        """Every token but [CLS] and [SEP]."""
+        return length - 2
+
     def decoder(self, shape: EncoderConfig) -> EnhancedDecoder:
         from encore.models.decoders import EnhancedDecoder
 

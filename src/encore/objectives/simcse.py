@@ -14,7 +14,7 @@ from pydantic import Field
 
 from encore.config.run import Positive, PretrainStep
 from encore.models import flops, inputs
-from encore.objectives.base import Arrays, ForwardOutput, Objective
+from encore.objectives.base import Arrays, ForwardOutput, Objective, blank
 from encore.objectives.parts.chunks import text_chunks
 
 if TYPE_CHECKING:
@@ -68,6 +68,9 @@ class Simcse(Objective[SimcseFields]):
         twice = [ids for ids in examples for _ in range(VIEWS)]
         ids, mask = inputs.pad(twice, self.fields.length, self.store.special)
         return {"ids": ids, "mask": mask}
+
+    def outline(self, length: int, query_length: int) -> Arrays:
+        return {"ids": blank(VIEWS * self.fields.batch, length)}
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
         from torch import nn

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from encore import objectives
-from encore.config import expansions, index_types, systems
+from encore.config import index_types, systems
 from encore.config.datasets import CollectionFields
 from encore.config.figures import KINDS, FigureEntry
 from encore.config.finetuning import FinetuneStep
@@ -60,9 +60,7 @@ def read_catalogue(folder: Path) -> Catalogue:
     indexes = _entries(folder / "indexes.yaml", lambda value, place: value)
     for name, index in indexes.items():
         explained(index_types.read_index_type, index, f"{folder}/indexes.yaml: {name}")
-    found_expansions = _entries(
-        folder / "expansions.yaml", lambda value, place: explained(expansions.read_expansion, value, place)
-    )
+    expansions = _entries(folder / "doc2query.yaml", _by_kind(doc2query.read_expansion))
     sources = _entries(folder / "sources.yaml", lambda value, place: checked(SourceEntry, value, place))
     tables = _of_papers(folder, "tables.yaml", lambda value, place: checked(Table, value, place))
     return Catalogue(
@@ -71,7 +69,7 @@ def read_catalogue(folder: Path) -> Catalogue:
         datasets,
         found_systems,
         indexes,
-        found_expansions,
+        expansions,
         sources,
         tables,
         _of_papers(folder, "figures.yaml", _by_kind(_read_figure)),

@@ -109,10 +109,10 @@ class Resolver:
 
     def expansion_name(self, name: str) -> str:
         """The expansion that stands for ``name`` at this scale."""
-        standing = self.config.scale.expansions.get(name, name)
+        standing = self.config.scale.doc2query.get(name, name)
         if standing not in self.catalogue.expansions:
             known = self.catalogue.expansions
-            raise EncoreError(f"expansion {standing!r} is not in expansions.yaml{nearest(standing, known)}")
+            raise EncoreError(f"expansion {standing!r} is not in doc2query.yaml{nearest(standing, known)}")
         return standing
 
     def expansion(self, name: str) -> Any:
@@ -266,7 +266,7 @@ class Resolver:
             ("steps", scale.steps, self.catalogue.steps),
             ("systems", scale.systems, self.catalogue.systems),
             ("backbones", [*scale.backbones, *scale.backbones.values()], self.catalogue.backbones),
-            ("expansions", [*scale.expansions, *scale.expansions.values()], self.catalogue.expansions),
+            ("doc2query", [*scale.doc2query, *scale.doc2query.values()], self.catalogue.expansions),
             ("datasets", scale.datasets, self._mentioned()),
             ("datasets", scale.datasets.values(), self._datasets),
             ("indexes", scale.indexes, self.catalogue.indexes),

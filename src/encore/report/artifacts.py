@@ -43,18 +43,18 @@ def size(of: int) -> str:
     return f"{of} bytes"
 
 
-def _environment(key: str, said: dict[str, Any]) -> list[Content]:
-    packages = ", ".join(f"{name} {version}" for name, version in sorted((said["packages"] or {}).items()))
+def _environment(key: str, recorded: dict[str, Any]) -> list[Content]:
+    packages = ", ".join(f"{name} {version}" for name, version in sorted((recorded["packages"] or {}).items()))
     place = Html(f'<span id="{key}">{key.removeprefix("e")}</span>')
-    device = f"{said['device']}, {said['machine']}"
-    return [place, device, str(said["cores"]), str(said["python"]), packages]
+    device = f"{recorded['device']}, {recorded['machine']}"
+    return [place, device, str(recorded["cores"]), str(recorded["python"]), packages]
 
 
 def _section(artifact: RecordedArtifact, records: ArtifactRecords) -> str:
     made_of = (_parent(role, records[folder]) for role, folder in artifact.inputs.items())
     files = len(artifact.outputs)
     stored = f"{files} file{'s' if files != 1 else ''}, {artifact.bytes:,} bytes"
-    said = facts(
+    listed = facts(
         {
             "Stage": artifact.stage or "its folder is not here",
             "Manifest": code(f"sha256 {artifact.digest}") if artifact.digest else "",
@@ -67,7 +67,7 @@ def _section(artifact: RecordedArtifact, records: ArtifactRecords) -> str:
     )
     return (
         f'<section class="why artifact" id="{artifact.key}" tabindex="-1" data-stage="{escape(artifact.stage)}">'
-        f'<h3>{escape(artifact.folder)}</h3>{said}<a class="close" href="#artifacts">Close</a></section>'
+        f'<h3>{escape(artifact.folder)}</h3>{listed}<a class="close" href="#artifacts">Close</a></section>'
     )
 
 

@@ -31,8 +31,8 @@ def make_report(plan: Path, spec: dict[str, Any] | None, folder: Path) -> int:
     write_text(folder / PAGE, render_page(site))
     inputs = {str(path): manifest.describe(path) for path in site.records()}
     outputs = {PAGE: manifest.describe(folder / PAGE)}
-    said = {"stage": STAGE, "code": code_digest(STAGE), "spec": content, "results": {}}
-    write_json(made, said | {"inputs": inputs, "outputs": outputs})
+    record_content = {"stage": STAGE, "code": code_digest(STAGE), "spec": content, "results": {}}
+    write_json(made, record_content | {"inputs": inputs, "outputs": outputs})
     return (folder / PAGE).stat().st_size
 
 

@@ -48,7 +48,7 @@ def _count(number: int) -> str:
 def _claim(printed: ClaimLine, run: ClaimLine | None, site: ReportSlice) -> str:
     others = printed["shares_cells_with"].split()
     about = site.about.get(printed["id"], [])
-    said = facts(
+    listed = facts(
         {
             "On printed numbers": _leading(printed, _printed(printed)),
             "Exceptions": printed["exceptions"],
@@ -62,7 +62,7 @@ def _claim(printed: ClaimLine, run: ClaimLine | None, site: ReportSlice) -> str:
         f'<article class="item claim" id="k-{slug(printed["id"])}" data-paper="{printed["paper"]}" '
         f'data-verdict="{verdicts}"><h3>{escape(printed["id"])}'
         f" <small>{escape(PAPERS.get(printed['paper'], printed['paper']))}, {escape(printed['place'])}</small></h3>"
-        f"<p>{escape(printed['claim'])}</p>{said}</article>"
+        f"<p>{escape(printed['claim'])}</p>{listed}</article>"
     )
 
 
@@ -75,8 +75,8 @@ def _why(line: ClaimLine, site: ReportSlice, tables: Mapping[str, PublishedTable
     """The cells and points that a claim is about, each a link to what is behind it."""
     key = slug(line["id"])
     rows = [_row(site, tables, *row) for row in site.cells.get(line["id"], [])]
-    said = "".join(f"<li>{markup(row)}</li>" for row in rows)
-    listed = f"<ul class=cells>{said}</ul>" if rows else "<p>No number of a table or of a figure’s points.</p>"
+    items = "".join(f"<li>{markup(row)}</li>" for row in rows)
+    listed = f"<ul class=cells>{items}</ul>" if rows else "<p>No number of a table or of a figure’s points.</p>"
     command = code(f"encore explain {claims_path('claims')} --row {line['id']}").markup
     return (
         f'<section class="why" id="x-{key}" tabindex="-1" aria-label="What {escape(line["id"])} rests on">'

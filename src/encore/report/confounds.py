@@ -43,7 +43,7 @@ def _of_table(shown: PublishedTable, records: ArtifactRecords, site: ReportSlice
         rows = [row for row in shown.layout.rows if row.setting == setting]
         made = {row.label: _made(row, records, site) for row in rows if _folders(row)}
         for name, fact in FACTS.items():
-            values = {label: said for label, each in made.items() if (said := fact(each))}
+            values = {label: value for label, each in made.items() if (value := fact(each))}
             if len(set(values.values())) > 1:
                 lines.append([link(shown.place, shown.name), setting, name, _grouped(values)])
     return lines
@@ -61,9 +61,9 @@ def _made(row: Row, records: ArtifactRecords, site: ReportSlice) -> RowOrigin:
 
 def _grouped(values: dict[str, str]) -> str:
     groups: dict[str, list[str]] = defaultdict(list)
-    for label, said in values.items():
-        groups[said].append(label)
-    return "; ".join(f"{said}: {', '.join(labels)}" for said, labels in groups.items())
+    for label, value in values.items():
+        groups[value].append(label)
+    return "; ".join(f"{value}: {', '.join(labels)}" for value, labels in groups.items())
 
 
 def _listed(found: set[str]) -> str:
@@ -92,11 +92,11 @@ def _operations(kind: str) -> Callable[[RowOrigin], str]:
 def _steps(kind: str, field: str) -> Callable[[RowOrigin], str]:
     """A field of every training step of a kind, in the order of the folders."""
 
-    def said(made: RowOrigin) -> str:
+    def listed(made: RowOrigin) -> str:
         found = [str(value) for each in made.of(kind) if (value := each.spec.get("step", {}).get(field)) is not None]
         return ", ".join(dict.fromkeys(found))
 
-    return _of_models(said)
+    return _of_models(listed)
 
 
 def _texts(kind: str) -> Callable[[RowOrigin], str]:

@@ -68,12 +68,12 @@ def _facts(
     printed = _printed(shown, row, column)
     if not shown.made:
         target = f"{RESULTS}/tables/{shown.name}.csv"
-        said: dict[str, Content] = {
+        listed: dict[str, Content] = {
             "Printed": printed,
             "Copied from": row.reported_only,
             "In": shown.layout.reported or "",
         }
-        return facts(said | {"Ours": joined(["not run; ", code(site.command(target))], "")}) if printed else ""
+        return facts(listed | {"Ours": joined(["not run; ", code(site.command(target))], "")}) if printed else ""
     if not has_explanation(shown, row, column):
         return ""
     return facts(
@@ -112,13 +112,13 @@ def _comparisons(line: dict[str, str]) -> dict[str, Content]:
     """The tests against each comparator of the table."""
     others = [key.removeprefix("delta_") for key in line if key.startswith("delta_")]
     kinds = {"p": "p", "p_holm": "Holm", "p_ttest_one_seed": "t-test of one seed", "p_randomisation": "randomisation"}
-    said: dict[str, Content] = {}
+    tests_by_row: dict[str, Content] = {}
     for other in others:
         found = {name: line.get(f"{key}_{other}", "") for key, name in kinds.items()}
         tests = [f"{name} {significant(value)}" for name, value in found.items() if value]
         if line[f"delta_{other}"]:
-            said[f"Less {other}"] = "; ".join([significant(line[f"delta_{other}"], DIGITS), ", ".join(tests)])
-    return said
+            tests_by_row[f"Less {other}"] = "; ".join([significant(line[f"delta_{other}"], DIGITS), ", ".join(tests)])
+    return tests_by_row
 
 
 def _queries(line: dict[str, str]) -> str:
@@ -134,13 +134,13 @@ def _printed(shown: PublishedTable, row: Row, column: Column) -> str:
 def _reads(shown: PublishedTable, row: Row, column: Column, records: ArtifactRecords) -> Content:
     """Links to what the cell was computed from; of a mean or a gain, to what its parts were."""
     columns = shown.columns()
-    asked = [asked for each in _parts(column, columns) for asked in [row.cells.get(each.id)] if asked]
+    requests = [requests for each in _parts(column, columns) for requests in [row.cells.get(each.id)] if requests]
     if column.gain:
         rows = [other for other in shown.layout.rows if other.setting == row.setting and other.id == column.gain.over]
         parts = _parts(columns[column.gain.of], columns)
-        asked += [other.cells[part.id] for other in [row, *rows] for part in parts]
-    reads = {read.folder: read for cell in asked for read in cell.reads}
-    files = dict.fromkeys(cell.record for cell in asked if cell.record)
+        requests += [other.cells[part.id] for other in [row, *rows] for part in parts]
+    reads = {read.folder: read for cell in requests for read in cell.reads}
+    files = dict.fromkeys(cell.record for cell in requests if cell.record)
     links = (link(records[folder].key, folder.removeprefix("results/"), class_="read") for folder in reads)
     return joined([*links, *map(code, files)])
 

@@ -81,14 +81,14 @@ def _reads(row: dict[str, Any]) -> list[str]:
 
 
 def _figure(figure: DrawnFigure) -> str:
-    said, key = f"Figure {escape(figure.name)}", slug(figure.name)
+    title, key = f"Figure {escape(figure.name)}", slug(figure.name)
     data = f"{figure.stem}.csv"
     ended = "".join(f" {escape(sentence)}" for sentence in sentences(of_lines(figure.lines)))
-    picture = f'<img src="{_inside(figure.stem)}" alt="{said}, whose data are in {data}">'
+    picture = f'<img src="{_inside(figure.stem)}" alt="{title}, whose data are in {data}">'
     return (
         f'<figure class="item" id="f-{key}" data-paper="{paper_of(figure.name)}" data-state="made">'
         f"{scrolling(f'Picture of {figure.name}', picture)}"
-        f"<figcaption>{said}; its data: {code(data).markup}.{ended}</figcaption>"
+        f"<figcaption>{title}; its data: {code(data).markup}.{ended}</figcaption>"
         f'<details id="d-{key}"><summary>Its numbers, each with what is behind it</summary>{_data(figure)}</details>'
         "</figure>"
     )
@@ -130,11 +130,11 @@ def _explained(figure: DrawnFigure, records: ArtifactRecords) -> Iterator[str]:
         command = f'encore explain {figure.stem}.csv --row "{row["label"]}"' + (
             f' --setting "{setting}"' if setting else ""
         )
-        said: dict[str, Html | str] = {"System": code(row["system"]) if row.get("system") else ""}
-        said |= {"Reads": joined(reads), "In a terminal": code(command)}
+        listed: dict[str, Html | str] = {"System": code(row["system"]) if row.get("system") else ""}
+        listed |= {"Reads": joined(reads), "In a terminal": code(command)}
         yield (
             f'<section class="why" id="v-{slug(figure.name)}-{place}" tabindex="-1" aria-label="{escape(title)}">'
-            f'<h3>{escape(title)}</h3>{facts(said)}<a class="close" href="#d-{slug(figure.name)}">Close</a></section>'
+            f'<h3>{escape(title)}</h3>{facts(listed)}<a class="close" href="#d-{slug(figure.name)}">Close</a></section>'
         )
 
 

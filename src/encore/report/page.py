@@ -106,13 +106,13 @@ def _summary(
     ready = [table for table in found if table.made]
     rest = [table for table in found if not table.made]
     numbers = sum(len(table.words) for table in found)
-    said = (
+    counts = (
         f"<p>{len(ready)} tables are made of this configuration, {len(site.figures)} figures; of {len(rest)} more the "
         f"printed numbers are shown. In all {numbers:,} printed numbers, {len(printed)} claims.</p>"
     )
     judged = claims.verdict_counts(printed, "Claims on the papers’ printed numbers")
     judged += claims.verdict_counts(run, "Claims on what was run") if run else ""
-    return said + judged + _contents("Made", ready) + _contents("Not run here: printed numbers only", rest)
+    return counts + judged + _contents("Made", ready) + _contents("Not run here: printed numbers only", rest)
 
 
 def _contents(title: str, found: Iterable[PublishedTable]) -> str:

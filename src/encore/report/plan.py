@@ -88,14 +88,14 @@ def _is_made(stem: str, content: dict[str, Any]) -> bool:
 
 def _printed(name: str, table: Table) -> dict[str, Any]:
     """A table as its paper prints it, in the form of a table's slice, whose cells read nothing."""
-    said = {"id", "label", "setting", "reported_only"}
+    kept = {"id", "label", "setting", "reported_only"}
     return {
         "name": name.rsplit("/", 1)[-1],
         "paper": name.split("/")[0],
         "title": table.title,
         "unit": table.unit,
         "rows": [
-            row.model_dump(include=said)
+            row.model_dump(include=kept)
             | {"cells": {column.id: {"reported": printed_as(row, column)} for column in table.columns}}
             for row in table.rows
         ],

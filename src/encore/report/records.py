@@ -1,6 +1,5 @@
 """Every artifact behind what is shown, each once, as its ``manifest.json`` and ``run.json`` tell of it."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -110,7 +109,7 @@ def _artifact(folder: str, key: str, record: dict[str, Any]) -> RecordedArtifact
     inputs = dict(sorted(roles.items()))
     unnamed = [parent for parent in parents if parent not in inputs.values()]
     inputs |= {f"input {number}": parent for number, parent in enumerate(sorted(unnamed), 1)}
-    digest, run = sha256(Path(folder) / manifest.MANIFEST), _run(folder)
+    digest, run = sha256(Path(folder) / manifest.MANIFEST), manifest.read_run(Path(folder))
     return RecordedArtifact(
         folder, key, record["stage"], own, inputs, record["results"], record["outputs"], digest, run
     )
@@ -120,11 +119,3 @@ def _roles(spec: Mapping[str, Any], parents: Iterable[str]) -> dict[str, str]:
     """What a spec calls the folders that it is made from: it names them by the last part."""
     names = {PurePosixPath(parent).name: parent for parent in parents}
     return {role: names[value] for role, value in spec.items() if isinstance(value, str) and value in names}
-
-
-def _run(folder: str) -> dict[str, Any]:
-    try:
-        run = json.loads((Path(folder) / "run.json").read_text())
-    except (OSError, ValueError):
-        return {}
-    return run if isinstance(run, dict) else {}

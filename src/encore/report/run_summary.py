@@ -12,7 +12,7 @@ from encore.report.records import ArtifactRecords, RecordedArtifact
 from encore.report.slice import ReportSlice
 
 LATENCY = "latency.json"
-TRAINED = ("pretrain", "finetune", "train_expander")
+TRAINED = ("pretrain", "finetune", "train_doc2query")
 INDEXES = ("encode", "build_index", "lucene_index")
 
 
@@ -28,8 +28,8 @@ def training_table(records: ArtifactRecords) -> str:
     groups: dict[tuple[str, str], list[RecordedArtifact]] = defaultdict(list)
     for artifact in records.all():
         if artifact.stage.split(".")[0] in TRAINED:
-            said = {key: value for key, value in artifact.spec.items() if key != "seed"}
-            groups[artifact.stem, json.dumps(said, sort_keys=True)].append(artifact)
+            spec = {key: value for key, value in artifact.spec.items() if key != "seed"}
+            groups[artifact.stem, json.dumps(spec, sort_keys=True)].append(artifact)
     header = ["Model", "Step", "On", "Steps", "Examples", "Batch", "Learning rate", "Operations", "Seeds", "Time"]
     header.append("Device")
     return html_table("Training", header, [_trained(stem, own) for (stem, _), own in sorted(groups.items())])

@@ -28,7 +28,7 @@ from encore.training import machine
 QUERIES = 2048  # in one product; a constant, since FAISS's rounding depends on it
 SPARE = 32  # ranks below ``depth`` that are asked for at once, for ties
 MOST = 64  # how many times ``depth`` a complete tie may be worth; a collapsed model ties everything
-MEND = "encode the collection again with this model"
+FIX = "encode the collection again with this model"
 
 
 def answer(
@@ -121,9 +121,9 @@ def open_shard(folder: Path) -> Shard:
         index = faiss.read_index(str(folder / "index"))
         documents = DocIds.open(folder / "docid")
     except (RuntimeError, OSError) as error:
-        raise EncoreError(f"shard {folder} is not readable ({str(error).splitlines()[-1][:120]}); {MEND}") from error
+        raise EncoreError(f"shard {folder} is not readable ({str(error).splitlines()[-1][:120]}); {FIX}") from error
     if index.ntotal != len(documents):
-        raise EncoreError(f"shard {folder} has {index.ntotal} vectors for {len(documents)} documents; {MEND}")
+        raise EncoreError(f"shard {folder} has {index.ntotal} vectors for {len(documents)} documents; {FIX}")
     return Shard(index, documents)
 
 
@@ -136,7 +136,7 @@ def open_shards(folders: Sequence[Path], collection: Sequence[str], dimension: i
     shards = [open_shard(folder) for folder in folders]
     for folder, shard in zip(folders, shards, strict=True):
         if shard.index.d != dimension:
-            raise EncoreError(f"shard {folder} has {shard.index.d} dimensions, queries have {dimension}; {MEND}")
+            raise EncoreError(f"shard {folder} has {shard.index.d} dimensions, queries have {dimension}; {FIX}")
     documents, names = DocIds.joined([shard.documents for shard in shards]), DocIds.joined([collection])
     if len(documents) != len(names) or (documents != names and not _once_each(documents, names)):
         raise EncoreError(

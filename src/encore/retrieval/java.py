@@ -116,5 +116,5 @@ def _said(process: subprocess.Popen[bytes], log: IO[str]) -> str:
     if code == 0 and not complaints:
         return text
     last = (complaints or text.splitlines() or [f"exit code {code}, nothing said"])[-1]
-    mend = "give it more with --memory-mb" if "OutOfMemory" in text or code == -9 else "mend what it names, then repeat"
-    raise EncoreError(f"Anserini failed: {last.rpartition(') - ')[2].strip()[:500]}; {mend}")
+    fix = "give it more with --memory-mb" if "OutOfMemory" in text or code == -9 else "fix what it names, then repeat"
+    raise EncoreError(f"Anserini failed: {last.rpartition(') - ')[2].strip()[:500]}; {fix}")

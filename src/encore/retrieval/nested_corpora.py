@@ -17,7 +17,7 @@ from encore.storage.files import open_text, open_text_writer
 START, REST = "start.txt.gz", "rest.txt.gz"
 
 
-def grow(spec: dict[str, Any], run: Path, collection: Path, output: Path) -> dict[str, Any]:
+def order_passages(spec: dict[str, Any], run: Path, collection: Path, output: Path) -> dict[str, Any]:
     """Write the passages that a collection starts with and the others in the order in which they join; their numbers.
 
     Args:
@@ -60,7 +60,7 @@ def members(folder: Path, size: str | int | float) -> set[str]:
     count = len(start) if size == "start" else round(float(size) * total) if float(size) < 1 else int(size)
     if not len(start) <= count <= total:
         raise EncoreError(
-            f"growing: size {size} is {count:,} passages, but the collection starts from {len(start):,} and has "
+            f"corpus_size: size {size} is {count:,} passages, but the collection starts from {len(start):,} and has "
             f"{total:,}; choose `sizes` between, or start from fewer `queries` or a smaller `depth`"
         )
     return {*start, *rest[: count - len(start)]}

@@ -4,6 +4,7 @@ Folders are named relative to the working directory, so a copied results folder 
 """
 
 import json
+import math
 import os
 import platform
 import resource
@@ -22,6 +23,8 @@ from encore.storage.files import sha256, write_json
 
 MANIFEST = "manifest.json"
 PARTS = ("spec", "results", "inputs", "outputs")
+REQUIRED: dict[str, Any] = {"seconds": (int, float), "device": str, "python": str, "packages": dict}  # of run.json
+OPTIONAL: dict[str, Any] = {"command": list, "peak_memory_mb": int, "machine": str, "code": str}
 REPORTED_PACKAGES = (
     "numpy",
     "scipy",
@@ -78,7 +81,11 @@ def describe(path: Path) -> dict[str, Any]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """An artifact's manifest."""
+    """An artifact's manifest.
+
+    Raises:
+        EncoreError: it is missing, or is no manifest.
+    """
     path = folder / MANIFEST
     if not path.is_file():
         raise EncoreError(
@@ -86,11 +93,45 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         )
     try:
         manifest: dict[str, Any] = json.loads(path.read_text())
-    except ValueError as error:
+    except OSError as error:
+        raise EncoreError(f"{path} cannot be read ({error.strerror}); give access to it, then repeat") from error
+    except (ValueError, RecursionError) as error:
         raise EncoreError(f"{path} is not JSON ({error}); run `encore audit --prune`, then snakemake again") from error
-    if not isinstance(manifest, dict) or not all(isinstance(manifest.get(key), dict) for key in PARTS):
+    if not _is_manifest(manifest):
         raise EncoreError(f"{path} is not a manifest; run `encore audit --prune`, then snakemake again")
     return manifest
+
+
+def _is_manifest(content: Any) -> bool:
+    """Whether JSON has the parts of a manifest."""
+    if not isinstance(content, dict) or not isinstance(content.get("stage"), str):
+        return False
+    return all(isinstance(content.get(key), dict) for key in PARTS) and are_described(
+        [*content["inputs"].values(), *content["outputs"].values()]
+    )
+
+
+def are_described(files: Sequence[Any]) -> bool:
+    """Whether each is a digest and a size as ``describe`` gives them."""
+    return all(
+        isinstance(file, dict) and isinstance(file.get("sha256"), str) and type(file.get("bytes")) is int
+        for file in files
+    )
+
+
+def read_run(folder: Path) -> dict[str, Any]:
+    """What ``run.json`` tells of how an artifact was made; empty where it is lost or damaged: nothing depends on it."""
+    try:
+        run = json.loads((folder / "run.json").read_text())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(run, dict) or not all(isinstance(run.get(key), kind) for key, kind in REQUIRED.items()):
+        return {}
+    told = all(isinstance(run.get(key, kind()), kind) for key, kind in OPTIONAL.items())
+    texts = [*run["packages"].values(), *run.get("command", [])] if told else [None]
+    numbers = [run[key] for key in ("seconds", "peak_memory_mb") if key in run]
+    whole = all(isinstance(text, str) for text in texts) and all(math.isfinite(number) for number in numbers)
+    return run if whole else {}
 
 
 def read_results(folder: str) -> dict[str, Any]:
@@ -116,12 +157,16 @@ def problems(folder: Path, files: Sequence[str] | None = None) -> Iterator[str]:
         path, expected = folder / name, outputs.get(name)
         if expected is None:
             yield f"{folder / MANIFEST} lists no {name}"
-        elif not path.is_file():
-            yield f"{path} is missing"
-        elif path.stat().st_size != expected["bytes"]:
-            yield f"{path} has {path.stat().st_size} bytes, its manifest says {expected['bytes']}"
-        elif sha256(path) != expected["sha256"]:
-            yield f"{path} was altered: its sha256 is not the one in its manifest"
+            continue
+        try:
+            if not path.is_file():
+                yield f"{path} is missing"
+            elif path.stat().st_size != expected["bytes"]:
+                yield f"{path} has {path.stat().st_size} bytes, its manifest says {expected['bytes']}"
+            elif sha256(path) != expected["sha256"]:
+                yield f"{path} was altered: its sha256 is not the one in its manifest"
+        except OSError as error:
+            yield f"{path} cannot be read: {error.strerror}"
 
 
 def _files(folder: Path) -> list[Path]:

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from encore.errors import EncoreError
 
 INTERRUPTED = "error: interrupted; the same command goes on from here"
-USERS_TO_MEND = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR}
+USERS_TO_FIX = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR}
 
 
 def run(main: Callable[[], int | None]) -> NoReturn:
@@ -34,9 +34,9 @@ def run(main: Callable[[], int | None]) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is flushed at the end
         code = 0
     except OSError as error:
-        if error.errno not in USERS_TO_MEND:
+        if error.errno not in USERS_TO_FIX:
             raise
-        print(f"error: {error.filename or 'a file'}: {error.strerror}; mend that, then repeat", file=sys.stderr)
+        print(f"error: {error.filename or 'a file'}: {error.strerror}; fix that, then repeat", file=sys.stderr)
         code = 1
     except KeyboardInterrupt:
         print(INTERRUPTED, file=sys.stderr)

@@ -79,10 +79,10 @@ def numbered_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             reason = str(error)
         else:
             if not isinstance(row, dict):
-                raise EncoreError(f"{path}, line {number}: needs an object, {{...}}; mend or remove the line")
+                raise EncoreError(f"{path}, line {number}: needs an object, {{...}}; fix or remove the line")
             yield number, row
             continue
-        raise EncoreError(f"{path}, line {number}: not JSON that can be read ({reason}); mend or remove the line")
+        raise EncoreError(f"{path}, line {number}: not JSON that can be read ({reason}); fix or remove the line")
 
 
 def _text(line: bytes, place: str, first: bool) -> str:

@@ -1,4 +1,4 @@
-"""What was reckoned beside what really happened, for everything that is finished: time, memory, disk, operations."""
+"""What was estimated beside what really happened, for everything that is finished: time, memory, disk, operations."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class RuleCalibration:
 
     rule: str
     jobs: int
-    reckoned: MeasuredJob
+    estimated: MeasuredJob
     measured: MeasuredJob
 
     @property
     def ratio(self) -> float:
-        """Measured seconds over reckoned ones."""
-        return self.measured.seconds / max(self.reckoned.seconds, 1e-9)
+        """Measured seconds over estimated ones."""
+        return self.measured.seconds / max(self.estimated.seconds, 1e-9)
 
 
 def compare_with_finished(found: Forecast) -> list[RuleCalibration]:
@@ -93,7 +93,7 @@ def _number(text: str) -> bool:
 
 def _compared(found: Forecast, rule: str, pairs: Sequence[tuple[Needed, MeasuredJob]]) -> RuleCalibration:
     counted = [(job, real) for job, real in pairs if real.flops is not None]
-    reckoned = MeasuredJob(
+    estimated = MeasuredJob(
         seconds=sum(found.seconds(job) for job, _ in pairs),
         ram=max(found.memory(job) for job, _ in pairs),
         kept=sum(job.cost.kept for job, _ in pairs),
@@ -106,7 +106,7 @@ def _compared(found: Forecast, rule: str, pairs: Sequence[tuple[Needed, Measured
         flops=sum(each.flops or 0.0 for _, each in counted) if counted else None,
         cpu=sum(each.cpu or 0.0 for _, each in pairs) if all(each.cpu is not None for _, each in pairs) else None,
     )
-    return RuleCalibration(rule, len(pairs), reckoned, real)
+    return RuleCalibration(rule, len(pairs), estimated, real)
 
 
 def _trained(job: Needed) -> float:
@@ -120,32 +120,32 @@ def calibration_text(rows: Iterable[RuleCalibration]) -> str:
         [
             row.rule,
             str(row.jobs),
-            duration(row.reckoned.seconds),
+            duration(row.estimated.seconds),
             duration(row.measured.seconds),
             "" if row.measured.cpu is None else duration(row.measured.cpu),
             f"{row.ratio:.2f}",
-            size(row.reckoned.ram),
+            size(row.estimated.ram),
             size(row.measured.ram),
-            size(row.reckoned.kept),
+            size(row.estimated.kept),
             size(row.measured.kept),
-            _ratio(row.measured.flops, row.reckoned.flops),
+            _ratio(row.measured.flops, row.estimated.flops),
         ]
         for row in rows
     ]
-    heads = ["rule", "jobs", "reckoned", "took", "CPU", "ratio", "RAM", "took", "disk", "took", "FLOP"]
+    heads = ["rule", "jobs", "estimated", "took", "CPU", "ratio", "RAM", "took", "disk", "took", "FLOP"]
     return columns(heads, cells, "<" + ">" * 10)
 
 
 def calibration_json(rows: Iterable[RuleCalibration]) -> list[dict[str, Any]]:
     """The comparison in plain types."""
     return [
-        {"rule": row.rule, "jobs": row.jobs, "reckoned": vars(row.reckoned), "measured": vars(row.measured)}
+        {"rule": row.rule, "jobs": row.jobs, "estimated": vars(row.estimated), "measured": vars(row.measured)}
         for row in rows
     ]
 
 
-def _ratio(real: float | None, reckoned: float | None) -> str:
-    return f"{real / reckoned:.3f}" if real and reckoned else ""
+def _ratio(real: float | None, estimated: float | None) -> str:
+    return f"{real / estimated:.3f}" if real and estimated else ""
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -28,7 +28,9 @@ def add_preflight(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cores", type=_positive, help="cores side by side; without, the machine's, as many for each GPU"
     )
-    parser.add_argument("--against", action="store_true", help="compare with what finished jobs really took")
+    parser.add_argument(
+        "--compare-finished", action="store_true", help="compare estimates with what finished jobs took"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -43,7 +45,7 @@ def preflight(plan: Plan, arguments: argparse.Namespace) -> int:
     known = machine.find_machine(arguments.machine, MACHINES)
     cores = arguments.cores or known.cores * (arguments.gpus if known.gpus else 1)
     found = forecast(plan, arguments.targets, known, arguments.gpus, cores, SIZES)
-    if arguments.against:
+    if arguments.compare_finished:
         rows = calibration_report.compare_with_finished(found)
         _say(
             calibration_report.calibration_json(rows),

@@ -205,7 +205,7 @@ class Forecast:
 
 
 def forecast(plan: Plan, names: Iterable[str], machine: Machine, gpus: int, cores: int, sizes_file: Path) -> Forecast:
-    """Reckon what tables, figures and other targets still need, or everything that the configuration declares.
+    """Estimate what tables, figures and other targets still need, or everything that the configuration declares.
 
     Raises:
         EncoreError: nothing makes what is named, or a file of the catalogue is wrong.

@@ -16,21 +16,21 @@ from encore.commands.preflight.sizes import CollectionSizes
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 
-Reckon = Callable[[Artifact, CollectionSizes], Cost]
-STAGES: dict[str, Reckon] = {
+Estimator = Callable[[Artifact, CollectionSizes], Cost]
+STAGES: dict[str, Estimator] = {
     "collection": texts.collection,
     "tokenizer": texts.tokenizer,
     "tokens": texts.tokens,
     "start": texts.start,
     "count_pairs": texts.count_pairs,
     "negatives": texts.negatives,
-    "listed_negatives": texts.negatives,
-    "published_negatives": texts.negatives,
+    "negatives_from_file": texts.negatives,
+    "negatives_from_dataset": texts.negatives,
     "merged_negatives": texts.merged,
     "evaluate": texts.evaluate,
-    "grow": texts.grow,
-    "train_expander": texts.train_expander,
-    "expand": texts.expand,
+    "nested_corpora": texts.nested_corpora,
+    "train_doc2query": texts.train_doc2query,
+    "predict_queries": texts.predict_queries,
     "encode": retrieval.encode,
     "search": retrieval.search,
     "build_index": retrieval.build_index,
@@ -43,7 +43,7 @@ STAGES: dict[str, Reckon] = {
     "teacher_scores": retrieval.teacher_scores,
     "measure_latency": retrieval.latency,
     "masked_loss": retrieval.masked_loss,
-    "probe": retrieval.probe,
+    "inspect_model": retrieval.inspect_model,
 }
 FETCHING = ("fetch_source", "fetch_ir_datasets", "fetch_checkpoint")
 UNPACKED = 3.0  # bytes of an unpacked source for a byte of it, which is kept too
@@ -79,8 +79,10 @@ def needed(
     plan: Plan, wanted: list[Artifact], sizes: CollectionSizes, machine: Machine, fetches: Fetches
 ) -> list[Needed]:
     """Every artifact behind the wanted ones, with its cost."""
-    reckon = partial(cost_of, plan, sizes, machine, fetches)
-    return [Needed(each, rule_of(each), Path(each.manifest).is_file(), reckon(each)) for each in upstream_jobs(wanted)]
+    estimate = partial(cost_of, plan, sizes, machine, fetches)
+    return [
+        Needed(each, rule_of(each), Path(each.manifest).is_file(), estimate(each)) for each in upstream_jobs(wanted)
+    ]
 
 
 def cost_of(plan: Plan, sizes: CollectionSizes, machine: Machine, fetches: Fetches, artifact: Artifact) -> Cost:

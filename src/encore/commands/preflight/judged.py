@@ -29,10 +29,10 @@ def draws(
     rng, found = np.random.default_rng(0), []
     special = shape.prefix + shape.separator
     for _ in range(DRAWS):
-        asked = np.minimum(rng.choice(queries, step.batch) + special, step.query_length)
-        asked = np.full_like(asked, step.query_length) if shape.augment else asked
+        read_queries = np.minimum(rng.choice(queries, step.batch) + special, step.query_length)
+        read_queries = np.full_like(read_queries, step.query_length) if shape.augment else read_queries
         read = rng.choice(passages.lengths, (step.batch, 1 + step.negatives_per_query)) + special
-        found.append((asked, np.minimum(read, step.length)))
+        found.append((read_queries, np.minimum(read, step.length)))
     return found
 
 

@@ -1,4 +1,4 @@
-"""How fast a machine is: measured by ``encore calibrate``, or reckoned from a published peak and a stated utilisation.
+"""How fast a machine is: measured by ``encore calibrate``, or estimated from a published peak and a stated utilisation.
 
 A profile is a JSON file, ``results/state/machines/<name>.json``; named machines are in ``config/machines.yaml``.
 """
@@ -23,7 +23,7 @@ RATES = {"encode_host": "host_encode"}  # kind of work: the host's rate that it 
 
 
 class Peak(Strict):
-    """What a device could do at best, and the share of it that is reckoned with."""
+    """What a device could do at best, and the share of it that is expected of it."""
 
     bf16: float = Field(gt=0, description="floating-point operations a second, in 10^12, dense")
     fp32: float = Field(gt=0)
@@ -84,7 +84,7 @@ class Machine(Strict):
     @property
     def how(self) -> str:
         """Where its numbers come from, in a word."""
-        return "measured" if self.measured else "reckoned"
+        return "measured" if self.measured else "estimated"
 
 
 def _distance(point: RatePoint, work: Work) -> float:

@@ -285,9 +285,9 @@ def _watts() -> float | None:
     """The power limit of the first GPU's board, as its driver says it."""
     if shutil.which("nvidia-smi") is None:
         return None
-    asked = ["nvidia-smi", "--query-gpu=power.limit", "--format=csv,noheader,nounits"]
-    said = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
+    command = ["nvidia-smi", "--query-gpu=power.limit", "--format=csv,noheader,nounits"]
+    output = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
     try:
-        return float(said[0])
+        return float(output[0])
     except (IndexError, ValueError):
         return None

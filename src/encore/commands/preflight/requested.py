@@ -15,7 +15,7 @@ from encore.targets import REPORT, REPRODUCTION, check_target, has_figure, reads
 
 SHORT = {name: f"results/{name}.csv" for name in (CLAIMS, f"{CLAIMS}_printed")} | {"report": str(REPORT)}
 REPRODUCE = "reproduce"
-FIGURES = {CURVES: "curves", GROWING: "growing"}  # those that are nobody's but ours, with the rules that draw them
+FIGURES = {CURVES: "curves", GROWING: "corpus_size"}  # those that are nobody's but ours, with the rules that draw them
 
 
 def requested_targets(plan: Plan, names: Iterable[str]) -> list[str]:

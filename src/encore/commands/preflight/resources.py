@@ -1,4 +1,4 @@
-"""Memory and time that a job asks a cluster for: what is reckoned for collections of its size, and some to spare."""
+"""Memory and time that a job asks a cluster for: what is estimated for collections of its size, and some to spare."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from encore.plan.plan import Plan
 
 SPARE_MEMORY = 1.3
 SPARE_TIME = 3.0
-REFERENCE = "a100-80gb"  # time is reckoned for a machine of a cluster, wherever this is planned
+REFERENCE = "a100-80gb"  # time is estimated for a machine of a cluster, wherever this is planned
 LONGEST = 7 * 24 * 60  # minutes; more than any cluster gives
 CONFIG = Path("config")
 
@@ -31,14 +31,14 @@ class Requests:
 
     def memory_mb(self, made: Artifact, least: int) -> int:
         """MB of memory for the job that makes an artifact, in whole GB above ``least``."""
-        reckoned = SPARE_MEMORY * self._cost(made).memory / 1e6
-        return least if reckoned <= least else 1000 * ceil(reckoned / 1000)
+        estimated = SPARE_MEMORY * self._cost(made).memory / 1e6
+        return least if estimated <= least else 1000 * ceil(estimated / 1000)
 
     def minutes(self, made: Artifact, least: int) -> int:
         """Minutes for the job that makes an artifact, in whole hours above ``least``."""
         precision = self._plan.config.numerics.precision
-        reckoned = SPARE_TIME * self._machine.seconds(self._cost(made), precision) / 60
-        return least if reckoned <= least else min(LONGEST, 60 * ceil(reckoned / 60))
+        estimated = SPARE_TIME * self._machine.seconds(self._cost(made), precision) / 60
+        return least if estimated <= least else min(LONGEST, 60 * ceil(estimated / 60))
 
     def _cost(self, made: Artifact) -> Cost:
         try:

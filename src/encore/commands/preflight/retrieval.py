@@ -132,7 +132,7 @@ def lucene_index(index: Artifact, sizes: CollectionSizes) -> Cost:
     """Lucene's index; the documents are held in memory to be sorted, and written beside it for a while."""
     size = sizes.of(index.inputs["collection"])
     text = size.passages.tokens * CHARACTERS
-    if "expansions" in index.inputs:
+    if "predicted_queries" in index.inputs:
         text *= 2
     return Cost(
         works=(Work("lucene_bytes", text), Work("documents", size.passages.count)),
@@ -175,8 +175,8 @@ def fuse(run: Artifact, sizes: CollectionSizes) -> Cost:
 def tune_fusion(weight: Artifact, sizes: CollectionSizes) -> Cost:
     """Every weight that is tried, over both lists of the queries that choose."""
     size, depth = sizes.of(weight.inputs["collection"]), weight.inputs["sparse_train"].spec["depth"]
-    asked = sum(size.topics(split, weight.spec["queries"]) for split in weight.spec["splits"].values())
-    read = asked * depth * 2
+    queries = sum(size.topics(split, weight.spec["queries"]) for split in weight.spec["splits"].values())
+    read = queries * depth * 2
     return Cost(works=(Work("lines", read * (1 + len(weight.spec["weights"]) / 8)),), kept=1e4, ram=ROW * read)
 
 
@@ -210,17 +210,17 @@ def scoring(model: Artifact, size: CollectionSize, queries: float, pairs: float)
     return read, inference(shape, TOGETHER["encode"], float(passages.max()))
 
 
-def teacher_scores(said: Artifact, sizes: CollectionSizes) -> Cost:
+def teacher_scores(scores: Artifact, sizes: CollectionSizes) -> Cost:
     """What a teacher says of training queries with their positives and negatives; published scores are only read."""
-    size = sizes.of(said.inputs["tokens"].inputs["collection"])
-    if "model" not in said.inputs:
+    size = sizes.of(scores.inputs["tokens"].inputs["collection"])
+    if "model" not in scores.inputs:
         return Cost(works=(Work("lines", 4e7),), kept=40e6 * 12, ram=40e6 * 24, notes=("40 M triples assumed",))
-    queries = size.topics(said.spec["split"], said.spec["queries"])
-    pairs = queries * (1 + said.spec["fill"])
-    work, memory = scoring(said.inputs["model"], size, queries, pairs)
+    queries = size.topics(scores.spec["split"], scores.spec["queries"])
+    pairs = queries * (1 + scores.spec["fill"])
+    work, memory = scoring(scores.inputs["model"], size, queries, pairs)
     kept = pairs * 20.0
-    if said.spec["form"] == "vectors":
-        kept = _vectors_of(said.inputs["model"], size, queries, min(pairs, size.passages.count))
+    if scores.spec["form"] == "vectors":
+        kept = _vectors_of(scores.inputs["model"], size, queries, min(pairs, size.passages.count))
     ram = 3 * NAME * size.passages.count + 40 * pairs
     return Cost((work, Work("bytes", kept)), "torch", kept=kept, ram=ram, gpu=True, gpu_memory=memory)
 
@@ -236,14 +236,14 @@ def _vectors_of(model: Artifact, size: CollectionSize, queries: float, passages:
 
 def latency(measured: Artifact, sizes: CollectionSizes) -> Cost:
     """Queries answered one by one, after some that warm up; the index is read once."""
-    size, asked = sizes.of(measured.inputs["collection"]), measured.spec["warm_up"] + measured.spec["queries"]
+    size, queries = sizes.of(measured.inputs["collection"]), measured.spec["warm_up"] + measured.spec["queries"]
     model = measured.inputs.get("model")
     if model is None:
-        return Cost(works=(Work("lucene_queries", asked * _slower(size)),), start="java", kept=1e4, threads=2)
+        return Cost(works=(Work("lucene_queries", queries * _slower(size)),), start="java", kept=1e4, threads=2)
     shape = shapes.shape_of(model)
     vectors = size.passages.count * shape.dimension * FP32
-    products = flops.product(asked, shape.dimension, size.passages.count)
-    works = (_reading(shape, asked, np.array([32.0]), 1), Work("search", products), Work("bytes", vectors))
+    products = flops.product(queries, shape.dimension, size.passages.count)
+    works = (_reading(shape, queries, np.array([32.0]), 1), Work("search", products), Work("bytes", vectors))
     memory = inference(shape, 1, 512)
     return Cost(works, "torch", kept=1e4, ram=vectors + NAME * size.passages.count, gpu=True, gpu_memory=memory)
 
@@ -258,12 +258,12 @@ def masked_loss(measured: Artifact, sizes: CollectionSizes) -> Cost:
     return Cost((work,), "torch", kept=1e3, ram=FP32 * shapes.parameters(shape), gpu=True, gpu_memory=memory)
 
 
-def probe(probed: Artifact, sizes: CollectionSizes) -> Cost:
+def inspect_model(probed: Artifact, sizes: CollectionSizes) -> Cost:
     """The forward passes of a figure's few texts."""
     shape, size = shapes.shape_of(probed.inputs["model"]), sizes.of(probed.inputs["tokens"].inputs["collection"])
     lengths, spec = size.passages.read(probed.spec["length"]), probed.spec
-    asked = {"coverage": "texts", "map": "candidates"}.get(spec["kind"])
-    texts = min(size.passages.count, spec[asked] if asked else 1)
+    field = {"coverage": "texts", "map": "candidates"}.get(spec["kind"])
+    texts = min(size.passages.count, spec[field] if field else 1)
     work = _reading(shape, texts, lengths, PROBED)
     memory = inference(shape, PROBED, float(lengths.max()))
     return Cost((work,), "torch", kept=1e5, ram=FP32 * shapes.parameters(shape), gpu=True, gpu_memory=memory)

@@ -54,7 +54,7 @@ def _of_checkpoint(checkpoint: str | None) -> dict[str, Any]:
     path = Path(checkpoint or "") / "config.json"
     if checkpoint is None or not path.is_file():
         return {}
-    said = json.loads(path.read_text())
+    fields = json.loads(path.read_text())
     theirs = {
         "vocabulary": "vocab_size",
         "layers": "num_hidden_layers",
@@ -62,7 +62,7 @@ def _of_checkpoint(checkpoint: str | None) -> dict[str, Any]:
         "heads": "num_attention_heads",
         "intermediate": "intermediate_size",
     }
-    return {ours: said[name] for ours, name in theirs.items() if name in said}
+    return {ours: fields[name] for ours, name in theirs.items() if name in fields}
 
 
 def _pieces(marker: str) -> int:
@@ -93,7 +93,8 @@ def heads(step: Step, shape: EncoderConfig) -> int:
     assert isinstance(step, PretrainStep)
     layers = getattr(step, "decoder_layers", 1 if hasattr(step, "decoder_weight") else 0)
     layer = 4 * _linear(width, width) + 2 * _linear(width, shape.intermediate)
-    words = _linear(width, shape.vocabulary) if step.objective == "cpdae" else 0
+    own_matrix = objectives.load(step.objective).own_output_matrix
+    words = _linear(width, shape.vocabulary) if own_matrix else 0
     masks = getattr(step, "mask_ratio", 0) and getattr(step, "mlm_weight", 1)
     return (vocabulary_head if masks else 0) + layers * layer + words
 

@@ -104,7 +104,7 @@ class CollectionSizes:
     def _size(self, name: str) -> CollectionSize:
         dataset = self.dataset(name)
         fields = self.plan.resolve.dataset_fields(dataset) if dataset in self.plan.resolve.dataset_names() else None
-        size = _reckoned(fields, self.stated.get(dataset), self._base(fields))
+        size = _estimated(fields, self.stated.get(dataset), self._base(fields))
         if getattr(fields, "kind", "") == "subset":
             _shrink(size, fields)
         counted = _json(Path("results/collections") / name / "statistics.json")
@@ -129,36 +129,36 @@ class CollectionSizes:
         return None
 
 
-def _reckoned(fields: Any, stated: Stated | None, base: CollectionSize | None) -> CollectionSize:
+def _estimated(fields: Any, stated: Stated | None, base: CollectionSize | None) -> CollectionSize:
     """What is published, stated, known of the collection that this one is made of, or assumed, in this order."""
     expected = dict(getattr(fields, "expected", {}))
-    said = stated or Stated(source="")
-    origin = "published" if "passages" in expected else "stated" if said.passages else "assumed"
-    size = _like(base) if base else _unknown(said, "passages" in expected)
-    count = expected.get("passages") or said.passages or size.passages.count
+    given = stated or Stated(source="")
+    origin = "published" if "passages" in expected else "stated" if given.passages else "assumed"
+    size = _like(base) if base else _unknown(given, "passages" in expected)
+    count = expected.get("passages") or given.passages or size.passages.count
     size.passages = TextLengths(count, size.passages.lengths)
-    if said.words:
-        size.passages = assumed(count, said.words * PIECES, "passages")
-    if said.sections:
-        size.sections = assumed(said.sections, (said.section_words or said.words or 80) * PIECES, "sections")
-    if said.query_words:
-        size.query_lengths = assumed(1, said.query_words * PIECES, "queries").lengths
-    size.queries |= {split: float(n) for split, n in said.queries.items()}
+    if given.words:
+        size.passages = assumed(count, given.words * PIECES, "passages")
+    if given.sections:
+        size.sections = assumed(given.sections, (given.section_words or given.words or 80) * PIECES, "sections")
+    if given.query_words:
+        size.query_lengths = assumed(1, given.query_words * PIECES, "queries").lengths
+    size.queries |= {split: float(n) for split, n in given.queries.items()}
     size.queries |= {key.partition(".")[2]: float(n) for key, n in expected.items() if key.startswith("queries.")}
     if (held_out := getattr(fields, "valid_queries", None)) and "train" in size.queries:
         size.queries |= {"train": size.queries["train"] - held_out, "valid": float(held_out)}
-    size.origin, size.articles = origin, said.articles or size.articles
+    size.origin, size.articles = origin, given.articles or size.articles
     return size
 
 
-def _unknown(said: Stated, counted: bool) -> CollectionSize:
+def _unknown(given: Stated, counted: bool) -> CollectionSize:
     """What is assumed of a collection that nobody says anything of, with what was missing."""
     passages, words = UNKNOWN["passages"], UNKNOWN["words"]
-    notes = [] if counted or said.passages else [f"passages unknown, {passages:,} assumed"]
-    notes += [] if said.words else [f"length of passages unknown, {words} words assumed"]
-    asked = assumed(1, UNKNOWN["query_words"] * PIECES, "queries")
+    notes = [] if counted or given.passages else [f"passages unknown, {passages:,} assumed"]
+    notes += [] if given.words else [f"length of passages unknown, {words} words assumed"]
+    queries = assumed(1, UNKNOWN["query_words"] * PIECES, "queries")
     return CollectionSize(
-        assumed(passages, words * PIECES, "passages"), None, {}, asked.lengths, "assumed", notes=notes
+        assumed(passages, words * PIECES, "passages"), None, {}, queries.lengths, "assumed", notes=notes
     )
 
 

@@ -101,11 +101,11 @@ def negatives(made: Artifact, sizes: CollectionSizes) -> Cost:
     size = sizes.of(made.inputs["collection"])
     run = made.inputs.get("run")
     depth = run.spec["depth"] if run else 100
-    asked = size.topics(made.spec["split"], run.spec["queries"] if run else None)
+    queries = size.topics(made.spec["split"], run.spec["queries"] if run else None)
     return Cost(
-        works=(Work("lines", asked * depth),),
-        kept=asked * made.spec.get("keep", 30) * 6,
-        ram=ROW * asked * depth,
+        works=(Work("lines", queries * depth),),
+        kept=queries * made.spec.get("keep", 30) * 6,
+        ram=ROW * queries * depth,
     )
 
 
@@ -119,18 +119,18 @@ def merged(made: Artifact, sizes: CollectionSizes) -> Cost:
 def evaluate(made: Artifact, sizes: CollectionSizes) -> Cost:
     """Measures of a run."""
     run = made.inputs["run"]
-    asked = sizes.of(made.inputs["collection"]).topics(run.spec["split"], run.spec["queries"])
-    read = asked * run.spec["depth"]
-    return Cost(works=(Work("lines", 2 * read),), kept=asked * 40, ram=2 * ROW * read)
+    queries = sizes.of(made.inputs["collection"]).topics(run.spec["split"], run.spec["queries"])
+    read = queries * run.spec["depth"]
+    return Cost(works=(Work("lines", 2 * read),), kept=queries * 40, ram=2 * ROW * read)
 
 
-def grow(made: Artifact, sizes: CollectionSizes) -> Cost:
+def nested_corpora(made: Artifact, sizes: CollectionSizes) -> Cost:
     """The order in which a collection grows."""
     count = sizes.of(made.inputs["collection"]).passages.count
     return Cost(works=(Work("documents", count),), kept=12 * count, ram=LISTED * count)
 
 
-def train_expander(made: Artifact, sizes: CollectionSizes) -> Cost:
+def train_doc2query(made: Artifact, sizes: CollectionSizes) -> Cost:
     """A T5 that learns to write queries: six operations a parameter and token."""
     fields = made.spec["expansion"]
     count = _t5(fields)
@@ -140,14 +140,14 @@ def train_expander(made: Artifact, sizes: CollectionSizes) -> Cost:
     return Cost(works, "torch", kept=4.0 * count, scratch=12.0 * count, ram=12.0 * count, gpu=True, gpu_memory=memory)
 
 
-def expand(made: Artifact, sizes: CollectionSizes) -> Cost:
+def predict_queries(made: Artifact, sizes: CollectionSizes) -> Cost:
     """Queries written for every passage, or read from a published file."""
     size = sizes.of(made.inputs["collection"])
-    if "expander" not in made.inputs:
+    if "doc2query_model" not in made.inputs:
         return Cost(works=(Work("documents", size.passages.count),), kept=size.passages.count * 300)
     fields = made.spec
     written = fields["per_passage"] * fields["query_length"] + float(size.passages.read(fields["length"]).mean())
-    count = _t5(made.inputs["expander"].spec["expansion"])
+    count = _t5(made.inputs["doc2query_model"].spec["expansion"])
     works = (Work("encode", 2.0 * count * size.passages.count * written),)
     kept = size.passages.count * fields["per_passage"] * 15
     return Cost(works, "torch", kept=kept, ram=4.0 * count + 1e9, gpu=True, gpu_memory=4.0 * count + 2e9)

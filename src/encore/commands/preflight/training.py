@@ -6,6 +6,7 @@ from math import ceil
 
 import numpy as np
 
+from encore import objectives
 from encore.commands.preflight import judged, outlines, shapes
 from encore.commands.preflight.cost import Cost, Work
 from encore.commands.preflight.lengths import TextLengths, packed, sampled
@@ -70,7 +71,8 @@ def cost(model: Artifact, sizes: CollectionSizes, processes: int, most: float) -
 def usable(step: PretrainStep, size: CollectionSize) -> TextLengths:
     """The texts that a pre-training step learns from, cut to its length: chunks of sections, or passages."""
     texts = packed(size.sections, step.length) if size.sections else size.passages
-    long_enough = texts.lengths >= (1.5 * size.sentence if step.objective == "ict" else getattr(step, "min_tokens", 1))
+    sentences = objectives.load(step.objective).least_sentences * size.sentence
+    long_enough = texts.lengths >= max(sentences, getattr(step, "min_tokens", 1))
     short = texts.lengths < getattr(step, "skip_below", 0)
     kept = np.where(short, 1 - getattr(step, "skip_share", 0.8 if short.any() else 0.0), 1.0) * long_enough
     lengths = texts.lengths[kept > 0] if (kept > 0).any() else texts.lengths
@@ -101,14 +103,14 @@ def texts_an_example(step: Step) -> int:
     """Texts of the greater length that an example brings to a batch."""
     if isinstance(step, FinetuneStep):
         return 1 + step.negatives_per_query
-    return outlines.VIEWS if getattr(step, "objective", "") in ("cpdae", "simcse") else 1
+    return outlines.texts_an_example(step) if isinstance(step, PretrainStep) else 1
 
 
 def contrasted(step: Step) -> bool:
     """Whether a batch in parts is read twice: a contrast wants the vectors of all of it first."""
     if isinstance(step, FinetuneStep):
         return step.scorer == "vector" and step.loss in ("contrastive", "kl-in-batch")
-    return hasattr(step, "temperature") and getattr(step, "objective", "") not in ("prop", "bprop")
+    return isinstance(step, PretrainStep) and outlines.contrasted(step)
 
 
 def fit(
@@ -138,7 +140,8 @@ def activations(step: Step, shape: EncoderConfig, examples: int, length: float, 
     decoded = 1.0 if hasattr(step, "decoder_weight") else 0.0
     layers = shape.layers + decoded * getattr(step, "decoder_layers", 1)
     predicted = texts * length * (getattr(step, "mask_ratio", 0.0) + decoded) if has_vocabulary_head(step) else 0.0
-    predicted += texts if getattr(step, "objective", "") in ("bow", "cpdae") else 0
+    if isinstance(step, PretrainStep) and objectives.load(step.objective).vocabulary_from_vector:
+        predicted += texts
     return texts * length * (layers * token + 8 * shape.hidden) + predicted * shape.vocabulary * 3 * FP32
 
 
@@ -149,7 +152,7 @@ def has_vocabulary_head(step: Step) -> bool:
 
 def kept_heads(step: Step, shape: EncoderConfig) -> int:
     """Parameters that are saved beside the encoder."""
-    return 0 if getattr(step, "keep", None) == () else shapes.heads(step, shape)
+    return 0 if getattr(step, "save_heads", None) == () else shapes.heads(step, shape)
 
 
 def forward(shape: EncoderConfig, length: float) -> float:

@@ -82,7 +82,7 @@ def read_grid(path: Path) -> TuningGrid:
     """A grid from its file.
 
     Raises:
-        EncoreError: the file is missing or wrong; one line with file, place and mend.
+        EncoreError: the file is missing or wrong; one line with file, place and fix.
     """
     return checked(TuningGrid, read_yaml(path), str(path))
 

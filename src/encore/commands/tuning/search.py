@@ -49,10 +49,10 @@ def tune(run: Path, grid: TuningGrid, build: Build) -> list[Trial]:
     for number, rows in enumerate(order, 1):
         path = RUNS / f"round{number}.yaml"
         _write_run(path, read_yaml(run), tried_from(plan, grid, chosen))
-        asked = _round(load_plan(path), grid, {row: lineages[row] for row in rows})
-        print(f"round {number} of {len(order)}: {len(asked)} trials of {', '.join(rows)}", flush=True)
-        build(path, [artifact.manifest for _, artifact in asked])
-        done = choose(replace(trial, score=_score(artifact, grid)) for trial, artifact in asked)
+        requested = _round(load_plan(path), grid, {row: lineages[row] for row in rows})
+        print(f"round {number} of {len(order)}: {len(requested)} trials of {', '.join(rows)}", flush=True)
+        build(path, [artifact.manifest for _, artifact in requested])
+        done = choose(replace(trial, score=_score(artifact, grid)) for trial, artifact in requested)
         if grid.table:
             best = [trial for trial in done if trial.chosen]
             chosen |= {(trial.step, field): value for trial in best for field, value in trial.settings.items()}

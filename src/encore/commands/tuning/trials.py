@@ -46,8 +46,8 @@ def differences(plan: Plan, trials: Iterable[Trial]) -> list[str]:
         for field, best in trial.settings.items() if trial.chosen else ():
             value = getattr(plan.resolve.step(StepName(trial.step)), field)
             if value != best:
-                said = f"{field} is {spelled(value)}, the best trial of row {trial.row!r} has {spelled(best)}"
-                found.append(f"step {trial.step!r}: {said}")
+                difference = f"{field} is {spelled(value)}, the best trial of row {trial.row!r} has {spelled(best)}"
+                found.append(f"step {trial.step!r}: {difference}")
     return found
 
 
@@ -80,8 +80,8 @@ def _trial(path: Path, number: int, line: dict[str, str]) -> Trial:
     try:
         values = map(float, line["value"].split("+"))
         settings = dict(zip(line["field"].split("+"), values, strict=True))
-        said = {name: line[name] for name in COLUMNS if name not in ("field", "value", "score", "chosen")}
+        record = {name: line[name] for name in COLUMNS if name not in ("field", "value", "score", "chosen")}
         chosen = {"yes": True, "no": False}[line["chosen"]]
-        return Trial(**said, settings=settings, score=float(line["score"]), chosen=chosen)
+        return Trial(**record, settings=settings, score=float(line["score"]), chosen=chosen)
     except (KeyError, TypeError, ValueError) as error:
         raise EncoreError(f"{path}, line {number}: no trial ({error}); run workflow/scripts/tune.py again") from error

@@ -13,7 +13,7 @@ import yaml
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 
-FILES = ("backbones", "datasets", "expansions", "indexes", "sources", "steps", "systems")
+FILES = ("backbones", "datasets", "doc2query", "indexes", "sources", "steps", "systems")
 MERGE = "<<"
 
 

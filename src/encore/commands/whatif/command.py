@@ -45,7 +45,7 @@ def change_text(found: PlanChange, where: str, note: str = "") -> str:
     lines = [f"{found.count} jobs" + (f": {rules}" if rules else ": nothing would run")]
     if found.anyway:
         lines.append(f"{found.anyway} more are missing without the change too")
-    lines.append(f"{found.hours:.2f} hours of jobs on {where}, {found.gpu_hours:.2f} of them on a GPU; reckoned")
+    lines.append(f"{found.hours:.2f} hours of jobs on {where}, {found.gpu_hours:.2f} of them on a GPU; estimated")
     lines.append(f"{len(found.cells)} cells" + (":" if found.cells else ""))
     for table, rows in groupby(found.cells, lambda cell: cell.table):
         named = [

@@ -112,7 +112,7 @@ def _staged(place: Path) -> list[str]:
 def _asked(checkpoint: str, revision: str | None, place: Path) -> dict[str, Any]:
     """The commit, the licence and the files that the hub names, before any of them is checked."""
     url = f"{_endpoint()}/api/models/{checkpoint}/revision/{revision or 'main'}"
-    mend = f"correct `checkpoint:` or `revision:`, or put its files at {place}"
+    fix = f"correct `checkpoint:` or `revision:`, or put its files at {place}"
     try:
         with requests.get(url, params={"blobs": "true"}, timeout=TIMEOUT, stream=True) as answer:
             body = bytearray()
@@ -127,13 +127,13 @@ def _asked(checkpoint: str, revision: str | None, place: Path) -> dict[str, Any]
             f"login node), or put the checkpoint's files at {place}"
         ) from error
     if not answer.ok:
-        raise EncoreError(f"{url} answers {answer.status_code}: the hub does not give {checkpoint!r}; {mend}")
+        raise EncoreError(f"{url} answers {answer.status_code}: the hub does not give {checkpoint!r}; {fix}")
     try:
         said = json.loads(body)
         files = {str(each["rfilename"]): _known(each) for each in said["siblings"]}
         return {"commit": str(said["sha"]), "licence": _licence(said), "files": files}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise EncoreError(f"{url} does not answer as Hugging Face's hub does; {mend}") from error
+        raise EncoreError(f"{url} does not answer as Hugging Face's hub does; {fix}") from error
 
 
 def _remotes(checkpoint: str, published: dict[str, Any]) -> list[Remote]:

@@ -29,7 +29,7 @@ TRIES = 5  # connections that may break without a byte between them
 TIMEOUT = (30, 120)  # seconds to connect, and without a byte
 SPARE = 64 << 20  # bytes that stay free on the disk
 LOOK = 256 << 20  # bytes after which the room on the disk is looked at again, where no length is known
-MEND = "run the same command again to go on"
+FIX = "run the same command again to go on"
 PAGE = (b"<!doctype html", b"<html")  # how a web page begins, which a server gives in place of a file that has moved
 AWAY = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE, HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED)
 
@@ -104,7 +104,7 @@ def verify(remote: Remote, path: Path) -> None:
         )
     size = path.stat().st_size
     if remote.bytes is not None and size < remote.bytes:
-        raise EncoreError(f"{path} has {size} of {remote.bytes} bytes; {MEND}, or replace the file if you put it there")
+        raise EncoreError(f"{path} has {size} of {remote.bytes} bytes; {FIX}, or replace the file if you put it there")
     if remote.digest is None:
         if not size:
             raise WrongDigestError(
@@ -174,7 +174,7 @@ def _transfer(remote: Remote, url: str, part: PartialFile, pause: float) -> None
             broken = 0 if part.size > before else broken + 1
             if broken >= TRIES:
                 raise EncoreError(
-                    f"{url} does not answer ({reason}); {MEND}, where there is a network (on a cluster: the "
+                    f"{url} does not answer ({reason}); {FIX}, where there is a network (on a cluster: the "
                     f"login node), or put the file at {part.target}"
                 ) from error
             print(f"the connection broke ({reason}); trying again", flush=True)
@@ -272,7 +272,7 @@ def _append(part: PartialFile, chunks: Iterator[bytes], total: int | None) -> No
     except OSError as error:
         if isinstance(error, requests.RequestException):
             raise
-        raise EncoreError(f"cannot write {part.path}: {error.strerror or error}; make room, then {MEND}") from error
+        raise EncoreError(f"cannot write {part.path}: {error.strerror or error}; make room, then {FIX}") from error
 
 
 def _progress(done: int, total: int | None, rate: float) -> str:
@@ -286,7 +286,7 @@ def _make_room(part: PartialFile, total: int | None) -> None:
     if missing + SPARE > free:
         raise EncoreError(
             f"{part.target} needs {missing / 1e6:.0f} MB more and the disk has {free / 1e6:.0f} MB free; make room, "
-            f"then {MEND}"
+            f"then {FIX}"
         )
 
 

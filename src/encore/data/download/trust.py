@@ -63,9 +63,9 @@ def _read(path: Path) -> dict[str, str]:
     except OSError as error:
         raise EncoreError(f"{path} cannot be read: {error.strerror}; make it a file that can be") from error
     except (ValueError, RecursionError) as error:
-        raise EncoreError(f"{path} is not JSON ({error}); mend it, or remove it to trust anew") from error
+        raise EncoreError(f"{path} is not JSON ({error}); fix it, or remove it to trust anew") from error
     if not isinstance(trusted, dict) or not all(isinstance(digest, str) for digest in trusted.values()):
-        raise EncoreError(f"{path} must be an object of files and digests; mend it, or remove it to trust anew")
+        raise EncoreError(f"{path} must be an object of files and digests; fix it, or remove it to trust anew")
     return trusted
 
 

@@ -19,5 +19,5 @@ def columns(path: Path) -> Iterator[tuple[int, list[str]]]:
             yield number, next(csv.reader([line], delimiter="\t", strict=True), [])
         except csv.Error as error:
             raise EncoreError(
-                f"{path}, line {number}: cannot be parted ({error}); mend its quotes, or remove the line"
+                f"{path}, line {number}: cannot be parted ({error}); fix its quotes, or remove the line"
             ) from error

@@ -22,7 +22,7 @@ def passages(path: Path) -> Iterator[tuple[int, Row]]:
                 raise EncoreError(f"{path}, line 1: the header must be id, text and title, parted by tabs; add it")
         elif len(row) != len(HEADER):
             raise EncoreError(
-                f"{path}, line {number}: {len(row)} columns, 3 parted by tabs are expected; mend or remove the line"
+                f"{path}, line {number}: {len(row)} columns, 3 parted by tabs are expected; fix or remove the line"
             )
         else:
             yield number, {"_id": row[0], "title": row[2], "text": row[1]}

@@ -38,7 +38,7 @@ def with_answers(path: Path) -> Iterator[DprQuestion]:
         try:
             answers = ast.literal_eval(row[1])
         except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
-            raise EncoreError(f"{place}: {row[1][:60]!r} is no Python list of answers; mend or remove it") from error
+            raise EncoreError(f"{place}: {row[1][:60]!r} is no Python list of answers; fix or remove it") from error
         yield _question(row[0], answers, place)
 
 
@@ -60,7 +60,7 @@ def with_passages(path: Path) -> Iterator[DprQuestion]:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise EncoreError(
                 f'{place}: needs "question", "answers", "positive_ctxs" and passages with "passage_id" ({error!r}); '
-                "mend or remove it"
+                "fix or remove it"
             ) from error
         question.negatives = [name for name in listed if name not in question.positives]
         yield question
@@ -69,9 +69,9 @@ def with_passages(path: Path) -> Iterator[DprQuestion]:
 def _question(text: Any, answers: Any, place: str) -> DprQuestion:
     """A question as DPR reads it, with straight apostrophes."""
     if not isinstance(text, str) or not text.strip():
-        raise EncoreError(f"{place}: the question is empty; mend or remove it")
+        raise EncoreError(f"{place}: the question is empty; fix or remove it")
     if not isinstance(answers, list | tuple) or not all(isinstance(each, str) for each in answers):
-        raise EncoreError(f"{place}: the answers of {text!r} are no list of texts; mend or remove it")
+        raise EncoreError(f"{place}: the answers of {text!r} are no list of texts; fix or remove it")
     kept = [each for each in answers if each.strip()]
     if not kept:
         raise EncoreError(f"{place}: {text!r} has no answer, so nothing can be right; add one or remove it")

@@ -34,7 +34,7 @@ def _articles(path: Path) -> list[Any]:
 def _paragraph(article: Any, paragraph: Any, place: str) -> SourceParagraph:
     asked = [_asked(each, f"{place}, question {number}") for number, each in enumerate(_list(paragraph, "qas", place))]
     if not isinstance(paragraph.get("context"), str) or not paragraph["context"].strip():
-        raise EncoreError(f"{place}: has no `context`; mend or remove it")
+        raise EncoreError(f"{place}: has no `context`; fix or remove it")
     return SourceParagraph(str(article.get("title", "")).replace("_", " "), paragraph["context"], asked)
 
 
@@ -43,18 +43,16 @@ def _asked(each: Any, place: str) -> ParagraphQuestion:
     try:
         question, found = each["question"], [(answer["answer_start"], answer["text"]) for answer in answers]
     except (KeyError, TypeError) as error:
-        raise EncoreError(
-            f"{place}: needs `question`, and `text` and `answer_start` of its answers; mend it"
-        ) from error
+        raise EncoreError(f"{place}: needs `question`, and `text` and `answer_start` of its answers; fix it") from error
     if not isinstance(question, str) or not question.strip() or not found:
-        raise EncoreError(f"{place}: is empty or has no answer; mend or remove it")
+        raise EncoreError(f"{place}: is empty or has no answer; fix or remove it")
     if not all(isinstance(start, int) and start >= 0 and isinstance(text, str) for start, text in found):
-        raise EncoreError(f"{place}: `answer_start` must be a number of characters, and `text` a text; mend it")
+        raise EncoreError(f"{place}: `answer_start` must be a number of characters, and `text` a text; fix it")
     return ParagraphQuestion(question, found)
 
 
 def _list(holder: Any, name: str, place: str) -> list[Any]:
     if not isinstance(holder, dict) or not isinstance(holder.get(name), list):
-        raise EncoreError(f"{place}: has no list `{name}`, as SQuAD's files have; name such a file, or mend it")
+        raise EncoreError(f"{place}: has no list `{name}`, as SQuAD's files have; name such a file, or fix it")
     found: list[Any] = holder[name]
     return found

@@ -38,7 +38,7 @@ class WikipediaFields(CollectionFields):
             return None
         return (
             f"{self.path} is missing: put a pages-articles dump of English Wikipedia there, or name another `path`; "
-            "`snakemake $(encore path source:wikipedia)` brings the newest dump to data_root"
+            "`snakemake $(encore targets source:wikipedia)` brings the newest dump to data_root"
         )
 
     def resolve(self) -> dict[str, Any]:
@@ -70,8 +70,8 @@ def refuse_other(spec: dict[str, Any], path: Path) -> None:
         )
     found = {"sha256": sha256(path)} if "sha256" in content else _seen(path)
     if found != content:
-        mend = "replace the file or the pinned `sha256`" if "sha256" in content else "run snakemake again"
-        raise EncoreError(f"{path} is not the dump that was planned with; {mend}")
+        fix = "replace the file or the pinned `sha256`" if "sha256" in content else "run snakemake again"
+        raise EncoreError(f"{path} is not the dump that was planned with; {fix}")
 
 
 def _seen(path: Path) -> dict[str, str]:

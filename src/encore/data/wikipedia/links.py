@@ -12,7 +12,7 @@ from encore.data.collection import Row
 from encore.data.wikipedia.numbers import all_combined
 from encore.data.wikipedia.pages import Extracted, Outcome
 
-HOPS = 8  # redirects after another; MediaWiki follows one, and its robots mend longer chains
+HOPS = 8  # redirects after another; MediaWiki follows one, and its robots fix longer chains
 _MISSING, _LOOP = -1, -2  # positions that are none
 _REASONS = {-each.value: each.name.lower() for each in Outcome}
 

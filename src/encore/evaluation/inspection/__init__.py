@@ -1,6 +1,6 @@
 """What a model makes of a few texts, for figures: the pieces that it names, its words, its map of a query's candidates.
 
-Each kind of probe is a function of a ``spec`` and folders; it gives what ``probe.json`` holds.
+Each kind of inspection is a function of a ``spec`` and folders; it gives what ``inspection.json`` holds.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any
 from encore.errors import EncoreError
 from encore.storage.files import write_json
 
-FILE = "probe.json"
+FILE = "inspection.json"
 
 
-def probe(
+def inspect_model(
     spec: dict[str, Any],
     model: Path,
     tokens: Path,
@@ -23,7 +23,7 @@ def probe(
     run: Path | None = None,
     collection: Path | None = None,
 ) -> dict[str, Any]:
-    """Write ``probe.json`` and return what a manifest says of it.
+    """Write ``inspection.json`` and return what a manifest says of it.
 
     Args:
         spec: ``kind``, its fields, and ``numerics``.
@@ -52,6 +52,6 @@ def probe(
             case "map" if run is not None and collection is not None:
                 found = surroundings.map_candidates(spec, encoder, store, run, collection)
             case kind:
-                raise EncoreError(f"no probe of kind {kind!r} can be made of these folders")
+                raise EncoreError(f"no inspection of kind {kind!r} can be made of these folders")
     write_json(output / FILE, found)
     return {name: value for name, value in found.items() if isinstance(value, str | int | float)}

@@ -18,7 +18,7 @@ from encore.models.encoder import Encoder
 from encore.training.randomness import generator
 
 TOGETHER = 16  # texts in one forward pass
-TOKEN_DIGITS = 6  # of numbers in a probe; beyond them processors disagree
+TOKEN_DIGITS = 6  # of numbers in an inspection; beyond them processors disagree
 
 
 @dataclass(frozen=True)

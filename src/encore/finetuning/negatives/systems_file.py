@@ -73,7 +73,7 @@ def _lines(
             else:
                 yield query, [], []
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise EncoreError(f"{path}, line {number}: {_form(scores)} ({error!r}); mend or remove the line") from error
+            raise EncoreError(f"{path}, line {number}: {_form(scores)} ({error!r}); fix or remove the line") from error
 
 
 def _form(scores: PublishedScores | None) -> str:

@@ -72,12 +72,12 @@ def _scores(path: Path, block: TsvBlock, place: int) -> np.ndarray:
             try:
                 float(written)
             except ValueError as error:
-                raise EncoreError(f"{path}, line {number}: {error}; mend the file") from error
+                raise EncoreError(f"{path}, line {number}: {error}; fix the file") from error
         raise
     if not np.isfinite(found).all():
         first = int(np.flatnonzero(~np.isfinite(found))[0])
         raise EncoreError(
-            f"{path}, line {block.first + first}: a score is not finite: {block.columns[place][first].as_py()}; mend "
+            f"{path}, line {block.first + first}: a score is not finite: {block.columns[place][first].as_py()}; fix "
             "the file"
         )
     return found
@@ -90,7 +90,7 @@ def _texts(path: Path, block: TsvBlock, place: int, what: str, rows: DocIdIndex)
         first = int(strange[0])
         raise EncoreError(
             f"{path}, line {block.first + first}: {what} {block.columns[place][first].as_py()!r} is not in the "
-            "collection; mend the file or the collection"
+            "collection; fix the file or the collection"
         )
     return found
 

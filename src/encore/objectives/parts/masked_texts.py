@@ -9,7 +9,7 @@ from pydantic import Field
 
 from encore.config.run import Positive, PretrainStep, Share
 from encore.models import flops, inputs
-from encore.objectives.base import Arrays, Objective
+from encore.objectives.base import Arrays, Objective, blank
 from encore.objectives.parts.chunks import text_chunks
 from encore.objectives.parts.masking import (
     Masked,
@@ -85,6 +85,10 @@ class MaskedTexts(Objective[F]):
         masked = [example.masked for example in examples]
         ids, mask = inputs.pad([text.ids for text in masked], self.fields.length, self.store.special)
         return {"ids": ids, "mask": mask, **places(masked, ids.shape[1])}
+
+    def outline(self, length: int, query_length: int) -> Arrays:
+        masked = self.fields.mask_ratio * (length - 2)  # 2: [CLS] and [SEP]
+        return {**super().outline(length, query_length), "masked": blank(self.fields.batch * masked)}
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
         from torch import nn

@@ -10,7 +10,7 @@ from pydantic import Field
 from encore.config.run import PretrainStep, Share
 from encore.models import flops
 from encore.models import inputs as texts
-from encore.objectives.base import Arrays, ForwardOutput, Objective
+from encore.objectives.base import Arrays, ForwardOutput, Objective, blank
 from encore.objectives.parts.masked_texts import masked_lm
 from encore.objectives.parts.masking import Masked, choose_pieces, corrupt, count_to_mask, places
 from encore.objectives.parts.passages import Document, Passages
@@ -103,6 +103,16 @@ class Pairs(Objective[F]):
         if self.fields.mlm_weight:
             batch |= places([pair.masked for pair in pairs], ids.shape[1])
         return batch
+
+    def outline(self, length: int, query_length: int) -> Arrays:
+        batch = self.fields.batch
+        parts = np.array_split(np.arange(batch), min(PARTS, batch))
+        return {
+            "kind": blank(batch),
+            "document_ids": blank(batch, length),
+            **{f"query_ids_{place}": blank(len(part), query_length) for place, part in enumerate(parts)},
+            "masked": blank(batch * self.fields.mask_ratio * (length - 2)),
+        }
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
         """The vocabulary head where there is MLM; the linear head of the paper is the encoder's own."""

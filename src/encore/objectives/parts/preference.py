@@ -13,7 +13,7 @@ from pydantic import Field
 from encore.config.run import Positive, Share
 from encore.errors import EncoreError
 from encore.models import flops, inputs
-from encore.objectives.base import Arrays, ForwardOutput
+from encore.objectives.base import Arrays, ForwardOutput, blank
 from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields
 from encore.objectives.parts.masking import Masked, choose_words, corrupt, word_starts
 from encore.objectives.parts.word_sets import PreparedPairs, SetFields
@@ -83,6 +83,12 @@ class Preferences(MaskedTexts[F]):
         sets = [part for example in examples for part in example.sets]
         ids, mask = inputs.pad(sets, self.fields.query_length, self.store.special)
         return {**super().collate(examples), "set_ids": ids, "set_mask": mask}
+
+    def outline(self, length: int, query_length: int) -> Arrays:
+        fields = self.fields
+        masked = min(fields.mask_ratio * (length - 2), fields.max_masked)
+        sets = blank(fields.batch * 2 * fields.pairs, query_length)
+        return {**super().outline(length, query_length), "masked": blank(fields.batch * masked), "set_ids": sets}
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         from encore.models.precision import at_least_float32

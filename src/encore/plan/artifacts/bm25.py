@@ -26,7 +26,7 @@ def index(plan: Planner, dataset: str, expansion: str | None) -> Artifact:
     inputs = {"collection": collection(plan, dataset)}
     folder = f"indexes/lucene/{plan.resolve.dataset_name(dataset)}"
     if expansion is not None:
-        inputs["expansions"] = expansions.expanded(plan, expansion, dataset)
+        inputs["predicted_queries"] = expansions.expanded(plan, expansion, dataset)
         folder += f"+{plan.resolve.expansion_name(expansion)}"
     spec = {"impl": plan.impl("lucene_index"), **names(inputs)}
     return plan.make("lucene_index", folder, spec, inputs)

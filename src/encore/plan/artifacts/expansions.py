@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from encore.config.datasets import role_of
-from encore.config.expansions import SAMPLING, T5, Published
+from encore.config.doc2query import SAMPLING, T5, Published
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, names
 from encore.plan.artifacts import sources
@@ -18,25 +18,27 @@ def identity(plan: Planner, name: str) -> str:
     fields = plan.resolve.expansion(name)
     if isinstance(fields, Published):
         said = _predictions(plan, fields)[1]
-        return digest([plan.impl("expand.published"), said.get("content", said)])
+        return digest([plan.impl("predict_queries.published"), said.get("content", said)])
     assert isinstance(fields, T5)
-    return digest([plan.impl("expand.t5"), expander(plan, name, fields).name, [getattr(fields, f) for f in SAMPLING]])
+    return digest(
+        [plan.impl("predict_queries.t5"), expander(plan, name, fields).name, [getattr(fields, f) for f in SAMPLING]]
+    )
 
 
 def expanded(plan: Planner, name: str, dataset: str) -> Artifact:
     """The predicted queries of a dataset's passages."""
     fields, inputs = plan.resolve.expansion(name), {"collection": collection(plan, dataset)}
-    folder = f"expansions/{plan.resolve.expansion_name(name)}.{plan.resolve.dataset_name(dataset)}"
+    folder = f"predicted_queries/{plan.resolve.expansion_name(name)}.{plan.resolve.dataset_name(dataset)}"
     if isinstance(fields, Published):
         brought, said = _predictions(plan, fields)
         inputs |= brought
-        spec = {"impl": plan.impl("expand.published"), "kind": fields.kind, **said, **names(inputs)}
-        return plan.make("expand.published", folder, spec, inputs, None if brought else fields.path)
+        spec = {"impl": plan.impl("predict_queries.published"), "kind": fields.kind, **said, **names(inputs)}
+        return plan.make("predict_queries.published", folder, spec, inputs, None if brought else fields.path)
     assert isinstance(fields, T5)
-    inputs["expander"] = expander(plan, name, fields)
+    inputs["doc2query_model"] = expander(plan, name, fields)
     sampling = {field: getattr(fields, field) for field in (*SAMPLING, "length", "query_length")}
-    spec = {"impl": plan.impl("expand.t5"), "kind": fields.kind, **sampling, **plan.chance(fields.seed)}
-    return plan.make("expand.t5", folder, {**spec, **names(inputs)}, inputs)
+    spec = {"impl": plan.impl("predict_queries.t5"), "kind": fields.kind, **sampling, **plan.chance(fields.seed)}
+    return plan.make("predict_queries.t5", folder, {**spec, **names(inputs)}, inputs)
 
 
 def _predictions(plan: Planner, fields: Published) -> tuple[dict[str, Artifact], Spec]:
@@ -66,10 +68,10 @@ def expander(plan: Planner, name: str, fields: T5) -> Artifact:
     if fields.backbone is not None:
         inputs["tokenizer"] = tokenizer(plan, plan.catalogue.backbones[plan.resolve.backbone_name(fields.backbone)])
     learning = fields.model_dump(mode="json", exclude={"kind", "collection", "backbone", "seed", *SAMPLING})
-    spec = {"impl": plan.impl("train_expander"), "expansion": learning, **plan.chance(fields.seed), **names(inputs)}
-    folder = f"expanders/{plan.resolve.expansion_name(name)}"
+    spec = {"impl": plan.impl("train_doc2query"), "expansion": learning, **plan.chance(fields.seed), **names(inputs)}
+    folder = f"doc2query_models/{plan.resolve.expansion_name(name)}"
     if fields.checkpoint is None:
-        return plan.make("train_expander", folder, spec, inputs)
+        return plan.make("train_doc2query", folder, spec, inputs)
     given = sources.checkpoint(plan, fields.checkpoint)
     del learning["checkpoint"]  # what it is called decides nothing
-    return plan.make("train_expander", folder, spec | given.spec, inputs | given.inputs, given.folder)
+    return plan.make("train_doc2query", folder, spec | given.spec, inputs | given.inputs, given.folder)

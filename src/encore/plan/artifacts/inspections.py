@@ -39,6 +39,6 @@ def of_candidates(plan: Planner, lineage: Lineage, seed: int, dataset: str, what
 
 
 def _probe(plan: Planner, dataset: str, what: dict[str, Any], inputs: dict[str, Artifact]) -> Artifact:
-    spec = {"impl": plan.impl("probe"), **what, "numerics": plan.numerics(), **names(inputs)}
-    stem = f"probes/{inputs['model'].name}/{plan.resolve.dataset_name(dataset)}.{what['kind']}"
-    return plan.make("probe", stem, spec, inputs)
+    spec = {"impl": plan.impl("inspect_model"), **what, "numerics": plan.numerics(), **names(inputs)}
+    stem = f"inspections/{inputs['model'].name}/{plan.resolve.dataset_name(dataset)}.{what['kind']}"
+    return plan.make("inspect_model", stem, spec, inputs)

@@ -83,7 +83,7 @@ def _published(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
     asked = {"split": step.train_split, "queries": step.queries, "sample": step.sample}
     identity = {"form": "published", "exclude_judged": step.exclude_judged}
     spec = {
-        "impl": plan.impl("published_negatives"),
+        "impl": plan.impl("negatives_from_dataset"),
         **identity,
         **asked,
         "keep": step.negatives_kept,
@@ -92,7 +92,7 @@ def _published(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
     }
     topics = Topics(step.train_split, step.depth, step.queries, step.sample)
     folder = f"negatives/published-{digest(identity)}/{plan.resolve.dataset_name(step.collection)}.{topics}"
-    return plan.make("published_negatives", folder, spec, inputs)
+    return plan.make("negatives_from_dataset", folder, spec, inputs)
 
 
 def listed(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
@@ -112,9 +112,9 @@ def listed(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
         recipe = {"margin": step.margin, "per_system": step.per_system}
     asked = {"split": topics.split, "queries": topics.queries, "sample": topics.sample}
     identity = {"form": form, **said, "exclude_judged": step.exclude_judged}
-    spec = {"impl": plan.impl("listed_negatives"), **identity, **asked, **recipe, **names(inputs)}
+    spec = {"impl": plan.impl("negatives_from_file"), **identity, **asked, **recipe, **names(inputs)}
     folder = f"negatives/{form}-{digest(identity)}/{plan.resolve.dataset_name(step.collection)}.{topics}"
-    return plan.make("listed_negatives", folder, spec, inputs, None if brought else source)
+    return plan.make("negatives_from_file", folder, spec, inputs, None if brought else source)
 
 
 def _file(plan: Planner, source: str) -> tuple[dict[str, Artifact], Spec]:

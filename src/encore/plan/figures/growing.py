@@ -3,13 +3,13 @@
 from typing import Any
 
 from encore.config.lineage import split_index
-from encore.config.run import Growing
+from encore.config.run import CorpusSize
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Topics, names
 from encore.plan.plan import Plan
 
-GROWING = "growing"  # the figure's name
+GROWING = "corpus_size"  # the figure's name
 
 
 def growing_plan(plan: Plan) -> dict[str, Any]:
@@ -18,12 +18,12 @@ def growing_plan(plan: Plan) -> dict[str, Any]:
     Raises:
         EncoreError: a system is no lineage that is searched exactly, or the dataset has no such split.
     """
-    fields = plan.config.growing
+    fields = plan.config.corpus_size
     if fields is None:
         return {"name": GROWING, "rows": [], "proxy_data": plan.config.proxy_data}
     splits = plan.resolve.dataset(fields.dataset).splits
     if fields.split not in splits or not splits[fields.split].measures:
-        raise EncoreError(f"growing.split: {fields.split!r} has no measures{nearest(fields.split, splits)}")
+        raise EncoreError(f"corpus_size.split: {fields.split!r} has no measures{nearest(fields.split, splits)}")
     rows = [
         {
             "label": label,
@@ -54,7 +54,7 @@ def searched(plan: Plan, system: str) -> str:
     return system
 
 
-def points(plan: Plan, fields: Growing, system: str, seed: int) -> list[dict[str, Any]]:
+def points(plan: Plan, fields: CorpusSize, system: str, seed: int) -> list[dict[str, Any]]:
     """A lineage's runs and scores from the smallest collection to all of it."""
     topics = Topics(_asked(plan, fields), plan.config.depth, fields.queries, fields.sample)
     whole = plan.run(system, seed, fields.dataset, topics)
@@ -65,7 +65,7 @@ def points(plan: Plan, fields: Growing, system: str, seed: int) -> list[dict[str
     ]
 
 
-def _part(plan: Plan, fields: Growing, whole: Artifact, topics: Topics, size: str | float) -> Artifact:
+def _part(plan: Plan, fields: CorpusSize, whole: Artifact, topics: Topics, size: str | float) -> Artifact:
     """A run over a part of the collection: the run over all of it, with its vectors masked."""
     subset = _subset(plan, fields)
     spec = {**whole.spec, "size": size, "subset": subset.name}
@@ -73,15 +73,15 @@ def _part(plan: Plan, fields: Growing, whole: Artifact, topics: Topics, size: st
     return plan.make("search", stem, spec, {**whole.inputs, "subset": subset})
 
 
-def _subset(plan: Plan, fields: Growing) -> Artifact:
+def _subset(plan: Plan, fields: CorpusSize) -> Artifact:
     """The order in which the collection grows."""
     topics = Topics(_asked(plan, fields), fields.depth, fields.queries, fields.sample)
     inputs = {"run": plan.run("bm25", None, fields.dataset, topics), "collection": plan.collection(fields.dataset)}
-    spec = {"impl": plan.impl("grow"), **topics._asdict(), "order": fields.order, **names(inputs)}
-    return plan.make("grow", f"subsets/{plan.resolve.dataset_name(fields.dataset)}.{topics}", spec, inputs)
+    spec = {"impl": plan.impl("nested_corpora"), **topics._asdict(), "order": fields.order, **names(inputs)}
+    return plan.make("nested_corpora", f"subsets/{plan.resolve.dataset_name(fields.dataset)}.{topics}", spec, inputs)
 
 
-def _scores(plan: Plan, fields: Growing, run: Artifact, topics: Topics, size: str | float) -> Artifact:
+def _scores(plan: Plan, fields: CorpusSize, run: Artifact, topics: Topics, size: str | float) -> Artifact:
     """The measures of the split alone: others that share its queries have relevant passages of their own."""
     inputs = {"run": run, "collection": plan.collection(fields.dataset)}
     measures = {fields.split: plan.resolve.dataset(fields.dataset).splits[fields.split].measures}
@@ -91,7 +91,7 @@ def _scores(plan: Plan, fields: Growing, run: Artifact, topics: Topics, size: st
     return plan.make("evaluate", stem, spec, inputs)
 
 
-def _asked(plan: Plan, fields: Growing) -> str:
+def _asked(plan: Plan, fields: CorpusSize) -> str:
     """The split whose queries are answered."""
     return plan.resolve.dataset(fields.dataset).splits[fields.split].topics or fields.split
 

@@ -13,7 +13,7 @@ from encore.plan.tables.layout import Part, Product
 from encore.reporting.figures.style import INK
 from encore.reporting.tables.footnotes import PROXY_DATA
 
-PROBE = "probe.json"
+PROBE = "inspection.json"
 GRID = "#e3e7eb"
 # Okabe and Ito's, darkened where they are too light for lines on white; shapes tell the same apart without colour.
 COLOURS = ("#0072b2", "#d55e00", "#00836a", "#a3548c", "#b07d00", "#3c93c9", "#4d4d4d", "#7a5230")

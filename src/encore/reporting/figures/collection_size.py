@@ -72,7 +72,7 @@ def draw_collection_size(folder: Path, growth: GrowthSlice) -> None:
         EncoreError: there is nothing to draw, or scores are missing.
     """
     if not growth.rows:
-        raise EncoreError(f"{growth.name}: the run has no `growing:`, so there is nothing to draw")
+        raise EncoreError(f"{growth.name}: the run has no `corpus_size:`, so there is nothing to draw")
     values = [value for row in growth.rows for point in row.seeds for value in _values(growth, row, point)]
     header = ["label", "system", "seed", "dataset", "split", "measure", "size", "passages", "queries", "value"]
     write_rows(folder / f"{growth.name}.csv", header, [_row(growth, value) for value in values])
@@ -90,8 +90,8 @@ def _values(growth: GrowthSlice, line: SizeLine, point: SizePoint) -> list[SizeV
 
 
 def _row(growth: GrowthSlice, value: SizeValue) -> list[str]:
-    said = [value.line.label, value.line.system, str(value.point.seed), growth.dataset, growth.split, value.measure]
-    return [*said, str(value.point.size), str(value.passages), str(value.queries), number(value.mean)]
+    labels = [value.line.label, value.line.system, str(value.point.seed), growth.dataset, growth.split, value.measure]
+    return [*labels, str(value.point.size), str(value.passages), str(value.queries), number(value.mean)]
 
 
 def _figure(growth: GrowthSlice, values: list[SizeValue]) -> Figure:

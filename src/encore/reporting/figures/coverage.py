@@ -49,13 +49,13 @@ def draw_coverage(folder: Path, figure: CoverageSlice) -> None:
             *(number(value[name]) for name in ("of_text", "of_top", "error")),
         ]
         for row, probes in zip(figure.rows, found, strict=True)
-        for seed, said in probes
-        for about in [[figure.dataset, str(said["texts"]), number(said["pieces"]), said["head"]]]
-        for value in said["values"]
+        for seed, result in probes
+        for about in [[figure.dataset, str(result["texts"]), number(result["pieces"]), result["head"]]]
+        for value in result["values"]
     ]
     write_rows(folder / f"{figure.name}.csv", HEADER, rows)
     with style.style():
-        style.save(_page(figure, [[said for _, said in probes] for probes in found]), folder, figure.name)
+        style.save(_page(figure, [[result for _, result in probes] for probes in found]), folder, figure.name)
 
 
 def _page(figure: CoverageSlice, found: list[list[dict[str, Any]]]) -> Page:
@@ -70,7 +70,7 @@ def _page(figure: CoverageSlice, found: list[list[dict[str, Any]]]) -> Page:
     axes = drawn.subplots(1, len(SHARES), squeeze=False)
     for axis, (name, says) in zip(axes[0], SHARES.items(), strict=True):
         for place, (row, probes) in enumerate(zip(figure.rows, found, strict=True)):
-            by_k = [[value[name] for value in said["values"]] for said in probes]
+            by_k = [[value[name] for value in result["values"]] for result in probes]
             means = [exact_mean(values) for values in zip(*by_k, strict=True)]
             look = {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place % len(MARKERS)]}
             axis.plot(figure.ks, means, linewidth=1.8, markersize=5, label=row.label, **look)
@@ -91,9 +91,9 @@ def _page(figure: CoverageSlice, found: list[list[dict[str, Any]]]) -> Page:
 def _says(figure: CoverageSlice, found: list[list[dict[str, Any]]]) -> str:
     one = found[0][0]
     seeds = len(found[0])
-    said = f"{one['texts']:,} texts of {figure.dataset}, {one['pieces']:.0f} different pieces each on average; "
-    said += f"{seeds} seed{'s' * (seeds != 1)}. A text’s pieces are those that the model reads, special ones left out."
+    text = f"{one['texts']:,} texts of {figure.dataset}, {one['pieces']:.0f} different pieces each on average; "
+    text += f"{seeds} seed{'s' * (seeds != 1)}. A text’s pieces are those that the model reads, special ones left out."
     bare = [row.label for row, probes in zip(figure.rows, found, strict=True) if probes[0]["head"] == "embeddings"]
     if bare:
-        said += f" No whole vocabulary head, so the product with the word embeddings (Eq. 11): {', '.join(bare)}."
-    return said
+        text += f" No whole vocabulary head, so the product with the word embeddings (Eq. 11): {', '.join(bare)}."
+    return text

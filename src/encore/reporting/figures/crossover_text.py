@@ -40,14 +40,14 @@ def sentences(ends: Sequence[AdvantageEnd]) -> Iterator[str]:
     several = len({end.panel for end in ends}) > 1
     for panel, over, against in dict.fromkeys((end.panel, end.over, end.against) for end in ends):
         own = [end for end in ends if (end.panel, end.over, end.against) == (panel, over, against)]
-        said = [
+        parts = [
             _said("ends at", [f"{_place(end.at, over)}{_interval(end)} ({end.label})" for end in own if _seen(end)]),
             _said("is not seen to end for", [end.label + _interval(end) for end in own if end.at == math.inf]),
             _said("is nowhere for", [end.label + _interval(end) for end in own if end.at == -math.inf]),
             _said("has no common range for", [end.label for end in own if math.isnan(end.at)]),
         ]
         where = f"{panel}, by {OVER[over]}" if several else f"By {OVER[over]}"
-        yield f"{where}, the lead over {against} {'; it '.join(filter(None, said))}."
+        yield f"{where}, the lead over {against} {'; it '.join(filter(None, parts))}."
 
 
 def power(value: float, digits: int = 0) -> str:

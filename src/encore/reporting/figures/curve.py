@@ -182,22 +182,22 @@ def _compared(ending: Ending) -> str:
 def _says(figure: CurvesSlice, found: list[Curve], ended: list[Ending]) -> str:
     """How many queries, seeds and samples, and how to read the lower panels."""
     answered = {curve.panel.split: curve.queries for curve in found}
-    asked = ", ".join(f"{count:,} queries of split {split}" for split, count in answered.items())
+    queries = ", ".join(f"{count:,} queries of split {split}" for split, count in answered.items())
     seeds = {seed for curve in found for seed in curve.seeds if seed is not None}
     samples = max(len(curve.samples) for curve in found)
     mean = f"mean of {samples} samples of training queries; " if samples > 1 else ""
-    said = f"{figure.dataset}: {asked}; {mean}{len(seeds)} seed{'s' * (len(seeds) != 1)}."
+    text = f"{figure.dataset}: {queries}; {mean}{len(seeds)} seed{'s' * (len(seeds) != 1)}."
     if samples * len(seeds) > 1:
-        said += " Upright strokes: from the lowest to the highest of them."
+        text += " Upright strokes: from the lowest to the highest of them."
     if not ended:
-        return said
-    said += " Below: where a mean curve last falls to the other one, straight between points over the logarithm; > is"
-    said += " still ahead at the end, < nowhere ahead."
+        return text
+    text += " Below: where a mean curve last falls to the other one, straight between points over the logarithm; > is"
+    text += " still ahead at the end, < nowhere ahead."
     sure = len(seeds) >= ENOUGH_SEEDS
-    said += (
+    text += (
         " Bars and brackets: 95 % of bootstraps over seeds." if sure else f" An interval needs {ENOUGH_SEEDS} seeds."
     )
-    return " ".join([said, *sentences([_told(ending) for ending in ended])])
+    return " ".join([text, *sentences([_told(ending) for ending in ended])])
 
 
 def _told(ending: Ending) -> AdvantageEnd:

@@ -111,7 +111,7 @@ def _caption(grid: TableGrid, column: Column) -> str:
     cells = [grid.cell(row, column) for row in grid.layout.rows]
     judged = next(cell.judged for cell in cells if cell.judged is not None)
     seeds = len(seeds_run(grid))
-    dataset = next(cell.asked.dataset for cell in cells if cell.judged is not None)
+    dataset = next(cell.request.dataset for cell in cells if cell.judged is not None)
     data = grid.layout.dataset_labels.get(dataset, dataset)
     return (
         f"{judged:,} queries of {data}; {seeds} seed{'s' if seeds != 1 else ''}. Lines: 95 % intervals over "

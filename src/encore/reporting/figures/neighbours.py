@@ -36,9 +36,9 @@ def draw_map(folder: Path, figure: MapSlice) -> None:
     refuse_nothing(figure, figure.rows)
     found = [read_probe(row.probes[0]) for row in figure.rows]
     rows = [
-        [*row_names(row), said["query"], each["name"], each["kind"], rank, number(each["x"]), number(each["y"])]
-        for row, said in zip(figure.rows, found, strict=True)
-        for each in said["points"]
+        [*row_names(row), result["query"], each["name"], each["kind"], rank, number(each["x"]), number(each["y"])]
+        for row, result in zip(figure.rows, found, strict=True)
+        for each in result["points"]
         for rank in ["" if each["rank"] is None else str(each["rank"])]
     ]
     write_rows(folder / f"{figure.name}.csv", HEADER, rows)
@@ -54,8 +54,8 @@ def _page(figure: MapSlice, found: list[dict[str, Any]]) -> Page:
     height = top + 3.9 + strip
     drawn = Page(figsize=(width, height), layout=style.engine(strip / height, top / height, wspace=0.04))
     axes = drawn.subplots(1, len(found), squeeze=False)
-    for axis, row, said in zip(axes[0], figure.rows, found, strict=True):
-        _panel(axis, row.label, said["points"])
+    for axis, row, result in zip(axes[0], figure.rows, found, strict=True):
+        _panel(axis, row.label, result["points"])
     handles, labels = axes[0, 0].get_legend_handles_labels()
     look: dict[str, Any] = {"frameon": False, "fontsize": 8.5, "labelcolor": INK}
     place = (0.005, (strip - 0.35) / height)
@@ -71,9 +71,9 @@ def _panel(axis: Axes, label: str, points: list[dict[str, Any]]) -> None:
         axis.scatter([each["x"] for each in own], [each["y"] for each in own], zorder=2 + order, **look)
     ranks = [each["rank"] for each in points if each["kind"] == "relevant"]
     first = min((rank for rank in ranks if rank is not None), default=None)
-    said = f"relevant: {len(ranks)}, the best at " + (f"rank {first:,}" if first else "no rank of the run")
+    summary = f"relevant: {len(ranks)}, the best at " + (f"rank {first:,}" if first else "no rank of the run")
     axis.set_title(label, loc="left", fontsize=10.5, fontweight="bold", color=INK)
-    axis.set_title(said, loc="right", fontsize=8, color=SOFT)
+    axis.set_title(summary, loc="right", fontsize=8, color=SOFT)
     axis.set_aspect("equal", adjustable="datalim")
     axis.set_xticks([])
     axis.set_yticks([])
@@ -81,6 +81,6 @@ def _panel(axis: Axes, label: str, points: list[dict[str, Any]]) -> None:
 
 
 def _says(figure: MapSlice, found: list[dict[str, Any]]) -> str:
-    said = f"Query {found[0]['query']} of {figure.dataset}, split {figure.split}: “{found[0]['text']}”; the first of a "
-    said += f"random order, chosen before any model was asked. t-SNE of vectors, perplexity {figure.perplexity:g}; "
-    return said + "each system’s own candidates, and what is relevant."
+    text = f"Query {found[0]['query']} of {figure.dataset}, split {figure.split}: “{found[0]['text']}”; the first of a "
+    text += f"random order, chosen before any model was asked. t-SNE of vectors, perplexity {figure.perplexity:g}; "
+    return text + "each system’s own candidates, and what is relevant."

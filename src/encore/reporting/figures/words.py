@@ -33,8 +33,8 @@ def draw_words(folder: Path, figure: WordsSlice) -> None:
     found = [read_probe(row.probes[0]) for row in figure.rows]
     rows = [
         [*row_names(row), str(place), each["piece"], str(int(each["hit"])), number(each["logit"])]
-        for row, said in zip(figure.rows, found, strict=True)
-        for place, each in enumerate(said["pieces"], 1)
+        for row, result in zip(figure.rows, found, strict=True)
+        for place, each in enumerate(result["pieces"], 1)
     ]
     write_rows(folder / f"{figure.name}.csv", HEADER, rows)
     with style.style():
@@ -49,10 +49,10 @@ def _page(figure: WordsSlice, found: list[dict[str, Any]]) -> Page:
     table = STEP * (figure.top + 1.2 + max(map(len, titles)))
     height = top + table + strip
     drawn = Page(figsize=(width, height))
-    for place, (said, title) in enumerate(zip(found, titles, strict=True)):
+    for place, (result, title) in enumerate(zip(found, titles, strict=True)):
         span = 1 / len(found)
         axis = drawn.add_axes((place * span + 0.01, strip / height, span - 0.02, table / height))
-        _column(axis, said["pieces"], title, figure.top, max(map(len, titles)))
+        _column(axis, result["pieces"], title, figure.top, max(map(len, titles)))
     style.write_around(drawn, heading, below)
     return drawn
 
@@ -77,9 +77,9 @@ def _column(axis: Axes, pieces: list[dict[str, Any]], title: list[str], top: int
 
 
 def _says(figure: WordsSlice, found: list[dict[str, Any]]) -> str:
-    said = f"✓ stands in the text, ✗ does not. The text, from {figure.dataset}: “{found[0]['text']}”"
-    said += "" if found[0]["text"].endswith(".") else "."
+    text = f"✓ stands in the text, ✗ does not. The text, from {figure.dataset}: “{found[0]['text']}”"
+    text += "" if found[0]["text"].endswith(".") else "."
     bare = [row.label for row, one in zip(figure.rows, found, strict=True) if one["head"] == "embeddings"]
     if bare:
-        said += f" No whole vocabulary head, so the product with the word embeddings (Eq. 11): {', '.join(bare)}."
-    return said
+        text += f" No whole vocabulary head, so the product with the word embeddings (Eq. 11): {', '.join(bare)}."
+    return text

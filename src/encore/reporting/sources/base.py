@@ -74,7 +74,7 @@ class CellSource(ABC):
     best: ClassVar[Best] = None  # which of a column's values is set in bold
 
     @abstractmethod
-    def values(self, asked: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+    def values(self, request: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         """What stands in a cell, from its folders or from the cells that it is made of; None where nothing does.
 
         Raises:
@@ -82,7 +82,7 @@ class CellSource(ABC):
         """
 
     @abstractmethod
-    def named(self, asked: Asked, column: Column) -> str:
+    def named(self, request: Asked, column: Column) -> str:
         """What the tidy CSV calls it, under ``measure``."""
 
     @abstractmethod

@@ -21,18 +21,18 @@ class Efficiency(CellSource):
     Nothing for a system that was not measured.
     """
 
-    def values(self, asked: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
-        if not asked.reads:
+    def values(self, request: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+        if not request.reads:
             return None
-        folder = Path(asked.reads[0].folder)
+        folder = Path(request.reads[0].folder)
         record = read_latency(folder)
-        if asked.value == SIZE:
+        if request.value == SIZE:
             return CellValues([None], [record["index"]["bytes"] / MIB])
-        times = record["total"] if asked.value == LATENCY else _stage(folder, record, _part(asked))
+        times = record["total"] if request.value == LATENCY else _stage(folder, record, _part(request))
         return CellValues([None], [float(times["median_ms"])])
 
-    def named(self, asked: Asked, column: Column) -> str:
-        return f"{asked.value} ({'MiB' if asked.value == SIZE else 'ms a query'})"
+    def named(self, request: Asked, column: Column) -> str:
+        return f"{request.value} ({'MiB' if request.value == SIZE else 'ms a query'})"
 
     def shown(self, value: float, unit: Unit) -> str:
         """Three digits that say something, in whole numbers from a thousand on."""
@@ -74,9 +74,9 @@ def read_latency(folder: Path) -> dict[str, Any]:
     return record
 
 
-def _part(asked: Asked) -> str:
+def _part(request: Asked) -> str:
     """The stage that a cell is about; none where it is about all of them."""
-    return asked.value.partition(".")[2]
+    return request.value.partition(".")[2]
 
 
 def _stage(folder: Path, record: dict[str, Any], name: str) -> dict[str, Any]:

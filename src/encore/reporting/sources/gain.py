@@ -13,7 +13,7 @@ class GainSource(ShareSource):
 
     best = None
 
-    def values(self, asked: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+    def values(self, request: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         own, other = parts[OWN], parts[OTHER]
         if own is None or other is None:
             return None
@@ -21,5 +21,5 @@ class GainSource(ShareSource):
         shared = [seed for seed in seeds if all(seed in part.seeds or part.seeds == [None] for part in (own, other))]
         return CellValues(shared, [own.under(seed) - other.under(seed) for seed in shared]) if shared else None
 
-    def named(self, asked: Asked, column: Column) -> str:
+    def named(self, request: Asked, column: Column) -> str:
         return f"gain of {column.gain.of} over {column.gain.over}" if column.gain else "gain"

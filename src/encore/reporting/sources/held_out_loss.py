@@ -15,14 +15,14 @@ class HeldOutLoss(CellSource):
     Not ranked: a step that keeps most of its budget for other terms is no worse for it.
     """
 
-    def values(self, asked: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
-        if not asked.reads:
+    def values(self, request: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+        if not request.reads:
             return None
-        seeds, folders = [read.seed for read in asked.reads], [Path(read.folder) for read in asked.reads]
-        return CellValues(seeds, [_last(folder / loss_curves.FILE, asked.value) for folder in folders])
+        seeds, folders = [read.seed for read in request.reads], [Path(read.folder) for read in request.reads]
+        return CellValues(seeds, [_last(folder / loss_curves.FILE, request.value) for folder in folders])
 
-    def named(self, asked: Asked, column: Column) -> str:
-        return f"held-out {asked.value}"
+    def named(self, request: Asked, column: Column) -> str:
+        return f"held-out {request.value}"
 
     def shown(self, value: float, unit: Unit) -> str:
         return f"{value:.4f}"

@@ -16,13 +16,15 @@ class MaskedLoss(CellSource):
 
     best = "lowest"
 
-    def values(self, asked: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
-        found = [_loss(Path(read.folder) / FILE) for read in asked.reads]
+    def values(self, request: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+        found = [_loss(Path(read.folder) / FILE) for read in request.reads]
         losses = [loss for loss in found if loss is not None]
-        return CellValues([read.seed for read in asked.reads], losses) if losses and len(losses) == len(found) else None
+        return (
+            CellValues([read.seed for read in request.reads], losses) if losses and len(losses) == len(found) else None
+        )
 
-    def named(self, asked: Asked, column: Column) -> str:
-        return f"masked loss as {asked.value}"
+    def named(self, request: Asked, column: Column) -> str:
+        return f"masked loss as {request.value}"
 
     def shown(self, value: float, unit: Unit) -> str:
         return f"{value:.4f}"
@@ -32,7 +34,7 @@ class MaskedLoss(CellSource):
         where = "after the last pre-training step, on passages of the collection, the same words masked for all models"
         notes = dict.fromkeys(f"{column.label}: {where}; lower is better." for column in columns)
         cells = ((row, row.cells[column.id]) for column in columns for row in layout.rows)
-        bare = [row.label for row, asked in cells if asked.reads and self.values(asked, {}) is None]
+        bare = [row.label for row, request in cells if request.reads and self.values(request, {}) is None]
         without = [f"No vocabulary head, so no loss on masked words: {', '.join(dict.fromkeys(bare))}."] if bare else []
         return [*notes, *without]
 

@@ -14,11 +14,15 @@ FILE = "pairs.json"
 class PairCounts(CellSource):
     """A count or a mean over one epoch of pairs; nothing for a model that no step pre-trained."""
 
-    def values(self, asked: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
-        return CellValues([None], [_number(Path(asked.reads[0].folder) / FILE, asked.value)]) if asked.reads else None
+    def values(self, request: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+        return (
+            CellValues([None], [_number(Path(request.reads[0].folder) / FILE, request.value)])
+            if request.reads
+            else None
+        )
 
-    def named(self, asked: Asked, column: Column) -> str:
-        return f"{asked.value} of an epoch"
+    def named(self, request: Asked, column: Column) -> str:
+        return f"{request.value} of an epoch"
 
     def shown(self, value: float, unit: Unit) -> str:
         return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"

@@ -9,10 +9,10 @@ from encore.reporting.sources.base import CellSource, CellValues
 class PrintedOnly(CellSource):
     """No values of ours."""
 
-    def values(self, asked: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+    def values(self, request: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         return None
 
-    def named(self, asked: Asked, column: Column) -> str:
+    def named(self, request: Asked, column: Column) -> str:
         return column.label
 
     def shown(self, value: float, unit: Unit) -> str:

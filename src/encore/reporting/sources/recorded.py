@@ -15,21 +15,21 @@ from encore.reporting.sources.base import CellSource, CellValues
 class Recorded(CellSource):
     """A number of a record; nothing where the record has an empty text in its place."""
 
-    def values(self, asked: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
-        if not asked.record:
+    def values(self, request: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+        if not request.record:
             return None
-        path, found = Path(asked.record), _read(Path(asked.record))
-        for key in asked.value.split("/")[1:]:
+        path, found = Path(request.record), _read(Path(request.record))
+        for key in request.value.split("/")[1:]:
             entries = dict(_entries(found))
             if key not in entries:
-                raise EncoreError(f"{path}: no {key!r} for {asked.value!r}{nearest(key, entries)}")
+                raise EncoreError(f"{path}: no {key!r} for {request.value!r}{nearest(key, entries)}")
             found = entries[key]
         if found == "":
             return None
-        return CellValues([None], [_number(found, f"{path}: {asked.value!r}")])
+        return CellValues([None], [_number(found, f"{path}: {request.value!r}")])
 
-    def named(self, asked: Asked, column: Column) -> str:
-        return f"recorded {asked.value.rpartition('/')[2]}"
+    def named(self, request: Asked, column: Column) -> str:
+        return f"recorded {request.value.rpartition('/')[2]}"
 
     def shown(self, value: float, unit: Unit) -> str:
         """Four digits that say something."""

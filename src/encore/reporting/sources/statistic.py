@@ -16,21 +16,21 @@ FILE = "statistics.json"
 class Statistic(CellSource):
     """A count or a mean over a collection; there is no chance in it."""
 
-    def values(self, asked: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
-        if not asked.reads:
+    def values(self, request: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+        if not request.reads:
             return None
-        path = Path(asked.reads[0].folder) / FILE
+        path = Path(request.reads[0].folder) / FILE
         try:
             content = json.loads(path.read_text())
         except (OSError, ValueError) as error:
             raise EncoreError(f"{path} has no statistics ({error}); run snakemake for the collection again") from error
         found = dict(_numbers(content))
-        if asked.value not in found:
-            raise EncoreError(f"{path} has no number {asked.value!r}{nearest(asked.value, found)}")
-        return CellValues([None], [found[asked.value]])
+        if request.value not in found:
+            raise EncoreError(f"{path} has no number {request.value!r}{nearest(request.value, found)}")
+        return CellValues([None], [found[request.value]])
 
-    def named(self, asked: Asked, column: Column) -> str:
-        return f"statistic {asked.value}"
+    def named(self, request: Asked, column: Column) -> str:
+        return f"statistic {request.value}"
 
     def shown(self, value: float, unit: Unit) -> str:
         return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"

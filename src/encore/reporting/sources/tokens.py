@@ -13,18 +13,18 @@ from encore.reporting.sources.base import CellSource, CellValues
 class Tokens(CellSource):
     """The mean over all passages, or all queries, before any is cut and without special tokens."""
 
-    def values(self, asked: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
-        if not asked.reads:
+    def values(self, request: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+        if not request.reads:
             return None
-        path = Path(asked.reads[0].folder) / f"{asked.value}.offsets.npy"
+        path = Path(request.reads[0].folder) / f"{request.value}.offsets.npy"
         try:
             offsets = np.load(path, mmap_mode="r")
         except (OSError, ValueError) as error:
             raise EncoreError(f"{path} is no part of a token store ({error}); run snakemake for it again") from error
         return CellValues([None], [int(offsets[-1]) / (len(offsets) - 1)]) if len(offsets) > 1 else None
 
-    def named(self, asked: Asked, column: Column) -> str:
-        return f"tokens of {asked.value}"
+    def named(self, request: Asked, column: Column) -> str:
+        return f"tokens of {request.value}"
 
     def shown(self, value: float, unit: Unit) -> str:
         return f"{value:,.2f}"

@@ -47,7 +47,7 @@ class TableCell:
     detectable: float | None
 
     @property
-    def asked(self) -> Asked:
+    def request(self) -> Asked:
         """What the plan says of it."""
         return self.row.cells[self.column.id]
 
@@ -152,7 +152,7 @@ def _cell(
     queries = found.queries if found else None
     against = _decisive(layout, row, column, comparisons)
     seeded = found is not None and found.seeds != [None]
-    said = _as_printed(layout, comparisons)
+    confirmed = _as_printed(layout, comparisons)
     number = None if printed is None or printed.number is None else printed.number * column.reported_scale
     return TableCell(
         row=row,
@@ -170,8 +170,10 @@ def _cell(
         control=_role(layout, row.setting, "control"),
         markers=_markers(layout, comparisons),
         printed_markers=printed.markers if printed else "",
-        unconfirmed="".join(mark for mark, ours in said.items() if printed and mark in printed.markers and not ours),
-        unprinted="".join(mark for mark, ours in said.items() if printed and mark not in printed.markers and ours),
+        unconfirmed="".join(
+            mark for mark, ours in confirmed.items() if printed and mark in printed.markers and not ours
+        ),
+        unprinted="".join(mark for mark, ours in confirmed.items() if printed and mark not in printed.markers and ours),
         verdict=_verdict(layout, row, column, found, against),
         detectable=detectable_gain(against) if against else None,
     )

@@ -15,7 +15,7 @@ PROXY_DATA = "Real text, but not the papers’ data: this shows machinery and st
 
 def footnotes(grid: TableGrid) -> list[str]:
     """The notes of a table, most needed first; those of the plan come last."""
-    run = any(cell.asked.reads for cell in grid.cells.values())
+    run = any(cell.request.reads for cell in grid.cells.values())
     notes = [PROXY_DATA] if grid.layout.proxy_data and run else []
     return [
         *notes,
@@ -66,9 +66,9 @@ def _printed_markers(grid: TableGrid, labels: dict[str, str]) -> str:
     above = ", ".join(
         f"{mark.translate(RAISED)} {'each of ' if len(meant[mark]) > 1 else ''}{rows}" for mark, rows in named.items()
     )
-    said = "Behind the paper's numbers: its own markers" + (f", above {above}" if above else "")
+    text = "Behind the paper's numbers: its own markers" + (f", above {above}" if above else "")
     differ = any(cell.unconfirmed or cell.unprinted for cell in grid.cells.values())
-    return said + (f"; {DISAGREES} where our test, on what was run here, says otherwise." if differ else ".")
+    return text + (f"; {DISAGREES} where our test, on what was run here, says otherwise." if differ else ".")
 
 
 def _data(grid: TableGrid) -> Iterator[str]:
@@ -76,11 +76,11 @@ def _data(grid: TableGrid) -> Iterator[str]:
     splits: dict[tuple[str, str], list[TableCell]] = {}
     for cell in (grid.cell(row, column) for column in grid.layout.columns for row in grid.layout.rows):
         if cell.judged is not None:
-            splits.setdefault((cell.asked.dataset, cell.asked.split), []).append(cell)
+            splits.setdefault((cell.request.dataset, cell.request.split), []).append(cell)
     for (dataset, split), cells in splits.items():
         name = grid.layout.dataset_labels.get(dataset, dataset)
         measures = ", ".join(dict.fromkeys(cell.column.label for cell in cells))
-        yield f"{measures}: {name}, split {split} of {cells[0].asked.collection}; {_counts(cells)}."
+        yield f"{measures}: {name}, split {split} of {cells[0].request.collection}; {_counts(cells)}."
 
 
 def _counts(cells: list[TableCell]) -> str:

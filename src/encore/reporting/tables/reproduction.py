@@ -79,14 +79,14 @@ def _lines(layout: Layout, one: Reference) -> Iterator[list[str]]:
             raise EncoreError(f"{one.run} and {ours.folder}: {error}") from error
         for name in one.columns:
             column = next(column for column in layout.columns if column.id == name)
-            close, asked = _closeness(layout, one, base, column, read), row.cells[name]
+            close, request = _closeness(layout, one, base, column, read), row.cells[name]
             over = layout.row(base).label if base and close.effect_ratio is not None else ""
             yield [
                 *(layout.paper, layout.name, row.id, row.label, row.setting, name),
-                *(asked.dataset, asked.split, asked.value, "" if ours.seed is None else str(ours.seed)),
+                *(request.dataset, request.split, request.value, "" if ours.seed is None else str(ours.seed)),
                 *(one.run, layout.references_sha256.get(one.run, "")),
                 *(str(ranked.queries), str(min(DEPTH, layout.depth)), number(ranked.tau), number(ranked.overlap)),
-                str(len(scores.read_scores(Path(read.folder))[asked.split, asked.value].queries)),
+                str(len(scores.read_scores(Path(read.folder))[request.split, request.value].queries)),
                 *map(number, (close.ours, close.theirs, close.error, close.p)),
                 *(over, number(close.effect_ratio), number(close.relative)),
             ]
@@ -106,14 +106,14 @@ def _closeness(layout: Layout, one: Reference, base: Reference | None, column: C
 
 
 def _of_ours(layout: Layout, one: Reference, column: Column, read: Read) -> ByQuery:
-    asked = layout.row(one).cells[column.id]
-    return _by_query(scores.read_scores(Path(read.folder))[asked.split, asked.value], column)
+    request = layout.row(one).cells[column.id]
+    return _by_query(scores.read_scores(Path(read.folder))[request.split, request.value], column)
 
 
 def _of_theirs(layout: Layout, one: Reference, column: Column) -> ByQuery:
-    asked = layout.row(one).cells[column.id]
+    request = layout.row(one).cells[column.id]
     judged = _judge(one.run, layout.depth, one.collection, _judged(layout, one)[0].folder)
-    return _by_query(judged[asked.split, asked.value], column)
+    return _by_query(judged[request.split, request.value], column)
 
 
 def _by_query(found: scores.Scored, column: Column) -> ByQuery:
@@ -146,7 +146,7 @@ def _note(layout: Layout, one: Reference, found: list[dict[str, str]]) -> str:
     row = layout.row(one)
     own = [line for line in found if (line["setting"], line["row"], line["run"]) == (*one.key, one.run)]
     first = own[0]
-    said = [
+    sentences = [
         f"{row.label}{f' [{row.setting}]' if row.setting else ''} beside the released run {Path(one.run).name}, "
         f"{int(first['answered']):,} queries, first {first['depth']} ranks: Kendall's tau over unions "
         f"{_mean(own, 'tau_union')}, rank-biased overlap {_mean(own, 'rbo')}"
@@ -159,11 +159,13 @@ def _note(layout: Layout, one: Reference, found: list[dict[str, str]]) -> str:
         )
         text = f"{column.label} {ours}, theirs {theirs}, RMSE {error}"
         if over := next((line["over"] for line in lines if line["over"]), ""):
-            told = [line for line in lines if line["over"]]
-            text += f", effect ratio {_mean(told, 'effect_ratio')} over {over}, difference of relative improvements "
-            text += _mean(told, "delta_relative_improvement")
-        said.append(text)
-    return "; ".join(said) + "."
+            with_effect = [line for line in lines if line["over"]]
+            text += (
+                f", effect ratio {_mean(with_effect, 'effect_ratio')} over {over}, difference of relative improvements "
+            )
+            text += _mean(with_effect, "delta_relative_improvement")
+        sentences.append(text)
+    return "; ".join(sentences) + "."
 
 
 def _mean(lines: list[dict[str, str]], name: str) -> str:

@@ -16,7 +16,7 @@ def write_tidy(path: Path, grid: TableGrid) -> None:
 
 
 def _line(grid: TableGrid, cell: TableCell) -> dict[str, str]:
-    layout, row, column, asked = grid.layout, cell.row, cell.column, cell.asked
+    layout, row, column, request = grid.layout, cell.row, cell.column, cell.request
     mean_low, mean_high = cell.interval or (None, None)
     low, high = cell.ties or (None, None)
     to_control = cell.comparisons.get(cell.control or "")
@@ -27,10 +27,10 @@ def _line(grid: TableGrid, cell: TableCell) -> dict[str, str]:
         "row": row.id,
         "label": row.label,
         "setting": row.setting,
-        "system": asked.system or row.system,
-        "dataset": asked.dataset,
-        "split": asked.split,
-        "measure": source_of(column).named(asked, column),
+        "system": request.system or row.system,
+        "dataset": request.dataset,
+        "split": request.split,
+        "measure": source_of(column).named(request, column),
         "reported": number(cell.reported),
         "reproduced": number(cell.reproduced),
         "sd": number(cell.sd),
@@ -49,7 +49,7 @@ def _line(grid: TableGrid, cell: TableCell) -> dict[str, str]:
         "queries_judged": _count(cell.judged),
         "queries_answered": _count(cell.answered),
         "verdict": cell.verdict,
-        "collection": asked.collection,
+        "collection": request.collection,
         "difference": number(cell.difference),
         "source": row.reported_only,
         "column": column.id,

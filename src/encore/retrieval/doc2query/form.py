@@ -1,4 +1,4 @@
-"""Predicted queries in the common form: ``expansions.jsonl.gz``, a line ``{"_id", "queries"}`` for each passage.
+"""Predicted queries in the common form: ``predicted_queries.jsonl.gz``, a line ``{"_id", "queries"}`` for each passage.
 
 The lines stand in the corpus' order, so that texts and queries are read side by side and neither is held in memory.
 """
@@ -11,7 +11,7 @@ from encore.data.collection import Collection
 from encore.errors import EncoreError
 from encore.storage.files import read_jsonl, write_jsonl
 
-NAME = "expansions.jsonl.gz"
+NAME = "predicted_queries.jsonl.gz"
 
 
 def write_predicted_queries(folder: Path, predicted: Iterable[tuple[str, list[str]]]) -> dict[str, int]:
@@ -38,5 +38,5 @@ def expanded(collection: Collection, folder: Path) -> Iterator[tuple[str, str]]:
     """
     for text, row in zip_longest(collection.texts(), read_jsonl(folder / NAME)):
         if text is None or row is None or text[0] != row["_id"]:
-            raise EncoreError(f"{folder / NAME} has other passages than {collection.folder}; make the expansions again")
+            raise EncoreError(f"{folder / NAME} has other passages than {collection.folder}; predict the queries again")
         yield text[0], " ".join([*text[1], *row["queries"]])

@@ -22,7 +22,7 @@ def create(
     """The model that training begins with, and its vocabulary.
 
     Args:
-        expansion: fields of ``expansions.T5``.
+        expansion: fields of ``doc2query.T5``.
         tokenizer: folder of the WordPiece vocabulary of a model without a checkpoint.
         begun: folder of the checkpoint.
 

@@ -98,7 +98,7 @@ def _of_file(path: Path) -> Iterator[Line]:
         try:
             found = read(row)
         except (ValueError, KeyError, TypeError) as error:
-            raise EncoreError(f"{path}, line {number}: no predictions ({error!r}); mend or replace the file") from error
+            raise EncoreError(f"{path}, line {number}: no predictions ({error!r}); fix or replace the file") from error
         yield found
 
 

@@ -25,7 +25,7 @@ BLOCK = 1024  # passages
 TOGETHER = 512  # sequences that are written at once
 
 
-def sample(spec: dict[str, Any], expander: Path, collection: Path, state: Path) -> Iterator[tuple[str, list[str]]]:
+def sample(spec: dict[str, Any], folder: Path, collection: Path, state: Path) -> Iterator[tuple[str, list[str]]]:
     """The sampled queries of each passage, by id, in the corpus' order.
 
     Args:
@@ -33,7 +33,7 @@ def sample(spec: dict[str, Any], expander: Path, collection: Path, state: Path) 
         state: the folder of finished blocks; left for the caller to remove once the result is safe.
     """
     device = machine.prepare(spec["numerics"])
-    model, words = models.load_model(expander)
+    model, words = models.load_model(folder)
     model.to(device).eval()
     texts = [(name, " ".join(text)) for name, text in Collection(collection).texts()]
     blocks, began = range(0, len(texts), BLOCK), time.monotonic()

@@ -36,7 +36,7 @@ def train(
     """Train on the spec's queries and write the model; an interrupted training goes on to the same bytes on CPU.
 
     Args:
-        spec: ``expansion`` (fields of ``expansions.T5``), ``seed``, ``numerics``.
+        spec: ``expansion`` (fields of ``doc2query.T5``), ``seed``, ``numerics``.
         state: the folder of checkpoints; one is written every ``seconds``.
         begun: the folder of the T5 that others made and training goes on from; a new one without.
 

@@ -1,4 +1,4 @@
-"""Where predicted queries come from that passages are indexed with: the kinds of entries in ``expansions.yaml``."""
+"""Where predicted queries come from that passages are indexed with: the kinds of entries in ``doc2query.yaml``."""
 
 from pathlib import Path
 from typing import Any, Literal
@@ -36,7 +36,7 @@ class Published(Expansion):
         if not Path(self.path).is_file():
             raise EncoreError(
                 f"{self.path} is missing: the predicted queries; download them there, or have another entry of "
-                "expansions.yaml stand for this one (`scale: expansions:`)"
+                "doc2query.yaml stand for this one (`scale: doc2query:`)"
             )
         return content(Path(self.path))
 

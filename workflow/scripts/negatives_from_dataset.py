@@ -18,7 +18,7 @@ def main() -> None:
     args = parser.parse_args()
     spec, collection = args.spec, Collection(args.collection)
     recipe = {name: spec[name] for name in ("keep", "seed", "exclude_judged")}
-    with record(args.output, stage="published_negatives", spec=spec, inputs=[args.collection]) as facts:
+    with record(args.output, stage="negatives_from_dataset", spec=spec, inputs=[args.collection]) as facts:
         asked = topics(collection, spec["split"], spec["queries"], spec["sample"])
         drawn, counts = published(collection, spec["split"], asked, **recipe)
         facts["results"] = mining.write_negatives(args.output, drawn, counts)

@@ -1,25 +1,25 @@
 """Retrieval from a growing collection: the order in which it grows, and the figure; search and scores are the usual."""
 
 
-rule grow:
+rule nested_corpora:
     """Order a collection: what is relevant and what BM25 ranks high first, the rest at random."""
     input:
         **manifests("subsets/{subset}", "run", "collection"),
     output:
         manifest="results/subsets/{subset}/manifest.json",
     log:
-        "results/logs/grow/{subset}.log",
+        "results/logs/nested_corpora/{subset}.log",
     benchmark:
-        "results/benchmarks/grow/{subset}.tsv"
+        "results/benchmarks/nested_corpora/{subset}.tsv"
     conda:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        **growing(mem_mb=4_000, runtime=60),
+        **by_attempt(mem_mb=4_000, runtime=60),
     params:
         spec=spec_of("subsets/{subset}"),
     shell:
-        "python workflow/scripts/grow.py"
+        "python workflow/scripts/nested_corpora.py"
         " --spec {params.spec:q}"
         " --run {input.run:q}"
         " --collection {input.collection:q}"

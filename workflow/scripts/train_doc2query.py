@@ -23,7 +23,7 @@ def main() -> None:
     args = parser.parse_args()
     inputs = [folder for folder in (args.collection, args.tokenizer, args.checkpoint) if folder]
     begun = checkpoints.given(args.spec, args.checkpoint, args.source)
-    with record(args.output, stage="train_expander", spec=args.spec, inputs=inputs) as facts:
+    with record(args.output, stage="train_doc2query", spec=args.spec, inputs=inputs) as facts:
         from encore.retrieval.doc2query.training import train
 
         places = (args.collection, args.tokenizer, args.output, args.state)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from encore.storage.program import artifact, run, spec_file
 
-from encore.config.expansions import content
+from encore.config.doc2query import content
 from encore.data.collection import Collection
 from encore.errors import EncoreError
 from encore.retrieval.doc2query import form, published
@@ -17,17 +17,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spec", required=True, type=spec_file, help="kind, and what it needs: a JSON file")
     parser.add_argument("--collection", required=True, type=artifact)
-    parser.add_argument("--expander", type=artifact, nargs="?", help="kind t5: folder of the trained model")
+    parser.add_argument("--doc2query-model", type=artifact, nargs="?", help="kind t5: folder of the trained model")
     parser.add_argument("--source", type=Path, nargs="?", help="kind published: the file of predictions")
     parser.add_argument("--fetched", type=artifact, nargs="?", help="kind published: the folder of a fetched source")
     parser.add_argument("--state", required=True, type=Path, help="finished blocks, removed when all are written")
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
-    inputs = [folder for folder in (args.collection, args.expander, args.fetched) if folder]
-    with record(args.output, stage=f"expand.{args.spec['kind']}", spec=args.spec, inputs=inputs) as facts:
+    inputs = [folder for folder in (args.collection, args.doc2query_model, args.fetched) if folder]
+    with record(args.output, stage=f"predict_queries.{args.spec['kind']}", spec=args.spec, inputs=inputs) as facts:
         counts = facts["results"] = form.write_predicted_queries(args.output, predicted(args))
     shutil.rmtree(args.state, ignore_errors=True)
-    print(f"expand: {counts['queries']} queries for {counts['passages']} passages")
+    print(f"predict_queries: {counts['queries']} queries for {counts['passages']} passages")
 
 
 def predicted(args):
@@ -39,7 +39,7 @@ def predicted(args):
         return published.predicted(args.fetched or args.source, names, args.spec.get("samples"))
     from encore.retrieval.doc2query.sampling import sample
 
-    return sample(args.spec, args.expander, args.collection, args.state)
+    return sample(args.spec, args.doc2query_model, args.collection, args.state)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ def main() -> None:
     args = parser.parse_args()
     spec, collection = args.spec, Collection(args.collection)
     inputs = [args.collection, *([args.fetched] if args.fetched else [])]
-    with record(args.output, stage="listed_negatives", spec=spec, inputs=inputs) as facts:
+    with record(args.output, stage="negatives_from_file", spec=spec, inputs=inputs) as facts:
         if not args.fetched and contents({"file": args.source})["file"] != spec["content"]:
             raise EncoreError(f"{args.source} is not what was planned with: it has changed since; run snakemake again")
         path = unpacked.file(args.fetched, ENDINGS[spec["form"]]) if args.fetched else args.source

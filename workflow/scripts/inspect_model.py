@@ -9,7 +9,7 @@ from encore.storage.manifest import record
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", required=True, type=spec_file, help="kind of probe with its fields, and numerics")
+    parser.add_argument("--spec", required=True, type=spec_file, help="kind of inspection, its fields, numerics")
     parser.add_argument("--model", required=True, type=artifact)
     parser.add_argument("--tokens", required=True, type=artifact, help="token store of the collection")
     parser.add_argument("--head", type=artifact, nargs="?", help="the model whose vocabulary head is asked")
@@ -19,12 +19,12 @@ def main() -> None:
     args = parser.parse_args()
 
     given = (args.model, args.tokens, args.head, args.run, args.collection)
-    with record(args.output, stage="probe", spec=args.spec, inputs=[each for each in given if each]) as facts:
-        from encore.evaluation.inspection import probe
+    with record(args.output, stage="inspect_model", spec=args.spec, inputs=[each for each in given if each]) as facts:
+        from encore.evaluation.inspection import inspect_model
 
         places = (args.head, args.run, args.collection)
-        facts["results"] = probe(args.spec, args.model, args.tokens, args.output, *places)
-    print(f"probe of kind {args.spec['kind']} in {args.output}")
+        facts["results"] = inspect_model(args.spec, args.model, args.tokens, args.output, *places)
+    print(f"inspection of kind {args.spec['kind']} in {args.output}")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,12 @@ from encore.reporting.figures import collection_size
 def main() -> None:
     args = products.command_line(__doc__)
     with products.recorded(
-        args.plan, args.spec, args.output, collection_size.GrowthSlice, stage="growing", endings=["png", "svg", "csv"]
+        args.plan,
+        args.spec,
+        args.output,
+        collection_size.GrowthSlice,
+        stage="corpus_size",
+        endings=["png", "svg", "csv"],
     ) as drawn:
         collection_size.draw_collection_size(args.output, drawn)
     print(f"figure {drawn.name}: {args.output / drawn.name}.png")

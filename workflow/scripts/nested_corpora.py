@@ -4,7 +4,7 @@ import argparse
 
 from encore.storage.program import artifact, run, spec_file
 
-from encore.retrieval.nested_corpora import grow
+from encore.retrieval.nested_corpora import order_passages
 from encore.storage.manifest import record
 
 
@@ -15,8 +15,8 @@ def main() -> None:
     parser.add_argument("--collection", required=True, type=artifact)
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
-    with record(args.output, stage="grow", spec=args.spec, inputs=[args.run, args.collection]) as facts:
-        facts["results"] = grow(args.spec, args.run, args.collection, args.output)
+    with record(args.output, stage="nested_corpora", spec=args.spec, inputs=[args.run, args.collection]) as facts:
+        facts["results"] = order_passages(args.spec, args.run, args.collection, args.output)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,200 @@
+"""Whatever was done to a folder of results, the audit ends with findings of one line each, and prunes."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import small_report
+import test_audit
+
+from encore import cli
+from encore.commands import audit, recompute
+from encore.report import build
+from encore.report.records import ArtifactRecords
+from encore.storage import manifest
+from encore.storage.files import write_json
+from encore.targets import ASKED, recall
+
+results = test_audit.results
+
+VALUES: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    1e308,
+    10**30,
+    "",
+    "\ud800",
+    "a\nb",
+    "../../x",
+    "/etc/passwd",
+    "n" * 5000,
+    "\0",
+    [],
+    [{}],
+    {},
+    {"sha256": 5, "bytes": "many"},
+    {"": {"sha256": "0", "bytes": 0}},
+    {"n" * 5000: {"sha256": "0", "bytes": 0}},
+    {"\ud800\n": {"sha256": "0", "bytes": 0}},
+]
+BYTES = [b"", b"\xff\xfe", b"\0" * 100, b"[" * 100_000, b'{"a":' * 50_000, b"1" * 10_000, b"NaN", b"{}", b"[]", b'"x"']
+
+
+def changed(value: Any, rng: random.Random) -> Any:
+    """JSON with one part replaced, dropped or added, anywhere."""
+    if isinstance(value, dict) and value and rng.random() < 0.8:
+        key = rng.choice(sorted(value))
+        if rng.random() < 0.25:
+            return {name: each for name, each in value.items() if name != key}
+        return {**value, key: changed(value[key], rng)}
+    return rng.choice([each for each in VALUES if each != value])
+
+
+def damage(path: Path, rng: random.Random) -> None:
+    kind = rng.choice(("bytes", "flip", "cut", "gone", "folder", "link", "loop", "json", "json", "json", "json"))
+    content = path.read_bytes()
+    if kind == "flip":
+        place = rng.randrange(len(content))
+        content = content[:place] + bytes([content[place] ^ 1 << rng.randrange(8)]) + content[place + 1 :]
+    elif kind == "cut":
+        content = content[: rng.randrange(len(content))]
+    elif kind == "json" and path.suffix == ".json":
+        content = json.dumps(changed(json.loads(content), rng)).encode()
+    elif kind in ("bytes", "json"):
+        content = rng.choice(BYTES)
+    path.unlink()
+    if kind == "folder":
+        path.mkdir()
+    elif kind in ("link", "loop"):
+        path.symlink_to("nowhere" if kind == "link" else path.name)
+    elif kind != "gone":
+        path.write_bytes(content)
+
+
+def plain(reasons: list[str]) -> None:
+    for reason in reasons:
+        assert "\n" not in reason
+        reason.encode()
+
+
+def again(backup: Path) -> None:
+    shutil.rmtree("results")
+    shutil.copytree(backup, "results")
+
+
+def test_any_damage_is_a_finding_and_is_pruned(results: Any, tmp_path: Path) -> None:
+    shutil.copytree("results", tmp_path / "backup")
+    files = sorted(path for path in Path("results").rglob("*") if path.is_file())
+    for seed in range(250):
+        rng = random.Random(seed)
+        path = rng.choice(files)
+        before = path.read_bytes()
+        damage(path, rng)
+        report = audit.audit(results)
+        plain([str(finding) for finding in report.findings])
+        if path.name == "run.json":
+            assert not report.findings
+        elif path.name != "table1.manifest.json" and not (path.is_file() and path.read_bytes() == before):
+            assert report.findings, f"{path}, seed {seed}"
+        audit.prune(results, report)
+        if report.findings and path.name != "run.json":
+            left = audit.audit(results).findings
+            assert not left, f"{path}, seed {seed}: {left}"
+        again(tmp_path / "backup")
+
+
+@pytest.mark.parametrize("content", [{"spec": {}, "results": {}, "inputs": {}, "outputs": {}}, {"stage": "tokens"}])
+def test_a_manifest_without_its_parts_is_a_finding(results: Any, content: Any) -> None:
+    write_json(Path(test_audit.B.manifest), content)
+    report = audit.audit(results)
+    assert f"{test_audit.B.manifest} is not a manifest" in str(report.findings[0])
+    assert test_audit.B.folder in audit.prune(results, report)
+
+
+def test_a_folder_that_is_a_file_or_a_link_is_pruned(results: Any) -> None:
+    for folder in (test_audit.B.folder, test_audit.OTHER.folder):
+        shutil.rmtree(folder)
+    Path(test_audit.B.folder).write_text("a file")
+    Path(test_audit.OTHER.folder).symlink_to("nowhere")
+    audit.prune(results, audit.audit(results))
+    assert not Path(test_audit.B.folder).exists()
+    assert not os.path.lexists(test_audit.OTHER.folder)
+
+
+def test_any_damage_to_what_a_page_shows_is_a_finding_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_json(Path("report.json"), small_report.products(tmp_path))
+    build.make_report(Path("report.json"), None, recompute.REPORT.parent)
+    monkeypatch.setattr(recompute, "_can_be_compared", lambda place, bad: place == recompute.REPORT)
+    monkeypatch.setattr(recompute, "report_plan", lambda plan, run: json.loads(recompute.REPORT.read_text())["spec"])
+    shutil.copytree("results", tmp_path / "backup")
+    files = sorted(path for path in Path("results").rglob("*") if path.is_file())
+    found = 0
+    for seed in range(40):
+        rng = random.Random(seed)
+        damage(rng.choice(files), rng)
+        report = audit.AuditReport()
+        recompute.recompute_products(SimpleNamespace(), Path("run.yaml"), report)  # type: ignore[arg-type]
+        plain([str(finding) for finding in report.findings])
+        assert {finding.place for finding in report.findings} <= {str(recompute.REPORT)}
+        found += bool(report.findings)
+        again(tmp_path / "backup")
+    assert found > 12
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"seconds": 1}',
+        "[]",
+        '{"seconds": 1, "device": "cpu", "python": "3", "packages": ["torch"]}',
+        '{"seconds": NaN, "device": "cpu", "python": "3", "packages": {}}',
+        "\udcff",
+        "[" * 100_000,
+    ],
+)
+def test_a_damaged_run_json_is_as_good_as_none(content: str, results: Any) -> None:
+    Path(test_audit.B.folder, "run.json").write_bytes(content.encode(errors="surrogateescape"))
+    assert manifest.read_run(Path(test_audit.B.folder)) == {}
+    assert ArtifactRecords([test_audit.B.folder])[test_audit.B.folder].run == {}
+    assert not audit.audit(results).findings
+
+
+def test_a_run_json_is_read_as_it_was_written(results: Any) -> None:
+    path = Path(test_audit.B.folder)
+    assert manifest.read_run(path) == json.loads((path / "run.json").read_text()) != {}
+
+
+def test_findings_are_printed_before_anything_is_made_again(
+    results: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def crash(*arguments: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(cli, "_plan", lambda arguments: results)
+    monkeypatch.setattr(recompute, "recompute_products", crash)
+    test_audit.tamper(f"{test_audit.B.folder}/file")
+    with pytest.raises(ZeroDivisionError):
+        cli.show_audit(SimpleNamespace(config=Path("run.yaml"), prune=False))  # type: ignore[arg-type]
+    assert f"bad: {test_audit.B.folder}/file was altered" in capsys.readouterr().out
+
+
+def test_what_is_no_text_in_the_memory_of_targets_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert recall() == []
+    ASKED.parent.mkdir(parents=True)
+    ASKED.write_bytes(b"results/claims\n\xff\xfe\nresults/tables/\xfftable1\n{}\nresults/tables/table2\n")
+    assert recall() == ["results/claims", "results/tables/table2"]

@@ -1,0 +1,64 @@
+"""Predicted queries that passages are indexed with: a model that writes them, and what it writes or others did."""
+
+
+rule train_doc2query:
+    """Train a T5 to write the query that a passage answers, on training queries."""
+    input:
+        **manifests("doc2query_models/{doc2query_model}", "collection", "tokenizer", "checkpoint"),
+        source=ancient(source_of("doc2query_models/{doc2query_model}")),
+    output:
+        model="results/doc2query_models/{doc2query_model}/model.safetensors",
+        manifest="results/doc2query_models/{doc2query_model}/manifest.json",
+    log:
+        "results/logs/train_doc2query/{doc2query_model}.log",
+    benchmark:
+        "results/benchmarks/train_doc2query/{doc2query_model}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        **by_attempt(mem_mb=8_000, runtime=8 * 60),
+    params:
+        spec=spec_of("doc2query_models/{doc2query_model}"),
+    shell:
+        "python workflow/scripts/train_doc2query.py"
+        " --spec {params.spec:q}"
+        " --collection {input.collection:q}"
+        " --tokenizer {input.tokenizer:q}"
+        " --checkpoint {input.checkpoint:q}"
+        " --source {input.source:q}"
+        " --state results/state/{wildcards.doc2query_model:q}"
+        " --checkpoint-seconds {EXECUTION.checkpoint_seconds}"
+        " --output {output.manifest:q}"
+        " > {log:q} 2>&1"
+
+
+rule predict_queries:
+    """Give every passage its predicted queries: published ones, or samples of a trained T5."""
+    input:
+        **manifests("predicted_queries/{predicted_queries}", "fetched", "collection", "doc2query_model"),
+        **large_files("predicted_queries/{predicted_queries}", doc2query_model="model.safetensors"),
+        source=ancient(source_of("predicted_queries/{predicted_queries}")),
+    output:
+        manifest="results/predicted_queries/{predicted_queries}/manifest.json",
+    log:
+        "results/logs/predict_queries/{predicted_queries}.log",
+    benchmark:
+        "results/benchmarks/predict_queries/{predicted_queries}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: 1
+    resources:
+        **at_least("predicted_queries/{predicted_queries}", mem_mb=8_000, runtime=24 * 60),
+    params:
+        spec=spec_of("predicted_queries/{predicted_queries}"),
+    shell:
+        "python workflow/scripts/predict_queries.py"
+        " --spec {params.spec:q}"
+        " --collection {input.collection:q}"
+        " --doc2query-model {input.doc2query_model:q}"
+        " --source {input.source:q}"
+        " --fetched {input.fetched:q}"
+        " --state results/state/{wildcards.predicted_queries:q}"
+        " --output {output.manifest:q}"
+        " > {log:q} 2>&1"
