@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from encore import objectives
-from encore.config import index_types, systems
+from encore.config import doc2query, index_types, systems
 from encore.config.datasets import CollectionFields
 from encore.config.figures import KINDS, FigureEntry
 from encore.config.finetuning import FinetuneStep
