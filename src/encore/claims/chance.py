@@ -1,7 +1,9 @@
-"""How often a claim about an order would hold if all its systems were equally good.
+"""The probability that a claim about an order holds by chance, if all its systems are equally good.
 
-Systems of one run (a dataset and its queries) are taken to stand in a random order there, independently from run to
-run; columns that share a run count once, since the same ranking gives them all.
+Under this null hypothesis the systems of one run (a dataset and its queries) have a uniformly random order, independent
+of other runs; columns that share a run count once, since the same ranking gives them all. The probability of a set of
+inequalities is then the number of linear extensions of their partial order over n! (Brightwell and Winkler, "Counting
+linear extensions", Order 8, 1991), counted by dynamic programming over sets of systems.
 """
 
 import math
@@ -17,10 +19,15 @@ Edges = set[tuple[Hashable, Hashable]]
 
 
 def chance_of_all(contrasts: Sequence[Contrast], needed: int, ranking: Ranking) -> float | None:
-    """The chance that ``needed`` of the contrasts hold; None where they are no mere orders, or too many systems.
+    """The probability in [0, 1] that ``needed`` of the contrasts hold; None unless all are plain orders of few systems.
 
     None too where columns of one run are claimed to disagree, which no single order does. With fewer needed than there
-    are, each is taken to be one in two, independent of the others.
+    are, the contrasts are treated as independent fair coins: a binomial tail with p = 1/2.
+
+    Args:
+        contrasts: inequalities between two cells each.
+        needed: how many of them must hold.
+        ranking: the identity of the ranking behind a cell, so that columns of one run count once.
     """
     if not all(contrast.plain for contrast in contrasts):
         return None
@@ -30,13 +37,16 @@ def chance_of_all(contrasts: Sequence[Contrast], needed: int, ranking: Ranking) 
 
 
 def of_no_winner(contrasts: Sequence[Contrast], ranking: Ranking) -> float | None:
-    """The chance that a row is neither above another in every run nor below it; None for one run, which has no say."""
+    """The probability that a row is neither above another in every run nor below it in every run: 1 - 2 / 2^runs.
+
+    None for a single run, where one of the two is always above.
+    """
     runs = len(_edges(contrasts, ranking))
     return 1 - 2 / 2**runs if runs > 1 else None
 
 
 def of_alike(systems: int, runs: int) -> float:
-    """The chance that two random orders of so many systems have a tau above 0, in each run."""
+    """The probability that two random orders of so many systems have Kendall's tau above 0 in each of the runs."""
     return alike.chance_of_tau(systems, ABOVE_NOTHING) ** runs
 
 
@@ -64,7 +74,7 @@ def _all_hold(edges: Edges) -> float | None:
 
 
 def _share(systems: list[Hashable], edges: Edges) -> float:
-    """Of all orders of the systems, those in which each edge's first stands above its second."""
+    """The share of all orders of the systems in which the first of each edge is above the second."""
     numbers = {system: number for number, system in enumerate(systems)}
     higher = [sum({1 << numbers[above] for above, below in edges if below == system}) for system in systems]
     ways = [1] + [0] * (2 ** len(systems) - 1)  # of each set of systems (a bit each), how many of its orders hold

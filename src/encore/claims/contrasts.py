@@ -14,7 +14,7 @@ from encore.errors import EncoreError
 
 
 class Address(NamedTuple):
-    """A cell."""
+    """The address of a cell: table or figure, setting or panel, row or line, column or place."""
 
     table: str
     setting: str
@@ -29,7 +29,10 @@ class Address(NamedTuple):
 class Contrast:
     """``sum(weight * cell) > least``, or ``>=``; one that only an equivalence needs is tested at its level.
 
-    ``printed`` are cells that count with their printed value, on either side.
+
+    ``terms`` are cells of ours with their weights, ``printed`` cells that count with the paper's printed value.
+    ``least`` is in the measure's own unit (0 to 1). An ``equivalence`` is one half of two one-sided tests (TOST) and is
+    tested at 5 % instead of 2.5 %.
     """
 
     terms: tuple[tuple[Address, float], ...]
@@ -44,7 +47,7 @@ class Contrast:
         return [weight for _, weight in self.terms] == [1, -1] and self.least == 0 and not self.printed
 
     def against(self, copied: Callable[[Address], bool]) -> "Contrast":
-        """The same with the cells of copied rows as printed: nothing of ours stands in them."""
+        """The same contrast with the cells of copied rows as printed numbers, since copied rows have no runs."""
         fixed = tuple(term for term in self.terms if copied(term[0]))
         return replace(
             self, terms=tuple(term for term in self.terms if term not in fixed), printed=self.printed + fixed
@@ -86,11 +89,16 @@ Tables = Mapping[str, TableShape]
 
 
 def above(higher: Address, lower: Address, least: float = 0.0, or_equal: bool = False) -> Contrast:
+    """The contrast ``higher - lower > least`` (or ``>=``)."""
     return Contrast(((higher, 1), (lower, -1)), least, or_equal)
 
 
 def check_address(address: Address, tables: Tables) -> None:
-    """Refuse a cell that no table has."""
+    """Check that a table has a cell.
+
+    Raises:
+        EncoreError: the table, the column or the row is unknown; the message has the nearest known name.
+    """
     table = table_of(address.table, tables)
     if address.column not in {column.id for column in table.columns}:
         near = nearest(address.column, [column.id for column in table.columns])
@@ -105,6 +113,11 @@ def check_address(address: Address, tables: Tables) -> None:
 
 
 def table_of(name: str, tables: Tables) -> TableShape:
+    """The rows and columns of a table, or of a figure with points.
+
+    Raises:
+        EncoreError: there is no such table or figure.
+    """
     if name not in tables:
         raise EncoreError(f"there is no table {name!r}, and no figure with points{nearest(name, tables)}")
     return tables[name]

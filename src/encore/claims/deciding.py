@@ -1,4 +1,4 @@
-"""What decides one claim: its comparisons, what they read of this run, and what was found so far."""
+"""The text of ``encore claims ID``: a claim's comparisons, the folders they read, and its verdicts so far."""
 
 import csv
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ RUNS = Path(f"results/{CLAIMS}.csv")
 
 
 def claim_text(plan: Plan, name: str) -> str:
-    """A claim as people read it: what it says, each test as comparisons, verdicts, and what has to be made.
+    """The description of a claim: its statement, each test as comparisons, its verdicts, and the folders still missing.
 
     Raises:
         EncoreError: there is no such claim.

@@ -2,7 +2,7 @@
 
 Cells of the same queries are subtracted query by query and seed by seed; sums over several sets of queries add up as
 ``significance.summed`` says. A cell without queries (a loss, a cost) has a value for each seed only, and a test over
-seeds; with a single one nothing can be told but the direction. Against a printed number too only seeds count: it was
+seeds; with a single seed only the direction is known. Against a printed number too only seeds count: it was
 taken on the same queries, and what has no chance in it (BM25) is compared as it is.
 """
 
@@ -25,7 +25,7 @@ Seeds = tuple[int, ...]
 
 @dataclass(frozen=True)
 class WeightedValues:
-    """Something that a cell's value is a weighted sum of: itself, or each of the cells that it is a mean of."""
+    """A term of the weighted sum that is a cell's value: the cell itself, or one of those that it is a mean of."""
 
     weight: float
     values: CellValues
@@ -36,11 +36,17 @@ Printed = Callable[[Address], float | None]
 
 
 def estimate(contrast: Contrast, cells: Cells, printed: Printed) -> Estimate | None:
-    """A contrast minus its bound; None where one of its cells has no value here.
+    """A contrast minus its bound, with its standard error; None where one of its cells has no value here.
+
+    Over queries this is the cluster-robust difference of ``evaluation/significance.py``; over seeds alone it is
+    Student's one-sample t-test of the seeds' weighted sums (Biometrika 6, 1908) with n - 1 degrees of freedom.
 
     Args:
         cells: what a cell of ours is made of; None for one that was not run.
-        printed: what the paper prints in a cell, in the measure's own unit.
+        printed: what the paper prints in a cell, in the measure's own unit (0 to 1).
+
+    Raises:
+        EncoreError: two of its cells share no seed.
     """
     constant = -contrast.least
     for address, weight in contrast.printed:
@@ -59,7 +65,7 @@ def estimate(contrast: Contrast, cells: Cells, printed: Printed) -> Estimate | N
 
 
 def _against_print(parts: Sequence[WeightedValues], seeds: Seeds) -> Difference:
-    """What is compared with a printed number: chance between trainings alone."""
+    """The difference to a printed number: only variance between seeds enters, since the queries are the same."""
     totals = _totals(parts, seeds)
     return _over_seeds(totals) if seeds else Difference(float(totals[0]), 0.0, 1, 0.0, 1)
 
@@ -77,7 +83,7 @@ def _totals(parts: Sequence[WeightedValues], seeds: Seeds) -> Floats:
 
 
 def _over_seeds(totals: Floats) -> Difference:
-    """The mean over seeds [seeds], and the t-test on it; an endless error where there is one."""
+    """The mean of ``totals`` [seeds] with its one-sample t-test; an infinite standard error for a single seed."""
     count = len(totals)
     if count < 2:
         return Difference(float(totals.mean()), math.inf, 1, 1.0, count)

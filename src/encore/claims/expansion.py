@@ -1,4 +1,4 @@
-"""Each kind of test as inequalities over the cells that it is about."""
+"""Expansion of each kind of test into inequalities over the cells that it is about."""
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -28,7 +28,7 @@ def contrasts(test: ClaimTest, tables: Tables) -> list[Contrast]:
     """The inequalities of a test.
 
     Raises:
-        EncoreError: it names a table, a setting, a row or a column that there is not.
+        EncoreError: it names an unknown table, setting, row or column, compares nothing, or asks for too many.
     """
     found = list(_EXPAND[type(test)](test, tables))
     for contrast in found:
@@ -158,7 +158,7 @@ def _pairs(test: NoWinnerTest, tables: Tables) -> Iterator[Contrast]:
 
 
 def _alike(test: AlikeTest, tables: Tables) -> Iterator[Contrast]:
-    """Each setting's own order, first against last; ``alike.py`` counts the pairs."""
+    """The order of the rows under each setting as pairs; ``alike.py`` compares the two orders."""
     for column in columns_of(test, tables):
         for setting in test.settings:
             for place, row in enumerate(test.rows):

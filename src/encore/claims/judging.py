@@ -33,13 +33,17 @@ AMOUNTS = (
 
 
 def no_reason(address: Address) -> str:
-    """Nothing is known of why a cell has no value."""
+    """The empty reason: nothing is known of why a cell has no value."""
     return ""
 
 
 @dataclass(frozen=True)
 class RunValues:
-    """What a claim is judged on; ``missing`` says why a cell has no value here, where that is known."""
+    """The values that claims on runs are judged by.
+
+    ``cells`` gives the values of a cell of ours, ``printed`` the paper's number, ``missing`` the reason why a cell has
+    no value here (empty where unknown). ``proxy_data``: the data are not the papers' own.
+    """
 
     tables: Tables
     cells: Cells
@@ -68,7 +72,7 @@ class Tested:
 
     @property
     def weakest(self) -> tuple[Contrast, Estimate]:
-        """The inequality that the claim is least sure of."""
+        """The inequality with the largest one-sided p value."""
         pairs = zip(self.contrasts, self.estimates, strict=True)
         return max(pairs, key=lambda pair: pair[1].p_above)
 
@@ -83,7 +87,7 @@ class Gone:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim's verdict on runs; ``why`` says what kept it from being judged."""
+    """A claim's verdict on runs; ``why`` is the reason where it could not be judged, or not on all comparisons."""
 
     verdict: str
     tested: tuple[Tested, ...] = ()
@@ -91,13 +95,16 @@ class Judgement:
 
     @property
     def detectable(self) -> float | None:
-        """The smallest difference that every inequality could have shown, at 80 % power."""
+        """The largest minimum detectable effect of its inequalities, in the measure's unit.
+
+        Two-sided level of 5 %, 80 % power; see ``evaluation.significance.Difference.detectable``.
+        """
         known = [one.difference for tested in self.tested for one in tested.estimates]
         return max((one.detectable(SIGNIFICANT) for one in known), default=None)
 
 
 def judge_on_runs(claim: Claim, runs: RunValues) -> Judgement:
-    """Judge a claim by what was run.
+    """Judge a claim by what was run; ``verdict.py`` has the statistics and their sources.
 
     Raises:
         EncoreError: a test names what no table has, or rows share no seed.

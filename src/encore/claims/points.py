@@ -55,7 +55,7 @@ def _values(request: Asked, place: str) -> CellValues | None:
 
 
 def _share(folder: Path, request: Asked, k: str) -> float:
-    """A mean over texts, of which a probe keeps no more: chance between trainings alone tells how sure it is."""
+    """A share that a probe found, a mean over texts; without values per text only variance between seeds is known."""
     path = folder / PROBE
     try:
         return next(float(one[request.value]) for one in json.loads(path.read_text())["values"] if str(one["k"]) == k)

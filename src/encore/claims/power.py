@@ -1,4 +1,7 @@
-"""What difference so many queries could have shown, from the printed values alone.
+"""The minimum detectable difference of a number of queries, from the printed values alone.
+
+It is (z_0.975 + z_0.8) times the standard error (Bloom, "Minimum detectable effects", Evaluation Review 19, 1995; for
+retrieval: Webber, Moffat and Zobel, CIKM 2008). A measure with mean m between 0 and 1 has at most variance m (1 - m).
 
 The spread of a paired difference on one query is ``config/papers/encore/spread.yaml``'s; chance between trainings is
 not in it, which no paper prints, so real tests show less.
@@ -29,7 +32,7 @@ _DRAW = re.compile(r"test-(\d+)")
 
 
 class Spread(Strict):
-    """``spread.yaml``."""
+    """The entries of ``spread.yaml``: shares of paired variance by family of measures, and counts of queries."""
 
     source: str
     shares: dict[Family, Share]
@@ -38,7 +41,7 @@ class Spread(Strict):
 
 
 class Power:
-    """What the queries of the papers' test sets could have shown."""
+    """Minimum detectable differences on the papers' test sets."""
 
     def __init__(self, papers: Path, tables: Mapping[str, Table], values: Mapping[Address, float]) -> None:
         """``papers``: the folder of the papers, beside datasets.yaml; ``values``: the printed ones, by cell.
@@ -69,7 +72,10 @@ class Power:
         return {run for address, weight in contrast.terms for _, run, _ in self._parts(address, weight)}
 
     def could_show(self, contrast: Contrast) -> float | None:
-        """The smallest difference that a two-tailed test at 5 % shows with 80 % power; None where that is not known."""
+        """The smallest difference that a two-sided test at 5 % shows with 80 % power, in the measure's unit (0 to 1).
+
+        None where a cell is not printed, or nobody counted its queries.
+        """
         if contrast.printed:
             return None
         variance = self._variance(contrast)
@@ -77,7 +83,7 @@ class Power:
         return None if variance is None else (normal.inv_cdf(1 - LEVEL / 2) + normal.inv_cdf(POWER)) * variance**0.5
 
     def _variance(self, contrast: Contrast) -> float | None:
-        """Of the mean weighted sum: over runs, and in each over what its systems do not have in common."""
+        """The variance of the mean weighted sum over runs; a paired contrast keeps the spread that is not shared."""
         weights: dict[Run, float] = {}
         own: list[tuple[Run, float, str]] = []
         for address, weight in contrast.terms:
@@ -97,7 +103,7 @@ class Power:
         return total if own else None
 
     def _parts(self, address: Address, weight: float) -> list[tuple[float, Run, str]]:
-        """What a cell is a weighted sum of: run and measure; nothing where no query is behind it."""
+        """The weights, runs and measures that a cell is a sum of; empty where its value is not of queries."""
         table = self._tables[address.table]
         row = next(row for row in table.rows if (row.setting, row.id) == (address.setting, address.row))
         column = next(column for column in table.columns if column.id == address.column)

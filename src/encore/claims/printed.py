@@ -1,4 +1,4 @@
-"""What a claim says of the paper's own printed numbers: no run, no test, only whether they bear it out."""
+"""Claims on the paper's own printed numbers: whether the numbers fulfil each inequality, without a run or a test."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +26,7 @@ class Bearing:
 
     @property
     def satisfied(self) -> bool:
+        """Whether as many inequalities hold as are needed."""
         return self.held >= self.needed
 
 
@@ -39,6 +40,7 @@ class PrintedJudgement:
 
     @property
     def exceptions(self) -> list[str]:
+        """The inequalities that do not hold, of all tests."""
         return [each for bearing in self.bearings for each in bearing.exceptions]
 
 

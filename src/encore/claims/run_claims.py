@@ -222,11 +222,11 @@ def _control(control: Judgement | None) -> list[str]:
 
 
 def _weakest(judgement: Judgement) -> tuple[Contrast | None, Estimate | None]:
-    """The inequality that a claim is least sure of, if any was tested."""
+    """The tested inequality with the largest one-sided p value, if any was tested."""
     pairs = [one.weakest for one in judgement.tested]
     return max(pairs, key=lambda pair: pair[1].p_above, default=(None, None))
 
 
 def _finite(value: float | None) -> str:
-    """A number; nothing where one measurement alone tells nothing of its error."""
+    """A number for the CSV; empty for none and for an infinite error, which a single seed has."""
     return number(value if value is not None and math.isfinite(value) else None)

@@ -26,7 +26,7 @@ _WORDS = {"title", "notes"}  # of a table, which decide nothing
 def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
     """Every claim with the tables and figures that it is about, whether or not the configuration declares them.
 
-    One that this configuration cannot have is told with the reason; its claims are not testable here.
+    A table or figure that this configuration cannot have is listed with the reason; its claims are not testable here.
 
     Raises:
         EncoreError: a claim is wrong.

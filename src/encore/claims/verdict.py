@@ -4,7 +4,9 @@ A test of n inequalities of which k must hold is shown when the partial-conjunct
 one-sided tests is small enough (Benjamini & Heller, Biometrics 64, 2008): with k = n that is the largest p, the
 intersection-union test. It is refuted when so many inequalities are shown to go the other way that k cannot hold, by
 the same rule; with k = n that is n times the smallest p (Bonferroni). Each inequality is tested at half of 5 %, as a
-two-tailed test would; equivalences at 5 % on either side, so that the 90 % interval must lie inside the margin (TOST).
+two-tailed test would; equivalences at 5 % on either side, so that the 90 % interval must lie inside the margin (two
+one-sided tests, TOST: Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987). The intersection-union
+test is Berger's (Technometrics 24, 1982).
 """
 
 from collections.abc import Sequence
@@ -41,20 +43,29 @@ class Estimate:
 
     @property
     def p_above(self) -> float:
-        """One-sided p against the inequality's opposite, brought to the scale of 2.5 %."""
+        """One-sided p value of the null hypothesis that the inequality does not hold, for a level of 2.5 %.
+
+        Half the two-sided p of ``difference``; an equivalence is tested at 5 %, so its p is halved to fit this level.
+        """
         half = self.difference.p / 2
         p = half if self.mean > 0 else 1 - half
         return p / 2 if self.equivalence else p
 
     @property
     def p_below(self) -> float:
-        """One-sided p of the inequality itself."""
+        """One-sided p value of the null hypothesis that the inequality holds, for a level of 2.5 %."""
         half = self.difference.p / 2
         return half if self.mean < 0 else 1 - half
 
 
 def of_inequalities(estimates: Sequence[Estimate], needed: int, tests: int = 1) -> Evidence:
-    """The evidence on ``needed`` of some inequalities, where ``tests`` tests make the claim."""
+    """The evidence that at least ``needed`` of some inequalities hold (partial conjunction: Benjamini and Heller 2008).
+
+    Args:
+        estimates: one per inequality, at least one.
+        needed: how many must hold, from 1 to all.
+        tests: how many tests make the claim; a refutation is Bonferroni-corrected for them.
+    """
     count = len(estimates)
     level = SIGNIFICANT / 2
     above, below = (sorted(getattr(one, name) for one in estimates) for name in ("p_above", "p_below"))
@@ -66,7 +77,15 @@ def of_inequalities(estimates: Sequence[Estimate], needed: int, tests: int = 1) 
 
 
 def of_no_winner(estimates: Sequence[Estimate], tests: int = 1) -> Evidence:
-    """The evidence that a row is neither above another under every column nor below it."""
+    """The evidence that a row is neither above another under every column nor below it under every column.
+
+    Refuted where one direction is shown under every column (an intersection-union test in either direction, hence
+    2 ``tests``); shown where some column is above and some below, each Bonferroni-corrected over columns.
+
+    Args:
+        estimates: the row's difference to the other, one per column.
+        tests: how many tests make the claim.
+    """
     level, count = SIGNIFICANT / 2, len(estimates)
     worst = min(max(one.p_above for one in estimates), max(one.p_below for one in estimates))
     best = max(min(one.p_above for one in estimates), min(one.p_below for one in estimates))
@@ -79,7 +98,12 @@ def of_no_winner(estimates: Sequence[Estimate], tests: int = 1) -> Evidence:
 
 
 def of_orders(columns: Sequence[tuple[Sequence[float], Sequence[float]]], tests: int = 1) -> Evidence:
-    """The evidence that two settings order systems alike, from each column's values under either."""
+    """The evidence that two settings order systems alike, by the exact test of Kendall's tau (``alike.py``).
+
+    Args:
+        columns: for each column the values of the systems under either setting, in the same order of systems.
+        tests: how many tests make the claim; a refutation is Bonferroni-corrected for them and the columns.
+    """
     taus = [tau(first, second) for first, second in columns]
     systems = len(columns[0][0])
     if all(chance_of_tau(systems, found) <= SIGNIFICANT / 2 for found in taus):

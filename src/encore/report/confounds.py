@@ -1,4 +1,4 @@
-"""The confound ledger: in what, beside what a table is about, the rows of one setting differ.
+"""The confound ledger: what differs between the rows of one setting besides what the table compares.
 
 Every fact is taken from what the rows' numbers were made from, so a difference that nobody wrote down is listed too.
 """

@@ -1,4 +1,4 @@
-"""What stands behind each number of a table: all that its CSV says, what it was read from, and the command that tells.
+"""The explanation of each number of a table: its line of the CSV, what it was read from, and the command that shows it.
 
 An explanation is a section of its own that is shown when its link is followed, so it needs no program.
 """

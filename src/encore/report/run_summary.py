@@ -1,4 +1,4 @@
-"""What was run: on which data, how each model was trained at what cost, and what answering takes."""
+"""Tables of what was run: data, training and its cost, cost by stage, latency and sizes of indexes."""
 
 import json
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""What each pre-training step of a run learned: its losses on held-out texts, read from the folders of its models."""
+"""Learning curves of each pre-training step of a run: losses on held-out texts, read from the folders of its models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class LossTerm:
 
 @dataclass(frozen=True)
 class LossCurves:
-    """All that was written of one step: ``at`` [points] are training steps, from 0, before any, to the last.
+    """The learning curves of one step: ``at`` [points] are training steps, from 0 (before the first) to the last.
 
     A step with too few texts to hold any out has no points and no terms.
     """
@@ -108,7 +108,11 @@ def _curves(step: StepModels) -> LossCurves:
 
 
 def read_loss_table(path: Path) -> tuple[list[str], np.ndarray]:
-    """The names of the columns, and the rows as numbers; no rows where nothing was held out."""
+    """The names of the columns and the rows [points, columns] of ``held_out.tsv``; no rows where nothing was held out.
+
+    Raises:
+        EncoreError: the file is missing or no table of finite numbers.
+    """
     if not path.is_file():
         raise EncoreError(f"{path} is missing: nothing says what the model learned; run snakemake for it again")
     header, *lines = (line.split("\t") for line in path.read_text().splitlines() or [""])

@@ -67,7 +67,7 @@ def read_probe(probed: ProbedModel) -> dict[str, Any]:
 
 
 def row_names(row: FigureRow, seed: int | None = None) -> list[str]:
-    """How lines of a CSV about a system begin: its label, its lineage, and the seed, of the first probe if not said."""
+    """The first fields of a CSV line about a system: label, lineage and seed (by default that of the first probe)."""
     return [row.label, row.system, str(row.probes[0].seed if seed is None else seed)]
 
 
@@ -77,7 +77,11 @@ def caption(figure: FigureSlice, *says: str) -> str:
 
 
 def refuse_nothing(figure: FigureSlice, rows: Sequence[Any]) -> None:
-    """Raises: EncoreError, there is nothing to draw."""
+    """Refuse a figure without rows.
+
+    Raises:
+        EncoreError: there is nothing to draw.
+    """
     if not rows:
         raise EncoreError(f"{figure.name}: none of its systems can be had under this run's configuration")
 
@@ -95,7 +99,7 @@ def legend_beside(drawn: Page, axis: Axes, top: float) -> None:
 
 
 def plain_axis(axis: Axes) -> None:
-    """A frame without ink that says nothing."""
+    """Style a panel: light horizontal grid, no ticks, no upper and right spine."""
     axis.grid(axis="y", color=GRID, linewidth=0.7)
     axis.set_axisbelow(True)
     axis.tick_params(length=0, labelsize=8)

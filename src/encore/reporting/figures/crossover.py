@@ -1,4 +1,4 @@
-"""Where an advantage ends: the last place at which one curve falls to another, and its interval over seeds.
+"""Crossover of two curves: the last place at which one falls to the other, and its bootstrap interval over seeds.
 
 Curves are straight between their points over the logarithm of x. A crossing is ``-inf`` where the first is nowhere
 ahead on their common range, ``inf`` where it is ahead at its end, and ``nan`` where they have no common range.
@@ -17,7 +17,7 @@ ENOUGH_SEEDS = 5
 
 @dataclass(frozen=True)
 class Crossing:
-    """Of the mean curves; ``low`` and ``high`` are None with fewer than five seeds."""
+    """The crossing ``at`` of the mean curves, in the unit of x, and its 95 % interval (None below five seeds)."""
 
     at: float
     low: float | None = None
@@ -44,10 +44,14 @@ def crossing(over: Floats, own: Floats, over_other: Floats, other: Floats) -> fl
 
 
 def over_seeds(over: Floats, own: Floats, over_other: Floats, other: Floats) -> Crossing:
-    """The crossing of the mean curves, with a percentile interval of the bootstrap over seeds, which both curves share.
+    """The crossing of the mean curves, with a 95 % percentile interval of the bootstrap over seeds, which both share.
+
+    2,000 draws of a fixed generator (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 13.3); no
+    interval with fewer than five seeds.
 
     Args:
-        own, other: [seeds, points], rows of the same seeds in the same order.
+        over, over_other: [points], ascending and positive: queries, operations or passages.
+        own, other: [seeds, points] in the measure's unit, rows of the same seeds in the same order.
     """
     at = crossing(over, own.mean(0), over_other, other.mean(0))
     if len(own) < ENOUGH_SEEDS or np.isnan(at):

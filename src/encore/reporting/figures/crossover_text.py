@@ -1,4 +1,4 @@
-"""Where advantages end, in words: one sentence for each line that others are compared with.
+"""Sentences about crossovers in the caption of a figure: one for each line that others are compared with.
 
 An end is ``inf`` where it is not seen, since the first is ahead at the last point, ``-inf`` where it is nowhere ahead,
 ``nan`` where the two curves have no common range; see ``crossover.py``.
@@ -15,7 +15,7 @@ RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True)
 class AdvantageEnd:
-    """Where the lead of a line over another ends, and its interval, if there are seeds enough for one."""
+    """The crossover of one line with another: its place and, with enough seeds, its 95 % interval."""
 
     label: str
     against: str
@@ -27,7 +27,7 @@ class AdvantageEnd:
 
 
 def of_lines(lines: Sequence[Mapping[str, str]]) -> list[AdvantageEnd]:
-    """The ends that the lines of a figure's CSV tell."""
+    """Read the crossovers from the lines of a figure's CSV."""
     return [
         AdvantageEnd(line["label"], line["against"], line["panel"], line["over"], float(line["x"]), *_bounds(line))
         for line in lines
@@ -36,7 +36,7 @@ def of_lines(lines: Sequence[Mapping[str, str]]) -> list[AdvantageEnd]:
 
 
 def sentences(ends: Sequence[AdvantageEnd]) -> Iterator[str]:
-    """Say of each panel, and each line that others are compared with, whose lead over it ends where."""
+    """One sentence for each panel and each line that others are compared with: whose lead over it ends where."""
     several = len({end.panel for end in ends}) > 1
     for panel, over, against in dict.fromkeys((end.panel, end.over, end.against) for end in ends):
         own = [end for end in ends if (end.panel, end.over, end.against) == (panel, over, against)]
@@ -70,7 +70,7 @@ def _place(value: float, over: str) -> str:
 
 
 def _interval(end: AdvantageEnd) -> str:
-    """The 95 % interval; nothing where there is none, or where every draw of seeds says the same as all of them."""
+    """The 95 % interval in brackets; empty where there is none, or where it is a single point."""
     if end.low is None or end.high is None or (math.isclose(end.low, end.at) and math.isclose(end.high, end.at)):
         return ""
     bounds = {math.inf: "not seen", -math.inf: "nowhere"}

@@ -180,7 +180,7 @@ def _compared(ending: Ending) -> str:
 
 
 def _says(figure: CurvesSlice, found: list[Curve], ended: list[Ending]) -> str:
-    """How many queries, seeds and samples, and how to read the lower panels."""
+    """The text of the caption: counts of queries, seeds and samples, and how to read the lower panels."""
     answered = {curve.panel.split: curve.queries for curve in found}
     queries = ", ".join(f"{count:,} queries of split {split}" for split, count in answered.items())
     seeds = {seed for curve in found for seed in curve.seeds if seed is not None}

@@ -32,4 +32,5 @@ SOURCES: dict[str, CellSource] = {
 
 
 def source_of(column: Column) -> CellSource:
+    """The source that a column's values come from."""
     return SOURCES[column.source]

@@ -1,4 +1,4 @@
-"""What every source of a column's values can say."""
+"""The interface of a source of a column's values, and the values it gives."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ class CellScores:
         return exact_mean(low), exact_mean(high)
 
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval of the mean over queries and seeds; None where one cluster of queries is all there is."""
+        """The 95 % cluster-robust interval of the mean over queries and seeds; None for a single cluster.
+
+        See ``evaluation.significance.clustered``.
+        """
         if len(set(self.clusters)) < 2:
             return None
         return clustered(np.stack([one.values for one in self.scored], axis=1), self.clusters).interval()
@@ -94,7 +97,7 @@ class CellSource(ABC):
         return printed
 
     def notes(self, layout: Layout) -> list[str]:
-        """What a reader must know of how these values came about."""
+        """Notes below the table on how these values were measured."""
         return []
 
 

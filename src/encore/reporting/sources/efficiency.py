@@ -35,7 +35,7 @@ class Efficiency(CellSource):
         return f"{request.value} ({'MiB' if request.value == SIZE else 'ms a query'})"
 
     def shown(self, value: float, unit: Unit) -> str:
-        """Three digits that say something, in whole numbers from a thousand on."""
+        """Three significant digits; whole numbers from 100 on."""
         digits = 2 if value < 10 else 1 if value < 100 else 0
         return f"{value:,.{digits}f}"
 

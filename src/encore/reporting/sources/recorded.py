@@ -32,7 +32,7 @@ class Recorded(CellSource):
         return f"recorded {request.value.rpartition('/')[2]}"
 
     def shown(self, value: float, unit: Unit) -> str:
-        """Four digits that say something."""
+        """Four significant digits."""
         return f"{value:.4g}".replace("-", "−")
 
     def notes(self, layout: Layout) -> list[str]:

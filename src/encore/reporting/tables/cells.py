@@ -1,4 +1,4 @@
-"""All numbers of a table, each cell with what a reader needs to doubt it."""
+"""All numbers of a table: each cell with its mean, interval, range over ties, counts of queries, tests and verdict."""
 
 import statistics
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class TableCell:
 
     @property
     def request(self) -> Asked:
-        """What the plan says of it."""
+        """What the plan says of the cell: dataset, split, measure and the folders it reads."""
         return self.row.cells[self.column.id]
 
     @property

@@ -1,4 +1,4 @@
-"""Differences of a table's rows to their comparators, and which of them a corrected test calls real."""
+"""Differences of a table's rows to their comparators, with p values corrected by Holm's procedure (1979)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -27,14 +27,22 @@ class RowComparison:
     family: int = 1
 
     def sign(self) -> int:
-        """1 for a significant gain, -1 for a significant loss, 0 where the corrected test tells nothing."""
+        """1 for a significant gain, -1 for a significant loss, 0 where the corrected test is not significant at 5 %."""
         if self.p_holm is None or self.p_holm > SIGNIFICANT:
             return 0
         return 1 if self.difference.mean > 0 else -1
 
 
 def compare_rows(layout: Layout, found: dict[Address, CellScores]) -> Comparisons:
-    """Compare each row that was run with the comparators of its setting, and correct the families."""
+    """Compare each row that was run with the comparators of its setting, and correct the p values of each family.
+
+    A family is the objectives of one setting under primary columns by comparators, corrected by Holm's step-down
+    procedure (Scandinavian Journal of Statistics 6, 1979). Rows are compared query by query and seed by seed, as
+    ``evaluation/significance.py`` says.
+
+    Raises:
+        EncoreError: two rows share no seed, or were judged on different queries.
+    """
     compared: Comparisons = {}
     for column in layout.columns:
         for row in layout.rows:

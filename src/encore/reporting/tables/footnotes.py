@@ -1,4 +1,4 @@
-"""What a reader must know below a table: the marks, the data that was run, the seeds, and what it does not show."""
+"""The notes below a table: its marks, the data that were run, the seeds, and what the table does not show."""
 
 import math
 from collections.abc import Iterator

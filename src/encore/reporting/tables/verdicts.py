@@ -30,5 +30,8 @@ def objective_verdict(against: Sequence[RowComparison], *, proxy_data: bool) -> 
 
 
 def detectable_gain(against: Sequence[RowComparison]) -> float:
-    """The smallest gain that could have been shown over all of them, at 80 % power and Holm's strictest level."""
+    """The minimum detectable gain over all comparators, in the measure's unit: 80 % power at Holm's first level.
+
+    Holm's first level is 5 % over the size of the family. See ``evaluation.significance.Difference.detectable``.
+    """
     return max(one.difference.detectable(SIGNIFICANT / one.family) for one in against)
