@@ -89,7 +89,7 @@ def _run(opened: Collection, texts: Mapping[str, str] | None = None) -> Run:
     documents = texts.items() if texts else ((name, parts[0]) for name, parts in opened.texts())
     with tempfile.TemporaryDirectory() as folder:
         lucene.build_lucene_index(documents, Path(folder), 512)
-        return lucene.search(Path(folder), opened.queries(), lucene.Bm25Parameters(), memory_mb=512)
+        return lucene.search_bm25(Path(folder), opened.queries(), lucene.Bm25Parameters(), memory_mb=512)
 
 
 def _row(name: str, reading: str, run: Run, grades: Grades) -> Row:
@@ -98,7 +98,7 @@ def _row(name: str, reading: str, run: Run, grades: Grades) -> Row:
 
 def _scores(run: Run, grades: Grades) -> dict[str, float]:
     """Means over judged queries of whatever grade, as trec_eval -c has them; nDCG says nothing of binary grades."""
-    found = measures.values([measures.check(name) for name in SHOWN], grades, run)
+    found = measures.measure_values([measures.parse_measure(name) for name in SHOWN], grades, run)
     return {str(measure): mean(values.values()) for measure, values in found.items()}
 
 

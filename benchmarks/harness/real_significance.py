@@ -47,8 +47,9 @@ def _columns(path: Path, baseline: str, other: str) -> Floats:
 def _precision(folder: Path, one: str, other: str) -> Floats:
     """Differences of P@10, query by query."""
     grades = judgments(folder / "qrels.robust03.txt.gz")
-    measure = measures.check("P@10")
+    measure = measures.parse_measure("P@10")
     first, second = (
-        measures.values([measure], grades, read_run(folder / f"runs/input.{name}.gz"))[measure] for name in (one, other)
+        measures.measure_values([measure], grades, read_run(folder / f"runs/input.{name}.gz"))[measure]
+        for name in (one, other)
     )
     return np.array([first[query] - second[query] for query in first])

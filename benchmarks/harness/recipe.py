@@ -24,8 +24,7 @@ from encore.finetuning.queries import Example, training_queries
 from encore.models import embed
 from encore.models.encoder import Encoder
 from encore.plan import project
-from encore.plan.catalogue import read_step
-from encore.retrieval.dense import Shard, search
+from encore.retrieval.dense import Shard, search_exact
 from encore.retrieval.encode import CollectionShard, encode
 from encore.training.randomness import batches
 from encore.training.schedule import total_steps
@@ -78,7 +77,7 @@ class Recipe:
         index.add(passages)
         names = topics(self.collection, SPLIT)
         queries = self._embed(encoder.query_tower, names)
-        run = search([Shard(index, self.store.passages.names)], names, queries, min(DEPTH, len(passages)))
+        run = search_exact([Shard(index, self.store.passages.names)], names, queries, min(DEPTH, len(passages)))
         scores = judging.judge(run, self.collection, {"splits": {SPLIT: {MEASURE: self.expression}}})
         return float(scores[SPLIT, MEASURE].values.mean())
 

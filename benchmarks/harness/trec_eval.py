@@ -43,8 +43,8 @@ def compare(folder: Path, case: Case) -> dict[str, object]:
     printed = _printed(folder / case.output, case)
     if not printed:
         raise EncoreError(f"{folder / case.output} has no measure of ours; name an output of trec_eval")
-    wanted = [measures.check(expression) for expression in printed]
-    first = measures.values(wanted, grades, run)
+    wanted = [measures.parse_measure(expression) for expression in printed]
+    first = measures.measure_values(wanted, grades, run)
     again = {measure: _second(measure, grades, run) for measure in wanted}
     compared, furthest = 0, 0.0
     for measure in wanted:
@@ -112,6 +112,6 @@ def _printed(path: Path, case: Case) -> Values:
 
 def _second(measure: Measure, grades: Grades, run: Run) -> dict[str, float]:
     return {
-        query: reference_evaluator.value(measure, reference_evaluator.standing(run.get(query), dict(of)))
+        query: reference_evaluator.measure_value(measure, reference_evaluator.judged_ranks(run.get(query), dict(of)))
         for query, of in grades.items()
     }

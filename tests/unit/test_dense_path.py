@@ -19,7 +19,7 @@ from encore.finetuning.step import finetune
 from encore.models import checkpoint, embed
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
-from encore.retrieval.dense import answer
+from encore.retrieval.dense import answer_exactly
 from encore.retrieval.encode import make_shard
 from encore.storage.manifest import record
 
@@ -172,7 +172,7 @@ def test_a_run_has_the_queries_of_its_split_in_any_number_of_shards(home, model,
     shards = [home / "shards" / name for name in ("000-of-002", "001-of-002")]
     for shard in shards:
         make_shard(ENCODE, model, home / "tokens", shard.name, shard)
-    answer(SEARCH, model, home / "tokens", home / "collection", shards[::-1], home / "again")
+    answer_exactly(SEARCH, model, home / "tokens", home / "collection", shards[::-1], home / "again")
     assert (home / "again" / "run.trec.gz").read_bytes() == (home / "answer" / "run.trec.gz").read_bytes()
 
 

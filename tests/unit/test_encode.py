@@ -13,7 +13,7 @@ from encore.errors import EncoreError
 from encore.models import embed
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
-from encore.retrieval.dense import open_shards, search
+from encore.retrieval.dense import open_shards, search_exact
 from encore.retrieval.encode import BLOCK, CollectionShard, encode, write_shard
 
 PASSAGES, LENGTH = 2 * BLOCK + 60, 10
@@ -85,7 +85,7 @@ def test_the_ranking_is_the_same_bytes_for_any_number_of_shards(passages, whole,
         for rows in (CollectionShard(number, count).rows(PASSAGES) for number in range(count)):
             folders.append(tmp_path / f"{rows.start}-of-{count}")
             write_shard(folders[-1], passages.names[rows.start : rows.stop], whole[rows.start : rows.stop])
-        runs.append(search(open_shards(folders[::-1], passages.names, 16), names, queries, 50))
+        runs.append(search_exact(open_shards(folders[::-1], passages.names, 16), names, queries, 50))
     for run in runs[1:]:
         for name in names:
             assert run[name].documents == runs[0][name].documents

@@ -13,7 +13,7 @@ from encore.data import collection
 from encore.data.runs import Ranking, describe, rank, read_header, read_run, write_run
 from encore.errors import EncoreError
 from encore.evaluation import fusion_weights
-from encore.evaluation.measures import check
+from encore.evaluation.measures import parse_measure
 from encore.retrieval.fusion import AlignedScores, align, fuse
 from encore.storage.manifest import record
 
@@ -157,14 +157,14 @@ DENSE = {"q1": ranking({"x": 1.0, "a": 0.5}), "q2": ranking({"b": 1.0, "x": 0.1}
 
 def test_the_best_weight_wins_and_of_equal_ones_the_smallest() -> None:
     """At 0.7 both answers are first; at 0 and at 2 one of them is second; the third query counts 0."""
-    tried = fusion_weights.attempt(SPARSE, DENSE, GRADES, check("RR@10"), [0.0, 0.7, 0.8, 2.0])
+    tried = fusion_weights.attempt(SPARSE, DENSE, GRADES, parse_measure("RR@10"), [0.0, 0.7, 0.8, 2.0])
     assert tried.means == pytest.approx([1.5 / 3, 2 / 3, 2 / 3, 1.5 / 3])
     assert tried.best == 0.7
     assert tried.summary() == {"weight": 0.7, "mean": 0.666667, "queries": 3, "at_edge": False}
 
 
 def test_a_best_weight_at_the_end_of_the_grid_is_said() -> None:
-    assert fusion_weights.attempt(SPARSE, DENSE, GRADES, check("RR@10"), [0.7, 2.0]).summary()["at_edge"]
+    assert fusion_weights.attempt(SPARSE, DENSE, GRADES, parse_measure("RR@10"), [0.7, 2.0]).summary()["at_edge"]
 
 
 def test_scripts_choose_and_fuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

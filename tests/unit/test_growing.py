@@ -21,7 +21,7 @@ from encore.plan.figures.growing import growing_artifacts, growing_plan
 from encore.plan.plan import Plan
 from encore.reporting.figures import collection_size
 from encore.retrieval import nested_corpora
-from encore.retrieval.dense import Shard, restricted, search
+from encore.retrieval.dense import Shard, restricted, search_exact
 from encore.storage.document_ids import DocIds
 from encore.storage.files import open_text_writer, write_json
 from encore.storage.manifest import MANIFEST
@@ -97,13 +97,13 @@ def test_search_in_a_part_finds_what_products_with_that_part_say(cuts):
         index = faiss.IndexFlatIP(16)
         index.add(vectors[a:b])
         shards.append(Shard(index, DocIds.of(documents[a:b])))
-    run = search(restricted(shards, members), [str(n) for n in range(25)], queries, 20)
+    run = search_exact(restricted(shards, members), [str(n) for n in range(25)], queries, 20)
     for number, query in enumerate(queries):
         products = vectors.astype(np.float64) @ query.astype(np.float64)
         pairs = [(p, d) for p, d in zip(products.tolist(), documents, strict=True) if d in members]
         assert run[str(number)].documents == [name for _, name in sorted(pairs, reverse=True)[:20]]
-    whole = search(shards, ["q"], queries[:1], 20)["q"]
-    everything = search(restricted(shards, set(documents)), ["q"], queries[:1], 20)["q"]
+    whole = search_exact(shards, ["q"], queries[:1], 20)["q"]
+    everything = search_exact(restricted(shards, set(documents)), ["q"], queries[:1], 20)["q"]
     assert everything.documents == whole.documents
 
 
@@ -112,7 +112,7 @@ def test_a_part_smaller_than_the_depth_is_ranked_whole():
     index.add(np.eye(4, dtype=np.float32))
     (held,) = restricted([Shard(index, DocIds.of(["a", "b", "c", "d"]))], {"b", "d"})
     assert len(held) == 2
-    assert search([held], ["q"], np.ones((1, 4), dtype=np.float32), 3)["q"].documents == ["d", "b"]
+    assert search_exact([held], ["q"], np.ones((1, 4), dtype=np.float32), 3)["q"].documents == ["d", "b"]
 
 
 # Plans

@@ -17,7 +17,7 @@ from encore.errors import EncoreError
 from encore.plan import project
 from encore.plan.plan import Plan
 from encore.retrieval import approximate, indexing
-from encore.retrieval.dense import Shard, search
+from encore.retrieval.dense import Shard, search_exact
 from encore.retrieval.encode import CollectionShard, write_shard
 from encore.storage.document_ids import DocIds
 
@@ -93,7 +93,7 @@ def answered(data, kind, depth=20, **how):
     fields = index_types.read_index_type({**TYPES[kind], **how})
     index = indexing.build_index(fields, vectors)
     approximate.set_up(index, fields.searching())
-    return approximate.search(
+    return approximate.search_approximate(
         Shard(index, DocIds.of(documents)), [f"q{n}" for n in range(len(queries))], queries, depth
     )
 
@@ -102,7 +102,7 @@ def exact(data, depth=20):
     vectors, documents, queries = data
     index = faiss.IndexFlatIP(DIMENSION)
     index.add(vectors)
-    return search([Shard(index, DocIds.of(documents))], [f"q{n}" for n in range(len(queries))], queries, depth)
+    return search_exact([Shard(index, DocIds.of(documents))], [f"q{n}" for n in range(len(queries))], queries, depth)
 
 
 def test_searching_further_finds_more_of_the_exact_answer(data):
@@ -151,8 +151,8 @@ def test_a_query_s_answer_does_not_depend_on_its_neighbours(data):
     vectors, documents, queries = data
     fields = index_types.read_index_type(TYPES["hnsw"])
     held = Shard(indexing.build_index(fields, vectors), DocIds.of(documents))
-    together = approximate.search(held, ["a", "b"], queries[:2], 10)
-    alone = approximate.search(held, ["b"], queries[1:2], 10)
+    together = approximate.search_approximate(held, ["a", "b"], queries[:2], 10)
+    alone = approximate.search_approximate(held, ["b"], queries[1:2], 10)
     assert together["b"].documents == alone["b"].documents
 
 
@@ -164,7 +164,9 @@ def test_a_tie_at_the_cut_is_complete_and_stands_by_descending_id(kind):
     index = indexing.build_index(
         index_types.read_index_type({**TYPES[kind], **({"ef_search": 900} if kind == "hnsw" else {})}), vectors
     )
-    run = approximate.search(Shard(index, DocIds.of(documents)), ["q"], np.eye(DIMENSION, dtype=np.float32)[:1], 10)
+    run = approximate.search_approximate(
+        Shard(index, DocIds.of(documents)), ["q"], np.eye(DIMENSION, dtype=np.float32)[:1], 10
+    )
     assert run["q"].documents[:5] == ["d004", "d003", "d002", "d001", "d000"]
     if kind == "fp16":  # all vectors are compared, so the best of the tie are known
         assert run["q"].documents[5:] == ["d104", "d103", "d102", "d101", "d100"]

@@ -15,7 +15,7 @@ from encore.data import collection
 from encore.data.runs import Run, read_header, read_run
 from encore.errors import EncoreError
 from encore.retrieval import java, lucene, segment
-from encore.retrieval.lucene import Bm25Parameters, build_lucene_index, search
+from encore.retrieval.lucene import Bm25Parameters, build_lucene_index, search_bm25
 from encore.storage.manifest import record
 
 ROOT = Path(__file__).parents[2]
@@ -63,7 +63,7 @@ def queries() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def found(index: Path, queries: dict[str, str]) -> Run:
-    return search(index, queries, MODEL, memory_mb=256)
+    return search_bm25(index, queries, MODEL, memory_mb=256)
 
 
 def rounded_length(length: int) -> int:
@@ -142,8 +142,8 @@ def test_the_analyser_stems_and_folds_case(found: Run) -> None:
 
 
 def test_ties_are_cut_where_our_order_cuts_them(index: Path) -> None:
-    full = search(index, {"q": "zqkkx"}, MODEL, memory_mb=256)["q"]
-    cut = search(index, {"q": "zqkkx"}, Bm25Parameters(MODEL.k1, MODEL.b, depth=5), memory_mb=256)["q"]
+    full = search_bm25(index, {"q": "zqkkx"}, MODEL, memory_mb=256)["q"]
+    cut = search_bm25(index, {"q": "zqkkx"}, Bm25Parameters(MODEL.k1, MODEL.b, depth=5), memory_mb=256)["q"]
     assert full.documents[:9] == [f"tie{i}" for i in range(8, -1, -1)]
     assert (full.scores[:9] == full.scores[0]).all(), "Lucene's own scores, not ties taken apart"
     assert cut.documents == full.documents[:5]
@@ -154,7 +154,7 @@ def test_threads_and_order_of_documents_do_not_matter(
 ) -> None:
     build_lucene_index(reversed(documents().items()), tmp_path, memory_mb=400)
     assert contents(tmp_path) == contents(index)
-    again = search(tmp_path, queries, MODEL, threads=2, memory_mb=300)
+    again = search_bm25(tmp_path, queries, MODEL, threads=2, memory_mb=300)
     assert list(again) == list(found)
     for name in found:
         assert again[name].documents == found[name].documents
@@ -182,13 +182,13 @@ def test_a_segment_of_another_layout_is_refused(tmp_path: Path) -> None:
 
 def test_no_query_with_words_starts_no_java(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(java, "stream", None)
-    assert search(index, {"q": " "}, MODEL) == {}
+    assert search_bm25(index, {"q": " "}, MODEL) == {}
 
 
 def test_too_many_terms_are_refused(index: Path) -> None:
     """Anserini would leave the query out and end with 0."""
     with pytest.raises(EncoreError, match=r"maxClauseCount is set to 1024.*the longest query is many") as caught:
-        search(index, {"q": "zqbbx", "many": " ".join(f"w{i}" for i in range(1100))}, MODEL, memory_mb=256)
+        search_bm25(index, {"q": "zqbbx", "many": " ".join(f"w{i}" for i in range(1100))}, MODEL, memory_mb=256)
     assert "\n" not in str(caught.value)
 
 
@@ -199,13 +199,13 @@ def test_a_damaged_index_is_refused(index: Path, tmp_path: Path) -> None:
             path.read_bytes()[:60] if path.suffix == ".doc" else path.read_bytes()
         )
     with pytest.raises(EncoreError, match="Anserini failed: ") as caught:
-        search(tmp_path, {"q": "zqbbx"}, MODEL, memory_mb=256)
+        search_bm25(tmp_path, {"q": "zqbbx"}, MODEL, memory_mb=256)
     assert "\n" not in str(caught.value)
 
 
 def test_a_missing_index_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EncoreError, match="lucene is missing"):
-        search(tmp_path, {"q": "zqbbx"}, MODEL)
+        search_bm25(tmp_path, {"q": "zqbbx"}, MODEL)
 
 
 def test_ids_with_blanks_are_refused(index: Path, tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_ids_with_blanks_are_refused(index: Path, tmp_path: Path) -> None:
         build_lucene_index([("a b", "text")], tmp_path)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(EncoreError, match="query id 'a b'"):
-        search(index, {"a b": "text"}, MODEL)
+        search_bm25(index, {"a b": "text"}, MODEL)
 
 
 def test_a_document_without_text_is_refused(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_a_missing_part_is_named(package: str, message: str, index: Path, monkey
     original = java.find_spec
     monkeypatch.setattr(java, "find_spec", lambda name: None if name == package else original(name))
     with pytest.raises(EncoreError, match=rf"{message}.*{package}.*make env"):
-        search(index, {"q": "zqbbx"}, MODEL)
+        search_bm25(index, {"q": "zqbbx"}, MODEL)
 
 
 def test_java_that_cannot_start_is_said(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,7 +240,7 @@ def test_java_that_cannot_start_is_said(index: Path, tmp_path: Path, monkeypatch
     broken.write_text("not a program")
     monkeypatch.setattr(java, "java", lambda: broken)
     with pytest.raises(EncoreError, match="cannot start Java"):
-        search(index, {"q": "zqbbx"}, MODEL)
+        search_bm25(index, {"q": "zqbbx"}, MODEL)
 
 
 def test_java_that_dies_is_said(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,7 +251,7 @@ def test_java_that_dies_is_said(index: Path, tmp_path: Path, monkeypatch: pytest
     broken.chmod(0o755)
     monkeypatch.setattr(java, "java", lambda: broken)
     with pytest.raises(EncoreError, match="Anserini failed: no library"):
-        search(index, {"q": "zqbbx"}, MODEL)
+        search_bm25(index, {"q": "zqbbx"}, MODEL)
 
 
 def test_an_output_that_cannot_be_written_is_said(tmp_path: Path) -> None:

@@ -42,15 +42,17 @@ KNOWN = {
 
 
 def value(expression: str, ranking: Ranking, grades: dict[str, int]) -> float:
-    measure = measures.check(expression)
-    return measures.values([measure], {"q": grades}, {"q": ranking})[measure]["q"]
+    measure = measures.parse_measure(expression)
+    return measures.measure_values([measure], {"q": grades}, {"q": ranking})[measure]["q"]
 
 
 @pytest.mark.parametrize("expression", KNOWN)
 def test_known_values(expression: str) -> None:
     assert value(expression, FIVE, GRADES) == pytest.approx(KNOWN[expression], abs=1e-12)
-    place = reference_evaluator.standing(FIVE, GRADES)
-    assert reference_evaluator.value(measures.check(expression), place) == pytest.approx(KNOWN[expression], abs=1e-12)
+    place = reference_evaluator.judged_ranks(FIVE, GRADES)
+    assert reference_evaluator.measure_value(measures.parse_measure(expression), place) == pytest.approx(
+        KNOWN[expression], abs=1e-12
+    )
 
 
 def random_world(seed: int) -> tuple[Run, dict[str, dict[str, int]]]:
@@ -69,15 +71,17 @@ def random_world(seed: int) -> tuple[Run, dict[str, dict[str, int]]]:
 
 
 def test_both_evaluators_agree_on_random_rankings() -> None:
-    wanted = [measures.check(expression) for expression in EXPRESSIONS]
+    wanted = [measures.parse_measure(expression) for expression in EXPRESSIONS]
     seen = 0
     for seed in range(30):
         run, grades = random_world(seed)
-        first = measures.values(wanted, grades, run)
+        first = measures.measure_values(wanted, grades, run)
         for query, judged in grades.items():
-            place = reference_evaluator.standing(run.get(query), judged)
+            place = reference_evaluator.judged_ranks(run.get(query), judged)
             for measure in wanted:
-                assert reference_evaluator.value(measure, place) == pytest.approx(first[measure][query], abs=1e-9), (
+                assert reference_evaluator.measure_value(measure, place) == pytest.approx(
+                    first[measure][query], abs=1e-9
+                ), (
                     measure,
                     query,
                 )
@@ -87,16 +91,16 @@ def test_both_evaluators_agree_on_random_rankings() -> None:
 
 def test_only_the_head_of_a_ranking_that_counts_is_handed_on_and_no_value_changes() -> None:
     """Against ir-measures itself, given the whole rankings."""
-    wanted = [measures.check(expression) for expression in EXPRESSIONS]
+    wanted = [measures.parse_measure(expression) for expression in EXPRESSIONS]
     run, grades = random_world(0)
     grades["3"] = {"not retrieved": 3}
     whole = {query: dict(zip(found.documents, range(len(found), 0, -1), strict=True)) for query, found in run.items()}
     handed = {query: measures._to_last(run[query].documents, grades[query]) for query in run}
     assert sum(map(len, handed.values())) < sum(map(len, whole.values()))
     assert handed["3"] == run["3"].documents[:1]
-    found = measures.values(wanted, grades, run)
+    found = measures.measure_values(wanted, grades, run)
     for metric in ir_measures.iter_calc([ir_measures.parse_measure(str(each)) for each in wanted], grades, whole):
-        assert found[measures.check(str(metric.measure))][metric.query_id] == metric.value
+        assert found[measures.parse_measure(str(metric.measure))][metric.query_id] == metric.value
 
 
 def test_ties_stand_by_descending_document_id_in_float32() -> None:
@@ -106,9 +110,9 @@ def test_ties_stand_by_descending_document_id_in_float32() -> None:
 
 
 def test_no_answer_and_no_relevant_document_count_as_zero() -> None:
-    measure = measures.check("RR(rel=3)@10")
+    measure = measures.parse_measure("RR(rel=3)@10")
     grades = {"answered": {"a": 3}, "missing": {"a": 3}, "only grade 1": {"a": 1}}
-    found = measures.values([measure], grades, {"answered": FIVE, "only grade 1": FIVE})[measure]
+    found = measures.measure_values([measure], grades, {"answered": FIVE, "only grade 1": FIVE})[measure]
     assert found == {"answered": 1.0, "missing": 0.0, "only grade 1": 0.0}
 
 
@@ -126,12 +130,12 @@ def test_no_answer_and_no_relevant_document_count_as_zero() -> None:
 )
 def test_an_expression_that_cannot_be_computed_is_refused(expression: str, said: str) -> None:
     with pytest.raises(EncoreError, match=said):
-        measures.check(expression)
+        measures.parse_measure(expression)
 
 
 def test_an_expression_prints_as_it_was_read() -> None:
-    assert [str(measures.check(expression)) for expression in EXPRESSIONS] == EXPRESSIONS
-    assert measures.check("R(rel=3)@100") == Measure("R", 3, 100)
+    assert [str(measures.parse_measure(expression)) for expression in EXPRESSIONS] == EXPRESSIONS
+    assert measures.parse_measure("R(rel=3)@100") == Measure("R", 3, 100)
 
 
 @pytest.fixture
@@ -169,8 +173,8 @@ def test_every_judged_query_has_a_row_that_reads_back(collection: Collection, tm
 
 
 def test_a_wrong_second_evaluator_stops_the_job(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = reference_evaluator.value
-    monkeypatch.setattr(reference_evaluator, "value", lambda measure, place: right(measure, place) * (1 + 2e-9))
+    right = reference_evaluator.measure_value
+    monkeypatch.setattr(reference_evaluator, "measure_value", lambda measure, place: right(measure, place) * (1 + 2e-9))
     with pytest.raises(EncoreError, match=r"disagree on nDCG@10 of query q0"):
         judging.judge({"q0": FIVE}, collection, SPEC)
 
@@ -222,4 +226,4 @@ def test_every_measure_of_the_catalogue_can_be_computed_as_it_is_written(catalog
     }
     assert len(named) > 100
     for name, split, expression in sorted(named):
-        assert measures.check(expression), (name, split)
+        assert measures.parse_measure(expression), (name, split)

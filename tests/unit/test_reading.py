@@ -22,7 +22,7 @@ from encore.models import checkpoint, embed, inputs, late_interaction
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.start import start
-from encore.retrieval.dense import answer
+from encore.retrieval.dense import answer_exactly
 from encore.retrieval.encode import make_shard
 
 TCT = {"query_marker": "[q]", "passage_marker": "[d]", "separator": False, "augment": True, "pooling": "content"}
@@ -154,7 +154,7 @@ def test_from_training_to_a_run_every_text_is_read_alike(home, negatives, tmp_pa
                    tmp_path / "index")  # fmt: skip
         spec = {"split": "test", "queries": None, "sample": 0, "depth": 64, "query_length": 10, "system": "ours"}
         given = (tmp_path / "model", home / "tokens", home / "collection", [tmp_path / "index"], tmp_path / "run")
-        answer({**spec, "numerics": NUMERICS}, *given)
+        answer_exactly({**spec, "numerics": NUMERICS}, *given)
         run = read_run(tmp_path / "run" / "run.trec.gz")["q52"]
         scores = dict(zip(run.documents, run.scores.tolist(), strict=True))
         np.testing.assert_allclose([scores["d3"], scores["d9"]], expected[:2], rtol=1e-4, atol=1e-4)

@@ -17,7 +17,7 @@ from encore.finetuning.scoring import cross_encoder, open_scorer, resume
 from encore.finetuning.scoring.resume import ScoreState
 from encore.finetuning.step import finetune
 from encore.finetuning.teachers.stage import write_teacher_outputs
-from encore.retrieval.rerank import answer
+from encore.retrieval.rerank import answer_reranked
 
 home = test_dense_path.home
 negatives = test_dense_path.negatives
@@ -118,12 +118,12 @@ def test_a_killed_reranking_ranks_the_same(
     write_run(tmp_path / "first/run.trec.gz", dict.fromkeys(store.queries.names[:5], ranked), header)
     spec = {"reranked": 20, "depth": 25, "numerics": NUMERICS, "system": "x", "collection": "c", "split": "test"}
     places = (models["cross-encoder"], home / "tokens", tmp_path / "first")
-    whole = answer(spec, *places, tmp_path / "whole")
+    whole = answer_reranked(spec, *places, tmp_path / "whole")
     killed_while_writing(monkeypatch, 4)
     with pytest.raises(KilledError):
-        answer(spec, *places, tmp_path / "again", tmp_path / "state", 0)
+        answer_reranked(spec, *places, tmp_path / "again", tmp_path / "state", 0)
     monkeypatch.undo()
     monkeypatch.setitem(cross_encoder.BATCH, "cpu", 8)
-    assert answer(spec, *places, tmp_path / "again", tmp_path / "state", 0) == whole
+    assert answer_reranked(spec, *places, tmp_path / "again", tmp_path / "state", 0) == whole
     runs = [(tmp_path / name / "run.trec.gz").read_bytes() for name in ("whole", "again")]
     assert runs[0] == runs[1]

@@ -129,10 +129,10 @@ def mean(name: str, *parts: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("columns", "says"),
     [
-        ([RR, mean("m", "rr", "ndcg")], "'ndcg' is no column of measures"),
-        ([RR, {"id": "l", "label": "l", "held_out": "mlm"}, mean("m", "l")], "'l' is no column of measures"),
+        ([RR, mean("m", "rr", "ndcg")], "'ndcg' is not a column of measures"),
+        ([RR, {"id": "l", "label": "l", "held_out": "mlm"}, mean("m", "l")], "'l' is not a column of measures"),
         ([RR, mean("m", "n"), mean("n", "m")], "is a mean of itself"),
-        ([RR, RR], "column 'rr' stands twice"),
+        ([RR, RR], "column 'rr' is there twice"),
         ([RR | {"hidden": True, "primary": True}], "cannot be primary"),
         ([RR, mean("m", "rr") | {"primary": True}], "cannot be primary"),
     ],

@@ -22,7 +22,7 @@ from encore.finetuning.teachers.outputs import PairScores, TextVectors
 from encore.finetuning.teachers.published import write_published_scores
 from encore.finetuning.teachers.stage import write_teacher_outputs
 from encore.models.late_interaction import max_sim
-from encore.retrieval.dense import answer
+from encore.retrieval.dense import answer_exactly
 from encore.retrieval.encode import make_shard
 
 home = test_dense_path.home
@@ -71,7 +71,7 @@ def chain(home: Path, negatives: Path) -> Path:
     make_shard({"length": 16, "numerics": NUMERICS}, home / "tct", home / "tokens", "000-of-001", home / "index")
     search = {"split": "train", "queries": None, "sample": 0, "depth": 20, "query_length": 8, "system": "tct"}
     places = [home / name for name in ("tct", "tokens", "collection")]
-    answer({**search, "numerics": NUMERICS}, *places, [home / "index"], home / "answers")
+    answer_exactly({**search, "numerics": NUMERICS}, *places, [home / "index"], home / "answers")
     ranking = {query: found.documents for query, found in read_run(home / "answers" / "run.trec.gz").items()}
     mining.write_negatives(
         home / "hard", *mining.mine(ranking, Collection(home / "collection").qrels("train"), depth=20, keep=5)

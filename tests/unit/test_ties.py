@@ -26,18 +26,18 @@ def test_extremes_are_those_of_all_orders(seed: int) -> None:
     ranking = rank(list("abcdefg"), generator.integers(0, 3, 7))
     grades = dict(zip("abcdz", generator.integers(0, 4, 5).tolist(), strict=True))
     worst, best = ties.extremes(ranking, grades)
-    everywhere = [reference_evaluator.standing(order, grades) for order in orders(ranking)]
+    everywhere = [reference_evaluator.judged_ranks(order, grades) for order in orders(ranking)]
     assert ties.has_ties(ranking.scores)
     assert len(everywhere) > 1
-    for measure in map(measures.check, EXPRESSIONS):
-        found = [reference_evaluator.value(measure, place) for place in everywhere]
-        assert reference_evaluator.value(measure, worst) == pytest.approx(min(found), abs=1e-12), measure
-        assert reference_evaluator.value(measure, best) == pytest.approx(max(found), abs=1e-12), measure
+    for measure in map(measures.parse_measure, EXPRESSIONS):
+        found = [reference_evaluator.measure_value(measure, place) for place in everywhere]
+        assert reference_evaluator.measure_value(measure, worst) == pytest.approx(min(found), abs=1e-12), measure
+        assert reference_evaluator.measure_value(measure, best) == pytest.approx(max(found), abs=1e-12), measure
 
 
 def test_the_usual_order_lies_between_and_without_ties_all_three_are_one() -> None:
     ranking = rank(list("abc"), [3, 2, 1])
     assert not ties.has_ties(ranking.scores)
     worst, best = ties.extremes(ranking, {"b": 1, "c": 2})
-    usual = reference_evaluator.standing(ranking, {"b": 1, "c": 2})
+    usual = reference_evaluator.judged_ranks(ranking, {"b": 1, "c": 2})
     assert worst.ranks.tolist() == usual.ranks.tolist() == best.ranks.tolist() == [2, 3]

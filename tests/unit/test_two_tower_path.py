@@ -18,7 +18,7 @@ from encore.finetuning.step import finetune
 from encore.models import checkpoint, embed, towers
 from encore.models.start import start
 from encore.pretraining import step as pretraining
-from encore.retrieval.dense import answer
+from encore.retrieval.dense import answer_exactly
 from encore.retrieval.encode import make_shard
 
 NUMERICS = {"precision": "fp32", "threads": 1}
@@ -108,7 +108,7 @@ def test_search_scores_are_products_of_the_two_towers(path: dict[str, Path], hom
     model = path["tuned"]
     make_shard({"length": 16, "numerics": NUMERICS}, model, home / "tokens", "000-of-001", home / "index")
     spec = {"split": "test", "queries": None, "sample": 0, "depth": 8, "query_length": 8, "system": "x"}
-    answer({**spec, "numerics": NUMERICS}, model, home / "tokens", home / "c", [home / "index"], home / "run")
+    answer_exactly({**spec, "numerics": NUMERICS}, model, home / "tokens", home / "c", [home / "index"], home / "run")
     ranking = read_run(home / "run/run.trec.gz")["q7"]
     encoder, store = checkpoint.load(model).eval(), TokenStore.open(home / "tokens")
     passages = embed.embed(encoder, store.passages, np.arange(8), 16)

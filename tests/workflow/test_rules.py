@@ -99,5 +99,7 @@ def test_only_rules_of_fetching_touch_the_network(workflow: Any, rules: dict[str
     assert fetching == {"fetch_source", "fetch_ir_datasets", "fetch_checkpoint"}
     assert workflow._localrules >= fetching
     scripts = {path.stem: path.read_text() for path in Path(REPOSITORY, "workflow/scripts").glob("*.py")}
-    downloading = {name for name, text in scripts.items() if "fetching." in text and " import fetch" in text}
+    downloading = {
+        name for name, text in scripts.items() if "encore.data.download." in text and " import fetch" in text
+    }
     assert downloading == fetching

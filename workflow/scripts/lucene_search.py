@@ -7,7 +7,7 @@ from encore.storage.program import artifact, run, spec_file
 
 from encore.data.collection import Collection, topics
 from encore.data.runs import describe, write_run
-from encore.retrieval.lucene import Bm25Parameters, search
+from encore.retrieval.lucene import Bm25Parameters, search_bm25
 from encore.storage.manifest import record
 
 
@@ -27,7 +27,7 @@ def main() -> None:
         texts = collection.queries()
         queries = {query: texts[query] for query in chosen}
         model = Bm25Parameters(spec["k1"], spec["b"], spec["depth"])
-        found = search(args.index, queries, model, threads=args.threads, memory_mb=args.memory_mb)
+        found = search_bm25(args.index, queries, model, threads=args.threads, memory_mb=args.memory_mb)
         stages = [
             {"name": "bm25", "method": "Lucene BM25Similarity", "k1": model.k1, "b": model.b, "hits": model.depth}
         ]

@@ -22,9 +22,9 @@ def main() -> None:
 
     inputs = [args.model, args.tokens, args.first]
     with record(args.output, stage="rerank", spec=args.spec, inputs=inputs) as facts:
-        from encore.retrieval.rerank import answer
+        from encore.retrieval.rerank import answer_reranked
 
-        facts["results"] = answer(args.spec, *inputs, args.output, args.state, args.checkpoint_seconds)
+        facts["results"] = answer_reranked(args.spec, *inputs, args.output, args.state, args.checkpoint_seconds)
     if args.state:
         shutil.rmtree(args.state, ignore_errors=True)
 

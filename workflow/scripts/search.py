@@ -23,9 +23,9 @@ def main() -> None:
     places = [args.model, args.tokens, args.collection]
     inputs = [*places, *args.indexes, *([args.subset] if args.subset else [])]
     with record(args.output, stage="search", spec=args.spec, inputs=inputs) as facts:
-        from encore.retrieval.dense import answer
+        from encore.retrieval.dense import answer_exactly
 
-        facts["results"] = answer(args.spec, *places, args.indexes, args.output, args.subset)
+        facts["results"] = answer_exactly(args.spec, *places, args.indexes, args.output, args.subset)
 
 
 if __name__ == "__main__":

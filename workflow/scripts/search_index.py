@@ -22,9 +22,9 @@ def main() -> None:
 
     places = [args.model, args.tokens, args.collection, args.index, args.exact]
     with record(args.output, stage="search_index", spec=args.spec, inputs=places) as facts:
-        from encore.retrieval.approximate import answer
+        from encore.retrieval.approximate import answer_from_index
 
-        facts["results"] = answer(args.spec, *places, args.output)
+        facts["results"] = answer_from_index(args.spec, *places, args.output)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ def main() -> None:
     given = {"train": args.train, "held-out": args.held_out}
     inputs = [args.collection, *args.train, *args.held_out]
     with record(args.output, stage="tune_fusion", spec=spec, inputs=inputs) as facts:
-        measure, tried = measures.check(spec["measure"]), {}
+        measure, tried = measures.parse_measure(spec["measure"]), {}
         for name, split in spec["splits"].items():
             judged = collection.qrels(split)
             grades = {query: judged[query] for query in topics(collection, split, spec["queries"], spec["sample"])}

@@ -35,13 +35,13 @@ def compare(arguments: argparse.Namespace) -> int:
 
     from encore.data import qrels
     from encore.data.runs import read_run
-    from encore.evaluation.measures import check
+    from encore.evaluation.measures import parse_measure
     from encore.evaluation.reproducibility import DEPTH, closeness, order
 
     grades: dict[str, dict[str, int]] = {}
     for judgment in qrels.read_qrels(arguments.qrels, {}, Counter(), str(arguments.qrels)):
         grades.setdefault(judgment.query, {})[judgment.document] = judgment.grade
-    measures = [check(expression) for expression in arguments.measure]
+    measures = [parse_measure(expression) for expression in arguments.measure]
     ours, theirs = read_run(arguments.run), read_run(arguments.reference)
     baselines = tuple(map(read_run, arguments.baseline)) if arguments.baseline else None
     ranked = order(ours, theirs, arguments.depth or DEPTH)

@@ -1,4 +1,4 @@
-"""What a claim says, as data: the kinds of tests in ``papers/<paper>/claims.yaml``.
+"""The entries of ``papers/<paper>/claims.yaml``: claims and their kinds of tests.
 
 Every test is about cells of a table, named by row and column ids, or about points of a figure, whose lines are its
 rows, whose panels are its settings and whose places are its columns. ``settings`` and ``columns`` default to all that
@@ -18,10 +18,20 @@ Names = Annotated[list[str], Field(min_length=1)]
 class ClaimTest(Strict):
     """Fields that every test about numbers has."""
 
-    table: str = Field("", description="the table, as its target names it: `costa/table1`")
-    figure: str = Field("", description="or the figure: `costa/figure4`; its lines are rows, its panels settings")
-    settings: Names | None = Field(None, description="settings that are looked at; all that have the rows without")
-    columns: Names | None = Field(None, description="columns that are looked at; all that show a measure without")
+    table: str = Field(
+        "", description="The table that the test is about, by its target's name, such as `costa/table1`."
+    )
+    figure: str = Field(
+        "",
+        description="Or the figure, such as `costa/figure4`; its lines are rows, its panels settings, its "
+        "places columns.",
+    )
+    settings: Names | None = Field(
+        None, description="The settings that are compared; without it, all that have the rows."
+    )
+    columns: Names | None = Field(
+        None, description="The columns that are compared; without it, all that show a measure."
+    )
 
     @property
     def about(self) -> str:
@@ -41,12 +51,14 @@ class AboveTest(ClaimTest):
     kind: Literal["above"]
     rows: Names
     than: Names
-    than_setting: str | None = Field(None, description="the setting of `than`; the row's own without")
-    than_table: str | None = Field(None, description="the table of `than`; `table` without")
-    than_columns: Names | None = Field(None, description="the columns there, in the order of `columns`")
-    by: float = Field(0.0, description="by more than this, in the measure's own unit (0 to 1)")
-    or_equal: bool = Field(False, description="equal is enough")
-    at_least: Positive | None = Field(None, description="so many of the comparisons; all without")
+    than_setting: str | None = Field(None, description="The setting of the rows in `than`; without it, that of `rows`.")
+    than_table: str | None = Field(None, description="The table of the rows in `than`; without it, `table`.")
+    than_columns: Names | None = Field(
+        None, description="The columns of the rows in `than`, in the order of `columns`."
+    )
+    by: float = Field(0.0, description="The least difference, in the measure's own unit (0 to 1).")
+    or_equal: bool = Field(False, description="Whether equality fulfils the test.")
+    at_least: Positive | None = Field(None, description="How many of the comparisons must hold; without it, all.")
 
     @model_validator(mode="after")
     def _pair_columns(self) -> "AboveTest":
@@ -59,21 +71,21 @@ class LaterTest(ClaimTest):
     """Each of ``rows`` is higher under ``setting`` than under ``than_setting``."""
 
     kind: Literal["later"]
-    rows: Names | None = Field(None, description="all that both settings have without")
+    rows: Names | None = Field(None, description="The rows that are compared; without it, all that both settings have.")
     setting: str
     than_setting: str
 
 
 class OrderTest(ClaimTest):
-    """``rows`` stand from the highest to the lowest."""
+    """``rows`` are in order from the highest to the lowest."""
 
     kind: Literal["order"]
     rows: Annotated[list[str], Field(min_length=2)]
-    or_equal: bool = Field(False, description="neighbours may be equal")
+    or_equal: bool = Field(False, description="Whether neighbours may be equal.")
 
 
 class AcrossTest(ClaimTest):
-    """One row's values stand from the highest to the lowest in the order of ``columns``."""
+    """One row's values are in order from the highest to the lowest over ``columns``."""
 
     kind: Literal["across"]
     rows: Names
@@ -104,7 +116,9 @@ class RatioTest(ClaimTest):
     kind: Literal["ratio"]
     rows: Names
     than: Names
-    than_columns: Names | None = Field(None, description="the columns of `than`, in the order of `columns`")
+    than_columns: Names | None = Field(
+        None, description="The columns of the rows in `than`, in the order of `columns`."
+    )
     factor: float = Field(gt=0)
 
 
@@ -132,7 +146,7 @@ class LeastTest(ClaimTest):
 
     kind: Literal["least"]
     rows: Names
-    least: float = Field(description="in the measure's own unit (0 to 1)")
+    least: float = Field(description="The least value, in the measure's own unit (0 to 1).")
 
 
 class NoWinnerTest(ClaimTest):
@@ -160,10 +174,12 @@ class ValueTest(ClaimTest):
 
 
 class PictureTest(Strict):
-    """What only the picture of a figure without points shows, so that no number decides it."""
+    """A statement about the picture of a figure without points, which no number decides."""
 
     kind: Literal["figure"]
-    figure: str = Field(description="the figure, as its target names it: `costa/figure3`")
+    figure: str = Field(
+        description="The figure that the claim is about, by its target's name, such as `costa/figure3`."
+    )
 
 
 KINDS: dict[str, type[Strict]] = {
@@ -204,15 +220,19 @@ AnyTest = Annotated[
 class Claim(Strict):
     """A statement that can be checked. An entry of ``papers/<paper>/claims.yaml``."""
 
-    says: str = Field(description="the statement in our own words")
-    place: str = Field(description="where the paper makes it")
-    tests: Annotated[list[AnyTest], Field(min_length=1)] = Field(description="all of them must hold")
-    premise: list[AnyTest] = Field([], description="what must hold for the claim to be about anything")
+    says: str = Field(description="The statement in our own words.")
+    place: str = Field(description="The place in the paper where it is made.")
+    tests: Annotated[list[AnyTest], Field(min_length=1)] = Field(
+        description="The tests of the claim; all of them must hold."
+    )
+    premise: list[AnyTest] = Field([], description="Tests that must hold before the claim is judged at all.")
     control: list[AnyTest] = Field(
-        [], description="tests on our own tables against more fine-tuning for the same operations; judged apart"
+        [],
+        description="Tests on our own tables against more fine-tuning for the same operations, with a "
+        "verdict of their own.",
     )
 
 
 def on_tables(tests: Iterable[AnyTest]) -> list[Any]:
-    """Those about tables: papers print the numbers of no figure."""
+    """The tests about tables; papers print no numbers of their figures."""
     return [test for test in tests if not isinstance(test, PictureTest) and test.table]

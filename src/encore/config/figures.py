@@ -1,6 +1,6 @@
-"""What an entry of ``papers/<paper>/figures.yaml`` may say: one model for each kind of figure.
+"""The entries of ``papers/<paper>/figures.yaml``: one model for each kind of figure.
 
-An entry holds the paper's values; a run's ``scale: figures:`` brings them to its size, field by field.
+An entry holds the paper's values; a run's ``scale.figures`` replaces them, field by field.
 """
 
 from typing import Annotated, Literal, NamedTuple
@@ -9,11 +9,13 @@ from pydantic import Field, model_validator
 
 from encore.config.run import CorpusSize, Positive, Strict
 
-Systems = Annotated[dict[str, str], Field(min_length=1, description="lineages by the label that they are drawn with")]
+Systems = Annotated[
+    dict[str, str], Field(min_length=1, description="The lineages that are drawn, by their labels in the figure.")
+]
 
 
 class PointAxes(NamedTuple):
-    """What the points of a figure are called by: its panels, its lines and their places from the smallest on."""
+    """The names of a figure's points: its panels, its lines, and their places from the smallest to the largest."""
 
     panels: list[str]
     lines: list[str]
@@ -21,13 +23,13 @@ class PointAxes(NamedTuple):
 
 
 class FigureEntry(Strict):
-    """What every figure says."""
+    """The fields that every figure has."""
 
     title: str
-    notes: list[str] = Field([], description="sentences of the caption")
+    notes: list[str] = Field([], description="Sentences that are added to the caption.")
 
     def axes(self) -> PointAxes | None:
-        """What a claim calls its points by; nothing for a picture."""
+        """The names that claims use for its points; none for a picture without points."""
         return None
 
 
@@ -46,13 +48,22 @@ class GrowthFigure(FigureEntry):
     systems: Systems
     dataset: str
     panels: list[PanelEntry] = Field(min_length=1)
-    queries: Positive | None = Field(None, description="size of the sample of queries; all of a split without")
-    sample: int = Field(0, ge=0, description="which sample of that size")
-    depth: Positive = Field(1000, description="ranks of BM25 that the collection starts from, beside what is relevant")
-    sizes: list[Positive | Annotated[float, Field(gt=0, lt=1)]] = Field(
-        description="passages, or shares of all of them below 1; the start and all are drawn anyway"
+    queries: Positive | None = Field(
+        None, description="The size of the sample of queries; without it, all queries of a split."
     )
-    order: int = Field(0, ge=0, description="which random order passages are added in")
+    sample: int = Field(
+        0, ge=0, description="The number of the sample: each number gives another random sample of that size."
+    )
+    depth: Positive = Field(
+        1000,
+        description="The ranks of BM25 for each query that the smallest collection has in addition to "
+        "relevant passages.",
+    )
+    sizes: list[Positive | Annotated[float, Field(gt=0, lt=1)]] = Field(
+        description="The sizes of the collection in passages, or as shares of all if below 1; the "
+        "smallest and the whole are always drawn."
+    )
+    order: int = Field(0, ge=0, description="The number of the random order in which passages are added.")
 
     def axes(self) -> PointAxes:
         return PointAxes(
@@ -79,18 +90,24 @@ class LabelsFigure(FigureEntry):
 
     kind: Literal["labels"]
     lines: list[LineEntry] = Field(min_length=1)
-    levels: dict[str, str] = Field({}, description="systems without training by label, drawn as level lines")
+    levels: dict[str, str] = Field({}, description="Systems without training, drawn as level lines, by their labels.")
     dataset: str
     panels: list[PanelEntry] = Field(min_length=1)
-    sizes: list[dict[str, str]] = Field(min_length=1, description="what names in systems stand for, smallest first")
+    sizes: list[dict[str, str]] = Field(
+        min_length=1, description="Values of the placeholders in systems for each size, the smallest size first."
+    )
     samples: list[Annotated[int, Field(ge=0)]] = Field(
-        [0], min_length=1, description="samples of training queries, whose mean is drawn; `{sample}` names one"
+        [0],
+        min_length=1,
+        description="The samples of training queries, whose mean is drawn; the placeholder `{sample}` is one of them.",
     )
     across: list[Literal["queries", "operations"]] = Field(
-        ["queries"], min_length=1, description="what panels lie over: training queries, operations of fine-tuning"
+        ["queries"],
+        min_length=1,
+        description="The x axes of the panels: training queries, or operations of fine-tuning.",
     )
     crossover: list[str] = Field(
-        [], description="lines by id that each objective is compared with: where does its advantage end?"
+        [], description="The ids of lines that each objective is compared with, to find where its advantage ends."
     )
 
     def axes(self) -> PointAxes:
@@ -104,7 +121,7 @@ class LabelsFigure(FigureEntry):
         ids = [line.id for line in self.lines]
         for name in ids:
             if ids.count(name) > 1:
-                raise ValueError(f"line {name!r} stands twice")
+                raise ValueError(f"line {name!r} is there twice")
         for name in self.crossover:
             if name not in ids:
                 raise ValueError(f"crossover: {name!r} is no line; lines are {', '.join(ids)}")
@@ -114,10 +131,10 @@ class LabelsFigure(FigureEntry):
 class ExampleEntry(Strict):
     """A text that a figure shows: one of the dataset's by a fixed rule, or a given one."""
 
-    text: str | None = Field(None, description="the text itself; without it, a passage of the dataset")
-    shortest: Positive = Field(40, description="pieces that the passage has at least")
-    longest: Positive = Field(80, description="pieces that it has at most")
-    sample: int = Field(0, ge=0, description="which passage: the first such of this random order")
+    text: str | None = Field(None, description="The text that is shown; without it, a passage of the dataset.")
+    shortest: Positive = Field(40, description="The fewest word pieces of the passage.")
+    longest: Positive = Field(80, description="The most word pieces of the passage.")
+    sample: int = Field(0, ge=0, description="The number of the random order whose first fitting passage is shown.")
 
 
 class CoverageFigure(FigureEntry):
@@ -127,11 +144,15 @@ class CoverageFigure(FigureEntry):
     systems: Systems
     dataset: str
     length: Positive = 144
-    texts: Positive = Field(10_000, description="of the dataset, or all where it has fewer")
-    sample: int = Field(0, ge=0, description="which sample of that size")
+    texts: Positive = Field(10_000, description="The number of texts of the dataset; all where it has fewer.")
+    sample: int = Field(
+        0, ge=0, description="The number of the sample: each number gives another random sample of that size."
+    )
     ks: list[Positive] = Field([10, 20, 50, 100, 200], min_length=2)
     head: Literal["start", "own"] = Field(
-        "start", description="whose vocabulary head: of the model that all started from (BERT's own), or each its own"
+        "start",
+        description="The vocabulary head that names words: that of the model all started from (BERT's "
+        "own), or each model's own.",
     )
 
     def axes(self) -> PointAxes:
@@ -167,10 +188,12 @@ class MapFigure(FigureEntry):
     systems: Systems
     dataset: str
     split: str = "test"
-    sample: int = Field(0, ge=0, description="which query: the first of this random order")
-    candidates: Positive = Field(100, description="first ranks of a system's run; relevant passages are drawn anyway")
+    sample: int = Field(0, ge=0, description="The number of the random order whose first query is shown.")
+    candidates: Positive = Field(
+        100, description="The first ranks of a system's run that are drawn, in addition to relevant passages."
+    )
     perplexity: float = Field(30, gt=1)
-    seed_of_map: int = Field(0, ge=0, description="of t-SNE's own chance")
+    seed_of_map: int = Field(0, ge=0, description="The seed of t-SNE.")
 
 
 AnyFigure = GrowthFigure | LabelsFigure | CoverageFigure | WordsFigure | HeatFigure | MapFigure

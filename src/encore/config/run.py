@@ -160,7 +160,7 @@ class System(Strict):
     """What answers queries without being a lineage: an entry of ``systems.yaml``. Its kinds are in ``systems.py``."""
 
     kind: str
-    source: str = Field("", exclude=True, description="where these values come from; no part of any digest")
+    source: str = Field("", exclude=True, description="Where these values come from; it is part of no digest.")
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -172,67 +172,102 @@ class Numerics(Strict):
     """Arithmetic that can change a result: part of every model's identity."""
 
     precision: Literal["fp32", "bf16"] = "fp32"
-    threads: Positive = Field(1, description="of a process on CPU; one gives equal bytes everywhere")
+    threads: Positive = Field(
+        1, description="The CPU threads of a process; with one, results have equal bytes on every machine."
+    )
     micro_batch: Positive | None = Field(
-        None, description="examples that go through the models at once, where memory is short; the whole batch without"
+        None,
+        description="The examples that go through the models at once, where memory is short; without it, "
+        "the whole batch.",
     )
 
 
 class Scale(Strict):
-    """How the papers' experiments are brought to this run's size; empty at the papers' own."""
+    """How the papers' experiments are scaled to this run; empty at the papers' own scale."""
 
     renamed: ClassVar[dict[str, str]] = {"starts": "replace_prefix", "expansions": "doc2query"}
 
-    backbones: dict[str, str] = Field({}, description="which backbone stands for the papers' one")
-    datasets: dict[str, str] = Field({}, description="which dataset stands for the papers' one")
+    backbones: dict[str, str] = Field(
+        {}, description="Backbones of the papers, each with the backbone that replaces it in this run."
+    )
+    datasets: dict[str, str] = Field(
+        {}, description="Datasets of the papers, each with the dataset that replaces it in this run."
+    )
     absent: dict[str, str] = Field(
         {},
-        description="datasets and backbones of the papers' that nothing stands for, with the reason: their columns, or "
-        "the cells of what starts from them, stay empty",
+        description="Datasets and backbones of the papers that nothing replaces, with the reason; their "
+        "columns, or the cells of what starts from them, stay empty.",
     )
-    doc2query: dict[str, str] = Field({}, description="which expansion stands for the papers' one")
+    doc2query: dict[str, str] = Field(
+        {}, description="Document expansions of the papers, each with the one that replaces it in this run."
+    )
     replace_prefix: dict[str, str] = Field(
-        {}, description="which beginning of a lineage stands for another: a released encoder for pre-training it anew"
+        {},
+        description="Prefixes of lineages, each with the prefix that replaces it, such as a released "
+        "encoder instead of pre-training.",
     )
-    pretrain: dict[str, Any] = Field({}, description="fields of every pre-training step")
-    finetune: dict[str, Any] = Field({}, description="fields of every fine-tuning step")
-    steps: dict[str, dict[str, Any]] = Field({}, description="fields of one step, after those of its kind")
-    systems: dict[str, dict[str, Any]] = Field({}, description="fields of one system")
-    indexes: dict[str, dict[str, Any]] = Field({}, description="fields of one index type, for a smaller collection")
-    figures: dict[str, dict[str, Any]] = Field({}, description="fields of one figure")
+    pretrain: dict[str, Any] = Field({}, description="Fields that replace those of every pre-training step.")
+    finetune: dict[str, Any] = Field({}, description="Fields that replace those of every fine-tuning step.")
+    steps: dict[str, dict[str, Any]] = Field(
+        {}, description="Fields that replace those of single steps, by step, after those of its kind."
+    )
+    systems: dict[str, dict[str, Any]] = Field(
+        {}, description="Fields that replace those of single systems, by system."
+    )
+    indexes: dict[str, dict[str, Any]] = Field(
+        {}, description="Fields that replace those of single index types, by type, for a smaller collection."
+    )
+    figures: dict[str, dict[str, Any]] = Field(
+        {}, description="Fields that replace those of single figures, by figure."
+    )
 
 
 class Latency(Strict):
-    """How the time of single queries is measured; part of nothing but the measurements."""
+    """How the time of single queries is measured; part of the digests of measurements only."""
 
-    queries: Positive = Field(200, description="of a split, one after another")
-    warm_up: Positive = Field(100, description="answers before the first that is timed")
+    queries: Positive = Field(200, description="The queries of a split that are timed, one after another.")
+    warm_up: Positive = Field(100, description="The queries that are answered before the first one is timed.")
 
 
 class CorpusSize(Strict):
-    """Retrieval from a growing collection (TCT-ColBERT, figure 2): a small one full of good distractors, then more."""
+    """Retrieval over corpus size (TCT-ColBERT, figure 2): nested samples, the smallest mostly distractors."""
 
-    systems: dict[str, str] = Field(min_length=1, description="lineages by the label that they are drawn with")
+    systems: dict[str, str] = Field(
+        min_length=1, description="The lineages that are drawn, by their labels in the figure."
+    )
     dataset: str = "msmarco-passage"
     split: str = "test"
-    queries: Positive | None = Field(None, description="size of the sample of queries; all of the split without")
-    sample: int = Field(0, ge=0, description="which sample of that size")
-    depth: Positive = Field(1000, description="ranks of BM25 that the collection starts from, beside what is relevant")
+    queries: Positive | None = Field(
+        None, description="The size of the sample of queries; without it, all queries of the split."
+    )
+    sample: int = Field(
+        0, ge=0, description="The number of the sample: each number gives another random sample of that size."
+    )
+    depth: Positive = Field(
+        1000,
+        description="The ranks of BM25 for each query that the smallest collection has in addition to "
+        "relevant passages.",
+    )
     sizes: list[Positive | Annotated[float, Field(gt=0, lt=1)]] = Field(
         [1_000_000, 2_000_000, 4_000_000],
-        description="passages, or shares of all of them below 1; the start and all are drawn anyway",
+        description="The sizes of the collection in passages, or as shares of all if below 1; the "
+        "smallest and the whole are always drawn.",
     )
-    order: int = Field(0, ge=0, description="which random order passages are added in")
+    order: int = Field(0, ge=0, description="The number of the random order in which passages are added.")
 
 
 class ReleasedRun(Strict):
-    """A run that others released, which a row of a table should reproduce."""
+    """A run that others released and that a row of a table should reproduce."""
 
-    row: str = Field(description="its id, or `setting: id` where several rows have it")
-    column: str = Field(description="a column of measures, by id; those that read the same run of ours share it")
-    run: str = Field(description="a file in TREC's form, gzipped or not")
+    row: str = Field(description="The row's id, or `setting: id` where several rows have that id.")
+    column: str = Field(
+        description="The id of a column of measures; columns that read the same run of ours share the released run."
+    )
+    run: str = Field(description="The path of the released run: a file in TREC's format, gzipped or not.")
     over: str | None = Field(
-        None, description="a row with a run of its own under that column, which ours and theirs are gains over"
+        None,
+        description="The row that effects are measured against: both runs are compared with its runs "
+        "under that column.",
     )
 
 
@@ -240,12 +275,16 @@ class Execution(Strict):
     """How a run is carried out; never part of a name or a digest."""
 
     shards: Positive | dict[str, Positive] = Field(
-        1, description="parts that a collection is encoded in: of all alike, or by dataset, of others one"
+        1,
+        description="The number of shards that a collection is encoded in: one number for all, or by "
+        "dataset, with one shard for the others.",
     )
-    processes: Positive = Field(1, description="of a training, one a GPU, started by torchrun")
-    checkpoint_seconds: Positive = Field(120, description="between two checkpoints of a training")
-    java_memory_mb: Positive = Field(1024, description="heap of Lucene's Java process")
-    data_root: str = Field("data", min_length=1, description="folder of what is fetched, or was put there by hand")
+    processes: Positive = Field(1, description="The processes of a training, one per GPU, started by torchrun.")
+    checkpoint_seconds: Positive = Field(120, description="The seconds between two checkpoints of a training.")
+    java_memory_mb: Positive = Field(1024, description="The heap of Lucene's Java process in megabytes.")
+    data_root: str = Field(
+        "data", min_length=1, description="The folder of downloaded files, which may also be put there by hand."
+    )
 
     def shards_of(self, dataset: str) -> int:
         """Parts that the collection of a dataset is encoded in."""
@@ -253,44 +292,61 @@ class Execution(Strict):
 
 
 class Limits(Strict):
-    """What a run may need: `encore preflight` refuses one that needs more. Part of nothing else."""
+    """Upper limits of what a run may need: `encore preflight` refuses a run that needs more; part of no digest."""
 
-    download_gb: float | None = Field(None, gt=0)
-    disk_gb: float | None = Field(None, gt=0, description="beyond what is there, at the peak")
-    gpu_hours: float | None = Field(None, gt=0)
-    gpu_memory_gb: float | None = Field(None, gt=0, description="of one job, on each GPU")
-    ram_gb: float | None = Field(None, gt=0, description="of one job")
-    wall_hours: float | None = Field(None, gt=0)
-    energy_kwh: float | None = Field(None, gt=0)
+    download_gb: float | None = Field(None, gt=0, description="The most gigabytes to download.")
+    disk_gb: float | None = Field(
+        None, gt=0, description="The most gigabytes of disk at the peak, beyond what is in use already."
+    )
+    gpu_hours: float | None = Field(None, gt=0, description="The most hours of all jobs on GPUs together.")
+    gpu_memory_gb: float | None = Field(
+        None, gt=0, description="The most gigabytes of GPU memory of one job, on each GPU."
+    )
+    ram_gb: float | None = Field(None, gt=0, description="The most gigabytes of main memory of one job.")
+    wall_hours: float | None = Field(None, gt=0, description="The most hours from the first job to the last.")
+    energy_kwh: float | None = Field(None, gt=0, description="The most energy in kilowatt-hours.")
 
 
 class RunConfig(Strict):
-    """One run: complete in one file, never merged with another."""
+    """The configuration of a run: complete in one file, never merged with another."""
 
     renamed: ClassVar[dict[str, str]] = {"stand_in": "proxy_data", "growing": "corpus_size"}
 
-    schema_version: Literal[1]
-    title: str
-    seeds: list[int] = Field(min_length=1)
-    tables: dict[str, list[str] | Literal["all"]] = Field(description="tables to build, and which of their rows by id")
-    proxy_data: bool = Field(description="the data stand in for the papers' own; verdicts say so")
-    depth: Positive = Field(1000, description="ranks of a reported run")
+    schema_version: Literal[1] = Field(description="The version of this schema.")
+    title: str = Field(description="The title of the run, shown in its report.")
+    seeds: list[int] = Field(
+        min_length=1, description="The seeds that every model is trained under: different, and not negative."
+    )
+    tables: dict[str, list[str] | Literal["all"]] = Field(
+        description="The tables to build, each with the ids of its rows or `all`."
+    )
+    proxy_data: bool = Field(
+        description="Whether the data replace the papers' own; verdicts then say `holds here`, never `reproduced`."
+    )
+    depth: Positive = Field(1000, description="The ranks of every reported run.")
     scale: Scale = Scale()
-    datasets: dict[str, dict[str, Any]] = Field({}, description="datasets of your own, as in datasets.yaml")
-    lineages: list[str] = Field([], description="models to train and evaluate beside those of the tables")
+    datasets: dict[str, dict[str, Any]] = Field({}, description="Datasets of your own, in the form of datasets.yaml.")
+    lineages: list[str] = Field([], description="Lineages to train and evaluate in addition to those of the tables.")
     latency: Latency = Latency()
     records: dict[str, str] = Field(
         {
             "pretraining": "benchmarks/results/cpu-2core-base-512.json",
             "distillation": "benchmarks/results/distillation-cpu-2core.json",
         },
-        description="files of costs that benchmarks/ measured, which columns of tables show; in no digest",
+        description="Records of costs that benchmarks/ measured and columns of tables show, by name; they "
+        "are part of no digest.",
     )
     references: dict[str, list[ReleasedRun]] = Field(
-        {}, description="by table, released runs that its rows should reproduce; in no digest but that table's"
+        {},
+        description="Released runs that rows of a table should reproduce, by table; they are part of that "
+        "table's digest only.",
     )
-    figures: list[str] = Field([], description="figures of the papers, and our own, to draw beside those of the tables")
-    corpus_size: CorpusSize | None = Field(None, description="the figure of retrieval from a growing collection")
+    figures: list[str] = Field(
+        [], description="Figures of the papers and of our own to draw in addition to those of the tables."
+    )
+    corpus_size: CorpusSize | None = Field(
+        None, description="The figure of retrieval over corpus size: nested samples of one collection."
+    )
     numerics: Numerics = Numerics()
     execution: Execution = Execution()
     limits: Limits = Limits()

@@ -1,4 +1,4 @@
-"""What an entry of ``papers/<paper>/tables.yaml`` may say: rows, columns, and what fills the names between them.
+"""The entries of ``papers/<paper>/tables.yaml``: rows, columns, and the variables of their placeholders.
 
 A column has one source of values: a measure, or one of the fields of ``SOURCES``. A row has a system, or is copied from
 what another paper printed. ``{name}`` in a system, a dataset, a split or a reported name is filled for each cell, from
@@ -43,12 +43,20 @@ class RowEntry(Strict):
     id: str
     label: str
     setting: str = ""
-    system: str = Field("", description="an entry of systems.yaml, or a lineage")
-    reported_only: str = Field("", description="instead of a system: whose printed numbers are shown; nothing is run")
-    vars: Variables = Field({}, description="what names in its cells stand for; before the column's")
-    not_applicable: dict[str, str] = Field({}, description="columns that the row cannot have, by id, with the reason")
-    reported_label: str | None = Field(None, description="its label among the printed numbers, if another")
-    reported_setting: str | None = Field(None, description="its setting there, if another")
+    system: str = Field("", description="The system that is evaluated: an entry of systems.yaml, or a lineage.")
+    reported_only: str = Field("", description="Whose printed numbers the row shows instead of running a system.")
+    vars: Variables = Field(
+        {}, description="Values of the placeholders in the row's cells; they override the column's."
+    )
+    not_applicable: dict[str, str] = Field(
+        {}, description="Columns that do not apply to the row, by id, with the reason."
+    )
+    reported_label: str | None = Field(
+        None, description="The row's label in the file of printed numbers, if it differs."
+    )
+    reported_setting: str | None = Field(
+        None, description="The row's setting in the file of printed numbers, if it differs."
+    )
     role: Literal["baseline", "none", "control", "objective"] = "baseline"
 
     @model_validator(mode="after")
@@ -61,14 +69,14 @@ class RowEntry(Strict):
 
 
 class GainEntry(Strict):
-    """What a row has more than another one of its setting, under a column."""
+    """The difference of a row to another row of its setting, under a column."""
 
-    of: str = Field(description="the column, by id")
-    over: str = Field(description="the other row, by id")
+    of: str = Field(description="The id of the column whose difference is shown.")
+    over: str = Field(description="The id of the row that the difference is to.")
 
 
 class ColumnEntry(Strict):
-    """A column of a table: what stands in it, by its printed name, and where that comes from."""
+    """A column of a table: its printed name and the source of its values."""
 
     renamed: ClassVar[dict[str, str]] = {"fill": "vars", "reported_times": "reported_scale"}
 
@@ -76,42 +84,53 @@ class ColumnEntry(Strict):
     label: str
     dataset: str = ""
     split: str = ""
-    measure: str = Field("", description="a measure of the split, by its printed name")
+    measure: str = Field("", description="The source of the values: a measure of the split, by its printed name.")
     efficiency: str | None = Field(
         None,
         pattern=r"^(latency(\.(encoder|search|fusion|rerank|\{\w+\}))?|size)$",
-        description="instead of a measure: milliseconds a query of the split takes, in all or in one stage "
-        "(`latency.search`), or MiB of the index",
+        description="Or: milliseconds per query of the split, in all (`latency`) or in one stage "
+        "(`latency.search`), or MiB of the index (`size`).",
     )
     held_out: str | None = Field(
-        None, description="instead: this term of the last pre-training step's loss on held-out texts, at its end"
+        None,
+        description="Or: the named term of the last pre-training step's loss on held-out texts, at the "
+        "end of the step.",
     )
     masked_loss: str | None = Field(
         None,
-        description="instead: the loss of MLM on the dataset's passages, masked for all models as this step masks",
+        description="Or: the MLM loss on the dataset's passages, masked for all models as the named step masks.",
     )
     pairs: Literal["pairs", "tokens", "query_tokens", "document_tokens"] | None = Field(
-        None, description="instead: of an epoch of the last pre-training step, which learns from pairs of texts"
+        None,
+        description="Or: the number of pairs, or mean tokens, in an epoch of the last pre-training step, "
+        "which learns from pairs of texts.",
     )
     recorded: str | None = Field(
         None,
         pattern=r"^[^/]+(/[^/]+)+$",
-        description="instead: a number of a record of the run, `<record>/<key>/...`; an entry of a list by its name",
+        description="Or: a number of a record of the run, `<record>/<key>/...`, where an entry of a list "
+        "is named by its first value.",
     )
     statistic: str | None = Field(
-        None, description="instead: a number of the dataset's statistics.json, with a full stop between keys"
+        None, description="Or: a number of the dataset's statistics.json, its keys joined by full stops."
     )
     tokens: Literal["passages", "queries"] | None = Field(
-        None, description="instead: the mean length of the dataset's texts in word pieces of the system's vocabulary"
+        None, description="Or: the mean length of the dataset's texts in word pieces of the system's vocabulary."
     )
-    mean_of: list[str] = Field([], description="instead: the mean of other columns, by id, for each seed")
-    gain: GainEntry | None = Field(None, description="instead: how much more a row has under a column than another row")
-    printed: bool = Field(False, description="instead: only what the paper prints, since nothing here measures it")
-    vars: Variables = Field({}, description="what names in its cells stand for, where the row does not say it")
-    hidden: bool = Field(False, description="only in the CSV: it is there for a mean")
-    reported_dataset: str | None = Field(None, description="the dataset's name among the printed numbers, if another")
-    reported_metric: str | None = Field(None, description="the measure's name there, if another")
-    reported_scale: float = Field(1, description="what brings a printed number to our unit: 1024 from GiB to MiB")
+    mean_of: list[str] = Field([], description="Or: the mean of other columns, by id, for each seed.")
+    gain: GainEntry | None = Field(None, description="Or: the difference of the row to another row under a column.")
+    printed: bool = Field(False, description="Or: only the paper's printed number, since nothing here measures it.")
+    vars: Variables = Field({}, description="Values of the placeholders in the column's cells, where the row has none.")
+    hidden: bool = Field(False, description="Whether the column is in the CSV only, for a mean of columns.")
+    reported_dataset: str | None = Field(
+        None, description="The dataset's name in the file of printed numbers, if it differs."
+    )
+    reported_metric: str | None = Field(
+        None, description="The measure's name in the file of printed numbers, if it differs."
+    )
+    reported_scale: float = Field(
+        1, description="The factor from the printed number to our unit, such as 1024 from GiB to MiB."
+    )
     primary: bool = False
 
     @property
@@ -140,7 +159,8 @@ class Significance(Strict):
     comparators: list[str]
     family: Literal["holm"] = "holm"
     printed: dict[str, str | list[str]] = Field(
-        {}, description="the paper's own markers, and which comparator each is about, or the best of which"
+        {},
+        description="The paper's own significance markers, each with the comparator, or comparators, that it is about.",
     )
 
     @model_validator(mode="after")
@@ -156,8 +176,12 @@ class Table(Strict):
     """A grid of systems by measures. An entry of ``papers/<paper>/tables.yaml``."""
 
     title: str
-    reported: str | None = Field(None, description="the paper's printed numbers, a file of its folder in config/papers")
-    unit: Literal["share", "percent"] = Field("share", description="how the paper prints measures, and we show them")
+    reported: str | None = Field(
+        None, description="The file of the paper's printed numbers, relative to the paper's folder in config/papers."
+    )
+    unit: Literal["share", "percent"] = Field(
+        "share", description="The unit in which the paper prints measures and the table shows them."
+    )
     rows: list[RowEntry]
     columns: list[ColumnEntry]
     significance: Significance | None = None
@@ -173,12 +197,12 @@ class Table(Strict):
         seen: set[tuple[str, str]] = set()
         for row in self.rows:
             if (row.setting, row.id) in seen:
-                raise ValueError(f"row {row.id!r} stands twice under {row.setting!r}")
+                raise ValueError(f"row {row.id!r} is there twice under {row.setting!r}")
             seen.add((row.setting, row.id))
         ids = [column.id for column in self.columns]
         for name in ids:
             if ids.count(name) > 1:
-                raise ValueError(f"column {name!r} stands twice")
+                raise ValueError(f"column {name!r} is there twice")
         return self
 
     @model_validator(mode="after")
@@ -195,8 +219,10 @@ class Table(Strict):
         for column in self.columns:
             for part in column.mean_of:
                 if part not in known or known[part].source not in (TESTED, "mean_of"):
-                    raise ValueError(f"column {column.id!r}, mean_of: {part!r} is no column of measures or their mean")
-            if column.id in _behind(column, known):
+                    raise ValueError(
+                        f"column {column.id!r}, mean_of: {part!r} is not a column of measures or of their mean"
+                    )
+            if column.id in _mean_parts(column, known):
                 raise ValueError(f"column {column.id!r} is a mean of itself")
         return self
 
@@ -207,7 +233,7 @@ class Table(Strict):
             own = next((other for other in self.columns if other.id == column.gain.of), None)
             if own is None or own.source not in (TESTED, "mean_of"):
                 raise ValueError(
-                    f"column {column.id!r}, gain: {column.gain.of!r} is no column of measures or their mean"
+                    f"column {column.id!r}, gain: {column.gain.of!r} is not a column of measures or of their mean"
                 )
             if column.gain.over not in {row.id for row in self.rows}:
                 raise ValueError(f"column {column.id!r}, gain: the table has no row {column.gain.over!r}")
@@ -304,7 +330,7 @@ def _within(texts: Iterable[str | None], values: Variables) -> set[str]:
     return found
 
 
-def _behind(column: ColumnEntry, known: dict[str, ColumnEntry]) -> set[str]:
+def _mean_parts(column: ColumnEntry, known: dict[str, ColumnEntry]) -> set[str]:
     """Every column that a column is a mean of, itself if there is a circle."""
     found: set[str] = set()
     waiting: Iterable[str] = column.mean_of

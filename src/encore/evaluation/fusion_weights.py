@@ -38,7 +38,7 @@ def attempt(sparse: Run, dense: Run, grades: Grades, measure: Measure, weights: 
     means = []
     for weight in weights:
         fused = {query: fuse(pair, weight, measure.cutoff) for query, pair in pairs.items()}
-        values = measures.values([measure], grades, fused)[measure]
+        values = measures.measure_values([measure], grades, fused)[measure]
         means.append(round(sum(values[query] for query in grades) / len(grades), 9))
     return Tried(list(weights), means, len(grades))
 

@@ -30,7 +30,7 @@ def judge(run: Run, collection: Collection, spec: Mapping[str, Any]) -> Scores:
     run = _without_own(run) if spec.get("ignore_identical_ids") else run
     scores: Scores = {}
     for split, expressions in sorted(spec["splits"].items()):
-        wanted = {name: measures.check(expression) for name, expression in sorted(expressions.items())}
+        wanted = {name: measures.parse_measure(expression) for name, expression in sorted(expressions.items())}
         chosen = topics(collection, split, spec.get("queries"), spec.get("sample", 0))
         if split in spec.get("judged_by_answers", ()):
             grades = has_answer.grades(run, collection, chosen, wanted.values())
@@ -65,7 +65,7 @@ def _without_own(run: Run) -> Run:
 
 def _split(run: Run, grades: Grades, wanted: Mapping[str, Measure], clusters: Mapping[str, str]) -> dict[str, Scored]:
     queries = list(grades)
-    computed = measures.values(wanted.values(), grades, run)
+    computed = measures.measure_values(wanted.values(), grades, run)
     ranges = {query: _ranges(run.get(query), dict(grades[query]), list(wanted.values())) for query in queries}
     answered = np.array([query in run for query in queries])
     scored = {}
@@ -86,12 +86,18 @@ def _split(run: Run, grades: Grades, wanted: Mapping[str, Measure], clusters: Ma
 
 def _ranges(ranking: Ranking | None, grades: dict[str, int], wanted: list[Measure]) -> list[tuple[float, float, float]]:
     """For each measure of one query: lowest value, the second evaluator's value, highest value."""
-    usual = reference_evaluator.standing(ranking, grades)
+    usual = reference_evaluator.judged_ranks(ranking, grades)
     if ranking is None or not ties.has_ties(ranking.scores):
-        return [(again, again, again) for again in (reference_evaluator.value(measure, usual) for measure in wanted)]
+        return [
+            (again, again, again) for again in (reference_evaluator.measure_value(measure, usual) for measure in wanted)
+        ]
     worst, best = ties.extremes(ranking, grades)
     return [
-        (reference_evaluator.value(m, worst), reference_evaluator.value(m, usual), reference_evaluator.value(m, best))
+        (
+            reference_evaluator.measure_value(m, worst),
+            reference_evaluator.measure_value(m, usual),
+            reference_evaluator.measure_value(m, best),
+        )
         for m in wanted
     ]
 

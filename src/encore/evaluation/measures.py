@@ -35,7 +35,7 @@ class Measure:
         return f"{self.name}{threshold}" + (f"@{self.cutoff}" if self.cutoff else "")
 
 
-def check(expression: str) -> Measure:
+def parse_measure(expression: str) -> Measure:
     """Read an expression.
 
     Raises:
@@ -54,7 +54,7 @@ def check(expression: str) -> Measure:
     return measure
 
 
-def values(measures: Iterable[Measure], grades: Grades, run: Run) -> dict[Measure, dict[str, float]]:
+def measure_values(measures: Iterable[Measure], grades: Grades, run: Run) -> dict[Measure, dict[str, float]]:
     """Each measure's value for each judged query, computed by ir-measures.
 
     Only the order of a ranking is handed on, not its scores: ir-measures' providers break ties in different ways, and

@@ -17,7 +17,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Standing:
+class JudgedRanks:
     """Where a query's positive documents ended up.
 
     ``ranks`` (from 1, ascending) and ``grades`` belong to the retrieved documents of positive grade, both [found];
@@ -29,28 +29,28 @@ class Standing:
     judged: Integers
 
 
-def standing(ranking: Ranking | None, grades: dict[str, int]) -> Standing:
+def judged_ranks(ranking: Ranking | None, grades: dict[str, int]) -> JudgedRanks:
     """Count each positive document's rank; None is a query without an answer."""
-    found = retrieved(ranking, grades) if ranking is not None else {}
+    found = retrieved_relevant(ranking, grades) if ranking is not None else {}
     ranks = np.array([_rank(ranking, place) for place in found] if ranking is not None else [], dtype=np.int64)
-    return arranged(ranks, np.array(list(found.values()), dtype=np.int64), grades)
+    return sorted_ranks(ranks, np.array(list(found.values()), dtype=np.int64), grades)
 
 
-def retrieved(ranking: Ranking, grades: dict[str, int]) -> dict[int, int]:
+def retrieved_relevant(ranking: Ranking, grades: dict[str, int]) -> dict[int, int]:
     """Place in the ranking's arrays -> grade, of the documents with a positive grade."""
     answered = set(ranking.documents)
     found = [document for document, grade in grades.items() if grade > 0 and document in answered]
     return {ranking.documents.index(document): grades[document] for document in found}
 
 
-def arranged(ranks: Integers, found: Integers, grades: dict[str, int]) -> Standing:
+def sorted_ranks(ranks: Integers, found: Integers, grades: dict[str, int]) -> JudgedRanks:
     """A standing from ranks in any order."""
     order = np.argsort(ranks)
     judged = np.array([grade for grade in grades.values() if grade > 0], dtype=np.int64)
-    return Standing(ranks[order], found[order], np.sort(judged)[::-1])
+    return JudgedRanks(ranks[order], found[order], np.sort(judged)[::-1])
 
 
-def value(measure: Measure, place: Standing) -> float:
+def measure_value(measure: Measure, place: JudgedRanks) -> float:
     """One measure of one query, in [0, 1].
 
     With r the ranks of relevant documents up to the cutoff k, and n the number of relevant documents that are judged:
@@ -74,7 +74,7 @@ def value(measure: Measure, place: Standing) -> float:
     return _ndcg(place, measure.cutoff)
 
 
-def _ndcg(place: Standing, cutoff: int | None) -> float:
+def _ndcg(place: JudgedRanks, cutoff: int | None) -> float:
     ideal_ranks = np.arange(1, len(place.judged) + 1)
     return _gain(place.ranks, place.grades, cutoff) / _gain(ideal_ranks, place.judged, cutoff)
 

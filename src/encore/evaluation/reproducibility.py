@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from encore.data.runs import Ranking, Run
 from encore.errors import EncoreError
-from encore.evaluation.measures import Measure, values
+from encore.evaluation.measures import Measure, measure_values
 
 Grades = Mapping[str, Mapping[str, int]]
 Scores = dict[str, dict[str, float]]  # by query, then by measure, as the package has them
@@ -133,7 +133,7 @@ def gains(theirs: Scores, baselines: tuple[Scores, Scores], measure: str) -> boo
 
 
 def _scores(run: Run, grades: Grades, measures: Sequence[Measure]) -> Scores:
-    found = values(measures, {query: dict(of_query) for query, of_query in grades.items()}, run)
+    found = measure_values(measures, {query: dict(of_query) for query, of_query in grades.items()}, run)
     return {query: {str(measure): found[measure].get(query, 0.0) for measure in measures} for query in sorted(grades)}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from encore.data.runs import Ranking
-from encore.evaluation.reference_evaluator import Integers, Standing, arranged, retrieved
+from encore.evaluation.reference_evaluator import Integers, JudgedRanks, retrieved_relevant, sorted_ranks
 
 
 def has_ties(scores: NDArray[np.float32]) -> bool:
@@ -18,9 +18,9 @@ def has_ties(scores: NDArray[np.float32]) -> bool:
     return bool((scores[1:] == scores[:-1]).any())
 
 
-def extremes(ranking: Ranking, grades: dict[str, int]) -> tuple[Standing, Standing]:
+def extremes(ranking: Ranking, grades: dict[str, int]) -> tuple[JudgedRanks, JudgedRanks]:
     """The worst and the best standing of a query's positive documents over all orders of tied scores."""
-    found = retrieved(ranking, grades)
+    found = retrieved_relevant(ranking, grades)
     scores = ranking.scores[list(found)]
     gained = np.array(list(found.values()), dtype=np.int64)
     rivals = (scores[:, None] == scores[None, :]) & _before(gained)  # the column's document goes first
@@ -28,7 +28,7 @@ def extremes(ranking: Ranking, grades: dict[str, int]) -> tuple[Standing, Standi
     last = (ranking.scores[None, :] >= scores[:, None]).sum(axis=1)
     best = 1 + above + rivals.sum(axis=1)
     worst = last - rivals.sum(axis=1)
-    return arranged(worst, gained, grades), arranged(best, gained, grades)
+    return sorted_ranks(worst, gained, grades), sorted_ranks(best, gained, grades)
 
 
 def _before(gained: Integers) -> NDArray[np.bool_]:

@@ -21,7 +21,7 @@ FAISS_NAMES = {"ef_search": "efSearch", "nprobe": "nprobe"}
 CUTS = (10, 100, 1000)  # of the exact answer
 
 
-def answer(
+def answer_from_index(
     spec: dict[str, Any], model: Path, tokens: Path, collection: Path, index: Path, exact: Path, output: Path
 ) -> dict[str, Any]:
     """Answer the queries of a split from one index, write ``run.trec.gz``, and return counts and recall.
@@ -35,7 +35,7 @@ def answer(
     (held,) = open_shards([index], store.passages.names, encoder.dimension)
     set_up(held.index, spec["search"])
     names, queries = embedded(spec, encoder, store, collection)
-    run = search(held, names, queries, spec["depth"])
+    run = search_approximate(held, names, queries, spec["depth"])
     method = {"name": "index", "method": type(held.index).__name__, "depth": spec["depth"], **spec["search"]}
     header = describe(spec["system"], collection=collection.name, split=spec["split"], retrieval=[method])
     write_run(output / "run.trec.gz", run, header)
@@ -50,7 +50,7 @@ def set_up(index: faiss.Index, how: dict[str, Any]) -> None:
         faiss.ParameterSpace().set_index_parameter(index, FAISS_NAMES[name], value)
 
 
-def search(held: Shard, names: Sequence[str], queries: np.ndarray, depth: int) -> Run:
+def search_approximate(held: Shard, names: Sequence[str], queries: np.ndarray, depth: int) -> Run:
     """The best ``depth`` documents of each query that the index finds, by score, then by descending document id.
 
     Args:

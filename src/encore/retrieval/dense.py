@@ -31,7 +31,7 @@ MOST = 64  # how many times ``depth`` a complete tie may be worth; a collapsed m
 FIX = "encode the collection again with this model"
 
 
-def answer(
+def answer_exactly(
     spec: dict[str, Any],
     model: Path,
     tokens: Path,
@@ -55,7 +55,7 @@ def answer(
         shards = restricted(shards, nested_corpora.members(subset, spec["size"]))
     names, queries = embedded(spec, encoder, store, collection)
     passages = sum(len(shard) for shard in shards)
-    run = search(shards, names, queries, depth)
+    run = search_exact(shards, names, queries, depth)
     method = {"name": "exact search", "method": "dense", "similarity": encoder.config.similarity, "depth": depth}
     header = describe(spec["system"], collection=collection.name, split=split, retrieval=[method])
     write_run(output / "run.trec.gz", run, header)
@@ -152,7 +152,7 @@ def _once_each(documents: DocIds, names: DocIds) -> bool:
     return bool((rows >= 0).all() and (np.bincount(rows, minlength=len(names)) == 1).all())
 
 
-def search(shards: Sequence[Shard], names: Sequence[str], vectors: np.ndarray, depth: int) -> Run:
+def search_exact(shards: Sequence[Shard], names: Sequence[str], vectors: np.ndarray, depth: int) -> Run:
     """The ``depth`` best documents of each query, by score, then by descending document id.
 
     Args:

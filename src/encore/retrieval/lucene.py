@@ -60,7 +60,7 @@ def build_lucene_index(documents: Iterable[tuple[str, str]], output: Path, memor
     return count
 
 
-def search(
+def search_bm25(
     index: Path, queries: Mapping[str, str], bm25: Bm25Parameters, *, threads: int = 1, memory_mb: int = 1024
 ) -> Run:
     """Rank the documents of an index folder (the one that holds ``lucene``) for queries by id.

@@ -18,7 +18,7 @@ from encore.training import machine
 LARGEST = 2**20  # of a score: below its negative, whole float32 numbers are no longer enough for the ranks below
 
 
-def answer(
+def answer_reranked(
     spec: dict[str, Any],
     model: Path,
     tokens: Path,

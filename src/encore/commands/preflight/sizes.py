@@ -36,7 +36,9 @@ class Stated(Strict):
     section_words: Positive | None = Field(None, description="of a section, on average")
     queries: dict[str, Positive] = Field({}, description="by split; `all`, where splits are shares of them")
     query_words: Positive | None = None
-    bytes: Positive | None = Field(None, description="of the file that has to be brought, where no rule fetches it")
+    bytes: Positive | None = Field(
+        None, description="The bytes of the file that has to be put there by hand, where no rule fetches it."
+    )
     source: str = Field(description="where these numbers come from")
 
 
