@@ -3,9 +3,13 @@
 That each program starts as a process of its own, with all that it needs, is what the end-to-end tests show.
 """
 
+import atexit
 import contextlib
+import hashlib
 import io
+import json
 import runpy
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,20 +17,26 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+SPECS = Path(tempfile.mkdtemp(prefix="encore-specs-"))
+atexit.register(shutil.rmtree, SPECS, ignore_errors=True)
 SCRIPTS = Path(__file__).resolve().parents[1] / "workflow" / "scripts"
+
+
+def spec(content: object) -> str:
+    """A file with a spec, as the workflow writes one for each program; its place."""
+    text = content if isinstance(content, str) else json.dumps(content)
+    place = SPECS / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+    place.write_text(text)
+    return str(place)
 
 
 def script(name: str, *arguments: object, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
     """``python workflow/scripts/NAME.py ARGUMENTS`` in a folder; a spec that is given as JSON is put into a file."""
     path = str(SCRIPTS / f"{name}.py")
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as spec:
-        given = [*arguments]
-        place = given.index("--spec") + 1 if "--spec" in given and "--plan" not in given else None
-        if place and str(given[place]).startswith(("{", "[")):
-            spec.write(str(given[place]))
-            spec.flush()
-            given[place] = spec.name
-        return ended(path, tuple(given), cwd, lambda: runpy.run_path(path, run_name="__main__"))
+    given = [*arguments]
+    if "--spec" in given and "--plan" not in given and str(given[(at := given.index("--spec") + 1)]).startswith("{"):
+        given[at] = spec(given[at])
+    return ended(path, tuple(given), cwd, lambda: runpy.run_path(path, run_name="__main__"))
 
 
 def encore(*arguments: object, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":

@@ -85,7 +85,7 @@ def test_a_run_without_pre_training_declares_no_figure(make, tmp_path, monkeypat
     assert FIGURE not in everything_declared(plan)
     assert set(declared(plan)) == {"a"}
     with pytest.raises(EncoreError, match="no pre-training step to draw"):
-        check_target(plan, FIGURE, set())
+        check_target(plan, FIGURE)
     monkeypatch.chdir(tmp_path)
     write_plans(declared(plan))
     assert [path.name for path in tmp_path.rglob("*.json")] == ["a.json"]
@@ -95,9 +95,9 @@ def test_a_run_with_pre_training_declares_the_figure_and_writes_its_plan(make, t
     plan = make({"a": [("ICT", "bert-base+ict+marco-bm25")]})
     assert FIGURE in everything_declared(plan)
     for ending in ("png", "svg", "csv", "manifest.json"):
-        check_target(plan, f"results/figures/pretraining.{ending}", set())
+        check_target(plan, f"results/figures/pretraining.{ending}")
     with pytest.raises(EncoreError, match="are written as"):
-        check_target(plan, "results/figures/pretraining.pdf", set())
+        check_target(plan, "results/figures/pretraining.pdf")
     monkeypatch.chdir(tmp_path)
     write_plans(declared(plan))
     assert layout.read(Path("results/plan/pretraining.json"), StepsSlice).rows[0].label == "ICT"

@@ -79,7 +79,7 @@ def ranking_of(query):
 
 
 def succeed(home, name, spec, *flags):
-    done = inside.script(name, "--spec", json.dumps(spec), *flags, cwd=home)
+    done = inside.script(name, "--spec", inside.spec(spec), *flags, cwd=home)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -96,7 +96,7 @@ def model(home, negatives):
     """By a process of its own."""
     spec = {"step": STEP, "seed": 0, "numerics": NUMERICS}
     flags = "--tokens tokens --collection collection --weights start --negatives negatives --output model --state state"
-    command = [sys.executable, str(inside.SCRIPTS / "finetune.py"), "--spec", json.dumps(spec), *flags.split()]
+    command = [sys.executable, str(inside.SCRIPTS / "finetune.py"), "--spec", inside.spec(spec), *flags.split()]
     done = subprocess.run(command, cwd=home, capture_output=True, text=True, check=True)
     assert "40 training queries" in done.stdout
     return home / "model"

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import inside
 import pytest
 from small_checkpoints import bert
 from small_hub import COMMIT, Hub
@@ -238,7 +239,7 @@ def test_a_users_folder_that_changed_since_the_plan_is_refused(
 
 
 def ran(name: str, monkeypatch: pytest.MonkeyPatch, spec: object, *flags: str) -> None:
-    monkeypatch.setattr(sys, "argv", [name, "--spec", json.dumps(spec), *flags])
+    monkeypatch.setattr(sys, "argv", [name, "--spec", inside.spec(spec), *flags])
     with pytest.raises(SystemExit) as ended:
         runpy.run_path(str(SCRIPTS / f"{name}.py"), run_name="__main__")
     if ended.value.code:

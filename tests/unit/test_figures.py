@@ -49,7 +49,7 @@ def test_every_figure_is_planned_and_its_slice_can_be_drawn(run):
         folders = {artifact.folder for artifact in figure_reads(plan, name)}
         assert folders == {str(folder) for folder in drawn.reads()}
         assert folders
-        check_target(plan, f"results/figures/{name}.svg", set())
+        check_target(plan, f"results/figures/{name}.svg")
 
 
 def test_what_is_declared_or_asked_for_is_made():
@@ -79,7 +79,7 @@ def test_what_is_declared_or_asked_for_is_made():
 )
 def test_a_mistake_is_said_in_one_line(figures, name, says):
     with pytest.raises(EncoreError, match=says) as refused:
-        check_target(make(figures), f"results/figures/{name}.png", set())
+        check_target(make(figures), f"results/figures/{name}.png")
     assert "\n" not in str(refused.value)
 
 

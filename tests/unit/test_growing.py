@@ -144,11 +144,11 @@ def test_each_size_masks_the_vectors_of_the_run_over_all():
 
 
 def test_its_targets_are_found():
-    check_target(make(), "results/figures/corpus_size.svg", set())
+    check_target(make(), "results/figures/corpus_size.svg")
     for artifact in growing_artifacts(make()):
-        check_target(make(), artifact.manifest, set())
+        check_target(make(), artifact.manifest)
     with pytest.raises(EncoreError, match="no `corpus_size:` to draw"):
-        check_target(make(corpus_size=None), "results/figures/corpus_size.png", set())
+        check_target(make(corpus_size=None), "results/figures/corpus_size.png")
 
 
 @pytest.mark.parametrize(

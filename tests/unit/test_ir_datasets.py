@@ -12,6 +12,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import inside
 import pytest
 from encore.plan.resolution import Resolution
 
@@ -82,7 +83,7 @@ def build(tmp_path, fields):
     """Bring a dataset into the common form, as the workflow does, and open it."""
     done = run(
         "workflow/scripts/collection.py",
-        *("--spec", canonical({"impl": 1, **fields.resolve()}), "--source", "--collection", "--fetched"),
+        *("--spec", inside.spec({"impl": 1, **fields.resolve()}), "--source", "--collection", "--fetched"),
         *("--data-root", tmp_path / "data", "--output", tmp_path / "collection"),
     )
     return done, Collection(tmp_path / "collection")
@@ -179,7 +180,7 @@ def test_what_lies_in_data_root_is_fetched_without_a_download(tmp_path):
     (tmp_path / "run.yaml").write_text(json.dumps(config))
     done = run(
         "workflow/scripts/fetch_ir_datasets.py",
-        *("--spec", canonical({"impl": 1, "ids": fields_of().ids()}), "--config", tmp_path / "run.yaml"),
+        *("--spec", inside.spec({"impl": 1, "ids": fields_of().ids()}), "--config", tmp_path / "run.yaml"),
         *("--data-root", tmp_path / "data", "--output", tmp_path / "small-marco-01234567"),
     )
     assert done.returncode == 0, done.stderr

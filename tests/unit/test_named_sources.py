@@ -15,7 +15,7 @@ from encore.plan import folders
 from encore.plan.artifact import Artifact, Topics
 from encore.plan.artifacts import bm25, sources
 from encore.plan.artifacts.collections import named_collection
-from encore.plan.catalogue import Catalogue
+from encore.plan.catalogue import Catalogue, read_step
 from encore.plan.plan import Plan
 
 ROOT = Path(__file__).parents[2]
@@ -109,7 +109,7 @@ def test_titles_come_from_a_source_and_all_else_from_the_passages(make: Make) ->
 
 @pytest.mark.parametrize("name", ["marco-hn", "marco-doc-1", "bow-qa-1", "cpdae-low-doc-100", "hn", "tct-doc"])
 def test_official_negatives_are_for_the_first_stage_on_passages_alone(catalogue: Catalogue, name: str) -> None:
-    assert catalogue.read_step(catalogue.steps[name]).model_dump()["triples"] is None
+    assert read_step(catalogue.steps[name]).model_dump()["triples"] is None
 
 
 def test_negatives_of_a_source_are_named_by_it_and_by_nothing_that_must_be_there(make: Make) -> None:

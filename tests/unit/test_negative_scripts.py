@@ -6,6 +6,7 @@ import runpy
 import sys
 from pathlib import Path
 
+import inside
 import numpy as np
 import pytest
 
@@ -24,7 +25,7 @@ RECIPE = {"split": "train", "depth": 10, "keep": 4, "exclude_judged": True, "see
 def call(monkeypatch, script, output, spec, **flags):
     """Run a program as a rule does; give what its manifest says."""
     given = [part for name, value in flags.items() for part in (f"--{name}", str(value))]
-    command = [script, "--spec", json.dumps(spec), *given, "--output", str(output / "manifest.json")]
+    command = [script, "--spec", inside.spec(spec), *given, "--output", str(output / "manifest.json")]
     monkeypatch.setattr(sys, "argv", command)
     monkeypatch.setattr("signal.signal", lambda number, handler: None)  # a program's, not this process's
     with pytest.raises(SystemExit) as ended:

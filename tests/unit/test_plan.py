@@ -137,7 +137,7 @@ def test_a_wrong_configuration_is_explained_in_one_line(make, changes, says):
 
 def test_a_target_may_be_spelled_as_snakemake_takes_it(make):
     for target in ("./results/tables/table1.csv", str(ROOT / "results/tables/table1.csv")):
-        check_target(make(), target, set())
+        check_target(make(), target)
 
 
 def test_an_old_or_mistaken_folder_is_told_the_name_of_this_configuration(make):
@@ -152,7 +152,7 @@ def test_an_undeclared_lineage_is_found_from_its_folder_alone(make):
     targets = lineage_targets(make(), lineage)
     assert len(targets) == 1
     fresh = make()
-    check_target(fresh, targets[0], set())
+    check_target(fresh, targets[0])
     run = fresh.find(str(Path(targets[0]).parent)).inputs["run"]
     assert make().find(run.folder).spec == run.spec
 
@@ -169,14 +169,14 @@ def test_an_undeclared_lineage_is_found_from_its_folder_alone(make):
 )
 def test_an_unknown_target_is_refused_in_one_line(make, target):
     with pytest.raises(EncoreError) as refused:
-        check_target(make(), target, {"all", "audit"})
+        check_target(make(), target)
     assert "\n" not in str(refused.value)
 
 
 def test_every_declared_target_is_a_target(make):
     plan = make()
     for target in everything_declared(plan):
-        check_target(plan, target, set())
+        check_target(plan, target)
 
 
 def test_names_fit_a_file_system(make):

@@ -20,9 +20,7 @@ pytestmark = pytest.mark.usefixtures("at_the_root")
 
 @pytest.fixture
 def default(catalogue):
-    return Plan(
-        RunConfig.model_validate(yaml.safe_load((ROOT / "config/config.yaml").read_text())), catalogue, project.impl
-    )
+    return Plan(RunConfig.model_validate(yaml.safe_load((ROOT / "config/config.yaml").read_text())), catalogue, impl)
 
 
 def test_a_collection_made_of_another_names_it(default):

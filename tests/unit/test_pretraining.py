@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import inside
 import numpy as np
 import pytest
 import torch
@@ -80,7 +81,7 @@ def program(
     store: Path, start: Path, output: Path, processes: int = 1, **fields: Any
 ) -> subprocess.CompletedProcess[str]:
     script = Path(__file__).parents[2] / "workflow/scripts/pretrain.py"
-    options = {"--spec": json.dumps(spec(**fields)), "--tokens": store, "--weights": start, "--output": output}
+    options = {"--spec": inside.spec(spec(**fields)), "--tokens": store, "--weights": start, "--output": output}
     options |= {"--state": output.with_name("state"), "--processes": processes}
     command = [sys.executable, str(script), *(str(part) for option in options.items() for part in option)]
     return subprocess.run(command, capture_output=True, text=True, check=False)

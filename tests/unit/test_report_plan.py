@@ -76,6 +76,6 @@ def test_the_slice_repeats_and_its_trials_are_those_that_are_recorded(plan: Plan
 
 
 def test_the_page_is_a_target_and_nothing_else_of_its_folder(plan: Plan) -> None:
-    check_target(plan, "results/report/index.html", set())
+    check_target(plan, "results/report/index.html")
     with pytest.raises(EncoreError, match=r"results/report"):
-        check_target(plan, "results/report/index.pdf", set())
+        check_target(plan, "results/report/index.pdf")

@@ -7,6 +7,7 @@ import runpy
 from pathlib import Path
 from typing import Any
 
+import inside
 import pytest
 import small_pydocs
 from small_models import tokenizer_folder
@@ -368,7 +369,14 @@ def test_bm25_indexes_the_sentence_and_the_passage(tmp_path: Path, monkeypatch: 
     )
     with manifest.record(tmp_path / "c", stage="collection.pydocs-reqa", spec={}, inputs=[]):
         squad_like(tmp_path / "c")
-    spec = ["--spec", '{"collection": "c"}', "--collection", str(tmp_path / "c"), "--output", str(tmp_path / "index")]
+    spec = [
+        "--spec",
+        inside.spec({"collection": "c"}),
+        "--collection",
+        str(tmp_path / "c"),
+        "--output",
+        str(tmp_path / "index"),
+    ]
     monkeypatch.setattr("sys.argv", ["lucene_index.py", *spec])
     with pytest.raises(SystemExit) as ended:
         runpy.run_path(str(Path(__file__).parents[2] / "workflow/scripts/lucene_index.py"), run_name="__main__")

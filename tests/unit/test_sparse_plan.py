@@ -8,6 +8,7 @@ import yaml
 
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
+from encore.plan.artifacts.tokens import tokenizer
 from encore.plan.plan import Plan
 from encore.targets import lineage_targets
 
@@ -128,7 +129,7 @@ def test_an_expander_learns_from_training_queries_with_the_vocabulary_of_the_col
     plan = make()
     expander = run_of(plan, "bm25-doct5").inputs["index"].inputs["predicted_queries"].inputs["doc2query_model"]
     assert set(expander.inputs) == {"collection", "tokenizer"}
-    assert expander.inputs["tokenizer"] is plan.tokenizer(plan.catalogue.backbones["tiny"])
+    assert expander.inputs["tokenizer"] is tokenizer(plan, plan.catalogue.backbones["tiny"])
     assert expander.spec["expansion"]["train_split"] == "train"
     assert not [role for role in expander.spec["expansion"] if role in ("per_passage", "top_k", "kind", "seed")]
 

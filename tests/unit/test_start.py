@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import inside
 import numpy as np
 import pytest
 import torch
@@ -128,7 +129,7 @@ def test_the_program_writes_what_another_process_does(tokens: Path, tmp_path: Pa
     vocabulary.save_tokenizer(vocabulary.load_tokenizer(tokens / "tokenizer"), tmp_path / "tokenizer")
     for artifact in (tokens, tmp_path / "tokenizer"):
         (artifact / "manifest.json").write_text('{"spec": {}, "results": {}, "inputs": {}, "outputs": {}}')
-    flags = ["--spec", spec, "--tokenizer", str(tmp_path / "tokenizer"), "--tokens", str(tokens)]
+    flags = ["--spec", inside.spec(spec), "--tokenizer", str(tmp_path / "tokenizer"), "--tokens", str(tokens)]
     subprocess.run([sys.executable, str(program), *flags, "--output", str(tmp_path / "theirs")], check=True)
     checkpoint.save(*start(described, 3, tmp_path / "tokenizer", tokens), tmp_path / "ours", tmp_path / "tokenizer")
     names = sorted(path.relative_to(tmp_path / "ours") for path in (tmp_path / "ours").rglob("*") if path.is_file())

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import inside
 import numpy as np
 import pytest
 
@@ -151,12 +152,21 @@ def test_the_programs_make_a_store_from_a_collection(tmp_path: Path, monkeypatch
     with manifest.record(tmp_path / "collection", stage="collection.beir", spec={}, inputs=[]):
         write_collection(tmp_path / "collection", CORPUS, QUERIES, QRELS, ARTICLES)
     collection, tokenizer = str(tmp_path / "collection"), str(tmp_path / "tokenizer")
-    trained = ["--spec", '{"vocabulary": 60}', "--collection", collection, "--output", tokenizer]
+    trained = ["--spec", inside.spec({"vocabulary": 60}), "--collection", collection, "--output", tokenizer]
     for name in ("config.json", "model.safetensors"):  # the vocabulary's folder as that of a checkpoint
         (tmp_path / "tokenizer").mkdir(exist_ok=True)
         (tmp_path / "tokenizer" / name).write_text("{}")
-    adopted = ["--spec", "{}", "--checkpoint", tokenizer, "--output", str(tmp_path / "adopted")]
-    stored = ["--spec", "{}", "--collection", collection, "--tokenizer", tokenizer, "--output", str(tmp_path / "store")]
+    adopted = ["--spec", inside.spec({}), "--checkpoint", tokenizer, "--output", str(tmp_path / "adopted")]
+    stored = [
+        "--spec",
+        inside.spec({}),
+        "--collection",
+        collection,
+        "--tokenizer",
+        tokenizer,
+        "--output",
+        str(tmp_path / "store"),
+    ]
     for name, flags in (("tokenizer", trained), ("tokenizer", adopted), ("tokens", stored)):
         assert ran(name, flags, monkeypatch) == 0
     assert [manifest.read_manifest(tmp_path / name)["results"] for name in ("tokenizer", "adopted")] == [
@@ -167,7 +177,7 @@ def test_the_programs_make_a_store_from_a_collection(tmp_path: Path, monkeypatch
     counts = manifest.read_manifest(tmp_path / "store")["results"]
     assert (counts["sections"], counts["articles"], counts["links"]) == (4, 2, 2)
     assert counts["tokens_in_passages"] == len(TokenStore.open(tmp_path / "store").passages.ids)
-    assert ran("tokenizer", ["--spec", "{}", "--output", tokenizer], monkeypatch) == 1
+    assert ran("tokenizer", ["--spec", inside.spec({}), "--output", tokenizer], monkeypatch) == 1
 
 
 def ran(name: str, flags: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
