@@ -101,6 +101,19 @@ def _is_its_own(plan: Plan, name: str, dataset: str, split: str) -> bool:
     return draws == {draw_of(split)}
 
 
+def find(plan: Plan, folder: str) -> Artifact:
+    """The artifact in a folder: named by it, declared by the configuration, or in the index of an earlier plan.
+
+    Raises:
+        EncoreError: nothing of this configuration makes it.
+    """
+    try:
+        return plan.find(folder)
+    except EncoreError:
+        declared = upstream(declared_reads(plan))
+        return next((artifact for artifact in declared if artifact.folder == folder), None) or plan.find(folder)
+
+
 def reads_of_targets(plan: Plan, targets: Iterable[str]) -> dict[str, list[Artifact]]:
     """For each target what it is made from; of what the configuration declares, where there is none or it is a rule."""
     files = [target for target in targets if "/" in target]
@@ -133,7 +146,7 @@ def reads_of(plan: Plan, target: str) -> list[Artifact]:
         case [name] if name == CLAIMS:
             return claims_reads(plan)
         case _:
-            return [plan.find(place)]
+            return [find(plan, place)]
 
 
 def declared_reads(plan: Plan) -> Iterator[Artifact]:
@@ -224,11 +237,4 @@ def _check_product(plan: Plan, target: str, kind: str) -> None:
 def _check_artifact(plan: Plan, path: PurePosixPath) -> None:
     if path.parts[1] in ("plan", "logs", "benchmarks", "state"):
         raise EncoreError(f"target {str(path)!r} is made on the way to others and cannot be asked for")
-    for name in plan.config.lineages:
-        lineage_targets(plan, name)
-    for name in plan.config.tables:
-        table_scores(plan, name)
-    growing_plan(plan)
-    for name in plan.config.figures:
-        figure_plan(plan, name)
-    plan.find(str(path.parent))
+    find(plan, str(path.parent))

@@ -13,7 +13,7 @@ from encore.claims.slice import PRINTED, printed_plan
 from encore.commands import recompute
 from encore.commands.audit import AuditReport
 from encore.plan.project import load_catalogue
-from encore.plan.tables import write_plans
+from encore.plan.tables import write_plan
 from encore.report import build
 from encore.storage import manifest
 from encore.storage.files import write_json
@@ -94,7 +94,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         catalogue = load_catalogue()
-        write_plans({PRINTED: printed_plan(catalogue)})
+        write_plan(PRINTED, printed_plan(catalogue))
         Path("results").mkdir(exist_ok=True)
         printed_claims.make_printed(Path(f"results/plan/{PRINTED}.json"), None, Path("results"), catalogue)
     return root

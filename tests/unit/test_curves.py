@@ -14,7 +14,7 @@ from encore.config.run import RunConfig
 from encore.config.tables import Table
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.plan.tables import curves_models, curves_plan, declared, layout, write_plans
+from encore.plan.tables import curves_models, curves_plan, declared, layout, write_plan
 from encore.reporting import loss_curves
 from encore.reporting.figures import learning
 from encore.reporting.loss_curves import StepsSlice
@@ -84,10 +84,11 @@ def test_a_run_without_pre_training_declares_no_figure(make, tmp_path, monkeypat
     plan = make({"a": [("BM25", "bm25"), ("None", "bert-base+marco-bm25")]})
     assert FIGURE not in everything_declared(plan)
     assert set(declared(plan)) == {"a"}
-    with pytest.raises(EncoreError, match="no pre-training step to draw"):
+    with pytest.raises(EncoreError, match="no pre-training step"):
         check_target(plan, FIGURE)
     monkeypatch.chdir(tmp_path)
-    write_plans(declared(plan))
+    for name, content in declared(plan).items():
+        write_plan(name, content)
     assert [path.name for path in tmp_path.rglob("*.json")] == ["a.json"]
 
 
@@ -99,7 +100,8 @@ def test_a_run_with_pre_training_declares_the_figure_and_writes_its_plan(make, t
     with pytest.raises(EncoreError, match="are written as"):
         check_target(plan, "results/figures/pretraining.pdf")
     monkeypatch.chdir(tmp_path)
-    write_plans(declared(plan))
+    for name, content in declared(plan).items():
+        write_plan(name, content)
     assert layout.read(Path("results/plan/pretraining.json"), StepsSlice).rows[0].label == "ICT"
 
 
@@ -328,6 +330,9 @@ def test_the_program_writes_files_and_a_manifest_and_checks_its_inputs(tmp_path)
 
 def test_a_model_without_the_file_is_one_line(tmp_path):
     steps = steps_of(tmp_path, {"mlm": MLM})
-    write_json(tmp_path / "mlm-s0/manifest.json", {"spec": {}, "results": {}, "inputs": {}, "outputs": {}})
+    write_json(
+        tmp_path / "mlm-s0/manifest.json",
+        {"stage": "pretrain.mlm", "spec": {}, "results": {}, "inputs": {}, "outputs": {}},
+    )
     with pytest.raises(EncoreError, match=r"mlm-s0/manifest\.json lists no held_out\.tsv; run"):
         manifest.verify(*next(iter(steps.reads().items())))

@@ -10,7 +10,7 @@ import yaml
 from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.plan import project
-from encore.plan.catalogue import read_catalogue, read_dataset, read_step
+from encore.plan.catalogue import read_catalogue
 from encore.plan.figures import figure_plan, figure_reads
 from encore.plan.plan import Plan
 from encore.plan.tables import declared
@@ -52,8 +52,13 @@ def test_every_figure_is_planned_and_its_slice_can_be_drawn(run):
         check_target(plan, f"results/figures/{name}.svg")
 
 
-def test_what_is_declared_or_asked_for_is_made():
-    plan = make(figures={}, asked=["results/figures/bow/figure2"], **{"lineages": []})
+def test_what_is_declared_or_lies_in_results_is_looked_after(tmp_path, monkeypatch):
+    plan = make(figures={}, **{"lineages": []})
+    figure_plan(plan, "bow/figure2")
+    monkeypatch.chdir(tmp_path)
+    record = Path("results/figures/bow/figure2.manifest.json")
+    record.parent.mkdir(parents=True)
+    record.write_text("{}")
     assert "bow/figure2" in declared(plan)
     assert everything_declared(plan) == list(PAGES)
     content = deepcopy(NANO) | {"tables": {}, "figures": ["cpdae/table4"]}
@@ -94,9 +99,8 @@ def test_an_entry_of_no_kind_is_refused(tmp_path):
     for path in (ROOT / "config").glob("*.yaml"):
         (tmp_path / path.name).write_text(path.read_text())
     (papers / "figures.yaml").write_text("figure1: {kind: pie, title: x}\n")
-    readers = (read_step, read_dataset, *(lambda fields: fields,) * 3)
     with pytest.raises(EncoreError, match=r"figures\.yaml: figure1: unknown kind of figure 'pie'"):
-        read_catalogue(tmp_path, *readers)
+        read_catalogue(tmp_path)
 
 
 def test_what_a_run_cannot_have_is_left_out_with_the_reason():

@@ -44,7 +44,7 @@ def test_any_target_can_be_asked_about(clone: None) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     {
-        "results/claims.cvs": "is no rule and no file of results/; did you mean results/claims.csv",
+        "results/claims.cvs": "is no file of results/; did you mean results/claims.csv",
         "corpus_size": "this run has no `corpus_size:`",
     }.items(),
 )

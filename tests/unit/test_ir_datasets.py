@@ -14,7 +14,6 @@ from pathlib import Path
 
 import inside
 import pytest
-from encore.plan.resolution import Resolution
 
 from encore.config.run import Execution
 from encore.data.collection import Collection
@@ -23,6 +22,7 @@ from encore.data.ir_datasets import IrDatasetsFields
 from encore.errors import EncoreError
 from encore.plan.catalogue import read_run
 from encore.plan.project import load_catalogue, load_plan
+from encore.plan.resolver import Resolver
 from encore.storage.files import canonical
 
 ROOT = Path(__file__).parents[2]
@@ -286,7 +286,7 @@ def test_the_papers_collections_are_there_in_full():
 def in_a_run(name, data_root):
     """The fields of a dataset of the catalogue in a run with this ``data_root``."""
     run = read_run(ROOT / "config/paper.yaml").model_copy(update={"execution": Execution(data_root=data_root)})
-    return Resolution(run, CATALOGUE).dataset_fields(name)
+    return Resolver(run, CATALOGUE).dataset_fields(name)
 
 
 @pytest.mark.parametrize("data_root", ["data", "staged"])

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("at_the_root")
 
 @pytest.fixture
 def default(catalogue):
-    return Plan(RunConfig.model_validate(yaml.safe_load((ROOT / "config/config.yaml").read_text())), catalogue, impl)
+    return Plan(RunConfig.model_validate(yaml.safe_load((ROOT / "config/config.yaml").read_text())), catalogue)
 
 
 def test_a_collection_made_of_another_names_it(default):
@@ -30,7 +30,7 @@ def test_a_collection_made_of_another_names_it(default):
 
 
 def test_a_step_without_negatives_has_none_and_learns_from_its_own_split(default):
-    model = default.model(default.lineage(REQA), 0)
+    model = default.model(default.resolve.lineage(REQA), 0)
     assert "negatives" not in model.inputs
     assert (model.spec["step"]["train_split"], model.spec["step"]["valid_split"]) == ("train-80", "valid-80")
 
@@ -68,7 +68,7 @@ def test_no_model_is_asked_what_it_may_have_learned(default, lineage, dataset, s
 )
 def test_splits_of_a_step_have_their_roles_and_one_draw(default, lineage, says):
     with pytest.raises(EncoreError, match=says):
-        default.model(default.lineage(lineage), 0)
+        default.model(default.resolve.lineage(lineage), 0)
 
 
 def test_a_lineage_is_asked_the_draw_that_it_learned_from_and_no_other(default):

@@ -23,9 +23,9 @@ def test_negatives_can_be_mined_by_another_lineage(make):
     assert model.inputs["negatives"].inputs["run"].inputs["model"] is asked
     assert "mined_by" not in model.spec["step"], "the negatives' folder says it"
     own = make(steps={"marco-hn": {"mined_by": "bert-base+ict+marco-bm25"}})
-    assert own.model(own.resolve.lineage(ICT), 0).folder == (plain := make()).model(plain.lineage(ICT), 0).folder
-    fresh = make(steps={"marco-hn": {"mined_by": miner}})
-    assert fresh.find(model.inputs["negatives"].folder).spec == model.inputs["negatives"].spec
+    assert (
+        own.model(own.resolve.lineage(ICT), 0).folder == (plain := make()).model(plain.resolve.lineage(ICT), 0).folder
+    )
 
 
 @pytest.mark.parametrize(

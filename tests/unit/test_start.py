@@ -128,7 +128,9 @@ def test_the_program_writes_what_another_process_does(tokens: Path, tmp_path: Pa
     spec = json.dumps({"backbone": described.model_dump(exclude={"checkpoint"}), "seed": 3, "numerics": {"threads": 1}})
     vocabulary.save_tokenizer(vocabulary.load_tokenizer(tokens / "tokenizer"), tmp_path / "tokenizer")
     for artifact in (tokens, tmp_path / "tokenizer"):
-        (artifact / "manifest.json").write_text('{"spec": {}, "results": {}, "inputs": {}, "outputs": {}}')
+        (artifact / "manifest.json").write_text(
+            '{"stage": "tokens", "spec": {}, "results": {}, "inputs": {}, "outputs": {}}'
+        )
     flags = ["--spec", inside.spec(spec), "--tokenizer", str(tmp_path / "tokenizer"), "--tokens", str(tokens)]
     subprocess.run([sys.executable, str(program), *flags, "--output", str(tmp_path / "theirs")], check=True)
     checkpoint.save(*start(described, 3, tmp_path / "tokenizer", tokens), tmp_path / "ours", tmp_path / "tokenizer")

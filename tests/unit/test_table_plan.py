@@ -159,7 +159,7 @@ def test_what_stands_for_a_withdrawn_dataset_is_said_where_it_is_used(make):
     plain = table_plan(plan, "t")["notes"]
     substitute = plan.resolve.dataset("pydocs-stdlib").model_copy(update={"note": "Books stand for books."})
     plan = make([ICT], [RR])
-    plan._datasets["pydocs-stdlib"] = substitute
+    plan.resolve._datasets["pydocs-stdlib"] = substitute
     assert (plain, table_plan(plan, "t")["notes"]) == ([], ["Books stand for books."])
     assert plan.collection("pydocs-stdlib") == make([ICT], [RR]).collection("pydocs-stdlib")
 

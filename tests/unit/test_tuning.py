@@ -19,8 +19,9 @@ from encore.data.runs import Ranking
 from encore.errors import EncoreError
 from encore.evaluation import judging, scores
 from encore.evaluation.scores import Scored
+from encore.plan.catalogue import read_dataset
 from encore.plan.plan import Plan
-from encore.plan.project import load_plan, read_dataset
+from encore.plan.project import load_plan
 from encore.storage import manifest
 
 ROOT = Path(__file__).parents[2]

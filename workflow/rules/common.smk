@@ -11,6 +11,7 @@ from encore.errors import EncoreError
 from encore.plan import folders, index, ledger
 from encore.plan.catalogue import read_run
 from encore.plan.project import CATALOGUE, load_plan
+from encore.targets import find
 
 
 def refuse(error):
@@ -35,12 +36,13 @@ EXECUTION = in_one_line(read_run, RUN_FILE, config).execution
 PLAN = in_one_line(load_plan, RUN_FILE, config) if workflow.is_main_process else None
 if PLAN:
     in_one_line(ledger.check, PLAN.catalogue, CATALOGUE)
-ARTIFACTS, REQUESTS = (PLAN, Requests(PLAN)) if PLAN else (index.read(), None)
+INDEX, REQUESTS = (None, Requests(PLAN)) if PLAN else (index.read(), None)
 
 
 def artifact_in(folder, wildcards):
     """The artifact in a folder of results."""
-    return in_one_line(ARTIFACTS.find, f"results/{folder.format(**wildcards)}")
+    place = f"results/{folder.format(**wildcards)}"
+    return in_one_line(find, PLAN, place) if PLAN else in_one_line(INDEX.find, place)
 
 
 def manifests(folder, *roles):

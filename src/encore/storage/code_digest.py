@@ -87,11 +87,15 @@ class Code:
         A stage that is not recorded is new: nothing was ever made by another version of it.
         """
         found: dict[str, list[str]] = {}
-        for stage in recorded["stages"]:
+        for stage in filter(self.has, recorded["stages"]):
             for name in self.modules(stage):
                 if self.module_digest(name) != recorded["modules"].get(name):
                     found.setdefault(name, []).append(stage)
         return found
+
+    def has(self, stage: str) -> bool:
+        """Whether this version has a stage; one that was renamed is another one."""
+        return stage in self.stages or stage.partition(".")[0] in self.stages
 
     def _stage(self, stage: str) -> dict[str, Any]:
         if stage not in self.stages:
