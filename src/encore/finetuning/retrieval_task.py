@@ -83,12 +83,12 @@ class RetrievalTask(Task):
         import torch
 
         queries = encoder.query_tower.embed(batch["query_ids"], batch["query_mask"])
-        embedded = [encoder.embed(batch[f"passage_ids_{i}"], batch[f"passage_mask_{i}"]) for i in parts(batch)]
+        embedded = [encoder.embed(batch[f"passage_ids_{i}"], batch[f"passage_mask_{i}"]) for i in passage_parts(batch)]
         return queries, torch.cat(embedded)[batch["places"]]
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Forward and backward of all queries and passages, padding included, and of their scores."""
-        names = ["query_ids", *(f"passage_ids_{i}" for i in parts(batch))]
+        names = ["query_ids", *(f"passage_ids_{i}" for i in passage_parts(batch))]
         forward = sum(flops.forward(encoder.config, *batch[name].shape) for name in names)
         scores = flops.product(len(batch["passages"]), encoder.dimension, self.scored(batch))
         return flops.TRAINING * (forward + scores)
@@ -105,8 +105,8 @@ class RetrievalTask(Task):
         return rows
 
     def _pad(self, sequences: Sequences, rows: Iterable[int], length: int) -> tuple[np.ndarray, np.ndarray]:
-        return inputs.read(sequences, rows, length, self.reading)
+        return inputs.read_inputs(sequences, rows, length, self.reading)
 
 
-def parts(batch: Mapping[str, Any]) -> range:
+def passage_parts(batch: Mapping[str, Any]) -> range:
     return range(sum(name.startswith("passage_ids_") for name in batch))

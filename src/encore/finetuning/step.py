@@ -66,7 +66,7 @@ def finetune(
     """
     step = _fields(spec["step"])
     store, judged = TokenStore.open(tokens), Collection(collection)
-    encoder, heads = embed.load(weights, store), checkpoint.load_heads(weights)
+    encoder, heads = embed.load_for_tokens(weights, store), checkpoint.load_heads(weights)
     project(encoder, step.projector, heads, spec["seed"])
     sampled_negatives = (mining.read_negatives(mined), mining.read_positives(mined)) if mined else ({}, {})
     queries = training_queries(step, judged, store, *sampled_negatives)
@@ -92,7 +92,7 @@ def finetune(
     )
     if not launch.leads():
         return done
-    checkpoint.save(
+    checkpoint.save_model(
         encoder, heads | own.state_dict(), output, store.tokenizer_folder, step.length, step.query_length, _scorer(step)
     )
     write_curve(output / "losses.tsv", done.losses)

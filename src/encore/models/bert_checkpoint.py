@@ -37,7 +37,7 @@ class Weights(NamedTuple):
     left_out: list[str]
 
 
-def check(folder: Path, backbone: Backbone) -> dict[str, Any]:
+def check_checkpoint(folder: Path, backbone: Backbone) -> dict[str, Any]:
     """The checkpoint's configuration in BERT's terms, known to be of the shape that the backbone says.
 
     Raises:
@@ -58,7 +58,7 @@ def check(folder: Path, backbone: Backbone) -> dict[str, Any]:
     return config
 
 
-def weights(folder: Path, vocabulary: int) -> Weights:
+def read_weights(folder: Path, vocabulary: int) -> Weights:
     """A checkpoint's tensors, under whatever prefix its encoder stands.
 
     Some checkpoints have more embeddings than pieces, up to a round number; only those of the ``vocabulary`` are kept.

@@ -15,7 +15,7 @@ from encore.config.run import Share
 from encore.models import flops
 from encore.objectives.base import Arrays, ForwardOutput
 from encore.objectives.parts.bags import bags
-from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields, Text
+from encore.objectives.parts.masked_texts import MaskedText, MaskedTexts, MaskingFields
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -46,7 +46,7 @@ class Bow(MaskedTexts[BowFields]):
     Fields = BowFields
     vocabulary_from_vector = True
 
-    def collate(self, examples: list[Text]) -> Arrays:
+    def collate(self, examples: list[MaskedText]) -> Arrays:
         """As for MLM, and ``bag`` [B, K] of the unmasked texts as ``bags`` makes it."""
         return {**super().collate(examples), "bag": bags([text.ids for text in examples], self.store.special)}
 

@@ -14,7 +14,7 @@ from encore.objectives.parts.word_sets import Drawn, WordSets
 
 if TYPE_CHECKING:
     from encore.objectives.parts.attention import Attention
-    from encore.objectives.parts.chunks import Block
+    from encore.objectives.parts.chunks import ChunkBlock
 
 
 class ContrastFields(Strict):
@@ -49,7 +49,7 @@ class Attended:
         self.fields, self._attention = fields, attention
         self._total = Tally()
 
-    def enter(self, block: Block, found: Occurrences) -> None:
+    def enter(self, block: ChunkBlock, found: Occurrences) -> None:
         sums = self.sums(block, found)
         self._total.add(sums.words, saturated(sums.values, self.fields))
 
@@ -58,10 +58,10 @@ class Attended:
         self.mean = total / total.sum()
         self.usable = words.alphabetic() if self.fields.drawn_words == "letters" else words.content()
 
-    def distribution(self, block: Block, found: Occurrences) -> ContrastiveDistribution:
+    def distribution(self, block: ChunkBlock, found: Occurrences) -> ContrastiveDistribution:
         return ContrastiveDistribution(self.fields, self.sums(block, found), self.mean, self.usable)
 
-    def sums(self, block: Block, found: Occurrences) -> Sums:
+    def sums(self, block: ChunkBlock, found: Occurrences) -> Sums:
         """What each text of a block attends to its words."""
         ends = np.cumsum([0, *map(len, block.texts)])
         places = ends[found.text] + found.place

@@ -13,7 +13,7 @@ from pydantic import Field, field_validator
 from encore.config.run import Positive
 from encore.models import flops
 from encore.objectives.base import Arrays, ForwardOutput, blank
-from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields, Text
+from encore.objectives.parts.masked_texts import MaskedText, MaskedTexts, MaskingFields
 from encore.objectives.parts.masking import Masked, word_starts
 from encore.objectives.parts.spans import BOUNDS, Granularity, beta_spans, word_spans
 from encore.objectives.parts.stop_words import content_pieces
@@ -69,7 +69,7 @@ class Costa(MaskedTexts[CostaFields]):
         self.content = content_pieces(store.pieces)
 
     def example(self, index: int, rng: np.random.Generator) -> SpannedText:
-        text: Text = self.text(index, rng)
+        text: MaskedText = self.text(index, rng)
         spans = [self._spans(granularity, text.ids, rng) for granularity in self.fields.granularities]
         return SpannedText(text.ids, text.masked, np.concatenate(spans))
 

@@ -15,7 +15,7 @@ from encore.models import flops
 from encore.objectives.base import Arrays, ForwardOutput, Preparation, blank
 from encore.objectives.parts import idf
 from encore.objectives.parts.bags import bags
-from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields, Text
+from encore.objectives.parts.masked_texts import MaskedText, MaskedTexts, MaskingFields
 from encore.objectives.parts.masking import Masked
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Cpdae(MaskedTexts[CpdaeFields]):
 
     def __init__(self, fields: CpdaeFields, store: TokenStore, prepared: Path | None = None) -> None:
         super().__init__(fields, store, prepared)
-        self.idf = idf.load(prepared) if fields.weighting == "idf" else None
+        self.idf = idf.load_idf(prepared) if fields.weighting == "idf" else None
 
     @classmethod
     def preparation(cls, fields: CpdaeFields) -> Preparation | None:
@@ -80,7 +80,7 @@ class Cpdae(MaskedTexts[CpdaeFields]):
 
     def collate(self, examples: list[Views]) -> Arrays:
         """As for MLM over 2B views, those of a text next to each other, and ``bag`` [B, K] as ``bags`` makes it."""
-        views = [Text(example.ids, view) for example in examples for view in example.views]
+        views = [MaskedText(example.ids, view) for example in examples for view in example.views]
         return {**super().collate(views), "bag": bags([example.ids for example in examples], self.store.special)}
 
     def outline(self, length: int, query_length: int) -> Arrays:

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from encore.config.run import Positive, Share
 from encore.objectives.base import Arrays
-from encore.objectives.parts.decoding import Decoding, DecodingFields, layers
+from encore.objectives.parts.decoding import Decoding, DecodingFields, layer_flops
 from encore.objectives.parts.masking import Masked, count_to_mask, word_starts
 from encore.objectives.parts.word_masks import word_masks
 
@@ -99,7 +99,7 @@ class Enhanced(Decoding[EnhancedFields]):
         return states
 
     def decoder_flops(self, shape: EncoderConfig, batch: int, length: int) -> float:
-        return layers(shape, 1, batch, length)
+        return layer_flops(shape, 1, batch, length)
 
 
 OBJECTIVE = Enhanced

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from encore.config.run import Share
 from encore.errors import EncoreError
-from encore.objectives.parts.pairs import Pair, PairFields, Pairs
+from encore.objectives.parts.pairs import PairFields, Pairs, TextPair
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +42,7 @@ class Ict(Pairs[IctFields]):
     def __len__(self) -> int:
         return len(self.usable)
 
-    def example(self, index: int, rng: np.random.Generator) -> Pair:
+    def example(self, index: int, rng: np.random.Generator) -> TextPair:
         chunk = int(self.usable[index])
         sentences = self.chunks.parts(chunk)
         drawn = int(rng.integers(len(sentences)))

@@ -14,7 +14,7 @@ from encore.objectives.parts.word_sets import Drawn, WordSets
 
 if TYPE_CHECKING:
     from encore.objectives.parts.attention import Attention
-    from encore.objectives.parts.chunks import Block
+    from encore.objectives.parts.chunks import ChunkBlock
 
 
 class LanguageModelFields(Strict):
@@ -47,7 +47,7 @@ class Collected:
         self._occurrences, self._documents = Tally(), Tally()
         self._texts = 0
 
-    def enter(self, block: Block, found: Occurrences) -> None:
+    def enter(self, block: ChunkBlock, found: Occurrences) -> None:
         counts = summed(found, len(block.texts), np.ones(len(found.word)))
         self._occurrences.add(counts.words, counts.values)
         self._documents.add(counts.words, np.ones(len(counts.words)))
@@ -62,7 +62,7 @@ class Collected:
         self.mu = self.fields.smoothing or max(float(occurrences.sum() / self._texts), 1.0)
         self.cumulated = np.cumsum(self.background)
 
-    def distribution(self, block: Block, found: Occurrences) -> LanguageModel:
+    def distribution(self, block: ChunkBlock, found: Occurrences) -> LanguageModel:
         return LanguageModel(self, found, len(block.texts))
 
 

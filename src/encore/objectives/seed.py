@@ -13,8 +13,8 @@ from pydantic import Field
 from encore.config.run import Positive
 from encore.models import flops
 from encore.objectives.base import Arrays
-from encore.objectives.parts.decoding import Decoding, DecodingFields, following, layers
-from encore.objectives.parts.masked_texts import Text
+from encore.objectives.parts.decoding import Decoding, DecodingFields, following, layer_flops
+from encore.objectives.parts.masked_texts import MaskedText
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -43,7 +43,7 @@ class Seed(Decoding[SeedFields]):
 
     Fields = SeedFields
 
-    def rebuild(self, examples: list[Text]) -> Arrays:
+    def rebuild(self, examples: list[MaskedText]) -> Arrays:
         return following(*self.unmasked(examples))
 
     def decoder(self, shape: EncoderConfig) -> SeedDecoder:
@@ -66,7 +66,7 @@ class Seed(Decoding[SeedFields]):
     def decoder_flops(self, shape: EncoderConfig, batch: int, length: int) -> float:
         memory = flops.product(batch, shape.hidden, shape.hidden)
         memory += flops.product(batch * length, shape.hidden, shape.hidden)
-        own = layers(shape, self.fields.decoder_layers, batch, length)
+        own = layer_flops(shape, self.fields.decoder_layers, batch, length)
         return own + self.fields.decoder_layers * memory
 
     def head_flops(self, shape: EncoderConfig, positions: int) -> float:

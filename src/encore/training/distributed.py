@@ -82,7 +82,7 @@ class ProcessGroup:
 
 
 @contextmanager
-def joined(device: torch.device) -> Iterator[ProcessGroup]:
+def process_group(device: torch.device) -> Iterator[ProcessGroup]:
     """Join the other processes that torchrun started with this one, until all are done."""
     if launch.size() == 1:
         yield ProcessGroup()

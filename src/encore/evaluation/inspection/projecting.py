@@ -34,7 +34,7 @@ class Projection:
 
 def projection(model: Path, device: torch.device) -> Projection:
     """The vocabulary head of a model folder with its word embeddings; without a whole one, these alone."""
-    encoder = checkpoint.load(model)
+    encoder = checkpoint.load_encoder(model)
     heads = nn.ModuleDict({"mlm": MlmHead(encoder.config)})
     whole = set(checkpoint.restore_heads(heads, model)) == set(heads.state_dict())
     head = heads["mlm"].to(device).eval() if whole else None

@@ -126,6 +126,6 @@ def following(text: np.ndarray, mask: np.ndarray) -> Arrays:
     return {"text": text, "decoded": positions, "decoded_labels": text.ravel()[positions + 1]}
 
 
-def layers(shape: EncoderConfig, count: int, batch: int, length: int) -> float:
+def layer_flops(shape: EncoderConfig, count: int, batch: int, length: int) -> float:
     """Operations of so many Transformer layers of the encoder's shape, forward."""
     return flops.forward(replace(shape, layers=count, projection_dim=None), batch, length)

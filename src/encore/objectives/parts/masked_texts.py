@@ -40,7 +40,7 @@ class MaskingFields(PretrainStep):
     min_tokens: Positive = Field(1, description="pieces that a text must have to be used")
 
 
-class Text(NamedTuple):
+class MaskedText(NamedTuple):
     """An example: the pieces of a text, and the text after masking."""
 
     ids: np.ndarray
@@ -63,7 +63,7 @@ class MaskedTexts(Objective[F]):
     def example(self, index: int, rng: np.random.Generator) -> Any:
         return self.text(index, rng)
 
-    def text(self, index: int, rng: np.random.Generator) -> Text:
+    def text(self, index: int, rng: np.random.Generator) -> MaskedText:
         """A text, masked anew."""
         ids = self.chunks[self.usable[index]]
         count = count_to_mask(len(ids), self.fields.mask_ratio)
@@ -71,7 +71,7 @@ class MaskedTexts(Objective[F]):
             chosen = choose_words(word_starts(ids, self.store.continues), len(ids), count, rng)
         else:
             chosen = choose_pieces(len(ids), count, rng)
-        return Text(ids, corrupt(ids, chosen, self.store.vocabulary, self.store.special.mask, rng))
+        return MaskedText(ids, corrupt(ids, chosen, self.store.vocabulary, self.store.special.mask, rng))
 
     def size(self, example: Any) -> int:
         return len(example.ids)

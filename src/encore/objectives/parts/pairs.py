@@ -13,7 +13,7 @@ from encore.models import inputs as texts
 from encore.objectives.base import Arrays, ForwardOutput, Objective, blank
 from encore.objectives.parts.masked_texts import masked_lm
 from encore.objectives.parts.masking import Masked, choose_pieces, corrupt, count_to_mask, places
-from encore.objectives.parts.passages import Document, Passages
+from encore.objectives.parts.passages import PairDocument, Passages
 from encore.training.randomness import number
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class PairFields(PretrainStep):
     mask_ratio: Share = Field(0.15, description="share of a document's tokens that are masked, where there is MLM")
 
 
-class Pair(NamedTuple):
+class TextPair(NamedTuple):
     """An example: the pieces of a query, its document, and the document after masking, where there is MLM."""
 
     query: np.ndarray
@@ -74,10 +74,10 @@ class Pairs(Objective[F]):
     def needs_states(cls, fields: F) -> bool:
         return fields.mlm_weight > 0
 
-    def pair(self, query: np.ndarray, document: Document, rng: np.random.Generator) -> Pair:
+    def pair(self, query: np.ndarray, document: PairDocument, rng: np.random.Generator) -> TextPair:
         """An example of a query and a document, which is masked where there is MLM."""
         masked = self._masked(document, rng) if self.fields.mlm_weight else None
-        return Pair(query, document.pieces, document.title, masked)
+        return TextPair(query, document.pieces, document.title, masked)
 
     def size(self, example: Any) -> int:
         return len(example.document)
@@ -163,7 +163,7 @@ class Pairs(Objective[F]):
         head = flops.mlm_head(encoder.config, len(batch["masked"])) if self.fields.mlm_weight else 0.0
         return flops.TRAINING * (forward + scores + head)
 
-    def _masked(self, document: Document, rng: np.random.Generator) -> Masked:
+    def _masked(self, document: PairDocument, rng: np.random.Generator) -> Masked:
         """The document with 15 % of its pieces masked, never the [SEP] behind its title."""
         ids, title = document
         count = count_to_mask(len(ids), self.fields.mask_ratio)

@@ -17,7 +17,7 @@ from encore.config.run import Positive, Share, Strict
 from encore.errors import EncoreError
 from encore.objectives.base import Preparation
 from encore.objectives.parts.attention import Attention, attended
-from encore.objectives.parts.chunks import Block, Blocks, text_chunks
+from encore.objectives.parts.chunks import Blocks, ChunkBlock, text_chunks
 from encore.objectives.parts.lexicon import Lexicon, Occurrences
 from encore.storage.files import appending
 from encore.training import launch
@@ -47,13 +47,13 @@ class Distribution(Protocol):
 class Statistics(Protocol):
     """What a preparation knows of a collection: taken up block by block, then asked of each block again."""
 
-    def enter(self, block: Block, found: Occurrences) -> None:
+    def enter(self, block: ChunkBlock, found: Occurrences) -> None:
         """Take up a block, in which words are still nodes."""
 
     def close(self, words: Lexicon) -> None:
         """All blocks are in, and words have numbers."""
 
-    def distribution(self, block: Block, found: Occurrences) -> Distribution:
+    def distribution(self, block: ChunkBlock, found: Occurrences) -> Distribution:
         """The distribution of each of its texts' words."""
 
 
@@ -105,7 +105,7 @@ class WordSets(Preparation, SetFields):
             )
         return {"documents": written.documents, "texts": len(usable), "words": len(words)}
 
-    def _pairs(self, distribution: Distribution, text: int, block: Block) -> Drawn | None:
+    def _pairs(self, distribution: Distribution, text: int, block: ChunkBlock) -> Drawn | None:
         rng = generator(self.set_seed, "word sets", block.first + text)
         if rng.random() < self.skip_share and len(block.texts[text]) < self.skip_below:
             return None
