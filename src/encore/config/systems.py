@@ -59,11 +59,12 @@ class Fusion(System):
 
     @property
     def parts(self) -> tuple[str, ...]:
+        """The two systems whose scores are added."""
         return (self.sparse, self.dense)
 
 
 class Rerank(System):
-    """The best of a first stage, ranked again by a trained model (``encore/scoring/``)."""
+    """The best of a first stage, ranked again by a trained model (``finetuning/scoring``)."""
 
     kind: Literal["rerank"]
     first: str = Field(description="the system or lineage whose results are ranked again")
@@ -72,6 +73,7 @@ class Rerank(System):
 
     @property
     def parts(self) -> tuple[str, ...]:
+        """The first stage, and the lineage that ranks its results again."""
         return (self.first, self.ranker)
 
 

@@ -131,6 +131,7 @@ class Collection:
         return {row["_id"]: row["answers"] for row in read_jsonl(path)}
 
     def has_articles(self) -> bool:
+        """Whether the collection has articles, which pre-training objectives read."""
         return (self.folder / "articles.jsonl.gz").is_file()
 
     def articles(self) -> Iterator[Row]:

@@ -36,7 +36,7 @@ class Measure:
 
 
 def parse_measure(expression: str) -> Measure:
-    """Read an expression.
+    """The measure that an expression names, in ir-measures' spelling: ``R(rel=3)@100``.
 
     Raises:
         EncoreError: both evaluators do not know it, or it has another, shorter or usual, spelling.
@@ -60,6 +60,9 @@ def measure_values(measures: Iterable[Measure], grades: Grades, run: Run) -> dic
     Only the order of a ranking is handed on, not its scores: ir-measures' providers break ties in different ways, and
     the order (``runs.rank``) is settled. A measure at k is given k documents, which is all that it may look at, and of
     these the ones down to the last judged: what stands below changes none of these measures, and takes most time.
+
+    Returns:
+        By measure, then by query id, for every query of ``grades``: a value in [0, 1].
     """
     found: dict[Measure, dict[str, float]] = {}
     by_cutoff: dict[int | None, list[Measure]] = {}

@@ -103,6 +103,7 @@ class EncodingProgress:
         self.began = self.printed = time.monotonic()
 
     def show(self, done: int) -> None:
+        """Print the progress if the last line is 10 seconds old or all is done; ``done`` counts from the start."""
         now = time.monotonic()
         if now - self.printed < SECONDS and done < self.total:
             return

@@ -85,11 +85,13 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file that appears whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_bytes(data)
 
 
 def write_text(path: Path, text: str) -> None:
+    """Write a UTF-8 file that appears whole or not at all."""
     write_bytes(path, text.encode())
 
 
@@ -126,6 +128,7 @@ def appending(path: Path, kind: str, shape: tuple[int, ...] = ()) -> Iterator[Ca
 
 
 def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file with sorted keys, so that equal values give equal bytes; NaN and infinities are refused."""
     write_text(path, json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
@@ -160,6 +163,7 @@ def open_text(path: Path) -> IO[str]:
 
 
 def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """Write one JSON object a line; ``.gz`` is compressed, and equal rows give equal bytes."""
     with open_text_writer(path) as file:
         for row in rows:
             file.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")

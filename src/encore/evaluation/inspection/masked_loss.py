@@ -1,4 +1,4 @@
-"""How well a model tells masked words: its MLM loss on a collection's passages, under one mask for all models."""
+"""How well a model predicts masked words: its MLM loss (Devlin et al. 2019) on passages, one mask for all models."""
 
 from __future__ import annotations
 

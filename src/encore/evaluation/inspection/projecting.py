@@ -21,6 +21,7 @@ class Projection:
 
     @property
     def name(self) -> str:
+        """``head`` or ``embeddings``: what the representation is multiplied with."""
         return "head" if self.head is not None else "embeddings"
 
     @torch.no_grad()

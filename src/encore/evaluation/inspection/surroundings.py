@@ -1,4 +1,4 @@
-"""A query among the candidates of a model's own run, on a map that keeps near what is near (COSTA, figure 3)."""
+"""A query among the candidates of a model's own run, on a t-SNE map (van der Maaten & Hinton 2008; COSTA, figure 3)."""
 
 from __future__ import annotations
 
