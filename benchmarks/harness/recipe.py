@@ -24,6 +24,7 @@ from encore.finetuning.queries import Example, training_queries
 from encore.models import embed
 from encore.models.encoder import Encoder
 from encore.plan import project
+from encore.plan.catalogue import read_step
 from encore.retrieval.dense import Shard, search_exact
 from encore.retrieval.encode import CollectionShard, encode
 from encore.training.randomness import example_batches
