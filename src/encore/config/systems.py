@@ -23,6 +23,9 @@ class Bm25(System):
     )
 
 
+MOST_WEIGHTS = 10_000
+
+
 class WeightGrid(Strict):
     """Equally spaced values, both ends included."""
 
@@ -34,6 +37,8 @@ class WeightGrid(Strict):
     def _hold_a_value(self) -> "WeightGrid":
         if self.last < self.first:
             raise ValueError("`to` must not be below `from`")
+        if (self.last - self.first) / self.step > MOST_WEIGHTS:
+            raise ValueError(f"more than {MOST_WEIGHTS} weights are too many to try; let `step` be larger")
         return self
 
     def values(self) -> list[float]:

@@ -5,7 +5,7 @@ The paper's equations are reconstructed; its pre-training code was never publish
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 class CostaFields(MaskingFields):
+    contrasts_texts: ClassVar[bool] = True
     objective: Literal["costa"]
     min_tokens: Positive = Field(64, description="pieces that a text must have to be used; 64 give each a paragraph")
     spans: Positive = Field(5, description="spans of each granularity")

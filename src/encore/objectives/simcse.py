@@ -31,6 +31,7 @@ VIEWS = 2
 class SimcseFields(PretrainStep):
     """Fields of SimCSE."""
 
+    contrasts_texts: ClassVar[bool] = True
     renamed: ClassVar[dict[str, str]] = {**PretrainStep.renamed, "shortest": "min_tokens"}
     objective: Literal["simcse"]
     temperature: float = Field(0.05, gt=0, description="cosines are divided by it")

@@ -111,7 +111,7 @@ def _artifact(folder: str, key: str, record: dict[str, Any]) -> RecordedArtifact
     inputs |= {f"input {number}": parent for number, parent in enumerate(sorted(unnamed), 1)}
     digest, run = sha256(Path(folder) / manifest.MANIFEST), manifest.read_run(Path(folder))
     return RecordedArtifact(
-        folder, key, record["stage"], own, inputs, record["results"], record["outputs"], digest, run
+        folder, key, str(record.get("stage", "")), own, inputs, record["results"], record["outputs"], digest, run
     )
 
 

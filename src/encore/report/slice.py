@@ -1,5 +1,6 @@
 """What the report is made of: its slice of the plan, ``results/plan/report.json``."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,5 +43,5 @@ class ReportSlice(Product):
 
     def command(self, target: str) -> str:
         """What a person types to make a target."""
-        chosen = f" --configfile {self.run}" if self.run else ""
+        chosen = f" --configfile {shlex.quote(self.run)}" if self.run else ""
         return f"snakemake {target} --profile local{chosen}"

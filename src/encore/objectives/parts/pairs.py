@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -30,6 +30,8 @@ PARTS = 4  # of the queries of a batch: batches are made of documents of like le
 
 class PairFields(PretrainStep):
     """Fields of every two-tower objective."""
+
+    contrasts_texts: ClassVar[bool] = True
 
     temperature: float = Field(1.0, gt=0, description="scores are divided by it")
     titles: bool = Field(True, description="documents read `title [SEP] passage` where articles have titles")
