@@ -174,7 +174,7 @@ def test_a_grid_of_weights_is_within_reason() -> None:
 def test_a_step_of_a_lineage_says_so(make: Callable[..., Plan]) -> None:
     plan = make()
     with pytest.raises(EncoreError, match="one alone teaches nothing") as refused:
-        plan.step(plan.lineage("bert-base+ict~batch=1").steps[0])
+        plan.resolve.step(plan.resolve.lineage("bert-base+ict~batch=1").steps[0])
     assert "\n" not in str(refused.value)
 
 
