@@ -26,7 +26,7 @@ class Measure:
 
 
 def parse_measure(expression: str) -> Measure:
-    """Read an expression.
+    """The measure that an expression names, in ir-measures' spelling: ``R(rel=3)@100``.
 
     Raises:
         EncoreError: both evaluators do not know it, or it has another, shorter or usual, spelling.
