@@ -144,7 +144,7 @@ def test_articles_stay_whole_with_their_passages_and_the_links_between_them(arti
     ("fields", "says"),
     [
         ({"passages": 10}, "55 documents are judged, and only 10 may stay; raise `passages`"),
-        ({"passages": 301}, "there are 245 documents beside the judged ones, and 246 are to stay; lower the number"),
+        ({"passages": 301}, "there are 245 documents besides the judged ones, and 246 are to stay; lower the number"),
         ({"train_queries": 41}, "there are 40 queries of split 'train', and 41 are to stay"),
         ({"splits": {"graded": {"role": "graded"}}}, "has no split 'graded'; it has test, train"),
         ({"articles": 1, "splits": {}}, "there are 0 articles, and 1 are to stay"),
@@ -193,7 +193,7 @@ def test_a_part_that_stands_for_the_whole_is_made_of_the_whole_itself(planned: C
 def test_a_part_of_a_part_can_be_had_and_a_circle_cannot(planned: Callable[..., Plan]) -> None:
     made = planned({"a": subset("b"), "b": subset("msmarco-passage")}).collection("a")
     assert [each.name.rpartition("-")[0] for each in made.ancestors()][-2:] == ["b", "a"]
-    with pytest.raises(EncoreError, match=r"dataset 'a' is made of itself \(a of b of a\); mend `of`"):
+    with pytest.raises(EncoreError, match=r"dataset 'a' is made of itself \(a of b of a\); fix `of`"):
         planned({"a": subset("b"), "b": subset("a")}).collection("a")
     with pytest.raises(EncoreError, match="unknown dataset 'msmarco-pasage'; did you mean msmarco-passage"):
         planned({"a": subset("msmarco-pasage")}).collection("a")

@@ -85,7 +85,7 @@ def make_printed(plan: Path, spec: dict[str, Any] | None, folder: Path, catalogu
 
 
 def write_printed(path: Path, papers: Path, catalogue: Catalogue) -> dict[str, int]:
-    """Judge every claim by the printed numbers, write one line a claim and a page beside them, and count the verdicts.
+    """Judge every claim by the printed numbers, write one line a claim and a page next to them, and count the verdicts.
 
     Raises:
         EncoreError: a claim names what no table or figure has, with its file and id.

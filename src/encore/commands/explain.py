@@ -223,7 +223,7 @@ def _made(link: ChainLink) -> str:
 
 
 def _parameters(artifact: Artifact) -> str:
-    """What a spec says beside the artifacts that it names, in one line."""
+    """What a spec says besides the artifacts that it names, in one line."""
     names = {parent.name for parent in artifact.inputs.values()}
     own = {key: value for key, value in artifact.spec.items() if not (isinstance(value, str) and value in names)}
     return json.dumps(own, sort_keys=True, ensure_ascii=False)[:600] if own else ""

@@ -162,7 +162,7 @@ class PretrainStep(Step):
     kind: Literal["pretrain"]
     objective: str = Field(description="The name of the objective: a file of src/encore/objectives.")
     save_heads: tuple[str, ...] | None = Field(
-        None, description="The modules beside the encoder that are saved for the next step; without it, all of them."
+        None, description="The modules besides the encoder that are saved for the next step; without it, all of them."
     )
     held_out: Share = Field(
         0.02,

@@ -31,8 +31,8 @@ class FieldError(NamedTuple):
     kind: str
     sentence: str
     found: Any
-    beside: list[str]  # names of the fields that could stand there
-    now: str | None = None  # what a key of an older version is called
+    known_fields: list[str]  # the names that the key could have
+    new_name: str | None = None  # of a key of an older version
 
     @property
     def name(self) -> str:
@@ -169,10 +169,10 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 def _line(mistake: FieldError) -> str:
     """A mistake in one line: where, what, and for a wrong key the nearest right one."""
-    if mistake.kind == UNKNOWN and mistake.now:
-        return f"{mistake.place}: is now called `{mistake.now}`; rename it"
+    if mistake.kind == UNKNOWN and mistake.new_name:
+        return f"{mistake.place}: is now called `{mistake.new_name}`; rename it"
     if mistake.kind == UNKNOWN:
-        hint = nearest(mistake.name, mistake.beside) if mistake.beside else "; remove it"
+        hint = nearest(mistake.name, mistake.known_fields) if mistake.known_fields else "; remove it"
         return f"{mistake.place}: unknown key{hint}"
     if mistake.kind == MISSING:
         return f"{mistake.place}: is required; add it"

@@ -1,6 +1,6 @@
 """The common form of a collection: passages, queries, graded judgments and, where there are any, linked articles.
 
-The folder has BEIR's layout (``corpus.jsonl.gz``, ``queries.jsonl.gz``, ``qrels/<split>.tsv``) and beside it
+The folder has BEIR's layout (``corpus.jsonl.gz``, ``queries.jsonl.gz``, ``qrels/<split>.tsv``) and next to it
 where the queries are questions ``answers.jsonl.gz`` (``{"_id", "answers": [...]}``) and for splits that answers judge
 ``questions/<split>.txt`` (an id a line), where its publisher lists negatives ``negatives/<split>.tsv.gz``, and where
 there is structure

@@ -3,7 +3,7 @@
 Breuer, Ferro, Fuhr, Maistro, Sakai, Schaer & Soboroff, "How to measure the reproducibility of system-oriented IR
 experiments" (SIGIR 2020): Kendall's tau over the union of two rankings, rank-biased overlap, the root mean square error
 of a measure over queries, and, where each run has a baseline, the effect ratio and the difference of relative
-improvements. The package's two-tailed paired t-test is beside them.
+improvements. The package's two-tailed paired t-test is next to them.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from encore.models.encoder import Encoder
 
-ROWS = ("passages", "relevant", "log_q")  # of a batch's arrays, what the contrast needs beside vectors
+ROWS = ("passages", "relevant", "log_q")  # of a batch's arrays, what the contrast needs besides vectors
 
 
 class Contrastive(RetrievalTask):

@@ -37,7 +37,7 @@ class RetrievalTask(Task):
         return len(self.queries)
 
     def heads(self, shape: EncoderConfig) -> nn.ModuleDict:
-        """New modules that the task trains beside an encoder of this shape; none by default."""
+        """New modules that the task trains besides an encoder of this shape; none by default."""
         from torch import nn
 
         return nn.ModuleDict()

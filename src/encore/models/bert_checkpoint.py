@@ -136,9 +136,9 @@ def _prefix(tensors: dict[str, Tensor], folder: Path) -> str:
 
 
 def _without(name: str, prefix: str) -> str:
-    """A name below the encoder's prefix, or beside it, where the vocabulary head stands."""
-    beside = prefix.removesuffix("bert.")
-    return name.removeprefix(prefix) if name.startswith(prefix) else name.removeprefix(beside)
+    """A name below the encoder's prefix, or next to it, where the vocabulary head stands."""
+    outer = prefix.removesuffix("bert.")
+    return name.removeprefix(prefix) if name.startswith(prefix) else name.removeprefix(outer)
 
 
 def _modern(name: str) -> str:

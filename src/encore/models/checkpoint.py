@@ -1,7 +1,7 @@
 """Model folders: Hugging Face's files, which ``AutoModel`` and ``SentenceTransformer`` load, written without them.
 
 Beside those a folder holds ``encoder.json`` (the shape, and the lengths that the model was trained with) and, after
-pre-training, ``heads.safetensors``: the modules trained beside the encoder, BERT's vocabulary head under its usual name
+pre-training, ``heads.safetensors``: modules trained besides the encoder, BERT's vocabulary head under its usual name
 ``cls.predictions``. Of two towers the folder is that of passages, and holds that of queries as a complete folder in it.
 A model that gives texts no single vector (``encore/scoring/``) says so in ``encoder.json`` and keeps what it scores
 with among the heads. Such a model, one that does not read plain texts (``EncoderConfig.plain``), and a bag of words
@@ -50,7 +50,7 @@ def save_model(
     """Write a model folder; equal weights give equal bytes.
 
     Args:
-        heads: modules trained beside the encoder, or their tensors by name.
+        heads: modules trained besides the encoder, or their tensors by name.
         tokenizer_folder: the tokenizer of the encoder's vocabulary, which is copied.
         length: tokens of a passage that the model was trained with, special ones included, where
             ``SentenceTransformer`` cuts; without it, as many as the encoder has positions.
@@ -121,7 +121,7 @@ def _damaged(folder: Path, error: Exception) -> EncoreError:
 
 
 def load_heads(folder: Path) -> dict[str, Tensor]:
-    """Tensors of the modules that were trained beside the encoder, by our names (``mlm.bias``); none without a file."""
+    """Tensors of modules that were trained besides the encoder, by our names (``mlm.bias``); none without a file."""
     path = folder / HEADS
     tensors = read_tensors(path) if path.is_file() else {}
     return {_renamed(name, USUAL_NAME, OUR_NAME): tensor for name, tensor in tensors.items()}
@@ -142,7 +142,7 @@ def restore_heads(heads: nn.ModuleDict, folder: Path) -> list[str]:
 
 
 def owner(name: str) -> str:
-    """The module beside the encoder that a parameter belongs to."""
+    """The module besides the encoder that a parameter belongs to."""
     return name.partition(".")[0]
 
 

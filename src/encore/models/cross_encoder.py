@@ -15,7 +15,7 @@ from encore.models.heads import initialise
 from encore.models.inputs import Special
 from encore.models.precision import at_least_float32
 
-NAME = "cross"  # of the linear map among the modules beside the encoder
+NAME = "cross"  # of the linear map among the modules besides the encoder
 
 
 def score_head(config: EncoderConfig) -> nn.ModuleDict:

@@ -10,7 +10,7 @@ from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder, content
 from encore.models.heads import initialise
 
-NAME = "late"  # of the linear map among the modules beside the encoder
+NAME = "late"  # of the linear map among the modules besides the encoder
 
 
 def token_head(config: EncoderConfig, dimension: int) -> nn.ModuleDict:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class AutoregressionFields(LayeredFields):
     objective: Literal["autoregression"]
     attention_window: Positive | None = Field(
-        None, description="tokens that the decoder sees, its own among them, beside h; all that come before without"
+        None, description="tokens that the decoder sees, its own among them, next to h; all that come before without"
     )
 
 

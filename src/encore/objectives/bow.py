@@ -31,7 +31,7 @@ class BowFields(MaskingFields):
     variant: Literal["code", "paper"] = Field(
         "code", description="head: the whole MLM head, or the embedding matrix (Eq. 12)"
     )
-    bow_weight: float = Field(1.0, ge=0, description="of the bag-of-words loss beside MLM")
+    bow_weight: float = Field(1.0, ge=0, description="of the bag-of-words loss besides MLM")
     weight_schedule: Literal["constant", "cosine_01"] = Field(
         "constant", description="as in the paper, or falling to 0.1"
     )

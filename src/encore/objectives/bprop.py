@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ContrastFields(Strict):
-    """What decides B-PROP's word sets beside the texts and the parent's weights."""
+    """What decides B-PROP's word sets besides the texts and the parent's weights."""
 
     skip_below: int = Field(200, ge=0, description="pieces below which a document is skipped")
     saturation: float = Field(0.01, gt=0, description="k of the saturated attention v / (v + k)")

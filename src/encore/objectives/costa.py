@@ -36,7 +36,7 @@ class CostaFields(MaskingFields):
     projector: Literal["nonlinear", "linear", "none"] = Field("nonlinear", description="on whole texts only")
     temperature: float = Field(0.1, gt=0, description="similarities are divided by it")
     similarity: Literal["cosine", "dot"] = Field("cosine", description="of a whole text and a span")
-    gwc_weight: float = Field(0.1, ge=0, description="lambda, of the contrast beside MLM")
+    gwc_weight: float = Field(0.1, ge=0, description="lambda, of the contrast besides MLM")
 
     @field_validator("granularities")
     @classmethod

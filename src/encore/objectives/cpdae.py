@@ -34,7 +34,7 @@ class CpdaeFields(MaskingFields):
     contrast: Literal["distributions", "vectors", "none"] = Field(
         "distributions", description="what the views' contrast compares: decoded pieces, representations (CPDAE_R)"
     )
-    contrast_weight: float = Field(0.1, ge=0, description="lambda, of the contrast beside the other terms")
+    contrast_weight: float = Field(0.1, ge=0, description="lambda, of the contrast besides the other terms")
     contrast_temperature: float | None = Field(
         None, gt=0, description="similarities are divided by it; without: 1 for distributions, 0.05 for vectors"
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class LanguageModelFields(Strict):
-    """What decides PROP's word sets beside the texts."""
+    """What decides PROP's word sets besides the texts."""
 
     least_count: Positive = Field(10, description="times that a word must occur in the collection to be drawn")
     sampled_words: int = Field(500, ge=0, description="words drawn from: the document's own, filled up with others")

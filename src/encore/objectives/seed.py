@@ -28,7 +28,7 @@ class SeedFields(DecodingFields):
     objective: Literal["seed"]
     decoder_layers: Positive = Field(3, description="layers of the decoder")
     attention_window: Positive = Field(
-        2, description="tokens that the decoder sees, its own among them, beside the first"
+        2, description="tokens that the decoder sees, its own among them, besides the first"
     )
     mlm_weight: float = Field(0.5, ge=0, description="of the encoder's MLM loss")
     decoder_weight: float = Field(0.5, ge=0, description="of the decoder's loss")

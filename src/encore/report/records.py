@@ -17,7 +17,7 @@ _MODEL = re.compile(r"(?P<lineage>.+?)(?:-s\d+)?-[0-9a-f]{8}(?P<index>@.*)?")
 class RecordedArtifact:
     """A folder of results. ``stage`` is empty where its manifest is not there any more.
 
-    ``inputs`` are folders by role; ``spec`` is what made it beside them; ``run`` is how, empty where nobody knows.
+    ``inputs`` are folders by role; ``spec`` is what made it next to them; ``run`` is how, empty where nobody knows.
     """
 
     folder: str

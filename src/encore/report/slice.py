@@ -31,7 +31,7 @@ class ReportSlice(Product):
     trials: dict[str, dict[str, int]] = {}  # how many values of which fields were tried, by step
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
-        """It reads products, which lie beside one another, and no folder of its own."""
+        """It reads products, which lie next to one another, and no folder of its own."""
         return {}
 
     def records(self) -> list[Path]:

@@ -64,7 +64,7 @@ def _sampled_digest(path: Path) -> str:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary name beside ``path`` and rename it at the end; after an error nothing is left."""
+    """Give a temporary name next to ``path`` and rename it at the end; after an error nothing is left."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.tmp")
     try:

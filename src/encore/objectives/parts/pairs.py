@@ -36,7 +36,7 @@ class PairFields(PretrainStep):
     temperature: float = Field(1.0, gt=0, description="scores are divided by it")
     titles: bool = Field(True, description="documents read `title [SEP] passage` where articles have titles")
     segments: bool = Field(False, description="title and passage are told apart by segments 0 and 1")
-    mlm_weight: float = Field(0.0, ge=0, description="of MLM on the documents beside the contrast; COSTA's ICT has 1")
+    mlm_weight: float = Field(0.0, ge=0, description="of MLM on the documents next to the contrast; COSTA's ICT has 1")
     mask_ratio: Share = Field(0.15, description="share of a document's tokens that are masked, where there is MLM")
 
 

@@ -1,4 +1,4 @@
-"""What PROP and B-PROP share as bi-encoders: a document prefers the better of two word sets, beside MLM.
+"""What PROP and B-PROP share as bi-encoders: a document prefers the better of two word sets, besides MLM.
 
 The released code scores set and document by a cross-encoder; the bi-encoder form is the one that COSTA compares with.
 """
@@ -37,7 +37,7 @@ class PreferenceFields(MaskingFields, SetFields):
     max_masked: Positive = Field(60, description="pieces of a text that are masked at most")
     pairs: Positive = Field(5, description="pairs of word sets drawn for a document in an epoch")
     temperature: float = Field(1.0, gt=0, description="scores of sets are divided by it")
-    preference_weight: float = Field(1.0, ge=0, description="of the preference beside MLM")
+    preference_weight: float = Field(1.0, ge=0, description="of the preference besides MLM")
 
 
 class Preferring(NamedTuple):
