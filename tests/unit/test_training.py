@@ -152,7 +152,7 @@ def test_the_optimiser_takes_the_steps_of_torchs() -> None:
             torch.manual_seed(number)
             for parameter in parameters:
                 parameter.grad = torch.randn_like(parameter)
-        own.resolve.step(0.1)
+        own.step(0.1)
         reference.step()
     assert equal(ours.state_dict(), theirs.state_dict())
 

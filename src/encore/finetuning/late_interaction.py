@@ -31,6 +31,7 @@ class LateInteraction(Contrastive):
         return late_interaction.token_head(shape, self.step.token_dimension)
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
+        """Token vectors ``queries`` [B, I, D] and ``vectors`` [B, P, J, D], and which of them count, bool."""
         linear, places = heads[late_interaction.NAME], batch["places"]
 
         def tokens(tower: Encoder, name: str, length: int, normalised: bool) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""What every fine-tuning task has in common: judged queries, the passages that each brings, and batches of both."""
+"""The base of every fine-tuning task: judged queries with their passages, and batches of both."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PARTS = 4  # passages of a batch are sorted by length and embedded in so many pa
 
 
 class RetrievalTask(Task):
-    """Queries with the passages that they bring to a batch; what is made of them is each task's own."""
+    """Judged queries, each with a positive and negatives; a subclass adds the loss."""
 
     def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore) -> None:
         self.step = step
@@ -109,4 +109,5 @@ class RetrievalTask(Task):
 
 
 def passage_parts(batch: Mapping[str, Any]) -> range:
+    """The numbers of the parts that a batch's passages are embedded in."""
     return range(sum(name.startswith("passage_ids_") for name in batch))

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 
 class AutoencodingFields(LayeredFields):
+    """Fields of auto-encoding (BoW paper)."""
+
     objective: Literal["autoencoding"]
     decoder_mask_ratio: Share = Field(
         0.50, description="share of a text's tokens that are masked for the decoder; RetroMAE's value, not stated"

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 
 class AutoregressionFields(LayeredFields):
+    """Fields of auto-regression (BoW paper)."""
+
     objective: Literal["autoregression"]
     attention_window: Positive | None = Field(
         None, description="tokens that the decoder sees, its own among them, next to h; all that come before without"

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 class BfsFields(PairFields):
+    """Fields of body first selection (Chang et al. 2020)."""
+
     objective: Literal["bfs"]
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 
 class BowFields(MaskingFields):
+    """Fields of bag-of-words prediction (BoW paper)."""
+
     renamed: ClassVar[dict[str, str]] = {**MaskingFields.renamed, "reading": "variant"}
     objective: Literal["bow"]
     mask_ratio: Share = Field(0.30, description="share of a text's tokens that are masked")
@@ -51,6 +53,7 @@ class Bow(MaskedTexts[BowFields]):
         return {**super().collate(examples), "bag": bags([text.ids for text in examples], self.store.special)}
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
+        """The losses of MLM (over masked pieces) and of the bag of words (over texts) of a part of a batch."""
         from encore.training import losses
 
         hidden = encoder(batch["ids"], batch["mask"])

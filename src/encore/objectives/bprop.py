@@ -110,6 +110,8 @@ def contrastive(document: np.ndarray, collection: np.ndarray, largest: float) ->
 
 
 class BpropFields(ContrastFields, PreferenceFields):
+    """Fields of B-PROP."""
+
     objective: Literal["bprop"]
 
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 
 class CostaFields(MaskingFields):
+    """Fields of COSTA."""
+
     contrasts_texts: ClassVar[bool] = True
     objective: Literal["costa"]
     min_tokens: Positive = Field(64, description="pieces that a text must have to be used; 64 give each a paragraph")
@@ -96,6 +98,7 @@ class Costa(MaskedTexts[CostaFields]):
         return heads
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
+        """The loss of MLM; ``texts`` [B, H], ``spans`` [B, K, H] and ``drawn`` [B, K] bool for the contrast."""
         hidden = encoder(batch["ids"], batch["mask"])
         mlm = self.masked_lm(encoder, heads, hidden, batch)
         texts = heads["projector"](encoder.pooled(hidden, batch["ids"], batch["mask"]))

@@ -30,6 +30,8 @@ VIEWS = 2
 
 
 class CpdaeFields(MaskingFields):
+    """Fields of CPDAE."""
+
     objective: Literal["cpdae"]
     contrast: Literal["distributions", "vectors", "none"] = Field(
         "distributions", description="what the views' contrast compares: decoded pieces, representations (CPDAE_R)"
@@ -95,6 +97,7 @@ class Cpdae(MaskedTexts[CpdaeFields]):
         return heads
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
+        """The losses of MLM and reconstruction; for the contrast ``logits`` [B, 2, V] or ``vectors`` [B, 2, H]."""
         import torch
 
         from encore.training import losses

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 
 class EnhancedFields(DecodingFields):
+    """Fields of enhanced decoding (RetroMAE; BoW paper, Eq. 9)."""
+
     renamed: ClassVar[dict[str, str]] = {**DecodingFields.renamed, "reading": "variant"}
     objective: Literal["enhanced"]
     decoder_mask_ratio: Share = Field(0.50, description="share of a text's tokens that a mask hides from the decoder")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 
 class MixtureFields(IctFields):
+    """Fields of the mixture of ICT, BFS and WLP (Chang et al. 2020)."""
+
     objective: Literal["ict_bfs_wlp"]  # type: ignore[assignment]
 
 

@@ -115,6 +115,8 @@ def collection_model(
 
 
 class PropFields(PreferenceFields, LanguageModelFields):
+    """Fields of PROP."""
+
     objective: Literal["prop"]
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 
 class SeedFields(DecodingFields):
+    """Fields of SEED-Encoder."""
+
     objective: Literal["seed"]
     decoder_layers: Positive = Field(3, description="layers of the decoder")
     attention_window: Positive = Field(

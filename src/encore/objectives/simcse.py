@@ -82,12 +82,14 @@ class Simcse(Objective[SimcseFields]):
         return nn.ModuleDict({"simcse": initialise(nn.Sequential(nn.Linear(width, width), nn.Tanh()))})
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
+        """``views`` [B, 2, H]: both readings of each text."""
         with dropout(encoder, self.fields.dropout):
             hidden = encoder(batch["ids"], batch["mask"])
         vectors = heads["simcse"](encoder.pooled(hidden, batch["ids"], batch["mask"]))
         return ForwardOutput({}, {"views": vectors.unflatten(0, (-1, VIEWS))})
 
     def batch_loss(self, embeddings: dict[str, Tensor]) -> dict[str, Tensor]:
+        """InfoNCE of the first readings against the second, from ``views`` [B, 2, H] (Gao et al. 2021, Eq. 4)."""
         import torch
         import torch.nn.functional as F
 

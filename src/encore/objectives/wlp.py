@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 class WlpFields(PairFields):
+    """Fields of wiki link prediction (Chang et al. 2020)."""
+
     objective: Literal["wlp"]
 
 

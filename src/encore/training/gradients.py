@@ -26,7 +26,10 @@ EXAMPLES = ""  # the count of examples, among the counts of terms by name
 
 
 class BatchPart(NamedTuple):
-    """Examples that go through the models at once, and the number that their dropout is drawn from."""
+    """Examples of a batch that go through the models at once.
+
+    ``arrays``: what ``Task.collate`` made of them; ``examples``: how many they are; ``chance``: of their dropout.
+    """
 
     arrays: Arrays
     examples: int
@@ -35,7 +38,7 @@ class BatchPart(NamedTuple):
 
 @dataclass(frozen=True)
 class TrainingModels:
-    """What is trained, with what, and on what."""
+    """The modules that are trained, their task, and the device and arithmetic that they run on."""
 
     task: Task
     encoder: Encoder
@@ -77,10 +80,10 @@ def backward(models: TrainingModels, batch: list[BatchPart], weights: dict[str, 
 
     Args:
         batch: this process's share.
-        weights: of the terms in the loss.
+        weights: of the terms in the loss, by name.
 
     Returns:
-        The loss and its terms over the whole batch.
+        The loss and its terms over the whole batch, scalars by name.
 
     Raises:
         torch.OutOfMemoryError: on every process, where one cannot hold a part; gradients are then unfinished.
@@ -107,7 +110,15 @@ def backward(models: TrainingModels, batch: list[BatchPart], weights: dict[str, 
 
 @torch.no_grad()
 def measure_losses(models: TrainingModels, batch: list[BatchPart], weights: dict[str, float]) -> Terms:
-    """The loss of a batch and its terms, on this process alone and without gradients."""
+    """The loss of a batch and its terms, on this process alone and without gradients.
+
+    Args:
+        batch: the whole batch in parts.
+        weights: of the terms in the loss, by name.
+
+    Returns:
+        Scalars by name; under ``"loss"`` their weighted sum.
+    """
     whole = _counts(models.task, batch, ProcessGroup())
     passes = [models.run(part) for part in batch]
     losses: Terms = {}

@@ -22,7 +22,7 @@ def local_rank() -> int:
 
 
 def leads() -> bool:
-    """True in the one process that prints, validates and writes."""
+    """Whether this is the process that prints, validates and writes."""
     return rank() == 0
 
 

@@ -1,4 +1,4 @@
-"""The training loop: the one page that every pre-training and every fine-tuning step runs through."""
+"""The training loop, the same for every pre-training and every fine-tuning step."""
 
 from __future__ import annotations
 
@@ -52,6 +52,11 @@ def train(
     those of one process but for rounding: in other bytes.
 
     Args:
+        task: what is learned: examples, their batches and their loss.
+        encoder: the model; its weights are changed in place.
+        heads: the modules that are trained beside it, changed in place too.
+        step: the batch, the learning rate and how long to train.
+        seed: of all chance: order, masks, dropout.
         state: the folder of checkpoints; left for the caller to remove once the result is safe.
         numerics: ``precision`` (fp32 or bf16), ``threads``, and ``micro_batch``, the examples that go through the
             models at once (without it, a process's share of the batch). Less where memory runs out.
@@ -130,7 +135,7 @@ def _gradients(
     key: tuple[int, str, int],
     micro_batch: int,
 ) -> tuple[dict[str, Tensor], float]:
-    """The batch's gradient in place of the last one's; its terms, and the operations of all processes."""
+    """The batch's gradient in place of the last one's; its terms, and the FLOPs of all processes."""
     optimiser.zero_grad()
     made = gradients.split_batch(models.task, examples, micro_batch, group, *key)
     terms = gradients.backward(models, made, weights, group)

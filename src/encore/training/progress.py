@@ -1,4 +1,4 @@
-"""Lines that say how far a training is, and the curve of its losses."""
+"""The lines that a training prints, and the curve of its losses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def write_curve(path: Path, points: list[CurvePoint]) -> None:
 
 
 def format_terms(terms: dict[str, float]) -> str:
-    """Terms for people."""
+    """The terms of a loss as one line of text."""
     return " ".join(f"{name} {value:.4f}" for name, value in terms.items())
 
 

@@ -1,4 +1,4 @@
-"""What a training did, as it goes into checkpoints and results."""
+"""The record of a training: steps, examples, FLOPs, losses; part of checkpoints and results."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ class Trained:
             self.losses.append(CurvePoint(self.steps, values))
 
     def packed(self) -> dict[str, Any]:
-        """All of it in plain types, as a checkpoint holds it."""
+        """The record in plain types, as a checkpoint holds it."""
         return {**vars(self), **{name: [tuple(point) for point in getattr(self, name)] for name in CURVES}}
 
     @classmethod
     def unpacked(cls, content: dict[str, Any]) -> Trained:
+        """The record that ``packed`` gave."""
         return cls(**{**content, **{name: [CurvePoint(*point) for point in content[name]] for name in CURVES}})

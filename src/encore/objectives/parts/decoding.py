@@ -31,6 +31,8 @@ class DecodingFields(MaskingFields):
 
 
 class LayeredFields(DecodingFields):
+    """Fields of every objective whose decoder has a number of layers."""
+
     decoder_layers: Positive = Field(1, description="layers of the decoder")
 
 
@@ -84,6 +86,7 @@ class Decoding(MaskedTexts[F]):
         return heads
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
+        """The losses of MLM and of the decoder, means over masked and over predicted pieces."""
         from encore.models.heads import at
         from encore.training import losses
 

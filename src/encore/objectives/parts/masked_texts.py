@@ -98,6 +98,7 @@ class MaskedTexts(Objective[F]):
         return nn.ModuleDict({"mlm": MlmHead(encoder.config)})
 
     def masked_lm(self, encoder: Encoder, heads: nn.ModuleDict, hidden: Tensor, batch: dict[str, Tensor]) -> Tensor:
+        """The mean loss of the masked pieces, a scalar, from states [B, L, H]."""
         return masked_lm(encoder, heads, hidden, batch)
 
     def loss_weights(self, progress: float) -> dict[str, float]:
@@ -114,7 +115,12 @@ class MaskedTexts(Objective[F]):
 
 
 def masked_lm(encoder: Encoder, heads: nn.ModuleDict, hidden: Tensor, batch: dict[str, Tensor]) -> Tensor:
-    """The loss of a batch's masked pieces; the vocabulary head runs at their positions only."""
+    """The mean loss of a batch's masked pieces, a scalar; the vocabulary head runs at their positions only.
+
+    Args:
+        hidden: [B, L, H], the encoder's states.
+        batch: ``masked`` [M] int64, positions in the flattened [B * L]; ``labels`` [M] int64, the pieces there.
+    """
     from encore.models.heads import at
     from encore.training import losses
 

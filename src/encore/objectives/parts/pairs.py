@@ -125,6 +125,7 @@ class Pairs(Objective[F]):
         return nn.ModuleDict({"mlm": MlmHead(encoder.config)} if self.fields.mlm_weight else {})
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
+        """The loss of MLM, if any; ``queries`` and ``documents`` [B, D] and ``kind`` [B] for the contrast."""
         import torch
 
         parts = range(sum(name.startswith("query_ids_") for name in batch))
@@ -140,6 +141,11 @@ class Pairs(Objective[F]):
         return ForwardOutput(means, {"queries": queries, "documents": documents, "kind": batch["kind"]})
 
     def batch_loss(self, embeddings: dict[str, Tensor]) -> dict[str, Tensor]:
+        """InfoNCE of the queries over the batch's documents (Chang et al. 2020), and how often it is right.
+
+        Args:
+            embeddings: ``queries``, ``documents`` [B, D]; ``kind`` [B] int64, equal for copies of a document.
+        """
         import torch
 
         from encore.training import losses
