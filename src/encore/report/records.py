@@ -67,7 +67,7 @@ class ArtifactRecords:
         """In the order of their folders."""
         return list(self.by_folder.values())
 
-    def behind(self, folders: Iterable[str]) -> list[RecordedArtifact]:
+    def upstream(self, folders: Iterable[str]) -> list[RecordedArtifact]:
         """Artifacts and all that they were made from, each once."""
         found: dict[str, RecordedArtifact] = {}
         waiting = list(folders)

@@ -18,7 +18,7 @@ from encore.storage.files import full_digest, write_json
 
 
 def command_line(says: str | None) -> argparse.Namespace:
-    """What each program that makes a table or a figure is told: ``plan``, ``spec``, ``output``."""
+    """The arguments of each program that makes a table or a figure: ``plan``, ``spec``, ``output``."""
     parser = argparse.ArgumentParser(description=says)
     parser.add_argument("--plan", required=True, type=Path, help="its slice of the plan, results/plan/NAME.json")
     parser.add_argument("--spec", type=json_object, help="digest of the plan; refused when it was rewritten since")

@@ -43,7 +43,7 @@ class RuleForecast:
 
 @dataclass(frozen=True)
 class Forecast:
-    """All that is said of a run before it starts."""
+    """The forecast of a run: its jobs, downloads, disk, memory, time and energy."""
 
     title: str
     machine: Machine
