@@ -26,7 +26,7 @@ class AutoencodingFields(LayeredFields):
 
     objective: Literal["autoencoding"]
     decoder_mask_ratio: Share = Field(
-        0.50, description="share of a text's tokens that are masked for the decoder; RetroMAE's value, not stated"
+        0.50, description="The share of a text's tokens that are masked for the decoder; the default is RetroMAE's."
     )
 
 

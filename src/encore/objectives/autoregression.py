@@ -24,7 +24,7 @@ class AutoregressionFields(LayeredFields):
 
     objective: Literal["autoregression"]
     attention_window: Positive | None = Field(
-        None, description="tokens that the decoder sees, its own among them, next to h; all that come before without"
+        None, description="The tokens that the decoder sees besides h, its own included; without it, all before."
     )
 
 

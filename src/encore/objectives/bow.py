@@ -28,14 +28,14 @@ class BowFields(MaskingFields):
 
     renamed: ClassVar[dict[str, str]] = {**MaskingFields.renamed, "reading": "variant"}
     objective: Literal["bow"]
-    mask_ratio: Share = Field(0.30, description="share of a text's tokens that are masked")
-    whole_word: bool = Field(True, description="words are masked whole")
+    mask_ratio: Share = Field(0.30, description="The share of a text's tokens that are masked.")
+    whole_word: bool = Field(True, description="Whether words are masked as a whole.")
     variant: Literal["code", "paper"] = Field(
-        "code", description="head: the whole MLM head, or the embedding matrix (Eq. 12)"
+        "code", description="The output head: the whole MLM head (`code`) or the embedding matrix (`paper`, Eq. 12)."
     )
-    bow_weight: float = Field(1.0, ge=0, description="of the bag-of-words loss besides MLM")
+    bow_weight: float = Field(1.0, ge=0, description="The weight of the bag-of-words loss; MLM has 1.")
     weight_schedule: Literal["constant", "cosine_01"] = Field(
-        "constant", description="as in the paper, or falling to 0.1"
+        "constant", description="How the weight changes: not at all (the paper), or falling along a cosine."
     )
 
 

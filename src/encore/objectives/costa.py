@@ -32,13 +32,17 @@ class CostaFields(MaskingFields):
 
     contrasts_texts: ClassVar[bool] = True
     objective: Literal["costa"]
-    min_tokens: Positive = Field(64, description="pieces that a text must have to be used; 64 give each a paragraph")
-    spans: Positive = Field(5, description="spans of each granularity")
+    min_tokens: Positive = Field(
+        64, description="The fewest word pieces of a text that is used; at 64 each text has a paragraph span."
+    )
+    spans: Positive = Field(5, description="The number of spans of each granularity.")
     granularities: tuple[Granularity, ...] = Field(("word", "phrase", "sentence", "paragraph"), min_length=1)
-    projector: Literal["nonlinear", "linear", "none"] = Field("nonlinear", description="on whole texts only")
-    temperature: float = Field(0.1, gt=0, description="similarities are divided by it")
-    similarity: Literal["cosine", "dot"] = Field("cosine", description="of a whole text and a span")
-    gwc_weight: float = Field(0.1, ge=0, description="lambda, of the contrast besides MLM")
+    projector: Literal["nonlinear", "linear", "none"] = Field(
+        "nonlinear", description="The projector of whole texts; spans have none."
+    )
+    temperature: float = Field(0.1, gt=0, description="The number that similarities are divided by.")
+    similarity: Literal["cosine", "dot"] = Field("cosine", description="The similarity of a whole text and a span.")
+    gwc_weight: float = Field(0.1, ge=0, description="The weight lambda of the contrast; MLM has 1.")
 
     @field_validator("granularities")
     @classmethod

@@ -34,18 +34,24 @@ class CpdaeFields(MaskingFields):
 
     objective: Literal["cpdae"]
     contrast: Literal["distributions", "vectors", "none"] = Field(
-        "distributions", description="what the views' contrast compares: decoded pieces, representations (CPDAE_R)"
+        "distributions", description="What the contrast compares: the decoder's distributions, or vectors (CPDAE_R)."
     )
-    contrast_weight: float = Field(0.1, ge=0, description="lambda, of the contrast besides the other terms")
+    contrast_weight: float = Field(0.1, ge=0, description="The weight lambda of the contrast; the other terms have 1.")
     contrast_temperature: float | None = Field(
-        None, gt=0, description="similarities are divided by it; without: 1 for distributions, 0.05 for vectors"
+        None,
+        gt=0,
+        description="The number that similarities are divided by; without it, 1 for distributions, 0.05 for vectors.",
     )
-    js_scale: float = Field(1.0, gt=0, description="times the divergence; 2 is the paper's Eq. 7 as printed")
-    weighting: Literal["uniform", "idf"] = Field("uniform", description="of the pieces in the reconstruction")
+    js_scale: float = Field(1.0, gt=0, description="The factor of the divergence; 2 is the paper's Eq. 7 as printed.")
+    weighting: Literal["uniform", "idf"] = Field(
+        "uniform", description="The weights of the word pieces in the reconstruction loss."
+    )
     rec_reduction: Literal["sum", "mean_pos", "mean_vocab"] = Field(
-        "sum", description="over the vocabulary: sum, by the number of the text's pieces, by the vocabulary"
+        "sum", description="How the reconstruction is reduced: a sum, over the text's pieces, or over the vocabulary."
     )
-    output_bias: float = Field(-5.0, description="at which the decoder starts; at 0 every piece is as likely as not")
+    output_bias: float = Field(
+        -5.0, description="The initial bias of the decoder; at 0 each piece has probability 1/2."
+    )
 
 
 class Views(NamedTuple):

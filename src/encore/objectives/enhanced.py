@@ -30,9 +30,16 @@ class EnhancedFields(DecodingFields):
 
     renamed: ClassVar[dict[str, str]] = {**DecodingFields.renamed, "reading": "variant"}
     objective: Literal["enhanced"]
-    decoder_mask_ratio: Share = Field(0.50, description="share of a text's tokens that a mask hides from the decoder")
-    visible_masks: Positive = Field(256, description="masks drawn for a text at most; each position picks one of them")
-    variant: Literal["code", "paper"] = Field("code", description="the query's residual: with, or without (Eq. 9)")
+    decoder_mask_ratio: Share = Field(
+        0.50, description="The share of a text's tokens that each mask hides from the decoder."
+    )
+    visible_masks: Positive = Field(
+        256, description="The most masks sampled for a text; each position uses one of them."
+    )
+    variant: Literal["code", "paper"] = Field(
+        "code",
+        description="Whether the decoder adds its query to what attention gives (`code`) or not (`paper`, Eq. 9).",
+    )
 
 
 class Screened(NamedTuple):

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 class LanguageModelFields(Strict):
     """What decides PROP's word sets besides the texts."""
 
-    least_count: Positive = Field(10, description="times that a word must occur in the collection to be drawn")
-    sampled_words: int = Field(500, ge=0, description="words drawn from: the document's own, filled up with others")
-    subsampling: float = Field(1e-4, gt=0, description="t of word2vec's subsampling of frequent words")
-    smoothing: float | None = Field(None, gt=0, description="mu of the Dirichlet prior; without, the mean text length")
+    least_count: Positive = Field(10, description="The fewest occurrences in the collection of a word that is sampled.")
+    sampled_words: int = Field(
+        500, ge=0, description="The number of words sampled from: the document's own, filled up with others."
+    )
+    subsampling: float = Field(1e-4, gt=0, description="The threshold t of word2vec's subsampling of frequent words.")
+    smoothing: float | None = Field(None, gt=0, description="The Dirichlet prior mu; without it, the mean text length.")
 
 
 class PropSets(WordSets, LanguageModelFields):

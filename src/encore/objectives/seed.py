@@ -28,12 +28,12 @@ class SeedFields(DecodingFields):
     """Fields of SEED-Encoder."""
 
     objective: Literal["seed"]
-    decoder_layers: Positive = Field(3, description="layers of the decoder")
+    decoder_layers: Positive = Field(3, description="The number of layers of the decoder.")
     attention_window: Positive = Field(
-        2, description="tokens that the decoder sees, its own among them, besides the first"
+        2, description="The tokens that the decoder sees besides the first, its own included."
     )
-    mlm_weight: float = Field(0.5, ge=0, description="of the encoder's MLM loss")
-    decoder_weight: float = Field(0.5, ge=0, description="of the decoder's loss")
+    mlm_weight: float = Field(0.5, ge=0, description="The weight of the encoder's MLM loss.")
+    decoder_weight: float = Field(0.5, ge=0, description="The weight of the decoder's loss.")
 
 
 class Seed(Decoding[SeedFields]):

@@ -34,10 +34,14 @@ class SimcseFields(PretrainStep):
     contrasts_texts: ClassVar[bool] = True
     renamed: ClassVar[dict[str, str]] = {**PretrainStep.renamed, "shortest": "min_tokens"}
     objective: Literal["simcse"]
-    temperature: float = Field(0.05, gt=0, description="cosines are divided by it")
-    save_heads: tuple[str, ...] | None = Field((), description="the layer behind the pooling serves the training alone")
-    dropout: float = Field(0.1, gt=0, lt=1, description="of the encoder in this step, whatever the backbone's is")
-    min_tokens: Positive = Field(1, description="pieces that a text must have to be used")
+    temperature: float = Field(0.05, gt=0, description="The number that cosines are divided by.")
+    save_heads: tuple[str, ...] | None = Field(
+        (), description="The modules that are saved: none, since the layer behind the pooling is for training only."
+    )
+    dropout: float = Field(
+        0.1, gt=0, lt=1, description="The encoder's dropout rate in this step, in place of the backbone's."
+    )
+    min_tokens: Positive = Field(1, description="The fewest word pieces of a text that is used.")
 
 
 class Simcse(Objective[SimcseFields]):

@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 class DecodingFields(MaskingFields):
     """Fields of every objective with a decoder; the masking is that of the released launch scripts."""
 
-    mask_ratio: Share = Field(0.30, description="share of a text's tokens that are masked")
-    whole_word: bool = Field(True, description="words are masked whole")
-    mlm_weight: float = Field(1.0, ge=0, description="of the encoder's MLM loss")
-    decoder_weight: float = Field(1.0, ge=0, description="of the decoder's loss")
+    mask_ratio: Share = Field(0.30, description="The share of a text's tokens that are masked.")
+    whole_word: bool = Field(True, description="Whether words are masked as a whole.")
+    mlm_weight: float = Field(1.0, ge=0, description="The weight of the encoder's MLM loss.")
+    decoder_weight: float = Field(1.0, ge=0, description="The weight of the decoder's loss.")
 
 
 class LayeredFields(DecodingFields):
     """Fields of every objective whose decoder has a number of layers."""
 
-    decoder_layers: Positive = Field(1, description="layers of the decoder")
+    decoder_layers: Positive = Field(1, description="The number of layers of the decoder.")
 
 
 F = TypeVar("F", bound=DecodingFields)

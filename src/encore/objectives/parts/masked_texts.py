@@ -35,9 +35,9 @@ class MaskingFields(PretrainStep):
 
     renamed: ClassVar[dict[str, str]] = {**PretrainStep.renamed, "shortest": "min_tokens"}
 
-    mask_ratio: Share = Field(0.15, description="share of a text's tokens that are masked")
-    whole_word: bool = Field(False, description="words are masked whole")
-    min_tokens: Positive = Field(1, description="pieces that a text must have to be used")
+    mask_ratio: Share = Field(0.15, description="The share of a text's tokens that are masked.")
+    whole_word: bool = Field(False, description="Whether words are masked as a whole.")
+    min_tokens: Positive = Field(1, description="The fewest word pieces of a text that is used.")
 
 
 class MaskedText(NamedTuple):

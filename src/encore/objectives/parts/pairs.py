@@ -33,11 +33,15 @@ class PairFields(PretrainStep):
 
     contrasts_texts: ClassVar[bool] = True
 
-    temperature: float = Field(1.0, gt=0, description="scores are divided by it")
-    titles: bool = Field(True, description="documents read `title [SEP] passage` where articles have titles")
-    segments: bool = Field(False, description="title and passage are told apart by segments 0 and 1")
-    mlm_weight: float = Field(0.0, ge=0, description="of MLM on the documents next to the contrast; COSTA's ICT has 1")
-    mask_ratio: Share = Field(0.15, description="share of a document's tokens that are masked, where there is MLM")
+    temperature: float = Field(1.0, gt=0, description="The number that scores are divided by.")
+    titles: bool = Field(True, description="Whether documents are `title [SEP] passage` where articles have titles.")
+    segments: bool = Field(False, description="Whether title and passage have the segments 0 and 1.")
+    mlm_weight: float = Field(
+        0.0, ge=0, description="The weight of MLM on the documents; the contrast has 1, and so has MLM in COSTA's ICT."
+    )
+    mask_ratio: Share = Field(
+        0.15, description="The share of a document's tokens that are masked if `mlm_weight` is above 0."
+    )
 
 
 class TextPair(NamedTuple):

@@ -32,12 +32,12 @@ class PreferenceFields(MaskingFields, SetFields):
 
     renamed: ClassVar[dict[str, str]] = {**MaskingFields.renamed, "most_masked": "max_masked"}
 
-    mask_ratio: Share = Field(0.15, description="share of a text's words that are masked")
-    whole_word: Literal[True] = Field(True, description="words are masked whole")
-    max_masked: Positive = Field(60, description="pieces of a text that are masked at most")
-    pairs: Positive = Field(5, description="pairs of word sets drawn for a document in an epoch")
-    temperature: float = Field(1.0, gt=0, description="scores of sets are divided by it")
-    preference_weight: float = Field(1.0, ge=0, description="of the preference besides MLM")
+    mask_ratio: Share = Field(0.15, description="The share of a text's words that are masked.")
+    whole_word: Literal[True] = Field(True, description="Whether words are masked as a whole.")
+    max_masked: Positive = Field(60, description="The most word pieces of a text that are masked.")
+    pairs: Positive = Field(5, description="The number of pairs of word sets sampled for a document in an epoch.")
+    temperature: float = Field(1.0, gt=0, description="The number that the scores of word sets are divided by.")
+    preference_weight: float = Field(1.0, ge=0, description="The weight of the preference loss; MLM has 1.")
 
 
 class Preferring(NamedTuple):
