@@ -24,7 +24,8 @@ include: "workflow/rules/common.smk"
 # What every job has in its environment; where downloads lie is no param, since it decides nothing.
 bin, src = (quote(str(folder)) for folder in (Path(sys.executable).parent, Path(workflow.basedir) / "src"))
 run, data = quote(str(RUN_FILE)), quote(str(EXECUTION.data_root))
-shell.prefix(f"export PATH={bin}:$PATH PYTHONPATH={src} ENCORE_RUN={run} ENCORE_DATA_ROOT={data}; ")
+prefix = f"export PATH={bin}:$PATH PYTHONPATH={src} ENCORE_RUN={run} ENCORE_DATA_ROOT={data}; "
+shell.prefix(prefix.replace("{", "{{").replace("}", "}}"))  # which Snakemake formats
 
 
 # With --sdm apptainer every job runs in it; envs/Dockerfile says how it is built.

@@ -73,7 +73,7 @@ def measure(recipe: Recipe, seeds: Sequence[int], margin: float) -> dict[str, An
             "seeds": list(seeds),
             "margin": margin,
         },
-        "start": recipe.score(embed.load(recipe.start, recipe.store)),
+        "start": recipe.score(embed.load_for_tokens(recipe.start, recipe.store)),
         "agreement": agreed | {"pairs_left_out": agreement.left_out(first)},
         "arms": [_arm(name, found, examples) for name, found in arms.items()],
         "differences": [
@@ -87,7 +87,7 @@ def measure(recipe: Recipe, seeds: Sequence[int], margin: float) -> dict[str, An
 
 def _ours(recipe: Recipe, seed: int) -> dict[str, float]:
     """Encore's own loop from the start, then the search."""
-    encoder = embed.load(recipe.start, recipe.store)
+    encoder = embed.load_for_tokens(recipe.start, recipe.store)
     with tempfile.TemporaryDirectory() as state, contextlib.redirect_stdout(io.StringIO()):
         training = time_of(
             lambda: train(recipe.task, encoder, nn.ModuleDict(), recipe.step, seed, Path(state), recipe.numerics)

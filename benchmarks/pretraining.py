@@ -24,7 +24,7 @@ from encore import objectives
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.models.heads import MlmHead
-from encore.models.start import random
+from encore.models.start import initial_encoder
 
 HERE = Path(__file__).parent
 MLM = "MLM 15 %"  # what Trainer does
@@ -56,7 +56,7 @@ def measure(setting: Setting, store: TokenStore, only: Sequence[str], with_peer:
     Raises:
         EncoreError: the same batch has another loss here than there.
     """
-    encoder = random(setting.shape(), 0)
+    encoder = initial_encoder(setting.shape(), 0)
     head = MlmHead(encoder.config)
     ours, left_out = _ours(setting, store, only, encoder, head)
     documents = [ours[0].task.example(row, np.random.default_rng(0)).ids for row in range(setting.batch)]

@@ -32,7 +32,7 @@ def agree(recipe: Recipe, peer: Peer, examples: list[Example]) -> dict[str, floa
     theirs = loss(features, torch.empty(0))
     theirs.backward()
 
-    encoder = embed.load(recipe.start, recipe.store)
+    encoder = embed.load_for_tokens(recipe.start, recipe.store)
     batch = {name: torch.from_numpy(array) for name, array in recipe.task.collate(chosen).items()}
     ours = recipe.task.loss(encoder, nn.ModuleDict(), batch)["loss"]
     ours.backward()

@@ -27,7 +27,7 @@ from encore.plan import project
 from encore.plan.catalogue import read_step
 from encore.retrieval.dense import Shard, search_exact
 from encore.retrieval.encode import CollectionShard, encode
-from encore.training.randomness import batches
+from encore.training.randomness import example_batches
 from encore.training.schedule import total_steps
 
 DEPTH = 100  # ranks that are searched; the measure looks at ten
@@ -53,7 +53,7 @@ class Recipe:
 
     def batches(self, seed: int) -> list[list[Example]]:
         """The examples of every optimiser step, as our own loop draws them from the seed."""
-        return [batch.examples for batch in islice(batches(self.task, self.step.batch, seed), self.steps)]
+        return [batch.examples for batch in islice(example_batches(self.task, self.step.batch, seed), self.steps)]
 
     def texts(self, example: Example) -> list[str]:
         """A query, its positive, its negatives, as the token store has read them."""
@@ -84,7 +84,7 @@ class Recipe:
 
     def _embed(self, tower: Encoder, names: list[str]) -> np.ndarray:
         places = {name: row for row, name in enumerate(self.store.queries.names)}
-        return embed.embed(
+        return embed.embed_texts(
             tower, self.store.queries, np.array([places[name] for name in names]), self.step.query_length
         )
 

@@ -81,7 +81,7 @@ class Peer:
 
     def encoder(self, model: SentenceTransformer) -> Encoder:
         """Our encoder with the weights that it ended with, for one search and one evaluator of both."""
-        encoder = embed.load(self.recipe.start, self.recipe.store)
+        encoder = embed.load_for_tokens(self.recipe.start, self.recipe.store)
         trained = model[0].auto_model.state_dict()
         encoder.load_state_dict({name: trained[name].cpu() for name in encoder.state_dict()})
         return encoder

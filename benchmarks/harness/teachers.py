@@ -20,7 +20,7 @@ from encore.data.tokens import TokenStore
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.distillation import BatchDistillation, PairDistillation
 from encore.finetuning.queries import Example, Query
-from encore.finetuning.retrieval_task import RetrievalTask, parts
+from encore.finetuning.retrieval_task import RetrievalTask, passage_parts
 from encore.finetuning.teachers.outputs import write_scores, write_vectors
 from encore.models import flops, inputs, late_interaction
 from encore.models.encoder import Encoder
@@ -39,7 +39,7 @@ class ColbertInTheLoop(RetrievalTask):
         super().__init__(step, queries, store)
         self.teacher = frozen(teacher)
         torch.manual_seed(0)
-        self.linear = frozen(late_interaction.heads(teacher.config, DIMENSION)[late_interaction.NAME])
+        self.linear = frozen(late_interaction.token_head(teacher.config, DIMENSION)[late_interaction.NAME])
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         queries, vectors = self.embed(encoder, batch)
@@ -63,7 +63,7 @@ class ColbertInTheLoop(RetrievalTask):
             late_interaction.token_vectors(
                 self.teacher, self.linear, batch[f"passage_ids_{i}"], batch[f"passage_mask_{i}"], normalised=True
             )
-            for i in parts(batch)
+            for i in passage_parts(batch)
         ]
         longest = max(counted.shape[1] for _, counted in found)
         vectors, counted = (
@@ -76,7 +76,7 @@ class ColbertInTheLoop(RetrievalTask):
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """The student's, and one forward pass of the teacher over the same texts with its scores."""
-        shapes = [batch[name].shape for name in ("query_ids", *(f"passage_ids_{i}" for i in parts(batch)))]
+        shapes = [batch[name].shape for name in ("query_ids", *(f"passage_ids_{i}" for i in passage_parts(batch)))]
         forward = sum(flops.forward(self.teacher.config, *shape) for shape in shapes)
         tokens = sum(rows * length for rows, length in shapes)
         mapped = flops.product(tokens, self.teacher.config.hidden, DIMENSION)

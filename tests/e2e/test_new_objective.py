@@ -87,7 +87,7 @@ def test_a_new_objective_is_one_new_file_and_one_added_line(nano: Clone) -> None
 
     own = {"PYTHONPATH": str(nano.root / "src")}
     config = ("--config", "config/nano.yaml")
-    asked = nano.run(sys.executable, "-m", "encore.cli", "path", "bert-base+halves+marco-bm25", *config, env=own)
+    asked = nano.run(sys.executable, "-m", "encore.cli", "targets", "bert-base+halves+marco-bm25", *config, env=own)
     assert nano.built(*asked.succeeded().split()) >= TRAINED
     assert (nano.folder("models", "tiny+halves-s0") / "losses.tsv").is_file()
 

@@ -85,7 +85,7 @@ def test_a_table_reads_what_is_there_and_says_what_it_means(many: Clone) -> None
     assert close["ours"] == close["released"] == value["bm25", "one"]
 
     page = (many.root / TABLE).with_suffix(".md").read_text()
-    assert "BM25 beside the released run released.trec.gz" in page
+    assert "BM25 next to the released run released.trec.gz" in page
     assert "(OOM)" in page
     assert "(31.6; " in page
     assert "BM25 has no Loss: it learns nothing." in page

@@ -64,7 +64,7 @@ def parent() -> Path:
     output = _folder()
     for file in vocabulary.FILES:
         (output / file).write_text("{}")
-    checkpoint.save(encoder(), {}, output / "model", output)
+    checkpoint.save_model(encoder(), {}, output / "model", output)
     return output / "model"
 
 

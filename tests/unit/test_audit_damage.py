@@ -20,7 +20,6 @@ from encore.report import build
 from encore.report.records import ArtifactRecords
 from encore.storage import manifest
 from encore.storage.files import write_json
-from encore.targets import ASKED, recall
 
 results = test_audit.results
 
@@ -188,13 +187,3 @@ def test_findings_are_printed_before_anything_is_made_again(
     with pytest.raises(ZeroDivisionError):
         cli.show_audit(SimpleNamespace(config=Path("run.yaml"), prune=False))  # type: ignore[arg-type]
     assert f"bad: {test_audit.B.folder}/file was altered" in capsys.readouterr().out
-
-
-def test_what_is_no_text_in_the_memory_of_targets_is_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert recall() == []
-    ASKED.parent.mkdir(parents=True)
-    ASKED.write_bytes(b"results/claims\n\xff\xfe\nresults/tables/\xfftable1\n{}\nresults/tables/table2\n")
-    assert recall() == ["results/claims", "results/tables/table2"]

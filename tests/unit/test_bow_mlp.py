@@ -24,7 +24,7 @@ from encore.models import checkpoint, flops, lsa, towers
 from encore.models.bow_mlp import BowMlp
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
-from encore.models.start import start
+from encore.models.start import start_model
 from encore.plan import project
 from encore.plan.plan import Plan
 
@@ -117,7 +117,7 @@ def test_the_papers_model_has_127_million_parameters_a_tower() -> None:
                   projection_dim=backbone.projection_dim,
                   architecture=backbone.architecture)  # fmt: skip
     with torch.device("meta"):
-        one, two = towers.build(shape), towers.build(replace(shape, encoders="separate"))
+        one, two = towers.build_encoder(shape), towers.build_encoder(replace(shape, encoders="separate"))
     assert sum(parameter.numel() for parameter in one.parameters()) == 30522 * 4096 + 4097 * 512 + 513 * 512
     assert sum(parameter.numel() for parameter in one.parameters()) == 127_378_432
     assert sum(parameter.numel() for parameter in two.parameters()) == 2 * 127_378_432
@@ -144,7 +144,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def started(home: Path, **changes: object) -> Encoder:
     backbone = Backbone(**{**BACKBONE, **changes})
-    return start(backbone, 0, home / "tokenizer", home / "tokens" if backbone.start == "lsa" else None)[0]
+    return start_model(backbone, 0, home / "tokenizer", home / "tokens" if backbone.start == "lsa" else None)[0]
 
 
 def test_a_random_start_tells_texts_apart(home: Path) -> None:
@@ -168,8 +168,8 @@ def test_a_folder_gives_the_model_back(home: Path, tmp_path: Path) -> None:
     encoder = started(home)
     with torch.no_grad():
         encoder.query_tower.word_embeddings.mul_(2).add_(torch.randn_like(encoder.word_embeddings))
-    checkpoint.save(encoder, {}, tmp_path / "m", home / "tokenizer", 16, 8)
-    read = checkpoint.load(tmp_path / "m")
+    checkpoint.save_model(encoder, {}, tmp_path / "m", home / "tokenizer", 16, 8)
+    read = checkpoint.load_encoder(tmp_path / "m")
     assert isinstance(read, towers.TwoBags)
     assert read.config == encoder.config
     ids, mask = random_batch(encoder.config, [9, 5])
@@ -193,7 +193,7 @@ def test_the_objectives_of_pairs_train_it(name: str) -> None:
     fields = kind.Fields(kind="pretrain", objective=name, steps=1, temperature=0.5, **{**STEP, "length": 40})
     task = kind(fields, random_store())
     torch.manual_seed(0)
-    encoder = towers.build(replace(SHAPE, vocabulary=100, encoders="separate", max_length=64))
+    encoder = towers.build_encoder(replace(SHAPE, vocabulary=100, encoders="separate", max_length=64))
     rng = np.random.default_rng(0)
     batch = task.collate([task.example(index, rng) for index in range(4)])
     tensors = {key: torch.from_numpy(value) for key, value in batch.items()}
@@ -204,7 +204,7 @@ def test_the_objectives_of_pairs_train_it(name: str) -> None:
 
 
 def test_it_is_fine_tuned_without_negatives(home: Path, tmp_path: Path) -> None:
-    checkpoint.save(started(home), {}, tmp_path / "start", home / "tokenizer")
+    checkpoint.save_model(started(home), {}, tmp_path / "start", home / "tokenizer")
     step = {"kind": "finetune", "negatives": "none", "logq_correction": True, "temperature": 0.5, "steps": 30, **STEP}
     step |= {"validate_every": 10, "validation_measure": "R@10"}
     spec = {"step": step, "seed": 0, "numerics": NUMERICS}
@@ -212,7 +212,7 @@ def test_it_is_fine_tuned_without_negatives(home: Path, tmp_path: Path) -> None:
     done = finetune(spec, home / "tokens", home / "c", tmp_path / "start", None, output, tmp_path / "state")
     assert done.losses[-1].terms["contrast"] < done.losses[0].terms["contrast"]
     assert (output / "validation.tsv").read_text().startswith("step\tr@10\n")
-    before, after = checkpoint.load(tmp_path / "start"), checkpoint.load(output)
+    before, after = checkpoint.load_encoder(tmp_path / "start"), checkpoint.load_encoder(output)
     assert not torch.equal(before.query_tower.word_embeddings, after.query_tower.word_embeddings)
     assert TokenStore.open(home / "tokens").vocabulary == after.config.vocabulary
 

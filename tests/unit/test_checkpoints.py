@@ -16,7 +16,7 @@ from encore.config import checkpoints
 from encore.data import checkpoint_vocabulary, vocabulary
 from encore.errors import EncoreError
 from encore.models.heads import MlmHead
-from encore.models.start import start
+from encore.models.start import start_model
 
 IDS = torch.tensor([[2, 8, 9, 3]])
 
@@ -32,7 +32,7 @@ def rewritten(place: Path, change: Any) -> None:
 def test_a_checkpoint_gives_its_weights_and_its_head(binary: bool, tmp_path: Path) -> None:
     model = bert(tmp_path / "bert", binary)
     tokenizer = tokenizer_folder(tmp_path / "tokenizer")
-    encoder, tensors = start(backbone(projection_dim=4), 0, tokenizer, checkpoint=tmp_path / "bert")
+    encoder, tensors = start_model(backbone(projection_dim=4), 0, tokenizer, checkpoint=tmp_path / "bert")
     expected = model(IDS)
     states = encoder.eval()(IDS, None)
     head = MlmHead(encoder.config)
@@ -58,7 +58,7 @@ def test_an_encoder_is_found_under_any_prefix(prefix: str, tmp_path: Path, capsy
 
     rewritten(tmp_path / "bert", moved)
     tokenizer = tokenizer_folder(tmp_path / "tokenizer")
-    encoder, head = start(backbone(), 0, tokenizer, checkpoint=tmp_path / "bert")
+    encoder, head = start_model(backbone(), 0, tokenizer, checkpoint=tmp_path / "bert")
     expected = model(IDS, output_hidden_states=True).hidden_states[-1]
     torch.testing.assert_close(encoder.eval()(IDS, None), expected, atol=1e-5, rtol=1e-5)
     assert "mlm.bias" in head
@@ -70,7 +70,7 @@ def test_an_encoder_is_found_under_any_prefix(prefix: str, tmp_path: Path, capsy
 def test_half_precision_is_widened(tmp_path: Path) -> None:
     bert(tmp_path / "bert")
     rewritten(tmp_path / "bert", lambda tensors: {name: tensor.half() for name, tensor in tensors.items()})
-    encoder, _ = start(backbone(), 0, tokenizer_folder(tmp_path / "tokenizer"), checkpoint=tmp_path / "bert")
+    encoder, _ = start_model(backbone(), 0, tokenizer_folder(tmp_path / "tokenizer"), checkpoint=tmp_path / "bert")
     assert {parameter.dtype for parameter in encoder.parameters()} == {torch.float32}
 
 
@@ -98,7 +98,7 @@ def test_weights_that_do_not_fit_are_refused(change: Any, says: str, tmp_path: P
     bert(tmp_path / "bert")
     rewritten(tmp_path / "bert", change)
     with pytest.raises(EncoreError, match=says) as caught:
-        start(backbone(), 0, tokenizer_folder(tmp_path / "tokenizer"), checkpoint=tmp_path / "bert")
+        start_model(backbone(), 0, tokenizer_folder(tmp_path / "tokenizer"), checkpoint=tmp_path / "bert")
     assert "\n" not in str(caught.value)
 
 
@@ -106,21 +106,21 @@ def test_a_configuration_that_is_not_the_backbones_is_refused(tmp_path: Path) ->
     bert(tmp_path / "bert")
     tokenizer, config = tokenizer_folder(tmp_path / "tokenizer"), tmp_path / "bert" / "config.json"
     with pytest.raises(EncoreError, match="write hidden: 8"):
-        start(backbone(hidden=16), 0, tokenizer, checkpoint=tmp_path / "bert")
+        start_model(backbone(hidden=16), 0, tokenizer, checkpoint=tmp_path / "bert")
     with pytest.raises(EncoreError, match="write max_length: 20"):
-        start(backbone(max_length=512), 0, tokenizer, checkpoint=tmp_path / "bert")
+        start_model(backbone(max_length=512), 0, tokenizer, checkpoint=tmp_path / "bert")
     with pytest.raises(EncoreError, match="give --checkpoint or --source"):
-        start(backbone(), 0, tokenizer)
+        start_model(backbone(), 0, tokenizer)
     said = json.loads(config.read_text())
     config.write_text(json.dumps(said | {"model_type": "roberta"}))
     with pytest.raises(EncoreError, match="describes a roberta"):
-        start(backbone(), 0, tokenizer, checkpoint=tmp_path / "bert")
+        start_model(backbone(), 0, tokenizer, checkpoint=tmp_path / "bert")
     config.write_text(json.dumps(said | {"vocab_size": 50}))
     with pytest.raises(EncoreError, match="50 word embeddings for a tokenizer of 93 pieces"):
-        start(backbone(), 0, tokenizer, checkpoint=tmp_path / "bert")
+        start_model(backbone(), 0, tokenizer, checkpoint=tmp_path / "bert")
     config.write_text("[1")
     with pytest.raises(EncoreError, match="is not a JSON object"):
-        start(backbone(), 0, tokenizer, checkpoint=tmp_path / "bert")
+        start_model(backbone(), 0, tokenizer, checkpoint=tmp_path / "bert")
 
 
 class Harm:
@@ -141,7 +141,7 @@ def test_a_binary_that_is_no_weights_is_refused_and_runs_nothing(
         torch.save({"bert.embeddings.word_embeddings.weight": Harm()}, path)
     path.write_bytes(path.read_bytes()[: {"harm": None, "cut short": 2000, "none": 0}[content]])
     with pytest.raises(EncoreError, match=r"pytorch_model\.bin is damaged or holds no weights") as caught:
-        start(backbone(), 0, tokenizer_folder(tmp_path / "tokenizer"), checkpoint=tmp_path / "bert")
+        start_model(backbone(), 0, tokenizer_folder(tmp_path / "tokenizer"), checkpoint=tmp_path / "bert")
     assert "\n" not in str(caught.value)
     assert not Path("harmed").exists()
 
@@ -226,7 +226,7 @@ def test_seed_encoders_weights_give_its_states(tmp_path: Path, capsys: pytest.Ca
     tensors = seed_encoder(tmp_path / "archive" / "SEED-Encoder-3-decoder-layers")
     place = checkpoints.inside(tmp_path / "archive")
     vocabulary.save_tokenizer(checkpoint_vocabulary.load_checkpoint_tokenizer(place), tmp_path / "tokenizer")
-    encoder, head = start(backbone(), 0, tmp_path / "tokenizer", checkpoint=place)
+    encoder, head = start_model(backbone(), 0, tmp_path / "tokenizer", checkpoint=place)
     assert (encoder.config.pad, encoder.config.cls, encoder.config.sep, encoder.config.mask) == (1, 0, 2, 12)
     ids = vocabulary.load_tokenizer(tmp_path / "tokenizer").encode("a stack!").ids
     states = encoder.eval()(torch.tensor([ids]), None)[0]

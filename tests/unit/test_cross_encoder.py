@@ -19,7 +19,7 @@ from encore.finetuning.queries import Query
 from encore.models import cross_encoder
 from encore.training import gradients
 from encore.training.distributed import ProcessGroup
-from encore.training.gradients import Models
+from encore.training.gradients import TrainingModels
 
 LENGTH, QUERY_LENGTH = 11, 7
 STEP = {
@@ -42,7 +42,7 @@ def _double() -> Iterator[None]:
     torch.set_default_dtype(torch.float32)
 
 
-def make(pooling: str = "cls") -> tuple[CrossEncoder, Models]:
+def make(pooling: str = "cls") -> tuple[CrossEncoder, TrainingModels]:
     rng = np.random.default_rng(5)
     store: Any = SimpleNamespace(
         passages=Texts([rng.integers(5, 96, size) for size in rng.integers(1, 16, 30)]),
@@ -55,14 +55,14 @@ def make(pooling: str = "cls") -> tuple[CrossEncoder, Models]:
     torch.manual_seed(2)
     heads = task.heads(encoder.config)
     nn.init.normal_(heads["cross"].weight, std=0.5)
-    return task, Models(task, encoder, heads, torch.device("cpu"), {"precision": "fp32"})
+    return task, TrainingModels(task, encoder, heads, torch.device("cpu"), {"precision": "fp32"})
 
 
 def examples(task: CrossEncoder) -> list[Any]:
     return [task.example(index, np.random.default_rng([1, index])) for index in range(6)]
 
 
-def by_definition(task: CrossEncoder, models: Models, batch: list[Any], segment: int = 1) -> float:
+def by_definition(task: CrossEncoder, models: TrainingModels, batch: list[Any], segment: int = 1) -> float:
     """Each pair alone, without padding; softmax over a query's own passages."""
     linear, shape = models.heads["cross"], models.encoder.config
     scores = []
@@ -81,7 +81,7 @@ def by_definition(task: CrossEncoder, models: Models, batch: list[Any], segment:
     return oracles.choice(np.array(scores) / task.step.temperature, positive, none)
 
 
-def loss(task: CrossEncoder, models: Models, batch: list[Any]) -> Tensor:
+def loss(task: CrossEncoder, models: TrainingModels, batch: list[Any]) -> Tensor:
     arrays = {name: torch.from_numpy(array) for name, array in task.collate(batch).items()}
     return task.loss(models.encoder, models.heads, arrays)["loss"]
 
@@ -121,7 +121,7 @@ def test_parts_have_the_gradients_of_the_whole_batch(micro_batch: int) -> None:
         task, models = make()
         gradients.backward(
             models,
-            gradients.parts(task, examples(task), size, ProcessGroup(), 0),
+            gradients.split_batch(task, examples(task), size, ProcessGroup(), 0),
             task.loss_weights(0.0),
             ProcessGroup(),
         )
@@ -137,11 +137,11 @@ def test_parts_have_the_gradients_of_the_whole_batch(micro_batch: int) -> None:
 def test_a_pair_is_cut_on_both_sides_and_says_which_is_which() -> None:
     special = SimpleNamespace(pad=0, cls=2, sep=3)
     queries, passages = [np.array([7, 8, 9]), np.array([7])], [np.array([20, 21]), np.array([30, 31, 32, 33])]
-    ids, mask, segments = cross_encoder.pairs(queries, passages, 4, 4, special)
+    ids, mask, segments = cross_encoder.pair_inputs(queries, passages, 4, 4, special)
     assert ids.tolist() == [[2, 7, 8, 3, 20, 21, 3], [2, 7, 3, 30, 31, 32, 3]]
     assert mask.all()
     assert segments.tolist() == [[0, 0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1, 1]]
-    _, mask, segments = cross_encoder.pairs(queries, [passages[0], passages[0]], 4, 4, special)
+    _, mask, segments = cross_encoder.pair_inputs(queries, [passages[0], passages[0]], 4, 4, special)
     assert segments[1].tolist() == [0, 0, 0, 1, 1, 1, 0]
     assert mask[1].tolist() == [True] * 6 + [False]
 

@@ -62,7 +62,7 @@ def home(tmp_path_factory):
     torch.manual_seed(0)
     shape = EncoderConfig(store.vocabulary, 1, 16, 2, 32, 16, 0.0, "mean", "cosine", None, *special(store))
     with made(home / "start", "start"):
-        checkpoint.save(Encoder(shape), {"mlm.bias": torch.arange(3.0)}, home / "start", store.tokenizer_folder)
+        checkpoint.save_model(Encoder(shape), {"mlm.bias": torch.arange(3.0)}, home / "start", store.tokenizer_folder)
     with made(home / "run", "lucene_search"):
         run = {f"q{i}": ranking_of(i) for i in roles["train"]}
         write_run(home / "run" / "run.trec.gz", run, describe("fake", collection="c", split="train", retrieval=[]))
@@ -190,9 +190,9 @@ def test_a_corrupted_shard_is_one_clear_line(home, model, index):
 
 def test_tokens_of_another_vocabulary_are_refused(home, tmp_path):
     store = TokenStore.open(home / "tokens")
-    checkpoint.save(Encoder(EncoderConfig(50, 1, 16, 2, 32, 16)), {}, tmp_path / "other", store.tokenizer_folder)
+    checkpoint.save_model(Encoder(EncoderConfig(50, 1, 16, 2, 32, 16)), {}, tmp_path / "other", store.tokenizer_folder)
     with pytest.raises(EncoreError, match=r"ids of 90 pieces, .* knows 50"):
-        embed.load(tmp_path / "other", store)
+        embed.load_for_tokens(tmp_path / "other", store)
 
 
 def test_a_wrong_field_is_named(home, tmp_path):

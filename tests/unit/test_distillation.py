@@ -25,7 +25,7 @@ from encore.finetuning.teachers.outputs import PairScores, TextVectors, write_sc
 from encore.storage.files import write_array
 from encore.training import gradients
 from encore.training.distributed import ProcessGroup
-from encore.training.gradients import Models
+from encore.training.gradients import TrainingModels
 from encore.training.randomness import generator
 
 NUMERICS = {"precision": "fp32", "threads": 1}
@@ -211,9 +211,9 @@ def test_parts_have_the_gradients_of_the_whole_batch(store: Any, loss: str, size
     found = []
     for micro_batch in (8, size):
         torch.manual_seed(0)
-        models = Models(task, Lookup(), nn.ModuleDict(), torch.device("cpu"), NUMERICS)  # type: ignore[arg-type]
+        models = TrainingModels(task, Lookup(), nn.ModuleDict(), torch.device("cpu"), NUMERICS)  # type: ignore[arg-type]
         examples = [task.example(row, generator(0, "example", 0, row)) for row in range(8)]
-        parts = gradients.parts(task, examples, micro_batch, ProcessGroup(), 0, "step", 1)
+        parts = gradients.split_batch(task, examples, micro_batch, ProcessGroup(), 0, "step", 1)
         terms = gradients.backward(models, parts, task.loss_weights(0.0), ProcessGroup())
         found.append((terms["loss"].item(), models.encoder.table.weight.grad))
     assert found[0][0] == pytest.approx(found[1][0], rel=1e-6)

@@ -115,7 +115,7 @@ def test_a_diverged_model_is_one_clear_line(passages):
     broken = Encoder(EncoderConfig(vocabulary=60, layers=1, hidden=16, heads=2, intermediate=32, max_length=16)).eval()
     torch.nn.init.constant_(broken.embeddings.LayerNorm.bias, float("nan"))
     with pytest.raises(EncoreError, match="not finite"):
-        embed.embed(broken, passages, np.arange(10), LENGTH)
+        embed.embed_texts(broken, passages, np.arange(10), LENGTH)
 
 
 def test_progress_tells_rate_and_end(encoder, passages, capsys):

@@ -80,6 +80,14 @@ def test_the_container_takes_its_packages_from_a_lock() -> None:
     ]
 
 
+def test_the_container_runs_as_a_user_that_owns_the_repository_alone() -> None:
+    lines = (ENVS / "Dockerfile").read_text().splitlines()
+    (user,) = (number for number, line in enumerate(lines) if line.startswith("USER "))
+    assert lines[user] == "USER encore"
+    assert not [line for line in lines[user:] if line.startswith("RUN")]
+    assert "COPY --chown=encore:encore . ." in lines[:user]
+
+
 def test_the_script_that_locks_gives_these_locks(tmp_path: Path) -> None:
     (tmp_path / "lock.sh").write_text((ENVS / "lock.sh").read_text())
     done = subprocess.run(

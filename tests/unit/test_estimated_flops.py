@@ -116,7 +116,7 @@ def test_a_cross_encoder_reads_query_and_passage_as_one() -> None:
 )
 def test_parameters_are_those_of_the_module(changes: dict[str, Any]) -> None:
     shape = EncoderConfig(**{**vars(SHAPE), **changes})
-    module = towers.build(shape)
+    module = towers.build_encoder(shape)
     assert shapes.parameters(shape) == sum(parameter.numel() for parameter in module.parameters())
 
 
@@ -124,7 +124,7 @@ def test_parameters_of_a_bag_of_words() -> None:
     shape = EncoderConfig(
         **{**vars(SHAPE), "architecture": "bow-mlp", "projection_dim": 6, "pooling": "content", "encoders": "separate"}
     )
-    module = towers.build(shape)
+    module = towers.build_encoder(shape)
     assert shapes.parameters(shape) == sum(parameter.numel() for parameter in module.parameters())
 
 
@@ -170,7 +170,7 @@ def test_a_batch_is_halved_until_it_fits() -> None:
 def test_what_a_forward_pass_keeps_is_what_torch_keeps(precision: str, length: int) -> None:
     """Without dropout, for which a CPU keeps attention matrices that a GPU's kernels do not."""
     shape = EncoderConfig(vocabulary=96, layers=4, hidden=64, heads=2, intermediate=256, max_length=64, dropout=0.0)
-    encoder = towers.build(shape).train()
+    encoder = towers.build_encoder(shape).train()
     own = {parameter.untyped_storage().data_ptr() for parameter in encoder.parameters()}
     kept: dict[int, torch.Tensor] = {}
 

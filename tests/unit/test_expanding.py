@@ -123,7 +123,7 @@ def test_the_leak_test_would_notice_a_leak(trained: Path) -> None:
 
 
 def test_an_interrupted_training_ends_with_the_same_bytes(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    saved, original = [], training.checkpoint.save
+    saved, original = [], training.checkpoint.save_checkpoint
 
     def stop_after_the_third(folder: Path, run: str, step: int, content: dict) -> None:
         original(folder, run, step, content)
@@ -131,7 +131,7 @@ def test_an_interrupted_training_ends_with_the_same_bytes(trained: Path, monkeyp
         if step == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(training.checkpoint, "save", stop_after_the_third)
+    monkeypatch.setattr(training.checkpoint, "save_checkpoint", stop_after_the_third)
     arguments = (TRAINING, trained / "collection", trained / "tokenizer", Path("doc2query_model"), Path("state"))
     with pytest.raises(KeyboardInterrupt):
         training.train(*arguments, seconds=0)

@@ -440,7 +440,7 @@ def test_two_archives_that_do_not_fit_together_leave_nothing(tmp_path):
     second, _ = packed(tmp_path / "two.zip", ["set/file"])
     files = [{"url": each.as_uri(), "unpack": "zip"} for each in (first, second)]
     source = SourceEntry.model_validate({"licence": "none", "terms": "https://example.org", "files": files})
-    with pytest.raises(EncoreError, match=r"set/file cannot be placed beside the source's other files.*members"):
+    with pytest.raises(EncoreError, match=r"set/file cannot be placed next to the source's other files.*members"):
         fetch("both", source, tmp_path / "data", tmp_path / "made")
     assert not (tmp_path / "made").exists()
     assert not (tmp_path / "data" / trust.NAME).exists()

@@ -55,7 +55,7 @@ def recipe(tmp_path_factory: pytest.TempPathFactory) -> Recipe:
     special = store.special.pad, store.special.cls, store.special.sep
     torch.manual_seed(0)
     encoder = Encoder(EncoderConfig(store.vocabulary, 1, 16, 2, 32, 16, 0.0, "mean", "cosine", None, *special))
-    checkpoint.save(encoder, {}, home / "start", store.tokenizer_folder)
+    checkpoint.save_model(encoder, {}, home / "start", store.tokenizer_folder)
     step = FinetuneStep.model_validate(STEP)
     negatives = {f"q{i}": {f"d{(i + shift) % 36:02d}": shift for shift in (3, 5, 11)} for i in roles["train"]}
     task = Contrastive(step, training_queries(step, collection, store, negatives), store)
@@ -109,11 +109,11 @@ def test_batches_are_those_that_our_loop_draws(recipe: Recipe) -> None:
 
 
 def test_what_is_found_first_scores_one(recipe: Recipe, monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = embed.load(recipe.start, recipe.store)
+    encoder = embed.load_for_tokens(recipe.start, recipe.store)
     assert 0 < recipe.score(encoder) < 1
     own = np.roll(np.eye(36, 16, dtype=np.float32), 24, axis=0)  # a direction for each passage of the validation role
     monkeypatch.setattr("harness.recipe.encode", lambda *_: own)
-    monkeypatch.setattr(embed, "embed", lambda encoder, sequences, rows, length: own[rows])
+    monkeypatch.setattr(embed, "embed_texts", lambda encoder, sequences, rows, length: own[rows])
     assert recipe.score(encoder) == 1
 
 

@@ -21,7 +21,7 @@ from encore.finetuning.pairwise import Pairwise
 from encore.finetuning.queries import training_queries
 from encore.training import gradients
 from encore.training.distributed import ProcessGroup
-from encore.training.gradients import Models
+from encore.training.gradients import TrainingModels
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +64,10 @@ def test_a_batch_in_parts_has_the_loss_and_the_gradient_of_the_whole(store, coll
     examples, batch = batch_of(task, [0, 1, 2, 3])
     whole = task.loss(encoder, torch.nn.ModuleDict(), batch)["loss"]
     (expected,) = torch.autograd.grad(whole, [encoder.table.weight])
-    models = Models(task, encoder, torch.nn.ModuleDict(), torch.device("cpu"), {"precision": "fp32", "threads": 1})
-    parts = gradients.parts(task, examples, micro_batch, ProcessGroup(), 0)
+    models = TrainingModels(
+        task, encoder, torch.nn.ModuleDict(), torch.device("cpu"), {"precision": "fp32", "threads": 1}
+    )
+    parts = gradients.split_batch(task, examples, micro_batch, ProcessGroup(), 0)
     terms = gradients.backward(models, parts, task.loss_weights(0.0), ProcessGroup())
     assert terms["loss"].item() == pytest.approx(whole.item(), abs=1e-12)
     torch.testing.assert_close(encoder.table.weight.grad, expected, rtol=1e-9, atol=1e-12)

@@ -16,7 +16,7 @@ from encore import objectives
 from encore.errors import EncoreError
 from encore.training import gradients, losses
 from encore.training.distributed import ProcessGroup
-from encore.training.gradients import Models, Part
+from encore.training.gradients import BatchPart, TrainingModels
 from encore.training.loop import train
 from encore.training.memory import MicroBatch
 from encore.training.randomness import generator
@@ -33,22 +33,22 @@ def double() -> Iterator[None]:
     torch.set_default_dtype(torch.float32)
 
 
-def models_of(name: str, dropout: float = 0.0) -> Models:
+def models_of(name: str, dropout: float = 0.0) -> TrainingModels:
     own = {"dropout": dropout or 1e-12} if name == "simcse" else {}  # it drops out whatever the encoder does
     task, model = make(name, **own), encoder(dropout=dropout)
-    return Models(task, model.train(), heads_of(task, model).train(), torch.device("cpu"), NUMERICS)
+    return TrainingModels(task, model.train(), heads_of(task, model).train(), torch.device("cpu"), NUMERICS)
 
 
-def parts_of(models: Models, micro_batch: int) -> list[Part]:
+def parts_of(models: TrainingModels, micro_batch: int) -> list[BatchPart]:
     examples = [models.task.example(i, generator(0, "example", 0, i)) for i in range(8)]
-    return gradients.parts(models.task, examples, micro_batch, ProcessGroup(), 0, "step", 3)
+    return gradients.split_batch(models.task, examples, micro_batch, ProcessGroup(), 0, "step", 3)
 
 
-def parameters(models: Models) -> dict[str, nn.Parameter]:
+def parameters(models: TrainingModels) -> dict[str, nn.Parameter]:
     return dict(nn.ModuleDict({"encoder": models.encoder, "heads": models.heads}).named_parameters())
 
 
-def found(models: Models, micro_batch: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+def found(models: TrainingModels, micro_batch: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """Terms and gradients of a batch in parts."""
     terms = gradients.backward(models, parts_of(models, micro_batch), models.task.loss_weights(0.0), ProcessGroup())
     return terms, {name: value.grad for name, value in parameters(models).items() if value.grad is not None}
@@ -244,5 +244,5 @@ def test_cross_entropies_of_narrow_logits_are_computed_in_single_precision() -> 
     assert mixed.item() == pytest.approx(losses.soft_cross_entropy(logits.float(), soft).item(), rel=1e-6)
 
 
-def _tensors(part: Part) -> dict[str, Tensor]:
+def _tensors(part: BatchPart) -> dict[str, Tensor]:
     return {name: torch.from_numpy(array) for name, array in part.arrays.items()}

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from encore import objectives
 from encore.training import checkpoint, held_out
-from encore.training.gradients import Models
+from encore.training.gradients import TrainingModels
 from encore.training.loop import train
 from encore.training.randomness import generator
 from encore.training.task import Task
@@ -44,16 +44,16 @@ Numbers.__abstractmethods__ = frozenset()
     [(1000, 0.02, 20), (51, 0.02, 1), (51, 0.001, 1), (50, 0.02, 0), (1000, 0.0, 0), (100_000, 0.02, 256)],
 )
 def test_a_share_is_held_out_and_the_rest_is_trained_on(length: int, share: float, count: int) -> None:
-    task, watched = held_out.split(Numbers(length), share)
+    task, watched = held_out.hold_out(Numbers(length), share)
     out = set() if watched is None else set(watched.indices().tolist())
     assert len(out) == count
     assert set(task.indices().tolist()) == set(range(length)) - out
 
 
 def test_which_are_held_out_depends_on_their_numbers_alone_and_not_on_their_order() -> None:
-    few, many = (set(held_out.split(Numbers(length), 0.1)[1].indices().tolist()) for length in (1000, 1100))
+    few, many = (set(held_out.hold_out(Numbers(length), 0.1)[1].indices().tolist()) for length in (1000, 1100))
     assert len(few & many) > 80  # the least hashes of the first thousand are mostly those of all
-    chosen = held_out.split(Numbers(10_000), 0.02)[1].indices()
+    chosen = held_out.hold_out(Numbers(10_000), 0.02)[1].indices()
     assert abs(chosen.mean() - 5000) < 800
     assert np.array_equal(chosen, np.sort(chosen))
 
@@ -68,7 +68,7 @@ def trained(state: Path, points: int | None, **fields: Any) -> tuple[Any, dict[s
         made.add(index)
         return original(index, rng)
 
-    task, watched = held_out.split(whole, 0.1)
+    task, watched = held_out.hold_out(whole, 0.1)
     assert watched is not None
     whole.example = example
     watched = watched if points else None
@@ -81,7 +81,7 @@ def trained(state: Path, points: int | None, **fields: Any) -> tuple[Any, dict[s
 def test_watching_changes_nothing_that_is_learned(tmp_path: Path) -> None:
     unwatched, weights, made = trained(tmp_path / "none", None)
     assert unwatched.held_out == []
-    _, watched = held_out.split(make("costa", small_store.random_store(64), min_tokens=8), 0.1)
+    _, watched = held_out.hold_out(make("costa", small_store.random_store(64), min_tokens=8), 0.1)
     assert watched is not None
     assert not made & set(watched.indices().tolist())
     for points in (1, 5):
@@ -95,14 +95,14 @@ def test_watching_changes_nothing_that_is_learned(tmp_path: Path) -> None:
 
 def test_an_interruption_leaves_the_same_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, _, _ = trained(tmp_path / "whole", 5)
-    original = checkpoint.save
+    original = checkpoint.save_checkpoint
 
     def save(folder: Path, name: str, step: int, content: Any) -> None:
         original(folder, name, step, content)
         if step == 7:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(checkpoint, "save", save)
+    monkeypatch.setattr(checkpoint, "save_checkpoint", save)
     with pytest.raises(KeyboardInterrupt):
         trained(tmp_path / "cut", 5)
     assert trained(tmp_path / "cut", 5)[0] == whole
@@ -110,7 +110,7 @@ def test_an_interruption_leaves_the_same_curve(tmp_path: Path, monkeypatch: pyte
 
 def test_the_losses_are_means_over_batches_of_the_steps_size() -> None:
     task, model = make("ict"), encoder()
-    models = Models(task, model, heads_of(task, model), torch.device("cpu"), NUMERICS)
+    models = TrainingModels(task, model, heads_of(task, model), torch.device("cpu"), NUMERICS)
     examples = sorted(
         [task.example(index, generator(0, "held out", index)) for index in range(len(task))], key=task.size
     )
@@ -121,7 +121,7 @@ def test_the_losses_are_means_over_batches_of_the_steps_size() -> None:
         terms = task.loss(model, models.heads, {name: torch.from_numpy(array) for name, array in batch.items()})
         losses.append(float(terms["contrast"].detach()))
     assert len(sizes) > 2
-    found = held_out.terms(models, task, 10, 10)
+    found = held_out.held_out_losses(models, task, 10, 10)
     assert found["contrast"] == pytest.approx(np.average(losses, weights=sizes))
-    assert held_out.terms(models, task, 10, 3) == pytest.approx(found)
-    assert held_out.terms(models, task, 10, 10) == found
+    assert held_out.held_out_losses(models, task, 10, 3) == pytest.approx(found)
+    assert held_out.held_out_losses(models, task, 10, 10) == found

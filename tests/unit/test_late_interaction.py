@@ -21,7 +21,7 @@ from encore.models import inputs, late_interaction
 from encore.models.late_interaction import max_sim
 from encore.training import gradients
 from encore.training.distributed import ProcessGroup
-from encore.training.gradients import Models
+from encore.training.gradients import TrainingModels
 from encore.training.task import Subset
 
 LENGTH, QUERY_LENGTH, WIDTH = 12, 7, 6
@@ -45,7 +45,7 @@ def _double() -> Iterator[None]:
     torch.set_default_dtype(torch.float32)
 
 
-def make(**changes: Any) -> tuple[LateInteraction, Models]:
+def make(**changes: Any) -> tuple[LateInteraction, TrainingModels]:
     rng = np.random.default_rng(5)
     store: Any = SimpleNamespace(
         passages=Texts([rng.integers(5, 96, size) for size in rng.integers(1, 16, 30)]),
@@ -59,14 +59,14 @@ def make(**changes: Any) -> tuple[LateInteraction, Models]:
     torch.manual_seed(2)
     heads = task.heads(encoder.config)
     nn.init.normal_(heads["late"].weight, std=0.5)
-    return task, Models(task, encoder.double(), heads, torch.device("cpu"), {"precision": "fp32"})
+    return task, TrainingModels(task, encoder.double(), heads, torch.device("cpu"), {"precision": "fp32"})
 
 
 def examples(task: RetrievalTask) -> list[Any]:
     return [task.example(index, np.random.default_rng([1, index])) for index in range(6)]
 
 
-def tokens(models: Models, sequence: np.ndarray, length: int, normalised: bool) -> np.ndarray:
+def tokens(models: TrainingModels, sequence: np.ndarray, length: int, normalised: bool) -> np.ndarray:
     """The vectors of one text's content, computed alone, so without padding."""
     ids = torch.from_numpy(inputs.wrap(sequence, length, models.encoder.config))[None]
     states = models.encoder(ids, None)[0].detach().numpy()[1:-1]
@@ -74,7 +74,7 @@ def tokens(models: Models, sequence: np.ndarray, length: int, normalised: bool) 
     return vectors / np.sqrt((vectors**2).sum(axis=1, keepdims=True)) if normalised else vectors
 
 
-def by_definition(task: LateInteraction, models: Models, batch: list[Any], both: bool = False) -> float:
+def by_definition(task: LateInteraction, models: TrainingModels, batch: list[Any], both: bool = False) -> float:
     passages = [row for example in batch for row in example.passages]
     scores = oracles.max_sim(
         [tokens(models, task.store.queries[example.query.row], QUERY_LENGTH, both) for example in batch],
@@ -85,7 +85,7 @@ def by_definition(task: LateInteraction, models: Models, batch: list[Any], both:
     return oracles.choice(scores / task.step.temperature, positive, ignored)
 
 
-def loss(task: LateInteraction, models: Models, batch: list[Any]) -> Tensor:
+def loss(task: LateInteraction, models: TrainingModels, batch: list[Any]) -> Tensor:
     arrays = {name: torch.from_numpy(array) for name, array in task.collate(batch).items()}
     return task.loss(models.encoder, models.heads, arrays)["loss"]
 
@@ -147,7 +147,7 @@ def test_the_order_of_a_batch_does_not_matter() -> None:
 def test_parts_have_the_gradients_of_the_whole_batch(micro_batch: int) -> None:
     def found(size: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         task, models = make()
-        made = gradients.parts(Subset(task, np.arange(6)), examples(task), size, ProcessGroup(), 0)
+        made = gradients.split_batch(Subset(task, np.arange(6)), examples(task), size, ProcessGroup(), 0)
         terms = gradients.backward(models, made, task.loss_weights(0.0), ProcessGroup())
         named = nn.ModuleDict({"encoder": models.encoder, "heads": models.heads}).named_parameters()
         return terms, {name: value.grad for name, value in named if value.grad is not None}

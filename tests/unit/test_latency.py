@@ -89,7 +89,7 @@ def home(tmp_path_factory):
     special = store.special.pad, store.special.cls, store.special.sep
     with record(home / "model", stage="start", spec={}, inputs=[]):
         shape = EncoderConfig(store.vocabulary, 1, 16, 2, 32, 16, 0.0, "mean", "cosine", None, *special)
-        checkpoint.save(Encoder(shape), {}, home / "model", store.tokenizer_folder)
+        checkpoint.save_model(Encoder(shape), {}, home / "model", store.tokenizer_folder)
     spec = {"length": 16, "numerics": NUMERICS}
     for name in ("000-of-002", "001-of-002"):
         with record(home / name, stage="encode", spec=spec, inputs=[]):

@@ -19,7 +19,7 @@ from encore.errors import EncoreError
 from encore.training import launch
 
 def main():
-    launch.start(2)
+    launch.start_processes(2)
     if launch.rank() == 1:
         raise EncoreError("the texts are missing; make them")
     print("rank", launch.rank(), "of", launch.size(), flush=True)

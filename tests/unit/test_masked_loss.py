@@ -71,13 +71,13 @@ def model(store: Path, output: Path, head: str = "whole", seed: int = 0) -> Path
     state = own.state_dict()
     kept = {"whole": state, "bias": {"mlm.bias": state["mlm.bias"]}, "none": {}}[head]
     with manifest.record(output, stage="start", spec={}, inputs=[]):
-        checkpoint.save(encoder, kept, output, opened.tokenizer_folder)
+        checkpoint.save_model(encoder, kept, output, opened.tokenizer_folder)
     return output
 
 
 def by_hand(store: Path, at: Path) -> float:
     """The mean of -log p(masked piece), text by text and unpadded, over batches of like length."""
-    opened, encoder = TokenStore.open(store), checkpoint.load(at).eval()
+    opened, encoder = TokenStore.open(store), checkpoint.load_encoder(at).eval()
     objective = objectives.load("mlm")(objectives.fields(STEP), opened, None)
     heads = objective.heads(encoder).eval()
     checkpoint.restore_heads(heads, at)
@@ -114,7 +114,7 @@ def test_fewer_texts_are_the_same_for_every_model(store: Path, tmp_path: Path, m
         seen.append(task.indices().tolist())
         return {"mlm": 1.0}
 
-    monkeypatch.setattr("encore.training.held_out.terms", terms)
+    monkeypatch.setattr("encore.training.held_out.held_out_losses", terms)
     for seed in (0, 1):
         measure(SPEC | {"texts": 3}, store, model(store, tmp_path / f"m{seed}", seed=seed), tmp_path)
     assert seen[0] == seen[1] == sorted(seen[0])

@@ -31,8 +31,8 @@ def own_vectors(encoder: Encoder, tokenizer: Path, length: int) -> np.ndarray:
 
 def test_a_folder_reads_back(tokenizer: Path, tmp_path: Path) -> None:
     encoder = random_encoder(pooling="mean", similarity="cosine", projection_dim=6, dropout=0.1)
-    checkpoint.save(encoder, {}, tmp_path, tokenizer, length=12, query_length=8)
-    again = checkpoint.load(tmp_path)
+    checkpoint.save_model(encoder, {}, tmp_path, tokenizer, length=12, query_length=8)
+    again = checkpoint.load_encoder(tmp_path)
     assert again.config == encoder.config
     assert {name: tuple(tensor.shape) for name, tensor in again.named_parameters()} == {
         name: tuple(tensor.shape) for name, tensor in encoder.named_parameters()
@@ -45,7 +45,9 @@ def test_a_folder_reads_back(tokenizer: Path, tmp_path: Path) -> None:
 def test_equal_weights_give_equal_bytes(tokenizer: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         encoder = random_encoder(projection_dim=6)
-        checkpoint.save(encoder, {"mlm.bias": torch.arange(3.0), "other": torch.ones(2)}, tmp_path / name, tokenizer)
+        checkpoint.save_model(
+            encoder, {"mlm.bias": torch.arange(3.0), "other": torch.ones(2)}, tmp_path / name, tokenizer
+        )
     files = sorted(path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*") if path.is_file())
     assert len(files) > 8
     assert all(sha256(tmp_path / "a" / path) == sha256(tmp_path / "b" / path) for path in files)
@@ -54,7 +56,7 @@ def test_equal_weights_give_equal_bytes(tokenizer: Path, tmp_path: Path) -> None
 def test_heads_are_saved_under_their_usual_names(tokenizer: Path, tmp_path: Path) -> None:
     encoder = random_encoder()
     heads = torch.nn.ModuleDict({"mlm": MlmHead(encoder.config), "projector": torch.nn.Linear(16, 16)})
-    checkpoint.save(encoder, heads, tmp_path, tokenizer)
+    checkpoint.save_model(encoder, heads, tmp_path, tokenizer)
     assert "cls.predictions.transform.dense.weight" in checkpoint.read_tensors(tmp_path / "heads.safetensors")
     assert set(checkpoint.load_heads(tmp_path)) == set(heads.state_dict())
     fresh = torch.nn.ModuleDict({"mlm": MlmHead(encoder.config), "projector": torch.nn.Linear(16, 3)})
@@ -67,7 +69,7 @@ def test_heads_are_saved_under_their_usual_names(tokenizer: Path, tmp_path: Path
 def test_a_module_of_another_kind_under_the_same_name_gives_nothing(tokenizer: Path, tmp_path: Path) -> None:
     encoder = random_encoder()
     parent = {"decoder": AutoEncodingDecoder(encoder.config, 1)}
-    checkpoint.save(encoder, torch.nn.ModuleDict(parent), tmp_path, tokenizer)
+    checkpoint.save_model(encoder, torch.nn.ModuleDict(parent), tmp_path, tokenizer)
     others = [AutoRegressionDecoder(encoder.config, 1), AutoEncodingDecoder(encoder.config, 2)]
     assert [checkpoint.restore_heads(torch.nn.ModuleDict({"decoder": other}), tmp_path) for other in others] == [[], []]
     same = torch.nn.ModuleDict({"decoder": AutoEncodingDecoder(encoder.config, 1)})
@@ -77,7 +79,7 @@ def test_a_module_of_another_kind_under_the_same_name_gives_nothing(tokenizer: P
 def test_a_vocabulary_head_goes_on_from_a_bias_alone(tokenizer: Path, tmp_path: Path) -> None:
     encoder = random_encoder()
     bias = torch.arange(float(encoder.config.vocabulary))
-    checkpoint.save(encoder, {"mlm.bias": bias}, tmp_path, tokenizer)
+    checkpoint.save_model(encoder, {"mlm.bias": bias}, tmp_path, tokenizer)
     fresh = torch.nn.ModuleDict({"mlm": MlmHead(encoder.config)})
     assert checkpoint.restore_heads(fresh, tmp_path) == ["mlm.bias"]
     assert torch.equal(fresh["mlm"].bias, bias)
@@ -87,7 +89,7 @@ def test_auto_model_finds_every_weight(tokenizer: Path, tmp_path: Path) -> None:
     from transformers import AutoModel
 
     encoder = random_encoder(projection_dim=6).eval()
-    checkpoint.save(encoder, {}, tmp_path, tokenizer)
+    checkpoint.save_model(encoder, {}, tmp_path, tokenizer)
     model, report = AutoModel.from_pretrained(tmp_path, output_loading_info=True)
     assert all(name.startswith("pooler.") for name in report["missing_keys"])
     assert not report["unexpected_keys"]
@@ -100,7 +102,7 @@ def test_auto_tokenizer_gives_the_same_ids(tokenizer: Path, tmp_path: Path) -> N
     from transformers import AutoTokenizer
 
     encoder = random_encoder()
-    checkpoint.save(encoder, {}, tmp_path, tokenizer)
+    checkpoint.save_model(encoder, {}, tmp_path, tokenizer)
     theirs = AutoTokenizer.from_pretrained(tmp_path)
     odd = [*TEXTS, "  ÄÖ ctl\x00\x01 [MASK] [SEP] don't   日本 🙂 ﬁn", ""]
     own = [row.ids for row in vocabulary.load_tokenizer(tokenizer).encode_batch(odd)]
@@ -119,7 +121,7 @@ def test_sentence_transformer_gives_the_same_vectors(
     from sentence_transformers import SentenceTransformer
 
     encoder = random_encoder(pooling=pooling, similarity=similarity, projection_dim=head)
-    checkpoint.save(encoder, {}, tmp_path, tokenizer, length=9)
+    checkpoint.save_model(encoder, {}, tmp_path, tokenizer, length=9)
     model = SentenceTransformer(str(tmp_path), device="cpu")
     assert model.max_seq_length == 9
     assert model.similarity_fn_name == similarity
@@ -129,17 +131,17 @@ def test_sentence_transformer_gives_the_same_vectors(
 
 
 def test_damage_is_named(tokenizer: Path, tmp_path: Path) -> None:
-    checkpoint.save(random_encoder(), {}, tmp_path, tokenizer)
+    checkpoint.save_model(random_encoder(), {}, tmp_path, tokenizer)
     (tmp_path / "encoder.json").write_text(json.dumps({"shape": {"vocabulary": 96, "wings": 2}}))
     with pytest.raises(EncoreError, match=r"encoder\.json is damaged"):
-        checkpoint.load(tmp_path)
-    checkpoint.save(random_encoder(layers=1), {}, tmp_path / "small", tokenizer)
-    checkpoint.save(random_encoder(), {}, tmp_path, tokenizer)
+        checkpoint.load_encoder(tmp_path)
+    checkpoint.save_model(random_encoder(layers=1), {}, tmp_path / "small", tokenizer)
+    checkpoint.save_model(random_encoder(), {}, tmp_path, tokenizer)
     (tmp_path / "model.safetensors").write_bytes((tmp_path / "small" / "model.safetensors").read_bytes())
     with pytest.raises(EncoreError, match="do not fit"):
-        checkpoint.load(tmp_path)
+        checkpoint.load_encoder(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"nothing")
     with pytest.raises(EncoreError, match=r"model\.safetensors is damaged"):
-        checkpoint.load(tmp_path)
+        checkpoint.load_encoder(tmp_path)
     with pytest.raises(EncoreError, match="is missing"):
-        checkpoint.load(tmp_path / "none")
+        checkpoint.load_encoder(tmp_path / "none")

@@ -69,7 +69,7 @@ def inputs(tmp_path: Path) -> tuple[Path, Path]:
         Encoder(EncoderConfig(vocabulary=len(pieces), layers=1, hidden=16, heads=2, intermediate=32, max_length=64))
     )
     with manifest.record(start, stage="start", spec={}, inputs=[]):
-        checkpoint.save(model, {"mlm.bias": torch.arange(len(pieces)).float()}, start, tmp_path / "tokenizer")
+        checkpoint.save_model(model, {"mlm.bias": torch.arange(len(pieces)).float()}, start, tmp_path / "tokenizer")
     return store, start
 
 
@@ -114,7 +114,7 @@ def test_heads_go_on_from_the_parents_and_unused_ones_are_handed_on(inputs: tupl
     assert not torch.equal(learned, parent)
     pretrain(spec(objective="ict"), *inputs, tmp_path / "ict", tmp_path / "state")
     assert torch.equal(checkpoint.load_heads(tmp_path / "ict")["mlm.bias"], parent)
-    assert checkpoint.load(tmp_path / "ict").config == checkpoint.load(inputs[1]).config
+    assert checkpoint.load_encoder(tmp_path / "ict").config == checkpoint.load_encoder(inputs[1]).config
 
 
 def test_a_step_saves_only_the_modules_that_it_keeps(inputs: tuple[Path, Path], tmp_path: Path) -> None:
@@ -188,6 +188,6 @@ def test_tokens_of_another_vocabulary_are_refused(inputs: tuple[Path, Path], tmp
     other = initialise(
         Encoder(EncoderConfig(vocabulary=50, layers=1, hidden=16, heads=2, intermediate=32, max_length=64))
     )
-    checkpoint.save(other, {}, tmp_path / "other", tmp_path / "tokenizer")
+    checkpoint.save_model(other, {}, tmp_path / "other", tmp_path / "tokenizer")
     with pytest.raises(EncoreError, match="pieces, the model has 50; make the tokens again"):
         pretrain(spec(objective="mlm"), inputs[0], tmp_path / "other", tmp_path / "bad", tmp_path / "state")

@@ -63,7 +63,7 @@ def model(made: Path, name: str, heads: str = "mlm", seed: int = 0) -> Path:
             parameter.data += 0.3 * torch.randn(parameter.shape)
     own = nn.ModuleDict({each: every[each] for each in heads.split()})
     with manifest.record(made / name, stage="start", spec={}, inputs=[]):
-        checkpoint.save(encoder, own, made / name, store.tokenizer_folder)
+        checkpoint.save_model(encoder, own, made / name, store.tokenizer_folder)
     return made / name
 
 
@@ -75,7 +75,11 @@ def found(made: Path, spec: dict[str, Any], at: Path, **given: Path) -> dict[str
 
 def by_the_algorithm(made: Path, at: Path, head: Path) -> list[tuple[float, float]]:
     """Algorithm 1 text by text, unpadded, in Python's own sets."""
-    store, encoder, asked = TokenStore.open(made / "tokens"), checkpoint.load(at).eval(), checkpoint.load(head)
+    store, encoder, asked = (
+        TokenStore.open(made / "tokens"),
+        checkpoint.load_encoder(at).eval(),
+        checkpoint.load_encoder(head),
+    )
     heads = nn.ModuleDict({"mlm": MlmHead(encoder.config)}).eval()
     whole = len(checkpoint.restore_heads(heads, head)) == len(heads.state_dict())
     shares: list[list[tuple[float, float]]] = []
@@ -137,7 +141,7 @@ def test_a_word_has_the_sum_of_its_pieces() -> None:
 def test_a_decoder_s_words_are_its_normalised_sigmoids(made: Path) -> None:
     at, spec = model(made, "model", "mlm decoder"), {"kind": "heat", "length": 12, "numerics": NUMERICS}
     told = found(made, spec | {"text": "word1 word2"}, at)
-    store, encoder = TokenStore.open(made / "tokens"), checkpoint.load(at).eval()
+    store, encoder = TokenStore.open(made / "tokens"), checkpoint.load_encoder(at).eval()
     ids = vocabulary.load_tokenizer(store.tokenizer_folder).encode("word1 word2", add_special_tokens=False).ids
     heads = nn.ModuleDict({"decoder": WordDecoder(encoder.config, 0.0)}).eval()
     checkpoint.restore_heads(heads, at)

@@ -16,7 +16,7 @@ from torch import nn
 
 from encore import objectives
 from encore.errors import EncoreError
-from encore.objectives.parts.chunks import Block
+from encore.objectives.parts.chunks import ChunkBlock
 from encore.objectives.parts.lexicon import Lexicon, Occurrences, summed
 from encore.objectives.parts.preference import mask_words
 from encore.objectives.parts.word_sets import Drawn, PreparedPairs, set_sizes
@@ -38,7 +38,7 @@ def lexicon(*texts: list[int]) -> tuple[Lexicon, Occurrences]:
 def language_model(fields: PropSets, *texts: list[int]) -> tuple[LanguageModel, Lexicon]:
     """The language models of texts that are a collection, and their words."""
     words, collected = Lexicon(STORE.pieces, STORE.continues), Collected(fields)
-    block = Block(0, 0, [np.array(text, dtype=np.uint16) for text in texts])
+    block = ChunkBlock(0, 0, [np.array(text, dtype=np.uint16) for text in texts])
     collected.enter(block, words.enter(block.texts))
     words.close()
     collected.close(words)

@@ -21,7 +21,7 @@ from encore.finetuning.step import finetune
 from encore.models import checkpoint, embed, inputs, late_interaction
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
-from encore.models.start import start
+from encore.models.start import start_model
 from encore.retrieval.dense import answer_exactly
 from encore.retrieval.encode import make_shard
 
@@ -44,7 +44,7 @@ ROWS = [[7, 8, 9], [10], list(range(20, 40)), []]
 
 def test_texts_are_framed_as_the_released_code_frames_them():
     shape = tct().config
-    ids, mask = inputs.read(Texts(ROWS, "queries"), range(4), 8, shape)
+    ids, mask = inputs.read_inputs(Texts(ROWS, "queries"), range(4), 8, shape)
     assert ids.tolist() == [
         [2, 60, 61, 62, 7, 8, 9, 4],
         [2, 60, 61, 62, 10, 4, 4, 4],
@@ -52,7 +52,7 @@ def test_texts_are_framed_as_the_released_code_frames_them():
         [2, 60, 61, 62, 4, 4, 4, 4],
     ]
     assert mask.all(), "what fills a query up is read"
-    ids, mask = inputs.read(Texts(ROWS, "passages"), range(4), 8, shape)
+    ids, mask = inputs.read_inputs(Texts(ROWS, "passages"), range(4), 8, shape)
     assert ids[0].tolist() == [2, 60, 63, 62, 7, 8, 9, 0]
     assert mask[0].tolist() == [True] * 7 + [False]
     assert mask.sum(axis=1).tolist() == [7, 5, 8, 4]
@@ -60,19 +60,22 @@ def test_texts_are_framed_as_the_released_code_frames_them():
 
 def test_each_quirk_stands_for_itself():
     rows = Texts([[7, 8]], "queries")
-    read = lambda **changes: inputs.read(rows, [0], 6, small_models.random_encoder(**changes).config)[0][0].tolist()  # noqa: E731
+
+    def read(**changes):
+        return inputs.read_inputs(rows, [0], 6, small_models.random_encoder(**changes).config)[0][0].tolist()
+
     assert read() == [2, 7, 8, 3]
     assert read(separator=False) == [2, 7, 8]
     assert read(augment=True) == [2, 7, 8, 3, 4, 4]
     assert read(query_marker=(60,), passage_marker=(61,)) == [2, 60, 7, 8, 3]
     plain = SimpleNamespace(pad=0, cls=2, sep=3)
-    assert inputs.read(rows, [0], 6, plain)[0][0].tolist() == [2, 7, 8, 3]
+    assert inputs.read_inputs(rows, [0], 6, plain)[0][0].tolist() == [2, 7, 8, 3]
 
 
 def test_a_vector_is_the_mean_behind_the_marker_with_what_fills_up():
     encoder = tct()
     for name, marker in (("queries", (60, 61, 62)), ("passages", (60, 63, 62))):
-        found = embed.embed(encoder, Texts(ROWS[:3], name), np.arange(3), 10)
+        found = embed.embed_texts(encoder, Texts(ROWS[:3], name), np.arange(3), 10)
         for row, vector in zip(ROWS[:3], found, strict=True):
             ids = [2, *marker, *row][:10]
             ids += [4] * (10 - len(ids)) if name == "queries" else []
@@ -82,10 +85,10 @@ def test_a_vector_is_the_mean_behind_the_marker_with_what_fills_up():
 
 
 def test_late_interaction_counts_the_same_positions():
-    ids, _ = inputs.read(Texts(ROWS, "queries"), range(4), 8, tct().config)
+    ids, _ = inputs.read_inputs(Texts(ROWS, "queries"), range(4), 8, tct().config)
     counted = late_interaction.counted(torch.from_numpy(ids), tct().config)
     assert counted.tolist() == [[False] * 4 + [True] * 4] * 4
-    ids, _ = inputs.read(Texts(ROWS, "passages"), range(4), 8, tct().config)
+    ids, _ = inputs.read_inputs(Texts(ROWS, "passages"), range(4), 8, tct().config)
     counted = late_interaction.counted(torch.from_numpy(ids), tct().config)
     assert counted.sum(dim=1).tolist() == [3, 1, 4, 1], "an empty passage is its [CLS]"
 
@@ -105,7 +108,7 @@ def test_markers_of_different_lengths_are_refused():
 def test_a_backbone_s_markers_are_word_pieces_of_its_own_vocabulary(tmp_path):
     vocabulary.save_tokenizer(vocabulary.build_tokenizer(vocabulary.train(["[q] [d] what is it"] * 3, 40)), tmp_path)
     backbone = Backbone(start="random", vocabulary=40, layers=1, hidden=16, heads=2, intermediate=16, **TCT)
-    shape = start(backbone, 0, tmp_path)[0].config
+    shape = start_model(backbone, 0, tmp_path)[0].config
     pieces = vocabulary.pieces(vocabulary.load_tokenizer(tmp_path))
     assert [pieces[number] for number in shape.query_marker] == ["[", "q", "]"]
     assert [pieces[number] for number in shape.passage_marker] == ["[", "d", "]"]
@@ -123,13 +126,13 @@ def test_from_training_to_a_run_every_text_is_read_alike(home, negatives, tmp_pa
         store.vocabulary, 1, 16, 2, 32, 20, 0.0, "content", "dot", None, *special, mask=store.special.mask,
         query_marker=(10, 11, 12), passage_marker=(10, 13, 12), separator=False, augment=True,
     )  # fmt: skip
-    checkpoint.save(Encoder(shape), {}, tmp_path / "start", store.tokenizer_folder)
+    checkpoint.save_model(Encoder(shape), {}, tmp_path / "start", store.tokenizer_folder)
     step = {**STEP, "length": 18, "query_length": 10, "scorer": scorer, "token_dimension": 8, "temperature": 1.0}
     del step["validate_every"]
     places = [home / "tokens", home / "collection", tmp_path / "start", negatives]
     finetune({"step": step, "seed": 0, "numerics": NUMERICS}, *places, tmp_path / "model", tmp_path / "state")
     assert not (tmp_path / "model" / "modules.json").exists()
-    encoder, heads = checkpoint.load(tmp_path / "model").eval(), checkpoint.load_heads(tmp_path / "model")
+    encoder, heads = checkpoint.load_encoder(tmp_path / "model").eval(), checkpoint.load_heads(tmp_path / "model")
     assert encoder.config == shape
 
     def content(sequence, marker, fill):

@@ -227,7 +227,7 @@ def test_what_is_written_is_what_an_oracle_counts(tmp_path: Path) -> None:
         assert found["delta_relative_improvement"] == pytest.approx(b.mean() / d.mean() - a.mean() / c.mean())
     said = reproduction.reproduction_notes(tmp_path / "t.reproduction.csv", layout)
     assert [note.split(",")[0] for note in said] == [
-        f"{row} beside the released run their-{row.lower()}.trec.gz" for row in ("BASE", "BETTER")
+        f"{row} next to the released run their-{row.lower()}.trec.gz" for row in ("BASE", "BETTER")
     ]
     ratio = np.mean(
         [float(line["effect_ratio"]) for line in lines if (line["row"], line["column"]) == ("better", "rr")]

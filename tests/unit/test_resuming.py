@@ -26,14 +26,14 @@ def test_an_interrupted_training_ends_with_the_same_bytes(
 ) -> None:
     fields = {"min_tokens": 8} if name in ("mlm", "costa") else {}
     whole, weights = run(tmp_path / "whole", name, **fields)
-    original, calls = checkpoint.save, itertools.count(1)
+    original, calls = checkpoint.save_checkpoint, itertools.count(1)
 
     def save(*arguments: Any) -> None:
         original(*arguments)
         if next(calls) in (3, 20):
             raise InterruptionError
 
-    monkeypatch.setattr(checkpoint, "save", save)
+    monkeypatch.setattr(checkpoint, "save_checkpoint", save)
     for _ in range(2):
         with pytest.raises(InterruptionError):
             run(tmp_path / "cut", name, checkpoint_seconds=0, **fields)
@@ -73,25 +73,25 @@ def test_checkpoints_are_saved_at_multiples_of_steps(tmp_path: Path) -> None:
 
 def test_two_checkpoints_are_kept_and_a_damaged_one_gives_way_to_the_one_before(tmp_path: Path) -> None:
     for step in (1, 2, 3):
-        checkpoint.save(tmp_path, "run", step, {"value": torch.tensor(step)})
+        checkpoint.save_checkpoint(tmp_path, "run", step, {"value": torch.tensor(step)})
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["step-000000002.pt", "step-000000003.pt"]
-    assert checkpoint.load(tmp_path, "run")["step"] == 3
+    assert checkpoint.load_checkpoint(tmp_path, "run")["step"] == 3
     (tmp_path / "step-000000003.pt").write_bytes(b"half")
-    assert checkpoint.load(tmp_path, "run")["step"] == 2
+    assert checkpoint.load_checkpoint(tmp_path, "run")["step"] == 2
     (tmp_path / "step-000000002.pt").write_bytes(b"")
-    assert checkpoint.load(tmp_path, "run") is None
+    assert checkpoint.load_checkpoint(tmp_path, "run") is None
 
 
 def test_a_flipped_bit_is_never_resumed_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     content = {"model": {"weight": torch.arange(2000.0)}, "losses": [0.5] * 100}
     for step in (1, 2):
-        checkpoint.save(tmp_path, "run", step, content)
+        checkpoint.save_checkpoint(tmp_path, "run", step, content)
     newest, rng = tmp_path / "step-000000002.pt", random.Random(0)
     whole = newest.read_bytes()
     for _ in range(400):
         place, bit = rng.randrange(len(whole)), rng.randrange(8)
         newest.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :])
-        found = checkpoint.load(tmp_path, "run")
+        found = checkpoint.load_checkpoint(tmp_path, "run")
         assert found is not None
         assert found["step"] == 1, f"byte {place}, bit {bit}"
         assert not newest.exists(), "it would else count among the two that are kept"
@@ -99,9 +99,9 @@ def test_a_flipped_bit_is_never_resumed_from(tmp_path: Path, capsys: pytest.Capt
     assert set(said) == {f"{newest} is damaged; going on from the checkpoint before it, or from the start"}
     newest.write_bytes(whole)
     newest.rename(tmp_path / "step-000000003.pt")
-    assert checkpoint.load(tmp_path, "run")["step"] == 1, "another step's bytes"
+    assert checkpoint.load_checkpoint(tmp_path, "run")["step"] == 1, "another step's bytes"
     newest.write_bytes(whole)
-    assert checkpoint.load(tmp_path, "run")["step"] == 2
+    assert checkpoint.load_checkpoint(tmp_path, "run")["step"] == 2
 
 
 def kill_before_renaming(*arguments: Any) -> None:
@@ -110,21 +110,21 @@ def kill_before_renaming(*arguments: Any) -> None:
 
 def save_and_die(folder: Path) -> None:
     Path.replace = kill_before_renaming  # type: ignore[assignment,method-assign]
-    checkpoint.save(folder, "run", 3, {"value": torch.tensor(3)})
+    checkpoint.save_checkpoint(folder, "run", 3, {"value": torch.tensor(3)})
 
 
 def test_a_kill_between_writing_and_renaming_leaves_the_two_before(tmp_path: Path) -> None:
     for step in (1, 2):
-        checkpoint.save(tmp_path, "run", step, {"value": torch.tensor(step)})
+        checkpoint.save_checkpoint(tmp_path, "run", step, {"value": torch.tensor(step)})
     child = multiprocessing.get_context("fork").Process(target=save_and_die, args=(tmp_path,))
     child.start()
     child.join(timeout=600)
     assert child.exitcode == -signal.SIGKILL
     assert len(list(tmp_path.iterdir())) == 3
-    assert checkpoint.load(tmp_path, "run")["step"] == 2
-    checkpoint.save(tmp_path, "run", 3, {"value": torch.tensor(3)})
+    assert checkpoint.load_checkpoint(tmp_path, "run")["step"] == 2
+    checkpoint.save_checkpoint(tmp_path, "run", 3, {"value": torch.tensor(3)})
     assert sorted(path.name for path in tmp_path.iterdir()) == ["step-000000002.pt", "step-000000003.pt"]
-    assert checkpoint.load(tmp_path, "run")["value"] == 3
+    assert checkpoint.load_checkpoint(tmp_path, "run")["value"] == 3
 
 
 def test_a_training_whose_newest_checkpoint_is_damaged_ends_with_the_same_bytes(tmp_path: Path) -> None:

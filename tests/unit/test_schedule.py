@@ -8,7 +8,7 @@ import pytest
 
 from encore.config.run import Step
 from encore.errors import EncoreError
-from encore.training.schedule import rate, total_steps
+from encore.training.schedule import learning_rate, total_steps
 
 
 def step_of(**fields: Any) -> Step:
@@ -25,11 +25,11 @@ def test_steps_come_from_steps_or_from_epochs_of_the_scale_or_of_the_data() -> N
 
 
 def test_learning_rates_of_the_schedules() -> None:
-    linear = [rate(step_of(learning_rate=1.0, warmup=0.2), done, 10) for done in range(10)]
+    linear = [learning_rate(step_of(learning_rate=1.0, warmup=0.2), done, 10) for done in range(10)]
     assert linear == pytest.approx([0.5, 1, 1, 7 / 8, 6 / 8, 5 / 8, 4 / 8, 3 / 8, 2 / 8, 1 / 8])
-    cosine = [rate(step_of(learning_rate=1.0, warmup=0, schedule="cosine"), done, 4) for done in range(5)]
+    cosine = [learning_rate(step_of(learning_rate=1.0, warmup=0, schedule="cosine"), done, 4) for done in range(5)]
     assert cosine[0] == 1
     assert cosine[2] == pytest.approx(0.55)
     assert cosine[4] == pytest.approx(0.1)
-    assert rate(step_of(learning_rate=1.0, warmup=4, schedule="constant"), 1, 100) == 0.5
-    assert rate(step_of(learning_rate=1.0, warmup=4, schedule="constant"), 50, 100) == 1
+    assert learning_rate(step_of(learning_rate=1.0, warmup=4, schedule="constant"), 1, 100) == 0.5
+    assert learning_rate(step_of(learning_rate=1.0, warmup=4, schedule="constant"), 50, 100) == 1

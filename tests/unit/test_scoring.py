@@ -38,7 +38,7 @@ def trained(request, home, negatives):  # noqa: F811
 
 def one_pair(kind, model, store, query, passage):
     """A pair's score from the encoder and the heads alone, without padding."""
-    encoder, heads = checkpoint.load(model).eval(), checkpoint.load_heads(model)
+    encoder, heads = checkpoint.load_encoder(model).eval(), checkpoint.load_heads(model)
     if kind == "cross-encoder":
         asked, known = store.queries[query].tolist()[:6], store.passages[passage].tolist()[:7]
         ids = torch.tensor([[encoder.config.cls, *asked, encoder.config.sep, *known, encoder.config.sep]])
@@ -100,7 +100,10 @@ def test_a_scorers_weights_start_a_vector_model_and_its_own_go_on(home, negative
     step = {name: value for name, value in step.items() if value is not None}
     finetune({"step": step, "seed": 0, "numerics": NUMERICS}, *places, tmp_path / "student", tmp_path / "state")
     assert checkpoint.load_use(tmp_path / "student").scorer["kind"] == "vector"
-    before, after = checkpoint.load(model).state_dict(), checkpoint.load(tmp_path / "student").state_dict()
+    before, after = (
+        checkpoint.load_encoder(model).state_dict(),
+        checkpoint.load_encoder(tmp_path / "student").state_dict(),
+    )
     assert all(torch.allclose(before[name], after[name]) for name in before)
     assert checkpoint.load_heads(tmp_path / "student").keys() == checkpoint.load_heads(model).keys()
     again = {**OWN[kind], **step, "scorer": kind, "length": checkpoint.load_use(model).length}
@@ -112,7 +115,9 @@ def test_a_scorers_weights_start_a_vector_model_and_its_own_go_on(home, negative
 
 def test_an_unknown_scorer_is_refused(home, tmp_path):  # noqa: F811
     store = TokenStore.open(home / "tokens")
-    checkpoint.save(embed.load(home / "start", store), {}, tmp_path, store.tokenizer_folder, scorer={"kind": "oracle"})
+    checkpoint.save_model(
+        embed.load_for_tokens(home / "start", store), {}, tmp_path, store.tokenizer_folder, scorer={"kind": "oracle"}
+    )
     with pytest.raises(EncoreError, match="scores by 'oracle', which is unknown"):
         open_scorer(tmp_path, store)
 

@@ -19,7 +19,7 @@ from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
 from encore.models import checkpoint, lsa
-from encore.models.start import start
+from encore.models.start import start_model
 from encore.storage.files import sha256
 
 WORDS = ["stack", "calls", "list", "sorting", "time", "memory", "holds", "takes", "some", "end", "of", "the"]
@@ -56,7 +56,7 @@ def numpy_tf_idf(store: TokenStore) -> np.ndarray:
 
 def test_tf_idf_is_that_of_the_formula(tokens: Path) -> None:
     store = TokenStore.open(tokens)
-    np.testing.assert_allclose(lsa.tf_idf(lsa.counts(store)).toarray(), numpy_tf_idf(store), atol=1e-12)
+    np.testing.assert_allclose(lsa.tf_idf(lsa.piece_counts(store)).toarray(), numpy_tf_idf(store), atol=1e-12)
 
 
 def test_embeddings_are_those_of_a_dense_decomposition(tokens: Path) -> None:
@@ -72,7 +72,7 @@ def test_embeddings_are_those_of_a_dense_decomposition(tokens: Path) -> None:
 
 def in_every_text(store: TokenStore) -> set[int]:
     """Pieces whose weight is log 1; here the full stop."""
-    return set(np.flatnonzero(lsa.counts(store).toarray().all(axis=0)).tolist())
+    return set(np.flatnonzero(lsa.piece_counts(store).toarray().all(axis=0)).tolist())
 
 
 def test_the_randomised_decomposition_finds_a_falling_spectrum() -> None:
@@ -87,7 +87,7 @@ def test_the_randomised_decomposition_finds_a_falling_spectrum() -> None:
 
 
 def test_lsa_puts_words_of_a_topic_together(tokens: Path) -> None:
-    encoder, heads = start(backbone("lsa"), 0, tokens / "tokenizer", tokens)
+    encoder, heads = start_model(backbone("lsa"), 0, tokens / "tokenizer", tokens)
     store = TokenStore.open(tokens)
     found = torch.nn.functional.normalize(encoder.word_embeddings.detach(), dim=1)
     first, second = (
@@ -102,8 +102,8 @@ def test_lsa_puts_words_of_a_topic_together(tokens: Path) -> None:
 
 
 def test_pieces_that_no_text_has_stay_random(tokens: Path) -> None:
-    encoder, _ = start(backbone("lsa"), 0, tokens / "tokenizer", tokens)
-    chance, _ = start(backbone("random"), 0, tokens / "tokenizer")
+    encoder, _ = start_model(backbone("lsa"), 0, tokens / "tokenizer", tokens)
+    chance, _ = start_model(backbone("random"), 0, tokens / "tokenizer")
     mask = TokenStore.open(tokens).special.mask
     assert torch.equal(encoder.word_embeddings[mask], chance.word_embeddings[mask])
     lengths = torch.linalg.norm(encoder.word_embeddings, dim=1)
@@ -115,7 +115,7 @@ def test_pieces_that_no_text_has_stay_random(tokens: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["random", "lsa"])
 def test_a_start_is_a_function_of_its_seed(kind: str, tokens: Path) -> None:
-    made = [start(backbone(kind), seed, tokens / "tokenizer", tokens)[0].state_dict() for seed in (0, 0, 1)]
+    made = [start_model(backbone(kind), seed, tokens / "tokenizer", tokens)[0].state_dict() for seed in (0, 0, 1)]
     assert all(torch.equal(made[0][name], made[1][name]) for name in made[0])
     assert not torch.equal(
         made[0]["encoder.layer.0.output.dense.weight"], made[2]["encoder.layer.0.output.dense.weight"]
@@ -133,7 +133,9 @@ def test_the_program_writes_what_another_process_does(tokens: Path, tmp_path: Pa
         )
     flags = ["--spec", inside.spec(spec), "--tokenizer", str(tmp_path / "tokenizer"), "--tokens", str(tokens)]
     subprocess.run([sys.executable, str(program), *flags, "--output", str(tmp_path / "theirs")], check=True)
-    checkpoint.save(*start(described, 3, tmp_path / "tokenizer", tokens), tmp_path / "ours", tmp_path / "tokenizer")
+    checkpoint.save_model(
+        *start_model(described, 3, tmp_path / "tokenizer", tokens), tmp_path / "ours", tmp_path / "tokenizer"
+    )
     names = sorted(path.relative_to(tmp_path / "ours") for path in (tmp_path / "ours").rglob("*") if path.is_file())
     assert len(names) > 6
     assert [sha256(tmp_path / "theirs" / name) for name in names] == [
@@ -146,9 +148,9 @@ def test_the_program_writes_what_another_process_does(tokens: Path, tmp_path: Pa
 
 def test_refusals(tokens: Path, tmp_path: Path) -> None:
     with pytest.raises(EncoreError, match="give --tokens"):
-        start(backbone("lsa"), 0, tokens / "tokenizer")
+        start_model(backbone("lsa"), 0, tokens / "tokenizer")
     with pytest.raises(EncoreError, match=r"60 texts.*cannot give embeddings of 64"):
-        start(backbone("lsa", hidden=64), 0, tokens / "tokenizer", tokens)
+        start_model(backbone("lsa", hidden=64), 0, tokens / "tokenizer", tokens)
     vocabulary.save_tokenizer(vocabulary.build_tokenizer(vocabulary.train(["abc"], 20)), tmp_path / "other")
     with pytest.raises(EncoreError, match="another vocabulary"):
-        start(backbone("lsa"), 0, tmp_path / "other", tokens)
+        start_model(backbone("lsa"), 0, tmp_path / "other", tokens)

@@ -144,7 +144,7 @@ def test_articles_stay_whole_with_their_passages_and_the_links_between_them(arti
     ("fields", "says"),
     [
         ({"passages": 10}, "55 documents are judged, and only 10 may stay; raise `passages`"),
-        ({"passages": 301}, "there are 245 documents beside the judged ones, and 246 are to stay; lower the number"),
+        ({"passages": 301}, "there are 245 documents besides the judged ones, and 246 are to stay; lower the number"),
         ({"train_queries": 41}, "there are 40 queries of split 'train', and 41 are to stay"),
         ({"splits": {"graded": {"role": "graded"}}}, "has no split 'graded'; it has test, train"),
         ({"articles": 1, "splits": {}}, "there are 0 articles, and 1 are to stay"),

@@ -157,4 +157,4 @@ def test_the_example_of_the_documentation_is_one() -> None:
 
 def test_a_comparator_is_a_row_of_the_table() -> None:
     says = refused([ICT], [RR], significance={"comparators": ["itc"]})
-    assert says.endswith("significance, comparators: the table has no row 'itc'")
+    assert says.endswith("significance, comparators: the table has no row 'itc'; did you mean ict?")

@@ -20,7 +20,7 @@ from encore.finetuning.projector import project
 from encore.models import checkpoint, flops, towers
 from encore.models.encoder import Encoder
 from encore.models.projector import projector
-from encore.models.start import start
+from encore.models.start import start_model
 from encore.storage.files import sha256
 from encore.storage.manifest import read_manifest, record, verify
 
@@ -31,7 +31,7 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def different_towers(**changes: object) -> towers.TwoTowers:
-    encoder = towers.separate(random_encoder(**changes))
+    encoder = towers.separate_encoders(random_encoder(**changes))
     encoder.query_encoder.load_state_dict(random_encoder(seed=1, **changes).state_dict())
     return encoder
 
@@ -46,14 +46,14 @@ def learning(encoder: Encoder) -> Iterator[str]:
 def test_one_tower_is_its_own_query_tower() -> None:
     encoder = random_encoder()
     assert encoder.query_tower is encoder
-    assert set(encoder.state_dict()) == set(towers.build(encoder.config).state_dict())
+    assert set(encoder.state_dict()) == set(towers.build_encoder(encoder.config).state_dict())
 
 
 @pytest.mark.parametrize("kind", ["shared", "separate"])
 def test_towers_start_as_one(tokenizer: Path, kind: str) -> None:
     backbone = Backbone(start="random", layers=1, hidden=8, heads=2, intermediate=8, max_length=16, encoders=kind)
-    encoder, _ = start(backbone, 3, tokenizer)
-    alone, _ = start(backbone.model_copy(update={"encoders": "shared"}), 3, tokenizer)
+    encoder, _ = start_model(backbone, 3, tokenizer)
+    alone, _ = start_model(backbone.model_copy(update={"encoders": "shared"}), 3, tokenizer)
     own = alone.state_dict()
     assert all(torch.equal(tensor, encoder.query_tower.state_dict()[name]) for name, tensor in own.items())
     assert all(torch.equal(tensor, encoder.state_dict()[name]) for name, tensor in own.items())
@@ -70,7 +70,7 @@ def test_gradients_reach_only_the_tower_that_read_the_text() -> None:
 
 
 def test_pairs_train_both_towers_and_a_step_parts_them() -> None:
-    objective, model = make("ict"), towers.separate(small_encoder(projection_dim=16)).train()
+    objective, model = make("ict"), towers.separate_encoders(small_encoder(projection_dim=16)).train()
     _, batch = batch_of(objective)
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3)
     objective.loss(model, heads_of(objective, model), batch)["loss"].backward()
@@ -85,22 +85,24 @@ def test_two_equal_towers_give_what_one_gives() -> None:
     _, batch = batch_of(objective)
     heads = heads_of(objective, model)
     one = objective.loss(model, heads, batch)["loss"]
-    two = objective.loss(towers.separate(model).eval(), heads, batch)["loss"]
+    two = objective.loss(towers.separate_encoders(model).eval(), heads, batch)["loss"]
     assert torch.equal(one, two)
 
 
 def test_both_towers_are_saved_and_each_folder_is_a_whole_model(tokenizer: Path, tmp_path: Path) -> None:
     encoder = different_towers(projection_dim=6, similarity="cosine")
-    checkpoint.save(encoder, {"mlm.bias": torch.ones(3)}, tmp_path / "a", tokenizer, length=12, query_length=8)
-    again = checkpoint.load(tmp_path / "a")
+    checkpoint.save_model(encoder, {"mlm.bias": torch.ones(3)}, tmp_path / "a", tokenizer, length=12, query_length=8)
+    again = checkpoint.load_encoder(tmp_path / "a")
     assert again.config == encoder.config
     assert all(torch.equal(tensor, again.state_dict()[name]) for name, tensor in encoder.state_dict().items())
-    query = checkpoint.load(tmp_path / "a" / checkpoint.QUERY)
+    query = checkpoint.load_encoder(tmp_path / "a" / checkpoint.QUERY)
     assert query.config == encoder.query_tower.config
     assert all(
         torch.equal(tensor, query.state_dict()[name]) for name, tensor in encoder.query_tower.state_dict().items()
     )
-    checkpoint.save(again, checkpoint.load_heads(tmp_path / "a"), tmp_path / "b", tokenizer, length=12, query_length=8)
+    checkpoint.save_model(
+        again, checkpoint.load_heads(tmp_path / "a"), tmp_path / "b", tokenizer, length=12, query_length=8
+    )
     files = [path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*") if path.is_file()]
     assert all(sha256(tmp_path / "a" / path) == sha256(tmp_path / "b" / path) for path in files)
     assert Path("query/model.safetensors") in files
@@ -112,7 +114,7 @@ def test_sentence_transformer_opens_either_tower(tokenizer: Path, tmp_path: Path
     from sentence_transformers import SentenceTransformer
 
     encoder = different_towers(projector=kind, projection_dim=head, similarity="cosine").eval()
-    checkpoint.save(encoder, {}, tmp_path, tokenizer, length=12, query_length=8)
+    checkpoint.save_model(encoder, {}, tmp_path, tokenizer, length=12, query_length=8)
     text = "a list of calls"
     for place, tower, length in ((tmp_path, encoder, 12), (tmp_path / "query", encoder.query_tower, 8)):
         model = SentenceTransformer(str(place), device="cpu")
@@ -124,7 +126,7 @@ def test_sentence_transformer_opens_either_tower(tokenizer: Path, tmp_path: Path
 
 def test_the_manifest_watches_the_query_tower(tokenizer: Path, tmp_path: Path) -> None:
     with record(tmp_path, stage="start", spec={}, inputs=[]):
-        checkpoint.save(different_towers(), {}, tmp_path, tokenizer)
+        checkpoint.save_model(different_towers(), {}, tmp_path, tokenizer)
     assert "query/model.safetensors" in read_manifest(tmp_path)["outputs"]
     verify(tmp_path)
     (tmp_path / "query/model.safetensors").write_bytes(b"nothing")
@@ -133,10 +135,10 @@ def test_the_manifest_watches_the_query_tower(tokenizer: Path, tmp_path: Path) -
 
 
 def test_a_damaged_query_tower_is_named(tokenizer: Path, tmp_path: Path) -> None:
-    checkpoint.save(different_towers(), {}, tmp_path, tokenizer)
+    checkpoint.save_model(different_towers(), {}, tmp_path, tokenizer)
     (tmp_path / "query/model.safetensors").unlink()
     with pytest.raises(EncoreError, match=r"query/model\.safetensors is missing"):
-        checkpoint.load(tmp_path)
+        checkpoint.load_encoder(tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["linear", "nonlinear"])
@@ -175,7 +177,7 @@ def heads_of_costa(kind: str) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize("kind", ["linear", "nonlinear"])
 @pytest.mark.parametrize("two", [False, True])
 def test_a_pre_trained_projector_goes_on(kind: str, two: bool) -> None:
-    encoder = towers.separate(random_encoder()) if two else random_encoder()
+    encoder = towers.separate_encoders(random_encoder()) if two else random_encoder()
     heads = heads_of_costa(kind)
     project(encoder, kind, heads, seed=0)
     for tower in (encoder, encoder.query_tower):

@@ -25,7 +25,7 @@ from encore.models.heads import initialise
 from encore.training import checkpoint, loop, machine
 from encore.training.loop import train
 from encore.training.optimiser import AdamW
-from encore.training.progress import Point, write_curve
+from encore.training.progress import CurvePoint, write_curve
 from encore.training.record import Trained
 from encore.training.task import ForwardOutput, Task
 
@@ -128,7 +128,7 @@ def test_the_record_counts_steps_examples_and_operations(tmp_path: Path) -> None
     assert [point.step for point in trained.losses] == list(range(1, 8))
     step = objectives.fields({**STEP, "objective": "ict"})
     task, model = objectives.load("ict")(step, small_store.random_store()), encoder()
-    made = itertools.islice(loop.batches(task, 8, 0), 7)
+    made = itertools.islice(loop.example_batches(task, 8, 0), 7)
     assert trained.flops == pytest.approx(sum(task.flops(model, task.collate(batch.examples)) for batch in made))
 
 
@@ -198,14 +198,14 @@ def test_the_best_weights_survive_an_interruption(tmp_path: Path, monkeypatch: p
 
     options: dict[str, Any] = {"steps": 18, "validate": validate, "validate_every": 3}
     whole, weights = run(tmp_path / "whole", **options)
-    original = checkpoint.save
+    original = checkpoint.save_checkpoint
 
     def save(folder: Path, name: str, step: int, content: Any) -> None:
         original(folder, name, step, content)
         if step == 13:
             raise InterruptionError
 
-    monkeypatch.setattr(checkpoint, "save", save)
+    monkeypatch.setattr(checkpoint, "save_checkpoint", save)
     with pytest.raises(InterruptionError):
         run(tmp_path / "cut", checkpoint_seconds=0, **options)
     resumed, again = run(tmp_path / "cut", checkpoint_seconds=0, **options)
@@ -269,7 +269,8 @@ def test_an_unknown_precision_is_refused() -> None:
 
 def test_the_curve_is_a_table_of_its_terms(tmp_path: Path) -> None:
     write_curve(
-        tmp_path / "losses.tsv", [Point(1, {"loss": 1.5, "mlm": 0.1234567}), Point(9, {"loss": 1e-9, "mlm": 2})]
+        tmp_path / "losses.tsv",
+        [CurvePoint(1, {"loss": 1.5, "mlm": 0.1234567}), CurvePoint(9, {"loss": 1e-9, "mlm": 2})],
     )
     assert (tmp_path / "losses.tsv").read_text() == "step\tloss\tmlm\n1\t1.5\t0.123457\n9\t1e-09\t2\n"
 

@@ -16,7 +16,7 @@ from encore.data.runs import read_run
 from encore.data.tokens import TokenStore, write_store
 from encore.finetuning.step import finetune
 from encore.models import checkpoint, embed, towers
-from encore.models.start import start
+from encore.models.start import start_model
 from encore.pretraining import step as pretraining
 from encore.retrieval.dense import answer_exactly
 from encore.retrieval.encode import make_shard
@@ -48,8 +48,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     mined, statistics = mining.mine({"q0": ["d5"]}, {"q0": {"d0": 1}}, depth=1, keep=1)
     mining.write_negatives(home / "negatives", mined, statistics)
     for kind in ("shared", "separate"):
-        encoder, heads = start(Backbone(**BACKBONE, encoders=kind, projection_dim=6), 0, home / "tokenizer")
-        checkpoint.save(encoder, heads, home / kind, home / "tokenizer")
+        encoder, heads = start_model(Backbone(**BACKBONE, encoders=kind, projection_dim=6), 0, home / "tokenizer")
+        checkpoint.save_model(encoder, heads, home / kind, home / "tokenizer")
     return home
 
 
@@ -74,7 +74,7 @@ def path(home: Path) -> dict[str, Path]:
 
 
 def test_both_towers_learn_at_every_step(path: dict[str, Path]) -> None:
-    before, ict, after = (checkpoint.load(path[name]).state_dict() for name in ("start", "ict", "tuned"))
+    before, ict, after = (checkpoint.load_encoder(path[name]).state_dict() for name in ("start", "ict", "tuned"))
     weight = "encoder.layer.0.output.dense.weight"
     for tower in ("", towers.QUERY):
         assert not torch.equal(before[tower + weight], ict[tower + weight])
@@ -84,24 +84,28 @@ def test_both_towers_learn_at_every_step(path: dict[str, Path]) -> None:
 
 
 def test_towers_stay_one_where_no_query_is_read(home: Path, path: dict[str, Path]) -> None:
-    mlm = checkpoint.load(pretrained(home, home / "separate", home / "mlm/model", objective="mlm", min_tokens=1))
-    before = checkpoint.load(home / "separate").word_embeddings
+    mlm = checkpoint.load_encoder(
+        pretrained(home, home / "separate", home / "mlm/model", objective="mlm", min_tokens=1)
+    )
+    before = checkpoint.load_encoder(home / "separate").word_embeddings
     assert not torch.equal(mlm.word_embeddings, before)
     assert torch.equal(mlm.word_embeddings, mlm.query_tower.word_embeddings)
-    apart = checkpoint.load(pretrained(home, path["ict"], home / "apart/model", objective="mlm", min_tokens=1))
-    ict = checkpoint.load(path["ict"])
+    apart = checkpoint.load_encoder(pretrained(home, path["ict"], home / "apart/model", objective="mlm", min_tokens=1))
+    ict = checkpoint.load_encoder(path["ict"])
     assert torch.equal(apart.query_tower.word_embeddings, ict.query_tower.word_embeddings)
     assert not torch.equal(apart.word_embeddings, ict.word_embeddings)
 
 
 def test_fine_tuning_goes_on_from_the_head_of_pre_training(path: dict[str, Path], home: Path) -> None:
-    before, ict = (checkpoint.load(path[name]).state_dict()["head.weight"] for name in ("start", "ict"))
+    before, ict = (checkpoint.load_encoder(path[name]).state_dict()["head.weight"] for name in ("start", "ict"))
     assert not torch.equal(before, ict), "pre-training trains the head"
     stored = checkpoint.read_tensors(path["ict"] / "2_Dense/model.safetensors")
     assert torch.equal(stored["linear.weight"], ict)
     still = tuned(home, path["ict"], home / "still/model", learning_rate=1e-12)
-    torch.testing.assert_close(checkpoint.load(still).state_dict()["head.weight"], ict, atol=1e-9, rtol=0)
-    assert not torch.equal(checkpoint.load(path["tuned"]).state_dict()["head.weight"], ict), "and so does fine-tuning"
+    torch.testing.assert_close(checkpoint.load_encoder(still).state_dict()["head.weight"], ict, atol=1e-9, rtol=0)
+    assert not torch.equal(checkpoint.load_encoder(path["tuned"]).state_dict()["head.weight"], ict), (
+        "and so does fine-tuning"
+    )
 
 
 def test_search_scores_are_products_of_the_two_towers(path: dict[str, Path], home: Path) -> None:
@@ -110,11 +114,11 @@ def test_search_scores_are_products_of_the_two_towers(path: dict[str, Path], hom
     spec = {"split": "test", "queries": None, "sample": 0, "depth": 8, "query_length": 8, "system": "x"}
     answer_exactly({**spec, "numerics": NUMERICS}, model, home / "tokens", home / "c", [home / "index"], home / "run")
     ranking = read_run(home / "run/run.trec.gz")["q7"]
-    encoder, store = checkpoint.load(model).eval(), TokenStore.open(home / "tokens")
-    passages = embed.embed(encoder, store.passages, np.arange(8), 16)
+    encoder, store = checkpoint.load_encoder(model).eval(), TokenStore.open(home / "tokens")
+    passages = embed.embed_texts(encoder, store.passages, np.arange(8), 16)
     scores = {}
     for name, tower in (("queries", encoder.query_tower), ("passages", encoder)):
-        query = embed.embed(tower, store.queries, np.array([store.queries.names.index("q7")]), 8)[0]
+        query = embed.embed_texts(tower, store.queries, np.array([store.queries.names.index("q7")]), 8)[0]
         scores[name] = [float(passages[int(document[1:])] @ query) for document in ranking.documents]
     np.testing.assert_allclose(ranking.scores, scores["queries"], atol=1e-5)
     assert np.abs(np.array(ranking.scores) - scores["passages"]).max() > 1e-4
@@ -125,9 +129,9 @@ def test_the_projector_of_costa_is_fine_tuned_and_kept(home: Path) -> None:
     trained = checkpoint.load_heads(costa)["projector.2.weight"]
     first = tuned(home, costa, home / "first/model", projector="nonlinear", learning_rate=1e-12)
     second = tuned(home, first, home / "second/model", learning_rate=1e-2)
-    one, two = checkpoint.load(first), checkpoint.load(second)
+    one, two = checkpoint.load_encoder(first), checkpoint.load_encoder(second)
     assert one.config.projector == two.config.projector == "nonlinear"
     torch.testing.assert_close(one.state_dict()["projector.2.weight"], trained, atol=1e-9, rtol=0)
     assert (two.state_dict()["projector.2.weight"] - trained).abs().max() > 1e-3
     plain = tuned(home, costa, home / "plain/model")
-    assert checkpoint.load(plain).config.projector == "none"
+    assert checkpoint.load_encoder(plain).config.projector == "none"

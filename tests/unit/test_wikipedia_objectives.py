@@ -16,7 +16,7 @@ from encore.data.collection import Collection
 from encore.data.tokens import TokenStore, write_store
 from encore.data.wikipedia.fields import WikipediaFields
 from encore.models import checkpoint
-from encore.models.start import start
+from encore.models.start import start_model
 from encore.pretraining import step
 
 ANIMALS = ["cat", "dog", "owl", "eel", "fox", "yak"]
@@ -40,8 +40,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     vocabulary.save_tokenizer(vocabulary.build_tokenizer(pieces), home / "tokenizer")
     write_store(Collection(home / "c"), home / "tokenizer", home / "tokens")
     shape = {"start": "random", "layers": 1, "hidden": 16, "heads": 2, "intermediate": 16, "max_length": 24}
-    encoder, heads = start(Backbone.model_validate(shape), 0, home / "tokenizer")
-    checkpoint.save(encoder, heads, home / "start", home / "tokenizer")
+    encoder, heads = start_model(Backbone.model_validate(shape), 0, home / "tokenizer")
+    checkpoint.save_model(encoder, heads, home / "start", home / "tokenizer")
     return home
 
 
@@ -95,6 +95,6 @@ def test_objectives_train_on_a_dump(home: Path, tmp_path: Path, objective: str) 
     step.pretrain(
         spec, tokens=home / "tokens", weights=home / "start", output=tmp_path / "model", state=tmp_path / "state"
     )
-    before, after = (checkpoint.load(each).word_embeddings for each in (home / "start", tmp_path / "model"))
+    before, after = (checkpoint.load_encoder(each).word_embeddings for each in (home / "start", tmp_path / "model"))
     assert not torch.equal(before, after)
     assert torch.isfinite(after).all()

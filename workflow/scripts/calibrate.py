@@ -18,7 +18,7 @@ from encore.errors import EncoreError
 from encore.models import checkpoint
 from encore.plan.project import DEFAULT_RUN, load_plan
 from encore.training import held_out
-from encore.training.randomness import batches
+from encore.training.randomness import example_batches
 
 
 def main() -> None:
@@ -41,11 +41,11 @@ def main() -> None:
 
 def steps(step: PretrainStep, inputs: dict[str, Path], budget: float, seed: int) -> int:
     """Steps until the budget is spent, to the nearest."""
-    encoder = checkpoint.load(inputs["weights"])
+    encoder = checkpoint.load_encoder(inputs["weights"])
     objective: Any = objectives.load(step.objective)(step, TokenStore.open(inputs["tokens"]), inputs.get("prepared"))
-    task, _ = held_out.split(objective, step.held_out)
+    task, _ = held_out.hold_out(objective, step.held_out)
     spent = 0.0
-    for number, batch in enumerate(batches(task, step.batch, seed)):
+    for number, batch in enumerate(example_batches(task, step.batch, seed)):
         cost = task.flops(encoder, task.collate(batch.examples))
         if spent + cost / 2 > budget:
             return number

@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1, help="that train together, one a GPU, under torchrun")
     parser.add_argument("--checkpoint-seconds", type=float, default=120, help="between two checkpoints")
     args = parser.parse_args()
-    launch.start(args.processes)
+    launch.start_processes(args.processes)
 
     inputs = [args.tokens, args.collection, args.weights]
     read = [*inputs, *([args.negatives] if args.negatives else []), *args.teachers]

@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("--state", type=Path, required=True, help="blocks that are read, removed at the end")
     parser.add_argument("--processes", type=int, default=1, help="that read texts with the model, one a GPU")
     arguments = parser.parse_args()
-    launch.start(arguments.processes)
+    launch.start_processes(arguments.processes)
     prepares = objectives.load(arguments.spec["objective"]).Prepares
     if prepares is None:
         raise EncoreError(f"objective {arguments.spec['objective']!r} has nothing to prepare; leave this program out")

@@ -22,7 +22,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1, help="that train together, one a GPU, under torchrun")
     parser.add_argument("--checkpoint-seconds", type=float, default=120, help="between two checkpoints")
     arguments = parser.parse_args()
-    launch.start(arguments.processes)
+    launch.start_processes(arguments.processes)
 
     inputs = [folder for folder in (arguments.tokens, arguments.weights, arguments.prepared) if folder]
     stage = f"pretrain.{arguments.spec['step']['objective']}"

@@ -10,7 +10,7 @@ import torch
 from encore.config import checkpoints
 from encore.config.run import Backbone
 from encore.models import checkpoint as folder
-from encore.models.start import start
+from encore.models.start import start_model
 from encore.storage.manifest import record
 
 
@@ -28,8 +28,8 @@ def main() -> None:
     inputs = [made for made in (args.tokenizer, args.tokens, args.checkpoint) if made]
     checkpoint = checkpoints.given(args.spec, args.checkpoint, args.source)
     with record(args.output, stage="start", spec=args.spec, inputs=inputs) as facts:
-        encoder, heads = start(backbone, args.spec["seed"], args.tokenizer, args.tokens, checkpoint)
-        folder.save(encoder, heads, args.output, args.tokenizer, backbone.length, backbone.query_length)
+        encoder, heads = start_model(backbone, args.spec["seed"], args.tokenizer, args.tokens, checkpoint)
+        folder.save_model(encoder, heads, args.output, args.tokenizer, backbone.length, backbone.query_length)
         facts["results"] = {"parameters": sum(parameter.numel() for parameter in encoder.parameters())}
 
 

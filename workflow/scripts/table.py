@@ -15,7 +15,7 @@ def main() -> None:
     beside = [compared] if read(args.plan, Layout).references else []
     endings = ["csv", "md", "tex", "html"]
     with products.recorded(
-        args.plan, args.spec, args.output, Layout, stage="table", endings=endings, beside=beside
+        args.plan, args.spec, args.output, Layout, stage="table", endings=endings, also_read=beside
     ) as layout:
         grid = cells.compute_grid(layout)
         shown = make_sheet(grid, reproduction.reproduction_notes(compared, layout))

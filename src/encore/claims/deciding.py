@@ -45,16 +45,16 @@ def claim_text(plan: Plan, name: str) -> str:
 def claim_folders(plan: Plan, claim: Claim) -> tuple[list[str], list[str]]:
     """The folders of results that a claim, its premise and its control rest on; why cells of it have none here."""
     cells = cells_of(claim, run_shapes(plan))
-    behind: dict[Address, list[str]] = {}
+    folders_of: dict[Address, list[str]] = {}
     reasons: dict[Address, str] = {}
     lost: list[str] = []
     for product in products_of(claim):
         try:
-            behind |= dict(_product(plan, product))
+            folders_of |= dict(_product(plan, product))
             reasons |= gap_reasons(plan, product)
         except EncoreError as error:
             lost.append(str(error))
-    found = dict.fromkeys(folder for cell in cells for folder in behind.get(cell, []))
+    found = dict.fromkeys(folder for cell in cells for folder in folders_of.get(cell, []))
     return list(found), [*lost, *(f"{cell}: {reasons[cell]}" for cell in cells if cell in reasons)]
 
 
@@ -67,8 +67,8 @@ def _product(plan: Plan, name: str) -> Iterator[tuple[Address, list[str]]]:
     content = table_plan(plan, name)
     for row in content["rows"]:
         for column in row["cells"]:
-            behind = cells_behind(content, row["setting"], row["id"], column)
-            reads = [read["folder"] for cell in behind for read in cell["reads"]]
+            upstream = cells_behind(content, row["setting"], row["id"], column)
+            reads = [read["folder"] for cell in upstream for read in cell["reads"]]
             yield Address(name, row["setting"], row["id"], column), reads
 
 

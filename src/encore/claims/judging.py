@@ -206,7 +206,7 @@ def _may_part(test: AnyTest, contrast: Contrast, runs: RunValues) -> bool:
 def _unfit(contrast: Contrast, fixed: Contrast, runs: RunValues) -> str:
     """Why an inequality over copied rows cannot be judged on these runs; nothing where it can.
 
-    What a paper copied was measured on its own data and machines: it is one number, beside ours on the same queries.
+    What a paper copied was measured on its own data and machines: it is one number, next to ours on the same queries.
     """
     copied = [address for address, _ in contrast.terms if copied_from(address, runs.tables)]
     if not copied:

@@ -7,7 +7,7 @@ from encore.plan.figures.cells import NOT_DRAWN
 from encore.plan.plan import Plan
 
 NOT_BUILT = "the run's configuration does not build the row"
-LEFT_OUT = (NOT_BUILT, NOT_DRAWN)  # by the run's own choice: nothing is said of what it could have
+LEFT_OUT = (NOT_BUILT, NOT_DRAWN)  # by the run's own choice, which says nothing about what it could have
 PRINTED_ONLY = "nothing here measures it"
 
 

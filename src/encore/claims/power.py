@@ -44,7 +44,7 @@ class Power:
     """Minimum detectable differences on the papers' test sets."""
 
     def __init__(self, papers: Path, tables: Mapping[str, Table], values: Mapping[Address, float]) -> None:
-        """``papers``: the folder of the papers, beside datasets.yaml; ``values``: the printed ones, by cell.
+        """``papers``: the folder of the papers, next to datasets.yaml; ``values``: the printed ones, by cell.
 
         Raises:
             EncoreError: a file is wrong.

@@ -85,7 +85,7 @@ def make_printed(plan: Path, spec: dict[str, Any] | None, folder: Path, catalogu
 
 
 def write_printed(path: Path, papers: Path, catalogue: Catalogue) -> dict[str, int]:
-    """Judge every claim by the printed numbers, write one line a claim and a page beside them, and count the verdicts.
+    """Judge every claim by the printed numbers, write one line a claim and a page next to them, and count the verdicts.
 
     Raises:
         EncoreError: a claim names what no table or figure has, with its file and id.
@@ -163,12 +163,12 @@ def _shown(claim: Claim, tables: Tables, values: PrintedValues, power: Power) ->
 
 def _same(judged: Mapping[str, PrintedJudgement], tables: Mapping[str, Table]) -> dict[str, list[str]]:
     """The other claims that rest on a cell's number though they name another cell: one system on the same queries."""
-    behind = {name: {known for cell in one.cells if (known := _number(cell, tables))} for name, one in judged.items()}
+    numbers = {name: {known for cell in one.cells if (known := _number(cell, tables))} for name, one in judged.items()}
     return {
         name: [
             other
             for other, one in judged.items()
-            if other != name and behind[name] & behind[other] and not judged[name].cells & one.cells
+            if other != name and numbers[name] & numbers[other] and not judged[name].cells & one.cells
         ]
         for name in judged
     }

@@ -97,7 +97,7 @@ class ClaimsSlice(Product):
 
 
 def write_run_claims(path: Path, claims: ClaimsSlice) -> dict[str, int]:
-    """Judge every claim, write one line a claim and a page for people beside them, and count the verdicts.
+    """Judge every claim, write one line a claim and a page for people next to them, and count the verdicts.
 
     Raises:
         EncoreError: what a table reads is missing or damaged, or rows of a claim share no seed.

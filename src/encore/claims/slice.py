@@ -64,7 +64,7 @@ def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
 
 
 def printed_plan(catalogue: Catalogue, papers: Path = PAPERS) -> dict[str, Any]:
-    """What the claims on printed numbers are judged by: digests of what is said, so that a remark makes nothing again.
+    """What the claims on printed numbers are judged by: digests of content, so that a remark makes nothing again.
 
     Raises:
         EncoreError: a claim is wrong, or a table's printed numbers are missing.
@@ -77,7 +77,7 @@ def printed_plan(catalogue: Catalogue, papers: Path = PAPERS) -> dict[str, Any]:
     }
     return {
         "name": PRINTED,
-        "claims": {name: full_digest(said) for name, said in claims.items()},
+        "claims": {name: full_digest(claim) for name, claim in claims.items()},
         "tables": {name: full_digest(table.model_dump(exclude=_WORDS)) for name, table in tables.items()},
         "figures": {name: full_digest(entry.axes()) for name, entry in catalogue.figures.items() if entry.axes()},
         "reported": {str(path.relative_to(papers)): sha256(path) for path in sorted(set(reported))},

@@ -127,6 +127,10 @@ def _problems(artifact: Artifact) -> Iterator[str]:
     folder = Path(artifact.folder)
     try:
         record = manifest.read_manifest(folder)
+        described = manifest.are_described([*record["inputs"].values(), *record["outputs"].values()])
+        if not described or not isinstance(record.get("stage"), str):
+            yield f"{artifact.manifest} is not a manifest"
+            return
         yield from manifest.problems(folder)
     except EncoreError as error:
         yield str(error).rpartition(";")[0]

@@ -1,4 +1,4 @@
-"""``encore compare``: a run beside the one that it should reproduce, and their baselines if there are any."""
+"""``encore compare``: a run next to the one that it should reproduce, and their baselines if there are any."""
 
 from __future__ import annotations
 

@@ -27,17 +27,17 @@ class ExplainedCell:
     table: str
     row: dict[str, Any]
     column: dict[str, Any]
-    behind: list[dict[str, Any]]  # the cell as the plan says it, and those that it is made of
+    upstream: list[dict[str, Any]]  # the cell as the plan says it, and those that it is made of
 
     @property
     def request(self) -> dict[str, Any]:
         """What the plan says of the cell: dataset, split, measure and the folders it reads."""
-        return self.behind[0]
+        return self.upstream[0]
 
     @property
     def records(self) -> list[str]:
         """Files of measurements that are no artifact of the run."""
-        return [cell["record"] for cell in self.behind if "record" in cell]
+        return [cell["record"] for cell in self.upstream if "record" in cell]
 
     def __str__(self) -> str:
         setting = f" [{self.row['setting']}]" if self.row["setting"] else ""
@@ -105,7 +105,7 @@ def find_cells(plan: Plan, table: str, row: str, column: str, setting: str | Non
 
 def chain(plan: Plan, cell: ExplainedCell) -> Iterator[ChainLink]:
     """What a cell reads and all that is behind it, each artifact before what it was made from."""
-    return chain_of(plan, (read for each in cell.behind for read in each["reads"]))
+    return chain_of(plan, (read for each in cell.upstream for read in each["reads"]))
 
 
 def chain_of(plan: Plan, reads: Iterable[dict[str, Any]]) -> Iterator[ChainLink]:
@@ -223,7 +223,7 @@ def _made(link: ChainLink) -> str:
 
 
 def _parameters(artifact: Artifact) -> str:
-    """What a spec says beside the artifacts that it names, in one line."""
+    """What a spec says besides the artifacts that it names, in one line."""
     names = {parent.name for parent in artifact.inputs.values()}
     own = {key: value for key, value in artifact.spec.items() if not (isinstance(value, str) and value in names)}
     return json.dumps(own, sort_keys=True, ensure_ascii=False)[:600] if own else ""

@@ -26,7 +26,7 @@ VERDICT = ("verdict", "why", "held", "inequalities", "estimate", "interval_low",
 
 @dataclass
 class ProductExplanation:
-    """What is said of a claim or of a figure's line, and what it reads: ``folder`` under ``seed``."""
+    """The explanation of a claim or of a figure's line, and what it reads: ``folder`` under ``seed``."""
 
     title: str
     lines: list[str] = field(default_factory=list)
@@ -131,4 +131,4 @@ def _cell(plan: Plan, address: Address) -> tuple[str, list[dict[str, Any]]]:
         found = explain.find_cells(plan, address.table, address.row, address.column, address.setting)
     except EncoreError:
         return "", []
-    return explain.shown_in(found[0]), [read for each in found[0].behind for read in each["reads"]]
+    return explain.shown_in(found[0]), [read for each in found[0].upstream for read in each["reads"]]

@@ -1,7 +1,7 @@
 """What the audit does over again: every claim is judged, and the report's numbers and digests are looked up.
 
 A digest cannot tell a number that was altered together with its manifest; this can. Files that are bad by themselves,
-or that other code made, are not compared: the audit has said so already.
+or that other code made, are not compared: the audit lists them already.
 """
 
 import csv
@@ -35,14 +35,14 @@ def recompute_products(plan: Plan, run: Path, report: AuditReport) -> None:
         run: the run's file.
     """
     bad = {finding.place for finding in report.findings}
-    behind = {cell.split(":")[0] for finding in report.findings for cell in finding.cells}
+    bad_products = {cell.split(":")[0] for finding in report.findings for cell in finding.cells}
     places = {name: Path("results") / f"{name}.{manifest.MANIFEST}" for name in (PRINTED, CLAIMS)}
     judges = {
         PRINTED: lambda folder: _judge_printed(plan, folder),
         CLAIMS: lambda folder: _judge(places[CLAIMS], folder),
     }
     for name, place in places.items():
-        if _can_be_compared(place, bad) and name not in behind:
+        if _can_be_compared(place, bad) and name not in bad_products:
             with _found(place, report):
                 recompute_claims(name, place, judges[name], report)
     if _can_be_compared(REPORT, bad):

@@ -4,9 +4,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from encore.config.measures import parse_measure
 from encore.config.run import Positive, Strict
+from encore.errors import EncoreError
 
 _OF_THE_RETRIEVED = re.compile(r"(Success|RR|P)@\d+")
 Role = Literal["train", "valid", "test", "graded"]
@@ -36,6 +38,16 @@ class Split(Strict):
         "judgments", description="`answers`: a retrieved passage is right if its text has an answer to the question"
     )
     measures: dict[str, str] = Field({}, description="printed name: measure as ir-measures writes it")
+
+    @field_validator("measures")
+    @classmethod
+    def _know_each_measure(cls, measures: dict[str, str]) -> dict[str, str]:
+        for name, expression in measures.items():
+            try:
+                parse_measure(expression)
+            except EncoreError as error:
+                raise ValueError(f"{name!r}: {error}") from error
+        return measures
 
     @model_validator(mode="after")
     def _measure_what_answers_tell(self) -> "Split":

@@ -172,6 +172,11 @@ class FinetuneStep(Step):
             )
         if self.in_batch_group and self.loss == "pairwise":
             raise ValueError("a pairwise loss contrasts no passages of other queries; leave `in_batch_group` out")
+        alone = self.scorer != "cross-encoder" and (self.in_batch_group or self.batch) < 2
+        if self.loss == "contrastive" and alone and not self.negatives_per_query:
+            raise ValueError(
+                "batch: the other passages of a batch are the only negatives, so one query alone teaches nothing"
+            )
         if self.loss == "pairwise" and self.negatives == "none":
             raise ValueError("a pairwise loss needs negatives of its own; let `negatives` be another than none")
         if self.logq_correction and (self.negatives != "none" or self.loss != "contrastive"):

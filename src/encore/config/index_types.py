@@ -1,4 +1,4 @@
-"""Indexes that a model's vectors can lie in beside the exact one: the kinds of entries in ``indexes.yaml``.
+"""Indexes that a model's vectors can lie in besides the exact one: the kinds of entries in ``indexes.yaml``.
 
 A system named ``<lineage>@<entry>`` is searched in one; recall against exact search is part of every such run. What
 decides the search alone (``SEARCH``) is no part of an index's identity, so that one index serves several settings.

@@ -6,9 +6,16 @@ workflow is parsed twice for every SLURM job.
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from encore.config.validation import refuse_odd_name
+from encore.errors import EncoreError
 
 Positive = Annotated[int, Field(gt=0)]
+LARGEST_SEED = 2**32 - 1  # that every generator of random numbers takes
+MOST_SHARDS = 10_000  # each is a job
+DEEPEST = 1_000_000  # ranks
+LARGEST_BATCH = 1_000_000  # examples
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -138,22 +145,36 @@ class Step(Strict):
     query_length: Positive = Field(64, description="The most tokens of a query, special tokens included.")
     source: str = Field("", exclude=True, description="Where these values come from; it is part of no digest.")
 
+    @model_validator(mode="after")
+    def _stay_within_reason(self) -> "Step":
+        if self.batch > LARGEST_BATCH:
+            raise ValueError(f"batch: {self.batch} examples are more than {LARGEST_BATCH}; take fewer")
+        return self
+
 
 class PretrainStep(Step):
     """Pre-training on text without judgments. Each objective extends this with its own fields."""
 
     renamed: ClassVar[dict[str, str]] = {**Step.renamed, "keep": "save_heads"}
 
+    contrasts_texts: ClassVar[bool] = False  # the other texts of a batch are an example's only negatives
+
     kind: Literal["pretrain"]
     objective: str = Field(description="The name of the objective: a file of src/encore/objectives.")
     save_heads: tuple[str, ...] | None = Field(
-        None, description="The modules beside the encoder that are saved for the next step; without it, all of them."
+        None, description="The modules besides the encoder that are saved for the next step; without it, all of them."
     )
     held_out: Share = Field(
         0.02,
         description="The share of the examples (at most 256 of them) that losses are measured on and that are never "
         "trained on.",
     )
+
+    @model_validator(mode="after")
+    def _have_negatives(self) -> "PretrainStep":
+        if self.contrasts_texts and self.batch < 2:
+            raise ValueError("batch: the other texts of a batch are the only negatives, so one alone teaches nothing")
+        return self
 
 
 class System(Strict):
@@ -286,6 +307,13 @@ class Execution(Strict):
         "data", min_length=1, description="The folder of downloaded files, which may also be put there by hand."
     )
 
+    @field_validator("shards")
+    @classmethod
+    def _can_be_planned(cls, shards: int | dict[str, int]) -> int | dict[str, int]:
+        if max([shards] if isinstance(shards, int) else [0, *shards.values()]) > MOST_SHARDS:
+            raise ValueError(f"more than {MOST_SHARDS} parts, each of which is a job, cannot be planned; take fewer")
+        return shards
+
     def shards_of(self, dataset: str) -> int:
         """Parts that the collection of a dataset is encoded in."""
         return self.shards.get(dataset, 1) if isinstance(self.shards, dict) else self.shards
@@ -351,8 +379,35 @@ class RunConfig(Strict):
     execution: Execution = Execution()
     limits: Limits = Limits()
 
+    @field_validator("seeds", mode="before")
+    @classmethod
+    def _take_numbers(cls, seeds: Any) -> Any:
+        if isinstance(seeds, list) and any(isinstance(seed, bool) for seed in seeds):
+            raise ValueError("a seed is a whole number, not true or false")
+        return seeds
+
+    @field_validator("datasets")
+    @classmethod
+    def _name_what_can_be_a_folder(cls, datasets: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        for name in datasets:
+            try:
+                refuse_odd_name(name, "a dataset")
+            except EncoreError as error:
+                raise ValueError(str(error)) from error
+        return datasets
+
+    @field_validator("tables")
+    @classmethod
+    def _show_something(cls, tables: dict[str, Any]) -> dict[str, Any]:
+        for name, rows in tables.items():
+            if not rows:
+                raise ValueError(f"{name!r} names no row; name some by their ids, write `all`, or leave the table out")
+        return tables
+
     @model_validator(mode="after")
     def _name_each_seed_once(self) -> "RunConfig":
-        if len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0:
-            raise ValueError("seeds must be different and not negative")
+        if len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0 or max(self.seeds) > LARGEST_SEED:
+            raise ValueError(f"seeds must be different, not negative, and {LARGEST_SEED} at most")
+        if self.depth > DEEPEST:
+            raise ValueError(f"depth: {self.depth} ranks are more than {DEEPEST}; take fewer")
         return self

@@ -23,6 +23,9 @@ class Bm25(System):
     )
 
 
+MOST_WEIGHTS = 10_000
+
+
 class WeightGrid(Strict):
     """Equally spaced values, both ends included."""
 
@@ -34,6 +37,8 @@ class WeightGrid(Strict):
     def _hold_a_value(self) -> "WeightGrid":
         if self.last < self.first:
             raise ValueError("`to` must not be below `from`")
+        if (self.last - self.first) / self.step > MOST_WEIGHTS:
+            raise ValueError(f"more than {MOST_WEIGHTS} weights are too many to try; let `step` be larger")
         return self
 
     def values(self) -> list[float]:
@@ -59,11 +64,12 @@ class Fusion(System):
 
     @property
     def parts(self) -> tuple[str, ...]:
+        """The two systems whose scores are added."""
         return (self.sparse, self.dense)
 
 
 class Rerank(System):
-    """The best of a first stage, ranked again by a trained model (``encore/scoring/``)."""
+    """The best of a first stage, ranked again by a trained model (``finetuning/scoring``)."""
 
     kind: Literal["rerank"]
     first: str = Field(description="the system or lineage whose results are ranked again")
@@ -72,6 +78,7 @@ class Rerank(System):
 
     @property
     def parts(self) -> tuple[str, ...]:
+        """The first stage, and the lineage that ranks its results again."""
         return (self.first, self.ranker)
 
 

@@ -13,6 +13,7 @@ from pydantic import Field, StrictFloat, StrictInt, StrictStr, model_validator
 
 from encore.config.lineage import spelled
 from encore.config.run import Strict
+from encore.config.validation import nearest
 
 Variables = dict[str, StrictInt | StrictFloat | StrictStr]
 Need = Literal["system", "dataset", "split"]
@@ -206,11 +207,24 @@ class Table(Strict):
         return self
 
     @model_validator(mode="after")
+    def _test_one_measure_of_a_split(self) -> "Table":
+        """A split has one primary measure; several would be more tests than are corrected for."""
+        primary: dict[tuple[str, str], str] = {}
+        for column in (column for column in self.columns if column.primary):
+            first = primary.setdefault((column.dataset, column.split), column.id)
+            if first != column.id:
+                raise ValueError(
+                    f"columns {first!r} and {column.id!r} are both primary for {column.dataset}, {column.split}; let "
+                    "one of them be"
+                )
+        return self
+
+    @model_validator(mode="after")
     def _compare_with_rows(self) -> "Table":
         known = {row.id for row in self.rows}
         for name in self.significance.comparators if self.significance else ():
             if name not in known:
-                raise ValueError(f"significance, comparators: the table has no row {name!r}")
+                raise ValueError(f"significance, comparators: the table has no row {name!r}{nearest(name, known)}")
         return self
 
     @model_validator(mode="after")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args
@@ -10,12 +11,15 @@ from typing import Any, NamedTuple, TypeVar, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from encore.errors import EncoreError
+from encore.errors import EncoreError, quoted
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 OWN = "Value error, "  # what pydantic puts before a sentence of our own
 YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C ten times as fast, and the same content
+LONGEST_NAME = 80  # characters of an entry; folders have several in theirs, and 255 in all
+NAME = re.compile(rf"[a-z0-9][a-z0-9_.-]{{0,{LONGEST_NAME - 1}}}")  # of an entry, as workflow/rules has it
+MOST_NESTED = 1000  # brackets, or columns of indentation
 
 UNKNOWN, MISSING = "extra_forbidden", "missing"  # kinds of mistakes, as pydantic names them
 
@@ -27,8 +31,8 @@ class FieldError(NamedTuple):
     kind: str
     sentence: str
     found: Any
-    beside: list[str]  # names of the fields that could stand there
-    now: str | None = None  # what a key of an older version is called
+    known_fields: list[str]  # the names that the key could have
+    new_name: str | None = None  # of a key of an older version
 
     @property
     def name(self) -> str:
@@ -50,16 +54,85 @@ def first_error(error: ValidationError) -> FieldError:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """A YAML mapping; broken YAML is refused with its line."""
-    try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=YAML_LOADER)
-    except FileNotFoundError as error:
-        raise EncoreError(f"{path} is missing; restore it from the repository") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise EncoreError(f"{path} is not YAML: {' '.join(str(error).split())[:200]}") from error
+    """A YAML mapping.
+
+    Raises:
+        EncoreError: it is missing, cannot be read, is no YAML, no mapping, or says one key twice; with its line.
+    """
+    content = load_yaml(path)
     if not isinstance(content, dict):
         raise EncoreError(f"{path} must hold a mapping of names")
     return content
+
+
+def load_yaml(path: Path, called: str = "") -> Any:
+    """What a YAML file holds, without code of any kind.
+
+    Args:
+        called: what messages call the file, if not by its path.
+
+    Raises:
+        EncoreError: it is missing, cannot be read, is no YAML, or says one key twice; with its line.
+    """
+    name = called or str(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+        _refuse_depth(text)
+        loader = YAML_LOADER(text)
+        node = loader.get_single_node()
+        _refuse_repeated_keys(node, name)
+        return None if node is None else loader.construct_document(node)
+    except FileNotFoundError as error:
+        raise EncoreError(f"{name} is missing; restore it from the repository") from error
+    except OSError as error:
+        raise EncoreError(f"{name} cannot be read: {error.strerror}; make it a file that can be") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, or a date that is none
+        reason = " ".join(str(error).replace('in "<unicode string>", ', "").split())[:200]
+        raise EncoreError(f"{name} is not YAML: {reason}") from error
+
+
+def _refuse_depth(text: str) -> None:
+    """The reader in C overflows its stack, and ends Python, where nesting never ends."""
+    depth = deepest = 0
+    for sign in re.findall(r"[\[\]{}]", text):
+        depth = max(0, depth + (1 if sign in "[{" else -1))
+        deepest = max(deepest, depth)
+    if max(deepest, *map(len, re.findall(r"^[ ?-]*", text, re.MULTILINE))) > MOST_NESTED:
+        raise ValueError("nested too deeply")
+
+
+def _refuse_repeated_keys(root: yaml.Node | None, name: str) -> None:
+    """YAML forbids a key twice in one mapping, and its reader takes the last one silently."""
+    waiting, seen = [root] if root else [], set()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen or not isinstance(node, yaml.CollectionNode):
+            continue
+        seen.add(id(node))  # an alias may lead back
+        if isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+            continue
+        keys: set[tuple[str, str]] = set()
+        for key, value in node.value:
+            waiting.append(value)
+            if isinstance(key, yaml.ScalarNode) and (key.tag, key.value) in keys:
+                line = key.start_mark.line + 1
+                raise EncoreError(f"{name}, line {line}: the key `{key.value}` stands twice; keep one of them")
+            if isinstance(key, yaml.ScalarNode):
+                keys.add((key.tag, key.value))
+
+
+def refuse_odd_name(name: object, what: str) -> None:
+    """Refuse what cannot be part of a folder's name, a target or a lineage.
+
+    Raises:
+        EncoreError: it is such a name.
+    """
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise EncoreError(
+            f"{quoted(name)} cannot be the name of {what}; begin with a-z or 0-9, go on with a-z, 0-9, _, . and -, "
+            f"{LONGEST_NAME} characters at most"
+        )
 
 
 def checked(model: type[M], value: Any, place: str) -> M:
@@ -96,10 +169,10 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 def _line(mistake: FieldError) -> str:
     """A mistake in one line: where, what, and for a wrong key the nearest right one."""
-    if mistake.kind == UNKNOWN and mistake.now:
-        return f"{mistake.place}: is now called `{mistake.now}`; rename it"
+    if mistake.kind == UNKNOWN and mistake.new_name:
+        return f"{mistake.place}: is now called `{mistake.new_name}`; rename it"
     if mistake.kind == UNKNOWN:
-        hint = nearest(mistake.name, mistake.beside) if mistake.beside else "; remove it"
+        hint = nearest(mistake.name, mistake.known_fields) if mistake.known_fields else "; remove it"
         return f"{mistake.place}: unknown key{hint}"
     if mistake.kind == MISSING:
         return f"{mistake.place}: is required; add it"

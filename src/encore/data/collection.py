@@ -1,6 +1,6 @@
 """The common form of a collection: passages, queries, graded judgments and, where there are any, linked articles.
 
-The folder has BEIR's layout (``corpus.jsonl.gz``, ``queries.jsonl.gz``, ``qrels/<split>.tsv``) and beside it
+The folder has BEIR's layout (``corpus.jsonl.gz``, ``queries.jsonl.gz``, ``qrels/<split>.tsv``) and next to it
 where the queries are questions ``answers.jsonl.gz`` (``{"_id", "answers": [...]}``) and for splits that answers judge
 ``questions/<split>.txt`` (an id a line), where its publisher lists negatives ``negatives/<split>.tsv.gz``, and where
 there is structure
@@ -131,6 +131,7 @@ class Collection:
         return {row["_id"]: row["answers"] for row in read_jsonl(path)}
 
     def has_articles(self) -> bool:
+        """Whether the collection has articles, which pre-training objectives read."""
         return (self.folder / "articles.jsonl.gz").is_file()
 
     def articles(self) -> Iterator[Row]:

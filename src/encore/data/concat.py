@@ -27,7 +27,7 @@ class ConcatFields(CollectionFields):
         return value
 
     def resolve(self) -> dict[str, Any]:
-        """The content's identity, beside the collections that it is made of: their order."""
+        """The content's identity, in addition to the collections that it is made of: their order."""
         return {"kind": self.kind, "of": list(self.parts)}
 
 

@@ -67,7 +67,7 @@ class SubsetFields(CollectionFields):
         return self.model_copy(update=given)
 
     def resolve(self) -> dict[str, Any]:
-        """The content's identity, beside the collection that it is made of."""
+        """The content's identity, in addition to the collection that it is made of."""
         chosen = {name: getattr(self, name) for name in ("passages", "train_queries", "articles", "salt")}
         return {"kind": self.kind, **chosen, "splits": sorted(self.splits)}
 
@@ -118,7 +118,9 @@ def _documents(base: Collection, qrels: Mapping[str, Qrels], pages: Container[st
     if len(judged) > spec["passages"]:
         raise EncoreError(f"{len(judged)} documents are judged, and only {spec['passages']} may stay; raise `passages`")
     others = (name for name in names if name not in judged)
-    return judged | set(_some(others, spec["passages"] - len(judged), spec["salt"], "documents beside the judged ones"))
+    return judged | set(
+        _some(others, spec["passages"] - len(judged), spec["salt"], "documents besides the judged ones")
+    )
 
 
 def _pages(base: Collection, spec: Spec) -> set[str]:

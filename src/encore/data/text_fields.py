@@ -86,6 +86,7 @@ class FormFields(CollectionFields):
 
     @property
     def form(self) -> Form:
+        """Which fields of a document are read, in which segments."""
         return Form(self.segments)
 
 

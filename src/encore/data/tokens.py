@@ -81,6 +81,7 @@ class TokenStore:
 
     @classmethod
     def open(cls, folder: Path) -> TokenStore:
+        """Open the store of a folder that ``write_store`` wrote."""
         return cls(folder)
 
     @cached_property

@@ -34,7 +34,7 @@ class WithTitlesFields(FormFields):
         return [self.titles]
 
     def resolve(self) -> dict[str, Any]:
-        """The content's identity, beside the collection and the source that it is made of."""
+        """The content's identity, in addition to the collection and the source that it is made of."""
         return {
             "kind": self.kind,
             "titles": self.titles,

@@ -33,7 +33,13 @@ class Tried:
 
 
 def attempt(sparse: Run, dense: Run, grades: Grades, measure: Measure, weights: Sequence[float]) -> Tried:
-    """Try every weight on the judged queries; one that neither run answers counts 0, as everywhere."""
+    """The mean of a measure for every weight of the sparse scores (TCT-ColBERT, eq. 7), over the judged queries.
+
+    A query that neither run answers counts 0.
+
+    Args:
+        weights: the grid, any order.
+    """
     pairs = {query: align(sparse.get(query), dense.get(query)) for query in grades if query in sparse or query in dense}
     means = []
     for weight in weights:
@@ -54,6 +60,6 @@ def write_weights(folder: Path, tuned_on: str, tried: Mapping[str, Tried]) -> No
 
 
 def read_weight(folder: Path) -> float:
-    """The chosen weight."""
+    """The weight in a folder that ``write_weights`` wrote."""
     with open_text(folder / "weight.json") as file:
         return float(json.load(file)["weight"])

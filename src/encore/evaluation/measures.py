@@ -7,51 +7,14 @@ script), and also when none of its documents reaches the threshold: trec_eval's 
 of nothing are 0.
 """
 
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from encore.config.measures import Measure, parse_measure
 from encore.data.runs import Run
-from encore.errors import EncoreError
+
+__all__ = ["Grades", "Measure", "measure_values", "parse_measure"]
 
 Grades = Mapping[str, Mapping[str, int]]  # query id -> document id -> grade
-NAMES = ("RR", "R", "nDCG", "AP", "P", "Success")
-NEEDS_CUTOFF = frozenset({"R", "P", "Success"})
-ALIASES = {"MRR": "RR", "Recall": "R", "NDCG": "nDCG", "MAP": "AP", "Precision": "P"}
-
-_EXPRESSION = re.compile(r"(?P<name>[A-Za-z]+)(?:\(rel=(?P<rel>[1-9]\d*)\))?(?:@(?P<cutoff>[1-9]\d*))?")
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A measure, the lowest grade that counts as relevant, and the number of ranks looked at (None: all)."""
-
-    name: str
-    rel: int = 1
-    cutoff: int | None = None
-
-    def __str__(self) -> str:
-        threshold = f"(rel={self.rel})" if self.rel != 1 else ""
-        return f"{self.name}{threshold}" + (f"@{self.cutoff}" if self.cutoff else "")
-
-
-def parse_measure(expression: str) -> Measure:
-    """Read an expression.
-
-    Raises:
-        EncoreError: both evaluators do not know it, or it has another, shorter or usual, spelling.
-    """
-    match = _EXPRESSION.fullmatch(expression)
-    if not match or ALIASES.get(match["name"], match["name"]) not in NAMES:
-        raise EncoreError(f"measure {expression!r} is unknown; write one of {', '.join(NAMES)}, as in R(rel=2)@100")
-    measure = Measure(ALIASES.get(match["name"], match["name"]), int(match["rel"] or 1), _integer(match["cutoff"]))
-    if measure.name in NEEDS_CUTOFF and measure.cutoff is None:
-        raise EncoreError(f"measure {expression!r} needs a number of ranks, as in {measure}@10")
-    if measure.name == "nDCG" and measure.rel != 1:
-        raise EncoreError(f"measure {expression!r}: nDCG takes the grades as gains and has no threshold; leave rel out")
-    if str(measure) != expression:
-        raise EncoreError(f"measure {expression!r} is spelt {str(measure)!r} here")
-    return measure
 
 
 def measure_values(measures: Iterable[Measure], grades: Grades, run: Run) -> dict[Measure, dict[str, float]]:
@@ -60,6 +23,9 @@ def measure_values(measures: Iterable[Measure], grades: Grades, run: Run) -> dic
     Only the order of a ranking is handed on, not its scores: ir-measures' providers break ties in different ways, and
     the order (``runs.rank``) is settled. A measure at k is given k documents, which is all that it may look at, and of
     these the ones down to the last judged: what stands below changes none of these measures, and takes most time.
+
+    Returns:
+        By measure, then by query id, for every query of ``grades``: a value in [0, 1].
     """
     found: dict[Measure, dict[str, float]] = {}
     by_cutoff: dict[int | None, list[Measure]] = {}
@@ -109,7 +75,3 @@ def _to_last(documents: list[str], judged: Mapping[str, int]) -> list[str]:
 def _descending(documents: list[str]) -> dict[str, float]:
     """Scores without ties that keep the order."""
     return dict(zip(documents, map(float, range(len(documents), 0, -1)), strict=True))
-
-
-def _integer(text: str | None) -> int | None:
-    return int(text) if text else None

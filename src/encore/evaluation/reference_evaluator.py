@@ -18,10 +18,12 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class JudgedRanks:
-    """Where a query's positive documents ended up.
+    """The ranks of a query's documents of positive grade, with all that was judged for the query.
 
-    ``ranks`` (from 1, ascending) and ``grades`` belong to the retrieved documents of positive grade, both [found];
-    ``judged`` has all positive grades of the query, retrieved or not, in descending order, [judged].
+    Args:
+        ranks: int64 [found], from 1, ascending, of the retrieved documents of positive grade.
+        grades: int64 [found], their grades.
+        judged: int64 [judged], all positive grades of the query, retrieved or not, descending.
     """
 
     ranks: Integers
@@ -30,32 +32,45 @@ class JudgedRanks:
 
 
 def judged_ranks(ranking: Ranking | None, grades: dict[str, int]) -> JudgedRanks:
-    """Count each positive document's rank; None is a query without an answer."""
+    """The rank of each document of positive grade, found by counting, in trec_eval's order of ties.
+
+    Args:
+        ranking: the query's; None where the run has no answer to it.
+        grades: grade by document id.
+    """
     found = retrieved_relevant(ranking, grades) if ranking is not None else {}
     ranks = np.array([_rank(ranking, place) for place in found] if ranking is not None else [], dtype=np.int64)
     return sorted_ranks(ranks, np.array(list(found.values()), dtype=np.int64), grades)
 
 
 def retrieved_relevant(ranking: Ranking, grades: dict[str, int]) -> dict[int, int]:
-    """Place in the ranking's arrays -> grade, of the documents with a positive grade."""
+    """Grades of the retrieved documents of positive grade, by their index in the ranking's arrays."""
     answered = set(ranking.documents)
     found = [document for document, grade in grades.items() if grade > 0 and document in answered]
     return {ranking.documents.index(document): grades[document] for document in found}
 
 
 def sorted_ranks(ranks: Integers, found: Integers, grades: dict[str, int]) -> JudgedRanks:
-    """A standing from ranks in any order."""
+    """``JudgedRanks`` from ranks in any order.
+
+    Args:
+        ranks: int64 [found], from 1.
+        found: int64 [found], the grades of these documents.
+        grades: all grades of the query, by document id.
+    """
     order = np.argsort(ranks)
     judged = np.array([grade for grade in grades.values() if grade > 0], dtype=np.int64)
     return JudgedRanks(ranks[order], found[order], np.sort(judged)[::-1])
 
 
 def measure_value(measure: Measure, place: JudgedRanks) -> float:
-    """One measure of one query, in [0, 1].
+    """The value of one measure for one query, in [0, 1].
 
     With r the ranks of relevant documents up to the cutoff k, and n the number of relevant documents that are judged:
     RR = 1/min r; R = |r|/n; P = |r|/k; Success = [r not empty]; AP = (1/n) sum_i i/r_i;
-    nDCG = sum grade/log2(rank + 1) over the ranking, by the same sum over the ideal one (Jarvelin & Kekalainen 2002).
+    nDCG = sum grade/log2(rank + 1) over the ranking, by the same sum over the ideal one. Sources: RR, Voorhees (TREC-8
+    1999); AP, Buckley & Voorhees (SIGIR 2000); nDCG, Järvelin & Kekäläinen (ACM TOIS 20(4), 2002) with the gains and
+    discounts of trec_eval; Success@k is DPR's top-k accuracy (Karpukhin et al. 2020).
     """
     ranks = place.ranks[(place.grades >= measure.rel) & _within(place.ranks, measure.cutoff)]
     relevant = int((place.judged >= measure.rel).sum())

@@ -3,7 +3,7 @@
 Breuer, Ferro, Fuhr, Maistro, Sakai, Schaer & Soboroff, "How to measure the reproducibility of system-oriented IR
 experiments" (SIGIR 2020): Kendall's tau over the union of two rankings, rank-biased overlap, the root mean square error
 of a measure over queries, and, where each run has a baseline, the effect ratio and the difference of relative
-improvements. The package's two-tailed paired t-test is beside them.
+improvements. The package's two-tailed paired t-test is next to them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Closeness:
 
 
 def order(ours: Run, theirs: Run, depth: int) -> RankAgreement:
-    """Kendall's tau over unions and rank-biased overlap, of ``depth`` ranks.
+    """Kendall's tau over unions and rank-biased overlap, of ``depth`` ranks (Breuer et al. 2020; Webber et al. 2010).
 
     The package takes rankings of one length (a shorter one would overlap less with itself), so each query's are cut to
     the shorter one.
@@ -97,7 +97,7 @@ def closeness(
 
 
 def compared(own: Scores, other: Scores, baselines: tuple[Scores, Scores] | None = None) -> list[Closeness]:
-    """The difference of each measure that both have scores of, over the same queries, two at least.
+    """How close two systems' scores are on each measure, over the same queries, two at least (Breuer et al. 2020).
 
     Args:
         baselines: of ours and of theirs, with which ``gains`` holds for each measure.
@@ -127,7 +127,7 @@ def compared(own: Scores, other: Scores, baselines: tuple[Scores, Scores] | None
 
 
 def gains(theirs: Scores, baselines: tuple[Scores, Scores], measure: str) -> bool:
-    """Whether effects can be told: their ratio divides by the reference's gain, improvements by baselines' means."""
+    """Whether effect ratio and relative improvements are defined: neither divides by 0 (Breuer et al. 2020)."""
     sums = [math.fsum(scores[query][measure] for query in scores) for scores in (theirs, *baselines)]
     return sums[0] != sums[2] and 0.0 not in sums[1:]
 

@@ -50,7 +50,7 @@ Scores = dict[tuple[str, str], Scored]  # by split and measure's short name
 
 
 def write_scores(folder: Path, scores: Scores) -> None:
-    """Write a folder's scores; equal scores give equal bytes."""
+    """Write ``scores.parquet``, a row for each split, measure and query; equal scores give equal bytes."""
     tables = [_table(split, measure, scored) for (split, measure), scored in sorted(scores.items())]
     with replacing(folder / FILE) as temporary:
         pq.write_table(pa.concat_tables(tables), temporary, compression="zstd")

@@ -42,7 +42,7 @@ class Difference:
     seeds: int
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """The two-sided interval of the mean difference."""
+        """The two-sided confidence interval of the mean difference: (lower, upper), by the t distribution."""
         reach = _quantile(0.5 + confidence / 2, self.freedom) * self.error
         return self.mean - reach, self.mean + reach
 
@@ -60,7 +60,7 @@ class Difference:
 
 
 def clustered(differences: Floats, clusters: Sequence[str]) -> Difference:
-    """The test of the module's docstring.
+    """The two-way cluster-robust test of a mean difference that the module's docstring derives.
 
     Args:
         differences: [queries, seeds], of paired seeds.
@@ -73,7 +73,7 @@ def clustered(differences: Floats, clusters: Sequence[str]) -> Difference:
 
 
 def summed(parts: Sequence[tuple[Floats, Sequence[str]]]) -> Difference:
-    """The test of a sum of mean differences, each over queries of its own: of several collections, say.
+    """The cluster-robust test of a sum of mean differences, each over queries of its own, such as several collections.
 
     Clusters of different parts err independently, and their variances add up; the seeds are the same models in every
     part, so a seed's errors are added before they are squared.
@@ -107,7 +107,14 @@ def summed(parts: Sequence[tuple[Floats, Sequence[str]]]) -> Difference:
 
 
 def paired_t(differences: Floats) -> float:
-    """p of the papers' own test: two-tailed paired t over queries [queries], as if they were independent."""
+    """p of the papers' own test: two-tailed paired t over queries, as if they were independent (Student 1908).
+
+    Args:
+        differences: [queries], the mean over seeds or one seed's.
+
+    Raises:
+        EncoreError: fewer than two queries.
+    """
     count = len(differences)
     if count < 2:
         raise EncoreError("a paired t-test needs at least 2 queries; use more queries")

@@ -19,7 +19,11 @@ def has_ties(scores: NDArray[np.float32]) -> bool:
 
 
 def extremes(ranking: Ranking, grades: dict[str, int]) -> tuple[JudgedRanks, JudgedRanks]:
-    """The worst and the best standing of a query's positive documents over all orders of tied scores."""
+    """The worst and the best ranks of a query's documents of positive grade over all orders of tied scores.
+
+    For any measure that no rise of a relevant document lowers, these give its lowest and its highest value (after
+    McSherry & Najork, ECIR 2008).
+    """
     found = retrieved_relevant(ranking, grades)
     scores = ranking.scores[list(found)]
     gained = np.array(list(found.values()), dtype=np.int64)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from encore.models.encoder import Encoder
 
-ROWS = ("passages", "relevant", "log_q")  # of a batch's arrays, what the contrast needs beside vectors
+ROWS = ("passages", "relevant", "log_q")  # of a batch's arrays, what the contrast needs besides vectors
 
 
 class Contrastive(RetrievalTask):
@@ -40,6 +40,7 @@ class Contrastive(RetrievalTask):
         return batch if self.log_q is None else {**batch, "log_q": self.log_q[batch["passages"]]}
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
+        """``queries`` [B, D] and ``vectors`` [B, P, D], with ``passages``, ``relevant`` and ``log_q`` of the batch."""
         queries, vectors = self.embed(encoder, batch)
         return ForwardOutput(
             {}, {"queries": queries, "vectors": vectors, **{name: batch[name] for name in ROWS if name in batch}}

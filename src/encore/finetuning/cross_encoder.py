@@ -29,7 +29,7 @@ class CrossEncoder(RetrievalTask):
     """Each query read together with each of its passages."""
 
     def heads(self, shape: EncoderConfig) -> nn.ModuleDict:
-        return cross_encoder.heads(shape)
+        return cross_encoder.score_head(shape)
 
     def collate(self, examples: list[Example]) -> Arrays:
         """A batch of B queries with P passages each, all pairs read from short to long.
@@ -44,7 +44,9 @@ class CrossEncoder(RetrievalTask):
         batch: Arrays = {"places": np.argsort(order).reshape(len(examples), -1)}
         for number, part in enumerate(np.array_split(order, min(PARTS, len(order)))):
             asked, known = [queries[found[place][0]] for place in part], [passages[found[place][1]] for place in part]
-            arrays = cross_encoder.pairs(asked, known, self.step.query_length, self.step.length, self.store.special)
+            arrays = cross_encoder.pair_inputs(
+                asked, known, self.step.query_length, self.step.length, self.store.special
+            )
             batch |= {f"pair_{name}_{number}": array for name, array in zip(_NAMES, arrays, strict=True)}
         return batch
 

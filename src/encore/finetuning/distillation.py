@@ -123,6 +123,7 @@ class BatchDistillation(Distillation):
         return batch
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
+        """``queries`` [B, D], ``vectors`` [B, P, D] and the teachers' vectors of both."""
         queries, vectors = self.embed(encoder, batch)
         given = {name: batch[name] for name in batch if name.startswith("teacher")}
         return ForwardOutput({}, {"queries": queries, "vectors": vectors, **given})

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from encore.finetuning.contrastive import ROWS, Contrastive
-from encore.finetuning.retrieval_task import parts
+from encore.finetuning.retrieval_task import passage_parts
 from encore.models import flops, late_interaction
 from encore.models.precision import at_least_float32
 from encore.training.task import Arrays, ForwardOutput
@@ -28,9 +28,10 @@ class LateInteraction(Contrastive):
     """Each query's tokens against the tokens of every passage of its batch."""
 
     def heads(self, shape: EncoderConfig) -> nn.ModuleDict:
-        return late_interaction.heads(shape, self.step.token_dimension)
+        return late_interaction.token_head(shape, self.step.token_dimension)
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
+        """Token vectors ``queries`` [B, I, D] and ``vectors`` [B, P, J, D], and which of them count, bool."""
         linear, places = heads[late_interaction.NAME], batch["places"]
 
         def tokens(tower: Encoder, name: str, length: int, normalised: bool) -> tuple[Tensor, Tensor]:
@@ -41,7 +42,7 @@ class LateInteraction(Contrastive):
 
         both, step = self.step.normalised == "both", self.step
         queries, counted_queries = tokens(encoder.query_tower, "query_{}", step.query_length, both)
-        embedded = [tokens(encoder, f"passage_{{}}_{i}", step.length, True) for i in parts(batch)]
+        embedded = [tokens(encoder, f"passage_{{}}_{i}", step.length, True) for i in passage_parts(batch)]
         vectors, counted = (torch.cat(found)[places] for found in zip(*embedded, strict=True))
         rows = {"queries": queries, "counted_queries": counted_queries, "vectors": vectors, "counted": counted}
         return ForwardOutput({}, rows | {name: batch[name] for name in ROWS if name in batch})
@@ -54,7 +55,7 @@ class LateInteraction(Contrastive):
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Forward and backward of all queries and passages, padding included, and of their tokens' products."""
-        shapes = [batch[name].shape for name in ("query_ids", *(f"passage_ids_{i}" for i in parts(batch)))]
+        shapes = [batch[name].shape for name in ("query_ids", *(f"passage_ids_{i}" for i in passage_parts(batch)))]
         forward = sum(flops.forward(encoder.config, *shape) for shape in shapes)
         width, passages = self.step.token_dimension, batch["passages"].size
         tokens = sum(rows * length for rows, length in shapes)

@@ -22,7 +22,7 @@ def project(encoder: Encoder, kind: Projector, heads: Mapping[str, Tensor], seed
     """Give each tower of an encoder a projector, unless it has that one already or none is asked for.
 
     Args:
-        heads: what was trained beside the encoder; a projector of this kind among them gives the weights, without one
+        heads: what was trained besides the encoder; a projector of this kind among them gives the weights, without one
             they are drawn from the seed.
 
     Raises:

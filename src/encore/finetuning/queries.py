@@ -44,7 +44,7 @@ def training_queries(
     """The judged queries of the step's training split, or the step's sample of them.
 
     Args:
-        positives: documents that are right for a query beside those of its highest grade.
+        positives: documents that are right for a query besides those of its highest grade.
 
     Raises:
         EncoreError: nothing is judged relevant or has negatives enough, or a query or document is not in the token

@@ -1,4 +1,4 @@
-"""What every fine-tuning task has in common: judged queries, the passages that each brings, and batches of both."""
+"""The base of every fine-tuning task: judged queries with their passages, and batches of both."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PARTS = 4  # passages of a batch are sorted by length and embedded in so many pa
 
 
 class RetrievalTask(Task):
-    """Queries with the passages that they bring to a batch; what is made of them is each task's own."""
+    """Judged queries, each with a positive and negatives; a subclass adds the loss."""
 
     def __init__(self, step: FinetuneStep, queries: list[Query], store: TokenStore) -> None:
         self.step = step
@@ -37,7 +37,7 @@ class RetrievalTask(Task):
         return len(self.queries)
 
     def heads(self, shape: EncoderConfig) -> nn.ModuleDict:
-        """New modules that the task trains beside an encoder of this shape; none by default."""
+        """New modules that the task trains besides an encoder of this shape; none by default."""
         from torch import nn
 
         return nn.ModuleDict()
@@ -83,12 +83,12 @@ class RetrievalTask(Task):
         import torch
 
         queries = encoder.query_tower.embed(batch["query_ids"], batch["query_mask"])
-        embedded = [encoder.embed(batch[f"passage_ids_{i}"], batch[f"passage_mask_{i}"]) for i in parts(batch)]
+        embedded = [encoder.embed(batch[f"passage_ids_{i}"], batch[f"passage_mask_{i}"]) for i in passage_parts(batch)]
         return queries, torch.cat(embedded)[batch["places"]]
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Forward and backward of all queries and passages, padding included, and of their scores."""
-        names = ["query_ids", *(f"passage_ids_{i}" for i in parts(batch))]
+        names = ["query_ids", *(f"passage_ids_{i}" for i in passage_parts(batch))]
         forward = sum(flops.forward(encoder.config, *batch[name].shape) for name in names)
         scores = flops.product(len(batch["passages"]), encoder.dimension, self.scored(batch))
         return flops.TRAINING * (forward + scores)
@@ -105,8 +105,9 @@ class RetrievalTask(Task):
         return rows
 
     def _pad(self, sequences: Sequences, rows: Iterable[int], length: int) -> tuple[np.ndarray, np.ndarray]:
-        return inputs.read(sequences, rows, length, self.reading)
+        return inputs.read_inputs(sequences, rows, length, self.reading)
 
 
-def parts(batch: Mapping[str, Any]) -> range:
+def passage_parts(batch: Mapping[str, Any]) -> range:
+    """The numbers of the parts that a batch's passages are embedded in."""
     return range(sum(name.startswith("passage_ids_") for name in batch))

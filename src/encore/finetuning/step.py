@@ -51,7 +51,7 @@ def finetune(
     """Train the model in ``weights`` on the training role of ``collection`` and write the model folder ``output``.
 
     With ``validate_every`` the weights are those of the best validation, and all values are in ``validation.tsv``.
-    Heads of pre-training are handed on untouched; what the scorer trains beside the encoder goes on from the parent's.
+    Heads of pre-training are handed on untouched; what the scorer trains besides the encoder goes on from the parent's.
 
     Args:
         spec: ``step`` (a fine-tuning step), ``seed``, ``numerics``.
@@ -66,7 +66,7 @@ def finetune(
     """
     step = _fields(spec["step"])
     store, judged = TokenStore.open(tokens), Collection(collection)
-    encoder, heads = embed.load(weights, store), checkpoint.load_heads(weights)
+    encoder, heads = embed.load_for_tokens(weights, store), checkpoint.load_heads(weights)
     project(encoder, step.projector, heads, spec["seed"])
     sampled_negatives = (mining.read_negatives(mined), mining.read_positives(mined)) if mined else ({}, {})
     queries = training_queries(step, judged, store, *sampled_negatives)
@@ -92,7 +92,7 @@ def finetune(
     )
     if not launch.leads():
         return done
-    checkpoint.save(
+    checkpoint.save_model(
         encoder, heads | own.state_dict(), output, store.tokenizer_folder, step.length, step.query_length, _scorer(step)
     )
     write_curve(output / "losses.tsv", done.losses)

@@ -46,8 +46,8 @@ class Validation:
         self.store = store
 
     def __call__(self, encoder: Encoder, step: int) -> float:
-        passages = embed.embed(encoder, self.store.passages, self.pool.passages, self.step.length)
-        queries = embed.embed(encoder.query_tower, self.store.queries, self.pool.queries, self.step.query_length)
+        passages = embed.embed_texts(encoder, self.store.passages, self.pool.passages, self.step.length)
+        queries = embed.embed_texts(encoder.query_tower, self.store.queries, self.pool.queries, self.step.query_length)
         # Torch's product: its threads are in the spec, NumPy's are not.
         scores = torch.from_numpy(queries) @ torch.from_numpy(passages).T
         return MEASURES[self.step.validation_measure](scores.numpy(), self.pool.positive)

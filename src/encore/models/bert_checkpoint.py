@@ -37,7 +37,7 @@ class Weights(NamedTuple):
     left_out: list[str]
 
 
-def check(folder: Path, backbone: Backbone) -> dict[str, Any]:
+def check_checkpoint(folder: Path, backbone: Backbone) -> dict[str, Any]:
     """The checkpoint's configuration in BERT's terms, known to be of the shape that the backbone says.
 
     Raises:
@@ -58,7 +58,7 @@ def check(folder: Path, backbone: Backbone) -> dict[str, Any]:
     return config
 
 
-def weights(folder: Path, vocabulary: int) -> Weights:
+def read_weights(folder: Path, vocabulary: int) -> Weights:
     """A checkpoint's tensors, under whatever prefix its encoder stands.
 
     Some checkpoints have more embeddings than pieces, up to a round number; only those of the ``vocabulary`` are kept.
@@ -136,9 +136,9 @@ def _prefix(tensors: dict[str, Tensor], folder: Path) -> str:
 
 
 def _without(name: str, prefix: str) -> str:
-    """A name below the encoder's prefix, or beside it, where the vocabulary head stands."""
-    beside = prefix.removesuffix("bert.")
-    return name.removeprefix(prefix) if name.startswith(prefix) else name.removeprefix(beside)
+    """A name below the encoder's prefix, or next to it, where the vocabulary head stands."""
+    outer = prefix.removesuffix("bert.")
+    return name.removeprefix(prefix) if name.startswith(prefix) else name.removeprefix(outer)
 
 
 def _modern(name: str) -> str:

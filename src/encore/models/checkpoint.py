@@ -1,7 +1,7 @@
 """Model folders: Hugging Face's files, which ``AutoModel`` and ``SentenceTransformer`` load, written without them.
 
 Beside those a folder holds ``encoder.json`` (the shape, and the lengths that the model was trained with) and, after
-pre-training, ``heads.safetensors``: the modules trained beside the encoder, BERT's vocabulary head under its usual name
+pre-training, ``heads.safetensors``: modules trained besides the encoder, BERT's vocabulary head under its usual name
 ``cls.predictions``. Of two towers the folder is that of passages, and holds that of queries as a complete folder in it.
 A model that gives texts no single vector (``encore/scoring/``) says so in ``encoder.json`` and keeps what it scores
 with among the heads. Such a model, one that does not read plain texts (``EncoderConfig.plain``), and a bag of words
@@ -38,7 +38,7 @@ BAG = {"model_type": "bow-mlp"}  # what ``AutoModel`` cannot load
 VECTOR = MappingProxyType({"kind": "vector"})  # how a model scores unless its folder says otherwise
 
 
-def save(
+def save_model(
     encoder: Encoder,
     heads: nn.ModuleDict | Mapping[str, Tensor],
     folder: Path,
@@ -50,7 +50,7 @@ def save(
     """Write a model folder; equal weights give equal bytes.
 
     Args:
-        heads: modules trained beside the encoder, or their tensors by name.
+        heads: modules trained besides the encoder, or their tensors by name.
         tokenizer_folder: the tokenizer of the encoder's vocabulary, which is copied.
         length: tokens of a passage that the model was trained with, special ones included, where
             ``SentenceTransformer`` cuts; without it, as many as the encoder has positions.
@@ -63,7 +63,7 @@ def save(
     _save_heads(heads.state_dict() if isinstance(heads, nn.Module) else heads, folder / HEADS)
 
 
-def load(folder: Path) -> Encoder:
+def load_encoder(folder: Path) -> Encoder:
     """The encoder of a model folder, on the CPU, in training mode as new modules are.
 
     Raises:
@@ -74,8 +74,8 @@ def load(folder: Path) -> Encoder:
     if config.encoders == "separate":
         tensors |= {towers.QUERY + name: tensor for name, tensor in _tower(folder / QUERY, config).items()}
     with torch.device("meta"):  # no time and no chance spent on weights that are replaced
-        encoder = towers.build(config)
-    fill(encoder, tensors, folder)
+        encoder = towers.build_encoder(config)
+    fill_weights(encoder, tensors, folder)
     return encoder
 
 
@@ -88,7 +88,7 @@ def load_config(folder: Path) -> EncoderConfig:
 
 
 @dataclass(frozen=True)
-class Use:
+class ModelUse:
     """How a model is used: tokens of a passage and of a query, special ones included, and how it scores."""
 
     length: int
@@ -96,10 +96,10 @@ class Use:
     scorer: Mapping[str, Any]
 
 
-def load_use(folder: Path) -> Use:
+def load_use(folder: Path) -> ModelUse:
     """What a model folder says of its use; a model that was never fine-tuned reads as much as it has positions."""
     description, longest = _description(folder), load_config(folder).max_length
-    return Use(
+    return ModelUse(
         description.get("length") or longest,
         description.get("query_length") or longest,
         description.get("scorer", VECTOR),
@@ -121,7 +121,7 @@ def _damaged(folder: Path, error: Exception) -> EncoreError:
 
 
 def load_heads(folder: Path) -> dict[str, Tensor]:
-    """Tensors of the modules that were trained beside the encoder, by our names (``mlm.bias``); none without a file."""
+    """Tensors of modules that were trained besides the encoder, by our names (``mlm.bias``); none without a file."""
     path = folder / HEADS
     tensors = read_tensors(path) if path.is_file() else {}
     return {_renamed(name, USUAL_NAME, OUR_NAME): tensor for name, tensor in tensors.items()}
@@ -142,11 +142,11 @@ def restore_heads(heads: nn.ModuleDict, folder: Path) -> list[str]:
 
 
 def owner(name: str) -> str:
-    """The module beside the encoder that a parameter belongs to."""
+    """The module besides the encoder that a parameter belongs to."""
     return name.partition(".")[0]
 
 
-def fill(encoder: Encoder, tensors: dict[str, Tensor], source: Path) -> None:
+def fill_weights(encoder: Encoder, tensors: dict[str, Tensor], source: Path) -> None:
     """Give an encoder its weights.
 
     Raises:
@@ -193,8 +193,8 @@ def _save_tower(
 ) -> None:
     config = encoder.config
     length = length or config.max_length
-    tensors = towers.passages(encoder)
-    for layer in sentence_transformer.layers(config):
+    tensors = towers.passage_weights(encoder)
+    for layer in sentence_transformer.dense_layers(config):
         linear = {LINEAR + name: tensors.pop(layer.prefix + name) for name in ("weight", "bias")}
         write_tensors(folder / layer.folder / WEIGHTS, linear)
     write_tensors(folder / WEIGHTS, tensors)
@@ -204,13 +204,13 @@ def _save_tower(
     description = {"shape": config.to_json(), "length": length, "query_length": query_length}
     write_json(folder / SHAPE, description | ({} if scorer == VECTOR else {"scorer": dict(scorer)}))
     if scorer == VECTOR and config.plain and config.architecture == "bert":
-        sentence_transformer.write(folder, config, length)
+        sentence_transformer.write_sentence_transformer(folder, config, length)
 
 
 def _tower(folder: Path, config: EncoderConfig) -> dict[str, Tensor]:
     """The tensors of one tower, by our names."""
     tensors = read_tensors(folder / WEIGHTS)
-    for layer in sentence_transformer.layers(config):
+    for layer in sentence_transformer.dense_layers(config):
         linear = read_tensors(folder / layer.folder / WEIGHTS)
         tensors |= {_renamed(name, LINEAR, layer.prefix): tensor for name, tensor in linear.items()}
     return tensors

@@ -15,15 +15,15 @@ from encore.models.heads import initialise
 from encore.models.inputs import Special
 from encore.models.precision import at_least_float32
 
-NAME = "cross"  # of the linear map among the modules beside the encoder
+NAME = "cross"  # of the linear map among the modules besides the encoder
 
 
-def heads(config: EncoderConfig) -> nn.ModuleDict:
+def score_head(config: EncoderConfig) -> nn.ModuleDict:
     """The linear map from a pair's state to its score, drawn as BERT's weights are."""
     return nn.ModuleDict({NAME: initialise(nn.Linear(config.hidden, 1))})
 
 
-def pairs(
+def pair_inputs(
     queries: Sequence[np.ndarray], passages: Sequence[np.ndarray], query_length: int, length: int, special: Special
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """``[CLS] query [SEP] passage [SEP]`` of as many queries as passages, padded to the longest.

@@ -15,13 +15,13 @@ from encore.models.encoder import Encoder
 BATCH = {"cpu": 16, "cuda": 256}  # texts in one forward pass, constants since rounding depends on them; 16 fit a cache
 
 
-def load(model: Path, store: TokenStore) -> Encoder:
+def load_for_tokens(model: Path, store: TokenStore) -> Encoder:
     """Open a model for the texts of a token store.
 
     Raises:
         EncoreError: the store's ids are those of another vocabulary, or the model folder is damaged.
     """
-    encoder = checkpoint.load(model)
+    encoder = checkpoint.load_encoder(model)
     if encoder.config.vocabulary != store.vocabulary:
         text = f"{store.folder} has ids of {store.vocabulary} pieces, {model} knows {encoder.config.vocabulary}"
         raise EncoreError(f"{text}; make the tokens again with the model's tokenizer")
@@ -29,7 +29,7 @@ def load(model: Path, store: TokenStore) -> Encoder:
 
 
 @torch.no_grad()  # inference mode would forbid packed texts
-def embed(encoder: Encoder, sequences: Sequences, rows: np.ndarray, length: int) -> np.ndarray:
+def embed_texts(encoder: Encoder, sequences: Sequences, rows: np.ndarray, length: int) -> np.ndarray:
     """Embed the texts of ``rows``, each cut to ``length`` tokens, special ones included.
 
     Returns:
@@ -44,7 +44,7 @@ def embed(encoder: Encoder, sequences: Sequences, rows: np.ndarray, length: int)
     size = BATCH[device.type]
     for start in range(0, len(rows), size):
         part = order[start : start + size]
-        ids, mask = inputs.read(sequences, rows[part], length, encoder.config)
+        ids, mask = inputs.read_inputs(sequences, rows[part], length, encoder.config)
         vectors = encoder.embed(torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device))
         found[part] = vectors.float().cpu().numpy()
     if not np.isfinite(found).all():

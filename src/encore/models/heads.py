@@ -1,4 +1,4 @@
-"""Modules that objectives train beside the encoder and that fine-tuning drops."""
+"""Modules that objectives train besides the encoder and that fine-tuning drops."""
 
 from __future__ import annotations
 

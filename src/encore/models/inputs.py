@@ -35,7 +35,7 @@ def pad(sequences: Sequence[np.ndarray], length: int, special: Special) -> tuple
     return stack([wrap(sequence, length, special) for sequence in sequences], special.pad)
 
 
-class Texts(Protocol):
+class TokenSequences(Protocol):
     """Token sequences of a store; ``name`` is ``queries`` where these are queries."""
 
     @property
@@ -43,7 +43,9 @@ class Texts(Protocol):
     def __getitem__(self, index: int, /) -> np.ndarray: ...
 
 
-def read(sequences: Texts, rows: Iterable[int], length: int, special: Special) -> tuple[np.ndarray, np.ndarray]:
+def read_inputs(
+    sequences: TokenSequences, rows: Iterable[int], length: int, special: Special
+) -> tuple[np.ndarray, np.ndarray]:
     """Texts of a store as a model reads them, padded to the longest: ids int64 [B, L], mask bool [B, L].
 
     Args:

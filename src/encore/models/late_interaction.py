@@ -10,10 +10,10 @@ from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder, content
 from encore.models.heads import initialise
 
-NAME = "late"  # of the linear map among the modules beside the encoder
+NAME = "late"  # of the linear map among the modules besides the encoder
 
 
-def heads(config: EncoderConfig, dimension: int) -> nn.ModuleDict:
+def token_head(config: EncoderConfig, dimension: int) -> nn.ModuleDict:
     """The linear map from a token's state to its vector, without a bias, drawn as BERT's weights are."""
     return nn.ModuleDict({NAME: initialise(nn.Linear(config.hidden, dimension, bias=False))})
 

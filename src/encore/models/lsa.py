@@ -19,7 +19,7 @@ NOTHING = 1e-9  # lengths below are rounding
 POWERS = 4  # products with X^T X that sharpen the spectrum
 
 
-def counts(store: TokenStore) -> sparse.csr_matrix:
+def piece_counts(store: TokenStore) -> sparse.csr_matrix:
     """float64 [sections, vocabulary]: how often the body of each section has each piece.
 
     Raises:
@@ -75,7 +75,7 @@ def embeddings(store: TokenStore, dimensions: int, power: float, seed: int) -> t
     Returns:
         int64 [known], the pieces that occur, though not in every text; float64 [known, dimensions].
     """
-    values, vectors = right_singular(tf_idf(counts(store)), dimensions, seed)
+    values, vectors = right_singular(tf_idf(piece_counts(store)), dimensions, seed)
     rows = vectors * values**power
     lengths = np.linalg.norm(rows, axis=1)
     known = np.flatnonzero(lengths > NOTHING)

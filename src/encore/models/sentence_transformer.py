@@ -26,7 +26,7 @@ class Dense(NamedTuple):
     activation: str = IDENTITY
 
 
-def layers(config: EncoderConfig) -> list[Dense]:
+def dense_layers(config: EncoderConfig) -> list[Dense]:
     """What a config has behind its pooling, in order; nothing of a bag of words, which it cannot express."""
     if config.architecture == "bow-mlp":
         return []
@@ -41,7 +41,7 @@ def layers(config: EncoderConfig) -> list[Dense]:
     return [*projector, *([Dense("2_Dense", "head.", config.projection_dim)] if config.projection_dim else [])]
 
 
-def write(folder: Path, config: EncoderConfig, length: int) -> None:
+def write_sentence_transformer(folder: Path, config: EncoderConfig, length: int) -> None:
     """Write all but weights; texts are cut at ``length`` tokens, special ones included."""
     modules = [("", "Transformer"), (POOLING, "Pooling")]
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": length, "do_lower_case": False})
@@ -49,7 +49,7 @@ def write(folder: Path, config: EncoderConfig, length: int) -> None:
     if config.pooling == "content":
         modules.insert(1, (WEIGHTS, "WordWeights"))
         write_json(folder / WEIGHTS / "config.json", _content_weights(folder, config))
-    for layer in layers(config):
+    for layer in dense_layers(config):
         modules.append((layer.folder, "Dense"))
         write_json(folder / layer.folder / "config.json", _dense(config.hidden, layer))
     if config.similarity == "cosine":

@@ -27,7 +27,7 @@ POWER = 0.5  # of the singular values in an embedding
 Started = tuple[Encoder, dict[str, Tensor]]
 
 
-def start(
+def start_model(
     backbone: Backbone, seed: int, tokenizer_folder: Path, tokens: Path | None = None, checkpoint: Path | None = None
 ) -> Started:
     """The encoder of a backbone, of one tower or two equal ones, and the tensors of its vocabulary head.
@@ -42,7 +42,7 @@ def start(
         EncoreError: the backbone asks for something that is missing.
     """
     encoder, head = _one_tower(backbone, seed, tokenizer_folder, tokens, checkpoint)
-    return towers.separate(encoder) if backbone.encoders == "separate" else encoder, head
+    return towers.separate_encoders(encoder) if backbone.encoders == "separate" else encoder, head
 
 
 def _one_tower(
@@ -52,7 +52,7 @@ def _one_tower(
         if checkpoint is None:
             raise EncoreError("a backbone with `start: checkpoint` needs its files; give --checkpoint or --source")
         return from_checkpoint(backbone, seed, tokenizer_folder, checkpoint)
-    encoder = random(_shape(backbone, tokenizer_folder), seed)
+    encoder = initial_encoder(_shape(backbone, tokenizer_folder), seed)
     if backbone.start == "random":
         return encoder, {}
     if tokens is None:
@@ -60,14 +60,14 @@ def _one_tower(
     return encoder, with_lsa(encoder, TokenStore.open(tokens), seed)
 
 
-def random(shape: EncoderConfig, seed: int) -> Encoder:
+def initial_encoder(shape: EncoderConfig, seed: int) -> Encoder:
     """BERT's initial weights: normal, standard deviation 0.02.
 
     A bag of words keeps those that PyTorch draws (embeddings normal of deviation 1): a mean of many at 0.02 is nearly
     the same for all texts.
     """
     torch.manual_seed(seed)
-    encoder = towers.build(shape)
+    encoder = towers.build_encoder(shape)
     return encoder if shape.architecture == "bow-mlp" else initialise(encoder)
 
 
@@ -84,7 +84,7 @@ def with_lsa(encoder: Encoder, store: TokenStore, seed: int) -> dict[str, Tensor
     known, rows = lsa.embeddings(store, encoder.config.hidden, POWER, seed)
     with torch.no_grad():
         encoder.word_embeddings[torch.from_numpy(known)] = encoder.row_length * torch.from_numpy(rows).float()
-    return {"mlm.bias": torch.from_numpy(lsa.log_unigram(lsa.counts(store))).float()}
+    return {"mlm.bias": torch.from_numpy(lsa.log_unigram(lsa.piece_counts(store))).float()}
 
 
 def from_checkpoint(backbone: Backbone, seed: int, tokenizer_folder: Path, source: Path) -> Started:
@@ -93,7 +93,7 @@ def from_checkpoint(backbone: Backbone, seed: int, tokenizer_folder: Path, sourc
     Raises:
         EncoreError: it is no BERT, not of the backbone's shape, or of another vocabulary.
     """
-    config = bert_checkpoint.check(source, backbone)
+    config = bert_checkpoint.check_checkpoint(source, backbone)
     shape = _shape(backbone, tokenizer_folder)
     if config["vocab_size"] < shape.vocabulary:
         raise EncoreError(
@@ -101,12 +101,12 @@ def from_checkpoint(backbone: Backbone, seed: int, tokenizer_folder: Path, sourc
             "make the tokenizer from the same checkpoint"
         )
     shape = replace(shape, segments=config.get("type_vocab_size", 2), epsilon=config.get("layer_norm_eps", 1e-12))
-    encoder = random(shape, seed)
-    own = bert_checkpoint.weights(source, shape.vocabulary)
+    encoder = initial_encoder(shape, seed)
+    own = bert_checkpoint.read_weights(source, shape.vocabulary)
     wanted = encoder.state_dict()
     linear = {name: tensor for name, tensor in wanted.items() if name.startswith("head.")}
     bert_checkpoint.refuse_misfit(own.encoder | linear, wanted, source)
-    folder.fill(encoder, own.encoder | linear, source)
+    folder.fill_weights(encoder, own.encoder | linear, source)
     if own.left_out:
         print(f"{source}: not used of this checkpoint: {', '.join(own.left_out)}", flush=True)
     return encoder, own.head

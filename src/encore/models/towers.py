@@ -38,16 +38,16 @@ class TwoBags(BowMlp):
         return self.query_encoder
 
 
-def build(config: EncoderConfig) -> Encoder:
+def build_encoder(config: EncoderConfig) -> Encoder:
     """An encoder of a shape, with as many towers as that says and weights as new modules have."""
     if config.architecture == "bow-mlp":
         return TwoBags(config) if config.encoders == "separate" else BowMlp(config)
     return TwoTowers(config) if config.encoders == "separate" else Encoder(config)
 
 
-def separate(encoder: Encoder) -> Encoder:
+def separate_encoders(encoder: Encoder) -> Encoder:
     """Two towers, both with the weights of ``encoder``."""
-    towers = build(replace(encoder.config, encoders="separate"))
+    towers = build_encoder(replace(encoder.config, encoders="separate"))
     own = encoder.state_dict()
     towers.load_state_dict(own | {QUERY + name: tensor for name, tensor in own.items()})
     return towers
@@ -58,12 +58,12 @@ def follow(encoder: Encoder, parent: Encoder) -> None:
 
     A tower that embedded nothing has no gradient, so its weights are the parent's to the bit.
     """
-    query, before = encoder.query_tower, passages(parent)
+    query, before = encoder.query_tower, passage_weights(parent)
     if _equal(before, parent.query_tower) and _equal(before, query):
-        query.load_state_dict(passages(encoder))
+        query.load_state_dict(passage_weights(encoder))
 
 
-def passages(encoder: Encoder) -> dict[str, Tensor]:
+def passage_weights(encoder: Encoder) -> dict[str, Tensor]:
     """The weights of the passage tower alone."""
     return {name: tensor for name, tensor in encoder.state_dict().items() if not name.startswith(QUERY)}
 

@@ -46,11 +46,11 @@ def fields(step: dict[str, Any]) -> PretrainStep:
         return objective.Fields.model_validate(step)
     except ValidationError as error:
         mistake = first_error(error)
-        near = difflib.get_close_matches(mistake.name, mistake.beside, n=1)
+        near = difflib.get_close_matches(mistake.name, mistake.known_fields, n=1)
         hint = f"; did you mean {near[0]}?" if near and mistake.kind == UNKNOWN else ""
         where = f"step {step.get('objective')!r}, field {mistake.place or 'step'!r}"
-        if mistake.now:
-            raise EncoreError(f"{where}: is now called `{mistake.now}`; rename it") from error
+        if mistake.new_name:
+            raise EncoreError(f"{where}: is now called `{mistake.new_name}`; rename it") from error
         raise EncoreError(f"{where}: {_lower(mistake.sentence)}{hint}") from error
 
 

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from encore.config.run import Share
 from encore.objectives.base import Arrays
-from encore.objectives.parts.decoding import Decoding, LayeredFields, layers
-from encore.objectives.parts.masked_texts import MaskedTexts, Text
+from encore.objectives.parts.decoding import Decoding, LayeredFields, layer_flops
+from encore.objectives.parts.masked_texts import MaskedText, MaskedTexts
 from encore.objectives.parts.masking import Masked, choose_words, corrupt, count_to_mask, word_starts
 
 if TYPE_CHECKING:
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
 
 class AutoencodingFields(LayeredFields):
+    """Fields of auto-encoding (BoW paper)."""
+
     objective: Literal["autoencoding"]
     decoder_mask_ratio: Share = Field(
-        0.50, description="share of a text's tokens that are masked for the decoder; RetroMAE's value, not stated"
+        0.50, description="The share of a text's tokens that are masked for the decoder; the default is RetroMAE's."
     )
 
 
@@ -51,7 +53,7 @@ class Autoencoding(Decoding[AutoencodingFields]):
         return TwiceMasked(ids, masked, corrupt(ids, chosen, self.store.vocabulary, self.store.special.mask, rng))
 
     def rebuild(self, examples: list[TwiceMasked]) -> Arrays:
-        again = MaskedTexts.collate(self, [Text(example.ids, example.again) for example in examples])
+        again = MaskedTexts.collate(self, [MaskedText(example.ids, example.again) for example in examples])
         return {"text": again["ids"], "decoded": again["masked"], "decoded_labels": again["labels"]}
 
     def predicted(self, length: int) -> float:
@@ -67,7 +69,7 @@ class Autoencoding(Decoding[AutoencodingFields]):
         return states
 
     def decoder_flops(self, shape: EncoderConfig, batch: int, length: int) -> float:
-        return layers(shape, self.fields.decoder_layers, batch, length)
+        return layer_flops(shape, self.fields.decoder_layers, batch, length)
 
 
 OBJECTIVE = Autoencoding

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from encore.config.run import Positive
 from encore.objectives.base import Arrays
-from encore.objectives.parts.decoding import Decoding, LayeredFields, following, layers
-from encore.objectives.parts.masked_texts import Text
+from encore.objectives.parts.decoding import Decoding, LayeredFields, following, layer_flops
+from encore.objectives.parts.masked_texts import MaskedText
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 
 class AutoregressionFields(LayeredFields):
+    """Fields of auto-regression (BoW paper)."""
+
     objective: Literal["autoregression"]
     attention_window: Positive | None = Field(
-        None, description="tokens that the decoder sees, its own among them, beside h; all that come before without"
+        None, description="The tokens that the decoder sees besides h, its own included; without it, all before."
     )
 
 
@@ -31,7 +33,7 @@ class Autoregression(Decoding[AutoregressionFields]):
 
     Fields = AutoregressionFields
 
-    def rebuild(self, examples: list[Text]) -> Arrays:
+    def rebuild(self, examples: list[MaskedText]) -> Arrays:
         return following(*self.unmasked(examples))
 
     def decoder(self, shape: EncoderConfig) -> AutoRegressionDecoder:
@@ -47,7 +49,7 @@ class Autoregression(Decoding[AutoregressionFields]):
         return states
 
     def decoder_flops(self, shape: EncoderConfig, batch: int, length: int) -> float:
-        return layers(shape, self.fields.decoder_layers, batch, length)
+        return layer_flops(shape, self.fields.decoder_layers, batch, length)
 
 
 OBJECTIVE = Autoregression

@@ -1,4 +1,4 @@
-"""What an objective is: a training task made from tokens or articles, and the modules trained beside the encoder.
+"""What an objective is: a training task made from tokens or articles, and the modules trained besides the encoder.
 
 Objectives are imported while the workflow is parsed (their fields are part of the configuration), so their files import
 torch inside methods only.
@@ -57,7 +57,7 @@ class Objective(Task, Generic[F]):
     Fields: ClassVar[type[PretrainStep]]
     Prepares: ClassVar[type[Preparation] | None] = None
     impl: ClassVar[int] = 1
-    # What a forecast of memory asks beside ``outline``:
+    # What a forecast of memory asks besides ``outline``:
     vocabulary_from_vector: ClassVar[bool] = False  # logits over the vocabulary are made of each text's vector
     own_output_matrix: ClassVar[bool] = False  # the heads hold a matrix of the vocabulary's size
     least_sentences: ClassVar[float] = 0.0  # of a text that gives an example, where one sentence is not enough
@@ -95,7 +95,7 @@ class Objective(Task, Generic[F]):
 
     @abstractmethod
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
-        """The modules that the objective trains beside the encoder; saved in ``heads.safetensors``."""
+        """The modules that the objective trains besides the encoder; saved in ``heads.safetensors``."""
 
 
 def blank(*shape: float) -> np.ndarray:

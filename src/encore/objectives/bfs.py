@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from encore.errors import EncoreError
-from encore.objectives.parts.pairs import Pair, PairFields, Pairs
+from encore.objectives.parts.pairs import PairFields, Pairs, TextPair
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 class BfsFields(PairFields):
+    """Fields of body first selection (Chang et al. 2020)."""
+
     objective: Literal["bfs"]
 
 
@@ -41,7 +43,7 @@ class Bfs(Pairs[BfsFields]):
     def __len__(self) -> int:
         return len(self.usable)
 
-    def example(self, index: int, rng: np.random.Generator) -> Pair:
+    def example(self, index: int, rng: np.random.Generator) -> TextPair:
         chunk = int(self.usable[index])
         query = self.passages.query(int(self.first[chunk]), rng)
         document = self.passages.document(int(self.chunks.section[chunk]), self.chunks[chunk])

@@ -15,7 +15,7 @@ from encore.config.run import Share
 from encore.models import flops
 from encore.objectives.base import Arrays, ForwardOutput
 from encore.objectives.parts.bags import bags
-from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields, Text
+from encore.objectives.parts.masked_texts import MaskedText, MaskedTexts, MaskingFields
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -24,16 +24,18 @@ if TYPE_CHECKING:
 
 
 class BowFields(MaskingFields):
+    """Fields of bag-of-words prediction (BoW paper)."""
+
     renamed: ClassVar[dict[str, str]] = {**MaskingFields.renamed, "reading": "variant"}
     objective: Literal["bow"]
-    mask_ratio: Share = Field(0.30, description="share of a text's tokens that are masked")
-    whole_word: bool = Field(True, description="words are masked whole")
+    mask_ratio: Share = Field(0.30, description="The share of a text's tokens that are masked.")
+    whole_word: bool = Field(True, description="Whether words are masked as a whole.")
     variant: Literal["code", "paper"] = Field(
-        "code", description="head: the whole MLM head, or the embedding matrix (Eq. 12)"
+        "code", description="The output head: the whole MLM head (`code`) or the embedding matrix (`paper`, Eq. 12)."
     )
-    bow_weight: float = Field(1.0, ge=0, description="of the bag-of-words loss beside MLM")
+    bow_weight: float = Field(1.0, ge=0, description="The weight of the bag-of-words loss; MLM has 1.")
     weight_schedule: Literal["constant", "cosine_01"] = Field(
-        "constant", description="as in the paper, or falling to 0.1"
+        "constant", description="How the weight changes: not at all (the paper), or falling along a cosine."
     )
 
 
@@ -46,11 +48,12 @@ class Bow(MaskedTexts[BowFields]):
     Fields = BowFields
     vocabulary_from_vector = True
 
-    def collate(self, examples: list[Text]) -> Arrays:
+    def collate(self, examples: list[MaskedText]) -> Arrays:
         """As for MLM, and ``bag`` [B, K] of the unmasked texts as ``bags`` makes it."""
         return {**super().collate(examples), "bag": bags([text.ids for text in examples], self.store.special)}
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
+        """The losses of MLM (over masked pieces) and of the bag of words (over texts) of a part of a batch."""
         from encore.training import losses
 
         hidden = encoder(batch["ids"], batch["mask"])

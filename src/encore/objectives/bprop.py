@@ -14,21 +14,27 @@ from encore.objectives.parts.word_sets import Drawn, WordSets
 
 if TYPE_CHECKING:
     from encore.objectives.parts.attention import Attention
-    from encore.objectives.parts.chunks import Block
+    from encore.objectives.parts.chunks import ChunkBlock
 
 
 class ContrastFields(Strict):
-    """What decides B-PROP's word sets beside the texts and the parent's weights."""
+    """What decides B-PROP's word sets besides the texts and the parent's weights."""
 
-    skip_below: int = Field(200, ge=0, description="pieces below which a document is skipped")
-    saturation: float = Field(0.01, gt=0, description="k of the saturated attention v / (v + k)")
-    largest_contrast: float = Field(100.0, gt=0, description="at which the weight of a word is capped")
-    set_temperature: float = Field(1.0, gt=0, description="of the softmax over the weights of a document's words")
-    least_words: Positive = Field(10, description="different words that a document must have")
-    drawn_words: Literal["letters", "content"] = Field(
-        "letters", description="words of letters alone, as in the released code, or all but stop-words and punctuation"
+    skip_below: int = Field(
+        200, ge=0, description="The number of word pieces below which documents are skipped, by `skip_share`."
     )
-    word_attention: Literal["first", "sum"] = Field("first", description="to a word: of its first piece, or of all")
+    saturation: float = Field(0.01, gt=0, description="The constant k of the saturated attention v / (v + k).")
+    largest_contrast: float = Field(100.0, gt=0, description="The largest weight of a word.")
+    set_temperature: float = Field(
+        1.0, gt=0, description="The temperature of the softmax over the weights of a document's words."
+    )
+    least_words: Positive = Field(10, description="The fewest different words of a document that is used.")
+    drawn_words: Literal["letters", "content"] = Field(
+        "letters", description="Which words are sampled: those of letters alone (released code), or all but stop-words."
+    )
+    word_attention: Literal["first", "sum"] = Field(
+        "first", description="The attention of a word: that of its first piece, or the sum over its pieces."
+    )
 
 
 class BpropSets(ContrastFields, WordSets):
@@ -49,7 +55,7 @@ class Attended:
         self.fields, self._attention = fields, attention
         self._total = Tally()
 
-    def enter(self, block: Block, found: Occurrences) -> None:
+    def enter(self, block: ChunkBlock, found: Occurrences) -> None:
         sums = self.sums(block, found)
         self._total.add(sums.words, saturated(sums.values, self.fields))
 
@@ -58,10 +64,10 @@ class Attended:
         self.mean = total / total.sum()
         self.usable = words.alphabetic() if self.fields.drawn_words == "letters" else words.content()
 
-    def distribution(self, block: Block, found: Occurrences) -> ContrastiveDistribution:
+    def distribution(self, block: ChunkBlock, found: Occurrences) -> ContrastiveDistribution:
         return ContrastiveDistribution(self.fields, self.sums(block, found), self.mean, self.usable)
 
-    def sums(self, block: Block, found: Occurrences) -> Sums:
+    def sums(self, block: ChunkBlock, found: Occurrences) -> Sums:
         """What each text of a block attends to its words."""
         ends = np.cumsum([0, *map(len, block.texts)])
         places = ends[found.text] + found.place
@@ -110,6 +116,8 @@ def contrastive(document: np.ndarray, collection: np.ndarray, largest: float) ->
 
 
 class BpropFields(ContrastFields, PreferenceFields):
+    """Fields of B-PROP."""
+
     objective: Literal["bprop"]
 
 

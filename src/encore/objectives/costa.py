@@ -5,7 +5,7 @@ The paper's equations are reconstructed; its pre-training code was never publish
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -13,7 +13,7 @@ from pydantic import Field, field_validator
 from encore.config.run import Positive
 from encore.models import flops
 from encore.objectives.base import Arrays, ForwardOutput, blank
-from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields, Text
+from encore.objectives.parts.masked_texts import MaskedText, MaskedTexts, MaskingFields
 from encore.objectives.parts.masking import Masked, word_starts
 from encore.objectives.parts.spans import BOUNDS, Granularity, beta_spans, word_spans
 from encore.objectives.parts.stop_words import content_pieces
@@ -28,14 +28,21 @@ if TYPE_CHECKING:
 
 
 class CostaFields(MaskingFields):
+    """Fields of COSTA."""
+
+    contrasts_texts: ClassVar[bool] = True
     objective: Literal["costa"]
-    min_tokens: Positive = Field(64, description="pieces that a text must have to be used; 64 give each a paragraph")
-    spans: Positive = Field(5, description="spans of each granularity")
+    min_tokens: Positive = Field(
+        64, description="The fewest word pieces of a text that is used; at 64 each text has a paragraph span."
+    )
+    spans: Positive = Field(5, description="The number of spans of each granularity.")
     granularities: tuple[Granularity, ...] = Field(("word", "phrase", "sentence", "paragraph"), min_length=1)
-    projector: Literal["nonlinear", "linear", "none"] = Field("nonlinear", description="on whole texts only")
-    temperature: float = Field(0.1, gt=0, description="similarities are divided by it")
-    similarity: Literal["cosine", "dot"] = Field("cosine", description="of a whole text and a span")
-    gwc_weight: float = Field(0.1, ge=0, description="lambda, of the contrast beside MLM")
+    projector: Literal["nonlinear", "linear", "none"] = Field(
+        "nonlinear", description="The projector of whole texts; spans have none."
+    )
+    temperature: float = Field(0.1, gt=0, description="The number that similarities are divided by.")
+    similarity: Literal["cosine", "dot"] = Field("cosine", description="The similarity of a whole text and a span.")
+    gwc_weight: float = Field(0.1, ge=0, description="The weight lambda of the contrast; MLM has 1.")
 
     @field_validator("granularities")
     @classmethod
@@ -69,7 +76,7 @@ class Costa(MaskedTexts[CostaFields]):
         self.content = content_pieces(store.pieces)
 
     def example(self, index: int, rng: np.random.Generator) -> SpannedText:
-        text: Text = self.text(index, rng)
+        text: MaskedText = self.text(index, rng)
         spans = [self._spans(granularity, text.ids, rng) for granularity in self.fields.granularities]
         return SpannedText(text.ids, text.masked, np.concatenate(spans))
 
@@ -95,6 +102,7 @@ class Costa(MaskedTexts[CostaFields]):
         return heads
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
+        """The loss of MLM; ``texts`` [B, H], ``spans`` [B, K, H] and ``drawn`` [B, K] bool for the contrast."""
         hidden = encoder(batch["ids"], batch["mask"])
         mlm = self.masked_lm(encoder, heads, hidden, batch)
         texts = heads["projector"](encoder.pooled(hidden, batch["ids"], batch["mask"]))

@@ -15,7 +15,7 @@ from encore.models import flops
 from encore.objectives.base import Arrays, ForwardOutput, Preparation, blank
 from encore.objectives.parts import idf
 from encore.objectives.parts.bags import bags
-from encore.objectives.parts.masked_texts import MaskedTexts, MaskingFields, Text
+from encore.objectives.parts.masked_texts import MaskedText, MaskedTexts, MaskingFields
 from encore.objectives.parts.masking import Masked
 
 if TYPE_CHECKING:
@@ -30,20 +30,28 @@ VIEWS = 2
 
 
 class CpdaeFields(MaskingFields):
+    """Fields of CPDAE."""
+
     objective: Literal["cpdae"]
     contrast: Literal["distributions", "vectors", "none"] = Field(
-        "distributions", description="what the views' contrast compares: decoded pieces, representations (CPDAE_R)"
+        "distributions", description="What the contrast compares: the decoder's distributions, or vectors (CPDAE_R)."
     )
-    contrast_weight: float = Field(0.1, ge=0, description="lambda, of the contrast beside the other terms")
+    contrast_weight: float = Field(0.1, ge=0, description="The weight lambda of the contrast; the other terms have 1.")
     contrast_temperature: float | None = Field(
-        None, gt=0, description="similarities are divided by it; without: 1 for distributions, 0.05 for vectors"
+        None,
+        gt=0,
+        description="The number that similarities are divided by; without it, 1 for distributions, 0.05 for vectors.",
     )
-    js_scale: float = Field(1.0, gt=0, description="times the divergence; 2 is the paper's Eq. 7 as printed")
-    weighting: Literal["uniform", "idf"] = Field("uniform", description="of the pieces in the reconstruction")
+    js_scale: float = Field(1.0, gt=0, description="The factor of the divergence; 2 is the paper's Eq. 7 as printed.")
+    weighting: Literal["uniform", "idf"] = Field(
+        "uniform", description="The weights of the word pieces in the reconstruction loss."
+    )
     rec_reduction: Literal["sum", "mean_pos", "mean_vocab"] = Field(
-        "sum", description="over the vocabulary: sum, by the number of the text's pieces, by the vocabulary"
+        "sum", description="How the reconstruction is reduced: a sum, over the text's pieces, or over the vocabulary."
     )
-    output_bias: float = Field(-5.0, description="at which the decoder starts; at 0 every piece is as likely as not")
+    output_bias: float = Field(
+        -5.0, description="The initial bias of the decoder; at 0 each piece has probability 1/2."
+    )
 
 
 class Views(NamedTuple):
@@ -68,7 +76,7 @@ class Cpdae(MaskedTexts[CpdaeFields]):
 
     def __init__(self, fields: CpdaeFields, store: TokenStore, prepared: Path | None = None) -> None:
         super().__init__(fields, store, prepared)
-        self.idf = idf.load(prepared) if fields.weighting == "idf" else None
+        self.idf = idf.load_idf(prepared) if fields.weighting == "idf" else None
 
     @classmethod
     def preparation(cls, fields: CpdaeFields) -> Preparation | None:
@@ -80,7 +88,7 @@ class Cpdae(MaskedTexts[CpdaeFields]):
 
     def collate(self, examples: list[Views]) -> Arrays:
         """As for MLM over 2B views, those of a text next to each other, and ``bag`` [B, K] as ``bags`` makes it."""
-        views = [Text(example.ids, view) for example in examples for view in example.views]
+        views = [MaskedText(example.ids, view) for example in examples for view in example.views]
         return {**super().collate(views), "bag": bags([example.ids for example in examples], self.store.special)}
 
     def outline(self, length: int, query_length: int) -> Arrays:
@@ -95,6 +103,7 @@ class Cpdae(MaskedTexts[CpdaeFields]):
         return heads
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
+        """The losses of MLM and reconstruction; for the contrast ``logits`` [B, 2, V] or ``vectors`` [B, 2, H]."""
         import torch
 
         from encore.training import losses

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from encore.config.run import Positive, Share
 from encore.objectives.base import Arrays
-from encore.objectives.parts.decoding import Decoding, DecodingFields, layers
+from encore.objectives.parts.decoding import Decoding, DecodingFields, layer_flops
 from encore.objectives.parts.masking import Masked, count_to_mask, word_starts
 from encore.objectives.parts.word_masks import word_masks
 
@@ -26,11 +26,20 @@ if TYPE_CHECKING:
 
 
 class EnhancedFields(DecodingFields):
+    """Fields of enhanced decoding (RetroMAE; BoW paper, Eq. 9)."""
+
     renamed: ClassVar[dict[str, str]] = {**DecodingFields.renamed, "reading": "variant"}
     objective: Literal["enhanced"]
-    decoder_mask_ratio: Share = Field(0.50, description="share of a text's tokens that a mask hides from the decoder")
-    visible_masks: Positive = Field(256, description="masks drawn for a text at most; each position picks one of them")
-    variant: Literal["code", "paper"] = Field("code", description="the query's residual: with, or without (Eq. 9)")
+    decoder_mask_ratio: Share = Field(
+        0.50, description="The share of a text's tokens that each mask hides from the decoder."
+    )
+    visible_masks: Positive = Field(
+        256, description="The most masks sampled for a text; each position uses one of them."
+    )
+    variant: Literal["code", "paper"] = Field(
+        "code",
+        description="Whether the decoder adds its query to what attention gives (`code`) or not (`paper`, Eq. 9).",
+    )
 
 
 class Screened(NamedTuple):
@@ -99,7 +108,7 @@ class Enhanced(Decoding[EnhancedFields]):
         return states
 
     def decoder_flops(self, shape: EncoderConfig, batch: int, length: int) -> float:
-        return layers(shape, 1, batch, length)
+        return layer_flops(shape, 1, batch, length)
 
 
 OBJECTIVE = Enhanced

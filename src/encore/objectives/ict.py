@@ -9,7 +9,7 @@ from pydantic import Field
 
 from encore.config.run import Share
 from encore.errors import EncoreError
-from encore.objectives.parts.pairs import Pair, PairFields, Pairs
+from encore.objectives.parts.pairs import PairFields, Pairs, TextPair
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 
 
 class IctFields(PairFields):
+    """Fields of the inverse cloze task (Lee et al. 2019; Chang et al. 2020)."""
+
     objective: Literal["ict"]
-    keep_sentence: Share = Field(0.0, description="share of the documents that keep the query's sentence; ORQA has 0.1")
+    keep_sentence: Share = Field(
+        0.0, description="The share of the documents that keep the query's sentence; 0.1 in ORQA."
+    )
 
 
 class Ict(Pairs[IctFields]):
@@ -42,7 +46,7 @@ class Ict(Pairs[IctFields]):
     def __len__(self) -> int:
         return len(self.usable)
 
-    def example(self, index: int, rng: np.random.Generator) -> Pair:
+    def example(self, index: int, rng: np.random.Generator) -> TextPair:
         chunk = int(self.usable[index])
         sentences = self.chunks.parts(chunk)
         drawn = int(rng.integers(len(sentences)))

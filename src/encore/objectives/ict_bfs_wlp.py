@@ -8,7 +8,7 @@ import numpy as np
 
 from encore.objectives.bfs import Bfs
 from encore.objectives.ict import Ict, IctFields
-from encore.objectives.parts.pairs import Pair, Pairs
+from encore.objectives.parts.pairs import Pairs, TextPair
 from encore.objectives.wlp import Wlp
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 
 class MixtureFields(IctFields):
+    """Fields of the mixture of ICT, BFS and WLP (Chang et al. 2020)."""
+
     objective: Literal["ict_bfs_wlp"]  # type: ignore[assignment]
 
 
@@ -39,11 +41,11 @@ class Mixture(Pairs[MixtureFields]):
     def __len__(self) -> int:
         return len(self.tasks) * self._smallest
 
-    def example(self, index: int, rng: np.random.Generator) -> Pair:
+    def example(self, index: int, rng: np.random.Generator) -> TextPair:
         place, which = divmod(index, len(self.tasks))
         task = self.tasks[which]
         first, end = (len(task) * border // self._smallest for border in (place, place + 1))
-        pair: Pair = task.example(int(rng.integers(first, end)), rng)
+        pair: TextPair = task.example(int(rng.integers(first, end)), rng)
         return pair
 
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 
 class MlmFields(MaskingFields):
+    """Fields of masked language modelling."""
+
     objective: Literal["mlm"]
 
 
@@ -23,6 +25,7 @@ class Mlm(MaskedTexts[MlmFields]):
     Fields = MlmFields
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
+        """The loss over masked pieces; there is no term of the whole batch."""
         hidden = encoder(batch["ids"], batch["mask"])
         return ForwardOutput({"mlm": self.masked_lm(encoder, heads, hidden, batch)}, {})
 

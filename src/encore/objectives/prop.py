@@ -14,16 +14,18 @@ from encore.objectives.parts.word_sets import Drawn, WordSets
 
 if TYPE_CHECKING:
     from encore.objectives.parts.attention import Attention
-    from encore.objectives.parts.chunks import Block
+    from encore.objectives.parts.chunks import ChunkBlock
 
 
 class LanguageModelFields(Strict):
-    """What decides PROP's word sets beside the texts."""
+    """What decides PROP's word sets besides the texts."""
 
-    least_count: Positive = Field(10, description="times that a word must occur in the collection to be drawn")
-    sampled_words: int = Field(500, ge=0, description="words drawn from: the document's own, filled up with others")
-    subsampling: float = Field(1e-4, gt=0, description="t of word2vec's subsampling of frequent words")
-    smoothing: float | None = Field(None, gt=0, description="mu of the Dirichlet prior; without, the mean text length")
+    least_count: Positive = Field(10, description="The fewest occurrences in the collection of a word that is sampled.")
+    sampled_words: int = Field(
+        500, ge=0, description="The number of words sampled from: the document's own, filled up with others."
+    )
+    subsampling: float = Field(1e-4, gt=0, description="The threshold t of word2vec's subsampling of frequent words.")
+    smoothing: float | None = Field(None, gt=0, description="The Dirichlet prior mu; without it, the mean text length.")
 
 
 class PropSets(WordSets, LanguageModelFields):
@@ -47,7 +49,7 @@ class Collected:
         self._occurrences, self._documents = Tally(), Tally()
         self._texts = 0
 
-    def enter(self, block: Block, found: Occurrences) -> None:
+    def enter(self, block: ChunkBlock, found: Occurrences) -> None:
         counts = summed(found, len(block.texts), np.ones(len(found.word)))
         self._occurrences.add(counts.words, counts.values)
         self._documents.add(counts.words, np.ones(len(counts.words)))
@@ -62,7 +64,7 @@ class Collected:
         self.mu = self.fields.smoothing or max(float(occurrences.sum() / self._texts), 1.0)
         self.cumulated = np.cumsum(self.background)
 
-    def distribution(self, block: Block, found: Occurrences) -> LanguageModel:
+    def distribution(self, block: ChunkBlock, found: Occurrences) -> LanguageModel:
         return LanguageModel(self, found, len(block.texts))
 
 
@@ -115,6 +117,8 @@ def collection_model(
 
 
 class PropFields(PreferenceFields, LanguageModelFields):
+    """Fields of PROP."""
+
     objective: Literal["prop"]
 
 

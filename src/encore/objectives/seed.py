@@ -13,8 +13,8 @@ from pydantic import Field
 from encore.config.run import Positive
 from encore.models import flops
 from encore.objectives.base import Arrays
-from encore.objectives.parts.decoding import Decoding, DecodingFields, following, layers
-from encore.objectives.parts.masked_texts import Text
+from encore.objectives.parts.decoding import Decoding, DecodingFields, following, layer_flops
+from encore.objectives.parts.masked_texts import MaskedText
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 
 
 class SeedFields(DecodingFields):
+    """Fields of SEED-Encoder."""
+
     objective: Literal["seed"]
-    decoder_layers: Positive = Field(3, description="layers of the decoder")
+    decoder_layers: Positive = Field(3, description="The number of layers of the decoder.")
     attention_window: Positive = Field(
-        2, description="tokens that the decoder sees, its own among them, beside the first"
+        2, description="The tokens that the decoder sees besides the first, its own included."
     )
-    mlm_weight: float = Field(0.5, ge=0, description="of the encoder's MLM loss")
-    decoder_weight: float = Field(0.5, ge=0, description="of the decoder's loss")
+    mlm_weight: float = Field(0.5, ge=0, description="The weight of the encoder's MLM loss.")
+    decoder_weight: float = Field(0.5, ge=0, description="The weight of the decoder's loss.")
 
 
 class Seed(Decoding[SeedFields]):
@@ -43,7 +45,7 @@ class Seed(Decoding[SeedFields]):
 
     Fields = SeedFields
 
-    def rebuild(self, examples: list[Text]) -> Arrays:
+    def rebuild(self, examples: list[MaskedText]) -> Arrays:
         return following(*self.unmasked(examples))
 
     def decoder(self, shape: EncoderConfig) -> SeedDecoder:
@@ -66,7 +68,7 @@ class Seed(Decoding[SeedFields]):
     def decoder_flops(self, shape: EncoderConfig, batch: int, length: int) -> float:
         memory = flops.product(batch, shape.hidden, shape.hidden)
         memory += flops.product(batch * length, shape.hidden, shape.hidden)
-        own = layers(shape, self.fields.decoder_layers, batch, length)
+        own = layer_flops(shape, self.fields.decoder_layers, batch, length)
         return own + self.fields.decoder_layers * memory
 
     def head_flops(self, shape: EncoderConfig, positions: int) -> float:

@@ -31,12 +31,17 @@ VIEWS = 2
 class SimcseFields(PretrainStep):
     """Fields of SimCSE."""
 
+    contrasts_texts: ClassVar[bool] = True
     renamed: ClassVar[dict[str, str]] = {**PretrainStep.renamed, "shortest": "min_tokens"}
     objective: Literal["simcse"]
-    temperature: float = Field(0.05, gt=0, description="cosines are divided by it")
-    save_heads: tuple[str, ...] | None = Field((), description="the layer behind the pooling serves the training alone")
-    dropout: float = Field(0.1, gt=0, lt=1, description="of the encoder in this step, whatever the backbone's is")
-    min_tokens: Positive = Field(1, description="pieces that a text must have to be used")
+    temperature: float = Field(0.05, gt=0, description="The number that cosines are divided by.")
+    save_heads: tuple[str, ...] | None = Field(
+        (), description="The modules that are saved: none, since the layer behind the pooling is for training only."
+    )
+    dropout: float = Field(
+        0.1, gt=0, lt=1, description="The encoder's dropout rate in this step, in place of the backbone's."
+    )
+    min_tokens: Positive = Field(1, description="The fewest word pieces of a text that is used.")
 
 
 class Simcse(Objective[SimcseFields]):
@@ -81,12 +86,14 @@ class Simcse(Objective[SimcseFields]):
         return nn.ModuleDict({"simcse": initialise(nn.Sequential(nn.Linear(width, width), nn.Tanh()))})
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
+        """``views`` [B, 2, H]: both readings of each text."""
         with dropout(encoder, self.fields.dropout):
             hidden = encoder(batch["ids"], batch["mask"])
         vectors = heads["simcse"](encoder.pooled(hidden, batch["ids"], batch["mask"]))
         return ForwardOutput({}, {"views": vectors.unflatten(0, (-1, VIEWS))})
 
     def batch_loss(self, embeddings: dict[str, Tensor]) -> dict[str, Tensor]:
+        """InfoNCE of the first readings against the second, from ``views`` [B, 2, H] (Gao et al. 2021, Eq. 4)."""
         import torch
         import torch.nn.functional as F
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from encore.errors import EncoreError
-from encore.objectives.parts.pairs import Pair, PairFields, Pairs
+from encore.objectives.parts.pairs import PairFields, Pairs, TextPair
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 class WlpFields(PairFields):
+    """Fields of wiki link prediction (Chang et al. 2020)."""
+
     objective: Literal["wlp"]
 
 
@@ -40,7 +42,7 @@ class Wlp(Pairs[WlpFields]):
     def __len__(self) -> int:
         return len(self.links)
 
-    def example(self, index: int, rng: np.random.Generator) -> Pair:
+    def example(self, index: int, rng: np.random.Generator) -> TextPair:
         linking, linked = self.links[index].tolist()
         query = self.passages.query(linked, rng)
         chunks = self.chunks.of_section(linking)

@@ -6,6 +6,7 @@ Every mistake is said in one line with its file, its place and the nearest right
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,7 +18,7 @@ from encore.config.finetuning import FinetuneStep
 from encore.config.run import Backbone, RunConfig, Step, System
 from encore.config.sources import SourceEntry
 from encore.config.tables import Table
-from encore.config.validation import by_kind, checked, explained, nearest, read_yaml
+from encore.config.validation import by_kind, checked, explained, nearest, read_yaml, refuse_odd_name
 from encore.data import kinds
 from encore.errors import EncoreError
 
@@ -41,8 +42,13 @@ class Catalogue:
 
 
 def read_run(path: Path, given: dict[str, Any] | None = None) -> RunConfig:
-    """A run's configuration, from its file or from what Snakemake has already read of it."""
-    return checked(RunConfig, given if given is not None else read_yaml(path), str(path))
+    """A run's configuration, from its file or from what Snakemake has already read of it.
+
+    Raises:
+        EncoreError: the file is no YAML, says a key twice, or anything in it is wrong; one line with file and place.
+    """
+    content = read_yaml(path) if given is None or path.is_file() else given  # Snakemake takes the last of two keys
+    return checked(RunConfig, content if given is None else given, str(path))
 
 
 def read_catalogue(folder: Path) -> Catalogue:
@@ -101,7 +107,10 @@ def _by_kind(read: Callable[[Any], T]) -> Callable[[Any, str], T]:
 
 
 def _entries(path: Path, read: Callable[[Any, str], T]) -> dict[str, T]:
-    return {str(name): read(value, f"{path}: {name}") for name, value in read_yaml(path).items()}
+    entries = read_yaml(path)
+    for name in entries:
+        explained(partial(refuse_odd_name, what="an entry"), name, str(path))
+    return {name: read(value, f"{path}: {name}") for name, value in entries.items()}
 
 
 def _of_papers(folder: Path, file: str, read: Callable[[Any, str], T]) -> dict[str, T]:

@@ -13,11 +13,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import BaseModel, Field
 
 from encore.config.run import PretrainStep, Step, Strict, System
-from encore.config.validation import YAML_LOADER, checked, nearest
+from encore.config.validation import checked, load_yaml, nearest
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue, read_step
 
@@ -148,10 +147,7 @@ def table(entries: list[Entry]) -> str:
 
 
 def _written(path: Path) -> list[Any]:
-    try:
-        content = yaml.load(path.read_bytes(), Loader=YAML_LOADER)
-    except yaml.YAMLError as error:
-        raise EncoreError(f"{_ledger(path.parent.name)} is not YAML: {' '.join(str(error).split())[:200]}") from error
+    content = load_yaml(path, _ledger(path.parent.name))
     if not isinstance(content or [], list):
         raise EncoreError(f"{_ledger(path.parent.name)} must hold a list of entries, each with a `- field:`")
     return content or []

@@ -51,12 +51,12 @@ def pretrain(
     """
     step = objectives.fields(spec["step"])
     store = TokenStore.open(tokens)
-    encoder = checkpoint.load(weights)
+    encoder = checkpoint.load_encoder(weights)
     _check(step, store, encoder)
     objective = objectives.load(step.objective)(step, store, prepared)
     heads = _heads(objective, encoder, weights, spec["seed"])
     kept = _kept(step, heads)
-    task, watched = held_out.split(objective, step.held_out)
+    task, watched = held_out.hold_out(objective, step.held_out)
     trained = train(
         task,
         encoder,
@@ -69,13 +69,13 @@ def pretrain(
         watched=watched,
     )
     if encoder.config.encoders == "separate":
-        towers.follow(encoder, checkpoint.load(weights))
+        towers.follow(encoder, checkpoint.load_encoder(weights))
     if launch.leads():
         others = {
             name: value for name, value in checkpoint.load_heads(weights).items() if checkpoint.owner(name) not in heads
         }
         own = {name: value for name, value in heads.state_dict().items() if checkpoint.owner(name) in kept}
-        checkpoint.save(encoder, others | own, output, store.tokenizer_folder, step.length, step.query_length)
+        checkpoint.save_model(encoder, others | own, output, store.tokenizer_folder, step.length, step.query_length)
         write_curve(output / CURVE, trained.losses)
         write_curve(output / HELD_OUT, trained.held_out)
     return trained

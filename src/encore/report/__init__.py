@@ -1,1 +1,1 @@
-"""The report: one page that shows whatever was made, with the papers' numbers beside it, and works from disk."""
+"""The report: one page that shows whatever was made, with the papers' numbers next to it, and works from disk."""

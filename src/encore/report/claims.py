@@ -1,6 +1,7 @@
 """The claims of the report: what each comes to on printed numbers and on runs, and how many come to what."""
 
 import csv
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -77,7 +78,7 @@ def _why(line: ClaimLine, site: ReportSlice, tables: Mapping[str, PublishedTable
     rows = [_row(site, tables, *row) for row in site.cells.get(line["id"], [])]
     items = "".join(f"<li>{markup(row)}</li>" for row in rows)
     listed = f"<ul class=cells>{items}</ul>" if rows else "<p>No number of a table or of a figure’s points.</p>"
-    command = code(f"encore explain {claims_path('claims')} --row {line['id']}").markup
+    command = code(f"encore explain {claims_path('claims')} --row {shlex.quote(line['id'])}").markup
     return (
         f'<section class="why" id="x-{key}" tabindex="-1" aria-label="What {escape(line["id"])} rests on">'
         f"<h4>{escape(line['id'])} rests on</h4>{listed}<p>In a terminal: {command}</p>"

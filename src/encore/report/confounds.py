@@ -56,7 +56,7 @@ def _folders(row: Row, seed: int | None = None) -> list[str]:
 
 def _made(row: Row, records: ArtifactRecords, site: ReportSlice) -> RowOrigin:
     seeds = sorted({read.seed for cell in row.cells.values() for read in cell.reads if read.seed is not None})
-    return RowOrigin(records.behind(_folders(row, seeds[0] if seeds else None)), seeds, site)
+    return RowOrigin(records.upstream(_folders(row, seeds[0] if seeds else None)), seeds, site)
 
 
 def _grouped(values: dict[str, str]) -> str:
@@ -104,7 +104,7 @@ def _texts(kind: str) -> Callable[[RowOrigin], str]:
 
 
 def _collection(model: RecordedArtifact, made: RowOrigin) -> str:
-    """The collection that a step learned from, told by the tokens that it read."""
+    """The collection that a step learned from, known by the tokens that it read."""
     folders = {each.folder: each for each in made.artifacts}
     tokens = folders.get(model.inputs.get("tokens", ""))
     collection = folders.get(tokens.inputs.get("collection", "")) if tokens else None

@@ -3,6 +3,7 @@
 An explanation is a section of its own that is shown when its link is followed, so it needs no program.
 """
 
+import shlex
 from collections.abc import Iterator
 from html import escape
 
@@ -153,5 +154,6 @@ def _parts(column: Column, columns: dict[str, Column]) -> list[Column]:
 
 
 def _explain(shown: PublishedTable, row: Row, column: Column) -> str:
-    setting = f' --setting "{row.setting}"' if row.setting else ""
-    return f'encore explain {RESULTS}/tables/{shown.name}.csv --row "{row.id}"{setting} --column "{column.id}"'
+    setting = ["--setting", row.setting] if row.setting else []
+    table = f"{RESULTS}/tables/{shown.name}.csv"
+    return shlex.join(["encore", "explain", table, "--row", row.id, *setting, "--column", column.id])

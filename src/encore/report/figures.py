@@ -3,6 +3,7 @@
 import base64
 import csv
 import json
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -127,9 +128,8 @@ def _explained(figure: DrawnFigure, records: ArtifactRecords) -> Iterator[str]:
         setting = row.get("setting", "")
         title = f"Figure {figure.name}: {row['label']}{f' [{setting}]' if setting else ''}"
         reads = (link(records[each].key, each.removeprefix("results/"), class_="read") for each in _reads(row))
-        command = f'encore explain {figure.stem}.csv --row "{row["label"]}"' + (
-            f' --setting "{setting}"' if setting else ""
-        )
+        chosen = ["--row", row["label"], *(["--setting", setting] if setting else [])]
+        command = shlex.join(["encore", "explain", f"{figure.stem}.csv", *chosen])
         listed: dict[str, Html | str] = {"System": code(row["system"]) if row.get("system") else ""}
         listed |= {"Reads": joined(reads), "In a terminal": code(command)}
         yield (

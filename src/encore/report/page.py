@@ -60,7 +60,7 @@ def render_page(site: ReportSlice) -> str:
 
 
 _CONFOUNDS = (
-    "<p>In what, beside what a table is about, the rows of one setting differ, of the lowest seed. A control spends "
+    "<p>In what, besides what a table is about, the rows of one setting differ, of the lowest seed. A control spends "
     "what an objective spends on fine-tuning: such rows are listed too, and are meant to be.</p>"
 )
 _ARTIFACTS = (

@@ -17,7 +17,7 @@ _MODEL = re.compile(r"(?P<lineage>.+?)(?:-s\d+)?-[0-9a-f]{8}(?P<index>@.*)?")
 class RecordedArtifact:
     """A folder of results. ``stage`` is empty where its manifest is not there any more.
 
-    ``inputs`` are folders by role; ``spec`` is what made it beside them; ``run`` is how, empty where nobody knows.
+    ``inputs`` are folders by role; ``spec`` is what made it next to them; ``run`` is how, empty where nobody knows.
     """
 
     folder: str
@@ -67,7 +67,7 @@ class ArtifactRecords:
         """In the order of their folders."""
         return list(self.by_folder.values())
 
-    def behind(self, folders: Iterable[str]) -> list[RecordedArtifact]:
+    def upstream(self, folders: Iterable[str]) -> list[RecordedArtifact]:
         """Artifacts and all that they were made from, each once."""
         found: dict[str, RecordedArtifact] = {}
         waiting = list(folders)
@@ -111,7 +111,7 @@ def _artifact(folder: str, key: str, record: dict[str, Any]) -> RecordedArtifact
     inputs |= {f"input {number}": parent for number, parent in enumerate(sorted(unnamed), 1)}
     digest, run = sha256(Path(folder) / manifest.MANIFEST), manifest.read_run(Path(folder))
     return RecordedArtifact(
-        folder, key, record["stage"], own, inputs, record["results"], record["outputs"], digest, run
+        folder, key, str(record.get("stage", "")), own, inputs, record["results"], record["outputs"], digest, run
     )
 
 

@@ -1,5 +1,6 @@
 """What the report is made of: its slice of the plan, ``results/plan/report.json``."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -30,7 +31,7 @@ class ReportSlice(Product):
     trials: dict[str, dict[str, int]] = {}  # how many values of which fields were tried, by step
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
-        """It reads products, which lie beside one another, and no folder of its own."""
+        """It reads products, which lie next to one another, and no folder of its own."""
         return {}
 
     def records(self) -> list[Path]:
@@ -42,5 +43,5 @@ class ReportSlice(Product):
 
     def command(self, target: str) -> str:
         """What a person types to make a target."""
-        chosen = f" --configfile {self.run}" if self.run else ""
+        chosen = f" --configfile {shlex.quote(self.run)}" if self.run else ""
         return f"snakemake {target} --profile local{chosen}"

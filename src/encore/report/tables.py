@@ -23,7 +23,7 @@ def table_section(shown: PublishedTable, records: ArtifactRecords, site: ReportS
     notes = "".join(f"<li>{escape(note)}</li>" for note in shown.sheet.notes)
     target = f"{RESULTS}/tables/{shown.name}.csv"
     missing = f"<p>Not run: what the paper prints. To make it: {code(site.command(target)).markup}</p>"
-    files = f"<p>Made: {code(target).markup}, and beside it as .md, .tex, .html.</p>"
+    files = f"<p>Made: {code(target).markup}, and next to it as .md, .tex, .html.</p>"
     details = "".join(explanations.cell_explanations(shown, records, site))
     return (
         f'<section class="item table" id="{shown.place}" data-paper="{own}" data-state="{state}">'

@@ -53,7 +53,7 @@ class LossTerm:
         return mean
 
     def starts_above_zero(self) -> bool:
-        """Whether its changes can be told as shares of the start."""
+        """Whether its changes can be given as shares of the start."""
         return bool((self.values[:, 0] > 0).all())
 
 
@@ -69,7 +69,7 @@ class LossCurves:
     terms: list[LossTerm]
 
     def drawn(self) -> list[LossTerm]:
-        """The terms that make up the loss; where nothing is said of any, the loss itself."""
+        """The terms that make up the loss; where none is recorded, the loss itself."""
         parts = [term for term in self.terms if term.name != "loss" and "accuracy" not in term.name]
         return parts or [term for term in self.terms if term.name == "loss"]
 

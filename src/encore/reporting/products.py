@@ -1,4 +1,4 @@
-"""Files that lie beside those of other tables, each table or figure with a manifest of its own name."""
+"""Files that lie next to those of other tables, each table or figure with a manifest of its own name."""
 
 import argparse
 import json
@@ -18,7 +18,7 @@ from encore.storage.files import full_digest, write_json
 
 
 def command_line(says: str | None) -> argparse.Namespace:
-    """What each program that makes a table or a figure is told: ``plan``, ``spec``, ``output``."""
+    """The arguments of each program that makes a table or a figure: ``plan``, ``spec``, ``output``."""
     parser = argparse.ArgumentParser(description=says)
     parser.add_argument("--plan", required=True, type=Path, help="its slice of the plan, results/plan/NAME.json")
     parser.add_argument("--spec", type=json_object, help="digest of the plan; refused when it was rewritten since")
@@ -36,11 +36,11 @@ def recorded(
     stage: str,
     endings: Sequence[str],
     record: str = manifest.MANIFEST,
-    beside: Sequence[Path] = (),
+    also_read: Sequence[Path] = (),
 ) -> Iterator[P]:
     """Verify what a product reads, let the body write ``<name>.<ending>`` files, then write ``<name>.<record>``.
 
-    ``beside`` are files of other products that it reads too. The record has the shape of an artifact's manifest; its
+    ``also_read`` are files of other products that it reads too. The record has the shape of an artifact's manifest; its
     spec is the product's plan, of the given kind, whose name and digest must be ``spec`` where one is given.
 
     Raises:
@@ -56,7 +56,7 @@ def recorded(
     path = folder / f"{product.name}.{record}"
     path.unlink(missing_ok=True)
     yield product
-    inputs = [*(read / manifest.MANIFEST for read in reads), *beside]
+    inputs = [*(read / manifest.MANIFEST for read in reads), *also_read]
     outputs = [folder / f"{product.name}.{ending}" for ending in endings]
     write_json(
         path,

@@ -67,7 +67,7 @@ def opened(spec: dict[str, Any], model: Path, store: TokenStore) -> Encoder:
     """A model ready to embed, on the device and the threads of ``spec["numerics"]``; FAISS gets as many threads."""
     device = machine.prepare(spec["numerics"])
     faiss.omp_set_num_threads(spec["numerics"]["threads"])
-    return embed.load(model, store).to(device).eval()
+    return embed.load_for_tokens(model, store).to(device).eval()
 
 
 def embedded(
@@ -77,7 +77,7 @@ def embedded(
     names = topics(Collection(collection), spec["split"], queries=spec["queries"], sample=spec["sample"])
     with machine.precision(spec["numerics"], next(encoder.parameters()).device):
         rows = store.queries.names.rows(names)
-        return names, embed.embed(encoder.query_tower, store.queries, rows, spec["query_length"])
+        return names, embed.embed_texts(encoder.query_tower, store.queries, rows, spec["query_length"])
 
 
 @dataclass(frozen=True)

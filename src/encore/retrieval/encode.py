@@ -60,7 +60,7 @@ def encode(encoder: Encoder, passages: Sequences, part: CollectionShard, length:
     progress = EncodingProgress(len(rows))
     found = [np.empty((0, encoder.dimension), dtype=np.float32)]
     for start in range(0, len(rows), BLOCK):
-        found.append(embed.embed(encoder, passages, rows[start : start + BLOCK], length))
+        found.append(embed.embed_texts(encoder, passages, rows[start : start + BLOCK], length))
         progress.show(start + len(found[-1]))
     return np.concatenate(found)
 
@@ -73,7 +73,7 @@ def make_shard(spec: dict[str, Any], model: Path, tokens: Path, name: str, outpu
     """
     part, store, numerics = CollectionShard.parse(name), TokenStore.open(tokens), spec["numerics"]
     device = machine.prepare(numerics)
-    encoder = embed.load(model, store).to(device).eval()
+    encoder = embed.load_for_tokens(model, store).to(device).eval()
     with machine.precision(numerics, device):
         found = encode(encoder, store.passages, part, spec["length"])
     rows = part.rows(len(store.passages))
@@ -103,6 +103,7 @@ class EncodingProgress:
         self.began = self.printed = time.monotonic()
 
     def show(self, done: int) -> None:
+        """Print the progress if the last line is 10 seconds old or all is done; ``done`` counts from the start."""
         now = time.monotonic()
         if now - self.printed < SECONDS and done < self.total:
             return

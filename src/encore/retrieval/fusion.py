@@ -25,7 +25,11 @@ class AlignedScores:
 
 
 def align(sparse: Ranking | None, dense: Ranking | None) -> AlignedScores:
-    """Bring both answers to a query together; None is no answer, all of whose scores are 0."""
+    """Both rankings of a query over the union of their documents (TCT-ColBERT, eq. 7).
+
+    Args:
+        sparse, dense: the query's rankings; None is no answer, all of whose scores are 0.
+    """
     places: dict[str, int] = {}
     for ranking in (sparse, dense):
         for document in ranking.documents if ranking is not None else ():
@@ -34,7 +38,12 @@ def align(sparse: Ranking | None, dense: Ranking | None) -> AlignedScores:
 
 
 def fuse(pair: AlignedScores, weight: float, depth: int | None = None) -> Ranking:
-    """The fused ranking down to ``depth``: added in float64, ordered as every run is."""
+    """The fused ranking: ``weight`` times the sparse score plus the dense one, added in float64, ordered as every run.
+
+    Args:
+        weight: alpha of TCT-ColBERT's eq. 7.
+        depth: how many documents are kept; all without.
+    """
     scores = (weight * pair.sparse + pair.dense).astype(np.float32)
     if depth is None or depth >= len(scores):
         return rank(pair.documents, scores)

@@ -152,7 +152,7 @@ def _longest_named(topics: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _scratch(output: Path) -> Iterator[Path]:
-    """A folder beside the result, so that it can be renamed; leftovers of a killed run go first."""
+    """A folder next to the result, so that it can be renamed; leftovers of a killed run go first."""
     scratch = output / f".{INDEX}.tmp"
     try:
         shutil.rmtree(scratch, ignore_errors=True)

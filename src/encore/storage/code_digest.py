@@ -31,7 +31,7 @@ class Code:
     def __init__(self, package: Path) -> None:
         """
         Args:
-            package: the library's folder, ``src/encore`` of a clone; the programs lie in ``workflow/scripts`` beside.
+            package: the library's folder, ``src/encore`` of a clone; programs lie in ``workflow/scripts`` next to it.
         """
         self.package = package
         self.programs = package.parents[1] / "workflow/scripts"

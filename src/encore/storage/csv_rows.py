@@ -16,6 +16,7 @@ def number(value: float | None) -> str:
 
 
 def write_rows(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Write a CSV file, atomically: the header, then the rows, lines ended by LF."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)

@@ -64,7 +64,7 @@ def _sampled_digest(path: Path) -> str:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary name beside ``path`` and rename it at the end; after an error nothing is left."""
+    """Give a temporary name next to ``path`` and rename it at the end; after an error nothing is left."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.tmp")
     try:
@@ -85,11 +85,13 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file that appears whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_bytes(data)
 
 
 def write_text(path: Path, text: str) -> None:
+    """Write a UTF-8 file that appears whole or not at all."""
     write_bytes(path, text.encode())
 
 
@@ -126,6 +128,7 @@ def appending(path: Path, kind: str, shape: tuple[int, ...] = ()) -> Iterator[Ca
 
 
 def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file with sorted keys, so that equal values give equal bytes; NaN and infinities are refused."""
     write_text(path, json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
@@ -160,6 +163,7 @@ def open_text(path: Path) -> IO[str]:
 
 
 def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """Write one JSON object a line; ``.gz`` is compressed, and equal rows give equal bytes."""
     with open_text_writer(path) as file:
         for row in rows:
             file.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")

@@ -45,7 +45,7 @@ def run(main: Callable[[], int | None]) -> NoReturn:
 
 
 def _interrupt_once(number: int, frame: FrameType | None) -> None:
-    """Ctrl-C in a terminal reaches a job twice, from there and from Snakemake; the second must not cut the farewell."""
+    """Ctrl-C in a terminal reaches a job twice, from there and from Snakemake; the second must not cut the message."""
     signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 

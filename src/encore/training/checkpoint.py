@@ -35,7 +35,7 @@ class Due:
 NEVER = Due(math.inf)
 
 
-def save(folder: Path, run: str, step: int, content: dict[str, Any]) -> None:
+def save_checkpoint(folder: Path, run: str, step: int, content: dict[str, Any]) -> None:
     """Write the checkpoint of ``step`` whole or not at all, then drop all but the newest two.
 
     Args:
@@ -49,7 +49,7 @@ def save(folder: Path, run: str, step: int, content: dict[str, Any]) -> None:
         old.unlink(missing_ok=True)
 
 
-def load(folder: Path, run: str) -> dict[str, Any] | None:
+def load_checkpoint(folder: Path, run: str) -> dict[str, Any] | None:
     """The newest checkpoint that is as it was written, or None where there is none.
 
     A damaged one is removed, so that it does not count among those that are kept.

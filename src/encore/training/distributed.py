@@ -30,6 +30,7 @@ class ProcessGroup:
 
     @property
     def lead(self) -> bool:
+        """Whether this is the process that prints, validates and saves."""
         return self.rank == 0
 
     def share(self, count: int, rank: int | None = None) -> range:
@@ -38,7 +39,7 @@ class ProcessGroup:
         return range(count * rank // self.size, count * (rank + 1) // self.size)
 
     def sum(self, values: Tensor) -> Tensor:
-        """The sum over all processes."""
+        """The sum of a tensor [...] over all processes, element by element."""
         if self.size > 1:
             values = values.to(self.device, copy=True)
             torch.distributed.all_reduce(values)
@@ -46,7 +47,11 @@ class ProcessGroup:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """If one process runs out of memory, all stop with ``torch.OutOfMemoryError``, none waits for another."""
+        """If one process runs out of memory, all stop, so that none waits for another.
+
+        Raises:
+            torch.OutOfMemoryError: on every process, where one of them ran out of memory.
+        """
         error = None
         try:
             yield
@@ -56,7 +61,15 @@ class ProcessGroup:
             raise torch.OutOfMemoryError(error or "another process ran out of memory")
 
     def gather(self, rows: Tensor, count: int) -> Tensor:
-        """The rows of a batch of ``count`` examples; gradients reach this process's own, the others' are values."""
+        """The rows of a whole batch, from all processes.
+
+        Args:
+            rows: [n, ...], those of this process's share of the batch.
+            count: the examples of the whole batch.
+
+        Returns:
+            [count, ...] in the batch's order; gradients reach this process's own rows, the others' are values.
+        """
         if self.size == 1:
             return rows
         sent = rows.detach().view(torch.uint8) if rows.dtype == torch.bool else rows.detach()
@@ -82,7 +95,7 @@ class ProcessGroup:
 
 
 @contextmanager
-def joined(device: torch.device) -> Iterator[ProcessGroup]:
+def process_group(device: torch.device) -> Iterator[ProcessGroup]:
     """Join the other processes that torchrun started with this one, until all are done."""
     if launch.size() == 1:
         yield ProcessGroup()

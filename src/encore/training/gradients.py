@@ -25,8 +25,11 @@ Terms = dict[str, Tensor]
 EXAMPLES = ""  # the count of examples, among the counts of terms by name
 
 
-class Part(NamedTuple):
-    """Examples that go through the models at once, and the number that their dropout is drawn from."""
+class BatchPart(NamedTuple):
+    """Examples of a batch that go through the models at once.
+
+    ``arrays``: what ``Task.collate`` made of them; ``examples``: how many they are; ``chance``: of their dropout.
+    """
 
     arrays: Arrays
     examples: int
@@ -34,8 +37,8 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Models:
-    """What is trained, with what, and on what."""
+class TrainingModels:
+    """The modules that are trained, their task, and the device and arithmetic that they run on."""
 
     task: Task
     encoder: Encoder
@@ -43,7 +46,7 @@ class Models:
     device: torch.device
     numerics: dict[str, Any]
 
-    def run(self, part: Part) -> ForwardOutput:
+    def run(self, part: BatchPart) -> ForwardOutput:
         """Losses and embeddings of a part, these in single precision; the same dropout whenever the same part runs."""
         torch.manual_seed(part.chance)
         batch = {
@@ -56,9 +59,9 @@ class Models:
         )
 
 
-def parts(
+def split_batch(
     task: Task, examples: Sequence[Any], micro_batch: int, group: ProcessGroup, seed: int, *key: str | int
-) -> list[Part]:
+) -> list[BatchPart]:
     """This process's share of a batch, in parts of ``micro_batch`` examples.
 
     Dropout is drawn from the seed, the key, and where in the batch a part begins; so parts on several processes draw
@@ -68,19 +71,19 @@ def parts(
     for first in range(share.start, share.stop, micro_batch):
         chosen = list(examples[first : min(first + micro_batch, share.stop)])
         place = () if len(chosen) == len(examples) else ("part", first)
-        found.append(Part(task.collate(chosen), len(chosen), number(seed, *key, *place)))
+        found.append(BatchPart(task.collate(chosen), len(chosen), number(seed, *key, *place)))
     return found
 
 
-def backward(models: Models, batch: list[Part], weights: dict[str, float], group: ProcessGroup) -> Terms:
+def backward(models: TrainingModels, batch: list[BatchPart], weights: dict[str, float], group: ProcessGroup) -> Terms:
     """Add the gradient of the batch's loss to that of the parameters, those of all processes summed.
 
     Args:
         batch: this process's share.
-        weights: of the terms in the loss.
+        weights: of the terms in the loss, by name.
 
     Returns:
-        The loss and its terms over the whole batch.
+        The loss and its terms over the whole batch, scalars by name.
 
     Raises:
         torch.OutOfMemoryError: on every process, where one cannot hold a part; gradients are then unfinished.
@@ -106,8 +109,16 @@ def backward(models: Models, batch: list[Part], weights: dict[str, float], group
 
 
 @torch.no_grad()
-def measure(models: Models, batch: list[Part], weights: dict[str, float]) -> Terms:
-    """The loss of a batch and its terms, on this process alone and without gradients."""
+def measure_losses(models: TrainingModels, batch: list[BatchPart], weights: dict[str, float]) -> Terms:
+    """The loss of a batch and its terms, on this process alone and without gradients.
+
+    Args:
+        batch: the whole batch in parts.
+        weights: of the terms in the loss, by name.
+
+    Returns:
+        Scalars by name; under ``"loss"`` their weighted sum.
+    """
     whole = _counts(models.task, batch, ProcessGroup())
     passes = [models.run(part) for part in batch]
     losses: Terms = {}
@@ -118,7 +129,7 @@ def measure(models: Models, batch: list[Part], weights: dict[str, float]) -> Ter
     return _terms(losses, models.task.batch_loss(embeddings) if embeddings else {}, weights)
 
 
-def _counts(task: Task, batch: list[Part], group: ProcessGroup) -> dict[str, int]:
+def _counts(task: Task, batch: list[BatchPart], group: ProcessGroup) -> dict[str, int]:
     """What the losses of the whole batch are over: its examples, or what the task counts for a term."""
     found = {EXAMPLES: 0}
     for part in batch:
@@ -127,14 +138,14 @@ def _counts(task: Task, batch: list[Part], group: ProcessGroup) -> dict[str, int
     return dict(zip(found, group.sum(torch.tensor(list(found.values()))).tolist(), strict=True))
 
 
-def _shares(task: Task, part: Part, done: ForwardOutput, whole: dict[str, int]) -> dict[str, float]:
+def _shares(task: Task, part: BatchPart, done: ForwardOutput, whole: dict[str, int]) -> dict[str, float]:
     """How much a part's mean of each term counts in the mean of the whole batch."""
     counts = {EXAMPLES: part.examples, **task.loss_denominators(part.arrays)}
     over = {name: name if name in counts else EXAMPLES for name in done.losses}
     return {name: counts[count] / max(whole[count], 1) for name, count in over.items()}
 
 
-def _leaves(models: Models, batch: list[Part], first: ForwardOutput) -> dict[str, Tensor]:
+def _leaves(models: TrainingModels, batch: list[BatchPart], first: ForwardOutput) -> dict[str, Tensor]:
     """The embeddings of all parts, cut from their graphs; none if the task contrasts nothing."""
     if not first.embeddings:
         return {}

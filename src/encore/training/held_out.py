@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from encore.training.distributed import ProcessGroup
-from encore.training.gradients import Models, measure, parts
+from encore.training.gradients import TrainingModels, measure_losses, split_batch
 from encore.training.randomness import generator
 from encore.training.task import Subset, Task
 
@@ -16,8 +16,8 @@ MOST = 256  # examples held out: enough for a curve
 POINTS = 10  # times that losses are measured, about, besides before the first step
 
 
-def split(task: Task, share: float) -> tuple[Task, Subset | None]:
-    """Part a task into what is trained on and what is held out; nothing is held out of 50 examples or fewer.
+def hold_out(task: Task, share: float) -> tuple[Task, Subset | None]:
+    """Part a task into what is trained on and what is held out (None if it has 50 examples or fewer).
 
     Which examples are held out depends on their numbers alone, so it is the same for every seed.
     """
@@ -43,8 +43,8 @@ def is_due(step: int, total: int) -> bool:
     return step in {round(total * point / POINTS) for point in range(POINTS + 1)}
 
 
-def terms(models: Models, task: Task, batch: int, micro_batch: int) -> dict[str, float]:
-    """The mean of the loss and of its terms over all examples of a task.
+def held_out_losses(models: TrainingModels, task: Task, batch: int, micro_batch: int) -> dict[str, float]:
+    """The mean of the loss and of its terms over all examples of a task, by name.
 
     The same chance is drawn at every call, whatever the seed, so that only the weights make a difference. A contrast
     is within batches of ``batch`` examples, of like size as in training; the last one may be smaller.
@@ -55,8 +55,8 @@ def terms(models: Models, task: Task, batch: int, micro_batch: int) -> dict[str,
     sizes = []
     for first in range(0, len(examples), batch):
         chosen = examples[first : first + batch]
-        made = parts(task, chosen, micro_batch, ProcessGroup(), 0, "held out", first)
+        made = split_batch(task, chosen, micro_batch, ProcessGroup(), 0, "held out", first)
         sizes.append(len(chosen))
-        for name, value in measure(models, made, task.loss_weights(0.0)).items():
+        for name, value in measure_losses(models, made, task.loss_weights(0.0)).items():
             found.setdefault(name, []).append(float(value))
     return {name: float(np.average(values, weights=sizes)) for name, values in found.items()}

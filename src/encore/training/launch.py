@@ -22,11 +22,11 @@ def local_rank() -> int:
 
 
 def leads() -> bool:
-    """True in the one process that prints, validates and writes."""
+    """Whether this is the process that prints, validates and writes."""
     return rank() == 0
 
 
-def start(processes: int) -> None:
+def start_processes(processes: int) -> None:
     """Become so many processes: for more than one, torchrun takes this one's place and starts the program for each."""
     if processes > 1 and "WORLD_SIZE" not in os.environ:
         torchrun = ["-m", __name__, "--standalone", f"--nproc-per-node={processes}"]

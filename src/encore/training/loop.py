@@ -1,4 +1,4 @@
-"""The training loop: the one page that every pre-training and every fine-tuning step runs through."""
+"""The training loop, the same for every pre-training and every fine-tuning step."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from encore.errors import EncoreError
 from encore.models.encoder import Encoder
 from encore.storage.files import digest
 from encore.training import checkpoint, gradients, held_out, machine
-from encore.training.distributed import ProcessGroup, joined
-from encore.training.gradients import Models
+from encore.training.distributed import ProcessGroup, process_group
+from encore.training.gradients import TrainingModels
 from encore.training.memory import MicroBatch
 from encore.training.optimiser import AdamW
-from encore.training.prefetch import ahead
-from encore.training.progress import Point, Progress, spelled
-from encore.training.randomness import Batch, batches
+from encore.training.prefetch import prefetched
+from encore.training.progress import CurvePoint, TrainingProgress, format_terms
+from encore.training.randomness import ExampleBatch, example_batches
 from encore.training.record import Trained
-from encore.training.schedule import rate, total_steps
+from encore.training.schedule import learning_rate, total_steps
 from encore.training.task import Task
 
 Validate = Callable[[Encoder, int], float]
@@ -52,6 +52,11 @@ def train(
     those of one process but for rounding: in other bytes.
 
     Args:
+        task: what is learned: examples, their batches and their loss.
+        encoder: the model; its weights are changed in place.
+        heads: the modules that are trained beside it, changed in place too.
+        step: the batch, the learning rate and how long to train.
+        seed: of all chance: order, masks, dropout.
         state: the folder of checkpoints; left for the caller to remove once the result is safe.
         numerics: ``precision`` (fp32 or bf16), ``threads``, and ``micro_batch``, the examples that go through the
             models at once (without it, a process's share of the batch). Less where memory runs out.
@@ -66,14 +71,14 @@ def train(
     """
     device = machine.prepare(numerics)
     model = nn.ModuleDict({"encoder": encoder, "heads": heads}).to(device).train()
-    models, optimiser = Models(task, encoder, heads, device, numerics), AdamW(model, step.weight_decay)
+    models, optimiser = TrainingModels(task, encoder, heads, device, numerics), AdamW(model, step.weight_decay)
     total = total_steps(step, len(task))
     run = digest([type(task).__name__, step.model_dump(), len(task), seed, numerics])
-    done, best = _restore(checkpoint.load(state, run), model, optimiser)
+    done, best = _restore(checkpoint.load_checkpoint(state, run), model, optimiser)
 
-    with joined(device) as group:
+    with process_group(device) as group:
         micro_batch = MicroBatch(done.micro_batch or _at_once(step, len(task), numerics, group), says=group.lead)
-        progress = Progress(done.steps, total, says=group.lead)
+        progress = TrainingProgress(done.steps, total, says=group.lead)
         due = checkpoint.Due(checkpoint_seconds, checkpoint_steps) if group.lead else checkpoint.NEVER
         if not group.lead:
             watched = validate = None
@@ -88,7 +93,7 @@ def train(
             )
             norm = nn.utils.clip_grad_norm_(model.parameters(), step.max_grad_norm)
             values = _finite(terms, norm, now + 1, batch)
-            optimiser.step(rate(step, now, total))
+            optimiser.step(learning_rate(step, now, total))
 
             done.count(values, len(batch.examples), flops, total)
             done.micro_batch = micro_batch.size
@@ -98,7 +103,7 @@ def train(
             if validate and (done.steps == total or (validate_every and done.steps % validate_every == 0)):
                 best = _validate(validate, encoder, model, done, best)
             if due(done.steps):
-                checkpoint.save(state, run, done.steps, _content(done, best, model, optimiser))
+                checkpoint.save_checkpoint(state, run, done.steps, _content(done, best, model, optimiser))
 
     if best is not None:
         model.load_state_dict(best)
@@ -106,10 +111,10 @@ def train(
     return done
 
 
-def _coming(task: Task, step: Step, seed: int, start: int, device: torch.device) -> Iterator[Batch]:
+def _coming(task: Task, step: Step, seed: int, start: int, device: torch.device) -> Iterator[ExampleBatch]:
     """The batches from number ``start`` on; on a CPU a thread would only take time from the training itself."""
-    coming = batches(task, step.batch, seed, start)
-    return coming if device.type == "cpu" else ahead(coming)
+    coming = example_batches(task, step.batch, seed, start)
+    return coming if device.type == "cpu" else prefetched(coming)
 
 
 def _at_once(step: Step, examples: int, numerics: dict[str, Any], group: ProcessGroup) -> int:
@@ -122,7 +127,7 @@ def _at_once(step: Step, examples: int, numerics: dict[str, Any], group: Process
 
 
 def _gradients(
-    models: Models,
+    models: TrainingModels,
     optimiser: AdamW,
     examples: list[Any],
     weights: dict[str, float],
@@ -130,15 +135,15 @@ def _gradients(
     key: tuple[int, str, int],
     micro_batch: int,
 ) -> tuple[dict[str, Tensor], float]:
-    """The batch's gradient in place of the last one's; its terms, and the operations of all processes."""
+    """The batch's gradient in place of the last one's; its terms, and the FLOPs of all processes."""
     optimiser.zero_grad()
-    made = gradients.parts(models.task, examples, micro_batch, group, *key)
+    made = gradients.split_batch(models.task, examples, micro_batch, group, *key)
     terms = gradients.backward(models, made, weights, group)
     flops = sum(models.task.flops(models.encoder, part.arrays) for part in made)
     return terms, float(group.sum(torch.tensor(flops, dtype=torch.float64)))
 
 
-def _finite(terms: dict[str, Tensor], norm: Tensor, step: int, batch: Batch) -> dict[str, float]:
+def _finite(terms: dict[str, Tensor], norm: Tensor, step: int, batch: ExampleBatch) -> dict[str, float]:
     """The terms as numbers.
 
     Raises:
@@ -158,16 +163,16 @@ def _finite(terms: dict[str, Tensor], norm: Tensor, step: int, batch: Batch) -> 
     )
 
 
-def _watch(watched: Task, models: Models, step: Step, micro_batch: MicroBatch, done: Trained) -> None:
+def _watch(watched: Task, models: TrainingModels, step: Step, micro_batch: MicroBatch, done: Trained) -> None:
     """Note the losses on examples that are held out."""
     modules = (models.encoder, models.heads)
     for module in modules:
         module.eval()
-    found = micro_batch.fit(partial(held_out.terms, models, watched, step.batch))
+    found = micro_batch.fit(partial(held_out.held_out_losses, models, watched, step.batch))
     for module in modules:
         module.train()
-    done.held_out.append(Point(done.steps, found))
-    print(f"step {done.steps}  held out: {spelled(found)}", flush=True)
+    done.held_out.append(CurvePoint(done.steps, found))
+    print(f"step {done.steps}  held out: {format_terms(found)}", flush=True)
 
 
 def _validate(validate: Validate, encoder: Encoder, model: nn.Module, done: Trained, best: Weights | None) -> Weights:

@@ -300,5 +300,5 @@ def margin_mse(student: Tensor, teacher: Tensor) -> Tensor:
 
 
 def _pairs(scores: Tensor) -> Tensor:
-    """[B, P] -> [B, P - 1, 2]: each row's first score beside every other."""
+    """[B, P] -> [B, P - 1, 2]: each row's first score next to every other."""
     return torch.stack([scores[:, :1].expand_as(scores[:, 1:]), scores[:, 1:]], dim=-1)

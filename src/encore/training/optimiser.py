@@ -28,6 +28,7 @@ class AdamW:
         return self.weight_decay if self.parameters[name].ndim > 1 else 0.0
 
     def zero_grad(self) -> None:
+        """Forget the gradients of all parameters."""
         for parameter in self.parameters.values():
             parameter.grad = None
 
@@ -64,6 +65,7 @@ class AdamW:
         )
 
     def state_dict(self) -> dict[str, Any]:
+        """The moments by the name of the parameter, as a checkpoint holds them."""
         return self.state
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ T = TypeVar("T")
 AHEAD = 16  # batches; as many as are dealt together, see randomness.py
 
 
-def ahead(items: Iterator[T], count: int = AHEAD) -> Iterator[T]:
+def prefetched(items: Iterator[T], count: int = AHEAD) -> Iterator[T]:
     """The same items in the same order, up to ``count`` of them made by a thread before they are asked for.
 
     An error of the iterator is raised where its item would have come. The thread ends with its reader.

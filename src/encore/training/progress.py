@@ -1,4 +1,4 @@
-"""Lines that say how far a training is, and the curve of its losses."""
+"""The lines that a training prints, and the curve of its losses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROWS = 100  # points of a curve, about
 SECONDS = 10.0  # between two lines
 
 
-class Point(NamedTuple):
+class CurvePoint(NamedTuple):
     """The terms of the loss at a step, counted from 1; at 0, before any."""
 
     step: int
@@ -23,19 +23,19 @@ class Point(NamedTuple):
         return {name: float(f"{value:.6g}") for name, value in self.terms.items()}
 
 
-def write_curve(path: Path, points: list[Point]) -> None:
+def write_curve(path: Path, points: list[CurvePoint]) -> None:
     """A table ``step, loss, other terms``, the same bytes for the same run."""
     names = list(points[0].terms) if points else []
     rows = [["step", *names], *([str(step), *(f"{terms[name]:.6g}" for name in names)] for step, terms in points)]
     write_text(path, "".join("\t".join(row) + "\n" for row in rows))
 
 
-def spelled(terms: dict[str, float]) -> str:
-    """Terms for people."""
+def format_terms(terms: dict[str, float]) -> str:
+    """The terms of a loss as one line of text."""
     return " ".join(f"{name} {value:.4f}" for name, value in terms.items())
 
 
-class Progress:
+class TrainingProgress:
     """Prints step, loss terms, rate and time left now and then."""
 
     def __init__(self, start: int, total: int, says: bool = True) -> None:
@@ -53,7 +53,5 @@ class Progress:
         self.printed = now
         seconds = max(now - self.began, 1e-9)
         left = seconds / (step - self.start) * (self.total - step)
-        print(
-            f"step {step}/{self.total}  {spelled(terms)}  {self.examples / seconds:.0f} examples/s  {left:.0f} s left",
-            flush=True,
-        )
+        speed = f"{self.examples / seconds:.0f} examples/s  {left:.0f} s left"
+        print(f"step {step}/{self.total}  {format_terms(terms)}  {speed}", flush=True)

@@ -19,7 +19,7 @@ WINDOW = (
 )
 
 
-class Batch(NamedTuple):
+class ExampleBatch(NamedTuple):
     """The examples of a step, and their numbers in the task."""
 
     indices: list[int]
@@ -37,7 +37,7 @@ def generator(seed: int, *key: str | int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(number(seed, *key)))
 
 
-def order(length: int, batch: int, seed: int, epoch: int) -> np.ndarray:
+def epoch_order(length: int, batch: int, seed: int, epoch: int) -> np.ndarray:
     """The examples of an epoch in order, [batches, batch] int64: a function of the seed and the epoch.
 
     A permutation; the last batch is filled up from its beginning, so that every contrast has as many negatives as the
@@ -49,13 +49,13 @@ def order(length: int, batch: int, seed: int, epoch: int) -> np.ndarray:
     return np.resize(permutation, (rows, batch))
 
 
-def batches(task: Task, batch: int, seed: int, start: int = 0) -> Iterator[Batch]:
+def example_batches(task: Task, batch: int, seed: int, start: int = 0) -> Iterator[ExampleBatch]:
     """The endless sequence of batches from batch number ``start`` on, epoch after epoch."""
     indices = task.indices()
-    per_epoch = len(order(len(task), batch, seed, 0))
+    per_epoch = len(epoch_order(len(task), batch, seed, 0))
     epoch, skip = divmod(start, per_epoch)
     while True:
-        rows = indices[order(len(task), batch, seed, epoch)]
+        rows = indices[epoch_order(len(task), batch, seed, epoch)]
         for first, last in _windows(per_epoch):
             if skip < last:
                 yield from _window(task, rows[first:last], seed, epoch, first)[max(skip - first, 0) :]
@@ -69,10 +69,12 @@ def _windows(rows: int) -> Iterator[tuple[int, int]]:
     yield rows - 1, rows
 
 
-def _window(task: Task, rows: np.ndarray, seed: int, epoch: int, first: int) -> list[Batch]:
+def _window(task: Task, rows: np.ndarray, seed: int, epoch: int, first: int) -> list[ExampleBatch]:
     """The examples of consecutive batches, dealt anew so that those of like size share one; then shuffled."""
     made = [(index, task.example(index, generator(seed, "example", epoch, index))) for index in rows.ravel().tolist()]
     made.sort(key=lambda pair: task.size(pair[1]))
     size = rows.shape[1]
-    dealt = [Batch(*map(list, zip(*made[place : place + size], strict=True))) for place in range(0, len(made), size)]
+    dealt = [
+        ExampleBatch(*map(list, zip(*made[place : place + size], strict=True))) for place in range(0, len(made), size)
+    ]
     return [dealt[place] for place in generator(seed, "window", epoch, first).permutation(len(dealt))]

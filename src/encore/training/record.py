@@ -1,4 +1,4 @@
-"""What a training did, as it goes into checkpoints and results."""
+"""The record of a training: steps, examples, FLOPs, losses; part of checkpoints and results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from encore.training.progress import ROWS, Point
+from encore.training.progress import ROWS, CurvePoint
 
 CURVES = ("losses", "held_out")
 
@@ -21,8 +21,8 @@ class Trained:
     steps: int = 0
     examples: int = 0
     flops: float = 0.0
-    losses: list[Point] = field(default_factory=list)
-    held_out: list[Point] = field(default_factory=list)
+    losses: list[CurvePoint] = field(default_factory=list)
+    held_out: list[CurvePoint] = field(default_factory=list)
     validations: list[tuple[int, float]] = field(default_factory=list)
     best_step: int | None = None
     micro_batch: int | None = None
@@ -33,12 +33,13 @@ class Trained:
         self.examples += examples
         self.flops += flops
         if self.steps % math.ceil(total / ROWS) == 0 or self.steps in (1, total):
-            self.losses.append(Point(self.steps, values))
+            self.losses.append(CurvePoint(self.steps, values))
 
     def packed(self) -> dict[str, Any]:
-        """All of it in plain types, as a checkpoint holds it."""
+        """The record in plain types, as a checkpoint holds it."""
         return {**vars(self), **{name: [tuple(point) for point in getattr(self, name)] for name in CURVES}}
 
     @classmethod
     def unpacked(cls, content: dict[str, Any]) -> Trained:
-        return cls(**{**content, **{name: [Point(*point) for point in content[name]] for name in CURVES}})
+        """The record that ``packed`` gave."""
+        return cls(**{**content, **{name: [CurvePoint(*point) for point in content[name]] for name in CURVES}})

@@ -23,7 +23,7 @@ def total_steps(step: Step, examples: int) -> int:
     return max(1, math.ceil(step.epochs * per_epoch))
 
 
-def rate(step: Step, done: int, total: int) -> float:
+def learning_rate(step: Step, done: int, total: int) -> float:
     """Learning rate after ``done`` of ``total`` steps: linear warm-up, then the step's schedule."""
     warmup = math.ceil(step.warmup * total) if step.warmup < 1 else min(int(step.warmup), total)
     if done < warmup:

@@ -1,4 +1,4 @@
-"""What was estimated beside what really happened, for everything that is finished: time, memory, disk, operations."""
+"""What was estimated next to what really happened, for everything that is finished: time, memory, disk, operations."""
 
 from __future__ import annotations
 

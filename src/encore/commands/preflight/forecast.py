@@ -43,7 +43,7 @@ class RuleForecast:
 
 @dataclass(frozen=True)
 class Forecast:
-    """All that is said of a run before it starts."""
+    """The forecast of a run: its jobs, downloads, disk, memory, time and energy."""
 
     title: str
     machine: Machine
@@ -112,7 +112,7 @@ class Forecast:
 
     @property
     def energy_kwh(self) -> float:
-        """Of GPUs with their share of the host, and of cores that work beside them."""
+        """Of GPUs with their share of the host, and of cores that work next to them."""
         machine = self.machine
         core = machine.host_watts / machine.cores if machine.gpus else machine.watts
         return (self.gpu_hours * (machine.watts + machine.host_watts) + self.core_hours * core) / 1000

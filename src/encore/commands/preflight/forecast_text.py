@@ -113,7 +113,7 @@ def _time(found: Forecast) -> str:
     )
     hours = f"{found.gpu_hours:,.2f} GPU-hours, " if found.gpus else ""
     lines = [
-        f"On {where}: {duration(schedule.wall)} ({hours}{found.core_hours:,.2f} core-hours beside, "
+        f"On {where}: {duration(schedule.wall)} ({hours}{found.core_hours:,.2f} core-hours on the host, "
         f"{found.energy_kwh:,.3g} kWh at {found.machine.watts:g} W)",
         f"Longest chain of jobs that wait for each other: {duration(schedule.critical_seconds)}",
         *(f"  {_cut(name, WIDTH - 2)}" for name in shown),

@@ -126,7 +126,7 @@ def _point(plan: Plan, kind: str, work: Work, share: float) -> RatePoint:
     device = machine.prepare(numerics)
     length = max(4, min(round(work.length), shape.max_length))
     rows = BATCH[device.type] if kind == "encode" else max(1, round(min(work.rows, LARGEST[device.type] / length)))
-    encoder = towers.build(shape).to(device)
+    encoder = towers.build_encoder(shape).to(device)
     optimiser = AdamW(encoder, 0.0)
     ids = torch.randint(5, shape.vocabulary, (rows, length), device=device)
     mask = torch.ones_like(ids, dtype=torch.bool)

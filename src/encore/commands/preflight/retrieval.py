@@ -103,7 +103,7 @@ def _building(fields: dict[str, Any], count: float, dimension: int) -> list[Work
 
 
 def search_index(run: Artifact, sizes: CollectionSizes) -> Cost:
-    """Search in an index of a named type; the exact run is read beside it."""
+    """Search in an index of a named type; the exact run is read next to it."""
     shape, size, queries = _asked(run, sizes)
     fields = {**run.inputs["index"].spec["index"], **run.spec["search"]}
     index = indexed_bytes(fields, size.passages.count, shape.dimension)
@@ -129,7 +129,7 @@ def search_index(run: Artifact, sizes: CollectionSizes) -> Cost:
 
 
 def lucene_index(index: Artifact, sizes: CollectionSizes) -> Cost:
-    """Lucene's index; the documents are held in memory to be sorted, and written beside it for a while."""
+    """Lucene's index; the documents are held in memory to be sorted, and written next to it for a while."""
     size = sizes.of(index.inputs["collection"])
     text = size.passages.tokens * CHARACTERS
     if "predicted_queries" in index.inputs:

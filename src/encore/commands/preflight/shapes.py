@@ -84,7 +84,7 @@ def parameters(shape: EncoderConfig) -> int:
 
 
 def heads(step: Step, shape: EncoderConfig) -> int:
-    """Parameters that are trained beside the encoder, to a few per cent."""
+    """Parameters that are trained besides the encoder, to a few per cent."""
     width = shape.hidden
     vocabulary_head = _linear(width, width) + 2 * width + shape.vocabulary
     if isinstance(step, FinetuneStep):

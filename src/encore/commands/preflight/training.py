@@ -90,7 +90,7 @@ def pretraining(step: PretrainStep, shape: EncoderConfig, texts: TextLengths, si
 
 
 def _looking(step: Step, shape: EncoderConfig, size: CollectionSize, steps: int) -> list[Work]:
-    """What is read beside the training itself: validations, and the losses on held-out examples."""
+    """What is read besides the training itself: validations, and the losses on held-out examples."""
     if isinstance(step, FinetuneStep) and step.validate_every:
         times = ceil(steps / step.validate_every)
         length = float(size.passages.read(step.length).mean())
@@ -151,7 +151,7 @@ def has_vocabulary_head(step: Step) -> bool:
 
 
 def kept_heads(step: Step, shape: EncoderConfig) -> int:
-    """Parameters that are saved beside the encoder."""
+    """Parameters that are saved besides the encoder."""
     return 0 if getattr(step, "save_heads", None) == () else shapes.heads(step, shape)
 
 

@@ -1,1 +1,1 @@
-"""What a change of the configuration would cost and change, told without making it."""
+"""What a change of the configuration would cost and change, without making it."""

@@ -1,4 +1,4 @@
-"""A configuration with some values changed, beside the one that is there: ``steps.costa.temperature=0.05``.
+"""A configuration with some values changed, next to the one that is there: ``steps.costa.temperature=0.05``.
 
 The first word names a file of the catalogue; any other path is one in the run's own file. Values are YAML. What other
 entries inherit from the changed one (``<<: *costa``) changes with it, as it would if the file were edited.

@@ -64,7 +64,7 @@ def _after(run: Path, changes: list[str]) -> tuple[Plan, str]:
     """The plan of the changed configuration, and what its ledger would be refused for.
 
     Raises:
-        EncoreError: a change names nothing, or makes the configuration wrong; it is told as if the files were changed.
+        EncoreError: a change names nothing, or makes the configuration wrong; as if the files were changed.
     """
     with tempfile.TemporaryDirectory() as folder:
         try:

@@ -130,6 +130,7 @@ class PartialFile:
 
     @property
     def size(self) -> int:
+        """Bytes received so far."""
         return self.path.stat().st_size if self.path.is_file() else 0
 
     @property
@@ -149,6 +150,7 @@ class PartialFile:
             write_text(self._note, json.dumps({"version": version}))
 
     def finish(self) -> None:
+        """Give the file its final name and remove the note of its version."""
         self.path.replace(self.target)
         self._note.unlink(missing_ok=True)
 

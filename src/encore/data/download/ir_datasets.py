@@ -66,7 +66,7 @@ def library(home: Path, stream: Stream) -> Callable[[str], Any]:
     from ir_datasets.util import download as theirs
 
     if ir_datasets.util.home_path().resolve() != home or theirs.DownloadConfig.get_home_path().resolve() != home:
-        raise EncoreError(f"ir_datasets cannot use {home} beside another home; start another process")
+        raise EncoreError(f"ir_datasets cannot use {home} together with another home; start another process")
     theirs.RequestsDownload.stream = stream
     load: Callable[[str], Any] = ir_datasets.load
     return load

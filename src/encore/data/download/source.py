@@ -62,7 +62,7 @@ def brought(remote: Remote, path: Path, data_root: Path) -> str:
 
 
 def _unpack_beside(archive: Path, remote: Remote, folder: Path, placed: Collection[Path]) -> set[Path]:
-    """Unpack a file beside what the others held; returns its files."""
+    """Unpack a file next to what the others held; returns its files."""
     apart = folder / f".{archive.name}.apart"
     unpack(archive, remote.unpack, remote.members, apart)
     found = {path.relative_to(apart) for path in apart.rglob("*") if path.is_file()}
@@ -74,7 +74,7 @@ def _unpack_beside(archive: Path, remote: Remote, folder: Path, placed: Collecti
             (apart / name).replace(folder / name)
         except OSError as error:  # such as a file where another archive has a folder
             raise EncoreError(
-                f"{archive}: {name} cannot be placed beside the source's other files ({error.strerror}); choose with "
+                f"{archive}: {name} cannot be placed next to the source's other files ({error.strerror}); choose with "
                 "`members:`"
             ) from error
     shutil.rmtree(apart)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from encore.errors import EncoreError
 
-RECORDS = {"manifest.json", "run.json"}  # what every artifact has beside its own files
+RECORDS = {"manifest.json", "run.json"}  # what every artifact has besides its own files
 
 
 def files(folder: Path) -> list[Path]:

@@ -18,6 +18,7 @@ class DprSplit(Split):
 
     @property
     def with_passages(self) -> bool:
+        """Whether the file lists passages for each question, so that the split has judgments."""
         return self.judged_by == "judgments"
 
 

@@ -1,4 +1,4 @@
-"""Questions of DPR's form: with answers alone (a row a line), or with passages beside (a JSON array)."""
+"""Questions of DPR's form: with answers alone (a row a line), or with passages as well (a JSON array)."""
 
 import ast
 from collections.abc import Iterator

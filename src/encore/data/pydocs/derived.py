@@ -21,6 +21,7 @@ class PydocsObject:
 
     @property
     def package(self) -> str:
+        """The import name of the object's package."""
         return self.module.partition(".")[0]
 
 

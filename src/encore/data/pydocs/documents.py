@@ -33,7 +33,7 @@ class DocumentsFields(FormFields):
     segments: Segments = TITLE_ADDRESS_BODY
 
     def resolve(self) -> dict[str, Any]:
-        """The content's identity, beside the collection that it is made of."""
+        """The content's identity, in addition to the collection that it is made of."""
         return {"kind": self.kind, **self.form.to_spec()}
 
 

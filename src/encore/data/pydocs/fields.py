@@ -14,7 +14,7 @@ class PydocsFields(CollectionFields):
     """An entry of the catalogue with ``kind: pydocs``."""
 
     kind: Literal["pydocs"]
-    packages: list[str] = Field(description="installed distributions read beside the standard library; [] for none")
+    packages: list[str] = Field(description="installed distributions read besides the standard library; [] for none")
     minimum_passages: Positive = Field(description="fewer are an error: the installation carries no docstrings")
     salt: str = Field("encore-1", description="hashed with a module's name to choose its split")
     train_share: Positive = Field(65, description="percentage of modules whose queries train")

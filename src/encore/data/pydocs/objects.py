@@ -28,6 +28,7 @@ class Object:
 
     @cached_property
     def id(self) -> str:
+        """The dotted name: the module's, and the object's within it."""
         return f"{self.module}.{self.name}" if self.name else self.module
 
     @property

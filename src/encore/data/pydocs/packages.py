@@ -40,7 +40,7 @@ class PackagesFields(CollectionFields):
         return self
 
     def resolve(self) -> dict[str, Any]:
-        """The content's identity, beside the collection that it is made of."""
+        """The content's identity, in addition to the collection that it is made of."""
         return {"kind": self.kind, "packages": sorted(self.packages), "splits": sorted(self.splits)}
 
     def is_apart_from(self, other: CollectionFields) -> bool:

@@ -57,6 +57,7 @@ def version(name: str) -> str:
 
 
 def python_version() -> str:
+    """The running Python's version, such as ``3.11.7``."""
     return ".".join(map(str, sys.version_info[:3]))
 
 

@@ -37,7 +37,7 @@ def questions(paragraphs: Iterable[SourceParagraph], spans: Spans, counts: Count
     """Every (question, answering sentence, passage), in order; what is odd goes to ``counts``.
 
     Questions that differ in white space alone are one, or it would train and be tested; the evaluation counts strings,
-    so these are counted beside, as `published_queries` and `published_tuples`.
+    so these are counted as well, as `published_queries` and `published_tuples`.
     """
     strings: set[tuple[str, str]] = set()
     for paragraph in paragraphs:

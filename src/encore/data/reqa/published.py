@@ -63,6 +63,7 @@ class PublishedReqaFields(ReqaFields):
 
     @property
     def asked(self) -> dict[str, Any]:
+        """What decides the questions: neither the distractors' collection nor the published counts do."""
         return {name: value for name, value in super().asked.items() if name not in ("of", "expected")}
 
     def read(self) -> list[str]:

@@ -28,6 +28,7 @@ class Passage:
 
     @property
     def text(self) -> str:
+        """The passage as one string."""
         return self.whole or " ".join(self.sentences)
 
     def candidate(self, sentence: int) -> str:
@@ -51,6 +52,7 @@ class AnsweredQuestion:
 
     @property
     def candidate(self) -> str:
+        """The id of the pair (sentence, passage) that answers the question."""
         return self.passage.candidate(self.sentence)
 
 

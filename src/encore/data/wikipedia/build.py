@@ -93,6 +93,7 @@ class Spool:
         self._sizes: list[int] = []
 
     def add(self, rows: bytes) -> None:
+        """Append packed rows."""
         self._file.write(rows)
         self._sizes.append(len(rows))
 

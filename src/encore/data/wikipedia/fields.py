@@ -21,7 +21,7 @@ class WikipediaFields(CollectionFields):
     path: str = Field(
         pattern=r"\.xml(\.bz2|-p\d+p\d+\.bz2)?$",
         description="the dump, .xml or .xml.bz2; from the repository's root, or below `{data_root}`. The index of a "
-        "multistream dump lies beside it and lets several processes read",
+        "multistream dump lies next to it and lets several processes read",
     )
     sha256: str | None = Field(
         None,

@@ -174,7 +174,7 @@ def _pieces(code: Wikicode) -> Iterator[_Piece]:
 def _tag(tag: nodes.Tag) -> Iterator[_Piece]:
     name = str(tag.tag).strip().lower()
     if tag.wiki_markup and name in ("li", "dt", "dd"):
-        yield str(tag.wiki_markup)  # the line's own text follows beside it
+        yield str(tag.wiki_markup)  # the line's own text follows next to it
     elif name in ("br", "hr"):
         yield "\n\n" if name == "hr" else " "
     elif _BLOCK.fullmatch(name):

@@ -1,6 +1,6 @@
 """A ``-multistream`` dump: blocks of a hundred pages, each packed by itself, so that processes can share the work.
 
-Its index, ``<begin of the block>:<page id>:<title>`` a line, lies beside it under Wikimedia's name.
+Its index, ``<begin of the block>:<page id>:<title>`` a line, lies next to it under Wikimedia's name.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class StreamBlock(NamedTuple):
 
 
 def index_of(path: Path) -> Path | None:
-    """The index beside a dump, packed or not; None where there is none."""
+    """The index next to a dump, packed or not; None where there is none."""
     if "-multistream" not in path.name or path.suffix != ".bz2":
         return None
     named = path.name.replace("-multistream", "-multistream-index", 1).replace(".xml", ".txt", 1)
-    beside = (path.with_name(name) for name in (named, named.removesuffix(".bz2")))
-    return next((file for file in beside if file.is_file()), None)
+    candidates = (path.with_name(name) for name in (named, named.removesuffix(".bz2")))
+    return next((file for file in candidates if file.is_file()), None)
 
 
 def read_blocks(path: Path, index: Path) -> Iterator[StreamBlock]:

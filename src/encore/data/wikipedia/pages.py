@@ -52,11 +52,11 @@ class Extracted:
 
     rows: bytes = b""  # packed JSON lines, one an article: id, title, sections, links
     titles: array[int] = field(default_factory=lambda: array("Q"))  # of every page of the main namespace
-    outcomes: array[int] = field(default_factory=lambda: array("b"))  # beside ``titles``
+    outcomes: array[int] = field(default_factory=lambda: array("b"))  # next to ``titles``
     ids: array[int] = field(default_factory=lambda: array("q"))  # of the articles
     redirects: array[int] = field(default_factory=lambda: array("Q"))  # two a redirect: title, heading or 0
     headings: array[int] = field(default_factory=lambda: array("Q"))  # titles and headings together
-    sections: array[int] = field(default_factory=lambda: array("i"))  # beside ``headings``: where they lead
+    sections: array[int] = field(default_factory=lambda: array("i"))  # next to ``headings``: where they lead
     counts: Counter[str] = field(default_factory=Counter)
 
 

@@ -40,7 +40,7 @@ def inspect_model(
 
     device = machine.prepare(spec["numerics"])
     store = TokenStore.open(tokens)
-    encoder = embed.load(model, store).to(device).eval()
+    encoder = embed.load_for_tokens(model, store).to(device).eval()
     with machine.precision(spec["numerics"], device):
         match spec["kind"]:
             case "coverage":

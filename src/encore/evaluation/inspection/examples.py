@@ -63,11 +63,13 @@ def sample(count: int, wanted: int, number: int) -> np.ndarray:
 
 
 @torch.no_grad()
-def representations(encoder: Encoder, sequences: inputs.Texts, rows: Iterable[int], length: int) -> Iterator[Tensor]:
+def representations(
+    encoder: Encoder, sequences: inputs.TokenSequences, rows: Iterable[int], length: int
+) -> Iterator[Tensor]:
     """The pooled representation of each text, before any linear head, in batches [B, H], in the order of ``rows``."""
     device, waiting = next(encoder.parameters()).device, list(rows)
     for first in range(0, len(waiting), TOGETHER):
-        read = inputs.read(sequences, waiting[first : first + TOGETHER], length, encoder.config)
+        read = inputs.read_inputs(sequences, waiting[first : first + TOGETHER], length, encoder.config)
         ids, mask = (torch.from_numpy(array).to(device) for array in read)
         yield encoder.pooled(encoder(ids, mask), ids, mask).float()
 

@@ -47,7 +47,13 @@ def measure_heat(spec: dict[str, Any], encoder: Encoder, store: TokenStore, mode
 def summed(
     ids: NDArray[np.int64], continues: NDArray[np.bool_], probabilities: NDArray[np.float64]
 ) -> list[tuple[list[int], float]]:
-    """The pieces of each word of a text, and the sum of their probabilities."""
+    """The pieces of each word of a text, and the sum of their probabilities.
+
+    Args:
+        ids: [S], the pieces of the text.
+        continues: [V], whether a piece continues a word.
+        probabilities: float64 [V].
+    """
     starts = [place for place, piece in enumerate(ids) if place == 0 or not continues[piece]]
     words = [ids[first:end] for first, end in pairwise([*starts, len(ids)])]
     return [(word.tolist(), float(probabilities[word].sum())) for word in words]

@@ -1,4 +1,4 @@
-"""How well a model tells masked words: its MLM loss on a collection's passages, under one mask for all models."""
+"""How well a model predicts masked words: its MLM loss (Devlin et al. 2019) on passages, one mask for all models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from encore.errors import EncoreError
 from encore.models import checkpoint
 from encore.storage.files import write_json
 from encore.training import held_out, machine
-from encore.training.gradients import Models
+from encore.training.gradients import TrainingModels
 from encore.training.randomness import generator
 from encore.training.task import Subset
 
@@ -32,7 +32,7 @@ def measure(spec: dict[str, Any], tokens: Path, model: Path, output: Path) -> di
     Raises:
         EncoreError: the tokens are of another vocabulary, or no text is long enough to mask.
     """
-    step, store, encoder = objectives.fields(spec["step"]), TokenStore.open(tokens), checkpoint.load(model)
+    step, store, encoder = objectives.fields(spec["step"]), TokenStore.open(tokens), checkpoint.load_encoder(model)
     if store.vocabulary != encoder.config.vocabulary:
         raise EncoreError(f"{tokens} and {model} have different vocabularies; make the tokens again")
     objective = objectives.load(step.objective)(step, store, None)
@@ -43,8 +43,8 @@ def measure(spec: dict[str, Any], tokens: Path, model: Path, output: Path) -> di
         device = machine.prepare(spec["numerics"])
         for module in (encoder, heads):
             module.to(device).eval()
-        models = Models(objective, encoder, heads, device, spec["numerics"])
-        terms = held_out.terms(models, Subset(objective, np.sort(chosen)), step.batch, step.batch)
+        models = TrainingModels(objective, encoder, heads, device, spec["numerics"])
+        terms = held_out.held_out_losses(models, Subset(objective, np.sort(chosen)), step.batch, step.batch)
         found["loss"] = float(f"{terms['mlm']:.6g}")
     write_json(output / FILE, found)
     return found

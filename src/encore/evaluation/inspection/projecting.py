@@ -21,6 +21,7 @@ class Projection:
 
     @property
     def name(self) -> str:
+        """``head`` or ``embeddings``: what the representation is multiplied with."""
         return "head" if self.head is not None else "embeddings"
 
     @torch.no_grad()
@@ -34,7 +35,7 @@ class Projection:
 
 def projection(model: Path, device: torch.device) -> Projection:
     """The vocabulary head of a model folder with its word embeddings; without a whole one, these alone."""
-    encoder = checkpoint.load(model)
+    encoder = checkpoint.load_encoder(model)
     heads = nn.ModuleDict({"mlm": MlmHead(encoder.config)})
     whole = set(checkpoint.restore_heads(heads, model)) == set(heads.state_dict())
     head = heads["mlm"].to(device).eval() if whole else None

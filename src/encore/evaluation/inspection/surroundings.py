@@ -1,4 +1,4 @@
-"""A query among the candidates of a model's own run, on a map that keeps near what is near (COSTA, figure 3)."""
+"""A query among the candidates of a model's own run, on a t-SNE map (van der Maaten & Hinton 2008; COSTA, figure 3)."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def map_candidates(
     documents = [*ranking[: spec["candidates"]], *sorted(relevant - set(ranking[: spec["candidates"]]))]
     rows = {name: row for row, name in enumerate(store.passages.names)}
     asked = np.array([store.queries.names.index(query)])
-    own = embed.embed(encoder.query_tower, store.queries, asked, spec["query_length"])
-    found = embed.embed(encoder, store.passages, np.array([rows[name] for name in documents]), spec["length"])
+    own = embed.embed_texts(encoder.query_tower, store.queries, asked, spec["query_length"])
+    found = embed.embed_texts(encoder, store.passages, np.array([rows[name] for name in documents]), spec["length"])
     places = mapped(np.concatenate([own, found]), spec["perplexity"], spec["seed_of_map"])
     kinds = ["query", *("relevant" if name in relevant else "candidate" for name in documents)]
     points = [

@@ -120,7 +120,7 @@ def _dense(given: LatencyInputs, role: str, prepare: Any, open_shards: Any, how:
 
     def encode(number: int) -> None:
         tokenizer.encode(texts[number], add_special_tokens=False)
-        embed.embed(encoder.query_tower, store.queries, rows[number], run["query_length"])
+        embed.embed_texts(encoder.query_tower, store.queries, rows[number], run["query_length"])
 
     with machine.precision(run["numerics"], device):
         encoding = measure(encode, len(names), given.warm_up)

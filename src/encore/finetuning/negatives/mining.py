@@ -139,7 +139,7 @@ def read_negatives(folder: Path) -> Negatives:
 
 
 def read_positives(folder: Path) -> Negatives:
-    """The passages beside the judged ones that are right for a query; none where its recipe looks for none."""
+    """The passages besides the judged ones that are right for a query; none where its recipe looks for none."""
     return _read_pairs(folder / POSITIVES) if (folder / POSITIVES).is_file() else {}
 
 

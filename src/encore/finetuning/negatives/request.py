@@ -14,7 +14,7 @@ from encore.errors import EncoreError
 
 @dataclass(frozen=True)
 class NegativesRequest:
-    """The queries that negatives are for, and what is known beside them."""
+    """The queries that negatives are for, and what is known next to them."""
 
     queries: AbstractSet[str]
     judgments: Mapping[str, Mapping[str, int]]  # of all training queries, those that are not wanted too

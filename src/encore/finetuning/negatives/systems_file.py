@@ -2,7 +2,7 @@
 
 As BEIR's script has it (examples/retrieval/training/train_msmarco_v3.py): a candidate is a negative if its score is at
 most the worst positive's less a margin, and one that an earlier system brought does not count for a later one. The
-scores stand in the file, as that script reads them, or beside it, as sentence-transformers publishes them now.
+scores stand in the file, as that script reads them, or next to it, as sentence-transformers publishes them now.
 """
 
 from __future__ import annotations

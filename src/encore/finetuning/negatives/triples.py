@@ -74,7 +74,7 @@ def from_triples(
     return sampled, statistics(sampled, judged=judged, unknown=unknown)
 
 
-class Texts:
+class RowTexts:
     """The row of each text, by its hash; of equal texts the first."""
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -100,7 +100,7 @@ def _known(first: TsvBlock | None, collection: Collection, queries: list[str], d
     if first is None or not any(" " in column[0].as_py() for column in first.columns):
         return [DocIdIndex(queries), DocIdIndex(documents)]
     said = collection.queries()
-    return [Texts(said[query] for query in queries), Texts(_texts_of(collection, documents))]
+    return [RowTexts(said[query] for query in queries), RowTexts(_texts_of(collection, documents))]
 
 
 def _texts_of(collection: Collection, documents: DocIds) -> Iterable[str]:

@@ -49,7 +49,7 @@ def open_scorer(model: Path, store: TokenStore) -> Scorer:
         "late-interaction": LateInteractionScorer,
         "cross-encoder": CrossEncoderScorer,
     }
-    use, encoder = checkpoint.load_use(model), embed.load(model, store).eval()
+    use, encoder = checkpoint.load_use(model), embed.load_for_tokens(model, store).eval()
     if use.scorer.get("kind") not in kinds:
         raise EncoreError(f"{model} scores by {use.scorer.get('kind')!r}, which is unknown; make the model again")
     return kinds[use.scorer["kind"]](encoder, checkpoint.load_heads(model), use, store)

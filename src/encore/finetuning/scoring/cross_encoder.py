@@ -13,7 +13,7 @@ from encore.data.tokens import TokenStore
 from encore.finetuning.scoring.modules import with_weights
 from encore.finetuning.scoring.resume import Report, ScoreState, no_report
 from encore.models import cross_encoder
-from encore.models.checkpoint import Use
+from encore.models.checkpoint import ModelUse
 from encore.models.embed import BATCH
 from encore.models.encoder import Encoder
 
@@ -21,9 +21,9 @@ from encore.models.encoder import Encoder
 class CrossEncoderScorer:
     """The number that a model gives to a query and a passage read as one text."""
 
-    def __init__(self, encoder: Encoder, heads: Mapping[str, Tensor], use: Use, store: TokenStore) -> None:
+    def __init__(self, encoder: Encoder, heads: Mapping[str, Tensor], use: ModelUse, store: TokenStore) -> None:
         self.encoder, self.use, self.store = encoder, use, store
-        self.linear = with_weights(cross_encoder.heads(encoder.config), heads)[cross_encoder.NAME]
+        self.linear = with_weights(cross_encoder.score_head(encoder.config), heads)[cross_encoder.NAME]
         self.device = torch.device("cpu")
 
     def to(self, device: torch.device) -> Self:
@@ -43,7 +43,7 @@ class CrossEncoderScorer:
         size = BATCH[self.device.type]
         for start in range(first * size, len(order), size):
             part = order[start : start + size]
-            arrays = cross_encoder.pairs(
+            arrays = cross_encoder.pair_inputs(
                 [self.store.queries[row] for row in queries[part]],
                 [self.store.passages[row] for row in passages[part]],
                 self.use.query_length,

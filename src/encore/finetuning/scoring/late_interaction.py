@@ -15,7 +15,7 @@ from encore.data.tokens import Sequences, TokenStore
 from encore.finetuning.scoring.modules import with_weights
 from encore.finetuning.scoring.resume import Report, ScoreState, no_report, passage_blocks
 from encore.models import inputs, late_interaction
-from encore.models.checkpoint import Use
+from encore.models.checkpoint import ModelUse
 from encore.models.embed import BATCH
 from encore.models.encoder import Encoder
 
@@ -40,11 +40,11 @@ class TokenVectors:
 class LateInteractionScorer:
     """The sum over a query's tokens of the best inner product with a token of the passage (TCT-ColBERT, Eq. 6)."""
 
-    def __init__(self, encoder: Encoder, heads: Mapping[str, Tensor], use: Use, store: TokenStore) -> None:
+    def __init__(self, encoder: Encoder, heads: Mapping[str, Tensor], use: ModelUse, store: TokenStore) -> None:
         self.encoder, self.use, self.store = encoder, use, store
         self.device = torch.device("cpu")
         width = len(heads.get(f"{late_interaction.NAME}.weight", ()))
-        self.linear = with_weights(late_interaction.heads(encoder.config, width), heads)[late_interaction.NAME]
+        self.linear = with_weights(late_interaction.token_head(encoder.config, width), heads)[late_interaction.NAME]
         self.both = use.scorer.get("normalised") == "both"
 
     def to(self, device: torch.device) -> Self:
@@ -96,7 +96,7 @@ class LateInteractionScorer:
         found: list[np.ndarray] = [np.empty(0)] * len(rows)
         for start in range(0, len(rows), size):
             part = order[start : start + size]
-            arrays = inputs.read(sequences, rows[part], length, tower.config)
+            arrays = inputs.read_inputs(sequences, rows[part], length, tower.config)
             ids, mask = (torch.from_numpy(array).to(self.device) for array in arrays)
             vectors, counted = late_interaction.token_vectors(tower, self.linear, ids, mask, normalised)
             for place, own, kept in zip(part, vectors.float().cpu().numpy(), counted.cpu().numpy(), strict=True):

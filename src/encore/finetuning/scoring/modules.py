@@ -1,4 +1,4 @@
-"""The modules that a scorer has beside its encoder, from the heads of a model folder."""
+"""The modules that a scorer has besides its encoder, from the heads of a model folder."""
 
 from __future__ import annotations
 

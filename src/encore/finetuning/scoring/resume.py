@@ -44,7 +44,7 @@ class ScoreState:
             return fresh, 0
         pairs = hashlib.sha256(np.stack([queries, passages]).astype("<i8").tobytes()).hexdigest()
         self.run = digest([self.spec, pairs])
-        saved = checkpoint.load(self.folder, self.run)
+        saved = checkpoint.load_checkpoint(self.folder, self.run)
         if saved is None:
             return fresh, 0
         print(f"going on after part {saved['step']}", flush=True)
@@ -53,7 +53,7 @@ class ScoreState:
     def save_if_due(self, scores: np.ndarray, parts: int) -> None:
         """Say that so many parts are done; the scores are written if it is time to."""
         if self.folder is not None and self.due(parts):
-            checkpoint.save(self.folder, self.run, parts, {"scores": torch.from_numpy(scores)})
+            checkpoint.save_checkpoint(self.folder, self.run, parts, {"scores": torch.from_numpy(scores)})
 
 
 def passage_blocks(passages: np.ndarray, most: int = PASSAGES) -> Iterator[slice]:

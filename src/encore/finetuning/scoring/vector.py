@@ -13,14 +13,14 @@ from torch import Tensor
 from encore.data.tokens import TokenStore
 from encore.finetuning.scoring.resume import Report, ScoreState, no_report, passage_blocks
 from encore.models import embed
-from encore.models.checkpoint import Use
+from encore.models.checkpoint import ModelUse
 from encore.models.encoder import Encoder
 
 
 class VectorScorer:
     """The inner product of a query's and a passage's vector (of length 1 where the model compares by cosine)."""
 
-    def __init__(self, encoder: Encoder, heads: Mapping[str, Tensor], use: Use, store: TokenStore) -> None:
+    def __init__(self, encoder: Encoder, heads: Mapping[str, Tensor], use: ModelUse, store: TokenStore) -> None:
         self.encoder, self.use, self.store = encoder, use, store
 
     def to(self, device: torch.device) -> Self:
@@ -34,9 +34,9 @@ class VectorScorer:
         found, first = state.load(queries, passages)
         for number, part in islice(enumerate(passage_blocks(passages), 1), first, None):
             rows, own = np.unique(queries[part], return_inverse=True)
-            asked = embed.embed(self.encoder.query_tower, self.store.queries, rows, self.use.query_length)
+            asked = embed.embed_texts(self.encoder.query_tower, self.store.queries, rows, self.use.query_length)
             rows, other = np.unique(passages[part], return_inverse=True)
-            known = embed.embed(self.encoder, self.store.passages, rows, self.use.length)
+            known = embed.embed_texts(self.encoder, self.store.passages, rows, self.use.length)
             found[part] = np.einsum("nd,nd->n", asked[own], known[other])
             state.save_if_due(found, number)
             report(part.stop)

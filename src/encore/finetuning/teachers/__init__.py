@@ -1,1 +1,1 @@
-"""What teachers say of training queries and passages, computed once and kept for every student."""
+"""Teachers' scores or vectors of training queries and passages, computed once for every student."""

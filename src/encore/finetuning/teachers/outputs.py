@@ -1,4 +1,4 @@
-"""What teachers said once: scores of (query, passage) pairs, or vectors of texts that any pair is scored from.
+"""The outputs of teachers, computed once: scores of pairs, or vectors of texts that any pair is scored from.
 
 Files of a folder with scores: ``pair_queries.npy`` and ``pair_passages.npy`` (rows of the token store, ascending),
 ``pair_scores.npy`` (float32); published ones also have ``triples.npy`` (int32 [N, 3]: query, positive, negative).
@@ -143,6 +143,6 @@ def _description(folder: Path) -> dict[str, str]:
 
 def _array(path: Path) -> np.ndarray:
     if not path.is_file():
-        raise EncoreError(f"{path} is missing: what the teacher said is incomplete; make it again")
+        raise EncoreError(f"{path} is missing: the teacher's outputs are incomplete; make them again")
     array: np.ndarray = np.load(path, mmap_mode="r")
     return array

@@ -16,7 +16,7 @@ import pyarrow as pa
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.teachers.outputs import TRIPLES, write_scores
-from encore.finetuning.teachers.sources import files
+from encore.finetuning.teachers.sources import score_files
 from encore.storage.document_index import DocIdIndex
 from encore.storage.files import contents, write_array
 from encore.storage.tsv import TsvBlock, read_tsv
@@ -31,7 +31,7 @@ def write_published_scores(spec: dict[str, Any], source: str, tokens: Path, outp
         EncoreError: the files are not the planned ones; or, with file and line, a line is no triple, a text is not in
             the token store, a file has other triples than the first, or gives a pair another score than before.
     """
-    paths = files(source)
+    paths = score_files(source)
     if "content" in spec and contents(paths) != spec["content"]:  # what was fetched has a manifest
         raise EncoreError(f"{source} is not what was planned with: its files have changed since; run snakemake again")
     store = TokenStore.open(tokens)

@@ -9,7 +9,7 @@ from encore.errors import EncoreError
 ENDINGS = (".tsv", ".tsv.gz", ".txt", ".txt.gz")
 
 
-def files(source: str) -> dict[str, Path]:
+def score_files(source: str) -> dict[str, Path]:
     """A file itself, or all files of scores in a folder, by name.
 
     Raises:

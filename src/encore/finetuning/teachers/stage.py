@@ -59,7 +59,7 @@ def write_teacher_outputs(
     found = judged_queries(
         Collection(collection), store, sampled_negatives, spec["split"], spec["queries"], spec["sample"]
     )
-    queries, passages = pairs([filled(query, spec["fill"], len(store.passages)) for query in found])
+    queries, passages = query_passage_pairs([filled(query, spec["fill"], len(store.passages)) for query in found])
     counts = {"queries": len(found), "pairs": len(queries)}
     print(f"{counts['pairs']} pairs of {counts['queries']} queries", flush=True)
     with machine.precision(spec["numerics"], device):
@@ -71,7 +71,7 @@ def write_teacher_outputs(
     return counts
 
 
-def pairs(queries: list[Query]) -> tuple[np.ndarray, np.ndarray]:
+def query_passage_pairs(queries: list[Query]) -> tuple[np.ndarray, np.ndarray]:
     """Every pair of a query and one of its positives or negatives once, as rows of the token store, int64 [N] each."""
     shown = [(query.row, passage) for query in queries for passage in sorted({*query.positives, *query.negatives})]
     rows, passages = np.array(shown, dtype=np.int64).reshape(-1, 2).T
@@ -109,7 +109,7 @@ def _of_tokens(embed: Callable[[np.ndarray], TokenVectors]) -> Embed:
 
 
 def _of_texts(tower: Encoder, sequences: Sequences, length: int) -> Embed:
-    return lambda rows: iter(vectors.embed(tower, sequences, rows, length)[:, None])
+    return lambda rows: iter(vectors.embed_texts(tower, sequences, rows, length)[:, None])
 
 
 def _in_turn(embed: Embed, rows: np.ndarray) -> Iterator[np.ndarray]:

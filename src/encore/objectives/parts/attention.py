@@ -67,7 +67,7 @@ def attended(weights: Path | None, blocks: Blocks, length: int, state: Path | No
     with TemporaryDirectory() as temporary:
         attention = Attention(state or Path(temporary))
         device = machine.prepare(NUMERICS)
-        with distributed.joined(device) as group:
+        with distributed.process_group(device) as group:
             _read(attention, weights, blocks, range(group.rank, len(blocks), group.size), length, device)
         yield attention
 
@@ -78,7 +78,7 @@ def _read(attention: Attention, weights: Path, blocks: Blocks, mine: range, leng
     missing = [number for number in mine if not sealed.is_whole(attention.path(number))]
     if not missing:
         return
-    encoder = checkpoint.load(weights).to(device).eval()
+    encoder = checkpoint.load_encoder(weights).to(device).eval()
     for number in missing:
         values = np.concatenate(text_attention(encoder, blocks[number].texts, length))
         sealed.write(attention.path(number), values.astype("<f4").tobytes())

@@ -66,7 +66,7 @@ class Chunks:
         return np.diff(np.concatenate([[0], np.cumsum(counts)])[self.bounds])[:, 0]
 
 
-class Block(NamedTuple):
+class ChunkBlock(NamedTuple):
     """Texts that are held at once."""
 
     number: int
@@ -85,11 +85,11 @@ class Blocks:
     def __len__(self) -> int:
         return len(self._bounds) - 1
 
-    def __getitem__(self, number: int) -> Block:
+    def __getitem__(self, number: int) -> ChunkBlock:
         first, end = (int(bound) for bound in self._bounds[range(len(self))[number] :][:2])
-        return Block(number, first, [self._chunks[chunk] for chunk in self._usable[first:end].tolist()])
+        return ChunkBlock(number, first, [self._chunks[chunk] for chunk in self._usable[first:end].tolist()])
 
-    def __iter__(self) -> Iterator[Block]:
+    def __iter__(self) -> Iterator[ChunkBlock]:
         return (self[number] for number in range(len(self)))
 
 

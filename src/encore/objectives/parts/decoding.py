@@ -24,14 +24,16 @@ if TYPE_CHECKING:
 class DecodingFields(MaskingFields):
     """Fields of every objective with a decoder; the masking is that of the released launch scripts."""
 
-    mask_ratio: Share = Field(0.30, description="share of a text's tokens that are masked")
-    whole_word: bool = Field(True, description="words are masked whole")
-    mlm_weight: float = Field(1.0, ge=0, description="of the encoder's MLM loss")
-    decoder_weight: float = Field(1.0, ge=0, description="of the decoder's loss")
+    mask_ratio: Share = Field(0.30, description="The share of a text's tokens that are masked.")
+    whole_word: bool = Field(True, description="Whether words are masked as a whole.")
+    mlm_weight: float = Field(1.0, ge=0, description="The weight of the encoder's MLM loss.")
+    decoder_weight: float = Field(1.0, ge=0, description="The weight of the decoder's loss.")
 
 
 class LayeredFields(DecodingFields):
-    decoder_layers: Positive = Field(1, description="layers of the decoder")
+    """Fields of every objective whose decoder has a number of layers."""
+
+    decoder_layers: Positive = Field(1, description="The number of layers of the decoder.")
 
 
 F = TypeVar("F", bound=DecodingFields)
@@ -84,6 +86,7 @@ class Decoding(MaskedTexts[F]):
         return heads
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
+        """The losses of MLM and of the decoder, means over masked and over predicted pieces."""
         from encore.models.heads import at
         from encore.training import losses
 
@@ -126,6 +129,6 @@ def following(text: np.ndarray, mask: np.ndarray) -> Arrays:
     return {"text": text, "decoded": positions, "decoded_labels": text.ravel()[positions + 1]}
 
 
-def layers(shape: EncoderConfig, count: int, batch: int, length: int) -> float:
+def layer_flops(shape: EncoderConfig, count: int, batch: int, length: int) -> float:
     """Operations of so many Transformer layers of the encoder's shape, forward."""
     return flops.forward(replace(shape, layers=count, projection_dim=None), batch, length)

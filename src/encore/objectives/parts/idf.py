@@ -52,7 +52,7 @@ class Idf(Preparation):
         return {"texts": len(usable), "pieces": int(occurs.sum())}
 
 
-def load(prepared: Path | None) -> np.ndarray:
+def load_idf(prepared: Path | None) -> np.ndarray:
     """The weights that ``Idf`` wrote, float32 [V].
 
     Raises:

@@ -35,12 +35,12 @@ class MaskingFields(PretrainStep):
 
     renamed: ClassVar[dict[str, str]] = {**PretrainStep.renamed, "shortest": "min_tokens"}
 
-    mask_ratio: Share = Field(0.15, description="share of a text's tokens that are masked")
-    whole_word: bool = Field(False, description="words are masked whole")
-    min_tokens: Positive = Field(1, description="pieces that a text must have to be used")
+    mask_ratio: Share = Field(0.15, description="The share of a text's tokens that are masked.")
+    whole_word: bool = Field(False, description="Whether words are masked as a whole.")
+    min_tokens: Positive = Field(1, description="The fewest word pieces of a text that is used.")
 
 
-class Text(NamedTuple):
+class MaskedText(NamedTuple):
     """An example: the pieces of a text, and the text after masking."""
 
     ids: np.ndarray
@@ -63,7 +63,7 @@ class MaskedTexts(Objective[F]):
     def example(self, index: int, rng: np.random.Generator) -> Any:
         return self.text(index, rng)
 
-    def text(self, index: int, rng: np.random.Generator) -> Text:
+    def text(self, index: int, rng: np.random.Generator) -> MaskedText:
         """A text, masked anew."""
         ids = self.chunks[self.usable[index]]
         count = count_to_mask(len(ids), self.fields.mask_ratio)
@@ -71,7 +71,7 @@ class MaskedTexts(Objective[F]):
             chosen = choose_words(word_starts(ids, self.store.continues), len(ids), count, rng)
         else:
             chosen = choose_pieces(len(ids), count, rng)
-        return Text(ids, corrupt(ids, chosen, self.store.vocabulary, self.store.special.mask, rng))
+        return MaskedText(ids, corrupt(ids, chosen, self.store.vocabulary, self.store.special.mask, rng))
 
     def size(self, example: Any) -> int:
         return len(example.ids)
@@ -98,6 +98,7 @@ class MaskedTexts(Objective[F]):
         return nn.ModuleDict({"mlm": MlmHead(encoder.config)})
 
     def masked_lm(self, encoder: Encoder, heads: nn.ModuleDict, hidden: Tensor, batch: dict[str, Tensor]) -> Tensor:
+        """The mean loss of the masked pieces, a scalar, from states [B, L, H]."""
         return masked_lm(encoder, heads, hidden, batch)
 
     def loss_weights(self, progress: float) -> dict[str, float]:
@@ -114,7 +115,12 @@ class MaskedTexts(Objective[F]):
 
 
 def masked_lm(encoder: Encoder, heads: nn.ModuleDict, hidden: Tensor, batch: dict[str, Tensor]) -> Tensor:
-    """The loss of a batch's masked pieces; the vocabulary head runs at their positions only."""
+    """The mean loss of a batch's masked pieces, a scalar; the vocabulary head runs at their positions only.
+
+    Args:
+        hidden: [B, L, H], the encoder's states.
+        batch: ``masked`` [M] int64, positions in the flattened [B * L]; ``labels`` [M] int64, the pieces there.
+    """
     from encore.models.heads import at
     from encore.training import losses
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -13,7 +13,7 @@ from encore.models import inputs as texts
 from encore.objectives.base import Arrays, ForwardOutput, Objective, blank
 from encore.objectives.parts.masked_texts import masked_lm
 from encore.objectives.parts.masking import Masked, choose_pieces, corrupt, count_to_mask, places
-from encore.objectives.parts.passages import Document, Passages
+from encore.objectives.parts.passages import PairDocument, Passages
 from encore.training.randomness import number
 
 if TYPE_CHECKING:
@@ -31,14 +31,20 @@ PARTS = 4  # of the queries of a batch: batches are made of documents of like le
 class PairFields(PretrainStep):
     """Fields of every two-tower objective."""
 
-    temperature: float = Field(1.0, gt=0, description="scores are divided by it")
-    titles: bool = Field(True, description="documents read `title [SEP] passage` where articles have titles")
-    segments: bool = Field(False, description="title and passage are told apart by segments 0 and 1")
-    mlm_weight: float = Field(0.0, ge=0, description="of MLM on the documents beside the contrast; COSTA's ICT has 1")
-    mask_ratio: Share = Field(0.15, description="share of a document's tokens that are masked, where there is MLM")
+    contrasts_texts: ClassVar[bool] = True
+
+    temperature: float = Field(1.0, gt=0, description="The number that scores are divided by.")
+    titles: bool = Field(True, description="Whether documents are `title [SEP] passage` where articles have titles.")
+    segments: bool = Field(False, description="Whether title and passage have the segments 0 and 1.")
+    mlm_weight: float = Field(
+        0.0, ge=0, description="The weight of MLM on the documents; the contrast has 1, and so has MLM in COSTA's ICT."
+    )
+    mask_ratio: Share = Field(
+        0.15, description="The share of a document's tokens that are masked if `mlm_weight` is above 0."
+    )
 
 
-class Pair(NamedTuple):
+class TextPair(NamedTuple):
     """An example: the pieces of a query, its document, and the document after masking, where there is MLM."""
 
     query: np.ndarray
@@ -74,10 +80,10 @@ class Pairs(Objective[F]):
     def needs_states(cls, fields: F) -> bool:
         return fields.mlm_weight > 0
 
-    def pair(self, query: np.ndarray, document: Document, rng: np.random.Generator) -> Pair:
+    def pair(self, query: np.ndarray, document: PairDocument, rng: np.random.Generator) -> TextPair:
         """An example of a query and a document, which is masked where there is MLM."""
         masked = self._masked(document, rng) if self.fields.mlm_weight else None
-        return Pair(query, document.pieces, document.title, masked)
+        return TextPair(query, document.pieces, document.title, masked)
 
     def size(self, example: Any) -> int:
         return len(example.document)
@@ -123,6 +129,7 @@ class Pairs(Objective[F]):
         return nn.ModuleDict({"mlm": MlmHead(encoder.config)} if self.fields.mlm_weight else {})
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
+        """The loss of MLM, if any; ``queries`` and ``documents`` [B, D] and ``kind`` [B] for the contrast."""
         import torch
 
         parts = range(sum(name.startswith("query_ids_") for name in batch))
@@ -138,6 +145,11 @@ class Pairs(Objective[F]):
         return ForwardOutput(means, {"queries": queries, "documents": documents, "kind": batch["kind"]})
 
     def batch_loss(self, embeddings: dict[str, Tensor]) -> dict[str, Tensor]:
+        """InfoNCE of the queries over the batch's documents (Chang et al. 2020), and how often it is right.
+
+        Args:
+            embeddings: ``queries``, ``documents`` [B, D]; ``kind`` [B] int64, equal for copies of a document.
+        """
         import torch
 
         from encore.training import losses
@@ -163,7 +175,7 @@ class Pairs(Objective[F]):
         head = flops.mlm_head(encoder.config, len(batch["masked"])) if self.fields.mlm_weight else 0.0
         return flops.TRAINING * (forward + scores + head)
 
-    def _masked(self, document: Document, rng: np.random.Generator) -> Masked:
+    def _masked(self, document: PairDocument, rng: np.random.Generator) -> Masked:
         """The document with 15 % of its pieces masked, never the [SEP] behind its title."""
         ids, title = document
         count = count_to_mask(len(ids), self.fields.mask_ratio)

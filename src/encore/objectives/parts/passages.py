@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from encore.data.tokens import TokenStore
 
 
-class Document(NamedTuple):
+class PairDocument(NamedTuple):
     """The input of the document tower: ``title [SEP] passage``, or the passage alone.
 
     ``title`` is the number of pieces before the passage, the [SEP] included.
@@ -41,11 +41,11 @@ class Passages:
         sentences = np.arange(*self.store.sections[section : section + 2])
         return self.store.sentences[int(rng.choice(sentences[self._full[sentences]]))]
 
-    def document(self, section: int, passage: np.ndarray) -> Document:
+    def document(self, section: int, passage: np.ndarray) -> PairDocument:
         """A passage of a section with the title of its article, if there is one."""
         article = int(self.article[section])
         room = int(self._title_rooms[article]) - 1
         if not self.titles or room < 0:
-            return Document(passage, 0)
+            return PairDocument(passage, 0)
         title = np.append(self.store.titles[article][:room], self.store.special.sep)
-        return Document(np.concatenate([title, passage]), len(title))
+        return PairDocument(np.concatenate([title, passage]), len(title))

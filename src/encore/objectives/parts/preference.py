@@ -1,4 +1,4 @@
-"""What PROP and B-PROP share as bi-encoders: a document prefers the better of two word sets, beside MLM.
+"""What PROP and B-PROP share as bi-encoders: a document prefers the better of two word sets, besides MLM.
 
 The released code scores set and document by a cross-encoder; the bi-encoder form is the one that COSTA compares with.
 """
@@ -32,12 +32,12 @@ class PreferenceFields(MaskingFields, SetFields):
 
     renamed: ClassVar[dict[str, str]] = {**MaskingFields.renamed, "most_masked": "max_masked"}
 
-    mask_ratio: Share = Field(0.15, description="share of a text's words that are masked")
-    whole_word: Literal[True] = Field(True, description="words are masked whole")
-    max_masked: Positive = Field(60, description="pieces of a text that are masked at most")
-    pairs: Positive = Field(5, description="pairs of word sets drawn for a document in an epoch")
-    temperature: float = Field(1.0, gt=0, description="scores of sets are divided by it")
-    preference_weight: float = Field(1.0, ge=0, description="of the preference beside MLM")
+    mask_ratio: Share = Field(0.15, description="The share of a text's words that are masked.")
+    whole_word: Literal[True] = Field(True, description="Whether words are masked as a whole.")
+    max_masked: Positive = Field(60, description="The most word pieces of a text that are masked.")
+    pairs: Positive = Field(5, description="The number of pairs of word sets sampled for a document in an epoch.")
+    temperature: float = Field(1.0, gt=0, description="The number that the scores of word sets are divided by.")
+    preference_weight: float = Field(1.0, ge=0, description="The weight of the preference loss; MLM has 1.")
 
 
 class Preferring(NamedTuple):
@@ -91,6 +91,7 @@ class Preferences(MaskedTexts[F]):
         return {**super().outline(length, query_length), "masked": blank(fields.batch * masked), "set_ids": sets}
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
+        """The losses of MLM and of the preference, and how often the better set scores higher."""
         from encore.models.precision import at_least_float32
         from encore.training import losses
 

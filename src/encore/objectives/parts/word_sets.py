@@ -17,7 +17,7 @@ from encore.config.run import Positive, Share, Strict
 from encore.errors import EncoreError
 from encore.objectives.base import Preparation
 from encore.objectives.parts.attention import Attention, attended
-from encore.objectives.parts.chunks import Block, Blocks, text_chunks
+from encore.objectives.parts.chunks import Blocks, ChunkBlock, text_chunks
 from encore.objectives.parts.lexicon import Lexicon, Occurrences
 from encore.storage.files import appending
 from encore.training import launch
@@ -30,11 +30,15 @@ if TYPE_CHECKING:
 class SetFields(Strict):
     """Fields of both preparations, and of the objectives that read them."""
 
-    set_seed: int = Field(0, ge=0, description="of the word sets, which all seeds of a training share")
-    set_size: float = Field(3.0, gt=0, description="words in a set: Poisson distributed, drawn again if 0")
-    stored_pairs: Positive = Field(10, description="pairs of sets drawn for each document")
-    skip_below: int = Field(100, ge=0, description="pieces below which a document is skipped")
-    skip_share: Share = Field(0.8, description="of the documents below that, which share is skipped")
+    set_seed: int = Field(0, ge=0, description="The seed of the word sets, which trainings of all seeds share.")
+    set_size: float = Field(
+        3.0, gt=0, description="The mean number of words in a set, Poisson distributed and never 0."
+    )
+    stored_pairs: Positive = Field(10, description="The number of pairs of sets prepared for each document.")
+    skip_below: int = Field(
+        100, ge=0, description="The number of word pieces below which documents are skipped, by `skip_share`."
+    )
+    skip_share: Share = Field(0.8, description="The share of the documents below `skip_below` that are skipped.")
 
 
 class Distribution(Protocol):
@@ -47,13 +51,13 @@ class Distribution(Protocol):
 class Statistics(Protocol):
     """What a preparation knows of a collection: taken up block by block, then asked of each block again."""
 
-    def enter(self, block: Block, found: Occurrences) -> None:
+    def enter(self, block: ChunkBlock, found: Occurrences) -> None:
         """Take up a block, in which words are still nodes."""
 
     def close(self, words: Lexicon) -> None:
         """All blocks are in, and words have numbers."""
 
-    def distribution(self, block: Block, found: Occurrences) -> Distribution:
+    def distribution(self, block: ChunkBlock, found: Occurrences) -> Distribution:
         """The distribution of each of its texts' words."""
 
 
@@ -105,7 +109,7 @@ class WordSets(Preparation, SetFields):
             )
         return {"documents": written.documents, "texts": len(usable), "words": len(words)}
 
-    def _pairs(self, distribution: Distribution, text: int, block: Block) -> Drawn | None:
+    def _pairs(self, distribution: Distribution, text: int, block: ChunkBlock) -> Drawn | None:
         rng = generator(self.set_seed, "word sets", block.first + text)
         if rng.random() < self.skip_share and len(block.texts[text]) < self.skip_below:
             return None

@@ -8,7 +8,7 @@ from encore.config.finetuning import FinetuneStep
 from encore.config.lineage import Lineage
 from encore.config.validation import explained
 from encore.errors import EncoreError
-from encore.finetuning.teachers.sources import files
+from encore.finetuning.teachers.sources import score_files
 from encore.plan.artifact import Artifact, Spec, Topics, names
 from encore.plan.artifacts import sources
 from encore.plan.artifacts.collections import collection
@@ -121,5 +121,5 @@ def _published(plan: Planner, lineage: Lineage, step: FinetuneStep) -> Artifact:
         inputs["fetched"] = sources.source(plan, step.teacher_scores)
         return plan.make("teacher_scores", folder, {**spec, **names(inputs)}, inputs)
     place = f"step {lineage.steps[-1].name!r}"
-    spec["content"] = contents(explained(files, step.teacher_scores, place))
+    spec["content"] = contents(explained(score_files, step.teacher_scores, place))
     return plan.make("teacher_scores", folder, {**spec, **names(inputs)}, inputs, step.teacher_scores)

@@ -87,7 +87,7 @@ def refuse_nothing(figure: FigureSlice, rows: Sequence[Any]) -> None:
 
 
 def legend_width(labels: Sequence[str]) -> float:
-    """Inches that a legend beside the panels takes."""
+    """Inches that a legend next to the panels takes."""
     return 0.65 + 0.075 * max(map(len, labels))
 
 

@@ -59,13 +59,13 @@ def draw_coverage(folder: Path, figure: CoverageSlice) -> None:
 
 
 def _page(figure: CoverageSlice, found: list[list[dict[str, Any]]]) -> Page:
-    beside = legend_width([row.label for row in figure.rows])
-    width = 7.2 + beside
+    legend = legend_width([row.label for row in figure.rows])
+    width = 7.2 + legend
     heading, below = style.wrapped(width, figure.title, caption(figure, _says(figure, found)))
     top, strip = style.margins(heading, below)
     height = top + 3.0 + strip
     drawn = Page(
-        figsize=(width, height), layout=style.engine(strip / height, top / height, wspace=0.05, right=beside / width)
+        figsize=(width, height), layout=style.engine(strip / height, top / height, wspace=0.05, right=legend / width)
     )
     axes = drawn.subplots(1, len(SHARES), squeeze=False)
     for axis, (name, says) in zip(axes[0], SHARES.items(), strict=True):

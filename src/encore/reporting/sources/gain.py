@@ -1,4 +1,4 @@
-"""Columns of what a row has more than another one: the gain over a baseline, as a paper prints it beside a mean."""
+"""Columns of what a row has more than another one: the gain over a baseline, as a paper prints it next to a mean."""
 
 from collections.abc import Mapping
 

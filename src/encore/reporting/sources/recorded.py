@@ -1,4 +1,4 @@
-"""Columns of costs that were measured beside the workflow, on a machine that the record names."""
+"""Columns of costs that were measured besides the workflow, on a machine that the record names."""
 
 import json
 from collections.abc import Iterable, Mapping

@@ -147,7 +147,7 @@ def _note(layout: Layout, one: Reference, found: list[dict[str, str]]) -> str:
     own = [line for line in found if (line["setting"], line["row"], line["run"]) == (*one.key, one.run)]
     first = own[0]
     sentences = [
-        f"{row.label}{f' [{row.setting}]' if row.setting else ''} beside the released run {Path(one.run).name}, "
+        f"{row.label}{f' [{row.setting}]' if row.setting else ''} next to the released run {Path(one.run).name}, "
         f"{int(first['answered']):,} queries, first {first['depth']} ranks: Kendall's tau over unions "
         f"{_mean(own, 'tau_union')}, rank-biased overlap {_mean(own, 'rbo')}"
     ]

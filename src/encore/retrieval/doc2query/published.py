@@ -1,4 +1,4 @@
-"""Predicted queries as they are published, read beside the corpus that they are of.
+"""Predicted queries as they are published, read next to the corpus that they are of.
 
 Three forms, by the file's ending, each with one line a passage in the corpus' order and perhaps packed (``.gz``):
 ``.jsonl`` has objects ``{"id", "predicted_queries": [...]}``, ``.tsv`` an id, a tab and the predictions in one text,

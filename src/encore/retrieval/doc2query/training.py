@@ -18,8 +18,8 @@ from encore.retrieval.doc2query.words import Doc2QueryTokenizer, filled
 from encore.storage.files import digest
 from encore.training import checkpoint, machine
 from encore.training.optimiser import AdamW
-from encore.training.progress import Point, Progress, write_curve
-from encore.training.randomness import number, order
+from encore.training.progress import CurvePoint, TrainingProgress, write_curve
+from encore.training.randomness import epoch_order, number
 
 IGNORED = -100  # what the loss leaves out, by torch's convention
 
@@ -49,8 +49,8 @@ def train(
     model, words = models.create(fields, seed, tokenizer, begun)
     model.to(device).train()
     optimiser = AdamW(model, weight_decay=0.0)
-    done, losses = _restore(checkpoint.load(state, digest([spec, len(pairs)])), model, optimiser)
-    progress, due = Progress(done, fields["steps"]), checkpoint.Due(seconds)
+    done, losses = _restore(checkpoint.load_checkpoint(state, digest([spec, len(pairs)])), model, optimiser)
+    progress, due = TrainingProgress(done, fields["steps"]), checkpoint.Due(seconds)
     for step in range(done, fields["steps"]):
         torch.manual_seed(number(seed, "dropout", step))
         with machine.precision(spec["numerics"], device):
@@ -63,16 +63,16 @@ def train(
         progress.step(step + 1, {"loss": value}, fields["batch"])
         if due(step + 1):
             content = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "losses": losses}
-            checkpoint.save(state, digest([spec, len(pairs)]), step + 1, content)
+            checkpoint.save_checkpoint(state, digest([spec, len(pairs)]), step + 1, content)
     models.save_model(output, model.cpu().eval(), words)
-    write_curve(output / "losses.tsv", [Point(step, {"loss": value}) for step, value in enumerate(losses, 1)])
+    write_curve(output / "losses.tsv", [CurvePoint(step, {"loss": value}) for step, value in enumerate(losses, 1)])
     return {"pairs": len(pairs), "steps": fields["steps"], "loss": round(losses[-1], 6)}
 
 
 def _batch(pairs: Sequence[QueryPassagePair], size: int, seed: int, step: int) -> list[QueryPassagePair]:
     """The pairs of a step, a function of the seed and the step alone."""
     epoch, row = divmod(step, -(-len(pairs) // min(size, len(pairs))))
-    return [pairs[place] for place in order(len(pairs), size, seed, epoch)[row].tolist()]
+    return [pairs[place] for place in epoch_order(len(pairs), size, seed, epoch)[row].tolist()]
 
 
 def _loss(

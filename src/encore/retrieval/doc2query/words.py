@@ -44,6 +44,7 @@ class Doc2QueryTokenizer:
 
     @property
     def size(self) -> int:
+        """Pieces of the vocabulary."""
         return int(self.tokenizer.get_vocab_size())
 
     def rows(self, texts: Sequence[str], length: int) -> list[list[int]]:
@@ -60,6 +61,7 @@ class Doc2QueryTokenizer:
         return found
 
     def save(self, folder: Path) -> None:
+        """Write ``tokenizer.json`` to a folder."""
         self.tokenizer.save(str(folder / FILE))
 
 
