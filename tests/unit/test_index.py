@@ -93,6 +93,7 @@ def test_a_table_that_lies_in_results_is_looked_after_like_a_declared_one(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = table_plan(plan, "costa/table4")
+    (tmp_path / "config").symlink_to(ROOT / "config")
     monkeypatch.chdir(tmp_path)
     for name in ("costa/table4", "no/table"):
         place = Path(f"results/tables/{name}.manifest.json")
