@@ -123,8 +123,8 @@ def read_run(folder: Path) -> dict[str, Any]:
         return {}
     if not isinstance(run, dict) or not all(isinstance(run.get(key), kind) for key, kind in REQUIRED.items()):
         return {}
-    told = all(isinstance(run.get(key, kind()), kind) for key, kind in OPTIONAL.items())
-    texts = [*run["packages"].values(), *run.get("command", [])] if told else [None]
+    typed = all(isinstance(run.get(key, kind()), kind) for key, kind in OPTIONAL.items())
+    texts = [*run["packages"].values(), *run.get("command", [])] if typed else [None]
     numbers = [run[key] for key in ("seconds", "peak_memory_mb") if key in run]
     whole = all(isinstance(text, str) for text in texts) and all(math.isfinite(number) for number in numbers)
     return run if whole else {}

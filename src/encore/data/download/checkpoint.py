@@ -85,16 +85,16 @@ def _published(checkpoint: str, revision: str | None, place: Path) -> dict[str, 
     note = place / PUBLISHED
     if note.is_file():
         try:
-            said = json.loads(note.read_text(encoding="utf-8"))
+            content = json.loads(note.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as error:
             raise EncoreError(f"{note} is not JSON ({error}); remove it to ask the hub anew") from error
-        return checked(_Published, said, str(note)).model_dump(exclude_unset=True)
+        return checked(_Published, content, str(note)).model_dump(exclude_unset=True)
     if staged := _staged(place):
         return {"commit": revision, "licence": "see its page", "files": {name: {} for name in staged}}
-    said = _asked(checkpoint, revision, place)
-    wanted = checkpoints.chosen(said["files"], f"{checkpoint}, {HUB}/{checkpoint}")
-    files = {name: said["files"][name] for name in wanted}
-    answer = {"commit": said["commit"], "licence": said["licence"], "files": files}
+    listing = _asked(checkpoint, revision, place)
+    wanted = checkpoints.chosen(listing["files"], f"{checkpoint}, {HUB}/{checkpoint}")
+    files = {name: listing["files"][name] for name in wanted}
+    answer = {"commit": listing["commit"], "licence": listing["licence"], "files": files}
     answer = checked(_Published, answer, f"{HUB}/{checkpoint}").model_dump(exclude_unset=True)
     write_json(note, answer)
     return answer
@@ -129,9 +129,9 @@ def _asked(checkpoint: str, revision: str | None, place: Path) -> dict[str, Any]
     if not answer.ok:
         raise EncoreError(f"{url} answers {answer.status_code}: the hub does not give {checkpoint!r}; {fix}")
     try:
-        said = json.loads(body)
-        files = {str(each["rfilename"]): _known(each) for each in said["siblings"]}
-        return {"commit": str(said["sha"]), "licence": _licence(said), "files": files}
+        listing = json.loads(body)
+        files = {str(each["rfilename"]): _known(each) for each in listing["siblings"]}
+        return {"commit": str(listing["sha"]), "licence": _licence(listing), "files": files}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise EncoreError(f"{url} does not answer as Hugging Face's hub does; {fix}") from error
 
@@ -154,8 +154,8 @@ def _known(file: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _licence(said: dict[str, Any]) -> str:
-    tags = (str(tag) for tag in said.get("tags") or [])
+def _licence(listing: dict[str, Any]) -> str:
+    tags = (str(tag) for tag in listing.get("tags") or [])
     return next((tag.removeprefix("license:") for tag in tags if tag.startswith("license:")), "not stated")
 
 

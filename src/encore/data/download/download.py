@@ -28,7 +28,7 @@ SECONDS = 10.0  # between two lines of progress
 TRIES = 5  # connections that may break without a byte between them
 TIMEOUT = (30, 120)  # seconds to connect, and without a byte
 SPARE = 64 << 20  # bytes that stay free on the disk
-LOOK = 256 << 20  # bytes after which the room on the disk is looked at again, where no length is known
+LOOK = 256 << 20  # bytes between two checks of the free space on the disk, where no length is known
 FIX = "run the same command again to go on"
 PAGE = (b"<!doctype html", b"<html")  # how a web page begins, which a server gives in place of a file that has moved
 AWAY = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE, HTTPStatus.FORBIDDEN, HTTPStatus.UNAUTHORIZED)
@@ -73,7 +73,7 @@ def _explained(remote: Remote, target: Path) -> Iterator[None]:
     try:
         yield
     except requests.RequestException:
-        raise  # an OSError too; what a connection says is told where it is tried again
+        raise  # an OSError too; _transfer tries again
     except OSError as error:
         raise EncoreError(
             f"{error.filename or target}: {error.strerror or error}; make room or make the folder of {target} writable"
@@ -200,7 +200,7 @@ def _receive(remote: Remote, url: str, part: PartialFile) -> bool:
             part.begin(_version(answer.headers))
         elif not version or _range(answer.headers)[0] != part.size:
             part.begin(None)
-            raise requests.HTTPError("it sent another part of the file than was asked for")
+            raise requests.HTTPError("it sent another part of the file than the requested one")
         total = _total(remote, part, answer.headers)
         _make_room(part, total)
         _append(part, answer.iter_content(CHUNK), total)
@@ -229,8 +229,8 @@ def _total(remote: Remote, part: PartialFile, headers: Mapping[str, str]) -> int
 
 def _range(headers: Mapping[str, str]) -> tuple[int | None, int | None]:
     """Where a part begins and how long the whole file is, as far as ``Content-Range`` says (RFC 9110, 14.4)."""
-    said = re.fullmatch(r"bytes (?:(\d{1,18})-\d{1,18}|\*)/(?:(\d{1,18})|\*)", headers.get("Content-Range", ""))
-    begin, whole = said.groups() if said else (None, None)
+    match = re.fullmatch(r"bytes (?:(\d{1,18})-\d{1,18}|\*)/(?:(\d{1,18})|\*)", headers.get("Content-Range", ""))
+    begin, whole = match.groups() if match else (None, None)
     return (None if begin is None else int(begin)), (None if whole is None else int(whole))
 
 
@@ -244,18 +244,18 @@ def _refuse(remote: Remote, part: PartialFile, answer: requests.Response) -> Non
     if answer.status_code in (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT):
         return
     known = answer.status_code in set(HTTPStatus)
-    said = f"{answer.status_code} {HTTPStatus(answer.status_code).phrase if known else 'of its own making'}"
+    status = f"{answer.status_code} {HTTPStatus(answer.status_code).phrase if known else 'of its own making'}"
     if answer.ok or answer.status_code in AWAY:
         raise EncoreError(
-            f"{remote.url} answers {said}: the file has moved or is not given to everybody; see "
+            f"{remote.url} answers {status}: the file has moved or is not given to everybody; see "
             f"{remote.terms}, then correct its `url:` in config/sources.yaml or put the file at {part.target}"
         )
-    raise requests.HTTPError(said)
+    raise requests.HTTPError(status)
 
 
 def _append(part: PartialFile, chunks: Iterator[bytes], total: int | None) -> None:
     began, printed, first = time.monotonic(), time.monotonic(), part.size
-    done = looked = first
+    done = checked = first
     try:
         with part.path.open("ab") as file:
             for chunk in chunks:
@@ -264,8 +264,8 @@ def _append(part: PartialFile, chunks: Iterator[bytes], total: int | None) -> No
                 if total is not None and done > total:
                     part.begin(None)
                     raise EncoreError(f"{part.target}: more than the promised {total} bytes came; fetch it elsewhere")
-                if total is None and done - looked > LOOK:
-                    looked = done
+                if total is None and done - checked > LOOK:
+                    checked = done
                     _make_room(part, None)
                 now = time.monotonic()
                 if now - printed >= SECONDS:
