@@ -1,5 +1,6 @@
 """What every rule must have, read from the rules as Snakemake understands them."""
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,14 @@ def rules(workflow: Any) -> dict[str, Any]:
     return {rule.name: rule for rule in workflow.rules}
 
 
+def declared_reads_of(plan: Any) -> None:
+    """Plan all that the configuration declares."""
+    from encore.targets import needed_by
+
+    with contextlib.chdir(REPOSITORY):
+        needed_by(plan, [])
+
+
 def made_by(rules: dict[str, Any]) -> dict[str, Any]:
     return {name: rule for name, rule in rules.items() if name not in ASKING}
 
@@ -44,11 +53,19 @@ def test_every_rule_has_a_docstring_and_a_log(rules: dict[str, Any]) -> None:
 
 
 def test_every_rule_that_makes_something_has_one_spec_and_a_benchmark(rules: dict[str, Any]) -> None:
-    """One canonical text from wildcards alone: Snakemake compares params without their names."""
+    """The spec is a file that a person can read, named as the folder is; of a product the digest of its slice.
+
+    Snakemake compares params without their names, and tracks a function only where it takes wildcards alone.
+    """
     for name, rule in made_by(rules).items():
         assert list(rule.params.keys()) == ["spec"], name
-        assert rule.params["spec"].__code__.co_varnames[: rule.params["spec"].__code__.co_argcount] == ("wildcards",)
         assert rule.benchmark, name
+        spec = rule.params["spec"]
+        if name in PRODUCTS | {"reproduce"}:
+            assert spec.__code__.co_varnames[: spec.__code__.co_argcount] == ("wildcards",), name
+        else:
+            folder = str(rule.output.manifest).removeprefix("results/").removesuffix("/manifest.json")
+            assert spec == f"results/plan/specs/{folder}.json", name
 
 
 def test_every_rule_makes_a_manifest(rules: dict[str, Any]) -> None:
@@ -69,13 +86,14 @@ def test_retries_are_the_profile_s(rules: dict[str, Any]) -> None:
 
 def test_memory_and_time_grow_with_attempts(workflow: Any, rules: dict[str, Any]) -> None:
     plan = workflow.globals["PLAN"]
+    declared_reads_of(plan)
     sized = set()
     for name, rule in made_by(rules).items():
         found = (rule.output.manifest.match(made.manifest) for made in plan.made.values())
         wildcards = next((match.groupdict() for match in found if match), None)
         for resource in ("mem_mb", "runtime"):
             amount = rule.resources[resource]._value
-            if amount.__qualname__.startswith("escalate"):
+            if amount.__qualname__.startswith("by_attempt"):
                 assert amount(None, attempt=2) == 2 * amount(None, attempt=1), (name, resource)
             elif wildcards:
                 sized.add(name)
@@ -89,7 +107,8 @@ def test_tables_and_questions_run_beside_snakemake(workflow: Any) -> None:
 
 def test_the_rules_are_shell_commands_of_the_repository_s_programs(rules: dict[str, Any]) -> None:
     for name, rule in made_by(rules).items():
-        assert rule.shellcmd.startswith(f"python workflow/scripts/{name}.py"), name
+        program = rule.shellcmd.replace("{rule}", name)
+        assert program.startswith(f"python workflow/scripts/{name}.py"), name
         assert Path(REPOSITORY, f"workflow/scripts/{name}.py").is_file()
 
 
