@@ -115,9 +115,12 @@ def find(plan: Plan, folder: str) -> Artifact:
 
 
 def reads_of_targets(plan: Plan, targets: Iterable[str]) -> dict[str, list[Artifact]]:
-    """For each target what it is made from; of what the configuration declares, where there is none or it is a rule."""
+    """For each target what it is made from; a rule, or no target at all, is for what the configuration declares."""
+    targets = list(targets)
     files = [target for target in targets if "/" in target]
-    return {target: reads_of(plan, target) for target in files or everything_declared(plan)}
+    if not files or len(files) < len(targets):
+        files += everything_declared(plan)
+    return {target: reads_of(plan, target) for target in files}
 
 
 def needed_by(plan: Plan, targets: Sequence[str]) -> list[Artifact]:

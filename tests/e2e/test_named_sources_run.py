@@ -87,7 +87,7 @@ def test_models_are_trained_on_what_sources_publish(clone: Clone, tmp_path: Path
     splits = own["splits"]
     run["datasets"] = {
         "own": own,
-        "own-titled": {"kind": "titled", "of": "own", "titles": "msmarco-titles", "splits": splits},
+        "own-titled": {"kind": "with-titles", "of": "own", "titles": "msmarco-titles", "splits": splits},
     }
     scale["datasets"] |= {"msmarco-passage": "own", "msmarco-passage-titles": "own-titled"}
     scale["finetune"] = {**{k: v for k, v in scale["finetune"].items() if k != "triples"}, "queries": None}

@@ -17,7 +17,7 @@ ONLY_ITS_OWN = {
     f"evaluate {MODEL} pydocs-stdlib.test",
     "table table1",
     "figure table1",
-    "curves pretraining",
+    "curves",
     "claims_printed",  # of all rows of a table that claims are about
     "report",
 }

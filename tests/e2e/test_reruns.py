@@ -17,7 +17,7 @@ NONE_MINED, ICT_MINED = "tiny+marco-bm25+marco-hn-s0", "tiny+ict+marco-bm25+marc
 MODELS = (NONE, CONTROL, ICT, NONE_MINED, ICT_MINED)
 PRODUCTS = {"table table1", "figure table1", "report"}
 PRINTED = {"claims_printed"}  # where something is said otherwise that claims are about
-CURVES = {"curves pretraining"}
+CURVES = {"curves"}
 MADE_ANEW = ("results/tables/", "results/figures/")
 
 

@@ -64,6 +64,7 @@ def test_what_was_planned_before_stays_as_long_as_it_lies_there(plan: Plan, tmp_
     second = written(plan, tmp_path, lineage_targets(plan, "bert-base+mlm+marco-bm25"))
     gone = [folder for folder in first.entries if "+ict+marco-bm25-s0" in folder]
     assert model in second.entries
+    assert {made.folder for made in second.find(model).ancestors()} <= second.entries.keys()
     assert gone
     assert not set(gone) & second.entries.keys()
 
@@ -78,6 +79,25 @@ def test_a_plan_finds_what_an_earlier_one_had(plan: Plan, tmp_path: Path, monkey
         other.find(folder)
     monkeypatch.chdir(tmp_path)
     assert other.find(folder) == known.find(folder)
+
+
+def test_the_index_has_what_further_jobs_make(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that the report shows because it exists, say, whose upstream folders were removed."""
+    (scores, *_) = [
+        find(plan, str(Path(target).parent)) for target in lineage_targets(plan, "bert-base+mlm+marco-bm25")
+    ]
+    monkeypatch.chdir(tmp_path)
+    index.write(RUN, {}, [scores])
+    known = index.read()
+    assert known.find(scores.folder) == scores
+    assert known.targets[scores.folder] == []
+    assert all(index.spec_file(made.folder).is_file() for made in scores.ancestors())
+
+
+def test_a_rule_next_to_files_needs_what_is_declared(plan: Plan) -> None:
+    table = "results/tables/table1.csv"
+    assert reads_of_targets(plan, [table]).keys() == {table}
+    assert reads_of_targets(plan, ["all", table]).keys() == reads_of_targets(plan, []).keys() | {table}
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"artifacts": 3}'])

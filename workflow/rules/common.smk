@@ -37,12 +37,15 @@ PLAN = in_one_line(load_plan, RUN_FILE, config) if workflow.is_main_process else
 if PLAN:
     in_one_line(ledger.check, PLAN.catalogue, CATALOGUE)
 INDEX, REQUESTS = (None, Requests(PLAN)) if PLAN else (index.read(), None)
+LOOKED_UP = {}  # the artifact that each job of this run makes, by folder: what the index has to have
 
 
 def artifact_in(folder, wildcards):
     """The artifact in a folder of results."""
     place = f"results/{folder.format(**wildcards)}"
-    return in_one_line(find, PLAN, place) if PLAN else in_one_line(INDEX.find, place)
+    if place not in LOOKED_UP:
+        LOOKED_UP[place] = in_one_line(find, PLAN, place) if PLAN else in_one_line(INDEX.find, place)
+    return LOOKED_UP[place]
 
 
 def manifests(folder, *roles):

@@ -29,7 +29,7 @@ def plan_of(product):
 
     def path(wildcards):
         name = product.name(wildcards)
-        return str(write_plan(name, slice_of(product, wildcards)) if PLAN else plan_file(name))
+        return str(in_one_line(write_plan, name, slice_of(product, wildcards)) if PLAN else plan_file(name))
 
     return path
 

@@ -27,7 +27,8 @@ onstart:
         refuse(f"{obstacle}; use a login node of the cluster, or --profile local")
     if folder := folder_of_another_user():
         refuse(f"you cannot write into {folder}; work in a clone of your own, or let its owner run this")
-    index.write(str(RUN_FILE), reads_of_targets(PLAN, workflow.dag_settings.targets))
+    reads = in_one_line(reads_of_targets, PLAN, workflow.dag_settings.targets)
+    index.write(str(RUN_FILE), reads, LOOKED_UP.values())
 
 
 onsuccess:

@@ -67,14 +67,18 @@ def spec_file(folder: str) -> Path:
     return SPECS / f"{folder.removeprefix('results/')}.json"
 
 
-def write(run: str, targets: Mapping[str, Iterable[Artifact]], path: Path = INDEX) -> None:
+def write(
+    run: str, targets: Mapping[str, Iterable[Artifact]], others: Iterable[Artifact] = (), path: Path = INDEX
+) -> None:
     """Write the index, and the specs of what is needed.
 
-    What earlier plans had stays in it as long as its folder exists.
+    What earlier plans had stays in it as long as its folder exists, with all that it is made from.
 
     Args:
         run: the run's file.
         targets: the files that the run is to make, each with what it reads.
+        others: what further jobs make, such as those of a table that only the report shows.
+        path: where the index is written.
     """
     needed: dict[str, Artifact] = {}
     needed_by: dict[str, list[str]] = {}
@@ -82,12 +86,24 @@ def write(run: str, targets: Mapping[str, Iterable[Artifact]], path: Path = INDE
         for artifact in behind(reads):
             needed.setdefault(artifact.folder, artifact)
             needed_by.setdefault(artifact.folder, []).append(target)
-    kept = {folder: entry for folder, entry in read(path).entries.items() if Path(folder).is_dir()}
-    now = {folder: _entry(artifact, needed_by[folder]) for folder, artifact in needed.items()}
-    write_json(path, {"run": run, "artifacts": kept | now})
+    needed = {artifact.folder: artifact for artifact in behind(others)} | needed
+    now = {folder: _entry(artifact, needed_by.get(folder, [])) for folder, artifact in needed.items()}
+    write_json(path, {"run": run, "artifacts": _existing(read(path).entries) | now})
     for folder, entry in now.items():
         if not (place := spec_file(folder)).is_file():
             write_json(place, entry["spec"])
+
+
+def _existing(entries: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The entries whose folders exist, and those of all that these are made from."""
+    kept: dict[str, dict[str, Any]] = {}
+    waiting = [folder for folder in entries if Path(folder).is_dir()]
+    while waiting:
+        folder = waiting.pop()
+        if folder in entries and folder not in kept:
+            kept[folder] = entries[folder]
+            waiting.extend(entries[folder]["inputs"].values())
+    return kept
 
 
 def _entry(artifact: Artifact, targets: list[str]) -> dict[str, Any]:

@@ -1,0 +1,25 @@
+"""A cluster's job: Snakemake in a process of its own, which looks its folder up in the index and plans nothing."""
+
+import re
+import shutil
+
+from clones import Clone
+
+PLANS = "    return Plan(read_run(run, given), load_catalogue())\n"
+
+
+def test_a_job_plans_nothing(clone: Clone) -> None:
+    """By the command that an executor of Snakemake submits; without the folder in the index it says what to do."""
+    folder = re.findall(r"results/tokens/[^/]+(?=/manifest.json)", clone.nano("-n").succeeded())[0]
+    clone.nano(f"{folder}/manifest.json").succeeded()
+    made = (clone.root / folder / "manifest.json").read_bytes()
+    shutil.rmtree(clone.root / folder)
+    clone.replace("src/encore/plan/project.py", PLANS, '    raise RuntimeError("a job plans")\n')
+    assert "a job plans" in clone.nano("-n").output
+    job = f"tokens:tokens={folder.rpartition('/')[-1]}"
+    alone = ("--mode", "remote", "--nolock", "--no-hooks", "--force", "--cores", "1", "--allowed-rules", "tokens")
+    alone += ("--configfile", "config/nano.yaml", "--target-jobs", job)
+    clone.snakemake(*alone).succeeded()
+    assert (clone.root / folder / "manifest.json").read_bytes() == made
+    (clone.root / "results/plan/index.json").unlink()
+    assert clone.snakemake(*alone).error().endswith(f"has no {folder}; run snakemake, which plans and writes it")
