@@ -65,11 +65,7 @@ def test_every_rule_that_makes_something_has_one_spec_and_a_benchmark(rules: dic
         if name in PRODUCTS | {"reproduce"}:
             assert spec.__code__.co_varnames[: spec.__code__.co_argcount] == ("wildcards",), name
         else:
-<<<<<<< HEAD
             manifest = re.sub(r"\{(\w+),[^/]*\}", r"{\1}", str(rule.output.manifest))
-=======
-            manifest = re.sub(r"\{(\w+),(?:[^{}]|\{[^{}]*\})*\}", r"{\1}", str(rule.output.manifest))  # no constraints
->>>>>>> 90ebb72de89148a585d5f33271153939df5d5ccc
             folder = manifest.removeprefix("results/").removesuffix("/manifest.json")
             assert spec == f"results/plan/specs/{folder}.json", name
 
