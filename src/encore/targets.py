@@ -11,11 +11,10 @@ from encore.config.finetuning import FinetuneStep
 from encore.config.lineage import split_index
 from encore.config.validation import nearest
 from encore.errors import EncoreError
-from encore.plan.artifact import Artifact
-from encore.plan.artifact import behind as upstream
+from encore.plan.artifact import Artifact, upstream
 from encore.plan.artifacts import sources
 from encore.plan.figures import figure_plan, figure_reads
-from encore.plan.figures.growing import GROWING, growing_artifacts, growing_plan
+from encore.plan.figures.corpus_size import CORPUS_SIZE, corpus_size_artifacts, corpus_size_plan
 from encore.plan.plan import Plan
 from encore.plan.tables import (
     CURVES,
@@ -28,7 +27,7 @@ from encore.plan.tables import (
 
 CLAIMS_FILES = tuple(f"{name}.{end}" for name in (CLAIMS, PRINTED) for end in ("csv", "md", "manifest.json"))
 CURVES_MISSING = "the tables of this run have no pre-training step whose losses could be drawn"
-GROWING_MISSING = "this run has no `corpus_size:` to draw; add it to its configuration"
+CORPUS_SIZE_MISSING = "this run has no `corpus_size:` to draw; add it to its configuration"
 REPORT = PurePosixPath("results/report/index.html")
 PAGES = (f"results/{PRINTED}.csv", str(REPORT))  # of every run
 REPRODUCTION = ".reproduction.csv"  # how close a table's runs are to released ones
@@ -43,14 +42,14 @@ def everything_declared(plan: Plan) -> list[str]:
     tables = [f"results/tables/{name}.csv" for name in plan.config.tables]
     figures = [f"results/figures/{name}.png" for name in plan.config.tables if has_figure(table_plan(plan, name))]
     figures += [f"results/figures/{CURVES}.png"] if curves_plan(plan)["rows"] else []
-    figures += [f"results/figures/{GROWING}.png"] if growing_plan(plan)["rows"] else []
+    figures += [f"results/figures/{CORPUS_SIZE}.png"] if corpus_size_plan(plan)["rows"] else []
     figures += [f"results/figures/{name}.png" for name in plan.config.figures]
     scores = [artifact for name in plan.config.lineages for artifact in lineage_targets(plan, name)]
     return [*tables, *figures, *scores, *PAGES]
 
 
 def has_figure(table: dict[str, Any]) -> bool:
-    """Whether a table has an objective beside a control that it is compared with, whose difference can be drawn."""
+    """Whether a table has an objective next to a control that it is compared with, whose difference can be drawn."""
     column = next((column["id"] for column in table["columns"] if column["primary"]), None)
     comparators = table["significance"]["comparators"] if table["significance"] else []
     roles: dict[str, set[str]] = {}
@@ -91,7 +90,7 @@ def lineage_targets(plan: Plan, name: str) -> list[str]:
 
 
 def _is_its_own(plan: Plan, name: str, dataset: str, split: str) -> bool:
-    """Whether a lineage is asked a split unbidden: one of a draw only after training on that draw; no system is."""
+    """Whether a lineage is tested on a split by default: on a draw's only after training on it, a system never."""
     if draw_of(split) is None or name in plan.catalogue.systems:
         return draw_of(split) is None
     steps = [plan.resolve.step(step) for step in plan.resolve.lineage(split_index(name)[0]).steps]
@@ -158,7 +157,7 @@ def declared_reads(plan: Plan) -> Iterator[Artifact]:
         yield from table_reads(plan, name)
     for name in plan.config.figures:
         yield from figure_reads(plan, name)
-    yield from growing_artifacts(plan)
+    yield from corpus_size_artifacts(plan)
     for name in plan.config.lineages:
         yield from (plan.find(str(PurePosixPath(target).parent)) for target in lineage_targets(plan, name))
 
@@ -183,11 +182,11 @@ def _stem(name: str, kind: str) -> str | None:
 
 
 def _drawn(plan: Plan, name: str) -> list[Artifact]:
-    """What a figure shows: one of the catalogue, one of our own that no table stands behind, or a table's."""
+    """What a figure shows: one of the catalogue, one of our own that is of no table, or a table's."""
     if name == CURVES:
         return curves_models(plan)
-    if name == GROWING:
-        return growing_artifacts(plan)
+    if name == CORPUS_SIZE:
+        return corpus_size_artifacts(plan)
     return figure_reads(plan, name) if name in plan.catalogue.figures else table_reads(plan, name)
 
 
@@ -222,9 +221,9 @@ def _check_product(plan: Plan, target: str, kind: str) -> None:
         if not curves_plan(plan)["rows"]:
             raise EncoreError(f"target {target!r}: {CURVES_MISSING}")
         return
-    if (kind, stem) == ("figures", GROWING):
-        if not growing_plan(plan)["rows"]:
-            raise EncoreError(f"target {target!r}: {GROWING_MISSING}")
+    if (kind, stem) == ("figures", CORPUS_SIZE):
+        if not corpus_size_plan(plan)["rows"]:
+            raise EncoreError(f"target {target!r}: {CORPUS_SIZE_MISSING}")
         return
     if kind == "figures" and stem in plan.catalogue.figures:
         figure_plan(plan, stem)
@@ -239,5 +238,5 @@ def _check_product(plan: Plan, target: str, kind: str) -> None:
 
 def _check_artifact(plan: Plan, path: PurePosixPath) -> None:
     if path.parts[1] in ("plan", "logs", "benchmarks", "state"):
-        raise EncoreError(f"target {str(path)!r} is made on the way to others and cannot be asked for")
+        raise EncoreError(f"target {str(path)!r} is made on the way to others and is no target")
     find(plan, str(path.parent))

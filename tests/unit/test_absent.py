@@ -77,8 +77,8 @@ def test_a_mean_is_over_the_sets_that_are_there_and_says_so(make: Callable[..., 
     plan = make("beir-fever", "beir-quora")
     assert over(plan) == {"two": ["beir-fiqa"], "all": ["two", "beir-nq"]}
     assert [note for note in table_plan(plan, "t")["notes"] if "mean" in note] == [
-        "TWO is the mean of 1 of 2 columns here; a number printed beside it is of all.",
-        "ALL is the mean of 2 of 3 columns here; a number printed beside it is of all.",
+        "TWO is the mean of 1 of 2 columns here; a number printed next to it is of all.",
+        "ALL is the mean of 2 of 3 columns here; a number printed next to it is of all.",
     ]
 
 
@@ -94,7 +94,7 @@ def test_a_mean_of_absent_sets_alone_is_absent_too(make: Callable[..., Plan]) ->
         ({"absent": {"beir-fevr": "no"}}, "scale.absent: unknown name 'beir-fevr'; did you mean beir-fever"),
         (
             {"absent": {"msmarco-passage": "no"}},
-            "scale.absent: 'msmarco-passage' has a stand-in under `datasets`; leave one of the two out",
+            "scale.absent: 'msmarco-passage' has a replacement under `datasets`; leave one of the two out",
         ),
     ],
 )

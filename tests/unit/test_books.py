@@ -14,7 +14,7 @@ from encore.data.collection import Collection, write_collection
 from encore.data.concat import ConcatFields
 from encore.data.kinds import build_collection
 from encore.errors import EncoreError
-from encore.plan.artifact import behind
+from encore.plan.artifact import upstream
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 
@@ -142,7 +142,7 @@ def test_the_papers_texts_are_both_and_old_books_stand_for_those_that_were_withd
         }
         plan = Plan(RunConfig.model_validate(NANO | {"scale": scale}), catalogue)
         model = plan.model(plan.resolve.lineage("bert-base+bow"), 0)
-        found = behind([model.inputs["tokens"].inputs["collection"]])
+        found = upstream([model.inputs["tokens"].inputs["collection"]])
         return {artifact.name.rpartition("-")[0] for artifact in found}
 
     assert made_of() == {"wikipedia-bookcorpus", "wikipedia", "bookcorpus"}, "the source is called as the dataset"

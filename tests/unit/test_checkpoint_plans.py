@@ -152,7 +152,7 @@ def test_rows_of_what_nothing_stands_for_are_empty_and_say_why(catalogue: Catalo
     said = table_plan(plan, "t")
     assert [bool(row["cells"]["rr"]["reads"]) for row in said["rows"]] == [False, True]
     assert "SEED is not testable here: too large." in said["notes"]
-    with pytest.raises(EncoreError, match="'bert-base' has a stand-in under `backbones`"):
+    with pytest.raises(EncoreError, match="'bert-base' has a replacement under `backbones`"):
         plan_of(catalogue, scale=NANO["scale"] | {"absent": {"bert-base": "too large"}})
 
 

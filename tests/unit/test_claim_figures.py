@@ -236,15 +236,15 @@ def test_samples_of_queries_are_averaged(tmp_path):
 def test_shares_that_a_probe_found_are_tested_over_seeds(tmp_path):
     points = []
     for line, share in (("a", 0.5), ("b", 0.3)):
-        probes = []
+        inspections = []
         for seed in range(5):
             folder = tmp_path / f"{line}{seed}"
             folder.mkdir()
             values = [{"k": k, "of_text": share + 0.01 * seed * (line == "a"), "of_top": 0.0} for k in (10, 20)]
             write_json(folder / "inspection.json", {"values": values})
-            probes.append({"seed": seed, "folder": str(folder)})
+            inspections.append({"seed": seed, "folder": str(folder)})
         points += [
-            {"panel": "p", "line": line, "place": place, "parts": [{"value": "of_text", "reads": probes}]}
+            {"panel": "p", "line": line, "place": place, "parts": [{"value": "of_text", "reads": inspections}]}
             for place in ("10", "20")
         ]
     shape = {"rows": [{"id": line, "setting": "p"} for line in "ab"], "columns": []}

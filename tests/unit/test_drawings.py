@@ -40,12 +40,14 @@ def drawn(folder, content):
         return list(csv.DictReader(file))
 
 
-def probes(folder, **found):
-    """Rows of a figure with what a probe found for each."""
+def inspections(folder, **found):
+    """Rows of a figure with what an inspection found for each."""
     rows = []
     for label, told in found.items():
         write_json(folder / label / "inspection.json", told)
-        rows.append({"label": label, "system": f"tiny+{label}", "probes": [{"seed": 0, "folder": str(folder / label)}]})
+        rows.append(
+            {"label": label, "system": f"tiny+{label}", "inspections": [{"seed": 0, "folder": str(folder / label)}]}
+        )
     return rows
 
 
@@ -154,7 +156,7 @@ def test_a_growing_collection_lies_over_what_was_searched(tmp_path):
 
 def test_coverage(tmp_path):
     values = [{"k": k, "of_text": k / 100, "of_top": 0.5, "error": 0.01} for k in (10, 20)]
-    rows = probes(tmp_path, BERT={"texts": 5, "pieces": 7.5, "head": "embeddings", "values": values})
+    rows = inspections(tmp_path, BERT={"texts": 5, "pieces": 7.5, "head": "embeddings", "values": values})
     lines = drawn(tmp_path, {"name": "figure2", "kind": "coverage", "ks": [10, 20], "rows": rows, **COMMON})
     assert [(line["k"], line["of_text"], line["head"]) for line in lines] == [
         ("10", "0.1", "embeddings"),
@@ -167,7 +169,7 @@ def test_words(tmp_path):
         {"piece": "list", "hit": True, "logit": 2.5},
         {"piece": "$$_{long^piece}_of_text", "hit": False, "logit": 1.0},
     ]
-    rows = probes(tmp_path, BoW={"text": "a list of $ things", "head": "head", "pieces": pieces})
+    rows = inspections(tmp_path, BoW={"text": "a list of $ things", "head": "head", "pieces": pieces})
     lines = drawn(tmp_path, {"name": "figure3", "kind": "words", "top": 2, "rows": rows, **COMMON})
     assert [(line["place"], line["piece"], line["hit"]) for line in lines] == [
         ("1", "list", "1"),
@@ -178,7 +180,7 @@ def test_words(tmp_path):
 def test_heat_is_relative_to_the_highest_word(tmp_path):
     words = [{"word": word, "probability": p} for word, p in (("the", 0.01), ("sorted", 0.2), ("list", 0.04))]
     lines = drawn(
-        tmp_path, {"name": "table4", "kind": "heat", "rows": probes(tmp_path, CPDAE={"words": words}), **COMMON}
+        tmp_path, {"name": "table4", "kind": "heat", "rows": inspections(tmp_path, CPDAE={"words": words}), **COMMON}
     )
     assert [float(line["relative"]) for line in lines] == pytest.approx([0.05, 1.0, 0.2])
     assert [line["bin"] for line in lines] == ["0", "5", "2"]
@@ -192,7 +194,7 @@ def test_a_map(tmp_path):
     points = [{"name": "q", "kind": "query", "rank": None, "x": 0.0, "y": 0.0}]
     points += [{"name": "d1", "kind": "candidate", "rank": 1, "x": 1.0, "y": 0.5}]
     points += [{"name": "d2", "kind": "relevant", "rank": 2, "x": 2.0, "y": 0.5}]
-    rows = probes(tmp_path, COSTA={"query": "q", "text": "what is a list", "points": points})
+    rows = inspections(tmp_path, COSTA={"query": "q", "text": "what is a list", "points": points})
     content = {"name": "figure3", "kind": "map", "split": "test", "perplexity": 30, "rows": rows, **COMMON}
     assert [line["kind"] for line in drawn(tmp_path, content)] == ["query", "candidate", "relevant"]
 
@@ -206,7 +208,7 @@ def test_nothing_to_draw_is_said(tmp_path, kind):
 
 
 def test_a_lost_probe_and_a_wrong_slice_are_named(tmp_path):
-    rows = [{"label": "x", "system": "x", "probes": [{"seed": 0, "folder": str(tmp_path / "lost")}]}]
+    rows = [{"label": "x", "system": "x", "inspections": [{"seed": 0, "folder": str(tmp_path / "lost")}]}]
     figure, draw = drawings.KINDS["heat"]
     with pytest.raises(EncoreError, match=r"lost/inspection\.json is not readable"):
         draw(tmp_path, figure.model_validate({"name": "x", "rows": rows, **COMMON}))

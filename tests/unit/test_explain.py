@@ -8,7 +8,7 @@ import pytest
 from encore.commands import explain
 from encore.errors import EncoreError
 from encore.plan import project
-from encore.plan.artifact import behind
+from encore.plan.artifact import upstream
 from encore.storage import manifest
 from encore.storage.manifest import record
 
@@ -24,7 +24,7 @@ def test_the_chain_is_all_that_is_behind_a_cell_and_ends_with_texts(plan):
     scores = [plan.find(read["folder"]) for read in cell.request["reads"]]
     own = [link.artifact.folder for link in links if not link.again]
     assert len(own) == len(set(own))
-    assert set(own) == {artifact.folder for artifact in behind(scores)}
+    assert set(own) == {artifact.folder for artifact in upstream(scores)}
     assert all(link.artifact.stage.startswith("collection") for link in links if not link.artifact.inputs)
     assert {link.depth for link in links if link.role.startswith("reads")} == {0}
 

@@ -10,7 +10,7 @@ from encore.claims.contrasts import Address
 from encore.commands import explain, explain_product
 from encore.errors import EncoreError
 from encore.plan import project
-from encore.plan.artifact import behind
+from encore.plan.artifact import upstream
 from encore.plan.figures import figure_plan
 from encore.plan.figures.cells import figure_cells
 from encore.plan.tables import table_plan
@@ -34,7 +34,7 @@ def test_a_claim_is_told_with_every_cell_that_it_rests_on_and_all_behind_them(pl
     assert asked <= {line.strip() for line in told.lines}
     rows = table_plan(plan, "costa/table1")["rows"]
     read = next(row for row in rows if row["id"] == "costa")["cells"]["mrr10"]["reads"][0]["folder"]
-    assert {artifact.folder for artifact in behind([plan.find(read)])} <= chained(plan, told.reads)
+    assert {artifact.folder for artifact in upstream([plan.find(read)])} <= chained(plan, told.reads)
 
 
 def test_a_claim_shows_its_verdict_once_it_was_judged(plan, tmp_path, monkeypatch):
@@ -51,7 +51,7 @@ def test_a_line_of_a_figure_is_told_with_what_it_read(plan):
     told = explain_product.line(plan, FIGURE, row["label"])
     assert told.title == f"{FIGURE}: {row['label']}, {row['system']}"
     read = [plan.find(folder) for folder in row["reads"]]
-    assert chained(plan, told.reads) == {artifact.folder for artifact in behind(read)}
+    assert chained(plan, told.reads) == {artifact.folder for artifact in upstream(read)}
 
 
 def test_a_point_of_a_figure_is_told_by_its_panel_and_place(plan):

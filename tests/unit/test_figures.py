@@ -61,8 +61,9 @@ def test_what_is_declared_or_lies_in_results_is_looked_after(tmp_path, monkeypat
     record.write_text("{}")
     assert "bow/figure2" in declared(plan)
     assert everything_declared(plan) == list(PAGES)
+    record.unlink()
     content = deepcopy(NANO) | {"tables": {}, "figures": ["cpdae/table4"]}
-    plan = Plan(RunConfig.model_validate(content), project.load_catalogue())
+    plan = Plan(RunConfig.model_validate(content), plan.catalogue)
     assert everything_declared(plan) == ["results/figures/cpdae/table4.png", *PAGES]
     assert set(declared(plan)) == {"cpdae/table4"}
 
@@ -124,8 +125,10 @@ def test_samples_of_queries_have_models_of_their_own():
 
 def test_the_head_that_all_are_asked_with_is_that_of_their_start():
     plan = make({"bow/figure2": {"head": "start"}})
-    probes = {artifact.inputs["model"].name.split("-s0")[0]: artifact for artifact in figure_reads(plan, "bow/figure2")}
-    assert probes["tiny+mlm"].inputs["head"].folder == probes["tiny"].inputs["model"].folder
+    inspections = {
+        artifact.inputs["model"].name.split("-s0")[0]: artifact for artifact in figure_reads(plan, "bow/figure2")
+    }
+    assert inspections["tiny+mlm"].inputs["head"].folder == inspections["tiny"].inputs["model"].folder
     assert all("head" not in artifact.inputs for artifact in figure_reads(make(), "bow/figure2"))
 
 

@@ -16,7 +16,7 @@ from encore.data import kinds
 from encore.data.collection import Collection
 from encore.data.pydocs.packages import PackagesFields
 from encore.errors import EncoreError
-from encore.plan.artifacts.scores import tested_fairly
+from encore.plan.artifacts import scores
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 from encore.targets import lineage_targets
@@ -158,7 +158,7 @@ def test_a_model_that_may_have_learned_from_a_set_is_not_tested_on_it(plan: Call
 def test_a_teacher_counts_too(plan: Callable[..., Plan]) -> None:
     teacher_outputs = {"loss": "kl-pairwise", "teachers": ["bert-base+marco-bm25"]}
     made = plan(**{"bow-beir": {**DEFAULT["scale"]["steps"]["bow-beir"], **teacher_outputs}})
-    assert not tested_fairly(made, ZERO_SHOT, "beir-scifact", "test")
+    assert not scores.tested_fairly(made, ZERO_SHOT, "beir-scifact", "test")
 
 
 def test_bm25_is_tested_on_all(plan: Callable[..., Plan]) -> None:

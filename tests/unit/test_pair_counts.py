@@ -27,7 +27,7 @@ STEP: dict[str, Any] = {
     "kind": "pretrain",
     "collection": "made-up",
     "steps": 1,
-    "batch": 1,
+    "batch": 2,
     "learning_rate": 1.0,
     "length": 40,
     "query_length": 8,

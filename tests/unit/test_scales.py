@@ -16,7 +16,7 @@ from encore.config.lineage import Lineage
 from encore.config.run import RunConfig
 from encore.config.tables import has_own_value
 from encore.errors import EncoreError
-from encore.plan.artifacts import expansions
+from encore.plan.artifacts import doc2query
 from encore.plan.artifacts.collections import named_collection
 from encore.plan.catalogue import Catalogue, read_step
 from encore.plan.plan import Plan
@@ -137,8 +137,8 @@ def test_every_backbone_system_and_expansion_plans(plans: dict[str, Plan]) -> No
     for system in plan.catalogue.systems:
         scores = plan.scores(system, 0 if plan.resolve.has_chance(system) else None, "msmarco-passage", "test")
         assert scores.owner.startswith(system)
-    for name in plan.catalogue.expansions:
-        assert expansions.expanded(plan, name, "msmarco-passage").stage.startswith("predict_queries")
+    for name in plan.catalogue.doc2query:
+        assert doc2query.predicted_queries(plan, name, "msmarco-passage").stage.startswith("predict_queries")
 
 
 def test_a_lineage_is_asked_what_the_tables_of_the_scale_are_about(plans: dict[str, Plan]) -> None:

@@ -138,8 +138,8 @@ def test_an_expander_learns_from_training_queries_with_the_vocabulary_of_the_col
 @pytest.mark.parametrize("split", ["test", "valid", "graded", "nowhere"])
 def test_an_expander_that_would_learn_from_other_queries_is_refused(make, monkeypatch, split):
     plan = make()
-    changed = plan.catalogue.expansions["tiny-t5"].model_copy(update={"train_split": split})
-    monkeypatch.setitem(plan.catalogue.expansions, "tiny-t5", changed)
+    changed = plan.catalogue.doc2query["tiny-t5"].model_copy(update={"train_split": split})
+    monkeypatch.setitem(plan.catalogue.doc2query, "tiny-t5", changed)
     with pytest.raises(EncoreError, match=f"{split!r} is no split of role train of 'pydocs-stdlib'; it has train"):
         run_of(plan, "bm25-doct5")
 
@@ -147,8 +147,8 @@ def test_an_expander_that_would_learn_from_other_queries_is_refused(make, monkey
 def test_how_queries_are_sampled_trains_nothing_again(make, monkeypatch):
     before = run_of(make(), "bm25-doct5")
     plan = make()
-    changed = plan.catalogue.expansions["tiny-t5"].model_copy(update={"per_passage": 3})
-    monkeypatch.setitem(plan.catalogue.expansions, "tiny-t5", changed)
+    changed = plan.catalogue.doc2query["tiny-t5"].model_copy(update={"per_passage": 3})
+    monkeypatch.setitem(plan.catalogue.doc2query, "tiny-t5", changed)
     after = run_of(plan, "bm25-doct5")
     assert before.owner != after.owner
     assert {folder for folder in ancestors(before) - ancestors(after) if "/doc2query_models/" in folder} == set()
@@ -170,8 +170,8 @@ def test_published_expansions_are_fetched_or_known_by_their_content(make, monkey
     for name, text in [("one.txt", "a\n"), ("two.txt", "a\n"), ("two.txt", "b\n")]:
         (tmp_path / name).write_text(text)
         fresh = make({"doct5": "doct5"})
-        fields = fresh.catalogue.expansions["doct5"].model_copy(update={"path": str(tmp_path / name), "samples": None})
-        monkeypatch.setitem(fresh.catalogue.expansions, "doct5", fields)
+        fields = fresh.catalogue.doc2query["doct5"].model_copy(update={"path": str(tmp_path / name), "samples": None})
+        monkeypatch.setitem(fresh.catalogue.doc2query, "doct5", fields)
         run = run_of(fresh, "bm25-doct5")
         assert run.inputs["index"].inputs["predicted_queries"].source == str(tmp_path / name)
         owners.append(run.owner)

@@ -6,7 +6,7 @@ import pytest
 
 from encore.config.validation import read_yaml
 from encore.errors import EncoreError
-from encore.plan.artifact import behind
+from encore.plan.artifact import upstream
 from encore.plan.catalogue import read_run
 from encore.plan.plan import Plan
 from encore.plan.tables import table_plan, table_reads
@@ -29,8 +29,8 @@ def test_a_table_row_needs_no_pre_training(catalogue):
     plan = planned(catalogue, {"bert-base+seed": "seed-released", "bert-base+costa": "costa-released"})
     assert lineages(plan, "seed") == {"seed-released+marco-bm25", "seed-released+marco-bm25+marco-hn"}
     assert lineages(plan, "costa") == {"costa-released+marco-bm25", "costa-released+marco-bm25+marco-hn"}
-    stages = [artifact.stage for artifact in behind(table_reads(plan, "costa/table1"))]
-    without = [artifact.stage for artifact in behind(table_reads(planned(catalogue, {}), "costa/table1"))]
+    stages = [artifact.stage for artifact in upstream(table_reads(plan, "costa/table1"))]
+    without = [artifact.stage for artifact in upstream(table_reads(planned(catalogue, {}), "costa/table1"))]
     assert "pretrain.seed" in without
     assert not {"pretrain.seed", "pretrain.costa"} & set(stages)
     assert "pretrain.ict" in stages

@@ -26,7 +26,7 @@ TARGETS = {
     "results/models/tiny+ict~temperature=0.10-s0-01234567/manifest.json": ("spelled 'tiny+ict~temperature=0.1'",),
     "results/models/tiny+ict~temperature=0.05-s0-01234567/manifest.json": ("its value already; leave it out",),
     "results/models/tiny+ict-s0-01234567/manifest.json": ("was made by another configuration", "tiny+ict-s0-"),
-    "results/logs/audit.log": ("cannot be asked for",),
+    "results/logs/audit.log": ("is no target",),
 }
 CONFIGURATIONS = {
     "misspelt key": ("seeds: [0]", "seedz: [0]", ("nano.yaml", "seedz: unknown key; did you mean seeds?")),

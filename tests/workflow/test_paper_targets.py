@@ -10,7 +10,7 @@ from encore.plan.project import load_catalogue
 
 @pytest.mark.parametrize("run", ["config", "paper"])
 def test_every_table_and_figure_of_the_papers_and_every_claim_is_planned(clone: Clone, run: str) -> None:
-    """Each table once; each figure once, and our own of few labels, from probes, scores and models."""
+    """Each table once; each figure once, and our own of few labels, from inspections, scores and models."""
     catalogue = load_catalogue(REPOSITORY / "config")
     papers = ("bow/", "costa/", "cpdae/", "tct_colbert/", "two_tower/")
     tables = [f"results/tables/{name}" for name in catalogue.tables if name.startswith(papers)]

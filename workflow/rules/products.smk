@@ -1,7 +1,7 @@
 """What people look at: tables, figures, claims and the report, each from its slice of the plan and what that names."""
 
 from encore.commands.products import PRODUCTS, TABLE
-from encore.plan.figures.growing import GROWING
+from encore.plan.figures.corpus_size import CORPUS_SIZE
 from encore.plan.tables import CURVES, reference_folders, refuse_damaged, slice_digest
 from encore.plan.tables.declared import plan_file, read_plan, write_plan
 from encore.storage.files import canonical
@@ -11,7 +11,7 @@ SLICES = {}
 
 
 wildcard_constraints:
-    table=rf"(?!(?:{CURVES}|{GROWING}|{OTHER_FIGURES})\.)[a-z0-9_/-]+",
+    table=rf"(?!(?:{CURVES}|{CORPUS_SIZE}|{OTHER_FIGURES})\.)[a-z0-9_/-]+",
     figure=rf"(?:{OTHER_FIGURES})" if PLAN else r"[a-z0-9_/-]+",
 
 

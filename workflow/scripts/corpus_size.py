@@ -3,7 +3,7 @@
 from encore.storage.program import run
 
 from encore.reporting import products
-from encore.reporting.figures import collection_size
+from encore.reporting.figures import corpus_size
 
 
 def main() -> None:
@@ -12,11 +12,11 @@ def main() -> None:
         args.plan,
         args.spec,
         args.output,
-        collection_size.GrowthSlice,
+        corpus_size.CorpusSizeSlice,
         stage="corpus_size",
         endings=["png", "svg", "csv"],
     ) as drawn:
-        collection_size.draw_collection_size(args.output, drawn)
+        corpus_size.draw_corpus_size(args.output, drawn)
     print(f"figure {drawn.name}: {args.output / drawn.name}.png")
 
 

@@ -16,8 +16,8 @@ from encore.errors import EncoreError
 from encore.plan.figures.cells import figure_cells
 from encore.plan.plan import Plan
 from encore.plan.tables import table_plan
-from encore.plan.tables.behind import cells_behind
 from encore.plan.tables.reported import PAPERS
+from encore.plan.tables.upstream import upstream_cells
 
 SHOWN = 12  # comparisons of a test, and folders, that are named before the rest is counted
 RUNS = Path(f"results/{CLAIMS}.csv")
@@ -67,7 +67,7 @@ def _product(plan: Plan, name: str) -> Iterator[tuple[Address, list[str]]]:
     content = table_plan(plan, name)
     for row in content["rows"]:
         for column in row["cells"]:
-            upstream = cells_behind(content, row["setting"], row["id"], column)
+            upstream = upstream_cells(content, row["setting"], row["id"], column)
             reads = [read["folder"] for cell in upstream for read in cell["reads"]]
             yield Address(name, row["setting"], row["id"], column), reads
 

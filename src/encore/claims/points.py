@@ -7,27 +7,27 @@ from pathlib import Path
 from encore.claims.estimates import WeightedValues
 from encore.config.tables import TESTED
 from encore.errors import EncoreError
-from encore.plan.tables.layout import Asked
-from encore.plan.tables.layout import Part as Entry
+from encore.plan.tables.layout import CellSlice
+from encore.plan.tables.layout import SlicePart as Entry
 from encore.reporting.sources import SOURCES, CellValues
 
-PROBE = "inspection.json"
+INSPECTION = "inspection.json"
 Place = tuple[str, str, str]  # panel, line, place
 
 
 class FigurePoint(Entry):
-    """A point, and what it is the mean of: a measure of a split, or without one a share that a probe found."""
+    """A point, and what it is the mean of: a measure of a split, or without one a share that an inspection found."""
 
     panel: str
     line: str
     place: str
-    parts: list[Asked]
+    parts: list[CellSlice]
 
 
 def point_folders(points: Sequence[FigurePoint]) -> dict[Path, Sequence[str] | None]:
-    """What points read: all of a folder of scores, and of a probe's what it found."""
+    """What points read: all of a folder of scores, and of an inspection's what it found."""
     parts = [part for point in points for part in point.parts]
-    return {Path(read.folder): None if part.split else (PROBE,) for part in parts for read in part.reads}
+    return {Path(read.folder): None if part.split else (INSPECTION,) for part in parts for read in part.reads}
 
 
 def point_values(points: Sequence[FigurePoint]) -> dict[Place, list[WeightedValues]]:
@@ -46,7 +46,7 @@ def point_values(points: Sequence[FigurePoint]) -> dict[Place, list[WeightedValu
     }
 
 
-def _values(request: Asked, place: str) -> CellValues | None:
+def _values(request: CellSlice, place: str) -> CellValues | None:
     if request.split:
         return SOURCES[TESTED].values(request, {})
     return CellValues(
@@ -54,9 +54,9 @@ def _values(request: Asked, place: str) -> CellValues | None:
     )
 
 
-def _share(folder: Path, request: Asked, k: str) -> float:
-    """A share that a probe found, a mean over texts; without values per text only variance between seeds is known."""
-    path = folder / PROBE
+def _share(folder: Path, request: CellSlice, k: str) -> float:
+    """A share that an inspection found, a mean over texts; without values per text only seeds vary."""
+    path = folder / INSPECTION
     try:
         return next(float(one[request.value]) for one in json.loads(path.read_text())["values"] if str(one["k"]) == k)
     except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:

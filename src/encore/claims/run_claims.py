@@ -14,7 +14,7 @@ from encore.claims.verdict import Estimate
 from encore.config.claims import AnyTest, Claim
 from encore.plan.tables import printed as reported
 from encore.plan.tables.layout import Layout, Product
-from encore.plan.tables.layout import Part as Entry
+from encore.plan.tables.layout import SlicePart as Entry
 from encore.reporting.sources import CellValues, source_of
 from encore.reporting.tables.cells import cell_values
 from encore.reporting.tables.verdicts import UNTESTED

@@ -14,8 +14,8 @@ from typing import Any
 
 from encore.claims.slice import CLAIMS, PRINTED, claims_plan, printed_plan
 from encore.errors import EncoreError
-from encore.plan.artifact import Artifact, behind
-from encore.plan.figures.growing import GROWING
+from encore.plan.artifact import Artifact, upstream
+from encore.plan.figures.corpus_size import CORPUS_SIZE
 from encore.plan.plan import Plan
 from encore.plan.tables import CURVES, declared, folders
 from encore.storage import manifest
@@ -210,7 +210,7 @@ def _cells(plan: Plan, slices: dict[str, dict[str, Any]]) -> dict[str, list[str]
     affected: dict[str, list[str]] = {}
     for name, content in slices.items():
         for cell, read in _reading(name, content):
-            for artifact in behind(plan.find(folder) for folder in dict.fromkeys(read)):
+            for artifact in upstream(plan.find(folder) for folder in dict.fromkeys(read)):
                 if cell not in affected.setdefault(artifact.folder, []):
                     affected[artifact.folder].append(cell)
     return affected
@@ -230,7 +230,7 @@ def _reading(name: str, content: dict[str, Any]) -> Iterator[tuple[str, list[str
 
 def _own(plan: Plan) -> set[str]:
     """What the configuration itself declares; other tables and figures were only asked for, perhaps under another."""
-    return {*plan.config.tables, *plan.config.figures, CURVES, GROWING, PRINTED}
+    return {*plan.config.tables, *plan.config.figures, CURVES, CORPUS_SIZE, PRINTED}
 
 
 def _is_of(place: Path, content: dict[str, Any]) -> bool:
@@ -244,7 +244,7 @@ def _is_of(place: Path, content: dict[str, Any]) -> bool:
 def _called(name: str, content: dict[str, Any]) -> str:
     if name in (CLAIMS, PRINTED):
         return f"results/{name}.csv"
-    return f"{'figure' if name in (CURVES, GROWING) or 'kind' in content else 'table'} {name}"
+    return f"{'figure' if name in (CURVES, CORPUS_SIZE) or 'kind' in content else 'table'} {name}"
 
 
 def _places(name: str) -> list[Path]:

@@ -11,7 +11,7 @@ from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.plan.tables import table_plan
-from encore.plan.tables.behind import cells_behind
+from encore.plan.tables.upstream import upstream_cells
 from encore.storage import manifest
 from encore.storage.files import sha256
 
@@ -97,7 +97,7 @@ def find_cells(plan: Plan, table: str, row: str, column: str, setting: str | Non
         raise EncoreError(f"{row!r} of table {name!r} stands under {settings} and not under {setting!r}")
     return [
         ExplainedCell(
-            name, each, columns[0], list(cells_behind(content, each["setting"], each["id"], columns[0]["id"]))
+            name, each, columns[0], list(upstream_cells(content, each["setting"], each["id"], columns[0]["id"]))
         )
         for each in chosen
     ]

@@ -15,7 +15,7 @@ from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.figures import figure_plan
 from encore.plan.figures.cells import figure_cells
-from encore.plan.figures.growing import GROWING, growing_plan
+from encore.plan.figures.corpus_size import CORPUS_SIZE, corpus_size_plan
 from encore.plan.plan import Plan
 from encore.plan.tables import CURVES, curves_plan, folders
 from encore.plan.tables.reported import PAPERS
@@ -100,7 +100,7 @@ def line(plan: Plan, figure: str, row: str, setting: str | None = None, place: s
 
 
 def _slice(plan: Plan, figure: str) -> dict[str, Any]:
-    known = {CURVES: curves_plan, GROWING: growing_plan}
+    known = {CURVES: curves_plan, CORPUS_SIZE: corpus_size_plan}
     return known[figure](plan) if figure in known else figure_plan(plan, figure)
 
 

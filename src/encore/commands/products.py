@@ -15,11 +15,11 @@ from encore.claims.slice import CLAIMS, PRINTED, claims_plan, claims_reads, prin
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.figures import figure_plan, figure_reads
-from encore.plan.figures.growing import GROWING, growing_artifacts, growing_plan
+from encore.plan.figures.corpus_size import CORPUS_SIZE, corpus_size_artifacts, corpus_size_plan
 from encore.plan.plan import Plan
 from encore.plan.tables import CURVES, curves_models, curves_plan, table_plan, table_reads
 from encore.report.plan import REPORT, report_plan, report_reads
-from encore.targets import CURVES_MISSING, GROWING_MISSING, everything_declared
+from encore.targets import CORPUS_SIZE_MISSING, CURVES_MISSING, everything_declared
 
 FIGURE_FILES = ("png", "svg", "csv")
 
@@ -68,7 +68,7 @@ class Product:
         return wildcards[self.wildcard] if self.wildcard else ONE_OF_ITS_KIND.get(self.rule, self.rule)
 
 
-ONE_OF_ITS_KIND = {"curves": CURVES, "corpus_size": GROWING}
+ONE_OF_ITS_KIND = {"curves": CURVES, "corpus_size": CORPUS_SIZE}
 
 
 def _manifests(artifacts: Iterable[Artifact]) -> list[str]:
@@ -135,12 +135,12 @@ PRODUCTS = (
     ),
     Product(
         "corpus_size",
-        f"results/figures/{GROWING}",
+        f"results/figures/{CORPUS_SIZE}",
         FIGURE_FILES,
         "Figures",
-        lambda plan, run, name: _with_rows(growing_plan(plan), GROWING_MISSING),
-        lambda plan, run, name: _manifests(growing_artifacts(plan)),
-        {"figure": GROWING},
+        lambda plan, run, name: _with_rows(corpus_size_plan(plan), CORPUS_SIZE_MISSING),
+        lambda plan, run, name: _manifests(corpus_size_artifacts(plan)),
+        {"figure": CORPUS_SIZE},
     ),
     Product(
         PRINTED,

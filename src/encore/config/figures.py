@@ -70,7 +70,7 @@ class GrowthFigure(FigureEntry):
             [panel.label for panel in self.panels], list(self.systems), ["start", *map(str, self.sizes), "all"]
         )
 
-    def growing(self, panel: PanelEntry) -> CorpusSize:
+    def corpus_size(self, panel: PanelEntry) -> CorpusSize:
         """The collection as it grows around the queries of a panel."""
         same = {name: getattr(self, name) for name in ("systems", "dataset", "queries", "sample", "depth", "sizes")}
         return CorpusSize(split=panel.split, order=self.order, **same)

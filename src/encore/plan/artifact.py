@@ -40,7 +40,7 @@ class Artifact:
         yield self
 
 
-def behind(artifacts: Iterable[Artifact]) -> list[Artifact]:
+def upstream(artifacts: Iterable[Artifact]) -> list[Artifact]:
     """Artifacts and all that they are made from, each once."""
     found: dict[str, Artifact] = {}
     waiting = list(artifacts)

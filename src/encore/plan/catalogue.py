@@ -1,6 +1,6 @@
 """What can be named (backbones, steps, datasets, systems, tables), read from ``config/`` and checked whole.
 
-Every mistake is said in one line with its file, its place and the nearest right name.
+Every mistake is reported in one line with its file, its place and the nearest right name.
 """
 
 import re
@@ -35,7 +35,7 @@ class Catalogue:
     datasets: dict[str, Any]
     systems: dict[str, System]
     indexes: dict[str, dict[str, Any]]
-    expansions: dict[str, Any]
+    doc2query: dict[str, Any]
     sources: dict[str, SourceEntry]
     tables: dict[str, Table]
     figures: dict[str, Any]
@@ -66,7 +66,7 @@ def read_catalogue(folder: Path) -> Catalogue:
     indexes = _entries(folder / "indexes.yaml", lambda value, place: value)
     for name, index in indexes.items():
         explained(index_types.read_index_type, index, f"{folder}/indexes.yaml: {name}")
-    expansions = _entries(folder / "doc2query.yaml", _by_kind(doc2query.read_expansion))
+    predictions = _entries(folder / "doc2query.yaml", _by_kind(doc2query.read_expansion))
     sources = _entries(folder / "sources.yaml", lambda value, place: checked(SourceEntry, value, place))
     tables = _of_papers(folder, "tables.yaml", lambda value, place: checked(Table, value, place))
     return Catalogue(
@@ -75,7 +75,7 @@ def read_catalogue(folder: Path) -> Catalogue:
         datasets,
         found_systems,
         indexes,
-        expansions,
+        predictions,
         sources,
         tables,
         _of_papers(folder, "figures.yaml", _by_kind(_read_figure)),

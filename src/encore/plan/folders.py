@@ -91,7 +91,7 @@ def unknown(plan: Planner, folder: str) -> str:
 
 
 def named(plan: Planner, name: str) -> list[str]:
-    """What Snakemake can be asked for to have a dataset, a source or a checkpoint.
+    """The targets of Snakemake that make a dataset, a source or a checkpoint.
 
     Of one name it is the dataset; ``source:wikipedia`` is the source.
     """
@@ -134,7 +134,7 @@ def _checkpoints(plan: Planner) -> Iterator[tuple[str, str | None]]:
     for backbone in plan.catalogue.backbones.values():
         if backbone.checkpoint is not None:
             yield backbone.checkpoint, backbone.revision
-    for expansion in plan.catalogue.expansions.values():
+    for expansion in plan.catalogue.doc2query.values():
         if getattr(expansion, "checkpoint", None) is not None:
             yield expansion.checkpoint, None
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from encore.errors import EncoreError
-from encore.plan.artifact import Artifact, behind
+from encore.plan.artifact import Artifact, upstream
 from encore.storage.files import write_json
 
 INDEX = Path("results/plan/index.json")
@@ -83,10 +83,10 @@ def write(
     needed: dict[str, Artifact] = {}
     needed_by: dict[str, list[str]] = {}
     for target, reads in targets.items():
-        for artifact in behind(reads):
+        for artifact in upstream(reads):
             needed.setdefault(artifact.folder, artifact)
             needed_by.setdefault(artifact.folder, []).append(target)
-    needed = {artifact.folder: artifact for artifact in behind(others)} | needed
+    needed = {artifact.folder: artifact for artifact in upstream(others)} | needed
     now = {folder: _entry(artifact, needed_by.get(folder, [])) for folder, artifact in needed.items()}
     write_json(path, {"run": run, "artifacts": _existing(read(path).entries) | now})
     for folder, entry in now.items():

@@ -60,17 +60,17 @@ def check(catalogue: Catalogue, folder: Path) -> None:
     Raises:
         EncoreError: the first mistake, in one line: which field, and where to write what.
     """
-    standing = values(catalogue)
-    said = sources(read(folder), set(standing))
-    for name, entry in said.items():
-        if _plain(entry.value) != standing[name]:
+    configured = values(catalogue)
+    cited = sources(read(folder), set(configured))
+    for name, entry in cited.items():
+        if _plain(entry.value) != configured[name]:
             raise EncoreError(
-                f"{_ledger(entry.paper)}: {name} is {entry.value!r} there and {standing[name]!r} in the configuration; "
-                "make them equal, with the source of the new value"
+                f"{_ledger(entry.paper)}: {name} is {entry.value!r} there and {configured[name]!r} in the configuration"
+                "; make them equal, with the source of the new value"
             )
     for name in needed(catalogue):
-        if name not in said:
-            raise EncoreError(_unsaid(name, standing[name]))
+        if name not in cited:
+            raise EncoreError(_uncited(name, configured[name]))
 
 
 def values(catalogue: Catalogue) -> dict[str, Any]:
@@ -96,9 +96,9 @@ def needed(catalogue: Catalogue) -> Iterator[str]:
         step = read_step(written)
         if isinstance(step, PretrainStep):
             objectives[step.objective] = type(step)
-        said = {key for key, value in written.items() if value is not None}
+        written_keys = {key for key, value in written.items() if value is not None}
         yield from (
-            f"steps.{name}.{key}" for key in sorted((said | RECIPE & type(step).model_fields.keys()) - PLUMBING)
+            f"steps.{name}.{key}" for key in sorted((written_keys | RECIPE & type(step).model_fields.keys()) - PLUMBING)
         )
     for name, fields in objectives.items():
         own = _defaults(fields).keys() - PretrainStep.model_fields.keys()
@@ -114,7 +114,7 @@ def sources(entries: list[Entry], known: set[str]) -> dict[str, Entry]:
     Raises:
         EncoreError: an entry is about nothing, or two are about the same.
     """
-    said: dict[str, Entry] = {}
+    cited: dict[str, Entry] = {}
     general: dict[str, Entry] = {}
     for name, entry in _each(entries):
         if name.startswith("config."):
@@ -123,12 +123,12 @@ def sources(entries: list[Entry], known: set[str]) -> dict[str, Entry]:
             general |= {each: entry for each in known if fnmatchcase(each, name)}
         elif name not in known:
             raise EncoreError(f"{_ledger(entry.paper)}: {name} is not in the configuration{nearest(name, known)}"[:300])
-        elif name in said:
-            papers = " and ".join(sorted({said[name].paper, entry.paper}))
+        elif name in cited:
+            papers = " and ".join(sorted({cited[name].paper, entry.paper}))
             raise EncoreError(f"{name} has two entries, in the ledger of {papers}; keep one")
         else:
-            said[name] = entry
-    return {**general, **said}
+            cited[name] = entry
+    return {**general, **cited}
 
 
 def _each(entries: list[Entry]) -> Iterator[tuple[str, Entry]]:
@@ -166,7 +166,7 @@ def _entry(value: Any, path: Path) -> Entry:
     return entry
 
 
-def _unsaid(name: str, value: Any) -> str:
+def _uncited(name: str, value: Any) -> str:
     kind, owner, field = name.split(".", 2)
     what = {"steps": f"step {owner!r} in config/steps.yaml", "systems": f"system {owner!r} in config/systems.yaml"}.get(
         kind, f"objective {owner!r}"

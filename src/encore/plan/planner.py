@@ -20,8 +20,8 @@ PlanRun = Callable[["Planner", str, int | None, str, Topics], Artifact]
 class Planner:
     """What the kinds of artifacts (``artifacts/``) use to plan themselves and what they are made from.
 
-    A kind calls the functions of another one. Two are behind methods here, since they need each other in a circle: a
-    model learns from negatives, which come from a system's run, which another model gives.
+    A kind calls the functions of another one. Two are methods here, since they need each other in a circle: a model
+    learns from negatives, which come from a system's run, which another model gives.
     """
 
     def __init__(self, resolve: Resolver, impl: Callable[[str], int], model: PlanModel, run: PlanRun) -> None:

@@ -28,13 +28,14 @@ class Resolver:
         self._check_scale()
 
     def dataset_name(self, name: str) -> str:
-        """The dataset that stands for ``name`` at this scale."""
-        standing = self.config.scale.datasets.get(name, name)
-        if standing not in self._datasets:
+        """The dataset that replaces ``name`` at this scale."""
+        replacement = self.config.scale.datasets.get(name, name)
+        if replacement not in self._datasets:
             raise EncoreError(
-                f"unknown dataset {standing!r}; add it to the run's `datasets:`{nearest(standing, self._datasets)}"
+                f"unknown dataset {replacement!r}; add it to the run's `datasets:`"
+                f"{nearest(replacement, self._datasets)}"
             )
-        return standing
+        return replacement
 
     def datasets_in_use(self) -> list[str]:
         """Datasets that systems are tested on: those that stand for others, the run's own, those of its tables."""
@@ -55,7 +56,7 @@ class Resolver:
         return self.config.scale.datasets.get(name, name) in self._datasets
 
     def dataset(self, name: str) -> Any:
-        """The fields of the dataset that stands for ``name``."""
+        """The fields of the dataset that replaces ``name``."""
         return self._datasets[self.dataset_name(name)]
 
     def dataset_fields(self, name: str) -> Any:
@@ -101,23 +102,23 @@ class Resolver:
         return found
 
     def backbone_name(self, name: str) -> str:
-        """The backbone that stands for ``name`` at this scale."""
-        standing = self.config.scale.backbones.get(name, name)
-        if standing not in self.catalogue.backbones:
-            raise EncoreError(f"unknown backbone {standing!r}{nearest(standing, self.catalogue.backbones)}")
-        return standing
+        """The backbone that replaces ``name`` at this scale."""
+        replacement = self.config.scale.backbones.get(name, name)
+        if replacement not in self.catalogue.backbones:
+            raise EncoreError(f"unknown backbone {replacement!r}{nearest(replacement, self.catalogue.backbones)}")
+        return replacement
 
-    def expansion_name(self, name: str) -> str:
-        """The expansion that stands for ``name`` at this scale."""
-        standing = self.config.scale.doc2query.get(name, name)
-        if standing not in self.catalogue.expansions:
-            known = self.catalogue.expansions
-            raise EncoreError(f"expansion {standing!r} is not in doc2query.yaml{nearest(standing, known)}")
-        return standing
+    def doc2query_name(self, name: str) -> str:
+        """The entry of doc2query.yaml that replaces ``name`` at this scale."""
+        replacement = self.config.scale.doc2query.get(name, name)
+        if replacement not in self.catalogue.doc2query:
+            known = self.catalogue.doc2query
+            raise EncoreError(f"expansion {replacement!r} is not in doc2query.yaml{nearest(replacement, known)}")
+        return replacement
 
-    def expansion(self, name: str) -> Any:
-        """The fields of the expansion that stands for ``name``."""
-        return self.catalogue.expansions[self.expansion_name(name)]
+    def doc2query(self, name: str) -> Any:
+        """The fields of the entry of doc2query.yaml that replaces ``name``."""
+        return self.catalogue.doc2query[self.doc2query_name(name)]
 
     def lineage(self, text: str) -> Lineage:
         """Read a lineage, with the backbone that stands for the named one, and check every name in it.
@@ -243,12 +244,12 @@ class Resolver:
         if named.name not in known:
             raise EncoreError(f"unknown index {named.name!r}, not in config/indexes.yaml{nearest(named.name, known)}")
         scaled = {**known[named.name], **self.config.scale.indexes.get(named.name, {})}
-        standing: IndexType = index_types.read_index_type(scaled)
+        known_type: IndexType = index_types.read_index_type(scaled)
         for key, value in named.values().items():
-            fields = type(standing).model_fields
+            fields = type(known_type).model_fields
             if key not in fields:
                 raise EncoreError(f"index {named.name!r} has no field {key!r}{nearest(key, fields)}")
-            if getattr(standing, key) == value:
+            if getattr(known_type, key) == value:
                 raise EncoreError(f"index {named.name!r}: {key}={naming.spelled(value)} is its value already; drop it")
         read: IndexType = explained(index_types.read_index_type, {**scaled, **named.values()}, f"index {named}")
         return read
@@ -266,7 +267,7 @@ class Resolver:
             ("steps", scale.steps, self.catalogue.steps),
             ("systems", scale.systems, self.catalogue.systems),
             ("backbones", [*scale.backbones, *scale.backbones.values()], self.catalogue.backbones),
-            ("doc2query", [*scale.doc2query, *scale.doc2query.values()], self.catalogue.expansions),
+            ("doc2query", [*scale.doc2query, *scale.doc2query.values()], self.catalogue.doc2query),
             ("datasets", scale.datasets, self._mentioned()),
             ("datasets", scale.datasets.values(), self._datasets),
             ("indexes", scale.indexes, self.catalogue.indexes),
@@ -277,10 +278,10 @@ class Resolver:
             for name in names:
                 if name not in known:
                     raise EncoreError(f"scale.{section}: unknown name {name!r}{nearest(name, known)}")
-        for section, standing in (("datasets", scale.datasets), ("backbones", scale.backbones)):
-            if both := sorted(scale.absent.keys() & standing.keys()):
+        for section, replacements in (("datasets", scale.datasets), ("backbones", scale.backbones)):
+            if both := sorted(scale.absent.keys() & replacements.keys()):
                 raise EncoreError(
-                    f"scale.absent: {both[0]!r} has a stand-in under `{section}`; leave one of the two out"
+                    f"scale.absent: {both[0]!r} has a replacement under `{section}`; leave one of the two out"
                 )
         for text in (*scale.replace_prefix, *scale.replace_prefix.values()):
             start = explained(naming.parse, text, "scale.replace_prefix")
@@ -304,7 +305,9 @@ class Resolver:
     def _refuse_circle(self, name: str, above: tuple[str, ...]) -> None:
         """Refuse a system that is made of itself, however many systems are between."""
         if name in above:
-            raise EncoreError(f"system {name!r} is made of itself ({' of '.join([*above, name])}); mend systems.yaml")
+            raise EncoreError(
+                f"system {name!r} is made of itself ({' of '.join([*above, name])}); correct systems.yaml"
+            )
         if name in self.catalogue.systems:
             for part in self.system(name).parts:
                 self._refuse_circle(part, (*above, name))

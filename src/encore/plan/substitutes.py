@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from encore.plan.artifact import Artifact, behind
+from encore.plan.artifact import Artifact, upstream
 
 if TYPE_CHECKING:
     from encore.plan.plan import Plan
 
 
 def substitutes(plan: Plan, read: Iterable[Artifact]) -> Iterator[str]:
-    """The sentence of every such dataset behind some artifacts."""
-    collections = (artifact for artifact in behind(read) if artifact.stage.startswith("collection."))
+    """The sentence of every such dataset upstream of some artifacts."""
+    collections = (artifact for artifact in upstream(read) if artifact.stage.startswith("collection."))
     used = {artifact.name.rpartition("-")[0] for artifact in collections}
     for name in plan.resolve.dataset_names():
         if name in used and plan.resolve.dataset(name).note:

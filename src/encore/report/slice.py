@@ -4,12 +4,12 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from encore.plan.tables.layout import Layout, Part, Product
+from encore.plan.tables.layout import Layout, Product, SlicePart
 
 RESULTS = Path("results")
 
 
-class ReportDataset(Part):
+class ReportDataset(SlicePart):
     """What the catalogue calls a collection here, and what it stands for, if anything."""
 
     name: str

@@ -7,21 +7,21 @@ from pathlib import Path
 import numpy as np
 
 from encore.errors import EncoreError
-from encore.plan.tables.layout import Part, Product
+from encore.plan.tables.layout import Product, SlicePart
 from encore.storage.csv_rows import number, write_rows
 
 FILE = "held_out.tsv"
 HEADER = ["step", "lineage", "seed", "training_step", "term", "value"]
 
 
-class SeedModel(Part):
+class SeedModel(SlicePart):
     """The folder of the model that a step ends with, under one seed."""
 
     seed: int
     model: str
 
 
-class StepModels(Part):
+class StepModels(SlicePart):
     """A pre-training step, known by the lineage that ends with it."""
 
     label: str

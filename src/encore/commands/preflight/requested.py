@@ -8,14 +8,14 @@ from encore.claims.slice import CLAIMS
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
-from encore.plan.figures.growing import GROWING
+from encore.plan.figures.corpus_size import CORPUS_SIZE
 from encore.plan.plan import Plan
 from encore.plan.tables import CURVES, table_plan
 from encore.targets import REPORT, REPRODUCTION, check_target, has_figure, reads_of
 
 SHORT = {name: f"results/{name}.csv" for name in (CLAIMS, f"{CLAIMS}_printed")} | {"report": str(REPORT)}
 REPRODUCE = "reproduce"
-FIGURES = {CURVES: "curves", GROWING: "corpus_size"}  # those that are nobody's but ours, with the rules that draw them
+FIGURES = {CURVES: "curves", CORPUS_SIZE: "corpus_size"}  # figures of no paper, with the rules that draw them
 
 
 def requested_targets(plan: Plan, names: Iterable[str]) -> list[str]:

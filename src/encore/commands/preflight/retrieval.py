@@ -24,7 +24,7 @@ TRAINED = 256  # vectors a centroid that k-means looks at, at most
 LUCENE = 0.45  # bytes of Lucene's index for a byte of text
 CHARACTERS = 4.6  # bytes of text of a word piece
 TOGETHER = {"encode": 256, "rerank": 128}  # texts in one forward pass on a GPU
-PROBED = 16  # texts of a probe in one forward pass
+INSPECTED = 16  # texts of an inspection in one forward pass
 LARGE = 8_841_823  # passages of MS MARCO, in which a BM25 query's time is known
 
 
@@ -258,14 +258,15 @@ def masked_loss(measured: Artifact, sizes: CollectionSizes) -> Cost:
     return Cost((work,), "torch", kept=1e3, ram=FP32 * shapes.parameters(shape), gpu=True, gpu_memory=memory)
 
 
-def inspect_model(probed: Artifact, sizes: CollectionSizes) -> Cost:
+def inspect_model(inspection: Artifact, sizes: CollectionSizes) -> Cost:
     """The forward passes of a figure's few texts."""
-    shape, size = shapes.shape_of(probed.inputs["model"]), sizes.of(probed.inputs["tokens"].inputs["collection"])
-    lengths, spec = size.passages.read(probed.spec["length"]), probed.spec
+    shape = shapes.shape_of(inspection.inputs["model"])
+    size = sizes.of(inspection.inputs["tokens"].inputs["collection"])
+    lengths, spec = size.passages.read(inspection.spec["length"]), inspection.spec
     field = {"coverage": "texts", "map": "candidates"}.get(spec["kind"])
     texts = min(size.passages.count, spec[field] if field else 1)
-    work = _reading(shape, texts, lengths, PROBED)
-    memory = inference(shape, PROBED, float(lengths.max()))
+    work = _reading(shape, texts, lengths, INSPECTED)
+    memory = inference(shape, INSPECTED, float(lengths.max()))
     return Cost((work,), "torch", kept=1e5, ram=FP32 * shapes.parameters(shape), gpu=True, gpu_memory=memory)
 
 

@@ -37,11 +37,11 @@ def schedule(jobs: Sequence[Job], gpus: int, cores: int) -> Schedule:
     A job that wants more than there is takes all there is. Names that no job has are done already.
     """
     by = {job.name: job for job in jobs}
-    behind, followers = _behind(by), _followers(by)
+    remaining, followers = _remaining(by), _followers(by)
     waits = {job.name: sum(name in by for name in set(job.after)) for job in jobs}
     queues: Queues = {}
     for name in (name for name, count in waits.items() if not count):
-        _queue(queues, by[name], behind, (gpus, cores))
+        _queue(queues, by[name], remaining, (gpus, cores))
     running: list[tuple[float, str]] = []
     free, now, begins = (gpus, cores), 0.0, dict[str, float]()
     while queues or running:
@@ -58,8 +58,8 @@ def schedule(jobs: Sequence[Job], gpus: int, cores: int) -> Schedule:
         for name in followers[done]:
             waits[name] -= 1
             if not waits[name]:
-                _queue(queues, by[name], behind, (gpus, cores))
-    chain = _chain(by, behind, followers)
+                _queue(queues, by[name], remaining, (gpus, cores))
+    chain = _chain(by, remaining, followers)
     return Schedule(now, begins, chain, sum(by[name].seconds for name in chain))
 
 
@@ -67,8 +67,8 @@ Room = tuple[int, int]  # GPUs and cores
 Queues = dict[Room, list[tuple[float, str]]]  # jobs that could begin, by what they want, the most urgent first
 
 
-def _queue(queues: Queues, job: Job, behind: dict[str, float], whole: Room) -> None:
-    heapq.heappush(queues.setdefault(_wants(job, whole), []), (-behind[job.name], job.name))
+def _queue(queues: Queues, job: Job, remaining: dict[str, float], whole: Room) -> None:
+    heapq.heappush(queues.setdefault(_wants(job, whole), []), (-remaining[job.name], job.name))
 
 
 def _next(queues: Queues, free: Room) -> Room | None:
@@ -90,7 +90,7 @@ def _followers(by: dict[str, Job]) -> dict[str, list[str]]:
     return found
 
 
-def _behind(by: dict[str, Job]) -> dict[str, float]:
+def _remaining(by: dict[str, Job]) -> dict[str, float]:
     """Seconds from a job's beginning to the end of the longest chain that it begins."""
     followers, found = _followers(by), dict[str, float]()
     for name in _last_first(by, followers):
@@ -111,11 +111,11 @@ def _last_first(by: dict[str, Job], followers: dict[str, list[str]]) -> Iterable
     return done
 
 
-def _chain(by: dict[str, Job], behind: dict[str, float], followers: dict[str, list[str]]) -> tuple[str, ...]:
+def _chain(by: dict[str, Job], remaining: dict[str, float], followers: dict[str, list[str]]) -> tuple[str, ...]:
     """The longest chain: from its first job, always the follower with the longest way behind it."""
     found: list[str] = []
     choice: Iterable[str] = [job.name for job in by.values() if not any(name in by for name in job.after)]
     while choice := list(choice):
-        found.append(max(choice, key=lambda name: (behind[name], name)))
+        found.append(max(choice, key=lambda name: (remaining[name], name)))
         choice = followers[found[-1]]
     return tuple(found)

@@ -14,8 +14,8 @@ from encore.plan.figures.cells import figure_cells
 from encore.plan.plan import Plan
 from encore.plan.project import DEFAULT_RUN
 from encore.plan.tables import declared, table_plan
-from encore.plan.tables.behind import cells_behind
 from encore.plan.tables.reported import PAPERS
+from encore.plan.tables.upstream import upstream_cells
 from encore.report.plan import REPORT, report_plan
 from encore.targets import has_figure
 
@@ -100,7 +100,7 @@ def _reads(plan: Plan, table: str) -> dict[Address, Any]:
         return {}
     return {
         Address(table, row["setting"], row["id"], column): [
-            (cell["reads"], cell["value"]) for cell in cells_behind(content, row["setting"], row["id"], column)
+            (cell["reads"], cell["value"]) for cell in upstream_cells(content, row["setting"], row["id"], column)
         ]
         for row in content["rows"]
         for column in row["cells"]

@@ -30,31 +30,31 @@ def run(plan: Planner, system: str, fields: Fusion, seed: int | None, dataset: s
     return plan.make("fuse", f"runs/{owner}/{plan.resolve.dataset_name(dataset)}.{topics}", spec, inputs)
 
 
-def _weight(plan: Planner, owner: str, fields: Fusion, seed: int | None, dataset: str, asked: str) -> Artifact:
+def _weight(plan: Planner, owner: str, fields: Fusion, seed: int | None, dataset: str, requested: str) -> Artifact:
     """The weight of the sparse scores, from runs over samples of the training and of the held-out queries.
 
-    Where the queries are parted in several ways, they are those of the way that ``asked`` belongs to.
+    Where the queries are parted in several ways, they are those of the way that ``requested`` belongs to.
 
     Raises:
         EncoreError: the dataset has no such queries, or does not know the measure.
     """
     splits = plan.resolve.dataset(dataset).splits
-    draws = {None, draw_of(asked)}
+    draws = {None, draw_of(requested)}
     choosing = {
         CHOOSING[split.role]: name
         for name, split in splits.items()
         if split.role in CHOOSING and draw_of(name) in draws
     }
     if fields.tuned_on not in choosing:
-        role = next(role for role, said in CHOOSING.items() if said == fields.tuned_on)
+        role = next(role for role, role_name in CHOOSING.items() if role_name == fields.tuned_on)
         raise EncoreError(
             f"fusion {owner.rsplit('-', 1)[0]!r}: dataset {plan.resolve.dataset_name(dataset)!r} has no split of role "
             f"{role!r} to choose the weight on; add one, or set `tuned_on`"
         )
     inputs = {"collection": collection(plan, dataset)}
-    for said, split in choosing.items():
+    for role_name, split in choosing.items():
         lists = _lists(plan, fields, seed, dataset, Topics(split, fields.depth, fields.queries, fields.sample))
-        inputs |= {f"{role}_{said.replace('-', '_')}": made for role, made in lists.items()}
+        inputs |= {f"{role}_{role_name.replace('-', '_')}": made for role, made in lists.items()}
     spec = {
         "impl": plan.impl("tune_fusion"),
         "weights": fields.weights.values(),

@@ -1,4 +1,4 @@
-"""The plan of probes: what a model makes of a few texts, for figures alone; drawing reads these and no model."""
+"""The plan of inspections: what a model makes of a few texts, for figures alone; drawing reads these and no model."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from encore.plan.planner import Planner
 
 
 def of_texts(plan: Planner, lineage: Lineage, seed: int, dataset: str, what: dict[str, Any]) -> Artifact:
-    """What a model says of passages of a dataset: ``what`` has the ``kind`` of probe and its fields.
+    """What a model says of passages of a dataset: ``what`` has the ``kind`` of inspection and its fields.
 
     ``head: start`` takes the vocabulary head of the model that the lineage starts from.
     """
     inputs = {"model": plan.model(lineage, seed), "tokens": tokens(plan, dataset, plan.resolve.backbone(lineage))}
     if what.get("head") == "start" and lineage.steps:
         inputs["head"] = plan.model(Lineage(lineage.backbone), seed)
-    return _probe(plan, dataset, what, inputs)
+    return _inspection(plan, dataset, what, inputs)
 
 
 def of_candidates(plan: Planner, lineage: Lineage, seed: int, dataset: str, what: dict[str, Any]) -> Artifact:
@@ -35,10 +35,10 @@ def of_candidates(plan: Planner, lineage: Lineage, seed: int, dataset: str, what
     run = plan.run(str(lineage), seed, dataset, Topics(topics, plan.config.depth))
     inputs = {role: run.inputs[role] for role in ("model", "tokens", "collection")} | {"run": run}
     passages, queries = plan.resolve.passage_length(lineage, dataset), plan.resolve.lengths(lineage)[1]
-    return _probe(plan, dataset, what | {"length": passages, "query_length": queries}, inputs)
+    return _inspection(plan, dataset, what | {"length": passages, "query_length": queries}, inputs)
 
 
-def _probe(plan: Planner, dataset: str, what: dict[str, Any], inputs: dict[str, Artifact]) -> Artifact:
+def _inspection(plan: Planner, dataset: str, what: dict[str, Any], inputs: dict[str, Artifact]) -> Artifact:
     spec = {"impl": plan.impl("inspect_model"), **what, "numerics": plan.numerics(), **names(inputs)}
     stem = f"inspections/{inputs['model'].name}/{plan.resolve.dataset_name(dataset)}.{what['kind']}"
     return plan.make("inspect_model", stem, spec, inputs)

@@ -55,9 +55,9 @@ def _step_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
         _check_splits(plan, lineage, step)
         _check_ancestry(plan, lineage, step)
         inputs["collection"] = collection(plan, step.collection)
-        drawn = negatives.planned(plan, lineage.parent, step, seed)
-        inputs |= {"negatives": drawn} if drawn else {}
-        inputs |= teachers.teacher_outputs(plan, lineage, seed, drawn)
+        sampled = negatives.planned(plan, lineage.parent, step, seed)
+        inputs |= {"negatives": sampled} if sampled else {}
+        inputs |= teachers.teacher_outputs(plan, lineage, seed, sampled)
     fields = step.model_dump(mode="json", exclude=NAMED_ELSEWHERE)
     spec = {"impl": impl, "step": fields, **plan.chance(seed), **names(inputs)}
     return plan.make(stage, _folder(lineage, seed), spec, inputs)
@@ -85,7 +85,7 @@ def _check_length(plan: Planner, lineage: Lineage, step: Step) -> None:
 
 
 def _check_ancestry(plan: Planner, lineage: Lineage, step: FinetuneStep) -> None:
-    """Refuse a miner that is no lineage, and a new start where nothing would be left behind."""
+    """Refuse a miner that is no lineage, and a new start where that is the parent."""
     name, parent = lineage.steps[-1].name, lineage.parent
     if step.mined_by:
         explained(plan.resolve.lineage, step.mined_by, f"step {name!r}, mined_by")

@@ -1,4 +1,4 @@
-"""The plan of negatives: drawn from a run over the training queries, listed in a file, or both together."""
+"""The plan of negatives: sampled from a run over the training queries, listed in a file, or both together."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def planned(plan: Planner, parent: Lineage, step: FinetuneStep, seed: int) -> Ar
     miner = step.mined_by or str(parent)
     match step.negatives:
         case "bm25":
-            return _listed_for_bm25(plan, step, seed) or drawn(plan, BM25, step, seed)
+            return _listed_for_bm25(plan, step, seed) or sampled_negatives(plan, BM25, step, seed)
         case "mined":
-            return drawn(plan, miner, step, seed)
+            return sampled_negatives(plan, miner, step, seed)
         case "bm25+mined":
             return _merged(plan, miner, step, seed)
         case "systems":
@@ -37,7 +37,7 @@ def planned(plan: Planner, parent: Lineage, step: FinetuneStep, seed: int) -> Ar
             return None
 
 
-def drawn(plan: Planner, system: str, step: FinetuneStep, seed: int) -> Artifact:
+def sampled_negatives(plan: Planner, system: str, step: FinetuneStep, seed: int) -> Artifact:
     """Negatives by a step's recipe from a system's run over the training queries.
 
     Those that a model mined are compared with BM25's by the same recipe. These are read for that alone, so they are
@@ -56,7 +56,7 @@ def drawn(plan: Planner, system: str, step: FinetuneStep, seed: int) -> Artifact
     recipe |= {"answers": answers} if (answers := _answers(step)) else {}
     spec = {"impl": plan.impl("negatives"), "split": topics.split, **recipe, **names(inputs)}
     if system != BM25:
-        inputs["other"] = drawn(plan, BM25, _judged_positives(step), seed)
+        inputs["other"] = sampled_negatives(plan, BM25, _judged_positives(step), seed)
     folder = f"negatives/{run.owner}/{plan.resolve.dataset_name(step.collection)}.{topics}"
     return plan.make("negatives", folder, spec, inputs)
 
@@ -80,12 +80,12 @@ def _published(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
             "`published_negatives: false`, and BM25's are drawn"
         )
     inputs = {"collection": collection(plan, step.collection)}
-    asked = {"split": step.train_split, "queries": step.queries, "sample": step.sample}
+    queries = {"split": step.train_split, "queries": step.queries, "sample": step.sample}
     identity = {"form": "published", "exclude_judged": step.exclude_judged}
     spec = {
         "impl": plan.impl("negatives_from_dataset"),
         **identity,
-        **asked,
+        **queries,
         "keep": step.negatives_kept,
         "seed": seed,
         **names(inputs),
@@ -104,24 +104,24 @@ def listed(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
     form, source = ("systems", step.systems_file) if step.negatives == "systems" else ("triples", step.triples)
     if source is None:
         raise EncoreError("`negatives: systems` come from a file; name it in the step's `systems_file`")
-    brought, said = _file(plan, source)
+    fetched, content = _file(plan, source)
     topics = Topics(step.train_split, step.depth, step.queries, step.sample)
-    inputs = {"collection": collection(plan, step.collection), **brought}
+    inputs = {"collection": collection(plan, step.collection), **fetched}
     recipe: Spec = {"keep": step.negatives_kept, "seed": seed}
     if form == "systems":
         recipe = {"margin": step.margin, "per_system": step.per_system}
-    asked = {"split": topics.split, "queries": topics.queries, "sample": topics.sample}
-    identity = {"form": form, **said, "exclude_judged": step.exclude_judged}
-    spec = {"impl": plan.impl("negatives_from_file"), **identity, **asked, **recipe, **names(inputs)}
+    queries = {"split": topics.split, "queries": topics.queries, "sample": topics.sample}
+    identity = {"form": form, **content, "exclude_judged": step.exclude_judged}
+    spec = {"impl": plan.impl("negatives_from_file"), **identity, **queries, **recipe, **names(inputs)}
     folder = f"negatives/{form}-{digest(identity)}/{plan.resolve.dataset_name(step.collection)}.{topics}"
-    return plan.make("negatives_from_file", folder, spec, inputs, None if brought else source)
+    return plan.make("negatives_from_file", folder, spec, inputs, None if fetched else source)
 
 
 def _file(plan: Planner, source: str) -> tuple[dict[str, Artifact], Spec]:
     """What is fetched to have a file of negatives, if anything, and what tells it from others."""
     if source in plan.catalogue.sources:
-        brought = {"fetched": sources.source(plan, source)}
-        return brought, names(brought)
+        fetched = {"fetched": sources.source(plan, source)}
+        return fetched, names(fetched)
     if not Path(source).is_file():
         raise EncoreError(
             f"the file of negatives {source} is missing; put it there, or name another, or a source, in the step"
@@ -133,8 +133,8 @@ def _file(plan: Planner, source: str) -> tuple[dict[str, Artifact], Spec]:
 def _merged(plan: Planner, miner: str, step: FinetuneStep, seed: int) -> Artifact:
     """BM25's and mined negatives together; further positives are those of the mined."""
     judged = _judged_positives(step)
-    bm25 = _listed_for_bm25(plan, step, seed) or drawn(plan, BM25, judged, seed)
-    inputs = {"bm25": bm25, "mined": drawn(plan, miner, step, seed)}
+    bm25 = _listed_for_bm25(plan, step, seed) or sampled_negatives(plan, BM25, judged, seed)
+    inputs = {"bm25": bm25, "mined": sampled_negatives(plan, miner, step, seed)}
     spec = {"impl": plan.impl("merged_negatives"), **names(inputs), "from": [each.owner for each in inputs.values()]}
     return plan.make("merged_negatives", f"negatives/bm25+mined-{digest(spec)}/{_topics(bm25)}", spec, inputs)
 

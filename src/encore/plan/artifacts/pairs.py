@@ -25,7 +25,7 @@ def pairs(plan: Planner, lineage: Lineage) -> Artifact:
         raise EncoreError(f"{lineage}: {str(lineage.steps[-1])!r} learns from no pairs; name a step of ict, bfs or wlp")
     collection = plan.resolve.dataset_name(step.collection)
     inputs = {"tokens": tokens(plan, step.collection, plan.resolve.backbone(lineage))}
-    fixed = {"kind": "pretrain", "collection": collection, "steps": 1, "batch": 1, "learning_rate": 1.0}
+    fixed = {"kind": "pretrain", "collection": collection, "steps": 1, "batch": 2, "learning_rate": 1.0}
     spec = {
         "impl": [plan.impl("count_pairs"), plan.impl(f"pretrain.{step.objective}")],
         "step": fixed | step.model_dump(mode="json", include=DECISIVE),

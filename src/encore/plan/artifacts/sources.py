@@ -66,7 +66,7 @@ def of_backbone(plan: Planner, backbone: Backbone) -> Given:
 
 
 def of_dataset(plan: Planner, dataset: str, fields: Any) -> dict[str, Artifact]:
-    """What has to be fetched before a dataset can be brought into the common form, by role, if anything."""
+    """What has to be fetched before a dataset can be converted to the common form, by role, if anything."""
     found = {"fetched": ir_datasets(plan, dataset)} if hasattr(fields, "ids") else {}
     named = fields.sources() if hasattr(fields, "sources") else []
     return found | {f"source.{name}": source(plan, name) for name in named}

@@ -1,8 +1,6 @@
-"""The plan of teachers: what each said once of a step's training queries and passages, for all its students."""
+"""The plan of teachers: each one's scores of a step's training queries and passages, shared by all its students."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from encore.config.finetuning import FinetuneStep
 from encore.config.lineage import Lineage
@@ -16,16 +14,12 @@ from encore.plan.artifacts.tokens import tokenizer, tokens
 from encore.plan.planner import Planner
 from encore.storage.files import contents
 
-if TYPE_CHECKING:
-    pass
-
-
 PARENT = "parent"  # among a step's teachers: the lineage without the step
 PUBLISHED = "published"  # what stands in folders for the model, where scores come from files
 
 
 def teacher_outputs(plan: Planner, lineage: Lineage, seed: int, negatives: Artifact | None) -> dict[str, Artifact]:
-    """What the teachers of a lineage's last step said, by role; nothing where it has none.
+    """The outputs of the teachers of a lineage's last step, by role; nothing where it has none.
 
     A student's temperature, rate or length is no part of it, so students that see the same passages share it.
 

@@ -1,6 +1,6 @@
 """A figure as claims see it: its lines under each panel are rows, the places of its points are columns.
 
-``kept`` names whatever the catalogue's entry has beside what the run draws, so that a claim about a point that a run
+``kept`` names whatever the catalogue's entry has besides what the run draws, so that a claim about a point that a run
 leaves out is no mistake.
 """
 
@@ -17,7 +17,7 @@ from encore.plan.plan import Plan
 NOT_DRAWN = "the run's configuration does not draw it"
 
 
-class Point(NamedTuple):
+class FigurePoint(NamedTuple):
     """A line under a panel at a place."""
 
     panel: str
@@ -26,7 +26,7 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Named:
+class AxisEntry:
     """A row, a line under a panel, or a column, a place; in the form of a table's."""
 
     id: str
@@ -37,30 +37,30 @@ class Named:
 
 
 @dataclass(frozen=True)
-class Shape:
+class FigureShape:
     """All rows and columns of a figure."""
 
-    rows: list[Named]
-    columns: list[Named]
+    rows: list[AxisEntry]
+    columns: list[AxisEntry]
 
 
-def shape(drawn: PointAxes, kept: PointAxes | None = None) -> Shape:
+def shape(drawn: PointAxes, kept: PointAxes | None = None) -> FigureShape:
     """What a claim may name; a claim that names no column is about those that are drawn."""
     more = kept or drawn
     panels, lines = (list(dict.fromkeys([*ours, *theirs])) for ours, theirs in zip(drawn[:2], more[:2], strict=True))
     places = dict.fromkeys([*drawn.places, *more.places])
-    return Shape(
-        [Named(line, setting=panel) for panel in panels for line in lines],
-        [Named(place, hidden=place not in drawn.places) for place in places],
+    return FigureShape(
+        [AxisEntry(line, setting=panel) for panel in panels for line in lines],
+        [AxisEntry(place, hidden=place not in drawn.places) for place in places],
     )
 
 
-def shapes(figures: dict[str, FigureEntry]) -> dict[str, Shape]:
+def shapes(figures: dict[str, FigureEntry]) -> dict[str, FigureShape]:
     """Of the catalogue's figures that have points, by name."""
     return {name: shape(axes) for name, entry in figures.items() if (axes := entry.axes())}
 
 
-def figure_shape(plan: Plan, name: str) -> Shape:
+def figure_shape(plan: Plan, name: str) -> FigureShape:
     """A figure's shape under this run.
 
     Raises:
@@ -69,7 +69,7 @@ def figure_shape(plan: Plan, name: str) -> Shape:
     return shape(scaled(plan, name).axes(), plan.catalogue.figures[name].axes())
 
 
-def figure_cells(plan: Plan, name: str) -> dict[Point, list[dict[str, Any]]]:
+def figure_cells(plan: Plan, name: str) -> dict[FigurePoint, list[dict[str, Any]]]:
     """What each point of a figure is the mean of, each part with what is asked of which folders, by seed.
 
     Raises:
@@ -78,7 +78,7 @@ def figure_cells(plan: Plan, name: str) -> dict[Point, list[dict[str, Any]]]:
     content, axes = figure_plan(plan, name), scaled(plan, name).axes()
     if axes is None:
         raise EncoreError(f"figure {name!r} is a picture without points")
-    return dict(_probed(content, axes) if content["kind"] == "coverage" else _scored(content, axes))
+    return dict(_inspected(content, axes) if content["kind"] == "coverage" else _scored(content, axes))
 
 
 def gaps(plan: Plan, name: str) -> Iterator[dict[str, str]]:
@@ -94,22 +94,22 @@ def gaps(plan: Plan, name: str) -> Iterator[dict[str, str]]:
         absent = plan.resolve.absence(entry.dataset, panels[row.setting]) if row.setting in panels else None
         why = absent or (plan.resolve.missing_start(systems[row.id]) if row.id in systems else None) or NOT_DRAWN
         for column in found.columns:
-            if Point(row.setting, row.id, column.id) not in here:
-                said = NOT_DRAWN if column.hidden else why
-                yield {"table": name, "setting": row.setting, "row": row.id, "column": column.id, "why": said}
+            if FigurePoint(row.setting, row.id, column.id) not in here:
+                reason = NOT_DRAWN if column.hidden else why
+                yield {"table": name, "setting": row.setting, "row": row.id, "column": column.id, "why": reason}
 
 
-def _scored(content: dict[str, Any], axes: PointAxes) -> Iterator[tuple[Point, list[dict[str, Any]]]]:
+def _scored(content: dict[str, Any], axes: PointAxes) -> Iterator[tuple[FigurePoint, list[dict[str, Any]]]]:
     """Points of measures: the mean over samples of queries; what is trained on nothing is the same at every place."""
     panels = {panel["measured"]: panel for panel in content["panels"]}
-    found: dict[Point, dict[int, list[dict[str, Any]]]] = {}
+    found: dict[FigurePoint, dict[int, list[dict[str, Any]]]] = {}
     for row in content["rows"]:
         for point in row["points"]:
             level, panel = point["seed"] is None, panels[point["measured"]]
             at = axes.places if level else [_place(content["kind"], point["size"], axes)]
             read = {"seed": point["seed"], "folder": point["scores"]}
             for place in at:
-                samples = found.setdefault(Point(panel["label"], row["id"], place), {})
+                samples = found.setdefault(FigurePoint(panel["label"], row["id"], place), {})
                 samples.setdefault(point.get("sample", 0), []).append(read)
     by_label = {panel["label"]: panel for panel in content["panels"]}
     for where, samples in found.items():
@@ -121,9 +121,9 @@ def _place(kind: str, size: Any, axes: PointAxes) -> str:
     return axes.places[size] if kind == "labels" else str(size)
 
 
-def _probed(content: dict[str, Any], axes: PointAxes) -> Iterator[tuple[Point, list[dict[str, Any]]]]:
-    """Points of a probe: a share for each seed."""
+def _inspected(content: dict[str, Any], axes: PointAxes) -> Iterator[tuple[FigurePoint, list[dict[str, Any]]]]:
+    """Points of an inspection: a share for each seed."""
     for row in content["rows"]:
         for panel in axes.panels:
             for place in axes.places:
-                yield Point(panel, row["label"], place), [{"value": panel, "reads": row["probes"]}]
+                yield FigurePoint(panel, row["label"], place), [{"value": panel, "reads": row["inspections"]}]

@@ -5,11 +5,11 @@ from typing import Any
 from encore.config.figures import LabelsFigure, PanelEntry
 from encore.config.finetuning import FinetuneStep
 from encore.errors import EncoreError
-from encore.plan.figures.parts import Drawn, measured, testable
+from encore.plan.figures.parts import FigureContent, measured, testable
 from encore.plan.plan import Plan
 
 
-def planned(plan: Plan, figure: LabelsFigure) -> Drawn:
+def planned(plan: Plan, figure: LabelsFigure) -> FigureContent:
     """Scores of every line at each size, under each sample and seed, and what its fine-tuning is counted by."""
     panels, absent = measured(plan, figure.dataset, figure.panels)
     called = {line.label: line for line in figure.lines}
@@ -23,7 +23,7 @@ def planned(plan: Plan, figure: LabelsFigure) -> Drawn:
         for over in figure.across
     ]
     about = {"panels": shown, "dataset": plan.resolve.dataset_name(figure.dataset), "crossover": figure.crossover}
-    return Drawn(rows, about | {"samples": figure.samples}, [*absent, *notes, *without])
+    return FigureContent(rows, about | {"samples": figure.samples}, [*absent, *notes, *without])
 
 
 def _line(plan: Plan, figure: LabelsFigure, panels: list[PanelEntry], line: dict[str, Any]) -> dict[str, Any]:

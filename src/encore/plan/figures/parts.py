@@ -11,8 +11,8 @@ from encore.plan.plan import Plan
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """The rows of a figure, how it is drawn, and what its caption must say."""
+class FigureContent:
+    """The rows of a figure, the fields that say how it is drawn, and notes for its caption."""
 
     rows: list[dict[str, Any]]
     fields: dict[str, Any] = field(default_factory=dict)

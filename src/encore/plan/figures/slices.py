@@ -8,19 +8,19 @@ from encore.config.figures import KINDS, FigureEntry
 from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
-from encore.plan.figures import growth, labels, probes
-from encore.plan.figures.parts import Drawn
+from encore.plan.figures import corpus_size_panels, inspections, labels
+from encore.plan.figures.parts import FigureContent
 from encore.plan.plan import Plan
 from encore.plan.substitutes import substitutes
 
 OWN = "encore"  # the folder of our own figures, whose targets drop it
-PLANNERS: dict[str, Callable[..., Drawn]] = {
-    "growth": growth.planned,
+PLANNERS: dict[str, Callable[..., FigureContent]] = {
+    "growth": corpus_size_panels.planned,
     "labels": labels.planned,
-    "coverage": probes.coverage,
-    "words": probes.words,
-    "heat": probes.heat,
-    "map": probes.candidates,
+    "coverage": inspections.coverage,
+    "words": inspections.words,
+    "heat": inspections.heat,
+    "map": inspections.candidates,
 }
 
 # What was found for each plan: every wildcard of the workflow asks for a slice again.
@@ -59,16 +59,16 @@ def refuse_name(plan: Plan, name: str, where: str) -> None:
 def _slice(plan: Plan, name: str) -> dict[str, Any]:
     refuse_name(plan, name, "figures")
     entry = scaled(plan, name)
-    drawn = explained(lambda given: PLANNERS[given.kind](plan, given), entry, f"figure {name!r}")
-    read = [plan.find(folder) for row in drawn.rows for folder in row["reads"]]
-    notes = [*entry.notes, *drawn.notes, *substitutes(plan, read)]
+    content = explained(lambda given: PLANNERS[given.kind](plan, given), entry, f"figure {name!r}")
+    read = [plan.find(folder) for row in content.rows for folder in row["reads"]]
+    notes = [*entry.notes, *content.notes, *substitutes(plan, read)]
     about = {
         "title": entry.title,
         "kind": entry.model_dump()["kind"],
         "paper": name.split("/")[0] if "/" in name else OWN,
     }
-    said = {"rows": drawn.rows, "notes": list(dict.fromkeys(notes)), "proxy_data": plan.config.proxy_data}
-    return {"name": name.rsplit("/", 1)[-1], **about, **said, **drawn.fields}
+    fields = {"rows": content.rows, "notes": list(dict.fromkeys(notes)), "proxy_data": plan.config.proxy_data}
+    return {"name": name.rsplit("/", 1)[-1], **about, **fields, **content.fields}
 
 
 def scaled(plan: Plan, name: str) -> Any:

@@ -8,7 +8,7 @@ from encore.config.tables import SOURCES, TESTED, ColumnEntry, RowEntry, Table, 
 from encore.config.validation import explained
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
-from encore.plan.tables.sources import Asked, Reads, read
+from encore.plan.tables.sources import CellRequest, Reads, read
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Cell:
 
     row: RowEntry
     column: ColumnEntry
-    asked: Asked
+    request: CellRequest
     reads: Reads | None
 
 
@@ -34,45 +34,45 @@ def cells(plan: Plan, name: str, table: Table, rows: list[RowEntry]) -> list[Cel
 
 def row_plan(plan: Plan, row: RowEntry, own: list[Cell], *, reported: bool) -> dict[str, Any]:
     """A row as its table's slice says it."""
-    said = row.model_dump(include={"id", "label", "setting", "role", "reported_only"})
-    return said | {
+    fields = row.model_dump(include={"id", "label", "setting", "role", "reported_only"})
+    return fields | {
         "system": _called(plan, row.system) if row.system and "{" not in row.system else row.system,
         "cells": {cell.column.id: _cell_plan(plan, cell, reported=reported) for cell in own},
     }
 
 
 def _cell(plan: Plan, name: str, row: RowEntry, column: ColumnEntry) -> Cell:
-    fill, said, run = (
+    fill, value, run = (
         partial(fill_vars, row=row, column=column),
         getattr(column, column.source),
         has_own_value(row, column),
     )
     needs_system = run and "system" in SOURCES[column.source]
-    asked = Asked(
-        value=fill(said) if isinstance(said, str) else "",
+    request = CellRequest(
+        value=fill(value) if isinstance(value, str) else "",
         system=fill(row.system) if needs_system else "",
         dataset=fill(column.dataset),
         split=fill(column.split),
     )
     if not run:
-        return Cell(row, column, asked, None)
+        return Cell(row, column, request, None)
     place = f"table {name!r}, row {row.id!r}, column {column.id!r}"
-    return Cell(row, column, asked, explained(partial(read, plan, column.source), asked, place))
+    return Cell(row, column, request, explained(partial(read, plan, column.source), request, place))
 
 
 def _cell_plan(plan: Plan, cell: Cell, *, reported: bool) -> dict[str, Any]:
-    """A cell as its table's slice says it: what is asked of which folders, and what the paper calls it."""
-    asked, reads = cell.asked, cell.reads or Reads()
-    said = {
-        "value": asked.value,
-        "system": _called(plan, asked.system),
-        "dataset": asked.dataset,
-        "split": asked.split,
+    """A cell as its table's slice says it: what is requested of which folders, and what the paper calls it."""
+    request, reads = cell.request, cell.reads or Reads()
+    fields = {
+        "value": request.value,
+        "system": _called(plan, request.system),
+        "dataset": request.dataset,
+        "split": request.split,
         "collection": reads.collection,
         "reads": [{"seed": seed, "folder": artifact.folder} for seed, artifact in reads.by_seed],
     }
-    said |= {"record": reads.record} if reads.record else {}
-    return said | ({"reported": printed_as(cell.row, cell.column)} if reported else {})
+    fields |= {"record": reads.record} if reads.record else {}
+    return fields | ({"reported": printed_as(cell.row, cell.column)} if reported else {})
 
 
 def _called(plan: Plan, system: str) -> str:
@@ -83,10 +83,10 @@ def _refuse_unequal_queries(name: str, table: Table, found: list[Cell]) -> None:
     """Refuse rows that would be tested against comparators of their setting on other queries."""
     if table.significance is None:
         return
-    asked: dict[tuple[str, str], Cell] = {}
+    compared: dict[tuple[str, str], Cell] = {}
     for cell in (cell for cell in found if cell.column.source == TESTED and cell.reads and cell.reads.by_seed):
-        first = asked.setdefault((cell.row.setting, cell.column.id), cell)
-        if (cell.asked.dataset, cell.asked.split) != (first.asked.dataset, first.asked.split):
+        first = compared.setdefault((cell.row.setting, cell.column.id), cell)
+        if (cell.request.dataset, cell.request.split) != (first.request.dataset, first.request.split):
             raise EncoreError(
                 f"table {name!r}, column {cell.column.id!r}: rows {first.row.id!r} and {cell.row.id!r} of one setting "
                 "are compared and answer different queries; give them settings of their own, or no `significance`"

@@ -6,7 +6,7 @@ from typing import Any
 
 from encore.errors import EncoreError
 from encore.plan.figures import figure_plan
-from encore.plan.figures.growing import growing_plan
+from encore.plan.figures.corpus_size import corpus_size_plan
 from encore.plan.plan import Plan
 from encore.plan.tables.slices import table_folders, table_plan
 from encore.plan.tables.steps import curves_plan
@@ -39,8 +39,8 @@ def declared(plan: Plan) -> dict[str, dict[str, Any]]:
     """The slices of all tables and figures that are declared or lie in results, by name."""
     tables = {name: table_plan(plan, name) for name in wanted_tables(plan)}
     curves = curves_plan(plan)
-    growing = growing_plan(plan)
-    figures = {each["name"]: each for each in (curves, growing) if each["rows"]}
+    corpus_size = corpus_size_plan(plan)
+    figures = {each["name"]: each for each in (curves, corpus_size) if each["rows"]}
     return tables | figures | {name: figure_plan(plan, name) for name in wanted_figures(plan)}
 
 

@@ -15,7 +15,7 @@ from encore.errors import EncoreError
 OURS = "encore"  # the paper of our own tables, whose names have no folder
 Role = Literal["baseline", "none", "control", "objective"]
 Unit = Literal["share", "percent"]
-# What is read of a folder, by the source of values; all of it where nothing is said.
+# What is read of a folder, by the source of values; all of it where nothing is named.
 FILES: dict[str, tuple[str, ...]] = {
     "held_out": ("held_out.tsv",),
     "statistic": ("statistics.json",),
@@ -23,11 +23,13 @@ FILES: dict[str, tuple[str, ...]] = {
 }
 
 
-class Part(BaseModel):
+class SlicePart(BaseModel):
+    """A part of a slice of the plan, of which a reader takes the fields that it needs."""
+
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-class Product(Part):
+class Product(SlicePart):
     """What every slice of the plan says."""
 
     name: str
@@ -41,14 +43,14 @@ class Product(Part):
 P = TypeVar("P", bound=Product)
 
 
-class Read(Part):
+class Read(SlicePart):
     """A folder that a cell reads, and the seed it was made under; null where there is no chance in it (BM25)."""
 
     seed: int | None = None
     folder: str
 
 
-class Asked(Part):
+class CellSlice(SlicePart):
     """A cell: what of its column's source it shows (a measure by its short name in the scores), and where that lies.
 
     Without ``reads`` it only shows what the paper printed, if anything. ``reported`` are the columns and entries that
@@ -65,7 +67,7 @@ class Asked(Part):
     reported: dict[str, str] = {}
 
 
-class Row(Part):
+class Row(SlicePart):
     """A row under a setting; its id is unique there. ``reported_only``: whose printed numbers it shows instead."""
 
     id: str
@@ -74,17 +76,17 @@ class Row(Part):
     system: str = ""
     role: Role = "baseline"
     reported_only: str = ""
-    cells: dict[str, Asked]  # by the column's id
+    cells: dict[str, CellSlice]  # by the column's id
 
 
-class Gain(Part):
+class Gain(SlicePart):
     """How much more a row has under a column than another row of its setting."""
 
     of: str
     over: str
 
 
-class Column(Part):
+class Column(SlicePart):
     """What its cells have in common: the source of their values, the columns that it is a mean of, if it is one."""
 
     id: str
@@ -109,7 +111,7 @@ class Column(Part):
     reported_scale: float = 1.0  # what brings a printed number to our unit
 
 
-class Design(Part):
+class Design(SlicePart):
     """Which rows of the same setting each row is compared with, and how a family of tests is corrected."""
 
     comparators: list[str] = Field(max_length=5)  # there are as many markers
@@ -121,7 +123,7 @@ class Design(Part):
         return {symbol: [rows] if isinstance(rows, str) else rows for symbol, rows in self.printed.items()}
 
 
-class RowAddress(Part):
+class RowAddress(SlicePart):
     """A row by its setting and id."""
 
     setting: str

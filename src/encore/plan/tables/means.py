@@ -21,5 +21,5 @@ def partial(columns: Iterable[ColumnEntry], over: Mapping[str, list[str]]) -> It
         if len(over.get(column.id, [])) < len(column.mean_of):
             yield (
                 f"{column.label} is the mean of {len(over[column.id])} of {len(column.mean_of)} columns here; a number "
-                "printed beside it is of all."
+                "printed next to it is of all."
             )

@@ -32,7 +32,7 @@ def _absent(plan: Plan, cells: list[Cell]) -> Iterator[str]:
     for cell in cells:
         if cell.reads and cell.reads.absent:
             label = shown.get(cell.column.id) if cell.column.hidden else None
-            if cell.asked.system and cell.reads.absent == plan.resolve.missing_start(cell.asked.system):
+            if cell.request.system and cell.reads.absent == plan.resolve.missing_start(cell.request.system):
                 label = cell.row.label
             labels.setdefault(cell.reads.absent, {})[label or cell.column.label] = None
     for reason, columns in labels.items():

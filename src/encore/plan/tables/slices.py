@@ -8,7 +8,7 @@ from encore.config.tables import ColumnEntry, RowEntry, Table
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
-from encore.plan.figures.growing import GROWING
+from encore.plan.figures.corpus_size import CORPUS_SIZE
 from encore.plan.plan import Plan
 from encore.plan.tables.cells import cells, row_plan
 from encore.plan.tables.means import means, partial
@@ -57,7 +57,7 @@ def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:
     rows = _chosen(plan, name, table)
     found = cells(plan, name, table, rows)
     width, is_reported = len(table.columns), table.reported is not None
-    datasets = dict.fromkeys(cell.asked.dataset for cell in found if cell.reads and cell.asked.dataset)
+    datasets = dict.fromkeys(cell.request.dataset for cell in found if cell.reads and cell.request.dataset)
     over = means(table.columns, found)
     released = references(plan, name, found)
     return {
@@ -84,7 +84,7 @@ def _column(column: ColumnEntry, over: list[str]) -> dict[str, Any]:
 
 
 def _table(plan: Plan, name: str) -> Table:
-    if name in (CURVES, GROWING):
+    if name in (CURVES, CORPUS_SIZE):
         raise EncoreError(f"tables.{name}: a figure that is no table's has that name; rename the table")
     if name not in plan.catalogue.tables:
         raise EncoreError(f"tables.{name}: no such table in config/papers{nearest(name, plan.catalogue.tables)}")

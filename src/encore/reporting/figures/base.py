@@ -1,4 +1,4 @@
-"""What all drawings share: what their slices say, colours that colour-blind eyes tell apart, captions, probes."""
+"""What all drawings share: what their slices say, colours that colour-blind eyes tell apart, captions, inspections."""
 
 import json
 from collections.abc import Sequence
@@ -9,30 +9,30 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Page
 
 from encore.errors import EncoreError
-from encore.plan.tables.layout import Part, Product
+from encore.plan.tables.layout import Product, SlicePart
 from encore.reporting.figures.style import INK
 from encore.reporting.tables.footnotes import PROXY_DATA
 
-PROBE = "inspection.json"
+INSPECTION = "inspection.json"
 GRID = "#e3e7eb"
 # Okabe and Ito's, darkened where they are too light for lines on white; shapes tell the same apart without colour.
 COLOURS = ("#0072b2", "#d55e00", "#00836a", "#a3548c", "#b07d00", "#3c93c9", "#4d4d4d", "#7a5230")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
-class ProbedModel(Part):
-    """A probe's folder, and the seed of the model that it asked."""
+class InspectedModel(SlicePart):
+    """An inspection's folder, and the seed of the inspected model."""
 
     seed: int
     folder: str
 
 
-class FigureRow(Part):
+class FigureRow(SlicePart):
     """A system with what was found in it."""
 
     label: str
     system: str
-    probes: list[ProbedModel] = []
+    inspections: list[InspectedModel] = []
 
 
 class FigureSlice(Product):
@@ -43,22 +43,22 @@ class FigureSlice(Product):
     dataset: str
 
 
-class ProbesSlice(FigureSlice):
-    """A figure of what probes found."""
+class InspectionsSlice(FigureSlice):
+    """A figure of what inspections found."""
 
     rows: list[FigureRow]
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
-        return {Path(each.folder): (PROBE,) for row in self.rows for each in row.probes}
+        return {Path(each.folder): (INSPECTION,) for row in self.rows for each in row.inspections}
 
 
-def read_probe(probed: ProbedModel) -> dict[str, Any]:
-    """What a probe found.
+def read_inspection(inspected: InspectedModel) -> dict[str, Any]:
+    """What an inspection found.
 
     Raises:
         EncoreError: it is missing or damaged.
     """
-    path = Path(probed.folder) / PROBE
+    path = Path(inspected.folder) / INSPECTION
     try:
         found: dict[str, Any] = json.loads(path.read_text())
     except (OSError, ValueError) as error:
@@ -67,8 +67,8 @@ def read_probe(probed: ProbedModel) -> dict[str, Any]:
 
 
 def row_names(row: FigureRow, seed: int | None = None) -> list[str]:
-    """The first fields of a CSV line about a system: label, lineage and seed (by default that of the first probe)."""
-    return [row.label, row.system, str(row.probes[0].seed if seed is None else seed)]
+    """The first fields of a CSV line about a system: label, lineage and seed (the first inspection's by default)."""
+    return [row.label, row.system, str(row.inspections[0].seed if seed is None else seed)]
 
 
 def caption(figure: FigureSlice, *says: str) -> str:

@@ -11,12 +11,12 @@ from encore.reporting.figures import style
 from encore.reporting.figures.base import (
     COLOURS,
     MARKERS,
-    ProbesSlice,
+    InspectionsSlice,
     caption,
     legend_beside,
     legend_width,
     plain_axis,
-    read_probe,
+    read_inspection,
     refuse_nothing,
     row_names,
 )
@@ -27,7 +27,7 @@ SHARES = {"of_text": "of the text’s pieces (Algorithm 1)", "of_top": "of the k
 HEADER = ["label", "system", "seed", "dataset", "texts", "pieces", "head", "k", "of_text", "of_top", "error"]
 
 
-class CoverageSlice(ProbesSlice):
+class CoverageSlice(InspectionsSlice):
     """What the figure is made of."""
 
     ks: list[int]
@@ -37,10 +37,10 @@ def draw_coverage(folder: Path, figure: CoverageSlice) -> None:
     """Write ``<name>.png``, ``.svg`` and ``.csv``; equal numbers give equal bytes.
 
     Raises:
-        EncoreError: there is nothing to draw, or a probe is missing.
+        EncoreError: there is nothing to draw, or an inspection is missing.
     """
     refuse_nothing(figure, figure.rows)
-    found = [[(probed.seed, read_probe(probed)) for probed in row.probes] for row in figure.rows]
+    found = [[(inspected.seed, read_inspection(inspected)) for inspected in row.inspections] for row in figure.rows]
     rows = [
         [
             *row_names(row, seed),
@@ -48,14 +48,14 @@ def draw_coverage(folder: Path, figure: CoverageSlice) -> None:
             str(value["k"]),
             *(number(value[name]) for name in ("of_text", "of_top", "error")),
         ]
-        for row, probes in zip(figure.rows, found, strict=True)
-        for seed, result in probes
+        for row, inspections in zip(figure.rows, found, strict=True)
+        for seed, result in inspections
         for about in [[figure.dataset, str(result["texts"]), number(result["pieces"]), result["head"]]]
         for value in result["values"]
     ]
     write_rows(folder / f"{figure.name}.csv", HEADER, rows)
     with style.style():
-        style.save(_page(figure, [[result for _, result in probes] for probes in found]), folder, figure.name)
+        style.save(_page(figure, [[result for _, result in inspections] for inspections in found]), folder, figure.name)
 
 
 def _page(figure: CoverageSlice, found: list[list[dict[str, Any]]]) -> Page:
@@ -69,8 +69,8 @@ def _page(figure: CoverageSlice, found: list[list[dict[str, Any]]]) -> Page:
     )
     axes = drawn.subplots(1, len(SHARES), squeeze=False)
     for axis, (name, says) in zip(axes[0], SHARES.items(), strict=True):
-        for place, (row, probes) in enumerate(zip(figure.rows, found, strict=True)):
-            by_k = [[value[name] for value in result["values"]] for result in probes]
+        for place, (row, inspections) in enumerate(zip(figure.rows, found, strict=True)):
+            by_k = [[value[name] for value in result["values"]] for result in inspections]
             means = [exact_mean(values) for values in zip(*by_k, strict=True)]
             look = {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place % len(MARKERS)]}
             axis.plot(figure.ks, means, linewidth=1.8, markersize=5, label=row.label, **look)
@@ -93,7 +93,9 @@ def _says(figure: CoverageSlice, found: list[list[dict[str, Any]]]) -> str:
     seeds = len(found[0])
     text = f"{one['texts']:,} texts of {figure.dataset}, {one['pieces']:.0f} different pieces each on average; "
     text += f"{seeds} seed{'s' * (seeds != 1)}. A text’s pieces are those that the model reads, special ones left out."
-    bare = [row.label for row, probes in zip(figure.rows, found, strict=True) if probes[0]["head"] == "embeddings"]
+    bare = [
+        row.label for row, inspections in zip(figure.rows, found, strict=True) if inspections[0]["head"] == "embeddings"
+    ]
     if bare:
         text += f" No whole vocabulary head, so the product with the word embeddings (Eq. 11): {', '.join(bare)}."
     return text

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure as Page
 from matplotlib.patches import Rectangle
 
 from encore.reporting.figures import style
-from encore.reporting.figures.base import ProbesSlice, caption, read_probe, refuse_nothing, row_names
+from encore.reporting.figures.base import InspectionsSlice, caption, read_inspection, refuse_nothing, row_names
 from encore.reporting.figures.style import INK, SOFT
 from encore.storage.csv_rows import number, write_rows
 
@@ -20,7 +20,7 @@ STEP = 0.1
 WIDTH, MARGIN, LINE, SIZE = 8.6, 0.2, 0.3, 10.5  # inches, inches, inches, points
 
 
-class HeatSlice(ProbesSlice):
+class HeatSlice(InspectionsSlice):
     """What the figure is made of."""
 
 
@@ -28,10 +28,10 @@ def draw_heat(folder: Path, figure: HeatSlice) -> None:
     """Write ``<name>.png``, ``.svg`` and ``.csv``; equal probabilities give equal bytes.
 
     Raises:
-        EncoreError: there is nothing to draw, or a probe is missing.
+        EncoreError: there is nothing to draw, or an inspection is missing.
     """
     refuse_nothing(figure, figure.rows)
-    found = [_shaded(read_probe(row.probes[0])["words"]) for row in figure.rows]
+    found = [_shaded(read_inspection(row.inspections[0])["words"]) for row in figure.rows]
     rows = [
         [
             *row_names(row),

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Page
 
 from encore.reporting.figures import style
-from encore.reporting.figures.base import ProbesSlice, caption, read_probe, refuse_nothing, row_names
+from encore.reporting.figures.base import InspectionsSlice, caption, read_inspection, refuse_nothing, row_names
 from encore.reporting.figures.style import INK, SOFT
 from encore.storage.csv_rows import number, write_rows
 
@@ -20,7 +20,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 
 
-class MapSlice(ProbesSlice):
+class MapSlice(InspectionsSlice):
     """What the figure is made of."""
 
     split: str
@@ -31,10 +31,10 @@ def draw_map(folder: Path, figure: MapSlice) -> None:
     """Write ``<name>.png``, ``.svg`` and ``.csv``; equal places give equal bytes.
 
     Raises:
-        EncoreError: there is nothing to draw, or a probe is missing.
+        EncoreError: there is nothing to draw, or an inspection is missing.
     """
     refuse_nothing(figure, figure.rows)
-    found = [read_probe(row.probes[0]) for row in figure.rows]
+    found = [read_inspection(row.inspections[0]) for row in figure.rows]
     rows = [
         [*row_names(row), result["query"], each["name"], each["kind"], rank, number(each["x"]), number(each["y"])]
         for row, result in zip(figure.rows, found, strict=True)

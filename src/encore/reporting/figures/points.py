@@ -12,7 +12,7 @@ import numpy as np
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import exact_mean
-from encore.plan.tables.layout import Part
+from encore.plan.tables.layout import SlicePart
 from encore.reporting.figures.base import FigureSlice
 from encore.reporting.figures.crossover import Crossing, Floats, over_seeds
 from encore.storage import manifest
@@ -20,7 +20,7 @@ from encore.storage import manifest
 STATISTICS = "statistics.json"
 
 
-class CurvePoint(Part):
+class CurvePoint(SlicePart):
     """A measured panel of a line at one size, under one seed and one sample of training queries.
 
     It lies where ``run`` searched so many passages, or ``queries`` of the collection (all where null) trained
@@ -39,7 +39,7 @@ class CurvePoint(Part):
     models: list[str] = []
 
 
-class CurveLine(Part):
+class CurveLine(SlicePart):
     id: str
     label: str
     system: str
@@ -52,7 +52,7 @@ class CurveLine(Part):
         return all(point.seed is None for point in self.points)
 
 
-class CurvePanel(Part):
+class CurvePanel(SlicePart):
     label: str
     split: str
     measure: str

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Page
 
 from encore.reporting.figures import style
-from encore.reporting.figures.base import ProbesSlice, caption, read_probe, refuse_nothing, row_names
+from encore.reporting.figures.base import InspectionsSlice, caption, read_inspection, refuse_nothing, row_names
 from encore.reporting.figures.style import BAND, INK, SOFT
 from encore.storage.csv_rows import number, write_rows
 
@@ -17,7 +17,7 @@ HEADER = ["label", "system", "seed", "place", "piece", "hit", "logit"]
 COLUMN, STEP = 1.75, 0.2  # inches
 
 
-class WordsSlice(ProbesSlice):
+class WordsSlice(InspectionsSlice):
     """What the figure is made of."""
 
     top: int
@@ -27,10 +27,10 @@ def draw_words(folder: Path, figure: WordsSlice) -> None:
     """Write ``<name>.png``, ``.svg`` and ``.csv``; equal pieces give equal bytes.
 
     Raises:
-        EncoreError: there is nothing to draw, or a probe is missing.
+        EncoreError: there is nothing to draw, or an inspection is missing.
     """
     refuse_nothing(figure, figure.rows)
-    found = [read_probe(row.probes[0]) for row in figure.rows]
+    found = [read_inspection(row.inspections[0]) for row in figure.rows]
     rows = [
         [*row_names(row), str(place), each["piece"], str(int(each["hit"])), number(each["logit"])]
         for row, result in zip(figure.rows, found, strict=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from encore.evaluation.scores import Scored, exact_mean
 from encore.evaluation.significance import clustered
-from encore.plan.tables.layout import Asked, Column, Layout, Unit
+from encore.plan.tables.layout import CellSlice, Column, Layout, Unit
 
 Best = Literal["highest", "lowest"] | None
 
@@ -77,7 +77,7 @@ class CellSource(ABC):
     best: ClassVar[Best] = None  # which of a column's values is set in bold
 
     @abstractmethod
-    def values(self, request: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+    def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         """What stands in a cell, from its folders or from the cells that it is made of; None where nothing does.
 
         Raises:
@@ -85,7 +85,7 @@ class CellSource(ABC):
         """
 
     @abstractmethod
-    def named(self, request: Asked, column: Column) -> str:
+    def named(self, request: CellSlice, column: Column) -> str:
         """What the tidy CSV calls it, under ``measure``."""
 
     @abstractmethod

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from encore.errors import EncoreError
-from encore.plan.tables.layout import Asked, Column, Layout, Unit
+from encore.plan.tables.layout import CellSlice, Column, Layout, Unit
 from encore.reporting.sources.base import CellSource, CellValues
 
 FILE = "latency.json"
@@ -21,7 +21,7 @@ class Efficiency(CellSource):
     Nothing for a system that was not measured.
     """
 
-    def values(self, request: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+    def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         if not request.reads:
             return None
         folder = Path(request.reads[0].folder)
@@ -31,7 +31,7 @@ class Efficiency(CellSource):
         times = record["total"] if request.value == LATENCY else _stage(folder, record, _part(request))
         return CellValues([None], [float(times["median_ms"])])
 
-    def named(self, request: Asked, column: Column) -> str:
+    def named(self, request: CellSlice, column: Column) -> str:
         return f"{request.value} ({'MiB' if request.value == SIZE else 'ms a query'})"
 
     def shown(self, value: float, unit: Unit) -> str:
@@ -74,7 +74,7 @@ def read_latency(folder: Path) -> dict[str, Any]:
     return record
 
 
-def _part(request: Asked) -> str:
+def _part(request: CellSlice) -> str:
     """The stage that a cell is about; none where it is about all of them."""
     return request.value.partition(".")[2]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from encore.plan.tables.layout import Asked, Column
+from encore.plan.tables.layout import CellSlice, Column
 from encore.reporting.sources.base import CellValues, ShareSource
 
 OWN, OTHER = "own", "other"  # what its parts are called
@@ -13,7 +13,7 @@ class GainSource(ShareSource):
 
     best = None
 
-    def values(self, request: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+    def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         own, other = parts[OWN], parts[OTHER]
         if own is None or other is None:
             return None
@@ -21,5 +21,5 @@ class GainSource(ShareSource):
         shared = [seed for seed in seeds if all(seed in part.seeds or part.seeds == [None] for part in (own, other))]
         return CellValues(shared, [own.under(seed) - other.under(seed) for seed in shared]) if shared else None
 
-    def named(self, request: Asked, column: Column) -> str:
+    def named(self, request: CellSlice, column: Column) -> str:
         return f"gain of {column.gain.of} over {column.gain.over}" if column.gain else "gain"

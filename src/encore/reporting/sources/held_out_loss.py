@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from encore.errors import EncoreError
-from encore.plan.tables.layout import Asked, Column, Layout, Unit
+from encore.plan.tables.layout import CellSlice, Column, Layout, Unit
 from encore.reporting import loss_curves
 from encore.reporting.sources.base import CellSource, CellValues
 
@@ -15,13 +15,13 @@ class HeldOutLoss(CellSource):
     Not ranked: a step that keeps most of its budget for other terms is no worse for it.
     """
 
-    def values(self, request: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+    def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         if not request.reads:
             return None
         seeds, folders = [read.seed for read in request.reads], [Path(read.folder) for read in request.reads]
         return CellValues(seeds, [_last(folder / loss_curves.FILE, request.value) for folder in folders])
 
-    def named(self, request: Asked, column: Column) -> str:
+    def named(self, request: CellSlice, column: Column) -> str:
         return f"held-out {request.value}"
 
     def shown(self, value: float, unit: Unit) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from encore.errors import EncoreError
-from encore.plan.tables.layout import Asked, Column, Layout, Unit
+from encore.plan.tables.layout import CellSlice, Column, Layout, Unit
 from encore.reporting.sources.base import CellSource, CellValues
 
 FILE = "loss.json"
@@ -16,14 +16,14 @@ class MaskedLoss(CellSource):
 
     best = "lowest"
 
-    def values(self, request: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+    def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         found = [_loss(Path(read.folder) / FILE) for read in request.reads]
         losses = [loss for loss in found if loss is not None]
         return (
             CellValues([read.seed for read in request.reads], losses) if losses and len(losses) == len(found) else None
         )
 
-    def named(self, request: Asked, column: Column) -> str:
+    def named(self, request: CellSlice, column: Column) -> str:
         return f"masked loss as {request.value}"
 
     def shown(self, value: float, unit: Unit) -> str:

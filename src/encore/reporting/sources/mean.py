@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from encore.errors import EncoreError
 from encore.evaluation.scores import exact_mean
-from encore.plan.tables.layout import Asked, Column, Layout
+from encore.plan.tables.layout import CellSlice, Column, Layout
 from encore.reporting.sources.base import CellValues, ShareSource
 
 
@@ -14,7 +14,7 @@ class MeanSource(ShareSource):
     It is a mean of sets, not of queries, so no test over queries says anything about it, and it is never compared.
     """
 
-    def values(self, request: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+    def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         found = [part for part in parts.values() if part is not None]
         if len(found) < len(parts):
             return None
@@ -26,7 +26,7 @@ class MeanSource(ShareSource):
         low, high = (exact_mean([tie[end] for tie in ties]) for end in (0, 1))
         return CellValues(seeds, means, (low, high))
 
-    def named(self, request: Asked, column: Column) -> str:
+    def named(self, request: CellSlice, column: Column) -> str:
         return f"mean of {' '.join(column.mean_of)}"
 
     def notes(self, layout: Layout) -> list[str]:

@@ -9,23 +9,23 @@ import numpy as np
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import Floats, Scored
-from encore.plan.tables.layout import Asked, Column
+from encore.plan.tables.layout import CellSlice, Column
 from encore.reporting.sources.base import CellScores, CellValues, ShareSource
 
 
 class Measures(ShareSource):
     """A measure on a split, read from the scores of the cell's runs."""
 
-    def values(self, request: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+    def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         """None for a row that was not run, or a split that the collection cannot have."""
         found = measure(request)
         return CellValues(found.seeds, found.means(), found.tie_interval(), found) if found else None
 
-    def named(self, request: Asked, column: Column) -> str:
+    def named(self, request: CellSlice, column: Column) -> str:
         return request.value
 
 
-def measure(request: Asked) -> CellScores | None:
+def measure(request: CellSlice) -> CellScores | None:
     """Read a cell's scores.
 
     Raises:
@@ -39,7 +39,7 @@ def measure(request: Asked) -> CellScores | None:
     return CellScores([read.seed for read in request.reads], scored)
 
 
-def differences(ours: CellScores, theirs: CellScores, names: str, request: Asked) -> Floats:
+def differences(ours: CellScores, theirs: CellScores, names: str, request: CellSlice) -> Floats:
     """[queries, seeds]: ours minus theirs, for each seed that both have; a system without seeds is paired with each.
 
     Raises:
@@ -60,7 +60,7 @@ def _pairs(ours: list[int | None], theirs: list[int | None]) -> list[tuple[int, 
     return [(place, theirs.index(seed)) for place, seed in enumerate(ours) if seed in theirs]
 
 
-def _one(folder: Path, request: Asked) -> Scored:
+def _one(folder: Path, request: CellSlice) -> Scored:
     found = _scores(folder)
     if (request.split, request.value) not in found:
         known = ", ".join(f"{measure} on {split}" for split, measure in found)
@@ -73,7 +73,7 @@ def _scores(folder: Path) -> scores.Scores:
     return scores.read_scores(folder)
 
 
-def _same_queries(one: Scored, other: Scored, names: str, request: Asked) -> None:
+def _same_queries(one: Scored, other: Scored, names: str, request: CellSlice) -> None:
     if one.queries != other.queries:
         raise EncoreError(
             f"{names} were judged on different queries of {request.dataset} ({len(one.queries)} and "

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from encore.errors import EncoreError
-from encore.plan.tables.layout import Asked, Column, Layout, Unit
+from encore.plan.tables.layout import CellSlice, Column, Layout, Unit
 from encore.reporting.sources.base import CellSource, CellValues
 
 FILE = "pairs.json"
@@ -14,14 +14,14 @@ FILE = "pairs.json"
 class PairCounts(CellSource):
     """A count or a mean over one epoch of pairs; nothing for a model that no step pre-trained."""
 
-    def values(self, request: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+    def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         return (
             CellValues([None], [_number(Path(request.reads[0].folder) / FILE, request.value)])
             if request.reads
             else None
         )
 
-    def named(self, request: Asked, column: Column) -> str:
+    def named(self, request: CellSlice, column: Column) -> str:
         return f"{request.value} of an epoch"
 
     def shown(self, value: float, unit: Unit) -> str:

@@ -8,14 +8,14 @@ from typing import Any
 
 from encore.config.validation import nearest
 from encore.errors import EncoreError
-from encore.plan.tables.layout import Asked, Column, Layout, Unit
+from encore.plan.tables.layout import CellSlice, Column, Layout, Unit
 from encore.reporting.sources.base import CellSource, CellValues
 
 
 class Recorded(CellSource):
     """A number of a record; nothing where the record has an empty text in its place."""
 
-    def values(self, request: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+    def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         if not request.record:
             return None
         path, found = Path(request.record), _read(Path(request.record))
@@ -28,7 +28,7 @@ class Recorded(CellSource):
             return None
         return CellValues([None], [_number(found, f"{path}: {request.value!r}")])
 
-    def named(self, request: Asked, column: Column) -> str:
+    def named(self, request: CellSlice, column: Column) -> str:
         return f"recorded {request.value.rpartition('/')[2]}"
 
     def shown(self, value: float, unit: Unit) -> str:

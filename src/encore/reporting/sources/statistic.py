@@ -7,7 +7,7 @@ from typing import Any
 
 from encore.config.validation import nearest
 from encore.errors import EncoreError
-from encore.plan.tables.layout import Asked, Column, Unit
+from encore.plan.tables.layout import CellSlice, Column, Unit
 from encore.reporting.sources.base import CellSource, CellValues
 
 FILE = "statistics.json"
@@ -16,7 +16,7 @@ FILE = "statistics.json"
 class Statistic(CellSource):
     """A count or a mean over a collection; there is no chance in it."""
 
-    def values(self, request: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+    def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         if not request.reads:
             return None
         path = Path(request.reads[0].folder) / FILE
@@ -29,7 +29,7 @@ class Statistic(CellSource):
             raise EncoreError(f"{path} has no number {request.value!r}{nearest(request.value, found)}")
         return CellValues([None], [found[request.value]])
 
-    def named(self, request: Asked, column: Column) -> str:
+    def named(self, request: CellSlice, column: Column) -> str:
         return f"statistic {request.value}"
 
     def shown(self, value: float, unit: Unit) -> str:

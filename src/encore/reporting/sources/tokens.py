@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 
 from encore.errors import EncoreError
-from encore.plan.tables.layout import Asked, Column, Unit
+from encore.plan.tables.layout import CellSlice, Column, Unit
 from encore.reporting.sources.base import CellSource, CellValues
 
 
 class Tokens(CellSource):
     """The mean over all passages, or all queries, before any is cut and without special tokens."""
 
-    def values(self, request: Asked, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+    def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
         if not request.reads:
             return None
         path = Path(request.reads[0].folder) / f"{request.value}.offsets.npy"
@@ -23,7 +23,7 @@ class Tokens(CellSource):
             raise EncoreError(f"{path} is no part of a token store ({error}); run snakemake for it again") from error
         return CellValues([None], [int(offsets[-1]) / (len(offsets) - 1)]) if len(offsets) > 1 else None
 
-    def named(self, request: Asked, column: Column) -> str:
+    def named(self, request: CellSlice, column: Column) -> str:
         return f"tokens of {request.value}"
 
     def shown(self, value: float, unit: Unit) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from encore.evaluation.scores import exact_mean
 from encore.plan.tables import printed as reported
-from encore.plan.tables.layout import OURS, Asked, Column, Layout, Row
+from encore.plan.tables.layout import OURS, CellSlice, Column, Layout, Row
 from encore.plan.tables.printed import Printed
 from encore.reporting.sources import SOURCES, CellValues, source_of
 from encore.reporting.sources.gain import OTHER, OWN
@@ -47,7 +47,7 @@ class TableCell:
     detectable: float | None
 
     @property
-    def request(self) -> Asked:
+    def request(self) -> CellSlice:
         """What the plan says of the cell: dataset, split, measure and the folders it reads."""
         return self.row.cells[self.column.id]
 

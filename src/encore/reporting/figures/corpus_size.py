@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import exact_mean
-from encore.plan.tables.layout import Part, Product
+from encore.plan.tables.layout import Product, SlicePart
 from encore.reporting.figures import style
 from encore.reporting.figures.style import INK, SOFT
 from encore.reporting.tables.footnotes import PROXY_DATA
@@ -22,7 +22,7 @@ HEADING = "Retrieval from a growing collection"
 COLOURS = ("#2f6690", "#c4752a", "#1b7f5c", "#8f4f8f", "#b5472f", "#3a9aa8", "#8a6d1f", "#5f6bbd")
 
 
-class SizePoint(Part):
+class SizePoint(SlicePart):
     """A system at one size under one seed: the folders of its run and its scores."""
 
     seed: int
@@ -31,7 +31,7 @@ class SizePoint(Part):
     scores: str
 
 
-class SizeLine(Part):
+class SizeLine(SlicePart):
     """A system."""
 
     label: str
@@ -39,7 +39,7 @@ class SizeLine(Part):
     seeds: list[SizePoint]
 
 
-class GrowthSlice(Product):
+class CorpusSizeSlice(Product):
     """What the figure is made of."""
 
     dataset: str
@@ -65,53 +65,53 @@ class SizeValue:
     mean: float
 
 
-def draw_collection_size(folder: Path, growth: GrowthSlice) -> None:
+def draw_corpus_size(folder: Path, content: CorpusSizeSlice) -> None:
     """Write ``<name>.png``, ``.svg`` and ``.csv``; equal numbers give equal bytes.
 
     Raises:
         EncoreError: there is nothing to draw, or scores are missing.
     """
-    if not growth.rows:
-        raise EncoreError(f"{growth.name}: the run has no `corpus_size:`, so there is nothing to draw")
-    values = [value for row in growth.rows for point in row.seeds for value in _values(growth, row, point)]
+    if not content.rows:
+        raise EncoreError(f"{content.name}: the run has no `corpus_size:`, so there is nothing to draw")
+    values = [value for row in content.rows for point in row.seeds for value in _values(content, row, point)]
     header = ["label", "system", "seed", "dataset", "split", "measure", "size", "passages", "queries", "value"]
-    write_rows(folder / f"{growth.name}.csv", header, [_row(growth, value) for value in values])
+    write_rows(folder / f"{content.name}.csv", header, [_row(content, value) for value in values])
     with style.style():
-        style.save(_figure(growth, values), folder, growth.name)
+        style.save(_figure(content, values), folder, content.name)
 
 
-def _values(growth: GrowthSlice, line: SizeLine, point: SizePoint) -> list[SizeValue]:
+def _values(content: CorpusSizeSlice, line: SizeLine, point: SizePoint) -> list[SizeValue]:
     found, passages = scores.read_scores(Path(point.scores)), manifest.read_results(point.run)["passages"]
-    scored = {measure: found[growth.split, measure] for measure in growth.measures}
+    scored = {measure: found[content.split, measure] for measure in content.measures}
     return [
         SizeValue(line, point, measure, passages, len(one.queries), exact_mean(one.values))
         for measure, one in scored.items()
     ]
 
 
-def _row(growth: GrowthSlice, value: SizeValue) -> list[str]:
-    labels = [value.line.label, value.line.system, str(value.point.seed), growth.dataset, growth.split, value.measure]
+def _row(content: CorpusSizeSlice, value: SizeValue) -> list[str]:
+    labels = [value.line.label, value.line.system, str(value.point.seed), content.dataset, content.split, value.measure]
     return [*labels, str(value.point.size), str(value.passages), str(value.queries), number(value.mean)]
 
 
-def _figure(growth: GrowthSlice, values: list[SizeValue]) -> Figure:
-    width = 0.8 + 3.2 * max(len(growth.measures), 1.6)
-    heading, caption = style.wrapped(width, HEADING, _caption(growth, values))
+def _figure(content: CorpusSizeSlice, values: list[SizeValue]) -> Figure:
+    width = 0.8 + 3.2 * max(len(content.measures), 1.6)
+    heading, caption = style.wrapped(width, HEADING, _caption(content, values))
     top, strip = style.margins(heading, caption)
-    height = top + 2.9 + 0.2 * len(growth.rows) + strip
+    height = top + 2.9 + 0.2 * len(content.rows) + strip
     figure = Figure(figsize=(width, height), layout=style.engine(strip / height, top / height, wspace=0.05))
-    axes = figure.subplots(1, len(growth.measures), squeeze=False)
-    for axis, measure in zip(axes[0], growth.measures, strict=True):
-        _panel(axis, growth, [value for value in values if value.measure == measure])
+    axes = figure.subplots(1, len(content.measures), squeeze=False)
+    for axis, measure in zip(axes[0], content.measures, strict=True):
+        _panel(axis, content, [value for value in values if value.measure == measure])
         axis.set_title(measure, loc="left", fontsize=10, fontweight="bold", color=INK)
     axes[0, 0].legend(frameon=False, fontsize=8.5, labelcolor=INK)
     style.write_around(figure, heading, caption)
     return figure
 
 
-def _panel(axis: Axes, growth: GrowthSlice, values: list[SizeValue]) -> None:
+def _panel(axis: Axes, content: CorpusSizeSlice, values: list[SizeValue]) -> None:
     """A thick line a system, the mean of its seeds, over thin ones for each."""
-    for place, row in enumerate(growth.rows):
+    for place, row in enumerate(content.rows):
         colour, own = COLOURS[place % len(COLOURS)], [value for value in values if value.line == row]
         seeds = sorted({value.point.seed for value in own})
         lines = [sorted((v.passages, v.mean) for v in own if v.point.seed == seed) for seed in seeds]
@@ -130,11 +130,11 @@ def _panel(axis: Axes, growth: GrowthSlice, values: list[SizeValue]) -> None:
     axis.spines[["top", "right"]].set_visible(False)
 
 
-def _caption(growth: GrowthSlice, values: list[SizeValue]) -> str:
+def _caption(content: CorpusSizeSlice, values: list[SizeValue]) -> str:
     seeds = len({value.point.seed for value in values})
     return (
-        f"{values[0].queries:,} queries of {growth.dataset}, split {growth.split}; {seeds} seed{'s' * (seeds != 1)}. "
-        f"The collection starts from what is relevant and BM25’s first {growth.depth:,} of each query; passages join "
+        f"{values[0].queries:,} queries of {content.dataset}, split {content.split}; {seeds} seed{'s' * (seeds != 1)}. "
+        f"The collection starts from what is relevant and BM25’s first {content.depth:,} of each query; passages join "
         "in one random order, and the same vectors are searched at each size. "
-        + (PROXY_DATA if growth.proxy_data else "")
+        + (PROXY_DATA if content.proxy_data else "")
     )

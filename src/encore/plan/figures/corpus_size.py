@@ -9,10 +9,10 @@ from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Topics, names
 from encore.plan.plan import Plan
 
-GROWING = "corpus_size"  # the figure's name
+CORPUS_SIZE = "corpus_size"  # the figure's name
 
 
-def growing_plan(plan: Plan) -> dict[str, Any]:
+def corpus_size_plan(plan: Plan) -> dict[str, Any]:
     """Every system with its runs and scores at each size, under each seed; no rows where none is asked for.
 
     Raises:
@@ -20,7 +20,7 @@ def growing_plan(plan: Plan) -> dict[str, Any]:
     """
     fields = plan.config.corpus_size
     if fields is None:
-        return {"name": GROWING, "rows": [], "proxy_data": plan.config.proxy_data}
+        return {"name": CORPUS_SIZE, "rows": [], "proxy_data": plan.config.proxy_data}
     splits = plan.resolve.dataset(fields.dataset).splits
     if fields.split not in splits or not splits[fields.split].measures:
         raise EncoreError(f"corpus_size.split: {fields.split!r} has no measures{nearest(fields.split, splits)}")
@@ -34,12 +34,12 @@ def growing_plan(plan: Plan) -> dict[str, Any]:
     ]
     about: dict[str, Any] = {"dataset": plan.resolve.dataset_name(fields.dataset), "split": fields.split}
     about |= {"measures": list(splits[fields.split].measures), "depth": fields.depth}
-    return {"name": GROWING, **about, "rows": rows, "proxy_data": plan.config.proxy_data}
+    return {"name": CORPUS_SIZE, **about, "rows": rows, "proxy_data": plan.config.proxy_data}
 
 
-def growing_artifacts(plan: Plan) -> list[Artifact]:
+def corpus_size_artifacts(plan: Plan) -> list[Artifact]:
     """Every folder that the figure reads: scores, and the runs that know how many passages were searched."""
-    points = [point for row in growing_plan(plan)["rows"] for point in row["seeds"]]
+    points = [point for row in corpus_size_plan(plan)["rows"] for point in row["seeds"]]
     return [plan.find(point[kind]) for point in points for kind in ("scores", "run")]
 
 

@@ -1,4 +1,4 @@
-"""The plan of expansions: the model that writes queries, if one is trained, and the queries of a collection."""
+"""The plan of doc2query: the model that writes queries, if one is trained, and the queries of a collection."""
 
 from __future__ import annotations
 
@@ -15,27 +15,31 @@ from encore.storage.files import digest
 
 def identity(plan: Planner, name: str) -> str:
     """What decides an expansion, whatever collection it is of; a part of the name of a system that uses it."""
-    fields = plan.resolve.expansion(name)
+    fields = plan.resolve.doc2query(name)
     if isinstance(fields, Published):
-        said = _predictions(plan, fields)[1]
-        return digest([plan.impl("predict_queries.published"), said.get("content", said)])
+        content = _predictions(plan, fields)[1]
+        return digest([plan.impl("predict_queries.published"), content.get("content", content)])
     assert isinstance(fields, T5)
     return digest(
-        [plan.impl("predict_queries.t5"), expander(plan, name, fields).name, [getattr(fields, f) for f in SAMPLING]]
+        [
+            plan.impl("predict_queries.t5"),
+            doc2query_model(plan, name, fields).name,
+            [getattr(fields, f) for f in SAMPLING],
+        ]
     )
 
 
-def expanded(plan: Planner, name: str, dataset: str) -> Artifact:
+def predicted_queries(plan: Planner, name: str, dataset: str) -> Artifact:
     """The predicted queries of a dataset's passages."""
-    fields, inputs = plan.resolve.expansion(name), {"collection": collection(plan, dataset)}
-    folder = f"predicted_queries/{plan.resolve.expansion_name(name)}.{plan.resolve.dataset_name(dataset)}"
+    fields, inputs = plan.resolve.doc2query(name), {"collection": collection(plan, dataset)}
+    folder = f"predicted_queries/{plan.resolve.doc2query_name(name)}.{plan.resolve.dataset_name(dataset)}"
     if isinstance(fields, Published):
-        brought, said = _predictions(plan, fields)
-        inputs |= brought
-        spec = {"impl": plan.impl("predict_queries.published"), "kind": fields.kind, **said, **names(inputs)}
-        return plan.make("predict_queries.published", folder, spec, inputs, None if brought else fields.path)
+        fetched, content = _predictions(plan, fields)
+        inputs |= fetched
+        spec = {"impl": plan.impl("predict_queries.published"), "kind": fields.kind, **content, **names(inputs)}
+        return plan.make("predict_queries.published", folder, spec, inputs, None if fetched else fields.path)
     assert isinstance(fields, T5)
-    inputs["doc2query_model"] = expander(plan, name, fields)
+    inputs["doc2query_model"] = doc2query_model(plan, name, fields)
     sampling = {field: getattr(fields, field) for field in (*SAMPLING, "length", "query_length")}
     spec = {"impl": plan.impl("predict_queries.t5"), "kind": fields.kind, **sampling, **plan.chance(fields.seed)}
     return plan.make("predict_queries.t5", folder, {**spec, **names(inputs)}, inputs)
@@ -44,14 +48,14 @@ def expanded(plan: Planner, name: str, dataset: str) -> Artifact:
 def _predictions(plan: Planner, fields: Published) -> tuple[dict[str, Artifact], Spec]:
     """What is fetched to have published predictions, if anything, and what tells them from others."""
     if fields.path in plan.catalogue.sources:
-        brought = {"fetched": sources.source(plan, fields.path)}
-        return brought, names(brought) | ({"samples": fields.samples} if fields.samples else {})
+        fetched = {"fetched": sources.source(plan, fields.path)}
+        return fetched, names(fetched) | ({"samples": fields.samples} if fields.samples else {})
     if fields.samples:
         raise EncoreError(f"{fields.path} is one file, not one a sample; leave `samples` out, or name a source")
     return {}, {"content": fields.content()}
 
 
-def expander(plan: Planner, name: str, fields: T5) -> Artifact:
+def doc2query_model(plan: Planner, name: str, fields: T5) -> Artifact:
     """The model that writes queries, trained on queries of role train alone.
 
     Raises:
@@ -69,7 +73,7 @@ def expander(plan: Planner, name: str, fields: T5) -> Artifact:
         inputs["tokenizer"] = tokenizer(plan, plan.catalogue.backbones[plan.resolve.backbone_name(fields.backbone)])
     learning = fields.model_dump(mode="json", exclude={"kind", "collection", "backbone", "seed", *SAMPLING})
     spec = {"impl": plan.impl("train_doc2query"), "expansion": learning, **plan.chance(fields.seed), **names(inputs)}
-    folder = f"doc2query_models/{plan.resolve.expansion_name(name)}"
+    folder = f"doc2query_models/{plan.resolve.doc2query_name(name)}"
     if fields.checkpoint is None:
         return plan.make("train_doc2query", folder, spec, inputs)
     given = sources.checkpoint(plan, fields.checkpoint)

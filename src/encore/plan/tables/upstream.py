@@ -1,10 +1,10 @@
-"""What stands behind a cell of a table's slice: itself, and the cells that a mean or a gain is made of."""
+"""What a cell of a table's slice is made of: itself, and the cells that a mean or a gain is made of."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 
-def cells_behind(content: Mapping[str, Any], setting: str, row: str, column: str) -> Iterator[dict[str, Any]]:
+def upstream_cells(content: Mapping[str, Any], setting: str, row: str, column: str) -> Iterator[dict[str, Any]]:
     """The cell, then those that its value is made of, and what these are made of."""
     columns = {each["id"]: each for each in content["columns"]}
     rows = {(each["setting"], each["id"]): each["cells"] for each in content["rows"]}

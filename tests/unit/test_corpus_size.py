@@ -17,9 +17,9 @@ from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import Scored
 from encore.plan import project
-from encore.plan.figures.growing import growing_artifacts, growing_plan
+from encore.plan.figures.corpus_size import corpus_size_artifacts, corpus_size_plan
 from encore.plan.plan import Plan
-from encore.reporting.figures import collection_size
+from encore.reporting.figures import corpus_size
 from encore.retrieval import nested_corpora
 from encore.retrieval.dense import Shard, restricted, search_exact
 from encore.storage.document_ids import DocIds
@@ -128,7 +128,7 @@ pytestmark = pytest.mark.usefixtures("at_the_root")
 
 def test_each_size_masks_the_vectors_of_the_run_over_all():
     plan = make()
-    (row,) = growing_plan(plan)["rows"]
+    (row,) = corpus_size_plan(plan)["rows"]
     assert [point["size"] for point in row["seeds"]] == ["start", 0.5, 900, "all"]
     runs = [plan.find(point["run"]) for point in row["seeds"]]
     whole = runs[-1]
@@ -140,12 +140,12 @@ def test_each_size_masks_the_vectors_of_the_run_over_all():
     assert len({run.folder for run in runs}) == 4
     assert runs[1].folder.split("/")[-1].startswith("pydocs-stdlib.test.20.50pct-")
     assert "results/figures/corpus_size.png" in everything_declared(plan)
-    assert json.dumps(growing_plan(plan))
+    assert json.dumps(corpus_size_plan(plan))
 
 
 def test_its_targets_are_found():
     check_target(make(), "results/figures/corpus_size.svg")
-    for artifact in growing_artifacts(make()):
+    for artifact in corpus_size_artifacts(make()):
         check_target(make(), artifact.manifest)
     with pytest.raises(EncoreError, match="no `corpus_size:` to draw"):
         check_target(make(corpus_size=None), "results/figures/corpus_size.png")
@@ -162,13 +162,13 @@ def test_its_targets_are_found():
 )
 def test_a_wrong_figure_is_explained_in_one_line(changes, says):
     with pytest.raises(EncoreError, match=says) as refused:
-        growing_plan(make(corpus_size=FIGURE | changes))
+        corpus_size_plan(make(corpus_size=FIGURE | changes))
     assert "\n" not in str(refused.value)
 
 
 def test_without_it_nothing_is_planned():
     plan = make(corpus_size=None)
-    assert growing_plan(plan)["rows"] == growing_artifacts(plan) == []
+    assert corpus_size_plan(plan)["rows"] == corpus_size_artifacts(plan) == []
 
 
 # The figure
@@ -187,10 +187,10 @@ def test_the_figure_says_what_its_data_says_and_is_the_same_twice(tmp_path):
         points.append({"seed": seed, "size": passages, "run": str(folder / "run"), "scores": str(folder / "scores")})
     rows = [{"label": "Plain", "system": "tiny+x", "seeds": points}]
     fields = {"name": "corpus_size", "dataset": "d", "split": "test", "measures": ["RR@10"], "depth": 10, "rows": rows}
-    drawn = collection_size.GrowthSlice.model_validate(fields)
+    drawn = corpus_size.CorpusSizeSlice.model_validate(fields)
     assert len(drawn.reads()) == 8
     for name in ("one", "two"):
-        collection_size.draw_collection_size(tmp_path / name, drawn)
+        corpus_size.draw_corpus_size(tmp_path / name, drawn)
     for ending in ("png", "svg", "csv"):
         assert (tmp_path / f"one/corpus_size.{ending}").read_bytes() == (
             tmp_path / f"two/corpus_size.{ending}"
@@ -200,4 +200,4 @@ def test_the_figure_says_what_its_data_says_and_is_the_same_twice(tmp_path):
     read = [(int(line["seed"]), int(line["passages"]), float(line["value"])) for line in lines]
     assert read == given
     with pytest.raises(EncoreError, match="nothing to draw"):
-        collection_size.draw_collection_size(tmp_path, drawn.model_copy(update={"rows": []}))
+        corpus_size.draw_corpus_size(tmp_path, drawn.model_copy(update={"rows": []}))

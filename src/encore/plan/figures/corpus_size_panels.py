@@ -1,16 +1,16 @@
-"""The plan of a figure of a growing collection: each row is a system, with a point for each panel, size and seed."""
+"""The plan of a figure of retrieval by corpus size: a row a system, with a point for each panel, size and seed."""
 
 from typing import Any
 
 from encore.config.figures import GrowthFigure
-from encore.plan.figures.growing import points, searched
-from encore.plan.figures.parts import Drawn, measured, testable
+from encore.plan.figures.corpus_size import points, searched
+from encore.plan.figures.parts import FigureContent, measured, testable
 from encore.plan.plan import Plan
 
 OVER = "passages"
 
 
-def planned(plan: Plan, figure: GrowthFigure) -> Drawn:
+def planned(plan: Plan, figure: GrowthFigure) -> FigureContent:
     """Runs and scores of every system at each size, under each seed; what the dataset cannot have is noted."""
     panels, absent = measured(plan, figure.dataset, figure.panels)
     systems, notes = testable(plan, figure.systems)
@@ -21,7 +21,7 @@ def planned(plan: Plan, figure: GrowthFigure) -> Drawn:
             {"measured": place, "sample": 0, **point}
             for place, panel in enumerate(panels)
             for seed in plan.config.seeds
-            for point in points(plan, figure.growing(panel), system, seed)
+            for point in points(plan, figure.corpus_size(panel), system, seed)
         ]
         reads = [point[kind] for point in found for kind in ("scores", "run")]
         rows.append(
@@ -32,6 +32,6 @@ def planned(plan: Plan, figure: GrowthFigure) -> Drawn:
     )
     about += "in one random order, and the same vectors are searched at each size."
     shown = [{"measured": place, "over": OVER, **panel.model_dump()} for place, panel in enumerate(panels)]
-    return Drawn(
+    return FigureContent(
         rows, {"panels": shown, "dataset": plan.resolve.dataset_name(figure.dataset)}, [about, *absent, *notes]
     )
