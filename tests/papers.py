@@ -3,9 +3,6 @@
 import yaml
 from clones import Clone
 
-from encore.config.tables import Table
-from encore.plan.project import load_catalogue
-
 TABLES: dict[str, list[str] | str] = {
     "costa/table4": ["base"],
     "cpdae/table1": ["bm25", "bert"],
@@ -20,17 +17,10 @@ TARGETS = [f"results/tables/{name}.csv" for name in TABLES] + ["results/claims.c
 RUN = ("--profile", "local", "--configfile", "config/cut.yaml")
 
 
-def cheapest(table: Table) -> str:
-    """The row of a table that takes least to build: one that is only printed, BM25's, or else the first."""
-    rows = sorted(table.rows, key=lambda row: (not row.reported_only, row.system != "bm25"))
-    return f"{rows[0].setting}: {rows[0].id}"
-
-
 def cut(clone: Clone) -> None:
     """Write the run: these rows and a few points of figures, so that claims ask for nothing more."""
     run = yaml.safe_load((clone.root / "config/nano-papers.yaml").read_text())
-    tables = load_catalogue(clone.root / "config").tables
-    run["tables"] = {name: TABLES.get(name) or [cheapest(tables[name])] for name in run["tables"]}
+    run["tables"] = {name: TABLES.get(name, []) for name in run["tables"]}
     scale = run["scale"]
     scale["absent"]["msmarco-document"] = "whole documents take too long here"
     del scale["datasets"]["msmarco-document"]

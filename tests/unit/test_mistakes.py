@@ -90,7 +90,6 @@ def test_what_snakemake_has_read_is_looked_at_again_for_keys_that_stand_twice(
     [
         ({"seeds": [True]}, "seeds: a seed is a whole number, not true or false"),
         ({"seeds": [2**32]}, "seeds must be different, not negative, and 4294967295 at most"),
-        ({"tables": {"table1": []}}, "tables: 'table1' names no row; name some"),
         ({"depth": 10**30}, "depth: 1000000000000000000000000000000 ranks are more than 1000000"),
         ({"execution": {"shards": 10**9}}, r"execution\.shards: more than 10000 parts"),
         ({"execution": {"shards": {"pydocs": 100_000}}}, r"execution\.shards: more than 10000 parts"),

@@ -396,14 +396,6 @@ class RunConfig(Strict):
                 raise ValueError(str(error)) from error
         return datasets
 
-    @field_validator("tables")
-    @classmethod
-    def _show_something(cls, tables: dict[str, Any]) -> dict[str, Any]:
-        for name, rows in tables.items():
-            if not rows:
-                raise ValueError(f"{name!r} names no row; name some by their ids, write `all`, or leave the table out")
-        return tables
-
     @model_validator(mode="after")
     def _name_each_seed_once(self) -> "RunConfig":
         if len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0 or max(self.seeds) > LARGEST_SEED:
