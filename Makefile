@@ -55,9 +55,8 @@ format: $(READY) ## Format the code and fix what linters can fix
 digests: $(READY) ## Record the code behind each stage, once `impl` is raised wherever results change
 	python workflow/scripts/record_digests.py
 
-picture: $(READY) ## Draw docs/dag.svg and docs/recipes.svg anew from the plan of the embedded default
-	python workflow/scripts/picture.py --tables table1 --output docs/dag.svg
-	python workflow/scripts/picture.py --tables table2 --output docs/recipes.svg
+picture: $(READY) ## Draw the pictures of README.md and docs/ anew: rules by Snakemake, rooms by the contract
+	python docs/draw.py
 
 # The stamp is written last, so an interrupted installation starts again where pip left it.
 $(READY): envs/cpu.txt pyproject.toml

@@ -1,6 +1,7 @@
 """What the pages say about files and numbers is so."""
 
 import copy
+import importlib.util
 import re
 from pathlib import Path
 
@@ -60,3 +61,18 @@ def test_no_page_promises_a_file_of_the_configuration_that_is_not_there():
     named = {name for page in PAGES for name in re.findall(r"`(config/[\w./-]+\.(?:yaml|csv|json))`", page.read_text())}
     assert len(named) > 5
     assert sorted(name for name in named - {"config/own.yaml"} if not (ROOT / name).exists()) == []
+
+
+def _drawing():
+    """``docs/draw.py`` as a module."""
+    described = importlib.util.spec_from_file_location("draw_pictures", ROOT / "docs/draw.py")
+    module = importlib.util.module_from_spec(described)
+    described.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["table1", "table2", "rooms"])
+def test_pictures_show_what_is_there(name):
+    drawing = _drawing()
+    page = (ROOT / drawing.PICTURES[name][0]).read_text()
+    assert drawing.drawn_anew(name) == page, "run `make picture`"

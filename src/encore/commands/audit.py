@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from encore.claims.slice import CLAIMS, PRINTED, claims_plan, printed_plan
+from encore.commands.earlier import EarlierResults
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, upstream
 from encore.plan.figures.corpus_size import CORPUS_SIZE
@@ -51,11 +52,13 @@ def audit(plan: Plan) -> AuditReport:
     """Check all that stands behind the tables, figures and claims that exist; one that was not made yet is a note."""
     report = AuditReport()
     slices = published_products(plan)
-    own = _own(plan)
+    own, earlier = _own(plan), EarlierResults(plan)
     made = []
     for name, content in slices.items():
         if not any(_files(place) for place in _places(name)):
             report.notes.append(f"{_called(name, content)} is not made yet")
+        elif any(earlier.has_made(place) for place in _places(name) if not _is_of(place, content)):
+            report.notes.append(f"{_called(name, content)} was made by an earlier version; run snakemake for it again")
         elif name in own or all(_is_of(place, content) for place in _places(name) if _files(place)):
             made.append(name)
         else:
@@ -70,6 +73,8 @@ def audit(plan: Plan) -> AuditReport:
             _check_product(slices[name], place, name, report)
     if _files(REPORT):
         _check_product(None, REPORT, "report", report)
+    if note := earlier.note():
+        report.notes.append(note)
     return report
 
 
