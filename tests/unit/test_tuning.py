@@ -191,7 +191,7 @@ def test_a_validation_split_that_is_searched_with_test_queries_is_refused():
     }
     catalogue = type(plan.catalogue)(**{**vars(plan.catalogue), "datasets": datasets})
     with pytest.raises(EncoreError, match="split 'graded' has role 'graded'"):
-        search.validation_scores(Plan(plan.config, catalogue, plan.impl), grid(), "bert-base+marco-bm25")
+        search.validation_scores(Plan(plan.config, catalogue), grid(), "bert-base+marco-bm25")
 
 
 def test_no_trial_is_made_from_an_evaluation_or_a_run_of_test_queries():
@@ -360,8 +360,8 @@ def test_later_rounds_use_what_was_chosen_first(workshop):
     chosen = {trial.row: trial.settings["learning_rate"] for trial in done if trial.chosen}
     assert chosen == dict.fromkeys(grid().rows, 1e-3) | {"ict": 2e-3}
     (first, _), (second, targets) = asked
-    assert first.step(StepName("marco-bm25")).learning_rate == 5e-6, "starts from the papers' own value"
-    assert second.step(StepName("marco-bm25")).learning_rate == 1e-3
+    assert first.resolve.step(StepName("marco-bm25")).learning_rate == 5e-6, "starts from the papers' own value"
+    assert second.resolve.step(StepName("marco-bm25")).learning_rate == 1e-3
     assert all("tiny+" in target and "+marco-bm25-s0" in target for target in targets)
 
 
