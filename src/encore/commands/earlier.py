@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from encore.errors import EncoreError
-from encore.plan.index import spec_file
+from encore.plan.index import INDEX, spec_file
 from encore.plan.plan import Plan
 from encore.storage import manifest
 
@@ -34,8 +34,8 @@ class EarlierResults:
     def has_made(self, record: Path) -> bool:
         """Whether a product's manifest is an earlier version's: it has an old key, or reads folders of that version.
 
-        One that reads nothing is where there are such folders, and the plan is not asked: call it for a product whose
-        slice differs from the plan's.
+        One that reads nothing counts as such where there are such folders, or no index: this version writes that first.
+        To be called for products whose slice is not the plan's.
         """
         try:
             content = json.loads(record.read_text())
@@ -44,7 +44,7 @@ class EarlierResults:
             return False
         if isinstance(spec, dict) and OLD_KEY in spec:
             return True
-        return any(map(self._is_earlier, inputs)) if inputs else bool(self.folders)
+        return any(map(self._is_earlier, inputs)) if inputs else bool(self.folders) or not INDEX.is_file()
 
     def note(self) -> str | None:
         """What there is to say of them, in one line; None where there are none."""
