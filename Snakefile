@@ -21,11 +21,17 @@ if not workflow.configfiles:
 include: "workflow/rules/common.smk"
 
 
-# What every job has in its environment; where downloads lie is no param, since it decides nothing.
-bin, src = (quote(str(folder)) for folder in (Path(sys.executable).parent, Path(workflow.basedir) / "src"))
-run, data = quote(str(RUN_FILE)), quote(str(EXECUTION.data_root))
-prefix = f"export PATH={bin}:$PATH PYTHONPATH={src} ENCORE_RUN={run} ENCORE_DATA_ROOT={data}; "
-shell.prefix(prefix.replace("{", "{{").replace("}", "}}"))  # which Snakemake formats
+# What every job has in its environment. Where downloads lie and how jobs are carried out decide nothing: no params.
+environment = {
+    "PYTHONPATH": Path(workflow.basedir) / "src",
+    "ENCORE_RUN": RUN_FILE,
+    "ENCORE_DATA_ROOT": EXECUTION.data_root,
+    "ENCORE_CHECKPOINT_SECONDS": EXECUTION.checkpoint_seconds,
+    "ENCORE_JAVA_MB": EXECUTION.java_memory_mb,
+}
+prefix = f"export PATH={quote(str(Path(sys.executable).parent))}:$PATH "
+prefix += " ".join(f"{name}={quote(str(value))}" for name, value in environment.items())
+shell.prefix(prefix.replace("{", "{{").replace("}", "}}") + "; ")  # which Snakemake formats
 
 
 # With --sdm apptainer every job runs in it; envs/Dockerfile says how it is built.
@@ -47,6 +53,7 @@ include: "workflow/rules/loss.smk"
 include: "workflow/rules/pairs.smk"
 include: "workflow/rules/corpus_size.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/slices.smk"
 include: "workflow/rules/products.smk"
 include: "workflow/rules/audit.smk"
 include: "workflow/rules/run.smk"

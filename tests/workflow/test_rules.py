@@ -109,8 +109,10 @@ def test_tables_and_questions_run_beside_snakemake(workflow: Any) -> None:
 
 def test_the_rules_are_shell_commands_of_the_repository_s_programs(rules: dict[str, Any]) -> None:
     for name, rule in made_by(rules).items():
-        program = rule.shellcmd.replace("{rule}", name)
-        assert program.startswith(f"python workflow/scripts/{name}.py"), name
+        command = rule.shellcmd
+        if name in PRODUCTS:
+            command = command.replace("{input.program:q}", str(rule.input.program))
+        assert command.startswith(f"python workflow/scripts/{name}.py"), name
         assert Path(REPOSITORY, f"workflow/scripts/{name}.py").is_file()
 
 

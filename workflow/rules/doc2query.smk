@@ -28,7 +28,7 @@ rule train_doc2query:
         " --checkpoint {input.checkpoint:q}"
         " --source {input.source:q}"
         " --state results/state/{wildcards.doc2query_model:q}"
-        " --checkpoint-seconds {EXECUTION.checkpoint_seconds}"
+        ' --checkpoint-seconds "$ENCORE_CHECKPOINT_SECONDS"'
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 

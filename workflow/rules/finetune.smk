@@ -139,7 +139,7 @@ rule teacher_scores:
         " --source {input.source:q}"
         " --fetched {input.fetched:q}"
         " --state results/state/{wildcards.teacher:q}/{wildcards.topics:q}"
-        " --checkpoint-seconds {EXECUTION.checkpoint_seconds}"
+        ' --checkpoint-seconds "$ENCORE_CHECKPOINT_SECONDS"'
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -173,6 +173,6 @@ rule finetune:
         " --teachers {input.teachers:q}"
         " --state results/state/{wildcards.finetuned:q}"
         " --processes {threads}"
-        " --checkpoint-seconds {EXECUTION.checkpoint_seconds}"
+        ' --checkpoint-seconds "$ENCORE_CHECKPOINT_SECONDS"'
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

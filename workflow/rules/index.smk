@@ -23,7 +23,7 @@ rule lucene_index:
         " --spec {params.spec:q}"
         " --collection {input.collection:q}"
         " --predicted-queries {input.predicted_queries:q}"
-        " --memory-mb {EXECUTION.java_memory_mb}"
+        ' --memory-mb "$ENCORE_JAVA_MB"'
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 

@@ -42,6 +42,6 @@ rule measure_latency:
         " --first {input.first:q}"
         " --indexes {input.shards:q}"
         " --parts {input.parts:q}"
-        " --memory-mb {EXECUTION.java_memory_mb}"
+        ' --memory-mb "$ENCORE_JAVA_MB"'
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

@@ -89,6 +89,6 @@ rule pretrain:
         " --prepared {input.prepared:q}"
         " --state results/state/{wildcards.pretrained:q}"
         " --processes {threads}"
-        " --checkpoint-seconds {EXECUTION.checkpoint_seconds}"
+        ' --checkpoint-seconds "$ENCORE_CHECKPOINT_SECONDS"'
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

@@ -25,7 +25,7 @@ rule lucene_search:
         " --index {input.index:q}"
         " --collection {input.collection:q}"
         " --threads {threads}"
-        " --memory-mb {EXECUTION.java_memory_mb}"
+        ' --memory-mb "$ENCORE_JAVA_MB"'
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -149,6 +149,6 @@ rule rerank:
         " --tokens {input.tokens:q}"
         " --first {input.first:q}"
         " --state results/state/{wildcards.rerank:q}/{wildcards.topics:q}"
-        " --checkpoint-seconds {EXECUTION.checkpoint_seconds}"
+        ' --checkpoint-seconds "$ENCORE_CHECKPOINT_SECONDS"'
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

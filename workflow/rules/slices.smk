@@ -1,0 +1,72 @@
+"""Slices of the plan: what each product is made of, and the file that says so."""
+
+from encore.commands.products import PRODUCTS, TABLE
+from encore.plan.figures.corpus_size import CORPUS_SIZE
+from encore.plan.tables import CURVES, reference_folders, refuse_damaged, slice_digest
+from encore.plan.tables.declared import plan_file, read_plan, write_plan
+from encore.storage.files import canonical
+
+OTHER_FIGURES = "|".join(map(re.escape, PLAN.catalogue.figures)) if PLAN else "-"
+SLICES = {}
+
+
+wildcard_constraints:
+    table=rf"(?!(?:{CURVES}|{CORPUS_SIZE}|{OTHER_FIGURES})\.)[a-z0-9_/-]+",
+    figure=rf"(?:{OTHER_FIGURES})" if PLAN else r"[a-z0-9_/-]+",
+
+
+def slice_of(product, wildcards):
+    """A product's slice of the plan; a cluster's job reads the file that was written when it was planned."""
+    name = product.name(wildcards)
+    if (product.rule, name) not in SLICES:
+        planned = in_one_line(product.slice, PLAN, RUN_FILE, name) if PLAN else read_plan(name)
+        SLICES[product.rule, name] = planned
+    return SLICES[product.rule, name]
+
+
+def plan_of(product):
+    """The file of a product's slice of the plan, which is written where its bytes differ."""
+
+    def path(wildcards):
+        name = product.name(wildcards)
+        return str(in_one_line(write_plan, name, slice_of(product, wildcards)) if PLAN else plan_file(name))
+
+    return path
+
+
+def reads_of(product):
+    """What a product is made from."""
+
+    def paths(wildcards):
+        slice_of(product, wildcards)
+        return in_one_line(product.reads, PLAN, RUN_FILE, product.name(wildcards))
+
+    return paths
+
+
+def digest_of(product):
+    """The digest of a product's slice of the plan, which is its one param."""
+
+    def spec(wildcards):
+        return canonical(slice_digest(slice_of(product, wildcards)))
+
+    return spec
+
+
+def files_of(product):
+    """A product's files, of which Snakemake's own report shows the first."""
+    first, *others = product.files
+    shown = {"category": product.category, "labels": product.labels, "caption": f"../report/{product.rule}.rst"}
+    return [report(first, **shown), *others[:-1]]
+
+
+def reads_of_references(wildcards):
+    """The manifests of all that released runs are compared with."""
+    return [f"{folder}/manifest.json" for folder in reference_folders(slice_of(TABLE, wildcards))]
+
+
+def released_runs(wildcards):
+    """The user's files of released runs, which are read before the first job, as their own job would read them last."""
+    if PLAN and not workflow.dryrun:
+        in_one_line(refuse_damaged, PLAN, [wildcards.table])
+    return list(slice_of(TABLE, wildcards).get("references_sha256", {}))
