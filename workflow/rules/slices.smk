@@ -1,12 +1,14 @@
 """Slices of the plan: what each product is made of, and the file that says so."""
 
-from encore.commands.products import PRODUCTS, TABLE
+from encore.commands.products import products
 from encore.plan.figures.corpus_size import CORPUS_SIZE
 from encore.plan.tables import CURVES, reference_folders, refuse_damaged, slice_digest
 from encore.plan.tables.declared import plan_file, read_plan, write_plan
 from encore.storage.files import canonical
 
 OTHER_FIGURES = "|".join(map(re.escape, PLAN.catalogue.figures)) if PLAN else "-"
+PRODUCTS = products(RUN_FILE)
+TABLE = PRODUCTS[0]
 SLICES = {}
 
 
@@ -19,7 +21,7 @@ def slice_of(product, wildcards):
     """A product's slice of the plan; a cluster's job reads the file that was written when it was planned."""
     name = product.name(wildcards)
     if (product.rule, name) not in SLICES:
-        planned = in_one_line(product.slice, PLAN, RUN_FILE, name) if PLAN else read_plan(name)
+        planned = in_one_line(product.slice, PLAN, name) if PLAN else read_plan(name)
         SLICES[product.rule, name] = planned
     return SLICES[product.rule, name]
 
@@ -39,7 +41,7 @@ def reads_of(product):
 
     def paths(wildcards):
         slice_of(product, wildcards)
-        return in_one_line(product.reads, PLAN, RUN_FILE, product.name(wildcards))
+        return in_one_line(product.reads, PLAN, product.name(wildcards))
 
     return paths
 
@@ -56,7 +58,11 @@ def digest_of(product):
 def files_of(product):
     """A product's files, of which Snakemake's own report shows the first."""
     first, *others = product.files
-    shown = {"category": product.category, "labels": product.labels, "caption": f"../report/{product.rule}.rst"}
+    shown = {
+        "category": product.category,
+        "labels": {product.category.lower(): product.called},
+        "caption": f"../report/{product.rule}.rst",
+    }
     return [report(first, **shown), *others[:-1]]
 
 

@@ -19,9 +19,11 @@ from encore.plan.figures.corpus_size import CORPUS_SIZE, corpus_size_artifacts, 
 from encore.plan.plan import Plan
 from encore.plan.tables import CURVES, curves_models, curves_plan, table_plan, table_reads
 from encore.report.plan import REPORT, report_plan, report_reads
-from encore.targets import CORPUS_SIZE_MISSING, CURVES_MISSING, everything_declared
+from encore.targets import CORPUS_SIZE_MISSING, CURVES_MISSING
 
-FIGURE_FILES = ("png", "svg", "csv")
+TABLE_FILES = ("csv", "md", "tex", "html")
+Slice = Callable[[Plan, str], dict[str, Any]]
+Reads = Callable[[Plan, str], list[str]]
 
 
 @dataclass(frozen=True)
@@ -29,17 +31,15 @@ class Product:
     """A kind of product.
 
     ``stem`` is what its files have in common, with the wildcard that names it, ``{table}`` or ``{figure}``; ``record``
-    is its manifest. ``slice`` gives its slice of the plan and ``reads`` the manifests that it is made from; both take
-    the plan, the run's file and the product's name.
+    is its manifest. ``slice`` gives its slice of the plan, ``reads`` the files that it is made from, for its name.
     """
 
     rule: str
     stem: str
     endings: tuple[str, ...]
     category: str
-    slice: Callable[[Plan, Path, str], dict[str, Any]]
-    reads: Callable[[Plan, Path, str], list[str]]
-    labels: dict[str, str]
+    slice: Slice
+    reads: Reads
     memory_mb: int = 2_000
     minutes: int = 30
 
@@ -71,13 +71,57 @@ class Product:
 ONE_OF_ITS_KIND = {"curves": CURVES, "corpus_size": CORPUS_SIZE}
 
 
+def products(run: Path) -> tuple[Product, ...]:
+    """Every kind of product, a table first.
+
+    Args:
+        run: the run's file, which the report names.
+    """
+    return (
+        Product("table", "results/tables/{table}", TABLE_FILES, "Tables", table_plan, _reads_of_table),
+        _figure("figure", "{table}", table_plan, lambda plan, name: _manifests(table_reads(plan, name))),
+        _figure("draw", "{figure}", figure_plan, lambda plan, name: _manifests(figure_reads(plan, name))),
+        _figure(
+            "curves",
+            CURVES,
+            lambda plan, name: _with_rows(curves_plan(plan), CURVES_MISSING),
+            lambda plan, name: _manifests(curves_models(plan)),
+        ),
+        _figure(
+            "corpus_size",
+            CORPUS_SIZE,
+            lambda plan, name: _with_rows(corpus_size_plan(plan), CORPUS_SIZE_MISSING),
+            lambda plan, name: _manifests(corpus_size_artifacts(plan)),
+        ),
+        _claims(PRINTED, lambda plan, name: printed_plan(plan.catalogue), lambda plan, name: []),
+        _claims(CLAIMS, lambda plan, name: claims_plan(plan), lambda plan, name: _manifests(claims_reads(plan))),
+        Product(
+            REPORT,
+            "results/report/index",
+            ("html",),
+            "Report",
+            lambda plan, name: report_plan(plan, run),
+            lambda plan, name: report_reads(report_plan(plan, run)),
+        ),
+    )
+
+
+def _figure(rule: str, name: str, planned: Slice, reads: Reads) -> Product:
+    return Product(rule, f"results/figures/{name}", ("png", "svg", "csv"), "Figures", planned, reads)
+
+
+def _claims(name: str, planned: Slice, reads: Reads) -> Product:
+    return Product(name, f"results/{name}", ("csv", "md"), "Claims", planned, reads, memory_mb=4_000)
+
+
 def _manifests(artifacts: Iterable[Artifact]) -> list[str]:
     return [artifact.manifest for artifact in artifacts]
 
 
-def _reproduction(plan: Plan, name: str) -> list[str]:
-    """How close a table's runs are to released ones, where the run's configuration names such."""
-    return [f"results/tables/{name}.reproduction.csv"] if table_plan(plan, name).get("references") else []
+def _reads_of_table(plan: Plan, name: str) -> list[str]:
+    """The manifests that a table is made from, and how close its runs are to released ones, if the run names such."""
+    named = table_plan(plan, name).get("references")
+    return _manifests(table_reads(plan, name)) + ([f"results/tables/{name}.reproduction.csv"] if named else [])
 
 
 def _with_rows(content: dict[str, Any], missing: str) -> dict[str, Any]:
@@ -89,87 +133,3 @@ def _with_rows(content: dict[str, Any], missing: str) -> dict[str, Any]:
     if not content["rows"]:
         raise EncoreError(missing)
     return content
-
-
-def _declared_report(plan: Plan, run: Path) -> dict[str, Any]:
-    everything_declared(plan)
-    return report_plan(plan, run)
-
-
-PRODUCTS = (
-    Product(
-        "table",
-        "results/tables/{table}",
-        ("csv", "md", "tex", "html"),
-        "Tables",
-        lambda plan, run, name: table_plan(plan, name),
-        lambda plan, run, name: [*_manifests(table_reads(plan, name)), *_reproduction(plan, name)],
-        {"table": "{table}"},
-    ),
-    Product(
-        "figure",
-        "results/figures/{table}",
-        FIGURE_FILES,
-        "Figures",
-        lambda plan, run, name: table_plan(plan, name),
-        lambda plan, run, name: _manifests(table_reads(plan, name)),
-        {"figure": "{table}"},
-    ),
-    Product(
-        "draw",
-        "results/figures/{figure}",
-        FIGURE_FILES,
-        "Figures",
-        lambda plan, run, name: figure_plan(plan, name),
-        lambda plan, run, name: _manifests(figure_reads(plan, name)),
-        {"figure": "{figure}"},
-    ),
-    Product(
-        "curves",
-        f"results/figures/{CURVES}",
-        FIGURE_FILES,
-        "Figures",
-        lambda plan, run, name: _with_rows(curves_plan(plan), CURVES_MISSING),
-        lambda plan, run, name: _manifests(curves_models(plan)),
-        {"figure": CURVES},
-    ),
-    Product(
-        "corpus_size",
-        f"results/figures/{CORPUS_SIZE}",
-        FIGURE_FILES,
-        "Figures",
-        lambda plan, run, name: _with_rows(corpus_size_plan(plan), CORPUS_SIZE_MISSING),
-        lambda plan, run, name: _manifests(corpus_size_artifacts(plan)),
-        {"figure": CORPUS_SIZE},
-    ),
-    Product(
-        PRINTED,
-        f"results/{PRINTED}",
-        ("csv", "md"),
-        "Claims",
-        lambda plan, run, name: printed_plan(plan.catalogue),
-        lambda plan, run, name: [],
-        {"claims": "on printed numbers"},
-        memory_mb=1_000,
-    ),
-    Product(
-        CLAIMS,
-        f"results/{CLAIMS}",
-        ("csv", "md"),
-        "Claims",
-        lambda plan, run, name: claims_plan(plan),
-        lambda plan, run, name: _manifests(claims_reads(plan)),
-        {"claims": "on runs"},
-        memory_mb=4_000,
-    ),
-    Product(
-        REPORT,
-        "results/report/index",
-        ("html",),
-        "Report",
-        lambda plan, run, name: _declared_report(plan, run),
-        lambda plan, run, name: report_reads(_declared_report(plan, run)),
-        {"page": "all tables, figures and claims"},
-    ),
-)
-TABLE = PRODUCTS[0]

@@ -84,8 +84,8 @@ def _column(column: ColumnEntry, over: list[str]) -> dict[str, Any]:
 
 
 def _table(plan: Plan, name: str) -> Table:
-    if name in (CURVES, CORPUS_SIZE):
-        raise EncoreError(f"tables.{name}: a figure that is no table's has that name; rename the table")
+    if name in (CURVES, CORPUS_SIZE, "index"):  # results/plan/index.json is the plan's own
+        raise EncoreError(f"tables.{name}: that name is taken by a file of every run; rename the table")
     if name not in plan.catalogue.tables:
         raise EncoreError(f"tables.{name}: no such table in config/papers{nearest(name, plan.catalogue.tables)}")
     return plan.catalogue.tables[name]
