@@ -23,3 +23,12 @@ def test_a_job_plans_nothing(clone: Clone) -> None:
     assert (clone.root / folder / "manifest.json").read_bytes() == made
     (clone.root / "results/plan/index.json").unlink()
     assert clone.snakemake(*alone).error().endswith(f"has no {folder}; run snakemake, which plans and writes it")
+
+
+def test_rules_of_one_folder_are_told_apart_in_a_job_too(clone: Clone) -> None:
+    """A start, a pre-trained and a fine-tuned model lie next to each other; a job must not make another one's."""
+    model = re.findall(r"wildcards: pretrained=(\S+)", clone.nano("-n").succeeded())[0]
+    clone.nano(f"results/models/{model}/manifest.json").succeeded()
+    alone = ("--mode", "remote", "--nolock", "--no-hooks", "-n", "-F", "--cores", "1", "--allowed-rules", "pretrain")
+    done = clone.snakemake(*alone, "--configfile", "config/nano.yaml", "--target-jobs", f"pretrain:pretrained={model}")
+    assert set(re.findall(r"wildcards: (.*)", done.succeeded())) == {f"pretrained={model}"}

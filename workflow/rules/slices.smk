@@ -6,15 +6,13 @@ from encore.plan.tables import CURVES, reference_folders, refuse_damaged, slice_
 from encore.plan.tables.declared import plan_file, read_plan, write_plan
 from encore.storage.files import canonical
 
-OTHER_FIGURES = "|".join(map(re.escape, PLAN.catalogue.figures)) if PLAN else "-"
 PRODUCTS = products(RUN_FILE)
 TABLE = PRODUCTS[0]
 SLICES = {}
 
 
 wildcard_constraints:
-    table=rf"(?!(?:{CURVES}|{CORPUS_SIZE}|{OTHER_FIGURES})\.)[a-z0-9_/-]+",
-    figure=rf"(?:{OTHER_FIGURES})" if PLAN else r"[a-z0-9_/-]+",
+    table=rf"(?!(?:{CURVES}|{CORPUS_SIZE}|{PATTERNS.get('figure', '-')})\.)[a-z0-9_/-]+",
 
 
 def slice_of(product, wildcards):

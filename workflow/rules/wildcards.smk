@@ -4,21 +4,13 @@ from encore.plan import folders
 
 NAME = r"[a-z0-9_.=~+-]+-[0-9a-f]{8}"
 AT_INDEX = r"@[a-z0-9_.=~-]+"
-
-
-def of_plan(pattern, *arguments):
-    """A regular expression of folders that the plan's names give; any, in a cluster's job, which runs one rule."""
-    return pattern(PLAN.resolve, *arguments) if PLAN else rf"{NAME}(?:{AT_INDEX})?"
+# Of names that the configuration gives; a cluster's job has those that its run was planned with.
+PATTERNS = folders.patterns(PLAN.resolve) if PLAN else INDEX.patterns
 
 
 wildcard_constraints:
+    **PATTERNS,
     start=r"[a-z0-9_.-]+-s\d+-[0-9a-f]{8}",
-    pretrained=of_plan(folders.models_after, "pretrain"),
-    finetuned=of_plan(folders.models_after, "finetune"),
-    model=of_plan(folders.lineages),
-    bm25=of_plan(folders.systems, "bm25"),
-    fusion=of_plan(folders.systems, "fusion"),
-    rerank=of_plan(folders.systems, "rerank"),
     indexed=rf"{NAME}{AT_INDEX}",
     system=rf"(?!(?:bm25\+mined|triples|systems|published)-){NAME}(?:{AT_INDEX})?",
     listed=r"(?:triples|systems)-[0-9a-f]{8}",

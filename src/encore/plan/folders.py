@@ -19,6 +19,20 @@ SOURCE = "source:"  # before the name of one, where a dataset has the same
 _OWNER = re.compile(r"(?P<system>[a-z0-9_.=~+-]+?)(?:-s(?P<seed>\d+))?-[0-9a-f]{8}(?P<index>@[a-z0-9_.=~-]+)?")
 
 
+def patterns(resolve: Resolver) -> dict[str, str]:
+    """For each kind of folder whose names a configuration gives, a regular expression of them, by wildcard.
+
+    Rules that write into one folder of results are told apart by these alone.
+    """
+    return {
+        "pretrained": models_after(resolve, "pretrain"),
+        "finetuned": models_after(resolve, "finetune"),
+        "model": lineages(resolve),
+        **{kind: systems(resolve, kind) for kind in ("bm25", "fusion", "rerank")},
+        "figure": _alternatives(resolve.catalogue.figures),
+    }
+
+
 def models_after(resolve: Resolver, kind: str) -> str:
     """A regular expression of the folders of models whose last step is of a kind."""
     last = _alternatives(name for name, step in resolve.catalogue.steps.items() if step["kind"] == kind)

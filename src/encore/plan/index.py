@@ -22,8 +22,14 @@ SPECS = Path("results/plan/specs")
 class Index:
     """What ``index.json`` says, as artifacts."""
 
-    def __init__(self, entries: Mapping[str, dict[str, Any]]) -> None:
+    def __init__(self, entries: Mapping[str, dict[str, Any]], patterns: Mapping[str, str] | None = None) -> None:
+        """
+        Args:
+            entries: stage, spec, inputs and targets of each folder.
+            patterns: the regular expressions of wildcards under which the run was planned.
+        """
         self.entries = entries
+        self.patterns = patterns or {}
         self._found: dict[str, Artifact] = {}
 
     def get(self, folder: str) -> Artifact | None:
@@ -56,10 +62,11 @@ class Index:
 def read(path: Path = INDEX) -> Index:
     """The index of earlier plans; empty where there is none that can be read: the next run writes it anew."""
     try:
-        entries = json.loads(path.read_text(encoding="utf-8"))["artifacts"]
+        content = json.loads(path.read_text(encoding="utf-8"))
+        entries, patterns = content["artifacts"], content["patterns"]
     except (OSError, ValueError, KeyError, TypeError):
-        entries = {}
-    return Index(entries if isinstance(entries, dict) else {})
+        return Index({})
+    return Index(entries, patterns) if isinstance(entries, dict) and isinstance(patterns, dict) else Index({})
 
 
 def spec_file(folder: str) -> Path:
@@ -68,7 +75,11 @@ def spec_file(folder: str) -> Path:
 
 
 def write(
-    run: str, targets: Mapping[str, Iterable[Artifact]], others: Iterable[Artifact] = (), path: Path = INDEX
+    run: str,
+    targets: Mapping[str, Iterable[Artifact]],
+    others: Iterable[Artifact] = (),
+    patterns: Mapping[str, str] | None = None,
+    path: Path = INDEX,
 ) -> None:
     """Write the index, and the specs of what is needed.
 
@@ -78,6 +89,7 @@ def write(
         run: the run's file.
         targets: the files that the run is to make, each with what it reads.
         others: what further jobs make, such as those of a table that only the report shows.
+        patterns: regular expressions of wildcards, which a job needs to tell rules apart.
         path: where the index is written.
     """
     needed: dict[str, Artifact] = {}
@@ -88,7 +100,7 @@ def write(
             needed_by.setdefault(artifact.folder, []).append(target)
     needed = {artifact.folder: artifact for artifact in upstream(others)} | needed
     now = {folder: _entry(artifact, needed_by.get(folder, [])) for folder, artifact in needed.items()}
-    write_json(path, {"run": run, "artifacts": _existing(read(path).entries) | now})
+    write_json(path, {"run": run, "patterns": patterns or {}, "artifacts": _existing(read(path).entries) | now})
     for folder, entry in now.items():
         if not (place := spec_file(folder)).is_file():
             write_json(place, entry["spec"])
