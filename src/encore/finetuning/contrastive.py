@@ -67,6 +67,7 @@ class Contrastive(RetrievalTask):
         return queries @ vectors.flatten(0, 1).T
 
     def loss_weights(self, progress: float) -> dict[str, float]:
+        """The contrast alone, with weight 1."""
         return {"contrast": 1.0}
 
 

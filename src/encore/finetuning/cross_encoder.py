@@ -29,6 +29,7 @@ class CrossEncoder(RetrievalTask):
     """Each query read together with each of its passages."""
 
     def heads(self, shape: EncoderConfig) -> nn.ModuleDict:
+        """The linear map [1, H] from a pair's state to its score."""
         return cross_encoder.score_head(shape)
 
     def collate(self, examples: list[Example]) -> Arrays:
@@ -65,6 +66,7 @@ class CrossEncoder(RetrievalTask):
             return ForwardOutput({"contrast": losses.choice(scores, positive)}, {})
 
     def loss_weights(self, progress: float) -> dict[str, float]:
+        """The contrast alone, with weight 1."""
         return {"contrast": 1.0}
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:

@@ -42,6 +42,7 @@ class Distillation(RetrievalTask):
         )
 
     def loss_weights(self, progress: float) -> dict[str, float]:
+        """The distillation alone, with weight 1."""
         return {TERM: 1.0}
 
 

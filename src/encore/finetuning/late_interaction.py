@@ -28,6 +28,7 @@ class LateInteraction(Contrastive):
     """Each query's tokens against the tokens of every passage of its batch."""
 
     def heads(self, shape: EncoderConfig) -> nn.ModuleDict:
+        """The linear map [D, H] from a token's state to its vector."""
         return late_interaction.token_head(shape, self.step.token_dimension)
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
@@ -48,6 +49,7 @@ class LateInteraction(Contrastive):
         return ForwardOutput({}, rows | {name: batch[name] for name in ROWS if name in batch})
 
     def scores(self, rows: dict[str, Tensor]) -> Tensor:
+        """Of each query and every passage of the batch, [B, B * P], by ``max_sim`` (TCT-ColBERT, Eq. 6)."""
         queries, vectors = (at_least_float32(rows[name]) for name in ("queries", "vectors"))
         return late_interaction.max_sim(
             queries, rows["counted_queries"], vectors.flatten(0, 1), rows["counted"].flatten(0, 1)

@@ -32,7 +32,9 @@ class Pairwise(RetrievalTask):
             return ForwardOutput({"pairs": losses.pairwise(scores[:, 0], scores[:, 1:])}, {})
 
     def loss_weights(self, progress: float) -> dict[str, float]:
+        """The pairs alone, with weight 1."""
         return {"pairs": 1.0}
 
     def scored(self, batch: Arrays) -> int:
+        """The P passages of the query itself."""
         return int(batch["passages"].shape[1])

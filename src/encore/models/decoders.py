@@ -47,6 +47,7 @@ class FeedForward(nn.Module):
         self.outer = nn.Linear(config.intermediate, config.hidden)
 
     def forward(self, states: Tensor) -> Tensor:
+        """[..., H] -> [..., H]."""
         out: Tensor = self.outer(F.gelu(self.inner(states)))
         return out
 

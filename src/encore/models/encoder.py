@@ -70,27 +70,34 @@ class Output(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, states: Tensor, residual: Tensor) -> Tensor:
+        """states [..., width], residual [..., H] -> [..., H]."""
         normed: Tensor = self.LayerNorm(residual + self.dropout(self.dense(states)))
         return normed
 
 
 class Attention(nn.Module):
+    """BERT's attention sublayer: self-attention, then the output map, residual and LayerNorm."""
+
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         self.self = SelfAttention(config)
         self.output = Output(config.hidden, config)
 
     def forward(self, hidden: Tensor, visible: Visible) -> Tensor:
+        """hidden [..., H] -> [..., H]; ``visible`` as in ``packing.attend``."""
         attended: Tensor = self.output(self.self(hidden, visible), hidden)
         return attended
 
 
 class Intermediate(nn.Module):
+    """The inner linear map of the feed-forward network, and GELU."""
+
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         self.dense = nn.Linear(config.hidden, config.intermediate)
 
     def forward(self, hidden: Tensor) -> Tensor:
+        """hidden [..., H] -> [..., I], I the width of the feed-forward network."""
         return F.gelu(self.dense(hidden))
 
 
@@ -111,11 +118,14 @@ class Layer(nn.Module):
 
 
 class Stack(nn.Module):
+    """The encoder's layers, one after another."""
+
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         self.layer = nn.ModuleList(Layer(config) for _ in range(config.layers))
 
     def forward(self, hidden: Tensor, visible: Visible) -> Tensor:
+        """hidden [..., H] -> [..., H], the last layer's states; ``visible`` as in ``packing.attend``."""
         for layer in self.layer:
             hidden = layer(hidden, visible)
         return hidden

@@ -23,6 +23,7 @@ class Transform(nn.Module):
         self.LayerNorm = nn.LayerNorm(config.hidden, eps=config.epsilon)
 
     def forward(self, states: Tensor) -> Tensor:
+        """[..., H] -> [..., H]."""
         normed: Tensor = self.LayerNorm(F.gelu(self.dense(states)))
         return normed
 

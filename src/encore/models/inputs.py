@@ -14,11 +14,19 @@ class Special(Protocol):
     """Where the ids of [CLS], [SEP] and padding are known: a ``EncoderConfig`` or ``SpecialTokens``."""
 
     @property
-    def cls(self) -> int: ...
+    def cls(self) -> int:
+        """The id of [CLS]."""
+        ...
+
     @property
-    def sep(self) -> int: ...
+    def sep(self) -> int:
+        """The id of [SEP]."""
+        ...
+
     @property
-    def pad(self) -> int: ...
+    def pad(self) -> int:
+        """The id of padding."""
+        ...
 
 
 def wrap(sequence: np.ndarray, length: int, special: Special) -> np.ndarray:
@@ -39,7 +47,10 @@ class TokenSequences(Protocol):
     """Token sequences of a store; ``name`` is ``queries`` where these are queries."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What the sequences are: ``queries`` or ``passages``."""
+        ...
+
     def __getitem__(self, index: int, /) -> np.ndarray: ...
 
 

@@ -27,9 +27,11 @@ class Rectangle:
     @overload
     def take(self, values: None) -> None: ...
     def take(self, values: Tensor | None) -> Tensor | None:
+        """Values [B, L] as they are; None stays None."""
         return values
 
     def spread(self, states: Tensor) -> Tensor:
+        """States [B, L, H] as they are."""
         return states
 
 

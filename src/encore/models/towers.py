@@ -23,6 +23,7 @@ class TwoTowers(Encoder):
 
     @property
     def query_tower(self) -> Encoder:
+        """The encoder of queries."""
         return self.query_encoder
 
 
@@ -35,6 +36,7 @@ class TwoBags(BowMlp):
 
     @property
     def query_tower(self) -> Encoder:
+        """The bag of words of queries."""
         return self.query_encoder
 
 

@@ -47,28 +47,34 @@ class Autoencoding(Decoding[AutoencodingFields]):
     Fields = AutoencodingFields
 
     def example(self, index: int, rng: np.random.Generator) -> TwiceMasked:
+        """A text masked for the encoder, and masked again by whole words, independently, for the decoder."""
         ids, masked = self.text(index, rng)
         count = count_to_mask(len(ids), self.fields.decoder_mask_ratio)
         chosen = choose_words(word_starts(ids, self.store.continues), len(ids), count, rng)
         return TwiceMasked(ids, masked, corrupt(ids, chosen, self.store.vocabulary, self.store.special.mask, rng))
 
     def rebuild(self, examples: list[TwiceMasked]) -> Arrays:
+        """The text under its second mask: ``text`` [B, L], ``decoded`` and ``decoded_labels`` [N], all int64."""
         again = MaskedTexts.collate(self, [MaskedText(example.ids, example.again) for example in examples])
         return {"text": again["ids"], "decoded": again["masked"], "decoded_labels": again["labels"]}
 
     def predicted(self, length: int) -> float:
+        """The second masking's share of the tokens between [CLS] and [SEP]."""
         return self.fields.decoder_mask_ratio * (length - 2)
 
     def decoder(self, shape: EncoderConfig) -> AutoEncodingDecoder:
+        """New bidirectional Transformer layers of the encoder's shape."""
         from encore.models.decoders import AutoEncodingDecoder
 
         return AutoEncodingDecoder(shape, self.fields.decoder_layers)
 
     def decode(self, encoder: Encoder, decoder: nn.Module, h: Tensor, batch: dict[str, Tensor]) -> Tensor:
+        """States [B, L, H] of the text under its second mask, from h [B, H] and ``text`` [B, L]."""
         states: Tensor = decoder(h, encoder.embeddings(batch["text"], None), batch["mask"])
         return states
 
     def decoder_flops(self, shape: EncoderConfig, batch: int, length: int) -> float:
+        """Forward operations of the decoder's layers for ``batch`` texts of ``length`` tokens."""
         return layer_flops(shape, self.fields.decoder_layers, batch, length)
 
 

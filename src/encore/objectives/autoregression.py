@@ -34,14 +34,17 @@ class Autoregression(Decoding[AutoregressionFields]):
     Fields = AutoregressionFields
 
     def rebuild(self, examples: list[MaskedText]) -> Arrays:
+        """The unmasked text: ``text`` [B, L], ``decoded`` and ``decoded_labels`` [N], the next pieces, all int64."""
         return following(*self.unmasked(examples))
 
     def decoder(self, shape: EncoderConfig) -> AutoRegressionDecoder:
+        """New GPT-2 layers of the encoder's width."""
         from encore.models.decoders import AutoRegressionDecoder
 
         return AutoRegressionDecoder(shape, self.fields.decoder_layers)
 
     def decode(self, encoder: Encoder, decoder: nn.Module, h: Tensor, batch: dict[str, Tensor]) -> Tensor:
+        """States [B, L, H] of the text ``text`` [B, L] after h [B, H], each position seeing what precedes it."""
         from encore.models.decoders import causal
 
         seen = causal(batch["text"].shape[1], self.fields.attention_window, h.device)
@@ -49,6 +52,7 @@ class Autoregression(Decoding[AutoregressionFields]):
         return states
 
     def decoder_flops(self, shape: EncoderConfig, batch: int, length: int) -> float:
+        """Forward operations of the decoder's layers for ``batch`` texts of ``length`` tokens."""
         return layer_flops(shape, self.fields.decoder_layers, batch, length)
 
 

@@ -44,6 +44,7 @@ class Bfs(Pairs[BfsFields]):
         return len(self.usable)
 
     def example(self, index: int, rng: np.random.Generator) -> TextPair:
+        """A random sentence of an article's first section, and a chunk of another section of the article."""
         chunk = int(self.usable[index])
         query = self.passages.query(int(self.first[chunk]), rng)
         document = self.passages.document(int(self.chunks.section[chunk]), self.chunks[chunk])

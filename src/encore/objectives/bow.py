@@ -68,6 +68,7 @@ class Bow(MaskedTexts[BowFields]):
         return {"mlm": 1.0, "bow": self.fields.bow_weight * fall}
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
+        """As for MLM, and the output head over each text's representation."""
         return super().flops(encoder, batch) + flops.TRAINING * self._head(encoder, len(batch["ids"]))
 
     def _logits(self, encoder: Encoder, heads: nn.ModuleDict, representation: Tensor) -> Tensor:

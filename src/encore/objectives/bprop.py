@@ -44,6 +44,7 @@ class BpropSets(ContrastFields, WordSets):
     reads_weights: ClassVar[bool] = True
 
     def statistics(self, attention: Attention | None) -> Attended:
+        """The collection's attention to its words; ``attention`` must be given."""
         assert attention is not None, "it reads weights"
         return Attended(self, attention)
 
@@ -56,15 +57,18 @@ class Attended:
         self._total = Tally()
 
     def enter(self, block: ChunkBlock, found: Occurrences) -> None:
+        """Add the saturated attention of a block's texts to their words."""
         sums = self.sums(block, found)
         self._total.add(sums.words, saturated(sums.values, self.fields))
 
     def close(self, words: Lexicon) -> None:
+        """Normalise the attention to 1, float64 [words], and mark the words that are drawn, bool [words]."""
         total = self._total.of(words)
         self.mean = total / total.sum()
         self.usable = words.alphabetic() if self.fields.drawn_words == "letters" else words.content()
 
     def distribution(self, block: ChunkBlock, found: Occurrences) -> ContrastiveDistribution:
+        """The contrastive distribution of each text of a block."""
         return ContrastiveDistribution(self.fields, self.sums(block, found), self.mean, self.usable)
 
     def sums(self, block: ChunkBlock, found: Occurrences) -> Sums:

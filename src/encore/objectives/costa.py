@@ -76,6 +76,7 @@ class Costa(MaskedTexts[CostaFields]):
         self.content = content_pieces(store.pieces)
 
     def example(self, index: int, rng: np.random.Generator) -> SpannedText:
+        """A text, masked, and at most ``spans`` spans of each granularity."""
         text: MaskedText = self.text(index, rng)
         spans = [self._spans(granularity, text.ids, rng) for granularity in self.fields.granularities]
         return SpannedText(text.ids, text.masked, np.concatenate(spans))
@@ -91,10 +92,12 @@ class Costa(MaskedTexts[CostaFields]):
         return {**super().collate(examples), "spans": spans, "drawn": drawn}
 
     def outline(self, length: int, query_length: int) -> Arrays:
+        """As for MLM, and ``drawn`` [B, K], K spans of each text."""
         spans = blank(self.fields.batch, self.fields.spans * len(self.fields.granularities))
         return {**super().outline(length, query_length), "drawn": spans}
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
+        """The vocabulary head, and the projector g of whole texts."""
         from encore.models.projector import projector
 
         heads = super().heads(encoder)
@@ -123,9 +126,11 @@ class Costa(MaskedTexts[CostaFields]):
         return {"gwc": losses.sup_con(texts, candidates, positive, allowed, self.fields.temperature)}
 
     def loss_weights(self, progress: float) -> dict[str, float]:
+        """MLM has weight 1, the group-wise contrast ``gwc_weight``, at all times."""
         return {"mlm": 1.0, "gwc": self.fields.gwc_weight}
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
+        """As for MLM, and the projector, the means of the spans and the similarities of the contrast."""
         texts, spans = batch["drawn"].shape
         width = encoder.config.hidden
         layers = {"nonlinear": 2, "linear": 1, "none": 0}[self.fields.projector]

@@ -80,9 +80,11 @@ class Cpdae(MaskedTexts[CpdaeFields]):
 
     @classmethod
     def preparation(cls, fields: CpdaeFields) -> Preparation | None:
+        """The inverse document frequencies where ``weighting`` is ``idf``; otherwise nothing."""
         return super().preparation(fields) if fields.weighting == "idf" else None
 
     def example(self, index: int, rng: np.random.Generator) -> Views:
+        """A text and two independent maskings of it."""
         text, again = self.text(index, rng), self.text(index, rng)
         return Views(text.ids, (text.masked, again.masked))
 
@@ -92,10 +94,12 @@ class Cpdae(MaskedTexts[CpdaeFields]):
         return {**super().collate(views), "bag": bags([example.ids for example in examples], self.store.special)}
 
     def outline(self, length: int, query_length: int) -> Arrays:
+        """``ids`` [2B, L] and ``masked`` [M] of both views."""
         rows = VIEWS * self.fields.batch
         return {"ids": blank(rows, length), "masked": blank(rows * self.fields.mask_ratio * (length - 2))}
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
+        """The vocabulary head, and the decoder with an output matrix [V, H] of its own."""
         from encore.models.heads import WordDecoder
 
         heads = super().heads(encoder)
@@ -135,6 +139,7 @@ class Cpdae(MaskedTexts[CpdaeFields]):
         return {"contrast": losses.nt_xent(similarities, self.fields.contrast_temperature or usual)}
 
     def loss_weights(self, progress: float) -> dict[str, float]:
+        """MLM and the reconstruction have weight 1, the contrast, if any, ``contrast_weight`` (Eq. 6)."""
         contrast = {} if self.fields.contrast == "none" else {"contrast": self.fields.contrast_weight}
         return {"mlm": 1.0, "rec": 1.0, **contrast}
 

@@ -65,6 +65,7 @@ class Enhanced(Decoding[EnhancedFields]):
     Fields = EnhancedFields
 
     def example(self, index: int, rng: np.random.Generator) -> Screened:
+        """A text, masked for the encoder, the masks sampled for the decoder, and one of these for each position."""
         ids, masked = self.text(index, rng)
         tokens = len(ids) + 2
         count = count_to_mask(len(ids), self.fields.decoder_mask_ratio)
@@ -94,11 +95,13 @@ class Enhanced(Decoding[EnhancedFields]):
         return length - 2
 
     def decoder(self, shape: EncoderConfig) -> EnhancedDecoder:
+        """A new decoder of one layer of the encoder's shape."""
         from encore.models.decoders import EnhancedDecoder
 
         return EnhancedDecoder(shape)
 
     def decode(self, encoder: Encoder, decoder: nn.Module, h: Tensor, batch: dict[str, Tensor]) -> Tensor:
+        """States [B, L, H] from h [B, H] and ``text`` [B, L], each position under its own mask (Eq. 8 and 9)."""
         from encore.models.decoders import each_its_own
 
         seen = each_its_own(batch["hidden"], batch["picks"], batch["mask"])
@@ -108,6 +111,7 @@ class Enhanced(Decoding[EnhancedFields]):
         return states
 
     def decoder_flops(self, shape: EncoderConfig, batch: int, length: int) -> float:
+        """Forward operations of the decoder's layer for ``batch`` texts of ``length`` tokens."""
         return layer_flops(shape, 1, batch, length)
 
 

@@ -47,6 +47,7 @@ class Ict(Pairs[IctFields]):
         return len(self.usable)
 
     def example(self, index: int, rng: np.random.Generator) -> TextPair:
+        """A random sentence of a chunk, and the chunk, without it unless ``keep_sentence`` decides otherwise."""
         chunk = int(self.usable[index])
         sentences = self.chunks.parts(chunk)
         drawn = int(rng.integers(len(sentences)))

@@ -42,6 +42,7 @@ class Mixture(Pairs[MixtureFields]):
         return len(self.tasks) * self._smallest
 
     def example(self, index: int, rng: np.random.Generator) -> TextPair:
+        """A pair of one of the three tasks, in turn, drawn from the pairs that belong to this example."""
         place, which = divmod(index, len(self.tasks))
         task = self.tasks[which]
         first, end = (len(task) * border // self._smallest for border in (place, place + 1))

@@ -34,6 +34,7 @@ class PropSets(WordSets, LanguageModelFields):
     name: ClassVar[str] = "prop-sets"
 
     def statistics(self, attention: Attention | None) -> Collected:
+        """The counts of the collection's words; attention is not read."""
         return Collected(self)
 
 
@@ -50,12 +51,14 @@ class Collected:
         self._texts = 0
 
     def enter(self, block: ChunkBlock, found: Occurrences) -> None:
+        """Count the words of a block's texts, and the texts that hold each."""
         counts = summed(found, len(block.texts), np.ones(len(found.word)))
         self._occurrences.add(counts.words, counts.values)
         self._documents.add(counts.words, np.ones(len(counts.words)))
         self._texts += len(block.texts)
 
     def close(self, words: Lexicon) -> None:
+        """Make the background distribution, the probabilities of subsampling and mu, over numbered words."""
         self.content = words.content()
         occurrences, documents = (
             np.where(self.content, t.of(words), 0.0) for t in (self._occurrences, self._documents)
@@ -65,6 +68,7 @@ class Collected:
         self.cumulated = np.cumsum(self.background)
 
     def distribution(self, block: ChunkBlock, found: Occurrences) -> LanguageModel:
+        """The language model of each text of a block."""
         return LanguageModel(self, found, len(block.texts))
 
 
@@ -78,6 +82,7 @@ class LanguageModel:
         self.lengths = np.bincount(found.text, weights=values, minlength=texts)
 
     def draw(self, document: int, sizes: np.ndarray, rng: np.random.Generator) -> Drawn | None:
+        """Sets of ``sizes`` [S] words, with replacement, scored by log-likelihood; None where no word is usable."""
         background = self.collected.background
         words, counts = self.counts.of(document)
         usable = (counts > 0) & (background[words] > 0)

@@ -46,14 +46,17 @@ class Seed(Decoding[SeedFields]):
     Fields = SeedFields
 
     def rebuild(self, examples: list[MaskedText]) -> Arrays:
+        """The unmasked text: ``text`` [B, L], ``decoded`` and ``decoded_labels`` [N], the next pieces, all int64."""
         return following(*self.unmasked(examples))
 
     def decoder(self, shape: EncoderConfig) -> SeedDecoder:
+        """New decoder layers of the encoder's width."""
         from encore.models.decoders import SeedDecoder
 
         return SeedDecoder(shape, self.fields.decoder_layers)
 
     def decode(self, encoder: Encoder, decoder: nn.Module, h: Tensor, batch: dict[str, Tensor]) -> Tensor:
+        """States [B, L, H] of ``text`` [B, L] under h [B, H], each position seeing the first and a window of others."""
         import torch.nn.functional as F
 
         from encore.models.decoders import causal
@@ -63,15 +66,18 @@ class Seed(Decoding[SeedFields]):
         return states
 
     def logits(self, encoder: Encoder, heads: nn.ModuleDict, states: Tensor) -> Tensor:
+        """[N, H] -> [N, V]: products with the word embeddings, without transform and bias."""
         return states @ encoder.word_embeddings.T
 
     def decoder_flops(self, shape: EncoderConfig, batch: int, length: int) -> float:
+        """Forward operations of the layers and of the memory of h in each, for ``batch`` texts of ``length`` tokens."""
         memory = flops.product(batch, shape.hidden, shape.hidden)
         memory += flops.product(batch * length, shape.hidden, shape.hidden)
         own = layer_flops(shape, self.fields.decoder_layers, batch, length)
         return own + self.fields.decoder_layers * memory
 
     def head_flops(self, shape: EncoderConfig, positions: int) -> float:
+        """Forward operations of the products with the word embeddings at ``positions`` positions."""
         return flops.product(positions, shape.hidden, shape.vocabulary)
 
 

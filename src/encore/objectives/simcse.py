@@ -66,6 +66,7 @@ class Simcse(Objective[SimcseFields]):
         return self.chunks[self.usable[index]]
 
     def size(self, example: Any) -> int:
+        """Word pieces of the text."""
         return len(example)
 
     def collate(self, examples: list[np.ndarray]) -> Arrays:
@@ -75,9 +76,11 @@ class Simcse(Objective[SimcseFields]):
         return {"ids": ids, "mask": mask}
 
     def outline(self, length: int, query_length: int) -> Arrays:
+        """``ids`` [2B, L]: both readings of each text."""
         return {"ids": blank(VIEWS * self.fields.batch, length)}
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
+        """The layer behind the pooling, a linear map [H, H] and tanh."""
         from torch import nn
 
         from encore.models.heads import initialise
@@ -104,6 +107,7 @@ class Simcse(Objective[SimcseFields]):
         return {"contrast": losses.info_nce(first, second, own, self.fields.temperature)}
 
     def loss_weights(self, progress: float) -> dict[str, float]:
+        """The contrast alone, with weight 1."""
         return {"contrast": 1.0}
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:

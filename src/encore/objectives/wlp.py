@@ -43,6 +43,7 @@ class Wlp(Pairs[WlpFields]):
         return len(self.links)
 
     def example(self, index: int, rng: np.random.Generator) -> TextPair:
+        """A random sentence of the section that a link leads to, and a chunk of the section that holds the link."""
         linking, linked = self.links[index].tolist()
         query = self.passages.query(linked, rng)
         chunks = self.chunks.of_section(linking)

@@ -187,6 +187,7 @@ class _JensenShannon(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, p: Tensor) -> Tensor:
+        """Distributions [N, V], all above 0 -> divergences [N, N]."""
         ctx.save_for_backward(p)
         own = (p * (p.log() + math.log(2))).sum(dim=1)
         shared = torch.diag(2 * own)  # of equal distributions s = 2 p
@@ -197,6 +198,7 @@ class _JensenShannon(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> Tensor:
+        """The gradient [N, V] for an upstream gradient [N, N]."""
         (p,) = ctx.saved_tensors
         weights = (upstream[0] + upstream[0].T).fill_diagonal_(0) / 2
         gradient = (p.log() + math.log(2)) * weights.sum(dim=1, keepdim=True)

@@ -119,28 +119,37 @@ class Subset(Task):
         return len(self._indices)
 
     def indices(self) -> np.ndarray:
+        """The numbers that these examples have in the whole task, int64 [len(self)]."""
         return self._indices
 
     def example(self, index: int, rng: np.random.Generator) -> Any:
+        """The task's own example of this number."""
         return self.task.example(index, rng)
 
     def size(self, example: Any) -> int:
+        """As the task has it."""
         return self.task.size(example)
 
     def collate(self, examples: list[Any]) -> Arrays:
+        """As the task has it."""
         return self.task.collate(examples)
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
+        """As the task has it."""
         return self.task.forward(encoder, heads, batch)
 
     def batch_loss(self, embeddings: dict[str, Tensor]) -> dict[str, Tensor]:
+        """As the task has it."""
         return self.task.batch_loss(embeddings)
 
     def loss_weights(self, progress: float) -> dict[str, float]:
+        """As the task has it."""
         return self.task.loss_weights(progress)
 
     def loss_denominators(self, batch: Arrays) -> dict[str, int]:
+        """As the task has it."""
         return self.task.loss_denominators(batch)
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
+        """As the task has it."""
         return self.task.flops(encoder, batch)

@@ -99,10 +99,12 @@ class _Reader(_InPython):
         raise pickle.UnpicklingError(f"it asks for {module}.{name}")
 
     def load_setitems(self) -> None:
+        """Set the items since the mark in the dictionary below it (opcode SETITEMS)."""
         items = self.pop_mark()
         self._set(items)
 
     def load_setitem(self) -> None:
+        """Set one item in the dictionary below it (opcode SETITEM)."""
         value, key = self.stack.pop(), self.stack.pop()
         self._set([key, value])
 

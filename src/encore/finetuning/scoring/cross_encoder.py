@@ -27,6 +27,7 @@ class CrossEncoderScorer:
         self.device = torch.device("cpu")
 
     def to(self, device: torch.device) -> Self:
+        """Move the model to a device and return the scorer."""
         self.encoder.to(device)
         self.linear.to(device)
         self.device = device

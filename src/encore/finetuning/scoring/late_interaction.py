@@ -48,6 +48,7 @@ class LateInteractionScorer:
         self.both = use.scorer.get("normalised") == "both"
 
     def to(self, device: torch.device) -> Self:
+        """Move the model to a device and return the scorer."""
         self.encoder.to(device)
         self.linear.to(device)
         self.device = device
@@ -66,6 +67,19 @@ class LateInteractionScorer:
     def score(
         self, queries: np.ndarray, passages: np.ndarray, report: Report = no_report, state: ScoreState | None = None
     ) -> np.ndarray:
+        """Score pairs of rows of the store, block by block of passages.
+
+        Args:
+            queries, passages: int64 [n], the query and the passage of each pair.
+            report: called with the number of pairs that are done.
+            state: where scores are kept from which a killed run resumes.
+
+        Returns:
+            float32 [n].
+
+        Raises:
+            EncoreError: ``state`` is of other pairs.
+        """
         state = state or ScoreState()
         found, first = state.load(queries, passages)
         for number, part in islice(enumerate(passage_blocks(passages), 1), first, None):

@@ -81,6 +81,7 @@ class Decoding(MaskedTexts[F]):
         """A new decoder."""
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
+        """The vocabulary head and the decoder."""
         heads = super().heads(encoder)
         heads["decoder"] = self.decoder(encoder.config)
         return heads
@@ -102,12 +103,15 @@ class Decoding(MaskedTexts[F]):
         return logits
 
     def loss_weights(self, progress: float) -> dict[str, float]:
+        """``mlm_weight`` and ``decoder_weight``, at all times."""
         return {"mlm": self.fields.mlm_weight, "decoder": self.fields.decoder_weight}
 
     def loss_denominators(self, batch: Arrays) -> dict[str, int]:
+        """Masked pieces M for MLM, predicted pieces N for the decoder."""
         return {**super().loss_denominators(batch), "decoder": len(batch["decoded"])}
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
+        """As for MLM, and the decoder with its vocabulary head at the predicted positions."""
         decoder = self.decoder_flops(encoder.config, *batch["ids"].shape)
         head = self.head_flops(encoder.config, len(batch["decoded"]))
         return super().flops(encoder, batch) + flops.TRAINING * (decoder + head)

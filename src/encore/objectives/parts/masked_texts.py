@@ -61,6 +61,7 @@ class MaskedTexts(Objective[F]):
         return len(self.usable)
 
     def example(self, index: int, rng: np.random.Generator) -> Any:
+        """A text before and after masking."""
         return self.text(index, rng)
 
     def text(self, index: int, rng: np.random.Generator) -> MaskedText:
@@ -74,6 +75,7 @@ class MaskedTexts(Objective[F]):
         return MaskedText(ids, corrupt(ids, chosen, self.store.vocabulary, self.store.special.mask, rng))
 
     def size(self, example: Any) -> int:
+        """Word pieces of the text."""
         return len(example.ids)
 
     def collate(self, examples: list[Any]) -> Arrays:
@@ -87,10 +89,12 @@ class MaskedTexts(Objective[F]):
         return {"ids": ids, "mask": mask, **places(masked, ids.shape[1])}
 
     def outline(self, length: int, query_length: int) -> Arrays:
+        """``ids`` [B, L] and ``masked`` [M], the masked positions."""
         masked = self.fields.mask_ratio * (length - 2)  # 2: [CLS] and [SEP]
         return {**super().outline(length, query_length), "masked": blank(self.fields.batch * masked)}
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
+        """The vocabulary head."""
         from torch import nn
 
         from encore.models.heads import MlmHead
@@ -102,9 +106,11 @@ class MaskedTexts(Objective[F]):
         return masked_lm(encoder, heads, hidden, batch)
 
     def loss_weights(self, progress: float) -> dict[str, float]:
+        """MLM alone, with weight 1."""
         return {"mlm": 1.0}
 
     def loss_denominators(self, batch: Arrays) -> dict[str, int]:
+        """Masked pieces M for MLM."""
         return {"mlm": len(batch["masked"])}
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:

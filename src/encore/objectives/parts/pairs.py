@@ -78,6 +78,7 @@ class Pairs(Objective[F]):
 
     @classmethod
     def needs_states(cls, fields: F) -> bool:
+        """Only MLM reads the states of tokens."""
         return fields.mlm_weight > 0
 
     def pair(self, query: np.ndarray, document: PairDocument, rng: np.random.Generator) -> TextPair:
@@ -86,6 +87,7 @@ class Pairs(Objective[F]):
         return TextPair(query, document.pieces, document.title, masked)
 
     def size(self, example: Any) -> int:
+        """Word pieces of the document."""
         return len(example.document)
 
     def collate(self, examples: list[Any]) -> Arrays:
@@ -111,6 +113,7 @@ class Pairs(Objective[F]):
         return batch
 
     def outline(self, length: int, query_length: int) -> Arrays:
+        """``kind`` [B], ``document_ids`` [B, L], ``query_ids_<i>`` of each part of the queries, and ``masked`` [M]."""
         batch = self.fields.batch
         parts = np.array_split(np.arange(batch), min(PARTS, batch))
         return {
@@ -161,9 +164,11 @@ class Pairs(Objective[F]):
         return {"contrast": loss, "accuracy": first}
 
     def loss_weights(self, progress: float) -> dict[str, float]:
+        """The contrast has weight 1, MLM, if any, ``mlm_weight``."""
         return {"contrast": 1.0, **({"mlm": self.fields.mlm_weight} if self.fields.mlm_weight else {})}
 
     def loss_denominators(self, batch: Arrays) -> dict[str, int]:
+        """Masked pieces M for MLM, if any; the contrast is a mean over examples."""
         return {"mlm": len(batch["masked"])} if self.fields.mlm_weight else {}
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:

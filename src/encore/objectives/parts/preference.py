@@ -73,6 +73,7 @@ class Preferences(MaskedTexts[F]):
             )
 
     def example(self, index: int, rng: np.random.Generator) -> Preferring:
+        """A document, masked by whole words, and ``pairs`` of its stored pairs of word sets, drawn anew."""
         ids = self.chunks[self.usable[index]]
         masked = mask_words(ids, self.store, self.fields, rng)
         chosen = rng.choice(self.fields.stored_pairs, size=self.fields.pairs, replace=False)
@@ -85,6 +86,7 @@ class Preferences(MaskedTexts[F]):
         return {**super().collate(examples), "set_ids": ids, "set_mask": mask}
 
     def outline(self, length: int, query_length: int) -> Arrays:
+        """As for MLM, with at most ``max_masked`` masked pieces a text, and ``set_ids`` [B * 2P, L']."""
         fields = self.fields
         masked = min(fields.mask_ratio * (length - 2), fields.max_masked)
         sets = blank(fields.batch * 2 * fields.pairs, query_length)
@@ -105,6 +107,7 @@ class Preferences(MaskedTexts[F]):
         return ForwardOutput({"mlm": mlm, "preference": losses.preference(scores), "accuracy": accuracy}, {})
 
     def loss_weights(self, progress: float) -> dict[str, float]:
+        """MLM has weight 1, the preference ``preference_weight``."""
         return {"mlm": 1.0, "preference": self.fields.preference_weight}
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
