@@ -80,9 +80,14 @@ class TableShape(Protocol):
     """The rows and columns of a table, whether as configured or as a plan says them."""
 
     @property
-    def rows(self) -> Sequence[_Row]: ...
+    def rows(self) -> Sequence[_Row]:
+        """The rows, or the lines of a figure."""
+        ...
+
     @property
-    def columns(self) -> Sequence[_Column]: ...
+    def columns(self) -> Sequence[_Column]:
+        """The columns, or the places of a figure."""
+        ...
 
 
 Tables = Mapping[str, TableShape]

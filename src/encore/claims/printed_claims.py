@@ -52,6 +52,7 @@ class PrintedClaimsSlice(Product):
     """The slice: digests alone; what they are of is read as it lies in config/papers."""
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
+        """No folders: printed claims are judged on the papers' own numbers."""
         return {}
 
 

@@ -91,6 +91,11 @@ class ClaimsSlice(Product):
     missing: list[Gap] = []
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
+        """Folders that the tables and figures with claims are computed from.
+
+        Returns:
+            The files that are read, by folder: None for all of them, none for the manifest alone.
+        """
         found = [table.reads() for table in self.tables.values()]
         found += [points.point_folders(figure) for figure in self.figures.values()]
         return {folder: files for reads in found for folder, files in reads.items()}

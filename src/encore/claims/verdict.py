@@ -39,6 +39,7 @@ class Estimate:
 
     @property
     def mean(self) -> float:
+        """The estimated difference, in the measure's own unit."""
         return self.difference.mean
 
     @property

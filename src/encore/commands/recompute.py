@@ -85,6 +85,14 @@ def _judge(place: Path, folder: Path) -> None:
 
 
 def recompute_claims(name: str, place: Path, judge: Callable[[Path], None], report: AuditReport) -> None:
+    """Judge claims again into a temporary folder, and report each difference from the results as a finding.
+
+    Args:
+        name: the claims' files in ``results/``, without ending.
+        place: their manifest, which findings are listed under.
+        judge: writes the claims into a given folder.
+        report: the audit's report, to which findings are added.
+    """
     with TemporaryDirectory() as folder:
         try:
             judge(Path(folder))

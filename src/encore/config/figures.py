@@ -66,6 +66,7 @@ class GrowthFigure(FigureEntry):
     order: int = Field(0, ge=0, description="The number of the random order in which passages are added.")
 
     def axes(self) -> PointAxes:
+        """Its panels, systems, and corpus sizes from the start to all passages."""
         return PointAxes(
             [panel.label for panel in self.panels], list(self.systems), ["start", *map(str, self.sizes), "all"]
         )
@@ -111,6 +112,7 @@ class LabelsFigure(FigureEntry):
     )
 
     def axes(self) -> PointAxes:
+        """Its panels, lines with constant ones last, and numbers of labels."""
         lines = [*(line.id for line in self.lines), *self.levels]
         return PointAxes(
             [panel.label for panel in self.panels], lines, [next(iter(size.values())) for size in self.sizes]
@@ -156,6 +158,7 @@ class CoverageFigure(FigureEntry):
     )
 
     def axes(self) -> PointAxes:
+        """Its two panels (shares of the text's word pieces and of the top k), systems, and values of k."""
         return PointAxes(["of_text", "of_top"], list(self.systems), list(map(str, self.ks)))
 
 

@@ -44,6 +44,11 @@ class _Checked:
         self._awaited: dict[str, tuple[int, str]] = {}  # by article: the section, and who asks
 
     def passing(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield the articles unchanged, each once it has been checked and counted.
+
+        Raises:
+            EncoreError: an id occurs twice, or a link leads from or to a section that does not exist.
+        """
         for row in rows:
             self._enter(row)
             for link in row["links"]:

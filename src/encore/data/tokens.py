@@ -91,6 +91,11 @@ class TokenStore:
 
     @cached_property
     def queries(self) -> Sequences:
+        """Token sequences of the queries.
+
+        Raises:
+            EncoreError: a file is missing, or the ids were cut short.
+        """
         return Sequences(self.folder, "queries")
 
     @cached_property

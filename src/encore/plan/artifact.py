@@ -31,6 +31,7 @@ class Artifact:
 
     @property
     def manifest(self) -> str:
+        """The path of its manifest."""
         return f"{self.folder}/manifest.json"
 
     def ancestors(self) -> Iterator["Artifact"]:

@@ -25,6 +25,7 @@ def environments(records: ArtifactRecords) -> str:
 
 
 def seconds(run: Mapping[str, Any]) -> float:
+    """Seconds that a job took, from its ``run.json``; 0 where they are not recorded."""
     return float(run.get("seconds") or 0)
 
 

@@ -31,6 +31,7 @@ class DrawnFigure:
 
     @property
     def stem(self) -> Path:
+        """The path of the figure's files without their endings."""
         return RESULTS / f"figures/{self.name}"
 
     def row_of(self, line: dict[str, str]) -> int | None:

@@ -16,6 +16,7 @@ PROSE = "prose"  # the kind of a table of sentences, whose cells break lines
 
 
 def markup(content: Content) -> str:
+    """Content as markup; text is escaped."""
     return content.markup if isinstance(content, Html) else escape(content)
 
 
@@ -26,10 +27,12 @@ def link(target: str, text: str, **attributes: str) -> Html:
 
 
 def code(text: str) -> Html:
+    """Text in the font of code."""
     return Html(f"<code>{escape(text)}</code>")
 
 
 def joined(parts: Iterable[Content], between: str = ", ") -> Html:
+    """Contents in a row, with markup ``between`` them."""
     return Html(between.join(map(markup, parts)))
 
 

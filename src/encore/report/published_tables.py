@@ -36,6 +36,7 @@ class PublishedTable:
 
     @property
     def place(self) -> str:
+        """The id of the table's section in the page."""
         return f"t-{slug(self.name)}"
 
     @property
@@ -45,6 +46,7 @@ class PublishedTable:
         return stem.replace("table", "Table ") if stem.removeprefix("table").isdigit() else stem
 
     def columns(self) -> dict[str, Column]:
+        """The columns by id."""
         return {column.id: column for column in self.layout.columns}
 
     def entry(self, row: Row, column: Column) -> str:

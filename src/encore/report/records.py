@@ -32,6 +32,7 @@ class RecordedArtifact:
 
     @property
     def name(self) -> str:
+        """The name of the folder, without its parents."""
         return PurePosixPath(self.folder).name
 
     @property
@@ -42,10 +43,12 @@ class RecordedArtifact:
 
     @property
     def bytes(self) -> int:
+        """Bytes of all output files together."""
         return sum(file["bytes"] for file in self.outputs.values())
 
     @property
     def seed(self) -> int | None:
+        """The seed that it was made under; None where there is no chance in it."""
         return self.spec.get("seed")
 
 

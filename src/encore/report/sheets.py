@@ -37,6 +37,7 @@ class _Reader(HTMLParser):
         self._group = False
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        """Begin a table part, or note how the text that follows is marked."""
         if tag in ("caption", "th", "td", "li"):
             self._text, self._marker, self._bold = "", "", False
             self._group = ("scope", "rowgroup") in attributes
@@ -50,12 +51,14 @@ class _Reader(HTMLParser):
             self._in_marker = True
 
     def handle_data(self, data: str) -> None:
+        """Add to the text of the current cell, or to its marker."""
         if self._in_marker:
             self._marker += data
         else:
             self._text += data
 
     def handle_endtag(self, tag: str) -> None:
+        """Store the part that ends here: title, note, setting, cell, header, line or block."""
         if tag == "caption":
             self.title = self._text
         elif tag == "li":

@@ -36,6 +36,7 @@ class StepsSlice(Product):
     rows: list[StepModels]
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
+        """Folders of the models whose training losses are read, of each the one file that is read."""
         return {Path(seed.model): (FILE,) for row in self.rows for seed in row.seeds}
 
 

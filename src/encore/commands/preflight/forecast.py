@@ -57,6 +57,7 @@ class Forecast:
     free: float
 
     def seconds(self, job: Needed) -> float:
+        """Seconds that a job takes on this machine."""
         return self.machine.seconds(job.cost, self.precision)
 
     def on_gpu(self, job: Needed) -> bool:
@@ -102,6 +103,7 @@ class Forecast:
 
     @property
     def gpu_hours(self) -> float:
+        """GPU hours of all missing jobs."""
         return sum(rule.gpu_hours for rule in self.rules)
 
     @property
@@ -119,10 +121,12 @@ class Forecast:
 
     @property
     def ram(self) -> float:
+        """Bytes of RAM of the largest missing job."""
         return max((rule.ram for rule in self.rules), default=0.0)
 
     @property
     def gpu_memory(self) -> float:
+        """Bytes of GPU memory of the largest missing job."""
         return max((rule.gpu_memory for rule in self.rules), default=0.0)
 
     @property
@@ -139,6 +143,7 @@ class Forecast:
 
     @property
     def unknown_downloads(self) -> list[str]:
+        """Names of missing downloads whose size is not known."""
         return [each.name for each in self.downloads if each.bytes is None and not each.here]
 
     @cached_property

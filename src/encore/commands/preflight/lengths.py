@@ -20,6 +20,7 @@ class TextLengths:
 
     @property
     def mean(self) -> float:
+        """Mean tokens of a text of the sample, special ones not included."""
         return float(self.lengths.mean())
 
     @property

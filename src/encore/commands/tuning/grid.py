@@ -42,6 +42,7 @@ class Tuned(Strict):
 
     @property
     def keys(self) -> list[tuple[str, str]]:
+        """The step with each of the fields that are tried, in the order of the fields' names."""
         return [(self.step, field) for field in self.fields]
 
     def settings(self) -> list[Settings]:

@@ -39,6 +39,7 @@ class PlanChange:
 
     @property
     def count(self) -> int:
+        """How many jobs only the change makes necessary."""
         return sum(map(len, self.jobs.values()))
 
 

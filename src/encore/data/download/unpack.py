@@ -86,6 +86,12 @@ class _Bounded:
         self.last = b""  # what was read last
 
     def read(self, size: int = -1) -> bytes:
+        """Read up to ``size`` bytes, and keep them as ``last``.
+
+        Raises:
+            EncoreError: the archive unpacks to too much.
+            tarfile.ReadError: more is requested than a header may hold.
+        """
         if not 0 <= size <= LONGEST_HEADER:
             raise tarfile.ReadError("a header is too long")
         self.last = self._unpacked.read(size)
@@ -93,10 +99,16 @@ class _Bounded:
         return self.last
 
     def seek(self, position: int) -> int:
+        """Move to a position of the unpacked bytes, if the archive may unpack to as many.
+
+        Raises:
+            EncoreError: the archive unpacks to too much.
+        """
         self._check(position)
         return self._unpacked.seek(position)
 
     def tell(self) -> int:
+        """The position in the unpacked bytes."""
         return self._unpacked.tell()
 
     def _check(self, position: int) -> None:

@@ -73,6 +73,7 @@ class _Text:
         self._text = self._text[count:]
 
     def fault(self, reason: str) -> EncoreError:
+        """An error with the file and the line, to be raised."""
         return EncoreError(f"{self._path}, line {self.line}: {reason}; replace the file")
 
     def _more(self) -> bool:

@@ -45,6 +45,7 @@ class PageParser:
 
     @property
     def line(self) -> int:
+        """The line of the XML that the parser has reached."""
         return self._parser.CurrentLineNumber
 
     def feed(self, data: bytes, last: bool = False) -> list[Page]:

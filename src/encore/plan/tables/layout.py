@@ -131,6 +131,7 @@ class RowAddress(SlicePart):
 
     @property
     def key(self) -> tuple[str, str]:
+        """The setting and the id, which together identify a row in its table."""
         return self.setting, self.row
 
 
@@ -165,9 +166,11 @@ class Layout(Product):
         return list(dict.fromkeys(row.setting for row in self.rows))
 
     def comparators(self) -> list[str]:
+        """Ids of the rows that the others are tested against; none in a table without tests."""
         return self.significance.comparators if self.significance else []
 
     def row(self, address: RowAddress) -> Row:
+        """The row at an address; there must be one."""
         return next(row for row in self.rows if (row.setting, row.id) == address.key)
 
     def shown(self) -> list[Column]:
@@ -175,6 +178,11 @@ class Layout(Product):
         return [column for column in self.columns if not column.hidden]
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
+        """Folders that the cells are computed from.
+
+        Returns:
+            The files that are read, by folder; None for all of them.
+        """
         cells = ((row.cells[column.id], column.source) for row in self.rows for column in self.columns)
         return {Path(read.folder): FILES.get(source) for cell, source in cells for read in cell.reads}
 

@@ -49,6 +49,7 @@ class InspectionsSlice(FigureSlice):
     rows: list[FigureRow]
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
+        """Folders of the inspections, of each the one file that is read."""
         return {Path(each.folder): (INSPECTION,) for row in self.rows for each in row.inspections}
 
 

@@ -49,6 +49,7 @@ class CorpusSizeSlice(Product):
     rows: list[SizeLine]
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
+        """Folders of the scores and the run at every point, with all their files (None)."""
         points = [point for row in self.rows for point in row.seeds]
         return {Path(folder): None for point in points for folder in (point.scores, point.run)}
 

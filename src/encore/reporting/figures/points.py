@@ -40,6 +40,8 @@ class CurvePoint(SlicePart):
 
 
 class CurveLine(SlicePart):
+    """A line of the figure: the system that it shows, and its points in every panel."""
+
     id: str
     label: str
     system: str
@@ -53,6 +55,8 @@ class CurveLine(SlicePart):
 
 
 class CurvePanel(SlicePart):
+    """A panel of the figure: the measure of a split on its y axis, and what its x axis counts (``over``)."""
+
     label: str
     split: str
     measure: str
@@ -68,6 +72,11 @@ class CurvesSlice(FigureSlice):
     crossover: list[str] = []
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
+        """Folders that the points are computed from.
+
+        Returns:
+            The files that are read, by folder: None for all of them, none for the manifest alone.
+        """
         points = [point for row in self.rows for point in row.points]
         found: dict[Path, Sequence[str] | None] = {Path(point.scores): None for point in points}
         found |= {Path(point.run): () for point in points if point.run}
@@ -89,6 +98,7 @@ class Curve:
     queries: int  # that were answered
 
     def mean(self) -> Floats:
+        """Means over seeds and samples, [sizes], exactly rounded."""
         return np.array([exact_mean(column.ravel()) for column in np.moveaxis(self.values, -1, 0)])
 
     def by_seed(self) -> Floats:

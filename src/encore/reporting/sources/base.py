@@ -25,10 +25,12 @@ class CellScores:
 
     @property
     def queries(self) -> list[str]:
+        """Ids of the judged queries, the same for all seeds."""
         return self.scored[0].queries
 
     @property
     def clusters(self) -> list[str]:
+        """The cluster of each query, in the order of ``queries``."""
         return self.scored[0].clusters
 
     def means(self) -> list[float]:
@@ -107,7 +109,9 @@ class ShareSource(CellSource):
     best: ClassVar[Best] = "highest"
 
     def shown(self, value: float, unit: Unit) -> str:
+        """A share with two digits in percent, or with three between 0 and 1."""
         return f"{100 * value:.2f}" if unit == "percent" else f"{value:.3f}"
 
     def in_our_unit(self, printed: float, unit: Unit) -> float:
+        """A printed number as a share between 0 and 1."""
         return printed / 100 if unit == "percent" else printed

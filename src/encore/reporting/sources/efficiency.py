@@ -22,6 +22,11 @@ class Efficiency(CellSource):
     """
 
     def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+        """Size of the index in MiB, or the median time of a query in ms, from the record of a latency measurement.
+
+        Raises:
+            EncoreError: the record is missing or damaged, or has no such stage.
+        """
         if not request.reads:
             return None
         folder = Path(request.reads[0].folder)
@@ -32,6 +37,7 @@ class Efficiency(CellSource):
         return CellValues([None], [float(times["median_ms"])])
 
     def named(self, request: CellSlice, column: Column) -> str:
+        """The quantity with its unit."""
         return f"{request.value} ({'MiB' if request.value == SIZE else 'ms a query'})"
 
     def shown(self, value: float, unit: Unit) -> str:

@@ -14,6 +14,7 @@ class GainSource(ShareSource):
     best = None
 
     def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+        """Differences of the two rows under the seeds that both have; None without such a seed or without a value."""
         own, other = parts[OWN], parts[OTHER]
         if own is None or other is None:
             return None
@@ -22,4 +23,5 @@ class GainSource(ShareSource):
         return CellValues(shared, [own.under(seed) - other.under(seed) for seed in shared]) if shared else None
 
     def named(self, request: CellSlice, column: Column) -> str:
+        """The gain with the names of its two rows."""
         return f"gain of {column.gain.of} over {column.gain.over}" if column.gain else "gain"

@@ -16,18 +16,26 @@ class HeldOutLoss(CellSource):
     """
 
     def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+        """The last recorded value of a loss term, for each seed's model.
+
+        Raises:
+            EncoreError: a record of losses is missing or damaged, or lacks the term.
+        """
         if not request.reads:
             return None
         seeds, folders = [read.seed for read in request.reads], [Path(read.folder) for read in request.reads]
         return CellValues(seeds, [_last(folder / loss_curves.FILE, request.value) for folder in folders])
 
     def named(self, request: CellSlice, column: Column) -> str:
+        """The loss term, as held-out."""
         return f"held-out {request.value}"
 
     def shown(self, value: float, unit: Unit) -> str:
+        """A loss with four digits."""
         return f"{value:.4f}"
 
     def notes(self, layout: Layout) -> list[str]:
+        """When and on which texts the losses of each column were measured."""
         labels = [column.label for column in layout.columns if column.source == "held_out"]
         return [f"{label}: at the end of the last pre-training step, on its own held-out texts." for label in labels]
 

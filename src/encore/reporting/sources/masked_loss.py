@@ -17,6 +17,11 @@ class MaskedLoss(CellSource):
     best = "lowest"
 
     def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+        """The loss on masked words of each seed's model, in nats; None where a model has no vocabulary head.
+
+        Raises:
+            EncoreError: a measured loss is missing or damaged.
+        """
         found = [_loss(Path(read.folder) / FILE) for read in request.reads]
         losses = [loss for loss in found if loss is not None]
         return (
@@ -24,12 +29,15 @@ class MaskedLoss(CellSource):
         )
 
     def named(self, request: CellSlice, column: Column) -> str:
+        """The loss with the way in which the models read the passages."""
         return f"masked loss as {request.value}"
 
     def shown(self, value: float, unit: Unit) -> str:
+        """A loss with four digits."""
         return f"{value:.4f}"
 
     def notes(self, layout: Layout) -> list[str]:
+        """How the losses were measured, and which rows have none because their models have no vocabulary head."""
         columns = [column for column in layout.columns if column.source == "masked_loss"]
         where = "after the last pre-training step, on passages of the collection, the same words masked for all models"
         notes = dict.fromkeys(f"{column.label}: {where}; lower is better." for column in columns)

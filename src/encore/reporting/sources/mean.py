@@ -15,6 +15,11 @@ class MeanSource(ShareSource):
     """
 
     def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+        """The mean of the columns under each seed; None where one of them has no value.
+
+        Raises:
+            EncoreError: the columns have values under different seeds.
+        """
         found = [part for part in parts.values() if part is not None]
         if len(found) < len(parts):
             return None
@@ -27,6 +32,7 @@ class MeanSource(ShareSource):
         return CellValues(seeds, means, (low, high))
 
     def named(self, request: CellSlice, column: Column) -> str:
+        """The mean with the ids of its columns."""
         return f"mean of {' '.join(column.mean_of)}"
 
     def notes(self, layout: Layout) -> list[str]:

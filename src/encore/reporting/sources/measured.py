@@ -22,6 +22,7 @@ class Measures(ShareSource):
         return CellValues(found.seeds, found.means(), found.tie_interval(), found) if found else None
 
     def named(self, request: CellSlice, column: Column) -> str:
+        """The name of the measure."""
         return request.value
 
 

@@ -15,6 +15,11 @@ class PairCounts(CellSource):
     """A count or a mean over one epoch of pairs; nothing for a model that no step pre-trained."""
 
     def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+        """A number from the statistics of a step's training pairs; there is one value, under no seed.
+
+        Raises:
+            EncoreError: the statistics are missing, damaged, or lack the number.
+        """
         return (
             CellValues([None], [_number(Path(request.reads[0].folder) / FILE, request.value)])
             if request.reads
@@ -22,12 +27,15 @@ class PairCounts(CellSource):
         )
 
     def named(self, request: CellSlice, column: Column) -> str:
+        """The statistic, as of an epoch."""
         return f"{request.value} of an epoch"
 
     def shown(self, value: float, unit: Unit) -> str:
+        """A whole number, or two digits after the point."""
         return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
 
     def notes(self, layout: Layout) -> list[str]:
+        """Which pairs are counted, and what counts as a word piece."""
         labels = dict.fromkeys(column.label for column in layout.columns if column.source == "pairs")
         if not labels:
             return []

@@ -16,6 +16,11 @@ class Recorded(CellSource):
     """A number of a record; nothing where the record has an empty text in its place."""
 
     def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+        """The number in a file of the user's, at the path of keys that the cell names; None where the entry is empty.
+
+        Raises:
+            EncoreError: the file cannot be read, has no such key, or has no number there.
+        """
         if not request.record:
             return None
         path, found = Path(request.record), _read(Path(request.record))
@@ -29,6 +34,7 @@ class Recorded(CellSource):
         return CellValues([None], [_number(found, f"{path}: {request.value!r}")])
 
     def named(self, request: CellSlice, column: Column) -> str:
+        """The last key of the number's path, as recorded."""
         return f"recorded {request.value.rpartition('/')[2]}"
 
     def shown(self, value: float, unit: Unit) -> str:

@@ -17,6 +17,11 @@ class Statistic(CellSource):
     """A count or a mean over a collection; there is no chance in it."""
 
     def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+        """A number from the statistics of a collection; there is one value, under no seed.
+
+        Raises:
+            EncoreError: the statistics are missing, damaged, or lack the number.
+        """
         if not request.reads:
             return None
         path = Path(request.reads[0].folder) / FILE
@@ -30,9 +35,11 @@ class Statistic(CellSource):
         return CellValues([None], [found[request.value]])
 
     def named(self, request: CellSlice, column: Column) -> str:
+        """The name of the statistic."""
         return f"statistic {request.value}"
 
     def shown(self, value: float, unit: Unit) -> str:
+        """A whole number, or two digits after the point."""
         return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
 
 

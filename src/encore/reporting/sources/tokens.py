@@ -14,6 +14,11 @@ class Tokens(CellSource):
     """The mean over all passages, or all queries, before any is cut and without special tokens."""
 
     def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+        """Mean tokens of a text of a token store, special tokens not included; None for a store without texts.
+
+        Raises:
+            EncoreError: the store's offsets are missing or damaged.
+        """
         if not request.reads:
             return None
         path = Path(request.reads[0].folder) / f"{request.value}.offsets.npy"
@@ -24,7 +29,9 @@ class Tokens(CellSource):
         return CellValues([None], [int(offsets[-1]) / (len(offsets) - 1)]) if len(offsets) > 1 else None
 
     def named(self, request: CellSlice, column: Column) -> str:
+        """Tokens, with the kind of texts."""
         return f"tokens of {request.value}"
 
     def shown(self, value: float, unit: Unit) -> str:
+        """A number with two digits after the point."""
         return f"{value:,.2f}"

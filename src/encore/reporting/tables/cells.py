@@ -66,9 +66,11 @@ class TableGrid:
     cells: dict[Address, TableCell]
 
     def cell(self, row: Row, column: Column) -> TableCell:
+        """The cell of a row under a column."""
         return self.cells[row.setting, row.id, column.id]
 
     def rows(self, setting: str) -> list[Row]:
+        """The rows of a setting, in the order of the layout."""
         return [row for row in self.layout.rows if row.setting == setting]
 
     def is_best(self, cell: TableCell) -> bool:

@@ -33,6 +33,7 @@ class ReproductionSlice(Layout):
     """The same slice of the plan, of which the released runs are compared with ours."""
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
+        """Folders of the collections, of our runs, and of the judgements, with all their files (None)."""
         folders = (
             folder
             for one in self.references
