@@ -52,7 +52,7 @@ class CrossEncoder(RetrievalTask):
         return batch
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
-        """The loss is computed in fp32 at least, whatever the encoder ran in."""
+        """The contrast, a scalar, of scores [B, P]; computed in fp32 at least, whatever the encoder ran in."""
         import torch
 
         linear = heads[cross_encoder.NAME]

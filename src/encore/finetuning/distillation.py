@@ -63,7 +63,7 @@ class PairDistillation(Distillation):
         return {**batch, "teacher": np.asarray(np.mean(scores, axis=0), dtype=np.float32)}
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
-        """A query learns from its own passages alone, so the loss is a mean over examples."""
+        """The loss, a scalar and a mean over examples: a query learns from its own passages alone, scores [B, P]."""
         import torch
 
         queries, vectors = map(at_least_float32, self.embed(encoder, batch))

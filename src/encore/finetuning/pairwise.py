@@ -23,7 +23,7 @@ class Pairwise(RetrievalTask):
     """Each query with the passages that it brings itself."""
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
-        """Scores are computed in fp32 at least, whatever the encoder ran in."""
+        """The loss over pairs, a scalar, of scores [B, P]; computed in fp32 at least, whatever the encoder ran in."""
         import torch
 
         queries, vectors = map(at_least_float32, self.embed(encoder, batch))

@@ -35,7 +35,7 @@ class BowMlp(Encoder):
 
     @property
     def word_embeddings(self) -> Tensor:
-        """[V, H]."""
+        """The embeddings of all word pieces, [V, H]."""
         return self.words.weight
 
     @property
@@ -55,7 +55,12 @@ class BowMlp(Encoder):
         )
 
     def embed(self, ids: Tensor, mask: Tensor | None, segments: Tensor | None = None) -> Tensor:
-        """Vectors [B, D] of texts, ids int64 [B, L]; ``mask`` and ``segments`` say nothing that it needs."""
+        """Vectors [B, D] of texts by the means of their pieces (Chang et al. 2020, section 4.2).
+
+        Args:
+            ids: int64 [B, L].
+            mask, segments: not read; padding is known by its id.
+        """
         counted = content(ids, self.config).to(self.words.weight.dtype)
         total = F.embedding_bag(ids, self.words.weight, mode="sum", per_sample_weights=counted)
         return self.vectors(total / counted.sum(1, keepdim=True).clamp(min=1))

@@ -49,6 +49,10 @@ def score(encoder: Encoder, linear: nn.Module, ids: Tensor, mask: Tensor, segmen
     """Scores [N] of pairs: the linear map of the state at [CLS], or of the mean of all where the backbone pools so.
 
     The map is computed in fp32 at least, whatever the encoder ran in: bf16 would tie the scores of like passages.
+
+    Args:
+        linear: of ``score_head``, its weight [1, H].
+        ids, mask, segments: [N, L], of ``pair_inputs``.
     """
     hidden = encoder(ids, mask, segments)
     pooled = hidden[:, 0] if encoder.config.pooling == "cls" else mean(hidden, mask)

@@ -47,7 +47,7 @@ class FeedForward(nn.Module):
         self.outer = nn.Linear(config.intermediate, config.hidden)
 
     def forward(self, states: Tensor) -> Tensor:
-        """[..., H] -> [..., H]."""
+        """States [..., H] -> [..., H]."""
         out: Tensor = self.outer(F.gelu(self.inner(states)))
         return out
 
@@ -64,7 +64,17 @@ class PostNormLayer(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, queries: Tensor, states: Tensor, seen: Tensor, residual: Tensor | None) -> Tensor:
-        """``residual`` [B, Q, H] is added to what attention gives: in BERT, the queries."""
+        """Attend from some states to others, then transform each.
+
+        Args:
+            queries: [B, Q, H].
+            states: [B, L, H], the keys and values.
+            seen: bool, broadcast to [B, heads, Q, L].
+            residual: [B, Q, H], added to what attention gives: in BERT, the queries; None for nothing.
+
+        Returns:
+            [B, Q, H].
+        """
         attended = self.dropout(self.attention(queries, states, seen))
         attended = self.attention_norm(attended if residual is None else residual + attended)
         out: Tensor = self.feed_forward_norm(attended + self.dropout(self.feed_forward(attended)))
@@ -83,7 +93,16 @@ class PreNormLayer(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, states: Tensor, seen: Tensor, recalled: Tensor | None = None) -> Tensor:
-        """``recalled`` [B, L, H] is what cross-attention adds between the sublayers."""
+        """Attend to the states themselves, then transform each.
+
+        Args:
+            states: [B, L, H].
+            seen: bool, broadcast to [B, heads, L, L].
+            recalled: [B, L, H], what cross-attention adds between the sublayers; None for nothing.
+
+        Returns:
+            [B, L, H].
+        """
         normed = self.attention_norm(states)
         states = states + self.dropout(self.attention(normed, normed, seen))
         if recalled is not None:
@@ -210,7 +229,7 @@ class EnhancedDecoder(nn.Module):
 
 
 def with_bottleneck(h: Tensor, embedded: Tensor) -> Tensor:
-    """[B, L, H]: the representation h [B, H] in the place of [CLS]."""
+    """Put the representation h [B, H] in the place of [CLS]: embedded text [B, L, H] -> [B, L, H]."""
     return torch.cat([h[:, None].to(embedded.dtype), embedded[:, 1:]], dim=1)
 
 

@@ -157,7 +157,7 @@ class Encoder(nn.Module):
 
     @property
     def word_embeddings(self) -> Tensor:
-        """[V, H], which prediction heads share."""
+        """The embeddings of all word pieces, [V, H], which prediction heads share."""
         return self.embeddings.word_embeddings.weight
 
     @property
@@ -189,7 +189,10 @@ class Encoder(nn.Module):
         return texts.spread(self.encoder(embedded, texts.visible))
 
     def pool(self, hidden: Tensor, ids: Tensor, mask: Tensor | None) -> Tensor:
-        """Vectors [B, D] of texts from their states [B, L, H]: pooling, projector, head; length 1 for cosine."""
+        """Vectors [B, D] of texts from their states [B, L, H]: pooling, projector, head; length 1 for cosine.
+
+        ``ids`` int64 [B, L] and ``mask`` bool [B, L] as in ``forward``.
+        """
         pooled: Tensor = self.projector(self.pooled(hidden, ids, mask))
         if self.head is not None:
             pooled = self.head(pooled)
@@ -200,7 +203,16 @@ class Encoder(nn.Module):
         return self.pool(self(ids, mask, segments), ids, mask)
 
     def pooled(self, hidden: Tensor, ids: Tensor, mask: Tensor | None) -> Tensor:
-        """The pooling alone, without what comes behind it: [B, H]."""
+        """The pooling alone, without projector, head and normalisation.
+
+        Args:
+            hidden: [B, L, H], the states of ``forward``.
+            ids: int64 [B, L].
+            mask: bool [B, L], true at real tokens; None when all are real.
+
+        Returns:
+            [B, H].
+        """
         if self.config.pooling == "cls":
             return hidden[:, 0]
         if self.config.pooling == "content":
@@ -209,7 +221,14 @@ class Encoder(nn.Module):
 
 
 def content(ids: Tensor, config: EncoderConfig) -> Tensor:
-    """bool, true at tokens that are neither [CLS], a marker, [SEP] nor padding; at a query's augmentation too."""
+    """Which tokens are a text's content: neither [CLS], a marker, [SEP] nor padding; a query's augmentation counts.
+
+    Args:
+        ids: int64 [B, L].
+
+    Returns:
+        bool [B, L].
+    """
     inside = torch.arange(ids.shape[-1], device=ids.device) >= config.prefix
     return (ids != config.cls) & (ids != config.sep) & (ids != config.pad) & inside
 

@@ -23,7 +23,7 @@ class Transform(nn.Module):
         self.LayerNorm = nn.LayerNorm(config.hidden, eps=config.epsilon)
 
     def forward(self, states: Tensor) -> Tensor:
-        """[..., H] -> [..., H]."""
+        """States [..., H] -> [..., H]."""
         normed: Tensor = self.LayerNorm(F.gelu(self.dense(states)))
         return normed
 
@@ -63,7 +63,7 @@ class WordDecoder(nn.Module):
         nn.init.constant_(self.output.bias, bias)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """[N, H] -> logits [N, V]."""
+        """Logits [N, V] for pooled vectors [N, H]."""
         logits: Tensor = self.output(self.transform(vectors))
         return logits
 

@@ -30,7 +30,7 @@ class Special(Protocol):
 
 
 def wrap(sequence: np.ndarray, length: int, special: Special) -> np.ndarray:
-    """[CLS] sequence [SEP], the sequence cut from the right so that all is at most ``length`` tokens; int64."""
+    """[CLS] sequence [SEP], the sequence cut from the right so that all is at most ``length`` tokens; int64 [n]."""
     kept = sequence[: max(length - 2, 0)]
     wrapped = np.empty(len(kept) + 2, dtype=np.int64)
     wrapped[0], wrapped[-1] = special.cls, special.sep
@@ -70,7 +70,7 @@ def read_inputs(
 
 
 def frame(sequence: np.ndarray, length: int, config: EncoderConfig, of_query: bool) -> np.ndarray:
-    """[CLS] marker sequence [SEP] [MASK] ..., as the config has it (TCT-ColBERT's released code); int64.
+    """[CLS] marker sequence [SEP] [MASK] ..., as the config has it (TCT-ColBERT's released code); int64 [n].
 
     The sequence is cut from the right so that all is at most ``length`` tokens; a query that is augmented has as many.
     """

@@ -36,7 +36,7 @@ def token_vectors(
 
 
 def counted(ids: Tensor, config: EncoderConfig) -> Tensor:
-    """bool [B, L], true at the tokens by which a text is compared: its content, or [CLS] where it has none."""
+    """Which tokens of ids [B, L] a text is compared by, bool [B, L]: its content, or [CLS] where it has none."""
     found = content(ids, config)
     first = torch.arange(ids.shape[1], device=ids.device) == 0
     return found | (first & ~found.any(dim=1, keepdim=True))

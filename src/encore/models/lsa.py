@@ -35,7 +35,14 @@ def piece_counts(store: TokenStore) -> sparse.csr_matrix:
 
 
 def tf_idf(frequencies: sparse.csr_matrix) -> sparse.csr_matrix:
-    """(1 + log tf) * log(N / df), each row scaled to length 1; rows of weights 0 stay 0."""
+    """(1 + log tf) * log(N / df), each row scaled to length 1; rows of weights 0 stay 0.
+
+    Args:
+        frequencies: [N, V], how often each of N texts has each piece.
+
+    Returns:
+        float64 [N, V].
+    """
     texts, _ = frequencies.shape
     occurring = np.bincount(frequencies.indices, minlength=frequencies.shape[1])
     weights = np.log(texts / np.maximum(occurring, 1))
@@ -83,7 +90,14 @@ def embeddings(store: TokenStore, dimensions: int, power: float, seed: int) -> t
 
 
 def log_unigram(frequencies: sparse.csr_matrix) -> np.ndarray:
-    """float64 [vocabulary]: logarithm of each piece's share of all tokens, one more of each counted."""
+    """Natural logarithm of each piece's share of all tokens, one more of each counted.
+
+    Args:
+        frequencies: [N, V], how often each of N texts has each piece.
+
+    Returns:
+        float64 [V].
+    """
     totals = np.asarray(frequencies.sum(axis=0)).ravel() + 1.0
     logarithms: np.ndarray = np.log(totals / totals.sum())
     return logarithms

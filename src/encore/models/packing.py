@@ -51,11 +51,11 @@ class Packing:
     @overload
     def take(self, values: None) -> None: ...
     def take(self, values: Tensor | None) -> Tensor | None:
-        """[B, L] -> [T]."""
+        """Values [B, L] of the real tokens, [T]; None stays None."""
         return None if values is None else values.flatten().index_select(0, self.places)
 
     def spread(self, states: Tensor) -> Tensor:
-        """[T, H] -> [B, L, H], 0 at padding."""
+        """States [T, H] in their places of the rectangle, [B, L, H], 0 at padding."""
         empty = states.new_zeros(self.shape.numel(), states.shape[-1])
         return empty.index_copy(0, self.places, states).unflatten(0, self.shape)
 
@@ -75,7 +75,7 @@ class Packing:
 
 
 def has_kernel(query: Tensor, rate: float) -> bool:
-    """Whether PyTorch's attention of variable length computes this; it knows no dropout."""
+    """Whether PyTorch's attention of variable length computes this query [T, heads, D]; it knows no dropout."""
     return query.is_cuda and query.dtype in (torch.bfloat16, torch.float16) and rate == 0
 
 
@@ -84,7 +84,7 @@ Layout = Rectangle | Packing
 
 
 def layout(mask: Tensor | None) -> Layout:
-    """How to compute a batch with this padding.
+    """How to compute a batch with this padding; ``mask`` bool [B, L], true at real tokens, None when all are.
 
     On a CPU batches are made of texts of like length, where nested tensors lose more than the padding costs (a training
     pass takes 1.14 times as long at 11 % padding, though 0.6 times at 53 %). They refuse inference mode altogether.

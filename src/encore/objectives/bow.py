@@ -53,7 +53,7 @@ class Bow(MaskedTexts[BowFields]):
         return {**super().collate(examples), "bag": bags([text.ids for text in examples], self.store.special)}
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
-        """The losses of MLM (over masked pieces) and of the bag of words (over texts) of a part of a batch."""
+        """The losses of MLM and of the bag of words, scalars: means over masked pieces and over texts (Eq. 12, 13)."""
         from encore.training import losses
 
         hidden = encoder(batch["ids"], batch["mask"])

@@ -76,7 +76,12 @@ class Enhanced(Decoding[EnhancedFields]):
         return Screened(ids, masked, np.packbits(hidden, axis=1, bitorder="little"), picks)
 
     def rebuild(self, examples: list[Screened]) -> Arrays:
-        """And ``hidden`` [B, K, ceil(L / 8)] uint8, ``picks`` [B, L] int64, as in an example."""
+        """The unmasked texts, and what each position sees of them.
+
+        Returns:
+            ``text`` [B, L], ``decoded`` and ``decoded_labels`` [N] int64, as of every decoder; ``hidden``
+            [B, K, ceil(L / 8)] uint8 and ``picks`` [B, L] int64, as in an example.
+        """
         text, mask = self.unmasked(examples)
         real = mask.copy()
         real[:, 0] = False

@@ -107,7 +107,16 @@ class LanguageModel:
 
 
 def smoothed(counts: np.ndarray, background: np.ndarray, length: float, mu: float) -> np.ndarray:
-    """Likelihood of words in a document's language model with Dirichlet smoothing."""
+    """Likelihood of words in a document's language model with Dirichlet smoothing: ``(tf + mu * p) / (|d| + mu)``.
+
+    Args:
+        counts, background: [n], tf and p, of n words in the document and in the collection.
+        length: the document's content words.
+        mu: the prior, in words.
+
+    Returns:
+        float64 [n].
+    """
     likelihood: np.ndarray = (counts + mu * background) / (length + mu)
     return likelihood
 

@@ -66,7 +66,7 @@ class Seed(Decoding[SeedFields]):
         return states
 
     def logits(self, encoder: Encoder, heads: nn.ModuleDict, states: Tensor) -> Tensor:
-        """[N, H] -> [N, V]: products with the word embeddings, without transform and bias."""
+        """Logits [N, V] for states [N, H]: products with the word embeddings, without transform and bias."""
         return states @ encoder.word_embeddings.T
 
     def decoder_flops(self, shape: EncoderConfig, batch: int, length: int) -> float:

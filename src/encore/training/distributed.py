@@ -82,7 +82,7 @@ class ProcessGroup:
         return torch.cat(shares)
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
-        """Sum the gradients over all processes; a parameter that none has a gradient of stays without."""
+        """Sum each parameter's gradient over all processes; a parameter that none has a gradient of stays without."""
         if self.size == 1:
             return
         every = [parameter for parameter in parameters if parameter.requires_grad]

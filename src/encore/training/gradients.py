@@ -47,7 +47,10 @@ class TrainingModels:
     numerics: dict[str, Any]
 
     def run(self, part: BatchPart) -> ForwardOutput:
-        """Losses and embeddings of a part, these in single precision; the same dropout whenever the same part runs."""
+        """Losses (scalars) and embeddings [n, ...] of a part of n examples, these in single precision.
+
+        The same dropout is drawn whenever the same part runs.
+        """
         torch.manual_seed(part.chance)
         batch = {
             name: torch.from_numpy(array).to(self.device, non_blocking=True) for name, array in part.arrays.items()

@@ -16,7 +16,10 @@ EPSILON = 1e-8
 
 
 class AdamW:
-    """Moments by the name of the parameter; one that has had no gradient yet has none and stays as it is."""
+    """AdamW for the parameters of a model that require a gradient.
+
+    Moments have the shape and name of their parameter; one that has had no gradient yet has none and stays as it is.
+    """
 
     def __init__(self, model: nn.Module, weight_decay: float) -> None:
         self.parameters = {name: value for name, value in model.named_parameters() if value.requires_grad}
@@ -34,7 +37,7 @@ class AdamW:
 
     @torch.no_grad()
     def step(self, rate: float) -> None:
-        """Move all parameters that have a gradient, at this learning rate."""
+        """Move all parameters that have a gradient, at this learning rate (Loshchilov and Hutter 2019, Algorithm 2)."""
         groups: dict[float, list[str]] = {}
         for name, parameter in self.parameters.items():
             if parameter.grad is not None:

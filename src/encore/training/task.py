@@ -67,6 +67,9 @@ class Task(ABC):
             encoder: the model that is kept.
             heads: the modules that are trained with it, by name.
             batch: what ``collate`` made of the examples, as tensors on the models' device.
+
+        Returns:
+            Scalar terms, and embeddings [N, ...] with a row for each of the N examples.
         """
 
     def batch_loss(self, embeddings: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -96,14 +99,17 @@ class Task(ABC):
     def loss(
         self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor], progress: float = 0.0
     ) -> dict[str, Tensor]:
-        """The scalar terms of a whole batch by name, and under ``"loss"`` the sum that is minimised."""
+        """The scalar terms of a whole batch by name, and under ``"loss"`` the sum that is minimised.
+
+        Arguments as in ``forward`` and ``loss_weights``.
+        """
         output = self.forward(encoder, heads, batch)
         terms = output.losses | self.batch_loss(output.embeddings)
         return {"loss": weighted(terms, self.loss_weights(progress)), **terms}
 
 
 def weighted(terms: dict[str, Tensor], weights: dict[str, float]) -> Tensor:
-    """The weighted sum of terms, in the order of the weights."""
+    """The weighted sum of scalar terms, a scalar, in the order of the weights; terms without a weight do not count."""
     total: Tensor = sum(weight * terms[name] for name, weight in weights.items() if name in terms)  # type: ignore[assignment]
     return total
 

@@ -87,7 +87,7 @@ class Decoding(MaskedTexts[F]):
         return heads
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
-        """The losses of MLM and of the decoder, means over masked and over predicted pieces."""
+        """The losses of MLM and of the decoder, scalars: means over masked and over predicted pieces."""
         from encore.models.heads import at
         from encore.training import losses
 
@@ -98,7 +98,7 @@ class Decoding(MaskedTexts[F]):
         return ForwardOutput({"mlm": mlm, "decoder": losses.masked_lm(logits, batch["decoded_labels"])}, {})
 
     def logits(self, encoder: Encoder, heads: nn.ModuleDict, states: Tensor) -> Tensor:
-        """[N, V]: the encoder's own MLM head."""
+        """Logits [N, V] for states [N, H], by the encoder's own MLM head."""
         logits: Tensor = heads["mlm"](states, encoder.word_embeddings)
         return logits
 
@@ -118,15 +118,23 @@ class Decoding(MaskedTexts[F]):
 
     @abstractmethod
     def decoder_flops(self, shape: EncoderConfig, batch: int, length: int) -> float:
-        """Of the decoder without its vocabulary head, forward."""
+        """Forward operations of the decoder without its vocabulary head, for ``batch`` texts of ``length`` tokens."""
 
     def head_flops(self, shape: EncoderConfig, positions: int) -> float:
-        """Of the decoder's vocabulary head, forward."""
+        """Forward operations of the decoder's vocabulary head at ``positions`` positions."""
         return flops.mlm_head(shape, positions)
 
 
 def following(text: np.ndarray, mask: np.ndarray) -> Arrays:
-    """The next token at every place that has one; the closing [SEP] is predicted too, as in the released code."""
+    """The next token at every place that has one; the closing [SEP] is predicted too, as in the released code.
+
+    Args:
+        text: int64 [B, L], the unmasked texts.
+        mask: bool [B, L], true at real tokens.
+
+    Returns:
+        ``text``; ``decoded`` [N] int64, flat positions (row * L + column); ``decoded_labels`` [N], the next pieces.
+    """
     followed = np.zeros_like(mask)
     followed[:, :-1] = mask[:, 1:]
     positions = np.flatnonzero(followed)

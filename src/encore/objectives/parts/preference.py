@@ -93,7 +93,7 @@ class Preferences(MaskedTexts[F]):
         return {**super().outline(length, query_length), "masked": blank(fields.batch * masked), "set_ids": sets}
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
-        """The losses of MLM and of the preference, and how often the better set scores higher."""
+        """The losses of MLM and of the preference (PROP, Eq. 9), and how often the better set wins, all scalars."""
         from encore.models.precision import at_least_float32
         from encore.training import losses
 
