@@ -1,4 +1,4 @@
-"""What a user may ask Snakemake for: the targets that a configuration declares, and what any target is made from."""
+"""What a user may request of Snakemake: the targets that a configuration declares, and what any target is made from."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -60,7 +60,7 @@ def has_figure(table: dict[str, Any]) -> bool:
 
 
 def summary(plan: Plan) -> str:
-    """What a finished run leaves to look at, and what to do next."""
+    """The files of a finished run that are worth a look, and what to do next."""
     shown = tuple(f"results/{kind}/" for kind in FORMATS)
     made = [path for path in everything_declared(plan) if path.startswith(shown) and Path(path).is_file()]
     lines = [f"{plan.config.title}: {len(made)} tables and figures are made", *(f"  {path}" for path in made)]
@@ -163,7 +163,7 @@ def declared_reads(plan: Plan) -> Iterator[Artifact]:
 
 
 def _place(path: PurePosixPath) -> str | None:
-    """What tells a target from others: an artifact's folder; a table, a figure or the claims without the ending."""
+    """The identity of a target: an artifact's folder; a table, a figure or the claims without the ending."""
     match path.parts:
         case ("results", name) if name.startswith(f"{CLAIMS}."):
             return f"results/{CLAIMS}"

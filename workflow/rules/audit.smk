@@ -1,8 +1,8 @@
-"""Questions that make no file; each calls the program of the same name."""
+"""Rules that make no file; each calls the command of the same name."""
 
 
 rule audit:
-    """Recompute every digest behind tables, figures, claims and the report, and name what does not fit."""
+    """Recompute every digest upstream of tables, figures, claims and the report, and name what does not fit."""
     log:
         "results/logs/audit.log",
     localrule: True
@@ -15,7 +15,7 @@ rule audit:
 
 
 rule preflight:
-    """Say what the declared tables need and what is missing: bytes, memory, hours, energy; refuse what is too much."""
+    """Print what the declared tables need and lack: bytes, memory, hours, energy; refuse what is beyond a limit."""
     log:
         "results/logs/preflight.log",
     localrule: True

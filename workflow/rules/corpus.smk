@@ -2,7 +2,7 @@
 
 
 rule collection:
-    """Bring a dataset into the common form: corpus, queries, judgments, articles."""
+    """Convert a dataset to the common form: corpus, queries, judgments, articles."""
     input:
         **manifests("collections/{collection}", "collection", "fetched", "source.*", "part.*"),
         source=ancient(source_of("collections/{collection}")),

@@ -1,4 +1,4 @@
-"""Retrieval from a growing collection: the order in which it grows, and the figure; search and scores are the usual."""
+"""Retrieval from a growing collection: the order in which it grows. Search and scores have their usual rules."""
 
 
 rule nested_corpora:

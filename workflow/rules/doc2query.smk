@@ -1,4 +1,4 @@
-"""Predicted queries that passages are indexed with: a model that writes them, and what it writes or others did."""
+"""Predicted queries that passages are indexed with: a model that writes them, and its queries or published ones."""
 
 
 rule train_doc2query:

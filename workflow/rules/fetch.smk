@@ -27,7 +27,7 @@ rule fetch_source:
 
 
 rule fetch_ir_datasets:
-    """Let ir_datasets download what a dataset needs into data_root, and try that it is all there."""
+    """Let ir_datasets download what a dataset needs into data_root, and check that it is complete."""
     output:
         manifest="results/ir_datasets/{downloaded}/manifest.json",
     log:

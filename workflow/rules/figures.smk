@@ -1,8 +1,8 @@
-"""The papers' figures and our own: what some look into models for, and the drawing of each from its slice of the plan."""
+"""The papers' figures and our own: inspections of models, and the drawing of each figure from its slice."""
 
 
 rule inspect_model:
-    """Ask a model about a few texts, for a figure that shows what it says."""
+    """Compute a model's outputs on a few texts, for a figure that shows them."""
     input:
         **manifests("inspections/{model}/{inspection}", "model", "tokens", "head", "run", "collection"),
         **large_files("inspections/{model}/{inspection}", model="model.safetensors"),

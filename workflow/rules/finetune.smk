@@ -1,8 +1,8 @@
-"""Models after judged queries: negatives drawn from a run, what teachers say of them, and fine-tuning steps."""
+"""Fine-tuned models: negatives sampled from a run, teachers' scores of them, and fine-tuning steps."""
 
 
 rule negatives:
-    """Draw negatives for training queries from a run, never a judged document."""
+    """Sample negatives for training queries from a run, never a judged document."""
     input:
         **manifests("negatives/{system}/{topics}", "run", "collection", "other"),
     output:
@@ -30,7 +30,7 @@ rule negatives:
 
 
 rule negatives_from_file:
-    """Draw negatives for training queries from a file in which others have listed them."""
+    """Sample negatives for training queries from a file in which others have listed them."""
     input:
         **manifests("negatives/{listed}/{topics}", "fetched", "collection"),
         source=ancient(source_of("negatives/{listed}/{topics}")),
@@ -58,7 +58,7 @@ rule negatives_from_file:
 
 
 rule negatives_from_dataset:
-    """Draw negatives for training queries from those that a collection was published with."""
+    """Sample negatives for training queries from those that a collection was published with."""
     input:
         **manifests("negatives/{published}/{topics}", "collection"),
     output:
@@ -83,7 +83,7 @@ rule negatives_from_dataset:
 
 
 rule merged_negatives:
-    """Put BM25's negatives and those that a model mined together."""
+    """Merge BM25's negatives with those that a model mined."""
     input:
         **manifests("negatives/{merged}/{topics}", "bm25", "mined"),
     output:

@@ -1,8 +1,8 @@
-"""What one query takes, and how large an index is; read by tables, and part of no other artifact."""
+"""The time of one query, and the size of an index; read by tables, and part of no other artifact."""
 
 
 rule measure_latency:
-    """Time single queries in each stage of a system, after a warm-up, and weigh its index."""
+    """Time single queries in each stage of a system, after a warm-up, and measure the size of its index."""
     input:
         **manifests(
             "latency/{system}/{measured}",

@@ -1,4 +1,4 @@
-"""How well models tell masked words; read by tables, and part of no other artifact."""
+"""The loss of models on masked words; read by tables, and part of no other artifact."""
 
 
 rule masked_loss:

@@ -1,4 +1,4 @@
-"""Models before any judged query: a backbone's start, and pre-training steps."""
+"""Pre-trained models: a backbone's start, and pre-training steps."""
 
 
 rule start:

@@ -1,4 +1,4 @@
-"""What people look at: tables, figures, claims and the report, each from its slice of the plan and what that names."""
+"""Products: tables, figures, claims and the report, each from its slice of the plan and the artifacts that it names."""
 
 for product in PRODUCTS:
 
@@ -34,7 +34,7 @@ for product in PRODUCTS:
 
 
 rule reproduce:
-    """Compare a table's runs with those that others released, which the run's configuration names."""
+    """Compare a table's runs with released ones, which the run's configuration names."""
     input:
         plan=plan_of(TABLE),
         reads=reads_of_references,

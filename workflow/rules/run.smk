@@ -1,4 +1,4 @@
-"""What happens around a run: what is checked and written before the first job, and what is printed after the last."""
+"""What happens around a run: checks and files before the first job, and the summary after the last."""
 
 import os
 import shutil

@@ -21,7 +21,7 @@ class Artifact:
 
     @property
     def name(self) -> str:
-        """The last part of the folder: what specs of other artifacts call it."""
+        """The last part of the folder, by which specs of other artifacts name it."""
         return self.folder.rsplit("/", 1)[-1]
 
     @property
@@ -66,7 +66,7 @@ class Topics(NamedTuple):
 
 
 def names(inputs: Mapping[str, Artifact]) -> Spec:
-    """What a spec says of the folders that an artifact is made from."""
+    """The names of the folders that an artifact is made from, as its spec has them."""
     return {role: artifact.name for role, artifact in inputs.items()}
 
 

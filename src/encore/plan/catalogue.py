@@ -45,7 +45,7 @@ def read_run(path: Path, given: dict[str, Any] | None = None) -> RunConfig:
     """A run's configuration, from its file or from what Snakemake has already read of it.
 
     Raises:
-        EncoreError: the file is no YAML, says a key twice, or anything in it is wrong; one line with file and place.
+        EncoreError: the file is no YAML, has a key twice, or anything in it is wrong; one line with file and place.
     """
     content = read_yaml(path) if given is None or path.is_file() else given  # Snakemake takes the last of two keys
     return checked(RunConfig, content if given is None else given, str(path))
@@ -102,7 +102,7 @@ def read_dataset(fields: dict[str, Any]) -> CollectionFields:
 
 
 def _by_kind(read: Callable[[Any], T]) -> Callable[[Any, str], T]:
-    """Read an entry whose fields depend on its kind, with its place in what is wrong."""
+    """Read an entry whose fields depend on its kind; errors name its place."""
     return lambda value, place: explained(read, value, place)
 
 
@@ -117,7 +117,7 @@ def _of_papers(folder: Path, file: str, read: Callable[[Any, str], T]) -> dict[s
     """The entries of a file that each paper has; our own drop the folder, ``table1``, a paper's keep it.
 
     Raises:
-        EncoreError: one is wrong, or is called what no target can be.
+        EncoreError: one is wrong, or has a name that no target can have.
     """
     found: dict[str, T] = {}
     for path in sorted((folder / "papers").glob(f"*/{file}")):

@@ -1,4 +1,4 @@
-"""Folders of results by name: which artifact a folder's own name tells of, and what people can ask for by a name."""
+"""Folders of results by name: which artifact a folder's own name identifies, and what users can request by a name."""
 
 import difflib
 import re
@@ -22,7 +22,7 @@ _OWNER = re.compile(r"(?P<system>[a-z0-9_.=~+-]+?)(?:-s(?P<seed>\d+))?-[0-9a-f]{
 def patterns(resolve: Resolver) -> dict[str, str]:
     """For each kind of folder whose names a configuration gives, a regular expression of them, by wildcard.
 
-    Rules that write into one folder of results are told apart by these alone.
+    Rules that write into one folder of results are distinguished by these alone.
     """
     return {
         "pretrained": models_after(resolve, "pretrain"),
@@ -51,7 +51,7 @@ def systems(resolve: Resolver, kind: str) -> str:
 
 
 def plan_named(plan: Planner, folder: str) -> None:
-    """Plan what a folder's name tells: a source, a dataset, a model by its lineage, or what follows from a system.
+    """Plan what a folder's name identifies: a source, a dataset, a model by its lineage, or a system's artifacts.
 
     Raises:
         EncoreError: the name holds a lineage that is wrong, or that is another model under this configuration.
@@ -91,7 +91,7 @@ def _plan_scores(plan: Planner, system: str, seed: int | None) -> None:
     for dataset in plan.resolve.datasets_in_use():
         for split, fields in plan.resolve.dataset_fields(dataset).splits.items():
             if fields.measures and scores.tested_fairly(plan, system, dataset, split):
-                with suppress(EncoreError):  # a fusion, say, cannot choose its weight on every dataset
+                with suppress(EncoreError):  # for example a fusion cannot choose its weight on every dataset
                     scores.scores(plan, system, seed, dataset, split)
                     latency.latency(plan, system, seed, dataset, fields.topics or split)
 
@@ -135,7 +135,7 @@ def refuse_missing(plan: Planner, needed: Iterable[Artifact]) -> None:
     """Refuse to begin where something has to be put in place by hand, and is not there.
 
     Raises:
-        EncoreError: it says what, and how to get it.
+        EncoreError: something is missing; the message says what it is and how to get it.
     """
     for artifact in (artifact for artifact in needed if artifact.stage.startswith("collection.")):
         fields = plan.resolve.dataset_fields(artifact.name.rpartition("-")[0])

@@ -20,7 +20,7 @@ SPECS = Path("results/plan/specs")
 
 
 class Index:
-    """What ``index.json`` says, as artifacts."""
+    """The content of ``index.json``, as artifacts."""
 
     def __init__(self, entries: Mapping[str, dict[str, Any]], patterns: Mapping[str, str] | None = None) -> None:
         """
@@ -89,7 +89,7 @@ def write(
         run: the run's file.
         targets: the files that the run is to make, each with what it reads.
         others: what further jobs make, such as those of a table that only the report shows.
-        patterns: regular expressions of wildcards, which a job needs to tell rules apart.
+        patterns: regular expressions of wildcards, by which a job distinguishes rules.
         path: where the index is written.
     """
     needed: dict[str, Artifact] = {}

@@ -3,7 +3,7 @@
 A ledger is a list of entries, ``config/papers/<paper>/ledger.yaml``. The field of an entry is a place in the
 configuration: ``steps.<step>.<field>`` (as it is in effect), ``objectives.<objective>.<field>`` (its default),
 ``backbones.…``, ``systems.…``, or ``config.…`` in a run's own file, which is its user's to change and is not checked.
-Braces stand for several names, ``steps.{ae,ar}.batch``; a star for all that have no entry of their own.
+Braces list several names, ``steps.{ae,ar}.batch``; a star is every name without an entry of its own.
 """
 
 import re
@@ -23,7 +23,7 @@ from encore.plan.catalogue import Catalogue, read_step
 PLACE = "config/papers/<paper>/ledger.yaml"
 OURS = "ours"  # how the `source:` of a step begins that is no paper's and vouches for itself
 PLUMBING = {"kind", "objective", "collection", "source"}
-RECIPE = {"warmup", "schedule", "weight_decay", "max_grad_norm", "held_out"}  # in effect whether a step says so or not
+RECIPE = {"warmup", "schedule", "weight_decay", "max_grad_norm", "held_out"}  # in effect even if a step sets none
 
 
 class Entry(Strict):
@@ -55,7 +55,7 @@ def read(folder: Path) -> list[Entry]:
 
 
 def check(catalogue: Catalogue, folder: Path) -> None:
-    """Refuse a value without a source, and a source that speaks of another value.
+    """Refuse a value without a source, and a source that gives another value.
 
     Raises:
         EncoreError: the first mistake, in one line: which field, and where to write what.
@@ -74,7 +74,7 @@ def check(catalogue: Catalogue, folder: Path) -> None:
 
 
 def values(catalogue: Catalogue) -> dict[str, Any]:
-    """What stands at every place of the catalogue that an entry can be about."""
+    """The value at every place of the catalogue that an entry can be about."""
     found: dict[str, Any] = {}
     for name, written in catalogue.steps.items():
         step = read_step(written)
@@ -88,7 +88,7 @@ def values(catalogue: Catalogue) -> dict[str, Any]:
 
 
 def needed(catalogue: Catalogue) -> Iterator[str]:
-    """Every place that must have a source: what a paper's steps and systems say, recipes, and objectives' defaults."""
+    """Every place that must have a source: fields of a paper's steps and systems, recipes, and objectives' defaults."""
     objectives: dict[str, type[PretrainStep]] = {}
     for name, written in catalogue.steps.items():
         if str(written.get("source", "")).startswith(OURS):
@@ -109,7 +109,7 @@ def needed(catalogue: Catalogue) -> Iterator[str]:
 
 
 def sources(entries: list[Entry], known: set[str]) -> dict[str, Entry]:
-    """The entry of each place; stars give way to names.
+    """The entry of each place; entries with names override those with stars.
 
     Raises:
         EncoreError: an entry is about nothing, or two are about the same.
@@ -186,7 +186,7 @@ def _fields(place: str, model: BaseModel) -> dict[str, Any]:
 
 
 def _defaults(fields: type[Step]) -> dict[str, Any]:
-    """The fields of an objective that have a value when a step says nothing."""
+    """The fields of an objective that have a default value."""
     return {
         key: _plain(field.get_default())
         for key, field in fields.model_fields.items()

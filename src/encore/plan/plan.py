@@ -18,7 +18,7 @@ from encore.plan.stages import impl
 
 
 class Plan(Planner):
-    """What one run's configuration makes of the catalogue."""
+    """The plan of one run: every artifact that its configuration makes from the catalogue."""
 
     def __init__(self, config: RunConfig, catalogue: Catalogue) -> None:
         super().__init__(Resolver(config, catalogue), impl, models.model, systems.run)
@@ -36,14 +36,14 @@ class Plan(Planner):
         return scores.scores(self, system, seed, dataset, split)
 
     def latency(self, system: str, seed: int | None, dataset: str, split: str) -> Artifact | None:
-        """What one query takes in a system; see ``artifacts/latency.py``."""
+        """The latency of a system; see ``artifacts/latency.py``."""
         return latency.latency(self, system, seed, dataset, split)
 
     def find(self, folder: str) -> Artifact:
         """The artifact in a folder: planned already, named by the folder itself, or in the index of an earlier plan.
 
         Raises:
-            EncoreError: no configuration of this run makes it; says what is near.
+            EncoreError: nothing in this run's configuration makes it; the message names the nearest one.
         """
         if folder not in self.made:
             folders.plan_named(self, folder)

@@ -1,4 +1,4 @@
-"""Planning: artifacts are named by the digest of their spec, remembered, and may ask for each other."""
+"""Planning: artifacts are named by the digest of their spec, remembered, and may plan each other."""
 
 from collections.abc import Callable
 from typing import Any
@@ -86,7 +86,7 @@ class Planner:
         return self.made.setdefault(artifact.folder, artifact)
 
     def numerics(self) -> dict[str, Any]:
-        """How this run computes, as specs say it."""
+        """The numerical settings of this run, as specs have them."""
         return self.config.numerics.model_dump()
 
     def chance(self, seed: int) -> Spec:

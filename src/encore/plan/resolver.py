@@ -38,7 +38,7 @@ class Resolver:
         return replacement
 
     def datasets_in_use(self) -> list[str]:
-        """Datasets that systems are tested on: those that stand for others, the run's own, those of its tables."""
+        """Datasets that systems are tested on: those that replace others, the run's own, those of its tables."""
         tables = (self.catalogue.tables[name] for name in self.config.tables if name in self.catalogue.tables)
         columns = (dataset for table in tables for dataset in sorted(table.datasets()))
         found = (column for column in columns if column in self._datasets or column in self.config.scale.datasets)
@@ -51,7 +51,7 @@ class Resolver:
         return self._datasets.keys()
 
     def has_texts(self, step: str) -> bool:
-        """Whether this run has a dataset that stands for a step's; not every run is able to take every step."""
+        """Whether this run has a step's collection, or the dataset that replaces it. No run needs them all."""
         name = self._scaled(step)["collection"]
         return self.config.scale.datasets.get(name, name) in self._datasets
 
@@ -60,7 +60,7 @@ class Resolver:
         return self._datasets[self.dataset_name(name)]
 
     def dataset_fields(self, name: str) -> Any:
-        """The fields of a dataset itself, whether or not another one stands for it at this scale."""
+        """The fields of a dataset itself, whether or not another one replaces it at this scale."""
         if name not in self._datasets:
             raise EncoreError(f"unknown dataset {name!r}{nearest(name, self._datasets)}")
         return self._datasets[name]
@@ -72,7 +72,7 @@ class Resolver:
         return self._contents[name]
 
     def questions(self, dataset: str) -> Any:
-        """What tells datasets apart whose queries differ: the name, unless the fields say it."""
+        """The identity of a dataset's queries: the field that gives it, otherwise the dataset's name."""
         return getattr(self.dataset(dataset), "asked", self.dataset_name(dataset))
 
     def may_share_queries(self, learned: str, tested: str) -> bool:
@@ -87,7 +87,7 @@ class Resolver:
         return self.dataset(dataset).absent.get(split)
 
     def missing_start(self, system: str) -> str | None:
-        """Why nothing stands for a backbone that a system starts from at this scale; None where something does."""
+        """Why the backbone that a system starts from is absent at this scale; None where it is not."""
         if system in self.catalogue.systems:
             return next((reason for part in self.system(system).parts if (reason := self.missing_start(part))), None)
         own = naming.split_index(system)[0]
@@ -121,7 +121,7 @@ class Resolver:
         return self.catalogue.doc2query[self.doc2query_name(name)]
 
     def lineage(self, text: str) -> Lineage:
-        """Read a lineage, with the backbone that stands for the named one, and check every name in it.
+        """Read a lineage, with the backbone that replaces the named one, and check every name in it.
 
         Raises:
             EncoreError: bad spelling, an unknown backbone, step or field, or an override that changes nothing.
@@ -137,7 +137,7 @@ class Resolver:
         return lineage
 
     def _started(self, read: Lineage) -> Lineage:
-        """The lineage with the beginning that stands for its own, the longest that ``scale.replace_prefix`` names."""
+        """The lineage with the beginning that replaces its own, the longest that ``scale.replace_prefix`` names."""
         for count in range(len(read.steps), -1, -1):
             beginning = str(Lineage(read.backbone, read.steps[:count]))
             if beginning in self.config.scale.replace_prefix:
@@ -212,7 +212,7 @@ class Resolver:
         return step.length, step.query_length
 
     def passage_length(self, lineage: Lineage, dataset: str) -> int:
-        """Tokens that a model reads of a dataset's texts: as many as it trained with, more where the dataset says so.
+        """Tokens that a model reads of a dataset's texts: as many as it trained with, more where the dataset sets it.
 
         A model of passages that searches documents reads as much of them as its backbone can.
         """
@@ -261,7 +261,7 @@ class Resolver:
         return {**entry, **getattr(scale, entry["kind"]), **scale.steps.get(name, {})}
 
     def _check_scale(self) -> None:
-        """Refuse a scale that names nothing, and steps that it makes invalid, before anything is asked of the plan."""
+        """Refuse a scale that names nothing, and steps that it makes invalid, before anything is planned."""
         scale = self.config.scale
         named: list[tuple[str, Iterable[str], Collection[str]]] = [
             ("steps", scale.steps, self.catalogue.steps),
@@ -313,7 +313,7 @@ class Resolver:
                 self._refuse_circle(part, (*above, name))
 
     def _mentioned(self) -> set[str]:
-        """Every dataset that something of the catalogue names: what a scale can have another one stand for."""
+        """Every dataset that something of the catalogue names: those that a scale can replace."""
         catalogue = self.catalogue
         steps = {step["collection"] for step in catalogue.steps.values()}
         backbones = {backbone.collection for backbone in catalogue.backbones.values() if backbone.collection}
@@ -331,7 +331,7 @@ def _with_own_datasets(config: RunConfig, catalogue: Catalogue) -> dict[str, Any
 
 
 def _placed(fields: Any, data_root: str) -> Any:
-    """A dataset whose ``path`` lies where the run keeps its data, if it says so; where that is decides no content."""
+    """A dataset whose ``path`` begins with the run's data folder instead of ``{data_root}``."""
     path = getattr(fields, "path", None)
     if path is None or not path.startswith(DATA_ROOT):
         return fields
@@ -339,7 +339,7 @@ def _placed(fields: Any, data_root: str) -> Any:
 
 
 def _inheriting(datasets: dict[str, Any]) -> dict[str, Any]:
-    """The datasets, of which a part of another one has what the whole has and it does not say itself."""
+    """The datasets, where a part of another one inherits the fields that it does not set."""
     found: dict[str, Any] = {}
 
     def read(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What stands for a dataset that was withdrawn, where anything was made from it."""
+"""Datasets that replace withdrawn ones, where anything was made from them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def substitutes(plan: Plan, read: Iterable[Artifact]) -> Iterator[str]:
-    """The sentence of every such dataset upstream of some artifacts."""
+    """The sentence about every such dataset upstream of some artifacts."""
     collections = (artifact for artifact in upstream(read) if artifact.stage.startswith("collection."))
     used = {artifact.name.rpartition("-")[0] for artifact in collections}
     for name in plan.resolve.dataset_names():

@@ -46,7 +46,7 @@ def predicted_queries(plan: Planner, name: str, dataset: str) -> Artifact:
 
 
 def _predictions(plan: Planner, fields: Published) -> tuple[dict[str, Artifact], Spec]:
-    """What is fetched to have published predictions, if anything, and what tells them from others."""
+    """What is fetched to have published predictions, if anything, and the fields of the spec that identify them."""
     if fields.path in plan.catalogue.sources:
         fetched = {"fetched": sources.source(plan, fields.path)}
         return fetched, names(fetched) | ({"samples": fields.samples} if fields.samples else {})

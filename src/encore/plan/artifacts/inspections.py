@@ -1,4 +1,4 @@
-"""The plan of inspections: what a model makes of a few texts, for figures alone; drawing reads these and no model."""
+"""The plan of inspections: a model's outputs on a few texts, for figures alone; drawing reads these and no model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from encore.plan.planner import Planner
 
 
 def of_texts(plan: Planner, lineage: Lineage, seed: int, dataset: str, what: dict[str, Any]) -> Artifact:
-    """What a model says of passages of a dataset: ``what`` has the ``kind`` of inspection and its fields.
+    """A model's outputs on passages of a dataset: ``what`` has the ``kind`` of inspection and its fields.
 
     ``head: start`` takes the vocabulary head of the model that the lineage starts from.
     """

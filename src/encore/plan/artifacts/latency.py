@@ -1,4 +1,4 @@
-"""The plan of measurements: what one query takes in a system, which is read by tables and decides nothing else."""
+"""The plan of measurements: the time of one query in a system and the size of its index; only tables read it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARTS: dict[str, tuple[str, ...]] = {"fuse": ("sparse", "dense"), "rerank": ("fi
 
 
 def latency(plan: Planner, system: str, seed: int | None, dataset: str, split: str) -> Artifact | None:
-    """What a query of a split takes in a system; None for a kind that cannot be measured yet."""
+    """The latency of a system on queries of a split; None for a kind that cannot be measured yet."""
     run = plan.run(system, seed, dataset, Topics(split, plan.config.depth))
     if run.stage not in READS:
         return None

@@ -1,4 +1,4 @@
-"""Models: what each step of a lineage makes of the one before."""
+"""Models: each step of a lineage trains the model of the step before."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from encore.plan.artifacts.collections import collection
 from encore.plan.artifacts.tokens import tokenizer, tokens
 from encore.plan.planner import Planner
 
-# Whose run or which file negatives come from, and who teaches: the folders' names say it, however it is called here.
+# Where negatives come from, and the teachers: folders' names identify them, so their names in the step decide nothing.
 NAMED_ELSEWHERE = {"mined_by", "triples", "systems_file", "teachers", "teacher_scores"}
 
 

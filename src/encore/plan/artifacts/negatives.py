@@ -38,7 +38,7 @@ def planned(plan: Planner, parent: Lineage, step: FinetuneStep, seed: int) -> Ar
 
 
 def sampled_negatives(plan: Planner, system: str, step: FinetuneStep, seed: int) -> Artifact:
-    """Negatives by a step's recipe from a system's run over the training queries.
+    """Negatives sampled by a step's recipe from a system's run over the training queries.
 
     Those that a model mined are compared with BM25's by the same recipe. These are read for that alone, so they are
     no part of the identity.
@@ -118,7 +118,7 @@ def listed(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
 
 
 def _file(plan: Planner, source: str) -> tuple[dict[str, Artifact], Spec]:
-    """What is fetched to have a file of negatives, if anything, and what tells it from others."""
+    """What is fetched to have a file of negatives, if anything, and the fields of the spec that identify it."""
     if source in plan.catalogue.sources:
         fetched = {"fetched": sources.source(plan, source)}
         return fetched, names(fetched)
@@ -144,7 +144,7 @@ def _topics(artifact: Artifact) -> str:
 
 
 def _answers(step: FinetuneStep) -> str | None:
-    """What becomes of retrieved passages that contain an answer."""
+    """How retrieved passages that contain an answer are used."""
     if step.positives == "answers":
         return "positives"
     return "left out" if step.exclude_answers else None

@@ -39,7 +39,7 @@ def ir_datasets(plan: Planner, dataset: str) -> Artifact:
 
 
 class Given(NamedTuple):
-    """Where a checkpoint comes from: what specs say of it, the artifact that brings it, or the user's folder."""
+    """Where a checkpoint comes from: its fields in specs, the artifact that downloads it, or the user's folder."""
 
     spec: Spec
     inputs: dict[str, Artifact]

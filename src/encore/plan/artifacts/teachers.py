@@ -15,7 +15,7 @@ from encore.plan.planner import Planner
 from encore.storage.files import contents
 
 PARENT = "parent"  # among a step's teachers: the lineage without the step
-PUBLISHED = "published"  # what stands in folders for the model, where scores come from files
+PUBLISHED = "published"  # the model's name in folders, where scores come from files
 
 
 def teacher_outputs(plan: Planner, lineage: Lineage, seed: int, negatives: Artifact | None) -> dict[str, Artifact]:

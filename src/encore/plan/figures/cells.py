@@ -45,7 +45,7 @@ class FigureShape:
 
 
 def shape(drawn: PointAxes, kept: PointAxes | None = None) -> FigureShape:
-    """What a claim may name; a claim that names no column is about those that are drawn."""
+    """The rows and columns that a claim may name; one that names no column is about those in the picture."""
     more = kept or drawn
     panels, lines = (list(dict.fromkeys([*ours, *theirs])) for ours, theirs in zip(drawn[:2], more[:2], strict=True))
     places = dict.fromkeys([*drawn.places, *more.places])
@@ -70,7 +70,7 @@ def figure_shape(plan: Plan, name: str) -> FigureShape:
 
 
 def figure_cells(plan: Plan, name: str) -> dict[FigurePoint, list[dict[str, Any]]]:
-    """What each point of a figure is the mean of, each part with what is asked of which folders, by seed.
+    """What each point of a figure is the mean of, each part with what is requested of which folders, by seed.
 
     Raises:
         EncoreError: the figure has no points, or cannot be had under this run.

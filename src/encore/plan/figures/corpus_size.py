@@ -13,7 +13,7 @@ CORPUS_SIZE = "corpus_size"  # the figure's name
 
 
 def corpus_size_plan(plan: Plan) -> dict[str, Any]:
-    """Every system with its runs and scores at each size, under each seed; no rows where none is asked for.
+    """Every system with its runs and scores at each size, under each seed; no rows where none is requested.
 
     Raises:
         EncoreError: a system is no lineage that is searched exactly, or the dataset has no such split.
@@ -38,7 +38,7 @@ def corpus_size_plan(plan: Plan) -> dict[str, Any]:
 
 
 def corpus_size_artifacts(plan: Plan) -> list[Artifact]:
-    """Every folder that the figure reads: scores, and the runs that know how many passages were searched."""
+    """Every folder that the figure reads: scores, and the runs, which record how many passages were searched."""
     points = [point for row in corpus_size_plan(plan)["rows"] for point in row["seeds"]]
     return [plan.find(point[kind]) for point in points for kind in ("scores", "run")]
 
@@ -92,7 +92,7 @@ def _scores(plan: Plan, fields: CorpusSize, run: Artifact, topics: Topics, size:
 
 
 def _asked(plan: Plan, fields: CorpusSize) -> str:
-    """The split whose queries are answered."""
+    """The split whose queries the run answers."""
     return plan.resolve.dataset(fields.dataset).splits[fields.split].topics or fields.split
 
 

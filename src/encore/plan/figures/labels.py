@@ -73,14 +73,14 @@ def _system(plan: Plan, system: str, filling: dict[str, str], sample: int) -> st
 
 
 def _point(plan: Plan, place: int, system: str, size: int) -> dict[str, Any]:
-    """What a point is of: its panel, its size, and how many queries its last step asks for; all where null."""
+    """What a point is of: its panel, its size, and how many training queries its last step uses; all where null."""
     step: Any = plan.resolve.step(plan.resolve.lineage(system).steps[-1])
     queries = {"queries": step.queries, "train_split": step.train_split}
     return {"measured": place, "size": size, **queries, "collection": plan.collection(step.collection).folder}
 
 
 def _folders(plan: Plan, figure: LabelsFigure, panel: PanelEntry, system: str, seed: int) -> dict[str, Any]:
-    """Its scores, and the models whose fine-tuning it cost."""
+    """Its scores, and the models whose fine-tuning counts as its cost."""
     scores = plan.scores(system, seed, figure.dataset, _topics(plan, figure, panel))
     models, model = [], scores.inputs["run"].inputs.get("model")
     while model is not None:

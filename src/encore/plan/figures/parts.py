@@ -1,4 +1,4 @@
-"""What the plans of all figures share: what one hands back, and which systems it can have here."""
+"""What the plans of all figures share: the content that each returns, and the systems that a run can have."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +12,7 @@ from encore.plan.plan import Plan
 
 @dataclass(frozen=True)
 class FigureContent:
-    """The rows of a figure, the fields that say how it is drawn, and notes for its caption."""
+    """The rows of a figure, the fields that decide its appearance, and notes for its caption."""
 
     rows: list[dict[str, Any]]
     fields: dict[str, Any] = field(default_factory=dict)

@@ -23,12 +23,12 @@ PLANNERS: dict[str, Callable[..., FigureContent]] = {
     "map": inspections.candidates,
 }
 
-# What was found for each plan: every wildcard of the workflow asks for a slice again.
+# What was found for each plan: every wildcard of the workflow requests a slice again.
 _known: WeakKeyDictionary[Plan, dict[str, dict[str, Any]]] = WeakKeyDictionary()
 
 
 def figure_plan(plan: Plan, name: str) -> dict[str, Any]:
-    """The slice of a figure: ``rows``, each with what it is called and the folders that it reads, and how it is drawn.
+    """The slice of a figure: ``rows``, each with its label and the folders that it reads, and its appearance.
 
     Raises:
         EncoreError: no such figure, or its entry, as the run scales it, names something unknown.
@@ -49,7 +49,7 @@ def refuse_name(plan: Plan, name: str, where: str) -> None:
     """Refuse a figure that the catalogue does not have.
 
     Raises:
-        EncoreError: it does not; says which is near.
+        EncoreError: it does not; the message names the nearest one.
     """
     known = plan.catalogue.figures
     if name not in known:

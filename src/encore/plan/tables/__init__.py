@@ -1,4 +1,4 @@
-"""Slices of the plan: what stands in a table's cells, and which models the figure of the pre-training steps shows.
+"""Slices of the plan: what a table's cells show, and which models the figure of the pre-training steps shows.
 
 Each is written to ``results/plan/<name>.json``.
 """

@@ -1,4 +1,4 @@
-"""A table's rows as the plan says them: each cell with its names filled and the folders that it reads."""
+"""A table's rows in its slice of the plan: each cell with its names filled and the folders that it reads."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -33,7 +33,7 @@ def cells(plan: Plan, name: str, table: Table, rows: list[RowEntry]) -> list[Cel
 
 
 def row_plan(plan: Plan, row: RowEntry, own: list[Cell], *, reported: bool) -> dict[str, Any]:
-    """A row as its table's slice says it."""
+    """A row in the form of its table's slice."""
     fields = row.model_dump(include={"id", "label", "setting", "role", "reported_only"})
     return fields | {
         "system": _called(plan, row.system) if row.system and "{" not in row.system else row.system,
@@ -61,7 +61,7 @@ def _cell(plan: Plan, name: str, row: RowEntry, column: ColumnEntry) -> Cell:
 
 
 def _cell_plan(plan: Plan, cell: Cell, *, reported: bool) -> dict[str, Any]:
-    """A cell as its table's slice says it: what is requested of which folders, and what the paper calls it."""
+    """A cell in the form of its table's slice: what is requested of which folders, and the paper's name for it."""
     request, reads = cell.request, cell.reads or Reads()
     fields = {
         "value": request.value,

@@ -64,7 +64,7 @@ def write_plan(name: str, content: dict[str, Any]) -> Path:
 
 
 def slice_digest(content: dict[str, Any]) -> dict[str, str]:
-    """What stands for a slice on a command line, which has no room for a large one: its name and its digest."""
+    """A slice on a command line, which has no room for a large one: its name and its digest."""
     return {"name": content["name"], "sha256": full_digest(content)}
 
 
@@ -86,7 +86,7 @@ def _can_be_planned(plan: Plan, name: str) -> bool:
 
 
 def _can_be_drawn(plan: Plan, name: str) -> bool:
-    """The same of a figure."""
+    """Whether a figure that lies in results can be planned under this configuration."""
     try:
         return bool(figure_plan(plan, name))
     except EncoreError:

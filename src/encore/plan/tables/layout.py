@@ -30,7 +30,7 @@ class SlicePart(BaseModel):
 
 
 class Product(SlicePart):
-    """What every slice of the plan says."""
+    """The fields that every slice of the plan has."""
 
     name: str
     proxy_data: bool = True
@@ -51,10 +51,10 @@ class Read(SlicePart):
 
 
 class CellSlice(SlicePart):
-    """A cell: what of its column's source it shows (a measure by its short name in the scores), and where that lies.
+    """A cell: what of its column's source it shows (a measure by its short name in the scores), and where it is.
 
     Without ``reads`` it only shows what the paper printed, if anything. ``reported`` are the columns and entries that
-    tell its number from others in the file of reported ones.
+    identify its number in the file of reported ones.
     """
 
     value: str = ""
@@ -108,7 +108,7 @@ class Column(SlicePart):
     gain: Gain | None = None
     hidden: bool = False  # in the CSV only
     primary: bool = False
-    reported_scale: float = 1.0  # what brings a printed number to our unit
+    reported_scale: float = 1.0  # the factor from a printed number to our unit
 
 
 class Design(SlicePart):
@@ -119,7 +119,7 @@ class Design(SlicePart):
     printed: dict[str, str | list[str]] = {}  # the paper's markers, with the comparator each is about, or the best of
 
     def meant(self) -> dict[str, list[str]]:
-        """The comparators that each of the paper's markers says a row is above, all of them."""
+        """The comparators that a row with each of the paper's markers is above, all of them."""
         return {symbol: [rows] if isinstance(rows, str) else rows for symbol, rows in self.printed.items()}
 
 

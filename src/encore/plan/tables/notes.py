@@ -1,4 +1,4 @@
-"""What a table's plan knows that its reader must: what is empty and why, what is copied, and what stands for what."""
+"""Notes for a table's reader from its plan: which cells are empty and why, what is copied, and what replaces what."""
 
 from collections.abc import Iterable, Iterator
 
@@ -26,7 +26,7 @@ def _copied(rows: list[RowEntry]) -> Iterator[str]:
 
 
 def _absent(plan: Plan, cells: list[Cell]) -> Iterator[str]:
-    """Why cells are empty that the run's collections cannot have, by column; or whose backbone nothing stands for."""
+    """Why cells are empty that the run's collections cannot have, by column; or whose backbone has no replacement."""
     labels: dict[str, dict[str, None]] = {}
     shown = {part: mean.label for mean in (cell.column for cell in cells) for part in mean.mean_of}
     for cell in cells:

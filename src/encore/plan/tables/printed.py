@@ -15,7 +15,7 @@ MANY = {"K": 1e3, "M": 1e6, "B": 1e9}  # as papers print large counts
 
 @dataclass(frozen=True)
 class Printed:
-    """What a paper prints in a cell: its text, the number that it says (None for a word, OOM), and its markers."""
+    """What a paper prints in a cell: its text, its number (None for a word such as OOM), and its markers."""
 
     text: str
     number: float | None
@@ -48,7 +48,7 @@ def find(rows: Reported, row: Row, column: Column) -> Printed | None:
 
 
 def found(rows: Reported, wanted: Mapping[str, str], row: str) -> Printed | None:
-    """What the paper prints where ``wanted`` says (by column of the file); None where it prints nothing.
+    """What the paper prints at the place that ``wanted`` gives by column of the file; None where it prints nothing.
 
     Raises:
         EncoreError: two numbers fit, so that the row needs ``reported_setting``.

@@ -1,4 +1,4 @@
-"""Released runs that a run's configuration names for rows of tables: what of ours each is compared with.
+"""Released runs that a run's configuration names for rows of tables: the runs of ours that each is compared with.
 
 How close they are is in ``results/tables/<table>.reproduction.csv``, which ``reporting/tables/reproduction.py`` writes.
 """
@@ -79,7 +79,7 @@ def _read(table: str, file: str) -> None:
 
     try:
         answered = len(read_run(Path(file)))
-    except EncoreError as error:  # which tells how our own runs are mended
+    except EncoreError as error:  # whose message says how to fix our own runs
         raise EncoreError(f"references.{table}: {str(error).rpartition(';')[0]}; bring another copy") from error
     if answered == 0:
         raise EncoreError(f"references.{table}: {file} has no line; name a run in TREC's form")
@@ -137,7 +137,7 @@ def _reads(cell: Cell) -> tuple[tuple[int | None, Artifact], ...]:
 
 
 def _state(table: str, file: str) -> tuple[str, int, int]:
-    """What tells a file from one that was put in its place."""
+    """The state of a file, which changes when another file replaces it."""
     try:
         state = Path(file).stat()
     except OSError as error:
@@ -147,5 +147,5 @@ def _state(table: str, file: str) -> tuple[str, int, int]:
 
 @cache
 def _digest(file: str, size: int, changed: int) -> str:
-    """A file is digested once for all the slices that the workflow asks for."""
+    """A file is digested once for all the slices that the workflow requests."""
     return contents({file: Path(file)})[file]

@@ -19,7 +19,7 @@ from encore.storage.files import sha256
 
 CURVES = "pretraining"  # the figure of the pre-training steps of all tables
 
-# What was found for each plan: every wildcard of the workflow asks for a table's slice again.
+# What was found for each plan: every wildcard of the workflow requests a table's slice again.
 _known: WeakKeyDictionary[Plan, dict[str, tuple[Table, dict[str, Any]]]] = WeakKeyDictionary()
 
 
@@ -78,7 +78,7 @@ def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:
 
 
 def _column(column: ColumnEntry, over: list[str]) -> dict[str, Any]:
-    """A column as its table's slice says it; ``over`` are those that it is the mean of here, if any."""
+    """A column in the form of its table's slice; ``over`` are the columns that it is the mean of here, if any."""
     shown = {"id", "label", "hidden", "primary", "reported_scale"} | ({"gain"} if column.gain else set())
     return {"source": column.source, "mean_of": over} | column.model_dump(include=shown)
 

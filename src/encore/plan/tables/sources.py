@@ -34,7 +34,7 @@ class CellRequest:
 class Reads:
     """The artifacts that a cell reads, by seed, or a file of the user's, the ``record``.
 
-    ``absent`` says why nothing here has what is requested.
+    ``absent`` is the reason where nothing here has what is requested.
     """
 
     by_seed: tuple[tuple[int | None, Artifact], ...] = ()
@@ -66,7 +66,7 @@ def _measure(plan: Plan, request: CellRequest) -> Reads:
 
 
 def _efficiency(plan: Plan, request: CellRequest) -> Reads:
-    """What a query takes in the system: of the first seed's model, as all cost alike; nothing where none can tell."""
+    """The latency of the system: of the first seed's model, as all cost alike; nothing where it cannot be measured."""
     seed = plan.config.seeds[0] if plan.resolve.has_chance(request.system) else None
     measured = plan.latency(request.system, seed, request.dataset, _topics(plan, request))
     return Reads(((seed, measured),) if measured else (), plan.collection(request.dataset).name)
@@ -82,7 +82,7 @@ def _held_out(plan: Plan, request: CellRequest) -> Reads:
 
 
 def _masked_loss(plan: Plan, request: CellRequest) -> Reads:
-    """What the system's last pre-trained model, or what it starts from, makes of masked passages of the dataset."""
+    """The loss of the system's last pre-trained model, or of its start, on masked passages of the dataset."""
     if request.system in plan.catalogue.systems:
         return Reads()
     lineage = plan.resolve.lineage(naming.split_index(request.system)[0])
@@ -114,7 +114,7 @@ def _recorded(plan: Plan, request: CellRequest) -> Reads:
 
 
 def _statistic(plan: Plan, request: CellRequest) -> Reads:
-    """The collection."""
+    """The collection, whose statistics the cell shows."""
     collection = plan.collection(request.dataset)
     return Reads(((None, collection),), collection.name)
 

@@ -1,4 +1,4 @@
-"""The slice of the figure of the pre-training steps: which models it shows, and what they are called."""
+"""The slice of the figure of the pre-training steps: the models that it shows, and their labels."""
 
 from collections import Counter
 from typing import Any
@@ -38,7 +38,7 @@ def curves_models(plan: Plan) -> list[Artifact]:
 
 
 def _labels_of_steps(plan: Plan) -> dict[Lineage, set[str]]:
-    """What rows call each pre-training step: a row's label is about the last of its steps, if about any."""
+    """The label of each pre-training step in tables: a row's label is about the last of its steps, if about any."""
     labels: dict[Lineage, set[str]] = {}
     for row in (row for name in plan.config.tables for row in table_plan(plan, name)["rows"]):
         for system in dict.fromkeys(cell["system"] for cell in row["cells"].values()):
