@@ -96,10 +96,15 @@ def test_values_are_those_of_dprs_definition(tmp_path: Path) -> None:
         assert found[f"R@{k}"] == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("measure", ["R@5", "nDCG@10", "AP", "Success", "Success(rel=2)@5"])
+@pytest.mark.parametrize("measure", ["R@5", "nDCG@10", "AP", "Success(rel=2)@5"])
 def test_what_answers_cannot_tell_is_no_measure_of_such_a_split(measure: str) -> None:
     with pytest.raises(ValueError, match="cannot be measured by answers"):
         Split(role="test", judged_by="answers", measures={"x": measure})
+
+
+def test_success_needs_a_number_of_ranks() -> None:
+    with pytest.raises(ValueError, match="'Success' needs a number of ranks, as in Success@10"):
+        Split(role="test", judged_by="answers", measures={"x": "Success"})
 
 
 @pytest.mark.parametrize("role", ["train", "valid"])
