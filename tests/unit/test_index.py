@@ -57,6 +57,19 @@ def test_every_folder_has_its_stage_spec_inputs_and_targets(plan: Plan, tmp_path
         assert json.loads((tmp_path / index.spec_file(artifact.folder)).read_text()) == entry["spec"]
 
 
+def test_a_spec_that_somebody_edited_is_written_again(plan: Plan, tmp_path: Path) -> None:
+    """A program reads it, so an edited one would make another artifact under the same folder's name."""
+    targets = lineage_targets(plan, "bert-base+ict+marco-bm25")
+    known = written(plan, tmp_path, targets)
+    model = next(folder for folder in known.entries if "+ict-s0-" in folder and folder.startswith("results/models/"))
+    place = tmp_path / index.spec_file(model)
+    whole = place.read_bytes()
+    place.write_bytes(whole.replace(b'"seed": 0', b'"seed": 7'))
+    assert place.read_bytes() != whole
+    written(plan, tmp_path, targets)
+    assert place.read_bytes() == whole
+
+
 def test_what_was_planned_before_stays_as_long_as_it_lies_there(plan: Plan, tmp_path: Path) -> None:
     first = written(plan, tmp_path, lineage_targets(plan, "bert-base+ict+marco-bm25"))
     model = next(folder for folder in first.entries if folder.startswith("results/models/") and "+ict-s0" in folder)

@@ -13,7 +13,7 @@ from typing import Any
 
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, upstream
-from encore.storage.files import write_json
+from encore.storage.files import write_changed, write_json
 
 INDEX = Path("results/plan/index.json")
 SPECS = Path("results/plan/specs")
@@ -102,8 +102,7 @@ def write(
     now = {folder: _entry(artifact, needed_by.get(folder, [])) for folder, artifact in needed.items()}
     write_json(path, {"run": run, "patterns": patterns or {}, "artifacts": _existing(read(path).entries) | now})
     for folder, entry in now.items():
-        if not (place := spec_file(folder)).is_file():
-            write_json(place, entry["spec"])
+        write_changed(spec_file(folder), json.dumps(entry["spec"], sort_keys=True, indent=1, ensure_ascii=False) + "\n")
 
 
 def _existing(entries: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

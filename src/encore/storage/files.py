@@ -127,6 +127,12 @@ def appending(path: Path, kind: str, shape: tuple[int, ...] = ()) -> Iterator[Ca
         head(file)
 
 
+def write_changed(path: Path, text: str) -> None:
+    """Write a text where the file is missing or another one; a file of the same bytes keeps its age."""
+    if not path.is_file() or path.read_bytes() != text.encode():
+        write_text(path, text)
+
+
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON file with sorted keys, so that equal values give equal bytes; NaN and infinities are refused."""
     write_text(path, json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n")

@@ -10,7 +10,7 @@ from encore.plan.figures.corpus_size import corpus_size_plan
 from encore.plan.plan import Plan
 from encore.plan.tables.slices import table_folders, table_plan
 from encore.plan.tables.steps import curves_plan
-from encore.storage.files import canonical, full_digest, write_text
+from encore.storage.files import canonical, full_digest, write_changed
 
 PLANS = Path("results/plan")
 FOLDERS = (Path("results/tables"), Path("results/figures"))
@@ -57,9 +57,8 @@ def read_plan(name: str) -> dict[str, Any]:
 
 def write_plan(name: str, content: dict[str, Any]) -> Path:
     """Write a slice of the plan; a file whose bytes would be the same is not touched."""
-    path, text = plan_file(name), canonical(content) + "\n"
-    if not path.is_file() or path.read_text() != text:
-        write_text(path, text)
+    path = plan_file(name)
+    write_changed(path, canonical(content) + "\n")
     return path
 
 
