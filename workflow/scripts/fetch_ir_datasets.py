@@ -6,7 +6,7 @@ from pathlib import Path
 from encore.storage.program import artifact, run, spec_file
 
 from encore.data.download.ir_datasets import fetch
-from encore.data.download.source import say_terms
+from encore.data.download.source import print_terms
 from encore.plan.project import load_plan
 from encore.storage.manifest import record
 
@@ -21,7 +21,7 @@ def main() -> None:
 
     name = arguments.output.name.rpartition("-")[0]
     fields = load_plan(arguments.config).resolve.dataset_fields(name)
-    say_terms(name, fields.licence, fields.terms)
+    print_terms(name, fields.licence, fields.terms)
     with record(arguments.output, stage="fetch_ir_datasets", spec=arguments.spec, inputs=[]) as facts:
         facts["results"] = fetch(arguments.spec["ids"], arguments.data_root, fields.terms)
 

@@ -16,7 +16,7 @@ from encore.storage.files import contents
 CONFIG = "config.json"
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # the first that is there counts
 VOCABULARY = ("tokenizer.json", "vocab.txt")
-BESIDE = ("tokenizer_config.json",)  # what says whether a vocabulary is lower-cased
+TOKENIZER_SETTINGS = ("tokenizer_config.json",)  # what says whether a vocabulary is lower-cased
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)?")
 
 
@@ -43,7 +43,7 @@ def chosen(names: Collection[str], where: str) -> list[str]:
             f"{where} lacks {_missing(names)}; name a checkpoint with {CONFIG}, {' or '.join(WEIGHTS)}, and "
             f"{' or '.join(VOCABULARY)}"
         )
-    return [CONFIG, weights, *vocabulary, *(name for name in BESIDE if name in names)]
+    return [CONFIG, weights, *vocabulary, *(name for name in TOKENIZER_SETTINGS if name in names)]
 
 
 def content(folder: Path) -> dict[str, str]:

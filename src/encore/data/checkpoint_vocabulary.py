@@ -8,7 +8,7 @@ from typing import Any
 
 from tokenizers import Tokenizer, normalizers
 
-from encore.config.checkpoints import BESIDE, CONFIG, is_seed_encoder
+from encore.config.checkpoints import CONFIG, TOKENIZER_SETTINGS, is_seed_encoder
 from encore.data import vocabulary
 from encore.errors import EncoreError
 
@@ -28,7 +28,7 @@ def load_checkpoint_tokenizer(folder: Path) -> Tokenizer:
         return _seed_encoder(folder)
     if (folder / "tokenizer.json").is_file():
         return vocabulary.load_tokenizer(folder)
-    tokenizer, said = _build(folder, _pieces(folder)), _json(folder / BESIDE[0])
+    tokenizer, said = _build(folder, _pieces(folder)), _json(folder / TOKENIZER_SETTINGS[0])
     lower = bool(said.get("do_lower_case", True))
     print(f"{folder / 'vocab.txt'}: texts are {'lower-cased' if lower else 'read as they are'}", flush=True)
     tokenizer.normalizer = normalizers.BertNormalizer(

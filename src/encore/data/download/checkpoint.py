@@ -15,7 +15,7 @@ from encore.config.run import Positive, Strict
 from encore.config.sources import DIGEST, Remote
 from encore.config.validation import checked
 from encore.data.download.download import TIMEOUT
-from encore.data.download.source import brought, say_terms
+from encore.data.download.source import obtain, print_terms
 from encore.data.download.trust import trust
 from encore.data.download.unpack import same
 from encore.errors import EncoreError
@@ -26,7 +26,7 @@ PLACE = "checkpoints"  # below data_root
 PUBLISHED = "published.json"  # what the hub said of the files, kept until somebody removes it
 LONGEST_ANSWER = 64 << 20  # bytes of what the hub says of a model
 _READ = "|".join(
-    map(re.escape, [checkpoints.CONFIG, *checkpoints.WEIGHTS, *checkpoints.VOCABULARY, *checkpoints.BESIDE])
+    map(re.escape, [checkpoints.CONFIG, *checkpoints.WEIGHTS, *checkpoints.VOCABULARY, *checkpoints.TOKENIZER_SETTINGS])
 )
 
 
@@ -59,11 +59,11 @@ def fetch(checkpoint: str, revision: str | None, data_root: Path, folder: Path) 
     """
     place = lies_at(checkpoint, revision, data_root)
     published = _published(checkpoint, revision, place)
-    say_terms(checkpoint, published["licence"], f"{HUB}/{checkpoint}")
+    print_terms(checkpoint, published["licence"], f"{HUB}/{checkpoint}")
     found = {}
     for remote in _remotes(checkpoint, published):
         path = place / remote.file
-        digest = brought(remote, path, data_root)
+        digest = obtain(remote, path, data_root)
         if remote.digest is None:
             trust(path, digest, data_root)
         print(f"{path}: {path.stat().st_size / 1e6:.1f} MB, {digest}", flush=True)

@@ -20,11 +20,11 @@ def fetch(name: str, source: SourceEntry, data_root: Path, folder: Path) -> dict
     Raises:
         EncoreError: a file cannot be had or is not the published one, an archive is damaged, or two hold one file.
     """
-    say_terms(name, source.licence, source.terms)
+    print_terms(name, source.licence, source.terms)
     found: dict[str, dict[str, Any]] = {}
     for remote in source.files:
         path = data_root / name / remote.file
-        digest = brought(remote, path, data_root)
+        digest = obtain(remote, path, data_root)
         print(f"{path}: {path.stat().st_size / 1e6:.1f} MB, {digest}", flush=True)
         found[remote.file] = {"digest": digest, "bytes": path.stat().st_size}
     shutil.rmtree(folder, ignore_errors=True)  # what an attempt that failed has left
@@ -41,12 +41,12 @@ def fetch(name: str, source: SourceEntry, data_root: Path, folder: Path) -> dict
     return found
 
 
-def say_terms(name: str, licence: str, terms: str) -> None:
+def print_terms(name: str, licence: str, terms: str) -> None:
     """What a user must know before the first byte comes."""
     print(f"{name}: licence: {licence}\n{name}: terms: {terms}", flush=True)
 
 
-def brought(remote: Remote, path: Path, data_root: Path) -> str:
+def obtain(remote: Remote, path: Path, data_root: Path) -> str:
     """A file's digest, after it has come or was found where a user had put it."""
     staged = path.is_file()
     if not staged and remote.url:

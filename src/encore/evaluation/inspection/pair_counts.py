@@ -11,7 +11,7 @@ from encore.storage.files import write_json
 from encore.training.randomness import generator
 
 FILE = "pairs.json"
-BESIDE = 2  # [CLS] and [SEP], for which room is left
+SPECIAL_TOKENS = 2  # [CLS] and [SEP], for which room is left
 
 
 def count(spec: dict[str, Any], tokens: Path, output: Path) -> dict[str, Any]:
@@ -31,8 +31,8 @@ def count(spec: dict[str, Any], tokens: Path, output: Path) -> dict[str, Any]:
     queries = documents = 0
     for index in range(len(objective)):
         pair = objective.example(index, generator(0, "pairs", index))
-        queries += min(len(pair.query), step.query_length - BESIDE)
-        documents += min(len(pair.document), step.length - BESIDE) - bool(pair.title)
+        queries += min(len(pair.query), step.query_length - SPECIAL_TOKENS)
+        documents += min(len(pair.document), step.length - SPECIAL_TOKENS) - bool(pair.title)
     found = {
         "pairs": len(objective),
         "tokens": queries + documents,

@@ -82,5 +82,5 @@ def _panel(axis: Axes, label: str, points: list[dict[str, Any]]) -> None:
 
 def _says(figure: MapSlice, found: list[dict[str, Any]]) -> str:
     text = f"Query {found[0]['query']} of {figure.dataset}, split {figure.split}: “{found[0]['text']}”; the first of a "
-    text += f"random order, chosen before any model was asked. t-SNE of vectors, perplexity {figure.perplexity:g}; "
+    text += f"random order, chosen before any model was run. t-SNE of vectors, perplexity {figure.perplexity:g}; "
     return text + "each system’s own candidates, and what is relevant."
