@@ -100,6 +100,7 @@ def test_a_cell_has_a_value_or_a_reason_for_having_none(everything: Clone, name:
     value = {(line["setting"], line["row"], line["column"]): bool(line["reproduced"]) for line in found}
     absent = set(run()["scale"]["absent"])
     wrong = []
+    assert value or not plan["rows"]
     for row in plan["rows"]:
         entry = entries[row["setting"], row["id"]]
         for column, cell in row["cells"].items():

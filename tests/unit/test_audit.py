@@ -97,7 +97,10 @@ def test_pruning_removes_the_bad_artifact_its_descendants_and_the_table_only(res
 
 
 def test_pruning_a_clean_run_removes_nothing(results):
+    before = {path: path.read_bytes() for path in Path("results").rglob("*") if path.is_file()}
     assert audit.prune(results, audit.audit(results)) == []
+    assert before == {path: path.read_bytes() for path in before}
+    assert Path("results/tables/table1.csv") in before
 
 
 @pytest.mark.parametrize(

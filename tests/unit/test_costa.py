@@ -217,9 +217,11 @@ def test_the_projector_is_a_module_of_its_own_that_a_step_can_keep() -> None:
 
 def test_whole_words_can_be_masked() -> None:
     objective = make("costa", whole_word=True)
-    continues = objective.store.continues
+    continues, together = objective.store.continues, 0
     for index in range(8):
         example = objective.example(index, generator(index))
         masked = np.isin(np.arange(len(example.ids)), example.masked.positions)
         inside = continues[example.ids[1:]]
         assert (masked[1:][inside] == masked[:-1][inside]).all()
+        together += masked[1:][inside].sum()
+    assert together > 0, "words of several pieces"

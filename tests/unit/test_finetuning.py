@@ -43,6 +43,7 @@ def test_highest_grade_is_the_answer():
 
 
 def test_an_example_is_a_positive_and_unjudged_negatives(task):
+    assert sum(len(query.negatives) for query in task.queries) > 0
     for index, query in enumerate(task.queries):
         for seed in range(30):
             first, *rest = task.example(index, np.random.default_rng(seed)).passages

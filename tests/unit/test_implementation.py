@@ -81,6 +81,7 @@ def test_an_import_inside_a_function_counts(copy):
 
 def test_a_new_objective_asks_for_no_record(copy):
     recorded = Code(copy).record(all_stages())
+    assert recorded["stages"]
     (copy / "objectives/halves.py").write_text("OBJECTIVE = None\n")
     assert Code(copy).changed(recorded) == {}
 

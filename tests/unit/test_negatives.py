@@ -95,6 +95,7 @@ def test_whatever_the_run_and_the_recipe_no_judged_and_no_answering_document_is_
     }
     for exclude in (True, False):
         drawn, counts = mine(ranking, judgments, exclude_judged=exclude, seed=seed, answering=right, **recipe)
+        assert any(drawn.values())
         for query, negatives in drawn.items():
             assert not negatives.keys() & right[query]
             assert not exclude or not negatives.keys() & judgments[query].keys()

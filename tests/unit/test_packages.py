@@ -78,6 +78,8 @@ def test_sets_share_neither_a_document_nor_a_query_with_what_is_learned_from(bas
     python = part(base, ["python"], train={"role": "train"}, valid={"role": "valid"})
     learned = {row["_id"] for row in python.corpus()}, set(python.queries().values())
     sets = [part(base, [name]) for name in ("shed", "attic")]
+    assert all(learned)
+    assert all(each.queries() for each in sets)
     for each in sets:
         assert not learned[0] & {row["_id"] for row in each.corpus()}
         assert not learned[1] & set(each.queries().values())

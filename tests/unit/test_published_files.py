@@ -201,7 +201,7 @@ def test_a_pickle_that_was_cut_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_any_damage_to_a_pickle_is_scores_or_one_line(tmp_path: Path) -> None:
-    path, rng = tmp_path / "scores.pkl", random.Random(0)
+    path, rng, refused = tmp_path / "scores.pkl", random.Random(0), 0
     for scores in (SCORES, {query: {p: np.float32(s) for p, s in found.items()} for query, found in SCORES.items()}):
         content = pickle.dumps(scores, 4)
         lengths = [bytes([code]) + bytes([255] * 7 + [127]) for code in b"\x8d\x8e\x96\x95"]
@@ -216,6 +216,8 @@ def test_any_damage_to_a_pickle_is_scores_or_one_line(tmp_path: Path) -> None:
             except EncoreError as error:
                 refusal = str(error)
             assert "\n" not in refusal
+            refused += bool(refusal)
+    assert refused > 1000
 
 
 def test_systems_take_their_scores_from_the_file_beside_them(tmp_path: Path, passages: Collection) -> None:

@@ -81,4 +81,5 @@ def test_the_page_names_every_path_of_the_run_with_a_digest() -> None:
     datasets = yaml.safe_load(RUN.read_text())["datasets"]
     folders = {Path(fields["path"]).parts[1] for fields in datasets.values()}
     described = {line for line in PAGE.splitlines() if re.search(r"`[0-9a-f]{12}", line)}
+    assert {"cranfield", "cacm"} <= folders
     assert [folder for folder in folders if not any(f"`{folder}" in line for line in described)] == []

@@ -180,6 +180,7 @@ def test_a_pre_trained_projector_goes_on(kind: str, two: bool) -> None:
     encoder = towers.separate_encoders(random_encoder()) if two else random_encoder()
     heads = heads_of_costa(kind)
     project(encoder, kind, heads, seed=0)
+    assert heads
     for tower in (encoder, encoder.query_tower):
         assert tower.config.projector == kind
         assert all(torch.equal(tower.state_dict()[name], tensor) for name, tensor in heads.items())

@@ -61,6 +61,7 @@ def test_the_configuration_has_the_best_trial_of_every_row(run):
 def test_nano_has_the_chosen_recipe_and_objective():
     """Its control fine-tunes at the recipe's rate: a change of the recipe must reach every model of the tests' run."""
     shared = [trial for trial in every_trial() if trial.row in ("none", "ict")]
+    assert {trial.row for trial in shared} == {"none", "ict"}
     assert trials.differences(load_plan(Path("config/nano.yaml")), shared) == []
 
 
@@ -196,7 +197,9 @@ def test_a_validation_split_that_is_searched_with_test_queries_is_refused():
 
 def test_no_trial_is_made_from_an_evaluation_or_a_run_of_test_queries():
     plan, wanted = load_plan(), grid()
-    for lineage in systems(wanted, plan).values():
+    lineages = list(systems(wanted, plan).values())
+    assert len(lineages) == len(wanted.rows) > 0
+    for lineage in lineages:
         for made in search.validation_scores(plan, wanted, lineage).ancestors():
             opened = {made.spec["split"]} if "split" in made.spec else set(made.spec.get("splits", {}))
             assert opened <= {"train", "valid"} or made.stage.startswith("collection"), made.folder

@@ -29,7 +29,9 @@ def workflow(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.fixture(scope="module")
 def rules(workflow: Any) -> dict[str, Any]:
-    return {rule.name: rule for rule in workflow.rules}
+    found = {rule.name: rule for rule in workflow.rules}
+    assert {"collection", "pretrain", "finetune", "encode", "search", "evaluate", "table"} <= set(found)
+    return found
 
 
 def declared_reads_of(plan: Any) -> None:
@@ -42,10 +44,6 @@ def declared_reads_of(plan: Any) -> None:
 
 def made_by(rules: dict[str, Any]) -> dict[str, Any]:
     return {name: rule for name, rule in rules.items() if name not in ASKING}
-
-
-def test_there_are_rules(rules: dict[str, Any]) -> None:
-    assert {"collection", "pretrain", "finetune", "encode", "search", "evaluate", "table"} <= set(rules)
 
 
 def test_every_rule_has_a_docstring_and_a_log(rules: dict[str, Any]) -> None:
