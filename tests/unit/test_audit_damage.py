@@ -16,6 +16,7 @@ import test_audit
 
 from encore import cli
 from encore.commands import audit, recompute
+from encore.errors import EncoreError
 from encore.report import build
 from encore.report.records import ArtifactRecords
 from encore.storage import manifest
@@ -127,6 +128,31 @@ def test_a_folder_that_is_a_file_or_a_link_is_pruned(results: Any) -> None:
     audit.prune(results, audit.audit(results))
     assert not Path(test_audit.B.folder).exists()
     assert not os.path.lexists(test_audit.OTHER.folder)
+
+
+@pytest.mark.parametrize("name", ["segments_2", ".hidden", "deeper/file", "manifest.json.tmp.bin", "deeper/run.json"])
+def test_a_file_that_was_added_is_a_finding(name: str, results: Any) -> None:
+    path = Path(test_audit.B.folder, name)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("one more")
+    report = audit.audit(results)
+    assert [finding.place for finding in report.findings] == [test_audit.B.folder]
+    assert f"{path} was added" in report.findings[0].reason
+    assert "BoW [s]" in str(report.findings[0])
+    with pytest.raises(EncoreError, match="was added"):
+        manifest.verify(Path(test_audit.B.folder))
+
+
+@pytest.mark.parametrize("to", ["nowhere", "file", "."])
+def test_a_link_that_was_added_is_a_finding(to: str, results: Any) -> None:
+    Path(test_audit.B.folder, "link").symlink_to(to)
+    assert "link was added" in audit.audit(results).findings[0].reason
+
+
+@pytest.mark.parametrize("name", ["half.tmp", "file~", ".file.swp", ".nfs0001", ".DS_Store"])
+def test_what_editors_and_file_systems_leave_is_none(name: str, results: Any) -> None:
+    Path(test_audit.B.folder, name).write_text("litter")
+    assert not audit.audit(results).findings
 
 
 def test_any_damage_to_what_a_page_shows_is_a_finding_of_the_page(

@@ -11,8 +11,9 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from fnmatch import fnmatch
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ MANIFEST = "manifest.json"
 PARTS = ("spec", "results", "inputs", "outputs")
 REQUIRED: dict[str, Any] = {"seconds": (int, float), "device": str, "python": str, "packages": dict}  # of run.json
 OPTIONAL: dict[str, Any] = {"command": list, "peak_memory_mb": int, "machine": str, "code": str}
+LITTER = ("*.tmp", "*~", ".*.swp", ".nfs*", ".DS_Store")  # unfinished writes, editors, file systems: never read
 REPORTED_PACKAGES = (
     "numpy",
     "scipy",
@@ -147,8 +149,10 @@ def verify(folder: Path, files: Sequence[str] | None = None) -> None:
 
 
 def problems(folder: Path, files: Sequence[str] | None = None) -> Iterator[str]:
-    """Each file of an artifact (all, or the named ones) that is missing, cut short or altered, in words."""
+    """Each file of an artifact (all, or the named ones) that is missing, cut short, altered or added, in words."""
     outputs = read_manifest(folder)["outputs"]
+    if files is None:
+        yield from (f"{path} was added: the manifest does not list it" for path in _added(folder, outputs.keys()))
     for name in outputs if files is None else files:
         path, expected = folder / name, outputs.get(name)
         if expected is None:
@@ -167,8 +171,18 @@ def problems(folder: Path, files: Sequence[str] | None = None) -> Iterator[str]:
 
 def _files(folder: Path) -> list[Path]:
     """Every file of an artifact except the two records and files still being written."""
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return sorted(path for path in files if path.name not in {MANIFEST, "run.json"} and not path.name.endswith(".tmp"))
+    records = {folder / MANIFEST, folder / "run.json"}
+    files = (path for path in folder.rglob("*") if path.is_file() and path not in records)
+    return sorted(path for path in files if not path.name.endswith(".tmp"))
+
+
+def _added(folder: Path, listed: Collection[str]) -> Iterator[Path]:
+    """What lies in an artifact's folder beside its listed files: files, links, devices; not what editors leave."""
+    expected = {folder / name for name in (*listed, MANIFEST, "run.json")}
+    for path in sorted(folder.rglob("*")):
+        is_folder = path.is_dir() and not path.is_symlink()
+        if path not in expected and not is_folder and not any(fnmatch(path.name, name) for name in LITTER):
+            yield path
 
 
 def _surroundings(stage: str) -> dict[str, Any]:
