@@ -82,6 +82,19 @@ def test_shards_are_in_no_digest(make):
     assert {f for f in folders(one) if "/indexes/" not in f} == {f for f in folders(two) if "/indexes/" not in f}
 
 
+def test_finished_vectors_serve_whatever_number_of_shards_is_configured(make, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shards = [folder for folder in folders(make()) if folder.endswith("/000-of-001")]
+    for folder in shards:
+        Path(folder).mkdir(parents=True)
+        Path(folder, "manifest.json").touch()
+    assert shards
+    assert folders(make({"execution": {"shards": 2}})) == folders(make())
+    Path(shards[0], "manifest.json").unlink()
+    split = folders(make({"execution": {"shards": 2}})) - folders(make())
+    assert split == {str(Path(shards[0]).with_name(name)) for name in ("000-of-002", "001-of-002")}
+
+
 def test_a_source_or_a_title_is_in_no_digest(make, catalogue):
     assert folders(make()) == folders(make({"title": "another"}))
     step = deepcopy(catalogue.steps)

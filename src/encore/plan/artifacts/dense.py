@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import re
+from collections import Counter
+from pathlib import Path
+
 from encore.config.lineage import Lineage
 from encore.plan.artifact import Artifact, Topics, names
 from encore.plan.artifacts.collections import collection
 from encore.plan.artifacts.tokens import tokens
 from encore.plan.planner import Planner
 from encore.storage.files import digest
+from encore.storage.manifest import MANIFEST
+
+SHARD = re.compile(r"\d{3,}-of-\d{3,}")
 
 
 def run(plan: Planner, lineage: Lineage, seed: int, dataset: str, topics: Topics) -> Artifact:
@@ -26,7 +34,10 @@ def run(plan: Planner, lineage: Lineage, seed: int, dataset: str, topics: Topics
 
 
 def shards(plan: Planner, lineage: Lineage, seed: int, dataset: str) -> list[Artifact]:
-    """A dataset's vectors; the number of shards is execution, so it is in their names but in no digest."""
+    """A dataset's vectors; the number of shards is execution, so it is in their names but in no digest.
+
+    Vectors that are there in another number of shards than the configuration's are used as they are.
+    """
     model = plan.model(lineage, seed)
     inputs = {"model": model, "tokens": tokens(plan, dataset, plan.resolve.backbone(lineage))}
     spec = {
@@ -36,5 +47,16 @@ def shards(plan: Planner, lineage: Lineage, seed: int, dataset: str) -> list[Art
         **names(inputs),
     }
     folder = f"results/indexes/{model.name}/{plan.resolve.dataset_name(dataset)}-{digest(spec)}"
-    count = plan.config.execution.shards_of(plan.resolve.dataset_name(dataset))
+    count = _finished_count(Path(folder), plan.config.execution.shards_of(plan.resolve.dataset_name(dataset)))
     return [plan.keep(Artifact("encode", f"{folder}/{n:03d}-of-{count:03d}", spec, inputs)) for n in range(count)]
+
+
+def _finished_count(folder: Path, wanted: int) -> int:
+    """The number of shards in which a collection's vectors are finished; the wanted one if there are none."""
+    try:
+        names = [entry.name for entry in os.scandir(folder) if SHARD.fullmatch(entry.name)]
+    except (FileNotFoundError, NotADirectoryError):
+        return wanted
+    finished = Counter(int(name.rpartition("-")[2]) for name in names if (folder / name / MANIFEST).is_file())
+    counts = [count for count, number in finished.items() if count == number]
+    return wanted if wanted in counts else min(counts, default=wanted)
