@@ -13,7 +13,10 @@ from clones import REPOSITORY, Clone, jobs
 RUN = ("--profile", "local", "--configfile", "config/nano-papers.yaml")
 CLAIMS = "results/claims.csv"
 REPORT = "results/report/index.html"
-ENDINGS = {"tables": ("csv", "md", "tex", "html", "manifest.json"), "figures": ("png", "svg", "csv", "manifest.json")}
+ENDINGS = {
+    "tables": ("csv", "json", "md", "tex", "html", "manifest.json"),
+    "figures": ("png", "svg", "csv", "manifest.json"),
+}
 
 pytestmark = pytest.mark.everything
 

@@ -13,7 +13,8 @@ from encore.evaluation.latency.timing import Stage
 from encore.evaluation.latency.timing import describe as describe_stages
 from encore.plan.tables.layout import Layout
 from encore.report import build
-from encore.reporting.tables import cells, html, tidy
+from encore.reporting.tables import html, table, tidy
+from encore.reporting.tables.compute import compute_table
 from encore.reporting.tables.sheet import make_sheet
 from encore.storage.files import write_json, write_text
 from encore.storage.manifest import MANIFEST, describe
@@ -128,12 +129,13 @@ def relative(table: dict[str, Any], root: Path) -> None:
                 read["folder"] = os.path.relpath(read["folder"], root)
 
 
-def write_table(table: dict[str, Any]) -> None:
-    grid = cells.compute_grid(Layout.model_validate(table))
+def write_table(content: dict[str, Any]) -> None:
+    made = compute_table(Layout.model_validate(content))
     stem = Path("results/tables/table1")
-    tidy.write_tidy(stem.with_suffix(".csv"), grid)
-    write_text(stem.with_suffix(".html"), html.render_html(make_sheet(grid)))
-    record(stem, table, ("csv", "html"))
+    tidy.write_tidy(stem.with_suffix(".csv"), made)
+    table.write_table(stem.with_suffix(".json"), made)
+    write_text(stem.with_suffix(".html"), html.render_html(make_sheet(made)))
+    record(stem, content, ("csv", "json", "html"))
 
 
 def write_claims(name: str, claims: list[dict[str, str]]) -> None:

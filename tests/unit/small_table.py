@@ -9,8 +9,9 @@ import numpy as np
 from encore.evaluation import scores
 from encore.evaluation.scores import Scored
 from encore.plan.tables import layout
-from encore.reporting.tables import cells, tidy
-from encore.reporting.tables.cells import TableGrid
+from encore.reporting.tables import tidy
+from encore.reporting.tables.compute import compute_table
+from encore.reporting.tables.table import Table
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST, describe
 
@@ -108,12 +109,12 @@ def row_of(table: dict[str, Any], name: str) -> dict[str, Any]:
     return next(row for row in table["rows"] if row["id"] == name)
 
 
-def grid_of(table: dict[str, Any]) -> TableGrid:
-    return cells.compute_grid(layout.Layout.model_validate(table))
+def table_of(table: dict[str, Any]) -> Table:
+    return compute_table(layout.Layout.model_validate(table))
 
 
-def lines_of(folder: Path, grid: TableGrid) -> dict[tuple[str, str], dict[str, str]]:
+def lines_of(folder: Path, table: Table) -> dict[tuple[str, str], dict[str, str]]:
     """The tidy CSV by row and measure."""
-    tidy.write_tidy(folder / "t.csv", grid)
+    tidy.write_tidy(folder / "t.csv", table)
     with (folder / "t.csv").open(newline="") as file:
         return {(line["row"], line["measure"]): line for line in csv.DictReader(file)}

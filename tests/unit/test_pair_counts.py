@@ -10,7 +10,7 @@ import inside
 import numpy as np
 import pytest
 import small_store
-from small_table import grid_of, lines_of, write_artifact
+from small_table import lines_of, table_of, write_artifact
 from small_table import plan as small_plan
 
 from encore.config.run import RunConfig
@@ -101,16 +101,16 @@ def test_a_table_shows_counts_and_says_of_what(tmp_path: Path) -> None:
         table["columns"].append({"id": key, "label": key, "source": "pairs"})
         for row in table["rows"]:
             row["cells"][key] = {"value": key, "reads": reads} if row["id"] == "ict" else {}
-    lines = lines_of(tmp_path, grid_of(table))
+    lines = lines_of(tmp_path, table_of(table))
     assert lines["ict", "pairs of an epoch"]["reproduced"] == "1234.0"
     assert lines["ict", "query_tokens of an epoch"]["reproduced"] == "5.25"
     assert lines["mlm", " of an epoch"]["reproduced"] == ""
-    shown = make_sheet(grid_of(table))
+    shown = make_sheet(table_of(table))
     assert "1,234" in markdown.render_markdown(shown)
     assert [note for note in shown.notes if note.startswith("pairs, query_tokens: of one epoch of the step")]
     (tmp_path / "pairs/pairs.json").write_text("{}")
     with pytest.raises(EncoreError, match=r"pairs\.json counts no pairs"):
-        grid_of(table)
+        table_of(table)
 
 
 def test_the_program_says_what_it_lacks_in_one_line(tmp_path: Path) -> None:

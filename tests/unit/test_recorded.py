@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_table import grid_of, lines_of, plan, with_costs, write_artifact
+from small_table import lines_of, plan, table_of, with_costs, write_artifact
 
 from encore.config.run import RunConfig
 from encore.config.tables import ColumnEntry
@@ -47,7 +47,7 @@ def test_a_number_is_found_by_its_keys_and_by_names_of_entries(tmp_path: Path) -
         "ict": "pretraining/arms/pairwise, ColBERT/more_time",
         "control": "pretraining/table4/MLM/degeneration",
     }
-    grid = grid_of(table(tmp_path, cells))
+    grid = table_of(table(tmp_path, cells))
     lines = lines_of(tmp_path, grid)
     assert lines["none", "recorded samples_per_second"]["reproduced"] == "1.25"
     assert lines["mlm", "recorded degeneration"]["reproduced"] == "-2.119"
@@ -75,7 +75,7 @@ def test_a_number_is_found_by_its_keys_and_by_names_of_entries(tmp_path: Path) -
 )
 def test_what_a_record_does_not_have_is_one_line(tmp_path: Path, asked: str, record: Any, says: str) -> None:
     with pytest.raises(EncoreError, match=says) as refusal:
-        grid_of(table(tmp_path, {"ict": asked}, record))
+        table_of(table(tmp_path, {"ict": asked}, record))
     assert "\n" not in str(refusal.value)
 
 
@@ -118,12 +118,12 @@ def with_stages(tmp_path: Path, asked: str) -> dict[str, Any]:
 
 def test_one_stage_of_a_system_is_its_own_and_not_its_parts(tmp_path: Path) -> None:
     for part, milliseconds in (("search", "2.5"), ("fusion", "0.25")):
-        grid = grid_of(with_stages(tmp_path, f"latency.{part}"))
+        grid = table_of(with_stages(tmp_path, f"latency.{part}"))
         line = lines_of(tmp_path, grid)["ict", f"latency.{part} (ms a query)"]
         assert line["reproduced"] == milliseconds
         assert any("each stage by itself" in note for note in make_sheet(grid).notes)
     with pytest.raises(EncoreError, match=r"has no stage 'encoder', only a: search, search, fusion"):
-        grid_of(with_stages(tmp_path, "latency.encoder"))
+        table_of(with_stages(tmp_path, "latency.encoder"))
 
 
 def test_only_stages_that_there_are_can_be_asked_for() -> None:

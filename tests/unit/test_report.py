@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import small_report
 from small_report import page, products
-from small_table import grid_of, plan, row_of
+from small_table import plan, row_of, table_of
 
 from encore.errors import EncoreError
 from encore.report import sheets
@@ -178,7 +178,7 @@ def test_what_was_not_run_shows_what_is_printed_and_the_command(made: dict[str, 
 def test_a_table_shows_what_its_own_page_shows(tmp_path: Path) -> None:
     """Read back, the page of a table is the sheet that it was written from."""
     for changes in ({}, {"unit": "percent"}, {"significance": None}):
-        shown = make_sheet(grid_of(plan(tmp_path, seeds=1) | changes))
+        shown = make_sheet(table_of(plan(tmp_path, seeds=1) | changes))
         write_text(tmp_path / "table1.html", html.render_html(shown))
         assert sheets.read_sheet(tmp_path / "table1.html") == shown
     write_text(tmp_path / "table1.html", "<p>nothing</p>")

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_table import grid_of, lines_of, plan, row_of, with_costs
+from small_table import lines_of, plan, row_of, table_of, with_costs
 
 from encore.errors import EncoreError
 from encore.reporting.tables import html, latex, markdown
@@ -19,7 +19,7 @@ def test_reported_numbers_come_from_their_file(tmp_path: Path) -> None:
     for cell, metric in (("rr", "MRR@10"), ("ndcg", "R@1000")):
         wanted = {"row_label": "BERT", "setting": "bm25", "dataset": "marco", "metric": metric}
         table["rows"][1]["cells"][cell]["reported"] = wanted
-    lines = lines_of(tmp_path, grid_of(table))
+    lines = lines_of(tmp_path, table_of(table))
     assert lines["none", "RR@10"]["reported"] == "0.316"
     assert lines["none", "nDCG@10"]["reported"] == lines["ict", "RR@10"]["reported"] == ""
     line = lines["none", "RR@10"]
@@ -27,10 +27,10 @@ def test_reported_numbers_come_from_their_file(tmp_path: Path) -> None:
     assert float(line["difference"]) == pytest.approx(apart, abs=1e-11)
     assert lines["none", "nDCG@10"]["difference"] == ""
     shown = f"{float(line['reproduced']):.3f} (0.316; {'+' if apart >= 0 else '−'}{abs(apart):.3f})"
-    assert shown in markdown.render_markdown(make_sheet(grid_of(table)))
+    assert shown in markdown.render_markdown(make_sheet(table_of(table)))
     del table["rows"][1]["cells"]["rr"]["reported"]["setting"]
     with pytest.raises(EncoreError, match="2 reported numbers fit"):
-        grid_of(table)
+        table_of(table)
 
 
 def with_printed(tmp_path: Path, *values: str, **fields: Any) -> dict[str, Any]:
@@ -48,13 +48,13 @@ def with_printed(tmp_path: Path, *values: str, **fields: Any) -> dict[str, Any]:
 
 def shown_of(table: dict[str, Any], row: str, place: int = 1) -> str:
     return next(
-        line[place].text for block in make_sheet(grid_of(table)).blocks for line in block.lines if line[0].text == row
+        line[place].text for block in make_sheet(table_of(table)).blocks for line in block.lines if line[0].text == row
     )
 
 
 def test_a_copied_row_shows_what_its_source_printed_and_nothing_else(tmp_path: Path) -> None:
     table = with_printed(tmp_path, ".555", "0.339")
-    line = lines_of(tmp_path, grid_of(table))["seed", "RR@10"]
+    line = lines_of(tmp_path, table_of(table))["seed", "RR@10"]
     assert [line[name] for name in ("reported", "reproduced", "difference", "source", "verdict", "queries_judged")] == [
         "0.339",
         "",
@@ -65,7 +65,7 @@ def test_a_copied_row_shows_what_its_source_printed_and_nothing_else(tmp_path: P
     ]
     assert shown_of(table, "SEED & co_1") == "(0.339)"
     for text in (
-        render(make_sheet(grid_of(table)))
+        render(make_sheet(table_of(table)))
         for render in (markdown.render_markdown, latex.render_latex, html.render_html)
     ):
         assert "(0.339)" in text
@@ -73,16 +73,16 @@ def test_a_copied_row_shows_what_its_source_printed_and_nothing_else(tmp_path: P
 
 
 def test_percent_is_for_people_and_the_csv_has_shares(tmp_path: Path) -> None:
-    shares = lines_of(tmp_path, grid_of(with_printed(tmp_path, "0.3605", "0.339")))
+    shares = lines_of(tmp_path, table_of(with_printed(tmp_path, "0.3605", "0.339")))
     percent = with_printed(tmp_path, "36.05", "33.9", unit="percent")
-    assert lines_of(tmp_path, grid_of(percent)) == shares
-    line = lines_of(tmp_path, grid_of(percent))["ict", "RR@10"]
+    assert lines_of(tmp_path, table_of(percent)) == shares
+    line = lines_of(tmp_path, table_of(percent))["ict", "RR@10"]
     ours, sd, apart = (100 * float(line[name]) for name in ("reproduced", "sd", "difference"))
     assert apart == pytest.approx(ours - 36.05)
     assert shown_of(percent, "ICT") == f"{ours:.2f} ±{sd:.2f} (36.05; +{apart:.2f})"
     delta = 100 * float(line["delta_control"])
     assert shown_of(percent, "ICT", place=3).startswith(f"+{delta:.2f} [+")
-    notes = make_sheet(grid_of(percent)).notes
+    notes = make_sheet(table_of(percent)).notes
     assert any("more than 0.1" in note for note in notes)
     assert any("in percent" in note for note in notes)
 
@@ -102,7 +102,7 @@ def test_what_is_printed_is_shown_as_it_is_and_read_as_a_number(
     tmp_path: Path, printed: str, number: str, shown: str
 ) -> None:
     table = with_printed(tmp_path, printed)
-    assert lines_of(tmp_path, grid_of(table))["ict", "RR@10"]["reported"] == number
+    assert lines_of(tmp_path, table_of(table))["ict", "RR@10"]["reported"] == number
     assert f"({shown}" in shown_of(table, "ICT")
 
 
@@ -112,7 +112,7 @@ def test_a_number_of_another_unit_is_shown_in_ours(tmp_path: Path) -> None:
     table["reported"] = str(tmp_path / "reported.csv")
     table["columns"][3]["reported_scale"] = 1024
     row_of(table, "bm25")["cells"]["size"]["reported"] = {"row_label": "BM25"}
-    line = lines_of(tmp_path, grid_of(table))["bm25", "size (MiB)"]
+    line = lines_of(tmp_path, table_of(table))["bm25", "size (MiB)"]
     assert (line["reported"], line["difference"]) == ("4096.0", "-4093.0")
     assert shown_of(table, "BM25", place=4) == "3.00 (4,096; −4,093)"
 
@@ -140,11 +140,11 @@ def test_markers_of_the_paper_stand_behind_its_number(
     tmp_path: Path, printed: str, meant: dict[str, Any], shown: str, unconfirmed: str, unprinted: str
 ) -> None:
     table = with_markers(tmp_path, printed, meant)
-    line = lines_of(tmp_path, grid_of(table))["ict", "RR@10"]
+    line = lines_of(tmp_path, table_of(table))["ict", "RR@10"]
     assert line["markers_printed"] == printed.replace(",", "")
     assert (line["markers_unconfirmed"], line["markers_unprinted"]) == (unconfirmed, unprinted)
     assert shown in shown_of(table, "ICT")
-    made = make_sheet(grid_of(table))
+    made = make_sheet(table_of(table))
     assert any(note.startswith("Behind the paper's numbers") for note in made.notes) == bool(printed or unprinted)
     assert not set("≠¹²³") & set(latex.render_latex(made))
     for render in (markdown.render_markdown, html.render_html):
@@ -155,13 +155,13 @@ def test_a_marker_that_our_test_does_not_show_is_unconfirmed(tmp_path: Path) -> 
     table = with_markers(tmp_path, "*†", {"*": "none", "†": "control"})
     wanted = row_of(table, "ict")["cells"]["rr"].pop("reported")
     row_of(table, "mlm")["cells"]["rr"]["reported"] = wanted  # as good as the control, above none
-    line = lines_of(tmp_path, grid_of(table))["mlm", "RR@10"]
+    line = lines_of(tmp_path, table_of(table))["mlm", "RR@10"]
     assert (line["markers_printed"], line["markers_unconfirmed"], line["markers_unprinted"]) == ("*†", "†", "")
     table["significance"]["printed"] = {"*": ["none", "control"], "†": ["none", "mlm"]}
-    line = lines_of(tmp_path, grid_of(table))["mlm", "RR@10"]
+    line = lines_of(tmp_path, table_of(table))["mlm", "RR@10"]
     assert (line["markers_unconfirmed"], line["markers_unprinted"]) == ("*", ""), "above one of two is not above both"
-    assert any("* each of NONE, CONTROL" in note for note in make_sheet(grid_of(table)).notes)
+    assert any("* each of NONE, CONTROL" in note for note in make_sheet(table_of(table)).notes)
     secondary = row_of(table, "mlm")["cells"]
     secondary["ndcg"]["reported"] = secondary["rr"].pop("reported")  # our test has no say on a secondary measure
-    line = lines_of(tmp_path, grid_of(table))["mlm", "nDCG@10"]
+    line = lines_of(tmp_path, table_of(table))["mlm", "nDCG@10"]
     assert (line["markers_printed"], line["markers_unconfirmed"], line["markers_unprinted"]) == ("*†", "", "")

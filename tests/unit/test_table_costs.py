@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from small_table import NUMERIC, grid_of, lines_of, with_costs
+from small_table import NUMERIC, lines_of, table_of, with_costs
 
 from encore.errors import EncoreError
 from encore.reporting.tables import html, latex, markdown
@@ -11,7 +11,7 @@ from encore.reporting.tables.sheet import make_sheet
 
 
 def test_costs_stand_in_their_columns_and_nothing_is_tested_on_them(tmp_path: Path) -> None:
-    lines = lines_of(tmp_path, grid_of(with_costs(tmp_path)))
+    lines = lines_of(tmp_path, table_of(with_costs(tmp_path)))
     ms, mib = "latency (ms a query)", "size (MiB)"
     assert [lines["bm25", name]["reproduced"] for name in (ms, mib)] == ["12.345", "3.0"]
     assert [lines["ict", name]["reproduced"] for name in (ms, mib)] == ["1234.25", "0.5"]
@@ -23,7 +23,7 @@ def test_costs_stand_in_their_columns_and_nothing_is_tested_on_them(tmp_path: Pa
 
 
 def test_costs_are_shown_in_all_formats_and_never_bold(tmp_path: Path) -> None:
-    shown = make_sheet(grid_of(with_costs(tmp_path)))
+    shown = make_sheet(table_of(with_costs(tmp_path)))
     assert shown.header[:5] == ["", "RR@10", "nDCG@10", "ms/query", "Index, MiB"]
     entries = {line[0].text: line[3:5] for block in shown.blocks for line in block.lines}
     assert [entry.text for entry in entries["BM25"]] == ["12.3", "3.00"]
@@ -40,4 +40,4 @@ def test_a_damaged_measurement_is_one_clear_line(tmp_path: Path) -> None:
     table = with_costs(tmp_path)
     (tmp_path / "latency-ict" / "latency.json").write_text('{"total": {}}')
     with pytest.raises(EncoreError, match=r"latency-ict/latency\.json is no measurement"):
-        grid_of(table)
+        table_of(table)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from small_table import grid_of, plan, row_of
+from small_table import plan, row_of, table_of
 
 from encore.errors import EncoreError
 from encore.evaluation import scores
@@ -17,7 +17,7 @@ from encore.storage.manifest import MANIFEST, describe
 
 
 def test_markdown_is_aligned_and_marks_the_best(tmp_path: Path) -> None:
-    text = markdown.render_markdown(make_sheet(grid_of(plan(tmp_path))))
+    text = markdown.render_markdown(make_sheet(table_of(plan(tmp_path))))
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert len(rows) == 2 + 2 + 6
     assert len({len(line) for line in rows}) == 1
@@ -31,7 +31,7 @@ def test_markdown_is_aligned_and_marks_the_best(tmp_path: Path) -> None:
 
 
 def test_the_terminal_sees_no_markup_and_the_same_columns(tmp_path: Path) -> None:
-    (tmp_path / "t.md").write_text(markdown.render_markdown(make_sheet(grid_of(plan(tmp_path)))))
+    (tmp_path / "t.md").write_text(markdown.render_markdown(make_sheet(table_of(plan(tmp_path)))))
     shown = markdown.show_table(tmp_path, "t", bold="{}")
     rows = [line for line in shown.splitlines() if line.startswith("|") and "SEED" not in line]
     assert "*" not in shown
@@ -42,13 +42,13 @@ def test_the_terminal_sees_no_markup_and_the_same_columns(tmp_path: Path) -> Non
 
 
 def test_one_seed_is_said_below_the_table(tmp_path: Path) -> None:
-    notes = make_sheet(grid_of(plan(tmp_path, seeds=1))).notes
+    notes = make_sheet(table_of(plan(tmp_path, seeds=1))).notes
     assert any("about these checkpoints, not about the objectives" in note for note in notes)
     assert any("needs 5 seeds" in note for note in notes)
 
 
 def test_latex_has_whole_rows_and_no_bare_specials(tmp_path: Path) -> None:
-    text = latex.render_latex(make_sheet(grid_of(plan(tmp_path))))
+    text = latex.render_latex(make_sheet(table_of(plan(tmp_path))))
     body = text.split(r"\toprule")[1].split(r"\bottomrule")[0].strip().splitlines()
     rows = [line for line in body if line.endswith(r"\\") and "multicolumn" not in line]
     assert len(rows) == 1 + 6
@@ -61,14 +61,14 @@ def test_latex_has_whole_rows_and_no_bare_specials(tmp_path: Path) -> None:
 
 def test_tables_that_papers_number_alike_have_labels_of_their_own(tmp_path: Path) -> None:
     own, theirs = plan(tmp_path), plan(tmp_path, paper="bow")
-    assert r"\label{tab:table1}" in latex.render_latex(make_sheet(grid_of(own)))
-    assert r"\label{tab:bow:table1}" in latex.render_latex(make_sheet(grid_of(theirs)))
+    assert r"\label{tab:table1}" in latex.render_latex(make_sheet(table_of(own)))
+    assert r"\label{tab:bow:table1}" in latex.render_latex(make_sheet(table_of(theirs)))
 
 
 def test_without_a_control_no_difference_to_it_is_announced(tmp_path: Path) -> None:
     table = plan(tmp_path)
     table["rows"] = [row for row in table["rows"] if row["id"] != "control"]
-    shown = make_sheet(grid_of(table))
+    shown = make_sheet(table_of(table))
     assert shown.header == ["", "RR@10", "nDCG@10"]
     assert any("†" in entry.marker for block in shown.blocks for line in block.lines for entry in line)
 
@@ -90,7 +90,7 @@ class Page(HTMLParser):
 
 
 def test_html_is_one_whole_page(tmp_path: Path) -> None:
-    text = html.render_html(make_sheet(grid_of(plan(tmp_path))))
+    text = html.render_html(make_sheet(table_of(plan(tmp_path))))
     page = Page()
     page.feed(text)
     assert page.rows == [5] * 9
@@ -103,7 +103,7 @@ def test_html_is_one_whole_page(tmp_path: Path) -> None:
 def test_notes_are_of_what_is_there(tmp_path: Path) -> None:
     """A table that nothing was run for has no data that stand in, nothing best, and no difference to the paper."""
     table = plan(tmp_path)
-    told = make_sheet(grid_of(table)).notes
+    told = make_sheet(table_of(table)).notes
     assert told[:2] == [PROXY_DATA, "Bold: the best of a column within its setting."]
     printed = tmp_path / "printed.csv"
     printed.write_text("row_label,dataset,metric,value\nSEED & co_1,x,RR@10,0.5\n")
@@ -111,7 +111,7 @@ def test_notes_are_of_what_is_there(tmp_path: Path) -> None:
         for cell in row["cells"].values():
             cell["reads"] = []
     row_of(table, "seed")["cells"]["rr"]["reported"] = {"row_label": "SEED & co_1", "dataset": "x", "metric": "RR@10"}
-    notes = make_sheet(grid_of(table | {"reported": str(printed)})).notes
+    notes = make_sheet(table_of(table | {"reported": str(printed)})).notes
     assert notes == ["In parentheses: the paper's number.", "A note of the plan."]
 
 
@@ -125,4 +125,4 @@ def test_how_far_ties_move_a_value_is_written_out_and_not_as_0(tmp_path: Path) -
         outputs = {file.name: describe(file)}
         write_json(folder / MANIFEST, {"spec": {}, "results": {}, "inputs": {}, "outputs": outputs})
     for table, ending in zip(tables, (" by more than 0.001.", "."), strict=True):
-        assert f"{said}{ending}" in make_sheet(grid_of(table)).notes
+        assert f"{said}{ending}" in make_sheet(table_of(table)).notes

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_table import CLUSTERS, NUMERIC, grid_of, lines_of, plan, row_of, with_costs
+from small_table import CLUSTERS, NUMERIC, lines_of, plan, row_of, table_of, with_costs
 
 from encore.errors import EncoreError
 from encore.evaluation import scores, significance
@@ -26,7 +26,7 @@ def by_seed(table: dict[str, Any], row: str) -> np.ndarray:
 
 def test_each_number_of_a_line_is_the_one_computed_by_hand(tmp_path: Path) -> None:
     table = plan(tmp_path)
-    line = lines_of(tmp_path, grid_of(table))["ict", "RR@10"]
+    line = lines_of(tmp_path, table_of(table))["ict", "RR@10"]
     ours, control = (by_seed(table, name) for name in ("ict", "control"))
     difference = significance.clustered(ours - control, CLUSTERS)
     assert float(line["reproduced"]) == pytest.approx(ours.mean(), abs=1e-11)
@@ -48,7 +48,7 @@ def test_each_number_of_a_line_is_the_one_computed_by_hand(tmp_path: Path) -> No
 
 
 def test_the_header_is_the_contract(tmp_path: Path) -> None:
-    header = list(lines_of(tmp_path, grid_of(plan(tmp_path, seeds=1)))["ict", "RR@10"])
+    header = list(lines_of(tmp_path, table_of(plan(tmp_path, seeds=1)))["ict", "RR@10"])
     assert " ".join(header) == (
         "paper table row label setting system dataset split measure reported reproduced sd seeds tie_low tie_high "
         "delta_none delta_control delta_mlm interval_low interval_high p_none p_control p_mlm "
@@ -60,7 +60,7 @@ def test_the_header_is_the_contract(tmp_path: Path) -> None:
 
 
 def test_a_missing_value_is_empty_and_never_zero(tmp_path: Path) -> None:
-    lines = lines_of(tmp_path, grid_of(plan(tmp_path, seeds=1)))
+    lines = lines_of(tmp_path, table_of(plan(tmp_path, seeds=1)))
     copied = lines["seed", "RR@10"]
     assert {copied[name] for name in copied if name.startswith(NUMERIC)} == {""}
     assert copied["verdict"] == verdicts.UNTESTED
@@ -70,7 +70,7 @@ def test_a_missing_value_is_empty_and_never_zero(tmp_path: Path) -> None:
 
 
 def test_holm_corrects_objectives_by_comparators_on_the_primary_measure_only(tmp_path: Path) -> None:
-    lines = lines_of(tmp_path, grid_of(plan(tmp_path)))
+    lines = lines_of(tmp_path, table_of(plan(tmp_path)))
     pairs = [("mlm", "none"), ("mlm", "control"), ("ict", "none"), ("ict", "control"), ("ict", "mlm")]
     expected = significance.holm([float(lines[row, "RR@10"][f"p_{other}"]) for row, other in pairs])
     found = [float(lines[row, "RR@10"][f"p_holm_{other}"]) for row, other in pairs]
@@ -84,10 +84,10 @@ def test_rows_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
     table = plan(tmp_path, seeds=1)
     table["rows"][4]["cells"]["rr"]["reads"][0]["seed"] = 7
     with pytest.raises(EncoreError, match="share no seed"):
-        grid_of(table)
+        table_of(table)
     table["rows"][0]["cells"]["rr"]["value"] = "R@100"
     with pytest.raises(EncoreError, match="has no R@100 on test, only nDCG@10 on graded, RR@10 on test"):
-        grid_of(table)
+        table_of(table)
 
 
 def test_seeds_judged_on_other_queries_are_refused(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_seeds_judged_on_other_queries_are_refused(tmp_path: Path) -> None:
     scores.write_scores(folder, {("test", "RR@10"): part, ("graded", "nDCG@10"): part})
     table["rows"][4]["cells"]["rr"]["reads"][1]["folder"] = str(folder)
     with pytest.raises(EncoreError, match="judged on different queries of pydocs"):
-        grid_of(table)
+        table_of(table)
 
 
 def test_numbers_are_short_and_read_back() -> None:
@@ -108,7 +108,7 @@ def test_numbers_are_short_and_read_back() -> None:
 
 def test_a_table_of_one_run_a_row_is_what_it_was_before_there_could_be_several(tmp_path: Path) -> None:
     """The file was written when each row had one run; columns were added since, and none changed."""
-    found = list(lines_of(tmp_path, grid_of(with_costs(tmp_path))).values())
+    found = list(lines_of(tmp_path, table_of(with_costs(tmp_path))).values())
     with GOLDEN.open(newline="") as file:
         golden = list(csv.DictReader(file))
     assert len(found) == len(golden) == 24
@@ -126,9 +126,9 @@ def test_a_papers_table_has_a_verdict_on_its_own_comparison(tmp_path: Path) -> N
     for paper, expected in (("encore", ""), ("bow", "holds here")):
         table = plan(tmp_path / paper, paper=paper)
         table["rows"] = [row for row in table["rows"] if row["id"] != "control"]
-        line = lines_of(tmp_path, grid_of(table))["ict", "RR@10"]
+        line = lines_of(tmp_path, table_of(table))["ict", "RR@10"]
         assert (line["verdict"], line["detectable"] != "") == (expected, paper == "bow")
-    with_control = lines_of(tmp_path, grid_of(plan(tmp_path / "both", paper="bow")))["mlm", "RR@10"]
+    with_control = lines_of(tmp_path, table_of(plan(tmp_path / "both", paper="bow")))["mlm", "RR@10"]
     assert with_control["verdict"] == verdicts.OPEN  # as far above none as the control is
 
 
@@ -136,5 +136,5 @@ def test_what_nothing_stands_for_is_said_of_every_cell(tmp_path: Path) -> None:
     table = plan(tmp_path, seeds=1)
     for row in ("bm25", "ict"):
         row_of(table, row)["cells"]["ndcg"]["reads"] = []
-    lines = lines_of(tmp_path, grid_of(table))
+    lines = lines_of(tmp_path, table_of(table))
     assert [lines[row, "nDCG@10"]["verdict"] for row in ("bm25", "ict", "none")] == [*[verdicts.UNTESTED] * 2, ""]

@@ -16,7 +16,7 @@ from encore.storage.files import full_digest
 def test_the_programs_write_files_and_manifests_and_check_their_scores(tmp_path: Path) -> None:
     path = tmp_path / "table1.json"
     path.write_text(json.dumps(plan(tmp_path, seeds=1)))
-    for script, endings in (("table", {"csv", "md", "tex", "html"}), ("figure", {"csv", "png", "svg"})):
+    for script, endings in (("table", {"csv", "json", "md", "tex", "html"}), ("figure", {"csv", "png", "svg"})):
         spec = json.dumps({"name": "table1", "sha256": full_digest(json.loads(path.read_text()))})
         done = inside.script(script, "--plan", path, "--spec", spec, "--output", tmp_path / script)
         assert done.returncode == 0, done.stderr

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_table import NUMERIC, grid_of, lines_of, plan, row_of, write_artifact
+from small_table import NUMERIC, lines_of, plan, row_of, table_of, write_artifact
 
 from encore.config.tables import SOURCES as ENTRIES
 from encore.errors import EncoreError
@@ -59,11 +59,11 @@ def test_every_source_of_an_entry_is_planned_and_read() -> None:
 
 def test_a_loss_is_its_last_value_for_each_seed(tmp_path: Path) -> None:
     table = with_losses(tmp_path)
-    lines = lines_of(tmp_path, grid_of(table))
+    lines = lines_of(tmp_path, table_of(table))
     line = lines["ict", "held-out mlm"]
     assert (line["reproduced"], float(line["sd"]), line["seeds"]) == ("2.5", pytest.approx(0.5**0.5), "2")
     assert {value for key, value in line.items() if key.startswith(("delta", "p_", "tie", "queries"))} == {""}
-    shown = make_sheet(grid_of(table))
+    shown = make_sheet(table_of(table))
     assert "l: at the end of the last pre-training step, on its own held-out texts." in shown.notes
     entries = {row[0].text: row[3] for block in shown.blocks for row in block.lines}
     assert (entries["ICT"].text, entries["ICT"].bold, entries["MLM"].text) == ("2.5000 ±0.7071", False, "")
@@ -75,7 +75,7 @@ def test_the_lowest_loss_under_one_mask_is_the_best(tmp_path: Path) -> None:
         for name, loss in (("none", 2.9), ("mlm", 1.9), ("ict", 2.0))
     }
     cells = {name: {"value": "mlm", "reads": reads(folder)} for name, folder in found.items()}
-    shown = make_sheet(grid_of(add(plan(tmp_path, seeds=1), {"id": "l", "source": "masked_loss"}, cells)))
+    shown = make_sheet(table_of(add(plan(tmp_path, seeds=1), {"id": "l", "source": "masked_loss"}, cells)))
     bold = {row[0].text: row[3].bold for block in shown.blocks for row in block.lines if row[3].text}
     assert list(bold.values()).count(True) == 1
     assert bold["MLM"]
@@ -84,7 +84,7 @@ def test_the_lowest_loss_under_one_mask_is_the_best(tmp_path: Path) -> None:
 
 def test_a_loss_that_a_step_does_not_have_is_named(tmp_path: Path) -> None:
     with pytest.raises(EncoreError, match=r"m0/held_out\.tsv has no 'ict', only loss, mlm, bow; .*`not_applicable`"):
-        grid_of(with_losses(tmp_path, term="ict"))
+        table_of(with_losses(tmp_path, term="ict"))
 
 
 def test_a_statistic_is_found_by_its_keys_even_with_full_stops_in_them(tmp_path: Path) -> None:
@@ -94,12 +94,12 @@ def test_a_statistic_is_found_by_its_keys_even_with_full_stops_in_them(tmp_path:
         ("splits.test-80.sentence.queries", "12.0", "12"),
         ("ratio", "0.125", "0.12"),
     ):
-        grid = grid_of(with_statistics(tmp_path, key, content))
+        grid = table_of(with_statistics(tmp_path, key, content))
         assert lines_of(tmp_path, grid)["ict", f"statistic {key}"]["reproduced"] == number
         assert text in markdown.render_markdown(make_sheet(grid))
     for key in ("packages", "splits", "queries"):
         with pytest.raises(EncoreError, match=rf"statistics\.json has no number '{key}'"):
-            grid_of(with_statistics(tmp_path, key, content))
+            table_of(with_statistics(tmp_path, key, content))
 
 
 def test_of_a_large_folder_only_what_is_read_is_verified(tmp_path: Path) -> None:
@@ -116,16 +116,16 @@ def test_a_length_is_the_mean_over_texts(tmp_path: Path) -> None:
     folder.mkdir()
     np.save(folder / "queries.offsets.npy", np.array([0, 3, 4, 12]))
     cell = {"value": "queries", "reads": reads(str(folder), seeds=False)}
-    grid = grid_of(add(plan(tmp_path, seeds=1), {"id": "q", "source": "tokens"}, {"ict": cell}))
+    grid = table_of(add(plan(tmp_path, seeds=1), {"id": "q", "source": "tokens"}, {"ict": cell}))
     assert lines_of(tmp_path, grid)["ict", "tokens of queries"]["reproduced"] == "4.0"
     (folder / "queries.offsets.npy").unlink()
     with pytest.raises(EncoreError, match=r"queries\.offsets\.npy is no part of a token store"):
-        grid_of(add(plan(tmp_path, seeds=1), {"id": "q", "source": "tokens"}, {"ict": cell}))
+        table_of(add(plan(tmp_path, seeds=1), {"id": "q", "source": "tokens"}, {"ict": cell}))
 
 
 def test_a_mean_is_of_means_for_each_seed_and_is_never_tested(tmp_path: Path) -> None:
     table = means(means(plan(tmp_path, seeds=3), "both", "rr", "ndcg"), "of a mean", "both", "rr")
-    lines = lines_of(tmp_path, grid_of(table))
+    lines = lines_of(tmp_path, table_of(table))
     line = lines["ict", "mean of rr ndcg"]
     folders = [read["folder"] for read in row_of(table, "ict")["cells"]["rr"]["reads"]]
     found = [scores.read_scores(Path(folder)) for folder in folders]
@@ -137,7 +137,7 @@ def test_a_mean_is_of_means_for_each_seed_and_is_never_tested(tmp_path: Path) ->
     above = (float(line["reproduced"]) + float(lines["ict", "RR@10"]["reproduced"])) / 2
     assert float(lines["ict", "mean of both rr"]["reproduced"]) == pytest.approx(above, abs=1e-11)
     assert lines["bm25", "mean of rr ndcg"]["seeds"] == ""
-    shown = make_sheet(grid_of(table))
+    shown = make_sheet(table_of(table))
     assert "both: the mean of RR@10, nDCG@10; not tested." in shown.notes
     assert next(row for block in shown.blocks for row in block.lines if row[0].text == "ICT")[3].bold
 
@@ -145,7 +145,7 @@ def test_a_mean_is_of_means_for_each_seed_and_is_never_tested(tmp_path: Path) ->
 def test_a_mean_of_what_is_not_there_is_not_there(tmp_path: Path) -> None:
     table = means(plan(tmp_path, seeds=1), "both", "rr", "ndcg")
     row_of(table, "ict")["cells"]["ndcg"]["reads"] = []
-    line = lines_of(tmp_path, grid_of(table))["ict", "mean of rr ndcg"]
+    line = lines_of(tmp_path, table_of(table))["ict", "mean of rr ndcg"]
     assert {line[name] for name in line if name.startswith(NUMERIC)} == {""}
 
 
@@ -154,13 +154,13 @@ def test_a_mean_of_runs_under_other_seeds_is_refused(tmp_path: Path) -> None:
     cell = row_of(table, "ict")["cells"]["ndcg"]
     cell["reads"] = [read | {"seed": read["seed"] + 7} for read in cell["reads"]]
     with pytest.raises(EncoreError, match="different seeds"):
-        grid_of(table)
+        table_of(table)
 
 
 def test_a_hidden_column_is_data_and_not_shown(tmp_path: Path) -> None:
     table = means(plan(tmp_path), "both", "rr", "ndcg")
     table["columns"][1]["hidden"] = True
-    grid = grid_of(table)
+    grid = table_of(table)
     shown = make_sheet(grid)
     assert shown.header[:3] == ["", "RR@10", "both"]
     assert {len(line) for block in shown.blocks for line in block.lines} == {len(shown.header)}
@@ -171,7 +171,7 @@ def test_rows_without_a_setting_have_no_heading(tmp_path: Path) -> None:
     table = plan(tmp_path, seeds=1)
     for row in table["rows"]:
         row["setting"] = ""
-    shown = make_sheet(grid_of(table))
+    shown = make_sheet(table_of(table))
     assert len([line for line in markdown.render_markdown(shown).splitlines() if line.startswith("|")]) == 2 + 6
     assert "multicolumn" not in latex.render_latex(shown)
     assert "rowgroup" not in html.render_html(shown)
@@ -181,11 +181,11 @@ def test_a_loss_on_masked_words_is_there_only_for_models_that_can_tell_them(tmp_
     folders = {name: write_artifact(tmp_path / name, "loss.json", {"loss": loss}) for name, loss in LOSS_OF.items()}
     cells = {row: {"value": "mlm", "reads": reads(folders[row])} for row in LOSS_OF}
     table = add(plan(tmp_path, seeds=1), {"id": "w", "label": "W", "source": "masked_loss"}, cells)
-    lines = lines_of(tmp_path, grid_of(table))
+    lines = lines_of(tmp_path, table_of(table))
     assert [lines[row, "masked loss as mlm"]["reproduced"] for row in LOSS_OF] == ["2.5", ""]
-    notes = make_sheet(grid_of(table)).notes
+    notes = make_sheet(table_of(table)).notes
     assert sum("the same words masked for all models" in note for note in notes) == 1
     assert f"No vocabulary head, so no loss on masked words: {[*LOSS_OF][1].upper()}." in notes
     (tmp_path / "mlm/loss.json").write_text("{}")
     with pytest.raises(EncoreError, match=r"mlm/loss\.json is no measured loss"):
-        grid_of(table)
+        table_of(table)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_table import grid_of, lines_of, plan, row_of, write_scores
+from small_table import lines_of, plan, row_of, table_of, write_scores
 
 from encore.evaluation import significance
 from encore.evaluation.significance import Difference
@@ -13,7 +13,7 @@ from encore.reporting.tables.comparisons import RowComparison
 
 
 def test_fewer_than_five_seeds_give_no_verdict_but_numbers(tmp_path: Path) -> None:
-    line = lines_of(tmp_path, grid_of(plan(tmp_path, seeds=4)))["ict", "RR@10"]
+    line = lines_of(tmp_path, table_of(plan(tmp_path, seeds=4)))["ict", "RR@10"]
     assert line["verdict"] == "too few seeds"
     assert float(line["delta_control"]) > 0.2
 
@@ -58,9 +58,9 @@ def test_wrong_verdicts_stay_under_the_stated_rate() -> None:
 
 def test_a_planted_gain_holds_and_a_planted_loss_fails(tmp_path: Path) -> None:
     table = plan(tmp_path)
-    assert lines_of(tmp_path, grid_of(table))["ict", "RR@10"]["verdict"] == "holds here"
+    assert lines_of(tmp_path, table_of(table))["ict", "RR@10"]["verdict"] == "holds here"
     for seed in row_of(table, "mlm")["cells"]["rr"]["reads"]:
         write_scores(tmp_path / "worse" / str(seed["seed"]), -0.2, seed["seed"])
         seed["folder"] = str(tmp_path / "worse" / str(seed["seed"]))
-    line = lines_of(tmp_path, grid_of(table))["mlm", "RR@10"]
+    line = lines_of(tmp_path, table_of(table))["mlm", "RR@10"]
     assert (line["verdict"], line["markers"]) == ("fails here", "−†−‡")

@@ -5,7 +5,7 @@ from encore.storage.program import run
 from encore.plan.tables.layout import Layout
 from encore.reporting import products
 from encore.reporting.figures import forest
-from encore.reporting.tables import cells
+from encore.reporting.tables.compute import compute_table
 
 
 def main() -> None:
@@ -13,7 +13,7 @@ def main() -> None:
     with products.recorded(
         args.plan, args.spec, args.output, Layout, stage="figure", endings=["png", "svg", "csv"]
     ) as layout:
-        forest.draw_forest(args.output, cells.compute_grid(layout))
+        forest.draw_forest(args.output, compute_table(layout))
     print(f"figure {layout.name}: {args.output / layout.name}.png")
 
 

@@ -79,7 +79,7 @@ def find_cells(plan: Plan, table: str, row: str, column: str, setting: str | Non
         EncoreError: there is no such table, row or column, or the row does not stand under the setting.
     """
     name = table.removeprefix("./").removeprefix(TABLES)
-    name = name.rsplit(".", 1)[0] if name.endswith((".csv", ".md", ".tex", ".html")) else name
+    name = name.rsplit(".", 1)[0] if name.endswith((".csv", ".json", ".md", ".tex", ".html")) else name
     if name not in plan.catalogue.tables:
         raise EncoreError(f"there is no table {name!r}{nearest(name, plan.catalogue.tables)}")
     content = table_plan(plan, name)

@@ -21,7 +21,7 @@ from encore.plan.tables import CURVES, curves_models, curves_plan, table_plan, t
 from encore.report.plan import REPORT, report_plan, report_reads
 from encore.targets import CORPUS_SIZE_MISSING, CURVES_MISSING
 
-TABLE_FILES = ("csv", "md", "tex", "html")
+TABLE_FILES = ("csv", "json", "md", "tex", "html")
 Slice = Callable[[Plan, str], dict[str, Any]]
 Reads = Callable[[Plan, str], list[str]]
 

@@ -9,7 +9,7 @@ from encore.plan.tables.layout import OURS, Column, Layout, Row
 from encore.report import sheets
 from encore.report.markup import slug
 from encore.report.slice import RESULTS, ReportSlice
-from encore.reporting.tables import cells
+from encore.reporting.tables.compute import compute_table
 from encore.reporting.tables.sheet import Sheet, SheetEntry, make_sheet
 
 PAPERS = {
@@ -83,7 +83,7 @@ def _made(name: str) -> PublishedTable:
 
 def _printed(name: str, layout: Layout) -> PublishedTable:
     """A table of which nothing was run: a sheet with the paper's numbers alone, without their parentheses."""
-    plain = make_sheet(cells.compute_grid(layout))
+    plain = make_sheet(compute_table(layout))
     for block in plain.blocks:
         block.lines[:] = [[line[0], *map(_bare, line[1:])] for line in block.lines]
     only = Sheet(name, layout.title, plain.header, plain.blocks, layout.notes)

@@ -71,7 +71,9 @@ def _cell_plan(plan: Plan, cell: Cell, *, reported: bool) -> dict[str, Any]:
         "collection": reads.collection,
         "reads": [{"seed": seed, "folder": artifact.folder} for seed, artifact in reads.by_seed],
     }
+    reasons = {"not_applicable": cell.row.not_applicable.get(cell.column.id), "absent": reads.absent}
     fields |= {"record": reads.record} if reads.record else {}
+    fields |= {why: reason for why, reason in reasons.items() if reason}
     return fields | ({"reported": printed_as(cell.row, cell.column)} if reported else {})
 
 

@@ -54,7 +54,8 @@ class CellSlice(SlicePart):
     """A cell: what of its column's source it shows (a measure by its short name in the scores), and where it is.
 
     Without ``reads`` it only shows what the paper printed, if anything. ``reported`` are the columns and entries that
-    identify its number in the file of reported ones.
+    identify its number in the file of reported ones. ``not_applicable`` and ``absent`` are reasons: why the row can
+    have no such number, and why this run cannot.
     """
 
     value: str = ""
@@ -65,6 +66,8 @@ class CellSlice(SlicePart):
     reads: list[Read] = []
     record: str = ""  # or a file of the user's
     reported: dict[str, str] = {}
+    not_applicable: str = ""
+    absent: str = ""
 
 
 class Row(SlicePart):

@@ -9,12 +9,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from encore.errors import EncoreError
-from encore.plan.tables.layout import Column
 from encore.reporting.figures import style
 from encore.reporting.figures.style import BAND, INK, SOFT
-from encore.reporting.tables.cells import TableCell, TableGrid
-from encore.reporting.tables.footnotes import PROXY_DATA, seeds_run
-from encore.reporting.tables.sheet import signed
+from encore.reporting.tables.compute import signed
+from encore.reporting.tables.footnotes import PROXY_DATA
+from encore.reporting.tables.table import Column, Table
 from encore.reporting.tables.verdicts import ENOUGH_SEEDS
 from encore.storage.csv_rows import number, write_rows
 
@@ -33,31 +32,26 @@ class ForestArm:
     sign: int
 
 
-def draw_forest(folder: Path, grid: TableGrid) -> None:
+def draw_forest(folder: Path, table: Table) -> None:
     """Write ``<name>.png``, ``.svg`` and ``.csv``; equal numbers give equal bytes.
 
     Raises:
         EncoreError: the table has no primary measure, or no objective that was compared with a control.
     """
-    layout = grid.layout
-    column = next((column for column in layout.columns if column.primary), None)
-    arms = _arms(grid, column) if column else []
+    column = next((column for column in table.columns if column.primary), None)
+    arms = _arms(table, column) if column else []
     if column is None or not arms:
-        raise EncoreError(f"{layout.name}: no objective was compared with a control, so there is nothing to draw")
-    _write_data(folder / f"{layout.name}.csv", arms)
+        raise EncoreError(f"{table.name}: no objective was compared with a control, so there is nothing to draw")
+    _write_data(folder / f"{table.name}.csv", arms)
     with style.style():
-        style.save(_figure(grid, column, arms), folder, layout.name)
+        style.save(_figure(table, _caption(table, column), column, arms), folder, table.name)
 
 
-def _arms(grid: TableGrid, column: Column) -> list[ForestArm]:
-    cells = [grid.cell(row, column) for row in grid.layout.rows if row.role == "objective"]
-    return [_arm(cell) for cell in cells if cell.control in cell.comparisons]
-
-
-def _arm(cell: TableCell) -> ForestArm:
-    comparison = cell.comparisons[cell.control or ""]
-    low, high = comparison.difference.interval()
-    return ForestArm(cell.row.setting, cell.row.label, comparison.difference.mean, low, high, comparison.sign())
+def _arms(table: Table, column: Column) -> list[ForestArm]:
+    objectives = ((row, table.to_control(row, column.id)) for row in table.rows if row.role == "objective")
+    return [
+        ForestArm(row.setting, row.label, one.difference, one.low, one.high, one.sign) for row, one in objectives if one
+    ]
 
 
 def _write_data(path: Path, arms: list[ForestArm]) -> None:
@@ -66,12 +60,12 @@ def _write_data(path: Path, arms: list[ForestArm]) -> None:
     write_rows(path, header, rows)
 
 
-def _figure(grid: TableGrid, column: Column, arms: list[ForestArm]) -> Figure:
+def _figure(table: Table, caption: str, column: Column, arms: list[ForestArm]) -> Figure:
     """One panel a setting, side by side, on common axes; the caption gets its own strip at the bottom."""
     settings = list(dict.fromkeys(arm.setting for arm in arms))
     width = 1.6 + 4.2 * len(settings)
-    heading, caption = style.wrapped(width, f"{grid.layout.title}: gain over the control", _caption(grid, column))
-    top, strip = style.margins(heading, caption)
+    heading, below = style.wrapped(width, f"{table.title}: gain over the control", caption)
+    top, strip = style.margins(heading, below)
     height = top + 0.9 + 0.34 * max(Counter(arm.setting for arm in arms).values()) + strip
     figure = Figure(figsize=(width, height), layout=style.engine(strip / height, top / height))
     axes = figure.subplots(1, len(settings), squeeze=False)
@@ -83,7 +77,7 @@ def _figure(grid: TableGrid, column: Column, arms: list[ForestArm]) -> Figure:
         axis.set_xlim(-reach, reach)
         axis.set_xlabel(f"← worse        {column.label} minus the control’s        better →", labelpad=5)
         _panel(axis, panel, labelled=place == 0 or not alike)
-    style.write_around(figure, heading, caption)
+    style.write_around(figure, heading, below)
     return figure
 
 
@@ -106,16 +100,14 @@ def _panel(axis: Axes, arms: list[ForestArm], *, labelled: bool) -> None:
     axis.spines[["top", "right", "left"]].set_visible(False)
 
 
-def _caption(grid: TableGrid, column: Column) -> str:
+def _caption(table: Table, column: Column) -> str:
     """Queries, seeds, data, how to read the marks, and what one seed does not show."""
-    cells = [grid.cell(row, column) for row in grid.layout.rows]
-    judged = next(cell.judged for cell in cells if cell.judged is not None)
-    seeds = len(seeds_run(grid))
-    dataset = next(cell.request.dataset for cell in cells if cell.judged is not None)
-    data = grid.layout.dataset_labels.get(dataset, dataset)
+    cells = [row.cells[column.id] for row in table.rows]
+    judged, dataset = next((c.ours.judged, c.request.dataset) for c in cells if c.ours and c.ours.judged is not None)
+    seeds, data = len(table.seeds), table.datasets.get(dataset, dataset)
     return (
         f"{judged:,} queries of {data}; {seeds} seed{'s' if seeds != 1 else ''}. Lines: 95 % intervals over "
         f"{'queries and seeds' if seeds > 1 else 'queries only'}. Filled: significant after Holm’s correction. "
         + ("" if seeds >= ENOUGH_SEEDS else f"Fewer than {ENOUGH_SEEDS} seeds: about these checkpoints, no objective. ")
-        + (PROXY_DATA if grid.layout.proxy_data else "")
+        + (PROXY_DATA if table.proxy_data else "")
     )

@@ -94,6 +94,10 @@ class CellSource(ABC):
     def shown(self, value: float, unit: Unit) -> str:
         """An amount as people read it in a table of that unit."""
 
+    def unit(self, request: CellSlice, unit: Unit) -> str:
+        """The unit in which people read its amounts in a table of that unit; empty for a count."""
+        return ""
+
     def in_our_unit(self, printed: float, unit: Unit) -> float:
         """A number that a paper prints in a table of that unit, as our values are."""
         return printed
@@ -111,6 +115,10 @@ class ShareSource(CellSource):
     def shown(self, value: float, unit: Unit) -> str:
         """A share with two digits in percent, or with three between 0 and 1."""
         return f"{100 * value:.2f}" if unit == "percent" else f"{value:.3f}"
+
+    def unit(self, request: CellSlice, unit: Unit) -> str:
+        """The table's own."""
+        return unit
 
     def in_our_unit(self, printed: float, unit: Unit) -> float:
         """A printed number as a share between 0 and 1."""

@@ -40,6 +40,10 @@ class Efficiency(CellSource):
         """The quantity with its unit."""
         return f"{request.value} ({'MiB' if request.value == SIZE else 'ms a query'})"
 
+    def unit(self, request: CellSlice, unit: Unit) -> str:
+        """Of the index MiB, of a query ms."""
+        return "MiB" if request.value == SIZE else "ms"
+
     def shown(self, value: float, unit: Unit) -> str:
         """Three significant digits; whole numbers from 100 on."""
         digits = 2 if value < 10 else 1 if value < 100 else 0

@@ -32,6 +32,10 @@ class MaskedLoss(CellSource):
         """The loss with the way in which the models read the passages."""
         return f"masked loss as {request.value}"
 
+    def unit(self, request: CellSlice, unit: Unit) -> str:
+        """Losses are in nats."""
+        return "nats"
+
     def shown(self, value: float, unit: Unit) -> str:
         """A loss with four digits."""
         return f"{value:.4f}"

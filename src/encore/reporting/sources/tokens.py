@@ -32,6 +32,10 @@ class Tokens(CellSource):
         """Tokens, with the kind of texts."""
         return f"tokens of {request.value}"
 
+    def unit(self, request: CellSlice, unit: Unit) -> str:
+        """Lengths are in word pieces."""
+        return "word pieces"
+
     def shown(self, value: float, unit: Unit) -> str:
         """A number with two digits after the point."""
         return f"{value:,.2f}"

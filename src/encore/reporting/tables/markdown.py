@@ -36,7 +36,7 @@ def show_table(folder: Path, name: str, *, bold: str = "\033[1m{}\033[0m") -> st
     title, table = path.read_text().split("\n", 1)
     table = _BOLD.sub(lambda match: f"  {bold.format(match[1])}{match[2]}  ", table)  # as wide as it was
     table = _SETTING.sub(lambda match: f"| {bold.format(match[1])}  ", table)
-    files = [str(folder / f"{name}.{ending}") for ending in ("csv", "md", "tex", "html")]
+    files = [str(folder / f"{name}.{ending}") for ending in ("csv", "json", "md", "tex", "html")]
     return "\n".join([bold.format(title.strip("*")), table.replace("\\", ""), *files, ""])
 
 
