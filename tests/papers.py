@@ -1,5 +1,8 @@
 """A cut of nano-papers: a table or two of each paper, and the claims, in minutes."""
 
+import re
+from typing import Any
+
 import yaml
 from clones import Clone
 
@@ -15,14 +18,21 @@ TABLES: dict[str, list[str] | str] = {
 }
 TARGETS = [f"results/tables/{name}.csv" for name in TABLES] + ["results/claims.csv", "results/claims_printed.csv"]
 RUN = ("--profile", "local", "--configfile", "config/cut.yaml")
+LEFT_OUT, ABSENT = "left-out", "seed-released"  # a row that nothing is run for, and what it starts from
 
 
 def cut(clone: Clone) -> None:
     """Write the run: these rows and a few points of figures, so that claims ask for nothing more."""
     run = yaml.safe_load((clone.root / "config/nano-papers.yaml").read_text())
-    run["tables"] = {name: TABLES.get(name, []) for name in run["tables"]}
+    for path in clone.root.glob("config/papers/*/tables.yaml"):
+        paper, tables = path.parent.name, yaml.safe_load(path.read_text())
+        names = {name if paper == "encore" else f"{paper}/{name}": name for name in tables}
+        for name in names.keys() & run["tables"].keys():
+            run["tables"][name] = TABLES.get(name) or _row_of_nothing(tables[names[name]])
+        path.write_text(yaml.safe_dump(tables, sort_keys=False, allow_unicode=True))
     scale = run["scale"]
     scale["absent"]["msmarco-document"] = "whole documents take too long here"
+    scale["absent"][ABSENT] = "nothing is run for it"
     del scale["datasets"]["msmarco-document"]
     figures = scale["figures"]
     figures["tct_colbert/figure2"]["systems"].pop("KD from ColBERT, pairs")
@@ -30,3 +40,15 @@ def cut(clone: Clone) -> None:
     figures["label_efficiency"]["lines"].pop()
     figures["label_efficiency"]["sizes"].pop(0)
     (clone.root / RUN[-1]).write_text(yaml.safe_dump(run, sort_keys=False, allow_unicode=True))
+
+
+def _row_of_nothing(table: dict[str, Any]) -> list[str]:
+    """A row of a table that only its paper made, or one that is added, from a model that is absent."""
+    rows = table["rows"]
+    if copied := [row["id"] for row in rows if "reported_only" in row or "system" not in row]:
+        return copied[:1]
+    row = {key: value for key, value in rows[0].items() if key != "not_applicable"}
+    row |= {"id": LEFT_OUT, "system": re.sub("^[a-z0-9-]+", ABSENT, row["system"])}
+    row["vars"] = {key: ABSENT if "+" in str(value) else value for key, value in row.get("vars", {}).items()}
+    table["rows"] = [*rows, row]
+    return [LEFT_OUT]

@@ -15,6 +15,7 @@ from torch import nn
 
 from encore import objectives
 from encore.config.run import RunConfig
+from encore.config.run_file import read_run
 from encore.config.validation import checked, read_yaml
 from encore.data import tokens, vocabulary
 from encore.data.collection import Collection, write_collection
@@ -26,7 +27,6 @@ from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead, initialise
 from encore.plan.artifacts.masked_loss import masked_loss
-from encore.plan.catalogue import read_run
 from encore.plan.plan import Plan
 from encore.plan.tables import table_plan
 from encore.storage import manifest

@@ -14,12 +14,13 @@ from encore import objectives
 from encore.config.finetuning import FinetuneStep
 from encore.config.measures import parse_measure
 from encore.config.run import RunConfig
+from encore.config.run_file import read_run
 from encore.config.systems import WeightGrid
 from encore.config.tables import Table
 from encore.config.validation import checked, load_yaml, read_yaml, refuse_odd_name
 from encore.data import kinds
 from encore.errors import EncoreError
-from encore.plan.catalogue import read_dataset, read_run
+from encore.plan.catalogue import read_dataset
 from encore.plan.plan import Plan
 from encore.report import explanations
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from encore.claims.printed_claims import HEADER, judged_lines
+from encore.config.run_file import read_run
 from encore.errors import EncoreError
 from encore.plan import ledger, project
-from encore.plan.catalogue import read_run
 from encore.plan.plan import Plan
 from encore.plan.tables import table_plan
 

@@ -11,8 +11,9 @@ from encore.commands.preflight import command, training
 from encore.commands.preflight.sizes import CollectionSizes, read_stated
 from encore.config.lineage import StepName
 from encore.config.run import PretrainStep
+from encore.config.run_file import read_run
 from encore.plan.artifact import Artifact
-from encore.plan.catalogue import Catalogue, read_run
+from encore.plan.catalogue import Catalogue
 from encore.plan.figures import figure_reads
 from encore.plan.plan import Plan
 from encore.plan.tables import table_reads

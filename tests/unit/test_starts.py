@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from encore.config.run_file import read_run
 from encore.config.validation import read_yaml
 from encore.errors import EncoreError
 from encore.plan.artifact import upstream
-from encore.plan.catalogue import read_run
 from encore.plan.plan import Plan
 from encore.plan.tables import table_plan, table_reads
 

@@ -85,14 +85,6 @@ def test_the_recorded_trials_are_those_of_the_grid_on_the_validation_split(file)
     assert load_plan().resolve.dataset(tried.dataset).splits["valid"].role == "valid"
 
 
-def test_five_seeds_are_the_default_but_for_seeds_and_title():
-    default, seeds = (yaml.safe_load(Path(f"config/{run}.yaml").read_text()) for run in ("config", "seeds"))
-    assert seeds.pop("seeds") == [0, 1, 2, 3, 4]
-    assert seeds.pop("title") != default.pop("title")
-    del default["seeds"]
-    assert seeds == default
-
-
 def test_a_value_that_is_not_the_best_trials_is_noticed():
     recorded = every_trial()
     content = yaml.safe_load(Path("config/config.yaml").read_text())

@@ -7,9 +7,9 @@ looks its folder up there.
 import re
 
 from encore.commands.preflight.resources import Requests
+from encore.config.run_file import read_run
 from encore.errors import EncoreError
 from encore.plan import folders, index, ledger
-from encore.plan.catalogue import read_run
 from encore.plan.project import CATALOGUE, load_plan
 from encore.targets import find
 

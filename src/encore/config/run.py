@@ -335,11 +335,25 @@ class Limits(Strict):
     energy_kwh: float | None = Field(None, gt=0, description="The most energy in kilowatt-hours.")
 
 
+def _need_what_is_not_inherited(schema: dict[str, Any]) -> None:
+    """For editors: a run's file has all keys that are required, or extends another one."""
+    schema["anyOf"] = [{"required": ["extends"]}, {"required": schema.pop("required")}]
+
+
 class RunConfig(Strict):
-    """The configuration of a run: complete in one file, never merged with another."""
+    """The configuration of a run: complete in one file, or a few keys over one that it extends (``run_file.py``)."""
+
+    model_config = ConfigDict(json_schema_extra=_need_what_is_not_inherited)
 
     renamed: ClassVar[dict[str, str]] = {"stand_in": "proxy_data", "growing": "corpus_size"}
 
+    extends: None = Field(
+        None,
+        exclude=True,
+        json_schema_extra={"type": "string"},
+        description="Another run's file, from the repository's root, whose keys this file replaces whole, those of "
+        "`scale` one by one; that one extends none itself.",
+    )
     schema_version: Literal[1] = Field(description="The version of this schema.")
     title: str = Field(description="The title of the run, shown in its report.")
     seeds: list[int] = Field(
@@ -385,6 +399,13 @@ class RunConfig(Strict):
         if isinstance(seeds, list) and any(isinstance(seed, bool) for seed in seeds):
             raise ValueError("a seed is a whole number, not true or false")
         return seeds
+
+    @field_validator("tables")
+    @classmethod
+    def _name_rows(cls, tables: dict[str, list[str] | Literal["all"]]) -> dict[str, list[str] | Literal["all"]]:
+        if empty := [name for name, rows in tables.items() if not rows]:
+            raise ValueError(f"{empty[0]} has no rows; name some, write `all`, or leave the table out")
+        return tables
 
     @field_validator("datasets")
     @classmethod

@@ -15,7 +15,7 @@ from encore.config import doc2query, index_types, systems
 from encore.config.datasets import CollectionFields
 from encore.config.figures import KINDS, FigureEntry
 from encore.config.finetuning import FinetuneStep
-from encore.config.run import Backbone, RunConfig, Step, System
+from encore.config.run import Backbone, Step, System
 from encore.config.sources import SourceEntry
 from encore.config.tables import Table
 from encore.config.validation import by_kind, checked, explained, nearest, read_yaml, refuse_odd_name
@@ -39,16 +39,6 @@ class Catalogue:
     sources: dict[str, SourceEntry]
     tables: dict[str, Table]
     figures: dict[str, Any]
-
-
-def read_run(path: Path, given: dict[str, Any] | None = None) -> RunConfig:
-    """A run's configuration, from its file or from what Snakemake has already read of it.
-
-    Raises:
-        EncoreError: the file is no YAML, has a key twice, or anything in it is wrong; one line with file and place.
-    """
-    content = read_yaml(path) if given is None or path.is_file() else given  # Snakemake takes the last of two keys
-    return checked(RunConfig, content if given is None else given, str(path))
 
 
 def read_catalogue(folder: Path) -> Catalogue:

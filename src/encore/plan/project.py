@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from encore.plan.catalogue import Catalogue, read_catalogue, read_run
+from encore.config.run_file import read_run
+from encore.plan.catalogue import Catalogue, read_catalogue
 from encore.plan.plan import Plan
 
 CATALOGUE = Path("config")

@@ -16,7 +16,8 @@ from encore.commands.tuning.grid import Settings, Tuned, TuningGrid, rounds, sys
 from encore.commands.tuning.trials import Trial, choose
 from encore.config import lineage as naming
 from encore.config.lineage import Lineage, StepName
-from encore.config.validation import nearest, read_yaml
+from encore.config.run_file import run_content
+from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.plan.artifact import Artifact
@@ -48,7 +49,7 @@ def tune(run: Path, grid: TuningGrid, build: Build) -> list[Trial]:
     order = rounds(grid, lineages)
     for number, rows in enumerate(order, 1):
         path = RUNS / f"round{number}.yaml"
-        _write_run(path, read_yaml(run), tried_from(plan, grid, chosen))
+        _write_run(path, run_content(run), tried_from(plan, grid, chosen))
         requested = _round(load_plan(path), grid, {row: lineages[row] for row in rows})
         print(f"round {number} of {len(order)}: {len(requested)} trials of {', '.join(rows)}", flush=True)
         build(path, [artifact.manifest for _, artifact in requested])

@@ -10,7 +10,8 @@ from typing import Any
 
 import yaml
 
-from encore.config.validation import nearest
+from encore.config.run_file import EXTENDS, run_content
+from encore.config.validation import nearest, read_yaml
 from encore.errors import EncoreError
 
 FILES = ("backbones", "datasets", "doc2query", "indexes", "sources", "steps", "systems")
@@ -26,7 +27,10 @@ def changed(catalogue: Path, run: Path, changes: list[str], folder: Path) -> tup
     copied = folder / catalogue.name
     shutil.copytree(catalogue, copied)
     own = folder / run.name
-    shutil.copyfile(run, own)
+    if EXTENDS in read_yaml(run):  # what it takes over can be changed too
+        own.write_text(yaml.safe_dump(run_content(run), sort_keys=False), encoding="utf-8")
+    else:
+        shutil.copyfile(run, own)
     for change in changes:
         place, sign, value = change.partition("=")
         if not sign or not place or place != place.strip():

@@ -12,9 +12,9 @@ from encore.commands.preflight.command import MACHINES, SIZES
 from encore.commands.preflight.forecast import Forecast, forecast
 from encore.commands.whatif.change import changed
 from encore.commands.whatif.compare import PlanChange, compare_plans
+from encore.config.run_file import read_run
 from encore.errors import EncoreError
 from encore.plan import ledger, project
-from encore.plan.catalogue import read_run
 from encore.plan.plan import Plan
 
 SHOWN = 12  # rows of a table that are named before the rest is counted

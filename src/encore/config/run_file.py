@@ -1,0 +1,59 @@
+"""Reading a run's file: complete in itself, or a few keys over another run that it ``extends``."""
+
+from pathlib import Path
+from typing import Any
+
+from encore.config.run import RunConfig
+from encore.config.validation import checked, nearest, read_yaml
+from encore.errors import EncoreError
+
+EXTENDS, SCALE = "extends", "scale"
+
+
+def read_run(path: Path, given: dict[str, Any] | None = None) -> RunConfig:
+    """A run's configuration, from its file or from what Snakemake has already read of it.
+
+    Raises:
+        EncoreError: a file is no YAML, has a key twice, or anything in it is wrong; one line with file and place.
+    """
+    return checked(RunConfig, run_content(path, given), str(path))
+
+
+def run_content(path: Path, given: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What a run's file says, with what it takes over from the run that it extends.
+
+    Its keys replace those of the other run whole; only those of ``scale`` are replaced one by one.
+
+    Raises:
+        EncoreError: a file is no YAML, has a key twice, extends what cannot be extended, or the other run is wrong.
+    """
+    content = read_yaml(path) if given is None or path.is_file() else given  # Snakemake takes the last of two keys
+    own = dict(content if given is None else given)
+    if EXTENDS not in own:
+        return own
+    base = _base(own.pop(EXTENDS), path)
+    if isinstance(base.get(SCALE), dict) and isinstance(own.get(SCALE), dict):
+        own[SCALE] = base[SCALE] | own[SCALE]
+    return base | own
+
+
+def _base(named: Any, path: Path) -> dict[str, Any]:
+    """The content of the run that another one extends, checked by itself, so that messages name its file."""
+    if not isinstance(named, str) or not named.strip():
+        found = str(named)[:60]
+        raise EncoreError(f"{path}: {EXTENDS}: must be one run's file, such as config/config.yaml (found {found!r})")
+    base = Path(named)
+    if not base.is_file():
+        beside = path.parent / named
+        known = [beside] if beside.is_file() else base.parent.glob("*.yaml")
+        near = nearest(named, map(str, known))
+        raise EncoreError(f"{path}: {EXTENDS}: there is no {named}, which is read from the repository's root{near}")
+    if base.resolve() == path.resolve():
+        raise EncoreError(f"{path}: {EXTENDS}: a run cannot extend itself; name another one")
+    content = read_yaml(base)
+    if EXTENDS in content:
+        raise EncoreError(
+            f"{path}: {EXTENDS}: {named} extends {content[EXTENDS]} itself, and one level is all; extend that instead"
+        )
+    checked(RunConfig, content, named)
+    return content
