@@ -98,10 +98,10 @@ def test_what_has_no_chance_in_it_is_compared_as_it_is():
 @pytest.mark.parametrize(
     ("test", "proxy_data", "why"),
     [
-        (COMPARED, True, "c / x is copied from Others 2020: on other data its number says nothing"),
-        ({**COMPARED, "rows": ["d"]}, False, "nothing of it is run"),
-        ({**COMPARED, "columns": ["cost"]}, False, "a cost on another machine"),
-        ({**COMPARED, "than": ["d"]}, False, "has no printed number"),
+        (COMPARED, True, "c / x is copied from Others 2020, on other data than this run's"),
+        ({**COMPARED, "rows": ["d"]}, False, "neither is run here"),
+        ({**COMPARED, "columns": ["cost"]}, False, "a cost measured on another machine"),
+        ({**COMPARED, "than": ["d"]}, False, "the paper prints no number"),
     ],
     ids=["stand-in", "both copied", "cost", "not printed"],
 )
@@ -112,13 +112,13 @@ def test_what_copied_rows_cannot_say(monkeypatch, test, proxy_data, why):
     assert why in found.why
 
 
-def test_the_reason_for_a_missing_cell_is_told():
+def test_a_missing_cell_has_a_reason():
     absent = {Address("p/t", "", "b", "x"): "no honest stand-in"}
     found = judge_on_runs(claim(ABOVE), runs({"a": 0.6}, missing=lambda address: absent.get(address, "")))
     assert (found.verdict, found.why) == ("not testable here", "p/t / b / x has no value here: no honest stand-in")
 
 
-def test_on_other_data_comparisons_that_nothing_stands_for_are_left_out():
+def test_on_proxy_data_comparisons_without_data_are_left_out():
     absent = {Address("p/t", "", "b", "x"): "no honest stand-in"}
     both = {**ABOVE, "than": ["b", "control"]}
     truths = {"a": 0.9, "control": 0.2}

@@ -193,14 +193,14 @@ def test_what_was_not_run_is_not_testable_here():
 
 
 def test_amounts_are_not_testable_on_other_data():
-    close = {"kind": "close", "rows": ["a", "b"], "within": 0.1}
+    close = {"kind": "close", "rows": ["a"], "to": ["b"], "within": 0.1}
     assert verdict([close], {"a": 0.5, "b": 0.5}).verdict == "reproduced"
     assert verdict([close], {"a": 0.7, "b": 0.5}).verdict == "contradicted"
     assert verdict([close], {"a": 0.5, "b": 0.5}, proxy_data=True).verdict == "not testable here"
 
 
 def test_a_printed_value_is_reproduced_within_its_margin_and_too_good_fails_too():
-    value = {"kind": "value", "rows": ["a"], "within": 0.05}
+    value = {"kind": "close", "rows": ["a"], "to": "printed", "within": 0.05}
     assert verdict([value], {"a": 0.5}, printed=lambda address: 0.51).verdict == "reproduced"
     assert verdict([value], {"a": 0.5}, printed=lambda address: 0.40).verdict == "contradicted"
     assert verdict([value], {"a": 0.5}, printed=lambda address: 0.60).verdict == "contradicted"

@@ -135,9 +135,7 @@ def test_a_claim_about_no_point_is_refused(catalogue, tmp_path, test, says):
 @pytest.mark.parametrize("about", [{}, {"table": "p/t", "figure": "p/f"}], ids=["neither", "both"])
 def test_a_test_is_about_a_table_or_a_figure(about):
     with pytest.raises(ValidationError, match="name a `table` or a `figure`"):
-        Claim.model_validate(
-            {"says": "s", "place": "p", "tests": [{"kind": "least", "rows": ["a"], "least": 0, **about}]}
-        )
+        Claim.model_validate({"says": "s", "place": "p", "tests": [{"kind": "order", "rows": ["a", "b"], **about}]})
 
 
 def test_the_claims_of_the_figures_name_points_that_there_are(catalogue):
@@ -194,7 +192,7 @@ def claim(**test):
 
 
 ABOVE = {"kind": "above", "rows": ["a"], "than": ["b"]}
-SHRINKING = {"kind": "shrinking", "row": "a", "than": "b", "columns": ["x", "y"]}
+GAINS = {"kind": "gains", "row": "a", "than": "b", "columns": ["x"], "other_columns": ["y"]}
 TRUTHS = {("a", "x"): 0.6, ("a", "y"): 0.6, ("b", "x"): 0.3, ("b", "y"): 0.5}
 
 
@@ -204,8 +202,8 @@ TRUTHS = {("a", "x"): 0.6, ("a", "y"): 0.6, ("b", "x"): 0.3, ("b", "y"): 0.5}
         (ABOVE, False, "reproduced"),
         (ABOVE, True, "holds here"),
         ({**ABOVE, "rows": ["b"], "than": ["a"]}, False, "contradicted"),
-        (SHRINKING, False, "reproduced"),
-        ({**SHRINKING, "columns": ["y", "x"]}, False, "contradicted"),
+        (GAINS, False, "reproduced"),
+        ({**GAINS, "columns": ["y"], "other_columns": ["x"]}, False, "contradicted"),
         ({**ABOVE, "columns": ["y"], "by": 0.2}, False, "contradicted"),
         ({**ABOVE, "columns": ["y"], "by": 0.2}, True, "not testable here"),
         ({**ABOVE, "than": ["c"]}, False, "not testable here"),
@@ -216,7 +214,7 @@ def test_points_are_judged_as_cells_are(tmp_path, test, proxy_data, verdict):
     assert line["verdict"] == verdict
     if verdict == "reproduced":
         assert line["seeds"] == "5"
-        truth = {"above": 0.1, "shrinking": 0.2}[test["kind"]]  # the weakest comparison
+        truth = {"above": 0.1, "gains": 0.2}[test["kind"]]  # the weakest comparison
         assert float(line["estimate"]) == pytest.approx(truth, abs=0.02)
         assert float(line["interval_low"]) < truth < float(line["interval_high"])
 

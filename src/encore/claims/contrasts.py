@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 from encore.config.claims import ClaimTest
-from encore.config.tables import TESTED
+from encore.config.tables import TESTED, ColumnEntry, RowEntry, Table
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 
@@ -25,21 +25,23 @@ class Address(NamedTuple):
         return " / ".join(part for part in self if part)
 
 
+Terms = tuple[tuple[Address, float], ...]
+
+
 @dataclass(frozen=True)
 class Contrast:
-    """``sum(weight * cell) > least``, or ``>=``; one that only an equivalence needs is tested at its level.
-
+    """``sum(weight * cell) > least``, or ``>=`` with ``or_equal``.
 
     ``terms`` are cells of ours with their weights, ``printed`` cells that count with the paper's printed value.
     ``least`` is in the measure's own unit (0 to 1). An ``equivalence`` is one half of two one-sided tests (TOST) and is
     tested at 5 % instead of 2.5 %.
     """
 
-    terms: tuple[tuple[Address, float], ...]
+    terms: Terms
     least: float = 0.0
     or_equal: bool = False
     equivalence: bool = False
-    printed: tuple[tuple[Address, float], ...] = ()
+    printed: Terms = ()
 
     @property
     def plain(self) -> bool:
@@ -132,6 +134,13 @@ def copied_from(address: Address, tables: Tables) -> str:
     """Whose numbers a cell's row shows instead of a run's; nothing for a row that is run."""
     rows = table_of(address.table, tables).rows
     return next((row.reported_only for row in rows if (row.setting, row.id) == (address.setting, address.row)), "")
+
+
+def entries_of(address: Address, tables: Mapping[str, Table]) -> tuple[RowEntry, ColumnEntry]:
+    """The configured row and column of a cell."""
+    table = tables[address.table]
+    row = next(row for row in table.rows if (row.setting, row.id) == (address.setting, address.row))
+    return row, next(column for column in table.columns if column.id == address.column)
 
 
 def source_of(address: Address, tables: Tables) -> str:

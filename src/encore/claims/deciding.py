@@ -6,11 +6,11 @@ from pathlib import Path
 
 from encore.claims import printed
 from encore.claims.contrasts import Address
-from encore.claims.expansion import contrasts
+from encore.claims.expansion import contrasts, needed
 from encore.claims.files import read_claims
 from encore.claims.printed_claims import printed_values
 from encore.claims.slice import CLAIMS, cells_of, gap_reasons, products_of, run_shapes
-from encore.config.claims import AboveTest, AnyTest, Claim, PictureTest
+from encore.config.claims import AnyTest, Claim, PictureTest
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.figures.cells import figure_cells
@@ -76,8 +76,8 @@ def _test(plan: Plan, title: str, test: AnyTest) -> list[str]:
     if isinstance(test, PictureTest):
         return [f"{title}: only the picture of {test.figure} shows it, so no number decides it"]
     found = contrasts(test, run_shapes(plan))
-    needed = test.at_least if isinstance(test, AboveTest) and test.at_least else "all"
-    head = f"{title}: {test.kind}, {len(found)} comparison{'s' * (len(found) != 1)}, {needed} must hold"
+    must_hold = needed(test, len(found)) if needed(test, len(found)) < len(found) else "all"
+    head = f"{title}: {test.kind}, {len(found)} comparison{'s' * (len(found) != 1)}, {must_hold} must hold"
     return [head, *_some([f"  {one}" for one in dict.fromkeys(map(str, found))])]
 
 

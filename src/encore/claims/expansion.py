@@ -1,25 +1,10 @@
 """Expansion of each kind of test into inequalities over the cells that it is about."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from encore.claims.contrasts import Address, Contrast, Tables, above, check_address, columns_of, table_of
-from encore.config.claims import (
-    AboveTest,
-    AcrossTest,
-    AlikeTest,
-    ClaimTest,
-    CloseTest,
-    GainsTest,
-    LaterTest,
-    LeastTest,
-    LimitTest,
-    NoWinnerTest,
-    OrderTest,
-    RatioTest,
-    ShrinkingTest,
-    ValueTest,
-)
+from encore.claims.contrasts import Address, Contrast, Tables, Terms, above, check_address, columns_of, table_of
+from encore.config.claims import AboveTest, AlikeTest, ClaimTest, CloseTest, GainsTest, NoWinnerTest, OrderTest
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 
@@ -30,7 +15,7 @@ def contrasts(test: ClaimTest, tables: Tables) -> list[Contrast]:
     Raises:
         EncoreError: it names an unknown table, setting, row or column, compares nothing, or asks for too many.
     """
-    found = list(_EXPAND[type(test)](test, tables))
+    found = list(_expanded(test, tables))
     for contrast in found:
         for address, _ in (*contrast.terms, *contrast.printed):
             check_address(address, tables)
@@ -43,7 +28,29 @@ def contrasts(test: ClaimTest, tables: Tables) -> list[Contrast]:
     return found
 
 
-def _settings(test: ClaimTest, rows: list[str], tables: Tables) -> list[str]:
+def needed(test: ClaimTest, count: int) -> int:
+    """How many of a test's ``count`` inequalities must hold."""
+    return (isinstance(test, AboveTest) and test.at_least) or count
+
+
+def _expanded(test: ClaimTest, tables: Tables) -> Iterator[Contrast]:
+    match test:
+        case AboveTest():
+            return _above(test, tables)
+        case OrderTest():
+            return _order(test, tables)
+        case CloseTest():
+            return _close(test, tables)
+        case GainsTest():
+            return _gains(test, tables)
+        case NoWinnerTest():
+            return _pairs(test, tables)
+        case AlikeTest():
+            return _alike(test, tables)
+    raise TypeError(test)
+
+
+def _settings(test: ClaimTest, rows: Sequence[str], tables: Tables) -> list[str]:
     """The settings named, or all that have every row."""
     if test.settings is not None:
         return test.settings
@@ -59,95 +66,67 @@ def _settings(test: ClaimTest, rows: list[str], tables: Tables) -> list[str]:
 
 
 def _above(test: AboveTest, tables: Tables) -> Iterator[Contrast]:
-    here = columns_of(test, tables)
-    pairs = list(zip(here, test.than_columns or here, strict=True))
-    theirs = test.than_table or test.about
-    shared = [] if test.than_setting is not None or test.than_table else test.than
-    for setting in _settings(test, [*test.rows, *shared], tables):
+    ours = columns_of(test, tables)
+    columns = list(zip(ours, test.than_columns or ours, strict=True))
+    elsewhere = test.than_setting is not None or test.than_table
+    shared = test.than if isinstance(test.than, list) and not elsewhere else []
+    for setting in _settings(test, [*(test.rows or []), *shared], tables):
         other = setting if test.than_setting is None else test.than_setting
-        for row in test.rows:
-            for than in test.than:
-                for ours, column in pairs:
-                    higher, lower = Address(test.about, setting, row, ours), Address(theirs, other, than, column)
-                    yield above(higher, lower, test.by, test.or_equal)
+        for row in test.rows or _common_rows(test, setting, other, tables):
+            for than in test.than if isinstance(test.than, list) else [row]:
+                for ours_in, theirs_in in columns:
+                    higher = Address(test.about, setting, row, ours_in)
+                    lower = Address(test.than_table or test.about, other, than, theirs_in)
+                    if isinstance(test.than, float):
+                        yield Contrast(((higher, 1),), test.than, test.or_equal)
+                    else:
+                        yield Contrast(((higher, 1), (lower, -test.factor)), test.by, test.or_equal)
 
 
-def _later(test: LaterTest, tables: Tables) -> Iterator[Contrast]:
-    rows = {
-        setting: [row.id for row in table_of(test.about, tables).rows if row.setting == setting]
-        for setting in (test.setting, test.than_setting)
-    }
-    for row in test.rows or [row for row in rows[test.setting] if row in rows[test.than_setting]]:
-        for column in columns_of(test, tables):
-            yield above(
-                Address(test.about, test.setting, row, column), Address(test.about, test.than_setting, row, column)
-            )
+def _common_rows(test: AboveTest, setting: str, other: str, tables: Tables) -> list[str]:
+    """The rows of a setting that the other setting, or table, has as well."""
+    theirs = {row.id for row in table_of(test.than_table or test.about, tables).rows if row.setting == other}
+    return [row.id for row in table_of(test.about, tables).rows if row.setting == setting and row.id in theirs]
 
 
 def _order(test: OrderTest, tables: Tables) -> Iterator[Contrast]:
     for setting in _settings(test, test.rows, tables):
         for column in columns_of(test, tables):
-            for higher, lower in pairwise(test.rows):
-                first, second = (Address(test.about, setting, row, column) for row in (higher, lower))
-                yield above(first, second, or_equal=test.or_equal)
-
-
-def _across(test: AcrossTest, tables: Tables) -> Iterator[Contrast]:
-    for setting in _settings(test, test.rows, tables):
-        for row in test.rows:
-            for higher, lower in pairwise(test.columns):
-                first, second = (Address(test.about, setting, row, column) for column in (higher, lower))
-                yield above(first, second, or_equal=test.or_equal)
-
-
-def _limit(test: LimitTest, tables: Tables) -> Iterator[Contrast]:
-    for setting in _settings(test, [*test.rows, test.than], tables):
-        for row in test.rows:
-            for column in columns_of(test, tables):
-                ours, theirs = (Address(test.about, setting, one, column) for one in (row, test.than))
-                yield Contrast(((theirs, 1), (ours, -1)), -test.by, or_equal=True, equivalence=True)
+            for higher, lower in pairwise(Address(test.about, setting, row, column) for row in test.rows):
+                yield above(higher, lower, or_equal=test.or_equal)
 
 
 def _close(test: CloseTest, tables: Tables) -> Iterator[Contrast]:
-    for setting in _settings(test, test.rows, tables):
-        for column in columns_of(test, tables):
-            first, *others = (Address(test.about, setting, row, column) for row in test.rows)
-            for other in others:
-                for terms in (((first, 1), (other, -1)), ((other, 1), (first, -1))):
-                    yield Contrast(terms, -test.within, or_equal=True, equivalence=True)
-
-
-def _ratio(test: RatioTest, tables: Tables) -> Iterator[Contrast]:
-    for setting in _settings(test, [*test.rows, *test.than], tables):
+    """Both halves of each equivalence, or the upper one."""
+    others = [] if test.to == "printed" else test.to
+    for setting in _settings(test, [*test.rows, *others], tables):
         for row in test.rows:
-            for than in test.than:
-                here = columns_of(test, tables)
-                for column, other in zip(here, test.than_columns or here, strict=True):
-                    ours, theirs = Address(test.about, setting, row, column), Address(test.about, setting, than, other)
-                    yield Contrast(((ours, 1), (theirs, -test.factor)), or_equal=True)
+            for column in columns_of(test, tables):
+                ours = Address(test.about, setting, row, column)
+                for theirs in (ours._replace(row=other) for other in others):
+                    yield _within(((theirs, 1), (ours, -1)), (), test)
+                    if not test.or_below:
+                        yield _within(((ours, 1), (theirs, -1)), (), test)
+                if test.to == "printed":
+                    yield _within(((ours, -1),), ((ours, 1),), test)
+                    if not test.or_below:
+                        yield _within(((ours, 1),), ((ours, -1),), test)
 
 
-def _shrinking(test: ShrinkingTest, tables: Tables) -> Iterator[Contrast]:
-    for setting in _settings(test, [test.row, test.than], tables):
-        for wide, narrow in pairwise(test.columns):
-            ours = {column: Address(test.about, setting, test.row, column) for column in (wide, narrow)}
-            theirs = {column: Address(test.about, setting, test.than, column) for column in (wide, narrow)}
-            yield Contrast(((ours[wide], 1), (theirs[wide], -1), (ours[narrow], -1), (theirs[narrow], 1)))
+def _within(terms: Terms, printed: Terms, test: CloseTest) -> Contrast:
+    return Contrast(terms, -test.within, or_equal=True, equivalence=True, printed=printed)
 
 
 def _gains(test: GainsTest, tables: Tables) -> Iterator[Contrast]:
-    rows = [test.row, test.than, test.other_row, test.other_than]
+    rows = [test.row, test.than, test.other_row or test.row, test.other_than or test.than]
+    columns = columns_of(test, tables)
     for setting in _settings(test, rows, tables):
-        for column in columns_of(test, tables):
-            cells = (Address(test.about, setting, row, column) for row in rows)
+        for column, other in zip(columns, test.other_columns or columns, strict=True):
+            cells = (
+                Address(test.about, setting, row, at)
+                for row, at in zip(rows, (column, column, other, other), strict=True)
+            )
             yield Contrast(tuple(zip(cells, (1, -1, -1, 1), strict=True)))
-
-
-def _least(test: LeastTest, tables: Tables) -> Iterator[Contrast]:
-    for setting in _settings(test, test.rows, tables):
-        for row in test.rows:
-            for column in columns_of(test, tables):
-                yield Contrast(((Address(test.about, setting, row, column), 1),), test.least, or_equal=True)
 
 
 def _pairs(test: NoWinnerTest, tables: Tables) -> Iterator[Contrast]:
@@ -165,31 +144,3 @@ def _alike(test: AlikeTest, tables: Tables) -> Iterator[Contrast]:
                 for other in test.rows[place + 1 :]:
                     first, second = (Address(test.about, setting, one, column) for one in (row, other))
                     yield above(first, second)
-
-
-def _value(test: ValueTest, tables: Tables) -> Iterator[Contrast]:
-    for setting in _settings(test, test.rows, tables):
-        for row in test.rows:
-            for column in columns_of(test, tables):
-                cell = Address(test.about, setting, row, column)
-                for sign in (1, -1):
-                    yield Contrast(
-                        ((cell, sign),), -test.within, or_equal=True, equivalence=True, printed=((cell, -sign),)
-                    )
-
-
-_EXPAND: dict[type, Callable[..., Iterator[Contrast]]] = {
-    AboveTest: _above,
-    LaterTest: _later,
-    OrderTest: _order,
-    AcrossTest: _across,
-    LimitTest: _limit,
-    CloseTest: _close,
-    RatioTest: _ratio,
-    ShrinkingTest: _shrinking,
-    GainsTest: _gains,
-    LeastTest: _least,
-    NoWinnerTest: _pairs,
-    AlikeTest: _alike,
-    ValueTest: _value,
-}

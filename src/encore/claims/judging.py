@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from encore.claims.contrasts import Address, Contrast, Tables, columns_of, copied_from, source_of
 from encore.claims.estimates import Cells, Printed, estimate
-from encore.claims.expansion import contrasts
+from encore.claims.expansion import contrasts, needed
 from encore.claims.missing import LEFT_OUT
 from encore.claims.verdict import PREMISE, Estimate, Evidence, claim_verdict, of_inequalities, of_no_winner, of_orders
 from encore.config.claims import (
@@ -14,22 +14,15 @@ from encore.config.claims import (
     AnyTest,
     Claim,
     CloseTest,
-    LimitTest,
     NoWinnerTest,
+    NumberTest,
     PictureTest,
-    RatioTest,
-    ValueTest,
+    number_tests,
 )
 from encore.evaluation.significance import SIGNIFICANT
 from encore.reporting.tables.verdicts import ENOUGH_SEEDS, TOO_FEW, UNTESTED
 
 COMPARABLE = ("measure", "mean_of")  # sources whose values are of queries, and the same on every machine
-AMOUNTS = (
-    CloseTest,
-    LimitTest,
-    RatioTest,
-    ValueTest,
-)  # tests of how much, which data that stand in for others cannot bear out
 
 
 def no_reason(address: Address) -> str:
@@ -56,14 +49,14 @@ class RunValues:
 class Tested:
     """A test on runs: its inequalities with their estimates, how many must hold, and the evidence.
 
-    ``left`` are the reasons for those that were left out.
+    ``skipped`` are the reasons for those that were left out.
     """
 
     contrasts: tuple[Contrast, ...]
     estimates: tuple[Estimate, ...]
     needed: int
     evidence: Evidence
-    left: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
 
     @property
     def held(self) -> int:
@@ -78,11 +71,11 @@ class Tested:
 
 
 @dataclass(frozen=True)
-class Gone:
-    """A test that cannot be judged, and why; ``parting``: the claim's others can without it."""
+class Untestable:
+    """A test that cannot be judged, and why; ``skippable``: the claim can be judged by its other tests."""
 
     why: str
-    parting: bool
+    skippable: bool
 
 
 @dataclass(frozen=True)
@@ -112,7 +105,7 @@ def judge_on_runs(claim: Claim, runs: RunValues) -> Judgement:
     if any(isinstance(test, PictureTest) for test in claim.tests):
         return Judgement(UNTESTED, why="only a picture shows it")
     if runs.proxy_data and any(_is_amount(test) for test in claim.tests):
-        return Judgement(UNTESTED, why="it is about an amount, which other data have no say in")
+        return Judgement(UNTESTED, why="it is about an amount, which proxy data cannot test")
     premise = _tested(claim.premise, runs)
     tested = _tested(claim.tests, runs)
     if isinstance(tested, str) or isinstance(premise, str):
@@ -122,17 +115,16 @@ def judge_on_runs(claim: Claim, runs: RunValues) -> Judgement:
     if any(one.evidence is not Evidence.SHOWN for one in premise):
         return Judgement(PREMISE, tuple(tested))
     verdict = claim_verdict([one.evidence for one in tested], proxy_data=runs.proxy_data)
-    return Judgement(verdict, tuple(tested), _left(claim, tested, runs))
+    return Judgement(verdict, tuple(tested), _skipped(claim, tested, runs))
 
 
-def _left(claim: Claim, tested: Sequence[Tested], runs: RunValues) -> str:
+def _skipped(claim: Claim, tested: Sequence[Tested], runs: RunValues) -> str:
     """How many comparisons of a claim were left out, and the first reason; nothing for none."""
-    tests = [test for test in claim.tests if not isinstance(test, PictureTest)]
-    count = sum(len(contrasts(test, runs.tables)) for test in tests)
+    count = sum(len(contrasts(test, runs.tables)) for test in number_tests(claim.tests))
     judged = sum(len(one.estimates) for one in tested)
     if judged == count:
         return ""
-    reasons = [why for one in tested for why in one.left]
+    reasons = [why for one in tested for why in one.skipped]
     return f"{count - judged} of {count} comparisons left out" + (f": {reasons[0]}" if reasons else "")
 
 
@@ -148,33 +140,31 @@ def judge_control_on_runs(claim: Claim, runs: RunValues) -> Judgement | None:
 
 
 def _is_amount(test: AnyTest) -> bool:
-    """Whether a test is about how much; a margin below 0 only says what counts as no worse."""
-    return isinstance(test, AMOUNTS) or (isinstance(test, AboveTest) and test.by > 0)
+    """Whether a test is about how much, which proxy data cannot show; a margin below 0 only says what is no worse."""
+    return isinstance(test, CloseTest) or (isinstance(test, AboveTest) and (test.by > 0 or test.factor != 1))
 
 
 def _tested(tests: Sequence[AnyTest], runs: RunValues) -> list[Tested] | str:
     """The evidence on each test, or why they cannot be judged.
 
-    On data that stand in for others, comparisons that nothing stands for are left out, as long as others remain.
+    On proxy data, comparisons without a value here are left out, as long as others remain.
     """
-    found, gone = [], ""
-    for test in tests:
-        assert not isinstance(test, PictureTest)
+    found, untestable = [], ""
+    for test in number_tests(tests):
         one = _one(test, runs, len(tests))
         if isinstance(one, Tested):
             found.append(one)
-        elif not one.parting:
+        elif not one.skippable:
             return one.why
         else:
-            gone = gone or one.why
-    if gone and found:
-        found[0] = replace(found[0], left=(*found[0].left, gone))
-    return gone if gone and not found else found
+            untestable = untestable or one.why
+    if untestable and found:
+        found[0] = replace(found[0], skipped=(*found[0].skipped, untestable))
+    return untestable if untestable and not found else found
 
 
-def _one(test: AnyTest, runs: RunValues, tests: int) -> "Tested | Gone":
-    assert not isinstance(test, PictureTest)
-    inequalities, known, left = [], [], []
+def _one(test: NumberTest, runs: RunValues, tests: int) -> Tested | Untestable:
+    inequalities, known, skipped = [], [], []
     for each in contrasts(test, runs.tables):
         fixed = each.against(lambda address: bool(copied_from(address, runs.tables)))
         why = _unfit(each, fixed, runs)
@@ -183,18 +173,17 @@ def _one(test: AnyTest, runs: RunValues, tests: int) -> "Tested | Gone":
             inequalities.append(each)
             known.append(one)
             continue
-        if not _may_part(test, each, runs):
-            return Gone(why or _without_value(each, fixed, runs), parting=False)
-        left.append(why or _without_value(each, fixed, runs))
-    needed = test.at_least if isinstance(test, AboveTest) and test.at_least else len(known)
-    if not known or needed > len(known):
-        return Gone(left[0], parting=True)
-    evidence = _evidence(test, known, needed, runs, tests)
-    return Tested(tuple(inequalities), tuple(known), needed, evidence, tuple(left))
+        if not _may_skip(test, each, runs):
+            return Untestable(why or _without_value(each, fixed, runs), skippable=False)
+        skipped.append(why or _without_value(each, fixed, runs))
+    count = needed(test, len(known))
+    if not known or count > len(known):
+        return Untestable(skipped[0], skippable=True)
+    return Tested(tuple(inequalities), tuple(known), count, _evidence(test, known, count, runs, tests), tuple(skipped))
 
 
-def _may_part(test: AnyTest, contrast: Contrast, runs: RunValues) -> bool:
-    """Whether a comparison can be left out: nothing here stands for a cell of it, or it is of another's data."""
+def _may_skip(test: NumberTest, contrast: Contrast, runs: RunValues) -> bool:
+    """Whether a comparison can be left out: on proxy data, where a cell has no data here or was copied."""
     if not runs.proxy_data or isinstance(test, NoWinnerTest | AlikeTest):
         return False
     return any(
@@ -206,18 +195,18 @@ def _may_part(test: AnyTest, contrast: Contrast, runs: RunValues) -> bool:
 def _unfit(contrast: Contrast, fixed: Contrast, runs: RunValues) -> str:
     """Why an inequality over copied rows cannot be judged on these runs; nothing where it can.
 
-    What a paper copied was measured on its own data and machines: it is one number, next to ours on the same queries.
+    A copied number was measured on the paper's data and machines, and is comparable only there.
     """
     copied = [address for address, _ in contrast.terms if copied_from(address, runs.tables)]
     if not copied:
         return ""
     who = f"{copied[0]} is copied from {copied_from(copied[0], runs.tables)}"
     if runs.proxy_data:
-        return f"{who}: on other data its number says nothing"
+        return f"{who}, on other data than this run's"
     if not fixed.terms:
-        return f"{who}, and so is what it is compared with: nothing of it is run"
+        return f"{who}, and so is what it is compared with: neither is run here"
     if source_of(copied[0], runs.tables) not in COMPARABLE:
-        return f"{who}: a cost on another machine"
+        return f"{who}: a cost measured on another machine"
     return ""
 
 
@@ -226,16 +215,16 @@ def _without_value(contrast: Contrast, fixed: Contrast, runs: RunValues) -> str:
         if why := runs.missing(address):
             return f"{address} has no value here: {why}"
     if any(runs.printed(address) is None for address, _ in fixed.printed):
-        return f"{contrast} has no printed number to be compared with"
+        return f"{contrast}: the paper prints no number to compare with"
     return f"{contrast} has no value here"
 
 
-def _evidence(test: AnyTest, estimates: Sequence[Estimate], needed: int, runs: RunValues, tests: int) -> Evidence:
+def _evidence(test: NumberTest, estimates: Sequence[Estimate], count: int, runs: RunValues, tests: int) -> Evidence:
     if isinstance(test, NoWinnerTest):
         return of_no_winner(estimates, tests)
     if isinstance(test, AlikeTest):
         return of_orders([_values(test, column, runs) for column in columns_of(test, runs.tables)], tests)
-    return of_inequalities(estimates, needed, tests)
+    return of_inequalities(estimates, count, tests)
 
 
 def _values(test: AlikeTest, column: str, runs: RunValues) -> tuple[list[float], list[float]]:

@@ -11,10 +11,10 @@ PRINTED = {
     "place": "where",
     "verdict": "printed numbers",
     "held": "hold",
-    "exceptions": "but for",
+    "exceptions": "exceptions",
     "chance": "chance",
-    "could_show": "could be shown",
-    "exceeding": "of them shown",
+    "could_show": "detectable",
+    "exceeding": "above it",
     "shares_cells_with": "shares cells with",
 }
 RUNS = {
@@ -32,14 +32,14 @@ RUNS = {
 FEW = 4  # exceptions that are named in full
 ABOUT_PRINTED = """# The claims on the papers' own printed numbers
 
-Made without any run. *Chance*: how often the claim would hold if its systems were equally good. *Could be shown*: the
-largest of the smallest differences that so many queries show with 80 % power, for the comparisons whose queries are
-counted; *of them shown*: in how many of these the printed difference is larger.
+Made without any run. *Chance*: the probability that the claim holds if its systems are equally good. *Detectable*: the
+largest minimum detectable difference of the comparisons whose queries are counted (80 % power at 5 %); *above it*: how
+many of these printed differences are larger than what is detectable.
 """
 ABOUT_RUNS = """# The claims on the runs
 
-The weakest comparison of each, with its estimate. *Survives control*: whether the gain is also over more fine-tuning
-for the same operations.
+The weakest comparison of each, with its estimate. *Survives control*: whether the gain also holds over more
+fine-tuning with the same number of operations.
 """
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from encore.claims.contrasts import Address, Contrast
+from encore.claims.contrasts import Address, Contrast, entries_of
 from encore.claims.files import DATASETS, SPREAD
 from encore.config.run import Strict
 from encore.config.tables import TESTED, ColumnEntry, RowEntry, Table, fill_vars
@@ -104,10 +104,7 @@ class Power:
 
     def _parts(self, address: Address, weight: float) -> list[tuple[float, Run, str]]:
         """The weights, runs and measures that a cell is a sum of; empty where its value is not of queries."""
-        table = self._tables[address.table]
-        row = next(row for row in table.rows if (row.setting, row.id) == (address.setting, address.row))
-        column = next(column for column in table.columns if column.id == address.column)
-        return _parts(table, row, column, weight)
+        return _parts(self._tables[address.table], *entries_of(address, self._tables), weight)
 
 
 def family_of(measure: str, split: str) -> Family | None:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from encore.claims.alike import tau
 from encore.claims.contrasts import Address, Contrast, Tables, columns_of
-from encore.claims.expansion import contrasts
-from encore.config.claims import AboveTest, AlikeTest, AnyTest, Claim, NoWinnerTest, on_tables
+from encore.claims.expansion import contrasts, needed
+from encore.config.claims import AlikeTest, AnyTest, Claim, NoWinnerTest, NumberTest, on_tables
 
 HOLDS, PARTLY, FAILS = "holds", "partly", "fails"
 FIGURE, MISSING = "figure only", "not printed"
@@ -76,17 +76,16 @@ def printed_difference(contrast: Contrast, values: PrintedValues) -> float | Non
     return sum(weight * values[address] for address, weight in terms) - contrast.least
 
 
-def _bearing(test: AnyTest, found: Sequence[Contrast], tables: Tables, values: PrintedValues) -> Bearing:
+def _bearing(test: NumberTest, found: Sequence[Contrast], tables: Tables, values: PrintedValues) -> Bearing:
     if isinstance(test, NoWinnerTest):
         return _no_winner(test, found, values)
     if isinstance(test, AlikeTest):
         return _alike(test, tables, values)
     known = [(contrast, apart) for contrast in found if (apart := printed_difference(contrast, values)) is not None]
     failed = [contrast for contrast, apart in known if not _holds(contrast, apart)]
-    needed = test.at_least if isinstance(test, AboveTest) and test.at_least else len(known)
     return Bearing(
         len(known) - len(failed),
-        needed,
+        needed(test, len(known)),
         len(known),
         tuple(dict.fromkeys(map(str, failed))),
         min((apart for _, apart in known), key=abs, default=None),

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from encore.claims import chance, pages, printed
-from encore.claims.contrasts import Address, Contrast, Tables, columns_of, copied_from
-from encore.claims.expansion import contrasts
+from encore.claims.contrasts import Address, Tables, columns_of, copied_from, entries_of
+from encore.claims.expansion import contrasts, needed
 from encore.claims.files import FILE, read_claims
 from encore.claims.power import Power
 from encore.claims.printed import PrintedJudgement, PrintedValues
 from encore.claims.slice import PRINTED, all_shapes, printed_plan
-from encore.config.claims import AboveTest, AlikeTest, AnyTest, Claim, NoWinnerTest, PictureTest, on_tables
+from encore.config.claims import AboveTest, AlikeTest, AnyTest, Claim, NoWinnerTest, number_tests, on_tables
 from encore.config.tables import TESTED, ColumnEntry, RowEntry, Table, fill_vars, has_own_value, printed_as
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
@@ -122,25 +122,21 @@ def chance_of(tests: Sequence[AnyTest], tables: Mapping[str, Table]) -> float | 
     """How often all tests of a claim would hold if its systems were equally good; None where chance has no say."""
     if len(on_tables(tests)) < len(tests):
         return None
-    first, ranking = tests[0], _ranking(tables)
-    if isinstance(first, AlikeTest | NoWinnerTest) and len(tests) == 1:
-        own = contrasts(first, tables)
-        if isinstance(first, NoWinnerTest):
-            return chance.of_no_winner(own, ranking)
-        here = {
-            ranking(Address(first.table, first.settings[0], first.rows[0], one)) for one in columns_of(first, tables)
-        }
-        return chance.of_alike(len(first.rows), len(here))
-    expanded: list[Contrast] = []
-    for test in tests:
-        if isinstance(test, PictureTest | AlikeTest | NoWinnerTest):
-            return None
-        own = contrasts(test, tables)
-        if isinstance(test, AboveTest) and test.at_least and len(tests) > 1:
-            return None
-        expanded += own
-    needed = first.at_least if isinstance(first, AboveTest) and first.at_least else len(expanded)
-    return chance.chance_of_all(expanded, needed, ranking)
+    ranking = _ranking(tables)
+    match list(tests):
+        case [NoWinnerTest() as test]:
+            return chance.of_no_winner(contrasts(test, tables), ranking)
+        case [AlikeTest() as test]:
+            columns = columns_of(test, tables)
+            runs = {ranking(Address(test.table, test.settings[0], test.rows[0], column)) for column in columns}
+            return chance.of_alike(len(test.rows), len(runs))
+        case [AboveTest() as test]:
+            own = contrasts(test, tables)
+            return chance.chance_of_all(own, needed(test, len(own)), ranking)
+    if any(isinstance(test, AlikeTest | NoWinnerTest) or getattr(test, "at_least", None) for test in tests):
+        return None
+    every = [one for test in on_tables(tests) for one in contrasts(test, tables)]
+    return chance.chance_of_all(every, len(every), ranking)
 
 
 def _shown(claim: Claim, tables: Tables, values: PrintedValues, power: Power) -> list[str]:
@@ -150,7 +146,8 @@ def _shown(claim: Claim, tables: Tables, values: PrintedValues, power: Power) ->
     differences = [
         (apart, least)
         for test in tests
-        for each in ([] if isinstance(test, AlikeTest | NoWinnerTest) else contrasts(test, tables))
+        if not isinstance(test, AlikeTest | NoWinnerTest)
+        for each in contrasts(test, tables)
         if (apart := printed.printed_difference(each, values)) is not None
         and (least := power.could_show(each)) is not None
     ]
@@ -177,9 +174,7 @@ def _same(judged: Mapping[str, PrintedJudgement], tables: Mapping[str, Table]) -
 
 def _number(address: Address, tables: Mapping[str, Table]) -> tuple[str, ...] | None:
     """What makes a cell's number: the system, the queries and the measure; None where no run does."""
-    table = tables[address.table]
-    row = next(row for row in table.rows if (row.setting, row.id) == (address.setting, address.row))
-    column = next(column for column in table.columns if column.id == address.column)
+    row, column = entries_of(address, tables)
     if column.source != TESTED or not has_own_value(row, column):
         return None
     return tuple(fill_vars(text, row, column) for text in (row.system, column.dataset, column.split, column.measure))
@@ -189,8 +184,8 @@ def _judged(
     papers: Path, name: str, paper: str, claim: Claim, shapes: Tables, values: PrintedValues
 ) -> PrintedJudgement:
     try:
-        for test in (*claim.premise, *claim.tests, *claim.control):
-            _ = [] if isinstance(test, PictureTest) else contrasts(test, shapes)  # refuses what no table or figure has
+        for test in number_tests([*claim.premise, *claim.tests, *claim.control]):
+            contrasts(test, shapes)  # refuses what no table or figure has
         return printed.judge_on_printed(claim, shapes, values)
     except EncoreError as error:
         raise EncoreError(f"{papers / paper / FILE}: {name}: {error}") from error
@@ -210,10 +205,8 @@ def _ranking(tables: Mapping[str, Table]) -> chance.Ranking:
         return (system, *(fill_vars(text, row, column) for text in (column.dataset, column.split)))
 
     def ranking(address: Address) -> tuple[object, ...]:
-        table = tables[address.table]
-        row = next(row for row in table.rows if (row.setting, row.id) == (address.setting, address.row))
-        known = {column.id: column for column in table.columns}
-        return of_column(address, row, known[address.column], known)
+        row, column = entries_of(address, tables)
+        return of_column(address, row, column, {column.id: column for column in tables[address.table].columns})
 
     return ranking
 

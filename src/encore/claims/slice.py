@@ -8,7 +8,7 @@ from encore.claims import missing
 from encore.claims.contrasts import Address, TableShape, table_of
 from encore.claims.expansion import contrasts
 from encore.claims.files import DATASETS, SPREAD, read_claims
-from encore.config.claims import AnyTest, Claim, PictureTest
+from encore.config.claims import AnyTest, Claim, number_tests
 from encore.config.validation import read_yaml
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
@@ -102,8 +102,7 @@ def claims_reads(plan: Plan) -> list[Artifact]:
 
 def named_by(*tests: AnyTest) -> list[str]:
     """The tables and figures whose numbers tests are about, each once."""
-    shown = [test for test in tests if not isinstance(test, PictureTest)]
-    named = [name for test in shown for name in (test.about, getattr(test, "than_table", None))]
+    named = [name for test in number_tests(tests) for name in (test.about, getattr(test, "than_table", None))]
     return list(dict.fromkeys(name for name in named if name))
 
 
@@ -114,7 +113,7 @@ def products_of(claim: Claim) -> list[str]:
 
 def cells_of(claim: Claim, shapes: Mapping[str, TableShape]) -> list[Address]:
     """The cells and points that a claim, its premise and its control are about, each once."""
-    tests = [test for test in (*claim.premise, *claim.tests, *claim.control) if not isinstance(test, PictureTest)]
+    tests = number_tests([*claim.premise, *claim.tests, *claim.control])
     found = (at for test in tests for one in contrasts(test, shapes) for at, _ in (*one.terms, *one.printed))
     return list(dict.fromkeys(found))
 

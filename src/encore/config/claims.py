@@ -6,7 +6,7 @@ have the test's rows and to all columns that show a measure.
 """
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -49,31 +49,31 @@ class AboveTest(ClaimTest):
     """Each of ``rows`` is above each of ``than``, under every setting and column."""
 
     kind: Literal["above"]
-    rows: Names
-    than: Names
+    rows: Names | None = Field(
+        None, description="The rows that must be higher; without it, all of the settings compared."
+    )
+    than: Names | float | None = Field(
+        None,
+        description="The rows that must be lower, or a number in the measure's own unit (0 to 1). Without it, each "
+        "row is compared with itself: under `than_setting`, in `than_table` or in `than_columns`.",
+    )
     than_setting: str | None = Field(None, description="The setting of the rows in `than`; without it, that of `rows`.")
     than_table: str | None = Field(None, description="The table of the rows in `than`; without it, `table`.")
     than_columns: Names | None = Field(
         None, description="The columns of the rows in `than`, in the order of `columns`."
     )
     by: float = Field(0.0, description="The least difference, in the measure's own unit (0 to 1).")
+    factor: float = Field(1.0, gt=0, description="The least ratio: `rows` are above this many times `than`.")
     or_equal: bool = Field(False, description="Whether equality fulfils the test.")
     at_least: Positive | None = Field(None, description="How many of the comparisons must hold; without it, all.")
 
     @model_validator(mode="after")
-    def _pair_columns(self) -> "AboveTest":
+    def _compare_two_things(self) -> "AboveTest":
         if self.than_columns and (not self.columns or len(self.columns) != len(self.than_columns)):
             raise ValueError("`than_columns` go with as many `columns`, in their order")
+        if self.than is None and not (self.than_setting is not None or self.than_table or self.than_columns):
+            raise ValueError("say what the rows are above: `than`, `than_setting`, `than_table` or `than_columns`")
         return self
-
-
-class LaterTest(ClaimTest):
-    """Each of ``rows`` is higher under ``setting`` than under ``than_setting``."""
-
-    kind: Literal["later"]
-    rows: Names | None = Field(None, description="The rows that are compared; without it, all that both settings have.")
-    setting: str
-    than_setting: str
 
 
 class OrderTest(ClaimTest):
@@ -84,69 +84,37 @@ class OrderTest(ClaimTest):
     or_equal: bool = Field(False, description="Whether neighbours may be equal.")
 
 
-class AcrossTest(ClaimTest):
-    """One row's values are in order from the highest to the lowest over ``columns``."""
-
-    kind: Literal["across"]
-    rows: Names
-    columns: Annotated[list[str], Field(min_length=2)]
-    or_equal: bool = False
-
-
-class LimitTest(ClaimTest):
-    """``rows`` are above ``than`` by no more than a margin."""
-
-    kind: Literal["limit"]
-    rows: Names
-    than: str
-    by: float = Field(gt=0)
-
-
 class CloseTest(ClaimTest):
-    """``rows`` differ from the first of them by no more than a margin, either way (equivalence: TOST)."""
+    """``rows`` differ from ``to`` by no more than a margin (an equivalence, tested by two one-sided tests)."""
 
     kind: Literal["close"]
-    rows: Annotated[list[str], Field(min_length=2)]
-    within: float = Field(gt=0)
-
-
-class RatioTest(ClaimTest):
-    """Each of ``rows`` is at least ``factor`` times each of ``than``."""
-
-    kind: Literal["ratio"]
     rows: Names
-    than: Names
-    than_columns: Names | None = Field(
-        None, description="The columns of the rows in `than`, in the order of `columns`."
+    to: Names | Literal["printed"] = Field(
+        description="The rows that they are compared with, or `printed`: their own printed values."
     )
-    factor: float = Field(gt=0)
-
-
-class ShrinkingTest(ClaimTest):
-    """The gain of a row over another shrinks from column to column."""
-
-    kind: Literal["shrinking"]
-    row: str
-    than: str
-    columns: Annotated[list[str], Field(min_length=2)]
+    within: float = Field(gt=0, description="The margin, in the measure's own unit (0 to 1).")
+    or_below: bool = Field(False, description="Whether `rows` may be any amount below: only the upper margin counts.")
 
 
 class GainsTest(ClaimTest):
-    """One row's gain over another is larger than another pair's, under every setting and column."""
+    """The gain of ``row`` over ``than`` is larger than another gain: of other rows, or under other columns."""
 
     kind: Literal["gains"]
     row: str
     than: str
-    other_row: str
-    other_than: str
+    other_row: str | None = Field(None, description="The row of the smaller gain; without it, `row`.")
+    other_than: str | None = Field(None, description="What the smaller gain is over; without it, `than`.")
+    other_columns: Names | None = Field(
+        None, description="The columns of the smaller gain, in the order of `columns`; without it, `columns`."
+    )
 
-
-class LeastTest(ClaimTest):
-    """``rows`` have at least a given value."""
-
-    kind: Literal["least"]
-    rows: Names
-    least: float = Field(description="The least value, in the measure's own unit (0 to 1).")
+    @model_validator(mode="after")
+    def _compare_two_gains(self) -> "GainsTest":
+        if self.other_columns and (not self.columns or len(self.columns) != len(self.other_columns)):
+            raise ValueError("`other_columns` go with as many `columns`, in their order")
+        if not (self.other_row or self.other_than or self.other_columns):
+            raise ValueError("name another gain: `other_row`, `other_than` or `other_columns`")
+        return self
 
 
 class NoWinnerTest(ClaimTest):
@@ -165,14 +133,6 @@ class AlikeTest(ClaimTest):
     settings: Annotated[list[str], Field(min_length=2, max_length=2)]
 
 
-class ValueTest(ClaimTest):
-    """A cell has the printed value, within a margin either way: too good fails as well."""
-
-    kind: Literal["value"]
-    rows: Names
-    within: float = Field(gt=0)
-
-
 class PictureTest(Strict):
     """A statement about the picture of a figure without points, which no number decides."""
 
@@ -182,39 +142,9 @@ class PictureTest(Strict):
     )
 
 
-KINDS: dict[str, type[Strict]] = {
-    "above": AboveTest,
-    "later": LaterTest,
-    "order": OrderTest,
-    "across": AcrossTest,
-    "limit": LimitTest,
-    "close": CloseTest,
-    "ratio": RatioTest,
-    "shrinking": ShrinkingTest,
-    "gains": GainsTest,
-    "least": LeastTest,
-    "no-winner": NoWinnerTest,
-    "alike": AlikeTest,
-    "value": ValueTest,
-    "figure": PictureTest,
-}
-AnyTest = Annotated[
-    AboveTest
-    | LaterTest
-    | OrderTest
-    | AcrossTest
-    | LimitTest
-    | CloseTest
-    | RatioTest
-    | ShrinkingTest
-    | GainsTest
-    | LeastTest
-    | NoWinnerTest
-    | AlikeTest
-    | ValueTest
-    | PictureTest,
-    Field(discriminator="kind"),
-]
+NumberTest = AboveTest | OrderTest | CloseTest | GainsTest | NoWinnerTest | AlikeTest
+AnyTest = Annotated[NumberTest | PictureTest, Field(discriminator="kind")]
+KINDS = ("above", "order", "close", "gains", "no-winner", "alike", "figure")
 
 
 class Claim(Strict):
@@ -233,6 +163,11 @@ class Claim(Strict):
     )
 
 
-def on_tables(tests: Iterable[AnyTest]) -> list[Any]:
+def number_tests(tests: Iterable[AnyTest]) -> list[NumberTest]:
+    """The tests about numbers, of tables or of a figure's points."""
+    return [test for test in tests if not isinstance(test, PictureTest)]
+
+
+def on_tables(tests: Iterable[AnyTest]) -> list[NumberTest]:
     """The tests about tables; papers print no numbers of their figures."""
-    return [test for test in tests if not isinstance(test, PictureTest) and test.table]
+    return [test for test in number_tests(tests) if test.table]
