@@ -1,19 +1,52 @@
 #!/usr/bin/env bash
-# Write cpu.txt and gpu.txt anew from an environment in which the tests pass: bash envs/lock.sh .venv/bin/python
+# Write the locks anew from an environment in which the tests pass; `uv` must be installed, it finds the hashes:
+#     bash envs/lock.sh .venv/bin/python
+# packages.txt  every package but FAISS      cpu.txt   packages.txt and FAISS for CPUs
+# cuda.txt      what PyTorch's CUDA build needs beside them      gpu.txt   packages.txt, cuda.txt and FAISS for GPUs
 set -euo pipefail
 python=${1:?usage: bash envs/lock.sh PYTHON}
 here=$(cd "$(dirname "$0")" && pwd)
 faiss_gpu=faiss-gpu-cu12==1.14.1.post1 # the newest; it shares its module's name with faiss-cpu, so never both
+work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
+
+# Requirements with the digests of all their files, for Python 3.11.
+hashed() { uv pip compile --quiet --generate-hashes --no-header --no-annotate --python-version 3.11 "$@"; }
+names() { sed -n 's/^\([A-Za-z0-9._-]*\)==.*/\1/p' "$@" | tr '[:upper:]_.' '[:lower:]--'; }
+# The blocks of a lock whose package is (or, with -v, is not) one of the names on standard input.
+blocks() { awk -v invert="${2:-}" 'NR == FNR { wanted[$1]; next } /^[A-Za-z0-9]/ { split($0, part, "=="); name = tolower(part[1]);
+    gsub(/[_.]/, "-", name); keep = (name in wanted) != (invert == "-v") } keep' - "$1"; }
 
 # pip is the installer and this project is not a dependency; local suffixes such as +cpu name one builder's wheels.
-packages=$("$python" -m pip --disable-pip-version-check freeze --all --exclude pip --exclude wheel --exclude-editable |
-    grep -v '^#' | sed 's/+[a-z0-9.]*$//' | LC_ALL=C sort -f)
+"$python" -m pip --disable-pip-version-check freeze --all --exclude pip --exclude wheel --exclude-editable |
+    grep -v '^#' | sed 's/+[a-z0-9.]*$//' | LC_ALL=C sort -f >"$work/frozen"
+hashed --no-deps "$work/frozen" >"$work/all"
+
+# PyTorch's builds for CPUs are not on PyPI: the digest of the one that pip takes here stands with the others.
+grep '^torch==' "$work/frozen" >"$work/torch"
+"$python" -m pip --disable-pip-version-check download --quiet --no-deps --dest "$work/wheel" --requirement "$work/torch"
+digest=$(sha256sum "$work"/wheel/torch-*.whl | cut -d ' ' -f 1)
+grep -q "$digest" "$work/all" || sed -i "s/^torch==.*/&\n    --hash=sha256:$digest \\\\/" "$work/all"
+
+linux() { hashed --python-platform x86_64-manylinux_2_28 "$1"; }
+linux "$work/torch" >"$work/torch.all"
+echo "$faiss_gpu" >"$work/faiss"
+linux "$work/faiss" >"$work/faiss.all"
+
 {
-    echo "# Every package of a CPU environment, for Python 3.11; made by envs/lock.sh."
-    echo "# PyPI's torch brings CUDA libraries along; PyTorch's own CPU index (--extra-index-url) has a smaller build."
-    echo "$packages"
+    echo "# Every package but FAISS, for Python 3.11; made by envs/lock.sh."
+    echo faiss-cpu | blocks "$work/all" -v
+} >"$here/packages.txt"
+{
+    echo "# A CPU environment; made by envs/lock.sh."
+    echo "--requirement packages.txt"
+    echo faiss-cpu | blocks "$work/all"
 } >"$here/cpu.txt"
 {
-    echo "# cpu.txt with FAISS for GPUs instead of its CPU build; made by envs/lock.sh."
-    sed "/^#/d; s/^faiss-cpu==.*/$faiss_gpu/" "$here/cpu.txt"
+    echo "# What PyTorch's CUDA build, which is PyPI's on Linux, needs beside packages.txt; made by envs/lock.sh."
+    names "$work/all" | blocks "$work/torch.all" -v
+} >"$here/cuda.txt"
+{
+    echo "# A GPU environment: cpu.txt with another build of FAISS, and CUDA; made by envs/lock.sh."
+    printf -- '--requirement %s\n' packages.txt cuda.txt
+    names "$work/all" | blocks "$work/faiss.all" -v
 } >"$here/gpu.txt"

@@ -1,8 +1,6 @@
 """The locks name what is installed here, and the other recipes name nothing else."""
 
 import re
-import subprocess
-import sys
 from importlib import metadata
 from pathlib import Path
 
@@ -19,13 +17,20 @@ def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def lock(name: str) -> dict[str, str]:
-    """Versions by package; any line that is not ``name==version`` fails."""
-    lines = [line for line in (ENVS / name).read_text().splitlines() if not line.startswith("#")]
-    pairs = [re.fullmatch(r"([A-Za-z0-9._-]+)==([0-9][A-Za-z0-9.]*)", line) for line in lines]
-    assert None not in pairs, [line for line, pair in zip(lines, pairs, strict=True) if pair is None]
-    assert len({canonical(pair[1]) for pair in pairs if pair}) == len(pairs)
-    return {canonical(pair[1]): pair[2] for pair in pairs if pair}
+def lock(*names: str) -> dict[str, str]:
+    """Versions by package; a line that is not ``name==version`` with digests, or another lock, fails."""
+    versions: dict[str, str] = {}
+    for name in names:
+        text = re.sub(r"^#.*\n", "", (ENVS / name).read_text(), flags=re.M).replace("\\\n", "")
+        for line in text.splitlines():
+            if other := re.fullmatch(r"--requirement (\w+\.txt)", line):
+                versions |= lock(other[1])
+                continue
+            pinned = re.fullmatch(r"([A-Za-z0-9._-]+)==([0-9][A-Za-z0-9.]*)((?: +--hash=sha256:[0-9a-f]{64})+) *", line)
+            assert pinned, line[:100]
+            assert canonical(pinned[1]) not in versions, pinned[1]
+            versions[canonical(pinned[1])] = pinned[2]
+    return versions
 
 
 def installed() -> dict[str, str]:
@@ -39,10 +44,10 @@ def test_the_cpu_lock_is_what_is_installed() -> None:
     assert lock("cpu.txt") == here, "make the locks anew with `bash envs/lock.sh .venv/bin/python`"
 
 
-def test_the_gpu_lock_differs_in_faiss_alone() -> None:
+def test_the_gpu_lock_differs_in_faiss_and_cuda_alone() -> None:
     cpu, gpu = lock("cpu.txt"), lock("gpu.txt")
     assert cpu.keys() - gpu.keys() == {"faiss-cpu"}
-    assert gpu.keys() - cpu.keys() == {"faiss-gpu-cu12"}
+    assert {name for name in gpu.keys() - cpu.keys() if not CUDA.match(name)} == {"faiss-gpu-cu12"}
     assert {name: cpu[name] for name in cpu.keys() & gpu.keys()} == {
         name: gpu[name] for name in cpu.keys() & gpu.keys()
     }
@@ -68,7 +73,11 @@ def test_locked_packages_find_their_needs_in_the_lock() -> None:
 
 def test_conda_takes_its_packages_from_the_cpu_lock() -> None:
     recipe = yaml.safe_load((ENVS / "environment.yaml").read_text())
-    assert recipe["dependencies"] == ["python=3.11", "pip", {"pip": ["--requirement cpu.txt"]}]
+    assert recipe["dependencies"] == [
+        "python=3.11",
+        "pip",
+        {"pip": ["--requirement cpu.txt", "--requirement cuda.txt"]},
+    ]
 
 
 def test_the_container_takes_its_packages_from_a_lock() -> None:
@@ -76,7 +85,7 @@ def test_the_container_takes_its_packages_from_a_lock() -> None:
     assert re.search(r"^FROM python:3\.11-", recipe, re.M)
     assert re.search(r"^ARG LOCK=cpu\.txt$", recipe, re.M)
     assert re.findall(r"^RUN pip install (.*)$", recipe, re.M) == [
-        "--requirement /opt/lock.txt",
+        "--require-hashes --requirement /opt/envs/cuda.txt --requirement /opt/envs/${LOCK}",
         "--no-deps --no-build-isolation --editable .",
     ]
 
@@ -89,12 +98,10 @@ def test_the_container_runs_as_a_user_that_owns_the_repository_alone() -> None:
     assert "COPY --chown=encore:encore . ." in lines[:user]
 
 
-def test_the_script_that_locks_gives_these_locks(tmp_path: Path) -> None:
-    (tmp_path / "lock.sh").write_text((ENVS / "lock.sh").read_text())
-    done = subprocess.run(
-        ["bash", "lock.sh", sys.executable], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert [(tmp_path / name).read_text() for name in ("cpu.txt", "gpu.txt")] == [
-        (ENVS / name).read_text() for name in ("cpu.txt", "gpu.txt")
+def test_make_installs_nothing_whose_digest_is_not_in_a_lock() -> None:
+    installs = re.findall(r"\$\(PIP\) (.*?)(?:;|$)", (ROOT / "Makefile").read_text(), re.M)
+    assert installs == [
+        "--no-deps --require-hashes --requirement envs/cpu.txt",
+        "--no-deps --require-hashes --requirement envs/cuda.txt",
+        "--no-deps --no-build-isolation --editable .",
     ]
