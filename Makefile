@@ -2,7 +2,7 @@
 SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test lint test-slurm test-code test-all format digests picture
+.PHONY: help env demo test lint test-slurm test-code test-all format digests picture results
 
 PYTHON ?= python3.11
 VENV := .venv
@@ -56,7 +56,10 @@ format: $(READY) ## Format the code and fix what linters can fix
 digests: $(READY) ## Record the code behind each stage, once `impl` is raised wherever results change
 	python workflow/scripts/record_digests.py
 
-picture: $(READY) ## Draw the pictures of README.md and docs/ anew: rules by Snakemake, rooms by the contract
+results: $(READY) ## Render docs/results.md and README.md's table from the runs recorded in docs/recorded/
+	python docs/results.py
+
+picture: $(READY) ## Draw the pictures in docs/ anew: rules by Snakemake, rooms by the contract
 	python docs/draw.py
 
 # The stamp is written last, so an interrupted installation starts again where pip left it.

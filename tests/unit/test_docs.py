@@ -13,14 +13,30 @@ from encore.plan.project import DEFAULT_RUN, load_plan
 from encore.plan.tables import table_scores
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "config").glob("*.md")])
+PAGES = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *(path for folder in ("docs", "config", "benchmarks") for path in (ROOT / folder).glob("*.md")),
+    ]
+)
 README = (ROOT / "README.md").read_text()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
-    links = re.findall(r"\]\(([^)#]+)\)", page.read_text())
-    assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+    links = re.findall(r"\]\(([^)#]*)(#[^)]*)?\)", page.read_text())
+    for name, anchor in links:
+        if "://" in name:
+            continue
+        target = page.parent / name if name else page
+        assert target.exists(), f"{name} is not there"
+        assert not anchor or anchor in anchors(target.read_text()), f"{name} has no section {anchor}"
+
+
+def anchors(text: str) -> set[str]:
+    """The sections of a page as links name them."""
+    titles = re.findall(r"^#+ (.+)$", text, re.M)
+    return {"#" + re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def test_the_pages_are_found():
@@ -30,7 +46,8 @@ def test_the_pages_are_found():
 
 
 def test_the_example_of_an_own_collection_is_valid():
-    example = yaml.safe_load(re.search(r"```yaml\n(.*?)```", README, re.S)[1])
+    page = (ROOT / "docs/collections.md").read_text()
+    example = yaml.safe_load(re.search(r"```yaml\n(.*?)```", page, re.S)[1])
     own = BeirFields.model_validate(example["datasets"]["own"])
     assert {split.role for split in own.splits.values()} == {"train", "valid", "test"}
     assert set(example["scale"]["datasets"].values()) == {"own"}

@@ -1,0 +1,203 @@
+"""Record a finished run under docs/recorded/, and render the pages that show recorded numbers.
+
+    python docs/results.py                                          # render docs/results.md and README.md's table
+    python docs/results.py record NAME --config config/seeds.yaml   # copy what that run made to docs/recorded/NAME
+
+A record has the tables, figures and claims of a run, byte for byte, and ``run.json``: the configuration and its digest,
+seeds, date, commit, machine, versions, hours, and a digest of every file. Pages take numbers from records only.
+"""
+
+import argparse
+import json
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from encore.storage.program import run
+
+import jinja2
+import pandas as pd
+
+from encore.commands import audit
+from encore.errors import EncoreError
+from encore.plan.plan import Plan
+from encore.plan.project import DEFAULT_RUN, load_plan
+from encore.storage.files import sha256, write_json
+from encore.storage.manifest import read_run
+
+DOCS = Path(__file__).resolve().parent
+RECORDED = DOCS / "recorded"
+KEPT = (".csv", ".md", ".png")  # of a product's files; the others hold the same
+DEMO = ("<!-- demo output -->", "<!-- end of demo output -->")  # the lines of README.md around its table
+
+
+def record(name: str, config: Path, results: Path = Path("results"), into: Path = RECORDED) -> Path:
+    """Copy what a run made into a record of that name, and say how it was made; the record's folder.
+
+    Raises:
+        EncoreError: the audit finds anything bad, something was made of another plan, or nothing was made.
+    """
+    plan = load_plan(config)
+    if findings := audit.audit(plan).findings:
+        raise EncoreError(f"{findings[0]}; only an intact run is recorded: see `encore audit --config {config}`")
+    made = _products(plan, results)
+    if not made:
+        raise EncoreError(f"{results} has no table, figure or claims of {config}; run snakemake first")
+    folder = into / name
+    shutil.rmtree(folder, ignore_errors=True)
+    for path in made:
+        target = folder / path.relative_to(results)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+    write_json(folder / "run.json", _provenance(plan, config, results, folder))
+    return folder
+
+
+def _products(plan: Plan, results: Path) -> list[Path]:
+    """The files of all tables, figures and claims of this plan that were made."""
+    slices, found = audit.published_products(plan), []
+    for manifest in sorted(results.glob("**/*.manifest.json")):
+        stem = str(manifest.relative_to(results)).removesuffix(".manifest.json")
+        kind, _, inner = stem.partition("/")
+        content = slices.get(inner if kind in audit.KINDS else stem)
+        if content is None or json.loads(manifest.read_text())["spec"] != json.loads(json.dumps(content)):
+            raise EncoreError(f"{manifest} was made of another plan; run snakemake for it again, or remove it")
+        found += [path for ending in KEPT if (path := results / f"{stem}{ending}").exists()]
+    return found
+
+
+def _provenance(plan: Plan, config: Path, results: Path, folder: Path) -> dict[str, Any]:
+    """What ``run.json`` of a record says, from the ``run.json`` of every artifact behind it."""
+    places = [Path(place) for place in plan.made if Path(place, "manifest.json").exists()]
+    runs = [found for place in places if (found := read_run(place))]
+    timed = [path.read_text().splitlines() for path in results.glob("benchmarks/**/*.tsv")]
+    cpu = [float(lines[1].split("\t")[lines[0].split("\t").index("cpu_time")]) for lines in timed if len(lines) > 1]
+    return {
+        "title": plan.config.title,
+        "config": str(config),
+        "config_sha256": sha256(config),
+        "seeds": list(plan.config.seeds),
+        "date": datetime.fromtimestamp(max(place.stat().st_mtime for place in places), UTC).date().isoformat(),
+        "commits": sorted({str(each.get("commit")) for each in runs}),
+        "machines": sorted({f"{each.get('machine')}, {each.get('cores')} cores, {each['device']}" for each in runs}),
+        "python": sorted({each["python"] for each in runs}),
+        "packages": runs[0]["packages"],
+        "artifacts": len(places),
+        "job_hours": round(sum(each["seconds"] for each in runs) / 3600, 2),
+        "cpu_hours": round(sum(cpu) / 3600, 2),
+        "note": "",
+        "files": {str(path.relative_to(folder)): sha256(path) for path in _files(folder)},
+    }
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "run.json")
+
+
+class Record:
+    """A recorded run, as templates see it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.run: dict[str, Any] = json.loads((folder / "run.json").read_text())
+
+    def altered(self) -> list[str]:
+        """Files that are not those that were recorded."""
+        found = {str(path.relative_to(self.folder)): sha256(path) for path in _files(self.folder)}
+        return sorted(name for name in {*found, *self.run["files"]} if found.get(name) != self.run["files"].get(name))
+
+    def table(self, name: str, notes: bool = False) -> str:
+        """A table's Markdown: its rows, and with ``notes`` its title and the lines below it too."""
+        text = (self.folder / f"tables/{name}.md").read_text().strip()
+        return text if notes else "\n".join(line for line in text.splitlines() if line.startswith("|"))
+
+    def data(self, name: str) -> pd.DataFrame:
+        """A recorded CSV file: ``tables/table1``, ``figures/pretraining``, ``claims``."""
+        return pd.read_csv(self.folder / f"{name}.csv")
+
+    def value(self, table: str, row: str, column: str, setting: str | None = None, digits: int = 3) -> str:
+        """The number of one cell; ``row`` is a label."""
+        cells = self.data(f"tables/{table}")
+        chosen = cells[(cells["label"] == row) & (cells["column"] == column)]
+        if setting is not None:
+            chosen = chosen[chosen["setting"] == setting]
+        (number,) = set(chosen["reproduced"])  # a row may be in a table twice
+        return f"{number:.{digits}f}"
+
+    def learned(self) -> pd.DataFrame:
+        """Each term of each step's loss on held-out examples: the mean over seeds at the first and the last look."""
+        curves = self.data("figures/pretraining").query("term != 'loss'")
+        means = curves.groupby(["step", "term", "training_step"], sort=False)["value"].mean().reset_index()
+        return means.groupby(["step", "term"], sort=False)["value"].agg(["first", "last"]).reset_index()
+
+    def verdicts(self) -> str:
+        """How many claims of each paper came to which verdict, as Markdown; empty where no claims were recorded."""
+        if not (self.folder / "claims.csv").exists():
+            return ""
+        counts = pd.crosstab((claims := self.data("claims"))["paper"], claims["verdict"])
+        head = ["paper", *counts.columns]
+        lines = [head, ["---", *["---:"] * len(counts.columns)], *([paper, *row] for paper, row in counts.iterrows())]
+        return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+    def others(self, shown: list[str]) -> list[str]:
+        """Tables that the record has besides those that a page shows."""
+        tables = self.folder / "tables"
+        names = [str(path.relative_to(tables).with_suffix("")) for path in tables.rglob("*.md")]
+        return sorted(set(names) - set(shown))
+
+
+def records() -> dict[str, Record]:
+    """All records, by name."""
+    return {path.parent.name: Record(path.parent) for path in sorted(RECORDED.glob("*/run.json"))}
+
+
+def trials(name: str) -> dict[str, list[tuple[str, str, bool]]]:
+    """Rows of config/tuning/NAME.csv: each value that was tried, its score on validation, whether it was chosen."""
+    tried = pd.read_csv(DOCS.parent / f"config/tuning/{name}.csv", dtype={"value": str})
+    return {
+        str(row): [(each.value, f"{each.score:.3f}", each.chosen == "yes") for each in group.itertuples()]
+        for row, group in tried.groupby("row", sort=False)
+    }
+
+
+def rendered() -> dict[Path, str]:
+    """The text of every page that shows recorded numbers."""
+    loader = jinja2.FileSystemLoader(DOCS)
+    environment = jinja2.Environment(
+        loader=loader,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    page = environment.get_template("results.md.jinja").render(records=records(), trials=trials)
+    readme = DOCS.parent / "README.md"
+    before, _, rest = readme.read_text().partition(DEMO[0])
+    picture = "![Gain over the control with 95 % intervals](docs/recorded/demo/figures/table1.png)"
+    shown = f"{DEMO[0]}\n\n{records()['demo'].table('table1', notes=True)}\n\n{picture}\n\n{DEMO[1]}"
+    return {DOCS / "results.md": page, readme: before + shown + rest.partition(DEMO[1])[2]}
+
+
+def render() -> None:
+    """Write every page that shows recorded numbers."""
+    for path, text in rendered().items():
+        path.write_text(text)
+
+
+def main() -> None:
+    """Parse the command line and record or render."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command")
+    recording = commands.add_parser("record", help="copy what a run made to docs/recorded/NAME")
+    recording.add_argument("name")
+    recording.add_argument("--config", type=Path, default=DEFAULT_RUN)
+    arguments = parser.parse_args()
+    if arguments.command == "record":
+        run(lambda: print(record(arguments.name, arguments.config)))
+    else:
+        run(render)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""A finished run is recorded, and what is not its own or was altered is not."""
+
+import json
+import sys
+
+from clones import Clone, Done
+
+CONFIG = ("--config", "config/nano.yaml")
+
+
+def record(clone: Clone) -> Done:
+    own = {"PYTHONPATH": str(clone.root / "src")}
+    return clone.run(sys.executable, "docs/results.py", "record", "trial", *CONFIG, env=own)
+
+
+def test_a_run_is_recorded_as_it_is(nano: Clone) -> None:
+    record(nano).succeeded()
+    folder = nano.root / "docs/recorded/trial"
+    provenance = json.loads((folder / "run.json").read_text())
+    assert provenance["config"] == "config/nano.yaml"
+    assert provenance["seeds"] == [0]
+    assert provenance["artifacts"] > 10
+    assert provenance["cpu_hours"] > 0
+    for name in ("tables/table1.csv", "tables/table1.md", "figures/table1.png", "claims_printed.csv"):
+        assert name in provenance["files"]
+        assert (folder / name).read_bytes() == (nano.root / "results" / name).read_bytes()
+
+
+def test_a_run_that_was_altered_is_not_recorded(nano: Clone) -> None:
+    table = nano.root / "results/tables/table1.csv"
+    table.write_text(table.read_text().replace("0.", "0.9", 1))
+    assert "results/tables/table1" in record(nano).error()
+    assert not (nano.root / "docs/recorded/trial").exists()
+
+
+def test_a_table_of_another_configuration_is_not_recorded(nano: Clone) -> None:
+    nano.replace("config/nano.yaml", "seeds: [0]", "seeds: [0, 1]")
+    assert "made of another plan" in record(nano).error()

@@ -1,0 +1,74 @@
+"""Pages with results are rendered from recorded runs, and records are as they were recorded."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def load_program():
+    """``docs/results.py`` as a module."""
+    described = importlib.util.spec_from_file_location("results_pages", ROOT / "docs/results.py")
+    module = importlib.util.module_from_spec(described)
+    described.loader.exec_module(module)
+    return module
+
+
+PROGRAM = load_program()
+RECORDS = PROGRAM.records()
+
+
+def test_pages_equal_the_records():
+    for path, text in PROGRAM.rendered().items():
+        assert path.read_text() == text, "run `make results`"
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_no_recorded_file_was_altered(name):
+    assert RECORDS[name].run["files"]
+    assert RECORDS[name].altered() == []
+    assert RECORDS[name].run["commits"]
+
+
+def test_a_number_changed_by_hand_is_found(tmp_path):
+    record = tmp_path / "demo"
+    for path in RECORDS["demo"].folder.rglob("*.*"):
+        (record / path.relative_to(RECORDS["demo"].folder)).parent.mkdir(parents=True, exist_ok=True)
+        (record / path.relative_to(RECORDS["demo"].folder)).write_bytes(path.read_bytes())
+    table = record / "tables/table1.md"
+    table.write_text(table.read_text().replace("0.428", "0.438"))
+    (record / "tables/table9.md").write_text("added")
+    assert PROGRAM.Record(record).altered() == ["tables/table1.md", "tables/table9.md"]
+
+
+def test_the_tables_for_reading_and_for_programs_have_the_same_numbers():
+    """``value`` reads the CSV; each of its numbers is in the row of the Markdown."""
+    for record in RECORDS.values():
+        for path in sorted((record.folder / "tables").rglob("*.csv")):
+            table = str(path.relative_to(record.folder / "tables").with_suffix(""))
+            rows = [line.split("|") for line in record.table(table).splitlines()]
+            shown = {(row[1].strip(), cell.strip(" *†‡§−")) for row in rows for cell in row[2:]}
+            cells = (
+                record.data(f"tables/{table}").query("column not in ['latency', 'size']").dropna(subset="reproduced")
+            )
+            assert len(cells) > 10
+            for cell in cells.itertuples():
+                assert (cell.label, f"{cell.reproduced:.3f}") in shown, (table, cell.label, cell.column)
+
+
+def test_claims_are_counted_by_paper_and_verdict(tmp_path):
+    (tmp_path / "run.json").write_text(json.dumps({"files": {}}))
+    record = PROGRAM.Record(tmp_path)
+    assert record.verdicts() == ""
+    (tmp_path / "claims.csv").write_text(
+        "id,paper,verdict\nC1,bow,holds here\nC2,bow,fails here\nC3,costa,holds here\n"
+    )
+    assert record.verdicts().splitlines() == [
+        "| paper | fails here | holds here |",
+        "| --- | ---: | ---: |",
+        "| bow | 1 | 1 |",
+        "| costa | 0 | 1 |",
+    ]
