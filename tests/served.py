@@ -1,66 +1,77 @@
-"""Snakemake as a shell starts it, but imported once for many commands: each is a fork of one waiting process."""
+"""Snakemake and the programs of its jobs as a shell starts them, but imported once: forks of one warm process."""
 
 import atexit
-import json
+import marshal
 import os
-import selectors
+import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import IO
 
-SERVER = """
-import gc, json, os, sys
-from snakemake.cli import main
-import snakemake.profiles, snakemake.report.html_reporter, snakemake.storage, snakemake_executor_plugin_slurm
-import tokenizers
-gc.freeze()
-for line in sys.stdin:
-    asked = json.loads(line)
-    child = os.fork()
-    if not child:
-        for stream, place in ((0, os.devnull), (1, asked["output"]), (2, asked["output"])):
-            os.dup2(os.open(place, os.O_RDONLY if stream == 0 else os.O_WRONLY | os.O_APPEND), stream)
-        os.chdir(asked["folder"])
-        os.environ.clear()
-        os.environ.update(asked["environment"])
-        sys.argv = ["snakemake", *asked["arguments"]]
-        sys.exit(main())
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+# A program's file is handed to the warm process, with folder, environment and streams; all else (-c, -m) is Python's.
+CLIENT = """#!{python} -IS
+import os, sys
+if len(sys.argv) < 2 or not sys.argv[1].endswith(".py"):
+    os.execv({python!r}, [{python!r}, *sys.argv[1:]])
+import _socket, marshal
+asked = marshal.dumps((sys.argv[1:], os.getcwd(), dict(os.environ)))
+server = _socket.socket(_socket.AF_UNIX)
+server.connect({address!r})
+streams = b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
+server.sendmsg([len(asked).to_bytes(8, "little")], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
+server.sendall(asked)
+answer = server.recv(4)
+code = int.from_bytes(answer, "little", signed=True) if answer else 70
+os.kill(os.getpid(), -code) if code < 0 else os._exit(code)
 """
 
 
 @cache
-def server() -> "subprocess.Popen[str]":
-    """The waiting process; it ends when this one does."""
+def server() -> "subprocess.Popen[bytes]":
+    """The warm process; it ends when this one does."""
+    folder().joinpath("python").write_text(CLIENT.format(python=sys.executable, address=str(folder() / "socket")))
+    folder().joinpath("python").chmod(0o755)
     clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
-    command = [sys.executable, "-P", "-c", SERVER]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=clean)
+    command = [sys.executable, "-P", str(Path(__file__).with_name("warm.py"))]
+    command += [str(folder() / name) for name in ("socket", "python")]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=clean)
     atexit.register(process.kill)
+    assert process.stdout
+    assert process.stdout.readline(), "the warm process did not start"
     return process
 
 
-def snakemake(
-    arguments: Sequence[str], folder: Path, environment: Mapping[str, str], timeout: float
-) -> tuple[int, str]:
+@cache
+def folder() -> Path:
+    """Of the warm process's socket, and of the ``python`` that hands programs to it."""
+    made = Path(tempfile.mkdtemp(prefix="encore-warm-"))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
+
+
+def snakemake(arguments: Sequence[str], root: Path, environment: Mapping[str, str], timeout: float) -> tuple[int, str]:
     """The exit status of a command, and both of its streams."""
-    with tempfile.NamedTemporaryFile("r", encoding="utf-8") as output:
-        asked = {"arguments": arguments, "folder": str(folder), "environment": dict(environment), "output": output.name}
-        waiting = server()
-        assert waiting.stdin
-        assert waiting.stdout
-        waiting.stdin.write(json.dumps(asked) + "\n")
-        waiting.stdin.flush()
-        code = _line(waiting.stdout, timeout)
+    server()
+    asked = marshal.dumps((["snakemake", *arguments], str(root), dict(environment)))
+    with (
+        tempfile.NamedTemporaryFile("r", encoding="utf-8") as output,
+        Path(os.devnull).open() as nothing,
+        Path(output.name).open("a") as written,
+        socket.socket(socket.AF_UNIX) as client,
+    ):
+        client.settimeout(timeout)
+        client.connect(str(folder() / "socket"))
+        streams = [nothing.fileno(), written.fileno(), written.fileno()]
+        socket.send_fds(client, [len(asked).to_bytes(8, "little")], streams)
+        client.sendall(asked)
+        try:
+            answer = client.recv(4)
+        except TimeoutError:
+            answer = b""
         text = output.read()
-        assert code, f"no end after {timeout} seconds:\n{text}"
-        return int(code), text
-
-
-def _line(stream: IO[str], timeout: float) -> str:
-    with selectors.DefaultSelector() as ready:
-        ready.register(stream, selectors.EVENT_READ)
-        return stream.readline() if ready.select(timeout) else ""
+    assert answer, f"no end after {timeout} seconds:\n{text}"
+    return int.from_bytes(answer, "little", signed=True), text

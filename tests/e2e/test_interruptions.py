@@ -27,7 +27,10 @@ def interrupted(clone: Clone, number: int) -> str:
 
 
 def test_ctrl_c_and_the_same_command_again(clone: Clone, nano: Clone) -> None:
-    """Also: two runs from scratch, one of them interrupted and in a folder with a blank, give equal bytes."""
+    """Also: two runs from scratch, one of them interrupted and in a folder with a blank, give equal bytes.
+
+    This one is a newcomer's to the end: every program is a process of its own that imports what it needs.
+    """
     for each in (clone, nano):
         each.replace(
             "config/nano.yaml", ALL_ROWS, "[bm25, ict]"
@@ -36,7 +39,7 @@ def test_ctrl_c_and_the_same_command_again(clone: Clone, nano: Clone) -> None:
     assert "Traceback" not in output
     assert clone.manifests(), "something was finished before"
 
-    rest = jobs(clone.nano().succeeded())
+    rest = jobs(clone.nano_as_typed().succeeded())
     assert "collection pydocs-stdlib" in jobs(output) - rest, "what was finished is not done again"
     assert rest | jobs(output) == nano.planned("--forceall")
     assert clone.planned() == set()

@@ -1,6 +1,7 @@
-"""Nano with fewer rows through a real SLURM: the same command with another profile, the same table to the byte."""
+"""A lineage of nano through a real SLURM: the same command with another profile, the same table to the byte."""
 
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -11,7 +12,9 @@ pytestmark = pytest.mark.slurm
 
 ON_GPUS = {"pretrain", "finetune", "encode", "search"}
 LOCAL = {"negatives", "evaluate", "table", "figure", "curves", "claims_printed", "report"}
-FEWER = ('[bm25, none, "BM25 negatives: control", ict]', '[bm25, "BM25 negatives: ict"]')  # rows; each rule runs
+FEWER = ('[bm25, none, "BM25 negatives: control", ict]', '[bm25, "BM25 negatives: ict"]')
+LINEAGE = "tiny+ict*-s0-*"  # what SLURM makes: these models with all that comes of them, and BM25's answers
+BY_SLURM = ON_GPUS | {"lucene_search"}
 SLURM = ("--profile", "slurm", "--configfile", "config/nano.yaml")
 WASTE = "import time; waste = bytearray(400_000_000); time.sleep(8); del waste\n"
 SUBMITTED = re.compile(r"Job \d+ has been submitted with SLURM jobid (\d+) \(log: \S*/rule_(\w+)/")
@@ -24,22 +27,28 @@ def shown(job: str) -> dict[str, str]:
 
 
 def short_of_memory(clone: Clone) -> None:
-    """Give the first job less memory than it will need; and ask a cluster that is not shared at once."""
+    """Give BM25's job less memory than it will need; and ask a cluster that is not shared at once."""
     path = clone.root / "profiles/slurm/config.yaml"
     profile = yaml.safe_load(path.read_text())
     profile["slurm-init-seconds-before-status-checks"] = 1
-    profile["set-resources"]["collection"] = {"mem_mb": "attempt * 500"}
+    profile["set-resources"]["lucene_search"] = {"mem_mb": "attempt * 500"}
     path.write_text(yaml.safe_dump(profile))
-    script = clone.root / "workflow/scripts/collection.py"
+    script = clone.root / "workflow/scripts/lucene_search.py"
     script.write_text(WASTE + script.read_text())
 
 
 @pytest.fixture(scope="module")
-def submitted(cluster: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Clone, str]:
-    """Nano, all of it through SLURM, and what Snakemake printed."""
-    clone = Clone.fresh(tmp_path_factory.mktemp("slurm") / "clone")
+def submitted(cluster: None, finished: Clone, tmp_path_factory: pytest.TempPathFactory) -> tuple[Clone, str]:
+    """A finished nano that lost its last lineage, made again through SLURM, and what Snakemake printed."""
+    clone = finished.copy(tmp_path_factory.mktemp("slurm") / "clone")
     clone.replace("config/nano.yaml", *FEWER)
     short_of_memory(clone)
+    results = clone.root / "results"
+    for kind in ("models", "indexes", "runs", "negatives", "scores"):
+        for folder in (results / kind).glob(LINEAGE):
+            shutil.rmtree(folder)
+    for path in [*results.glob("runs/bm25-*/*.test-*"), *results.glob("scores/bm25-*"), results / "tables"]:
+        shutil.rmtree(path)
     # Few at a time: this node has fewer processors than it says, and other tests run beside these.
     return clone, clone.snakemake(*SLURM, "--jobs", "3").succeeded()
 
@@ -48,9 +57,10 @@ def test_the_table_is_that_of_a_local_run(submitted: tuple[Clone, str], nano: Cl
     clone, output = submitted
     nano.replace("config/nano.yaml", *FEWER)
     assert {job.split()[0] for job in nano.built()} <= {"table", "curves", "report"}
-    assert {job.split()[0] for job in jobs(output)} >= ON_GPUS
+    assert {job.split()[0] for job in jobs(output)} >= BY_SLURM
     assert clone.table() == nano.table()
     local = nano.manifests()
+    assert any("/models/tiny+ict" in name for name in clone.manifests())
     assert clone.manifests() == {name: local[name] for name in clone.manifests()}
 
 
@@ -58,7 +68,7 @@ def test_jobs_run_where_the_profile_says(submitted: tuple[Clone, str]) -> None:
     """Partition, GPU, memory and account of every job, as SLURM saw them."""
     _, output = submitted
     ran = dict(SUBMITTED.findall(output))
-    assert set(ran.values()) == {job.split()[0] for job in jobs(output)} - LOCAL
+    assert set(ran.values()) == {job.split()[0] for job in jobs(output)} - LOCAL == BY_SLURM
     for job, rule in ran.items():
         seen = shown(job)
         assert seen["Partition"] == ("gpu" if rule in ON_GPUS else "main"), rule
@@ -76,6 +86,6 @@ def test_nothing_is_left_to_do(submitted: tuple[Clone, str]) -> None:
 def test_a_job_that_lacks_memory_is_tried_again_with_more(submitted: tuple[Clone, str]) -> None:
     """The limit is SLURM's; the retry, with twice the memory, is the profile's."""
     _, output = submitted
-    tries = [shown(job) for job, rule in SUBMITTED.findall(output) if rule == "collection"]
+    tries = [shown(job) for job, rule in SUBMITTED.findall(output) if rule == "lucene_search"]
     assert [seen["MinMemoryNode"] for seen in tries] == ["500M", "1000M"]
     assert [seen["JobState"] for seen in tries] == ["FAILED", "COMPLETED"]

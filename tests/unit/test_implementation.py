@@ -28,62 +28,54 @@ def test_every_stage_of_this_version_is_recorded():
     assert code_digest.read_record()["stages"] == all_stages()
 
 
-@pytest.fixture
-def copy(tmp_path):
-    """Another version: a copy of the code, to change."""
+# In a version with a line more in each of these files: stages that are named, and stages that are not.
+PLANTED = {
+    # What turns rows into ids of documents: far from every program, and behind all that reads a run.
+    "encore.storage.document_ids": (
+        {"encode", "search", "finetune", "pretrain.ict", "rerank", "teacher_scores"},
+        {"fuse", "evaluate"},
+    ),
+    "encore.storage.files": (set(all_stages()), set()),
+    "encore.objectives.parts.stop_words": (
+        {"pretrain.costa", "pretrain.prop", "prepare.bprop"},
+        {"pretrain.mlm", "encode"},
+    ),
+    "encore.retrieval.fusion": ({"fuse", "tune_fusion"}, {"pretrain.mlm", "encode", "tokens"}),
+    "encode.py": ({"encode"}, {"search", "tokens"}),
+}
+REMARKED = "encore.storage.manifest"
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory):
+    """What is said of another version: those lines, a remark in one more module, and a new objective."""
+    version = Code(tmp_path_factory.mktemp("version") / "src/encore")
     skipped = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(PACKAGE, tmp_path / "src/encore", ignore=skipped)
-    shutil.copytree(HERE.programs, tmp_path / "workflow/scripts", ignore=skipped)
-    return tmp_path / "src/encore"
+    shutil.copytree(PACKAGE, version.package, ignore=skipped)
+    shutil.copytree(HERE.programs, version.programs, ignore=skipped)
+    for name, line in (dict.fromkeys(PLANTED, "PLANTED = 1") | {REMARKED: "# said"}).items():
+        with version._path(name).open("a") as file:
+            file.write(f"\n{line}\n")
+    (version.package / "objectives/halves.py").write_text("OBJECTIVE = None\n")
+    return version.changed(HERE.record(all_stages()))
 
 
-def stages_after(copy, path, line="PLANTED = 1"):
-    """The stages that are named once a line is added to a file."""
-    recorded = Code(copy).record(all_stages())
-    (copy / path).write_text((copy / path).read_text() + f"\n{line}\n")
-    return {stage for stages in Code(copy).changed(recorded).values() for stage in stages}
+@pytest.mark.parametrize("module", PLANTED)
+def test_a_change_in_a_far_module_names_every_stage_that_rests_on_it(changed, module):
+    named, others = PLANTED[module]
+    assert named <= set(changed[module])
+    assert not others & set(changed[module])
 
 
-@pytest.mark.parametrize(
-    ("path", "named", "others"),
-    [
-        # What turns rows into ids of documents: far from every program, and behind all that reads a run.
-        (
-            "storage/document_ids.py",
-            {"encode", "search", "finetune", "pretrain.ict", "rerank", "teacher_scores"},
-            {"fuse", "evaluate"},
-        ),
-        ("storage/files.py", set(all_stages()), set()),
-        (
-            "objectives/parts/stop_words.py",
-            {"pretrain.costa", "pretrain.prop", "prepare.bprop"},
-            {"pretrain.mlm", "encode"},
-        ),
-        ("retrieval/fusion.py", {"fuse", "tune_fusion"}, {"pretrain.mlm", "encode", "tokens"}),
-        ("../../workflow/scripts/encode.py", {"encode"}, {"search", "tokens"}),
-    ],
-)
-def test_a_change_in_a_far_module_names_every_stage_that_rests_on_it(copy, path, named, others):
-    found = stages_after(copy, path)
-    assert named <= found
-    assert not others & found
+def test_a_remark_and_a_new_objective_name_nothing(changed):
+    assert REMARKED in HERE.modules("encode")
+    assert changed.keys() == PLANTED.keys()
 
 
-def test_a_comment_in_a_far_module_names_nothing(copy):
-    assert stages_after(copy, "storage/document_ids.py", "# said") == set()
-
-
-def test_an_import_inside_a_function_counts(copy):
+def test_an_import_inside_a_function_counts():
     """Programs import torch's users late, so that ``--help`` is quick."""
     assert "encore.retrieval.encode" in HERE.modules("encode")
     assert "    from encore.retrieval.encode" in (HERE.programs / "encode.py").read_text()
-
-
-def test_a_new_objective_asks_for_no_record(copy):
-    recorded = Code(copy).record(all_stages())
-    assert recorded["stages"]
-    (copy / "objectives/halves.py").write_text("OBJECTIVE = None\n")
-    assert Code(copy).changed(recorded) == {}
 
 
 @pytest.mark.parametrize("stage", all_stages())

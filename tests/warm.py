@@ -1,0 +1,128 @@
+"""The warm process that ``served.py`` starts: it imports what programs need of other packages, then forks for each.
+
+Nothing of Encore is imported before a fork, so every clone runs its own library. It ends when its standard input does.
+"""
+
+import atexit
+import contextlib
+import gc
+import importlib
+import marshal
+import os
+import runpy
+import select
+import signal
+import socket
+import sys
+import threading
+from pathlib import Path
+
+# Of Snakemake and of the workflow's programs; Transformers is left to the two that need it, for seconds.
+IMPORTED = (
+    *("faiss", "ir_measures", "matplotlib.pyplot", "networkx", "numpy", "pandas", "pyarrow.parquet", "pydantic"),
+    *("safetensors.torch", "scipy.sparse", "scipy.stats", "tokenizers", "torch", "yaml"),
+    *("snakemake.cli", "snakemake.profiles", "snakemake.report.html_reporter", "snakemake.storage"),
+    "snakemake_executor_plugin_slurm",
+)
+LENGTH = 8  # bytes that say how long a request is
+STREAMS = 3
+
+
+def serve(address: str, python: str) -> None:
+    """Answer requests at a socket until standard input ends; ``python`` is what Snakemake's jobs are started with."""
+    wake, woken = os.pipe()
+    os.set_blocking(woken, False)
+    signal.set_wakeup_fd(woken)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    running: dict[int, socket.socket] = {}
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen(64)
+        for name in IMPORTED:
+            importlib.import_module(name)
+        gc.collect()
+        gc.freeze()
+        print("ready", flush=True)
+        while True:
+            ready = select.select([sys.stdin, listener, wake, *running.values()], [], [])[0]
+            if sys.stdin in ready:
+                return
+            if wake in ready:
+                os.read(wake, 4096)
+                ended(running)
+            if listener in ready:
+                client = listener.accept()[0]
+                request, streams = received(client)
+                if child := os.fork():
+                    running[child] = client
+                    for stream in streams:
+                        os.close(stream)
+                else:
+                    become(request, streams, python)
+            for child in [child for child, client in running.items() if client in ready]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(child, signal.SIGKILL)  # nobody waits for it any more
+                running.pop(child).close()
+
+
+def received(client: socket.socket) -> tuple[tuple[list[str], str, dict[str, str]], list[int]]:
+    """A command with its folder and environment, and its three streams."""
+    head, streams, _, _ = socket.recv_fds(client, LENGTH, STREAMS)
+    left, parts = int.from_bytes(head, "little"), []
+    while left:
+        parts.append(client.recv(left))
+        left -= len(parts[-1])
+    return marshal.loads(b"".join(parts)), streams
+
+
+def ended(running: dict[int, socket.socket]) -> None:
+    """Tell those who wait for children that have ended."""
+    while running:
+        child, status = os.waitpid(-1, os.WNOHANG)
+        if not child:
+            return
+        if child in running:
+            with running.pop(child) as client:
+                code = os.waitstatus_to_exitcode(status)
+                client.sendall(code.to_bytes(4, "little", signed=True))
+
+
+def become(request: tuple[list[str], str, dict[str, str]], streams: list[int], python: str) -> None:
+    """Be the process that was asked for, to its end."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.setsid()
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    os.closerange(STREAMS, max(streams) + 64)
+    arguments, folder, environment = request
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = arguments
+    code = 0
+    try:
+        if arguments[0] == "snakemake":
+            sys.executable = python
+            importlib.import_module("snakemake.cli").main()
+        else:
+            given = filter(None, environment.get("PYTHONPATH", "").split(":"))
+            sys.path[:0] = [str(Path(arguments[0]).resolve().parent), *given]
+            runpy.run_path(arguments[0], run_name="__main__")
+    except SystemExit as asked:
+        if isinstance(asked.code, str):
+            print(asked.code, file=sys.stderr)
+        code = asked.code if isinstance(asked.code, int) else int(asked.code is not None)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    finally:
+        threading._shutdown()
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    serve(*sys.argv[1:])
