@@ -48,6 +48,26 @@ def test_a_number_in_the_report(nano: Clone) -> None:
 
 
 @pytest.mark.slow
+def test_a_number_in_a_table_and_in_a_figure(nano: Clone) -> None:
+    """The digest of the report's input is wrong too; making only the report again would show the forged number."""
+    table, figure = (nano.root / f"results/{kind}/table1.csv" for kind in ("tables", "figures"))
+    before = {path: path.read_text() for path in (table, figure)}
+    number = next(line["reproduced"] for line in csv.DictReader(io.StringIO(before[table])) if line["reproduced"])
+    difference = next(csv.DictReader(io.StringIO(before[figure])))["difference"]
+    forge(nano, "tables/table1.csv", "tables/table1.manifest.json", before[table].replace(number, "0.4321", 1))
+    forge(nano, "figures/table1.csv", "figures/table1.manifest.json", before[figure].replace(difference, "0.4321", 1))
+    found = bad(nano, *NANO)
+    for path, column, right in ((table, "reproduced", number), (figure, "difference", difference)):
+        said = f"{path.relative_to(nano.root)}: "
+        (line,) = [line for line in found if line.startswith(said)]
+        assert f"{column} is '0.4321', comes out again as {right!r}" in line
+    nano.encore("audit", "--prune", *NANO).succeeded()
+    assert nano.built() == {"table", "figure", "report"}
+    assert {path: path.read_text() for path in before} == before
+    assert "0 bad" in nano.encore("audit", *NANO).succeeded()
+
+
+@pytest.mark.slow
 def test_a_number_in_the_claims(papers: Clone, tmp_path: Path) -> None:
     clone = papers.copy(tmp_path / "forged")
     assert bad(clone, *CUT) == []
@@ -56,7 +76,7 @@ def test_a_number_in_the_claims(papers: Clone, tmp_path: Path) -> None:
     claim, column = next((line, key) for key in ("estimate", "why") for line in lines if line[key])
     forge(clone, "claims.csv", "claims.manifest.json", text.replace(claim[column], "0.98765", 1))
     (line,) = bad(clone, *CUT)
-    assert line == f"results/claims.csv: {claim['id']}: {column} is '0.98765', judged again {claim[column]!r}"
+    assert line == f"results/claims.csv: {claim['id']}: {column} is '0.98765', comes out again as {claim[column]!r}"
     clone.encore("audit", "--prune", *CUT).succeeded()
     assert not (clone.root / "results/claims.csv").exists()
     clone.snakemake("results/claims.csv", *RUN).succeeded()

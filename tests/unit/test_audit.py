@@ -10,9 +10,11 @@ from types import SimpleNamespace
 import pytest
 
 from encore.commands import audit
+from encore.commands.products import FILES
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.storage import manifest
+from encore.storage.code_digest import code_digest
 from encore.storage.files import write_text
 
 A = Artifact("tokens", "results/tokens/a-00000001", {"impl": 1})
@@ -53,14 +55,24 @@ def results(tmp_path, monkeypatch):
             inputs=[Path(i.folder) for i in artifact.inputs.values()],
         ):
             write_text(Path(artifact.folder) / "file", artifact.folder)
-    write_text(Path("results/tables/table1.csv"), "cells")
-    record = {
-        "spec": declared(None)["table1"],
-        "inputs": {a.manifest: manifest.describe(Path(a.manifest)) for _, a in ROWS},
-        "outputs": {"table1.csv": manifest.describe(Path("results/tables/table1.csv"))},
-    }
-    write_text(Path("results/tables/table1.manifest.json"), json.dumps(record))
+    write_product(Path("results/tables/table1"), "table", declared(None)["table1"], [each for _, each in ROWS])
     return FakePlan()
+
+
+def write_product(stem, rule, content, read):
+    """A product's files with a manifest, as its rule writes them."""
+    for ending in FILES[rule]:
+        write_text(stem.with_suffix(f".{ending}"), json.dumps(["cells", 0.5, {"text": "x"}]))
+    files = [stem.with_suffix(f".{ending}") for ending in FILES[rule]]
+    record = {
+        "stage": rule,
+        "code": code_digest(rule),
+        "spec": content,
+        "results": {},
+        "inputs": {each.manifest: manifest.describe(Path(each.manifest)) for each in read},
+        "outputs": {path.name: manifest.describe(path) for path in files},
+    }
+    write_text(stem.with_suffix(".manifest.json"), json.dumps(record))
 
 
 def tamper(path):
@@ -90,7 +102,8 @@ def test_a_tampered_file_is_named_with_the_cells_behind_it(results):
 def test_pruning_removes_the_bad_artifact_its_descendants_and_the_table_only(results):
     tamper(f"{B.folder}/file")
     removed = audit.prune(results, audit.audit(results))
-    assert set(removed) == {B.folder, C.folder, "results/tables/table1.csv", "results/tables/table1.manifest.json"}
+    files = {f"results/tables/table1.{ending}" for ending in (*FILES["table"], "manifest.json")}
+    assert set(removed) == {B.folder, C.folder, *files}
     assert Path(A.folder).is_dir()
     assert Path(OTHER.folder).is_dir()
     assert not Path("results/tables/table1.csv").exists()
@@ -143,12 +156,34 @@ def test_a_changed_table_is_found_and_pruned(results):
     assert "results/tables/table1.csv" in audit.prune(results, report)
 
 
+@pytest.mark.parametrize(
+    ("key", "says"),
+    [("inputs", "was made from other folders than the plan says"), ("outputs", "lists other files than are made")],
+)
+def test_an_entry_struck_from_a_products_manifest_is_found(results, key, says):
+    """What is not listed is not compared: the plan says what has to be."""
+    place = Path("results/tables/table1.manifest.json")
+    record = json.loads(place.read_text())
+    record[key].popitem()
+    place.write_text(json.dumps(record))
+    (finding,) = audit.audit(results).findings
+    assert finding.place == str(place)
+    assert says in str(finding)
+
+
+def test_a_product_that_does_not_say_which_code_made_it_is_a_note(results):
+    place = Path("results/tables/table1.manifest.json")
+    record = json.loads(place.read_text())
+    place.write_text(json.dumps({key: value for key, value in record.items() if key != "code"}))
+    assert [note for note in audit.audit(results).notes if "made by code that has changed" in note]
+
+
 def test_a_table_without_its_manifest_is_found_and_pruned(results):
     Path("results/tables/table1.manifest.json").unlink()
     tamper("results/tables/table1.csv")
     report = audit.audit(results)
     assert ["is missing" in str(finding) for finding in report.findings] == [True]
-    assert audit.prune(results, report) == ["results/tables/table1.csv"]
+    assert audit.prune(results, report) == sorted(f"results/tables/table1.{ending}" for ending in FILES["table"])
 
 
 def test_a_lost_record_of_the_run_is_no_finding(results):
@@ -220,13 +255,7 @@ def test_the_figure_of_pre_training_is_checked_and_pruned_with_its_models(result
     monkeypatch.setattr(audit, "published_products", lambda plan: made)
     assert audit.audit(results).notes == ["figure pretraining is not made yet"]
     figure = Path("results/figures/pretraining.png")
-    write_text(figure, "curves")
-    record = {
-        "spec": {"name": "pretraining", "rows": rows},
-        "inputs": {B.manifest: manifest.describe(Path(B.manifest))},
-        "outputs": {figure.name: manifest.describe(figure)},
-    }
-    write_text(figure.with_suffix(".manifest.json"), json.dumps(record))
+    write_product(figure.with_suffix(""), "curves", {"name": "pretraining", "rows": rows}, [B])
     assert (audit.audit(results).findings, audit.audit(results).verified) == ([], 3)
     tamper(f"{B.folder}/file")
     report = audit.audit(results)

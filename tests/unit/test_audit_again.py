@@ -5,21 +5,29 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import matplotlib.image
 import pytest
 import small_report
+import small_table
 
 from encore.claims import printed_claims
 from encore.claims.slice import PRINTED, printed_plan
 from encore.commands import recompute
-from encore.commands.audit import AuditReport
+from encore.commands.audit import AuditReport, MadeProduct
+from encore.commands.products import FILES
 from encore.plan.project import load_catalogue
 from encore.plan.tables import write_plan
+from encore.plan.tables.layout import Layout
 from encore.report import build
+from encore.reporting.figures.forest import draw_forest
+from encore.reporting.products import recorded
+from encore.reporting.tables import formats
 from encore.storage import manifest
 from encore.storage.files import write_json
 
 ROOT = Path(__file__).parents[2]
 PAGE, CSV = Path("results/report/index.html"), Path(f"results/{PRINTED}.csv")
+TABLE, FIGURE = Path("results/tables/table1.manifest.json"), Path("results/figures/table1.manifest.json")
 
 
 def forge(path: Path, record: Path, old: str, new: str) -> None:
@@ -86,6 +94,101 @@ def test_what_is_gone_is_one_line(page: str) -> None:
     assert "claims_printed.csv" in found
 
 
+class Catalogued:
+    """A plan of which only the catalogue is looked at."""
+
+    def __init__(self, catalogue: object = None) -> None:
+        self.catalogue = catalogue
+
+
+def remade(name: str, place: Path, plan: Catalogued) -> list[str]:
+    """What the audit says of a product whose slice of the plan is that of its manifest."""
+    report = AuditReport()
+    product = MadeProduct(name, place, json.loads(place.read_text())["spec"])
+    recompute.recompute_product(plan, product, report)  # type: ignore[arg-type]
+    return [*map(str, report.findings), *report.notes]
+
+
+@pytest.fixture
+def products(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small table and its forest plot, as their programs make them."""
+    monkeypatch.chdir(tmp_path)
+    slice_ = Path("results/plan/table1.json")
+    write_json(slice_, small_table.plan(tmp_path, seeds=2))
+    with recorded(slice_, None, TABLE.parent, Layout, stage="table", endings=FILES["table"]) as layout:
+        table = formats.write_formats(TABLE.parent, layout, Path("none"))
+    with recorded(slice_, None, FIGURE.parent, Layout, stage="figure", endings=FILES["figure"]):
+        draw_forest(FIGURE.parent, table)
+    return tmp_path
+
+
+def test_tables_and_figures_as_they_were_made_are_clean(products: Path) -> None:
+    assert remade("table1", TABLE, Catalogued()) == remade("table1", FIGURE, Catalogued()) == []
+
+
+def test_a_number_of_a_table_that_was_forged_is_named(products: Path) -> None:
+    csv_ = TABLE.with_name("table1.csv")
+    line = next(line for line in csv_.read_text().splitlines() if ",ict,ICT," in line)
+    number = line.split(",")[10]
+    forge(csv_, TABLE, line, line.replace(number, "0.4321", 1))
+    (found,) = remade("table1", TABLE, Catalogued())
+    said = f"{csv_}: ICT, BM25 negatives, rr: reproduced is '0.4321', comes out again as {number!r}"
+    assert found.startswith(said)
+
+
+@pytest.mark.parametrize("ending", ["json", "md", "tex", "html"])
+def test_every_format_of_a_table_is_compared(products: Path, ending: str) -> None:
+    path = TABLE.with_name(f"table1.{ending}")
+    forge(path, TABLE, "0.5", "0.6")
+    assert remade("table1", TABLE, Catalogued()) == [f"{path} is not what comes out again"]
+
+
+def test_a_number_of_a_figure_that_was_forged_is_named(products: Path) -> None:
+    csv_ = FIGURE.with_name("table1.csv")
+    number = csv_.read_text().splitlines()[2].split(",")[2]
+    forge(csv_, FIGURE, number, "0.4321")
+    found = remade("table1", FIGURE, Catalogued())
+    assert found == [f"{csv_}: ICT, BM25 negatives: difference is '0.4321', comes out again as {number!r}"]
+
+
+def test_a_picture_that_was_forged_is_found(products: Path) -> None:
+    svg, png = FIGURE.with_name("table1.svg"), FIGURE.with_name("table1.png")
+    pixels = matplotlib.image.imread(png)
+    matplotlib.image.imsave(png, pixels, dpi=150)  # other bytes of the same picture
+    assert remade("table1", FIGURE, Catalogued()) == []
+    pixels[:5] = 0
+    matplotlib.image.imsave(png, pixels)
+    forge(svg, FIGURE, "<path", "<g/><path")
+    expected = [f"{path} is not what comes out again" for path in (png, svg)]
+    assert remade("table1", FIGURE, Catalogued()) == expected
+
+
+def test_a_picture_of_another_matplotlib_is_not_compared_and_its_data_are(products: Path) -> None:
+    record = json.loads(FIGURE.read_text())
+    write_json(FIGURE, record | {"results": {"matplotlib": "0.1"}})
+    forge(FIGURE.with_name("table1.svg"), FIGURE, "<path", "<g/><path")
+    (note,) = remade("table1", FIGURE, Catalogued())
+    assert "another version of matplotlib drew it, so only its data were compared" in note
+    csv_ = FIGURE.with_name("table1.csv")
+    forge(csv_, FIGURE, csv_.read_text().splitlines()[2].split(",")[2], "0.4321")
+    assert "difference is '0.4321'" in remade("table1", FIGURE, Catalogued())[0]
+
+
+def test_what_other_code_made_is_a_note(products: Path) -> None:
+    write_json(TABLE, json.loads(TABLE.read_text()) | {"code": "0"})
+    assert remade("table1", TABLE, Catalogued()) == []
+    forge(TABLE.with_name("table1.csv"), TABLE, "ICT", "IBT")
+    (note,) = remade("table1", TABLE, Catalogued())
+    assert "with the code of today it comes out otherwise" in note
+
+
+def test_a_table_whose_scores_are_gone_is_a_finding_and_no_crash(products: Path) -> None:
+    TABLE.write_text(TABLE.read_text().replace(str(products / "bm25"), str(products / "gone")))
+    (found,) = remade("table1", TABLE, Catalogued())
+    assert "cannot be made again" in found
+    assert "scores.parquet is missing" in found
+
+
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The claims on the papers' printed numbers, made once."""
@@ -101,30 +204,25 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def claims(judged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[AuditReport], None]:
+def claims(judged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
     """Judges a copy of them again."""
     shutil.copytree(judged, tmp_path / "copy", symlinks=True)
     monkeypatch.chdir(tmp_path / "copy")
     catalogue = load_catalogue()
-    record = CSV.with_suffix(".manifest.json")
-
-    def judge(folder: Path) -> None:
-        printed_claims.write_printed(folder / CSV.name, Path("config/papers"), catalogue)
-
-    return lambda report: recompute.recompute_claims(PRINTED, record, judge, report)
+    return lambda: remade(PRINTED, CSV.with_suffix(".manifest.json"), Catalogued(catalogue))
 
 
-def test_claims_as_they_were_judged_are_clean(claims: Callable[[AuditReport], None]) -> None:
-    assert reasons(claims) == []
+def test_claims_as_they_were_judged_are_clean(claims: Callable[[], list[str]]) -> None:
+    assert claims() == []
 
 
-def test_a_number_of_a_claim_that_was_forged_is_found_with_its_column(claims: Callable[[AuditReport], None]) -> None:
+def test_a_number_of_a_claim_that_was_forged_is_found_with_its_column(claims: Callable[[], list[str]]) -> None:
     line = next(line for line in CSV.read_text().splitlines() if line.startswith("C38,"))
     forge(CSV, CSV.with_suffix(".manifest.json"), line, line.replace(",holds,", ",fails,"))
-    assert reasons(claims) == [f"{CSV}: C38: verdict is 'fails', judged again 'holds'"]
+    assert claims() == [f"{CSV}: C38: verdict is 'fails', comes out again as 'holds'"]
 
 
-def test_a_claim_that_was_struck_out_is_found(claims: Callable[[AuditReport], None]) -> None:
+def test_a_claim_that_was_struck_out_is_found(claims: Callable[[], list[str]]) -> None:
     line = next(line for line in CSV.read_text().splitlines() if line.startswith("C38,"))
     forge(CSV, CSV.with_suffix(".manifest.json"), f"{line}\n", "")
-    assert reasons(claims) == [f"{CSV} has other claims or columns than are judged"]
+    assert claims() == [f"{CSV} has other lines or columns than come out again"]

@@ -127,7 +127,8 @@ def collection(folder: Path) -> Path:
         file.writelines(f"{line}\n" for line in lines)
     rows = "".join(f"{query}\td{number}\t1\n" for number, query in enumerate(QUERIES))
     (folder / "qrels/test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{rows}")
-    write_json(folder / MANIFEST, {"spec": {}, "results": {}, "inputs": {}, "outputs": {}})
+    outputs = {name: describe(folder / name) for name in ("queries.jsonl.gz", "qrels/test.tsv")}
+    write_json(folder / MANIFEST, {"spec": {}, "results": {}, "inputs": {}, "outputs": outputs})
     return folder
 
 

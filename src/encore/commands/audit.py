@@ -1,7 +1,7 @@
 """The audit: is each file behind what is published what its manifest says, and made from what the plan says?
 
 Snakemake trusts what lies in ``results/``; this does not. It recomputes every digest, compares every manifest with the
-plan, and names the cells that a bad file stands behind. ``recompute.py`` judges claims and shows numbers again.
+plan, and names the cells that a bad file stands behind. ``recompute.py`` makes every product again.
 """
 
 import json
@@ -14,11 +14,14 @@ from typing import Any
 
 from encore.claims.slice import CLAIMS, PRINTED, claims_plan, printed_plan
 from encore.commands.earlier import EarlierResults
+from encore.commands.products import FILES, ONE_OF_ITS_KIND
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, upstream
 from encore.plan.figures.corpus_size import CORPUS_SIZE
 from encore.plan.plan import Plan
 from encore.plan.tables import CURVES, declared, folders
+from encore.report.plan import REPORT as REPORT_NAME
+from encore.report.plan import report_reads
 from encore.storage import manifest
 from encore.storage.code_digest import code_digest
 
@@ -39,12 +42,27 @@ class Finding:
         return " ".join(text.encode(errors="backslashreplace").decode().split())  # names in damaged files may be odd
 
 
+@dataclass(frozen=True)
+class MadeProduct:
+    """A product whose files are those of its manifest: its name, its manifest, and its slice of the plan."""
+
+    name: str
+    place: Path
+    content: dict[str, Any]
+
+    @property
+    def rule(self) -> str:
+        """The rule that makes it."""
+        return rule_of(self.name, self.place, self.content)
+
+
 @dataclass
 class AuditReport:
-    """The outcome of an audit."""
+    """The outcome of an audit; ``products`` are tables, figures and claims that nothing is wrong with so far."""
 
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    products: list[MadeProduct] = field(default_factory=list)
     verified: int = 0
 
 
@@ -72,7 +90,7 @@ def audit(plan: Plan) -> AuditReport:
         for place in _places(name):
             _check_product(slices[name], place, name, report)
     if _files(REPORT):
-        _check_product(None, REPORT, "report", report)
+        _check_product(None, REPORT, REPORT_NAME, report)
     if note := earlier.note():
         report.notes.append(note)
     return report
@@ -157,14 +175,16 @@ def _check_product(content: dict[str, Any] | None, place: Path, name: str, repor
     """A product: its files, its slice of the plan where one is given, and what it was made from."""
     if not _files(place):
         return
-    reasons = list(_explained(str(place), _product_problems(content, place)))
+    reasons = list(_explained(str(place), _product_problems(content, place, name)))
     report.findings += [Finding(str(place), reason, (f"{name}: every {_part(name)}",)) for reason in reasons]
     report.verified += not reasons
+    if not reasons and content is not None:
+        report.products.append(MadeProduct(name, place, content))
     if not reasons and not is_of_this_code(place):
         report.notes.append(f"{place} was made by code that has changed since")
 
 
-def _product_problems(content: dict[str, Any] | None, place: Path) -> Iterator[str]:
+def _product_problems(content: dict[str, Any] | None, place: Path, name: str) -> Iterator[str]:
     """Everything that is wrong with one product, in words."""
     try:
         record = json.loads(place.read_text())
@@ -178,7 +198,13 @@ def _product_problems(content: dict[str, Any] | None, place: Path) -> Iterator[s
         return
     if content is not None and record["spec"] != _as_json(content):
         yield f"{place} has another plan than the configuration; run snakemake for it again"
-    yield from _changed_inputs(str(place), record, set(record["inputs"]))
+    yield from _changed_inputs(str(place), record, _expected_inputs(name, place, record["spec"]))
+    if is_of_this_code(place):
+        rule, stem = rule_of(name, place, record["spec"]), place.name.removesuffix(manifest.MANIFEST)
+        if record["stage"] != rule:
+            yield f"{place} is a manifest of stage {record['stage']!r} and not of {rule!r}"
+        missing = {f"{stem}{ending}" for ending in FILES[rule]}.symmetric_difference(record["outputs"])
+        yield from (f"{place} lists other files than are made: {file}" for file in sorted(missing))
     for file, digest in record["outputs"].items():
         path = place.parent / file
         if not path.is_file() or manifest.describe(path) != digest:
@@ -194,11 +220,28 @@ def _is_product(record: Any) -> bool:
     return "spec" in record and described and all(isinstance(text, str) for text in made_by)
 
 
+def rule_of(name: str, place: Path, content: dict[str, Any]) -> str:
+    """The rule that makes a product, by its name, where its manifest lies, and its slice of the plan."""
+    if name in (PRINTED, CLAIMS, REPORT_NAME):
+        return name
+    if place.is_relative_to("results/tables"):
+        return "table"
+    rules = {figure: rule for rule, figure in ONE_OF_ITS_KIND.items()}
+    return rules.get(name) or ("draw" if "kind" in content else "figure")
+
+
+def _expected_inputs(name: str, place: Path, content: dict[str, Any]) -> set[str]:
+    """What a product is made from, as its slice of the plan says."""
+    if name == REPORT_NAME:
+        return set(report_reads(content))
+    found = {f"{folder}/{manifest.MANIFEST}" for _, read in _reading(name, content) for folder in read}
+    compared = rule_of(name, place, content) == "table" and content.get("references")
+    return found | ({f"results/tables/{name}.reproduction.csv"} if compared else set())
+
+
 def is_of_this_code(place: Path) -> bool:
-    """Whether a product was made by the code of this version, or does not say which code made it."""
+    """Whether a product was made by the code of this version; no, where it does not say which code made it."""
     record = json.loads(place.read_text())
-    if not record.get("code"):
-        return True
     try:
         return bool(record["code"] == code_digest(record["stage"]))
     except Exception:  # a stage that this version has not
@@ -207,7 +250,7 @@ def is_of_this_code(place: Path) -> bool:
 
 def _part(name: str) -> str:
     """What a product consists of."""
-    return {CLAIMS: "claim", PRINTED: "claim", "report": "number"}.get(name, "cell")
+    return {CLAIMS: "claim", PRINTED: "claim", REPORT_NAME: "number"}.get(name, "cell")
 
 
 def _cells(plan: Plan, slices: dict[str, dict[str, Any]]) -> dict[str, list[str]]:

@@ -21,7 +21,14 @@ from encore.plan.tables import CURVES, curves_models, curves_plan, table_plan, t
 from encore.report.plan import REPORT, report_plan, report_reads
 from encore.targets import CORPUS_SIZE_MISSING, CURVES_MISSING
 
-TABLE_FILES = ("csv", "json", "md", "tex", "html")
+_PICTURE = ("png", "svg", "csv")
+# The endings of a product's files, by its rule; the one that people ask for first.
+FILES = {
+    "table": ("csv", "json", "md", "tex", "html"),
+    **dict.fromkeys(("figure", "draw", "curves", "corpus_size"), _PICTURE),
+    **dict.fromkeys((PRINTED, CLAIMS), ("csv", "md")),
+    REPORT: ("html",),
+}
 Slice = Callable[[Plan, str], dict[str, Any]]
 Reads = Callable[[Plan, str], list[str]]
 
@@ -78,7 +85,7 @@ def products(run: Path) -> tuple[Product, ...]:
         run: the run's file, which the report names.
     """
     return (
-        Product("table", "results/tables/{table}", TABLE_FILES, "Tables", table_plan, _reads_of_table),
+        Product("table", "results/tables/{table}", FILES["table"], "Tables", table_plan, _reads_of_table),
         _figure("figure", "{table}", table_plan, lambda plan, name: _manifests(table_reads(plan, name))),
         _figure("draw", "{figure}", figure_plan, lambda plan, name: _manifests(figure_reads(plan, name))),
         _figure(
@@ -98,7 +105,7 @@ def products(run: Path) -> tuple[Product, ...]:
         Product(
             REPORT,
             "results/report/index",
-            ("html",),
+            FILES[REPORT],
             "Report",
             lambda plan, name: report_plan(plan, run),
             lambda plan, name: report_reads(report_plan(plan, run)),
@@ -107,11 +114,11 @@ def products(run: Path) -> tuple[Product, ...]:
 
 
 def _figure(rule: str, name: str, planned: Slice, reads: Reads) -> Product:
-    return Product(rule, f"results/figures/{name}", ("png", "svg", "csv"), "Figures", planned, reads)
+    return Product(rule, f"results/figures/{name}", FILES[rule], "Figures", planned, reads)
 
 
 def _claims(name: str, planned: Slice, reads: Reads) -> Product:
-    return Product(name, f"results/{name}", ("csv", "md"), "Claims", planned, reads, memory_mb=4_000)
+    return Product(name, f"results/{name}", FILES[name], "Claims", planned, reads, memory_mb=4_000)
 
 
 def _manifests(artifacts: Iterable[Artifact]) -> list[str]:

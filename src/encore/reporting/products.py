@@ -4,6 +4,7 @@ import argparse
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,7 @@ def recorded(
     path = folder / f"{product.name}.{record}"
     path.unlink(missing_ok=True)
     yield product
+    drawn = {"matplotlib": version("matplotlib")} if "svg" in endings else {}  # another draws other bytes
     inputs = [*(read / manifest.MANIFEST for read in reads), *also_read]
     outputs = [folder / f"{product.name}.{ending}" for ending in endings]
     write_json(
@@ -64,7 +66,7 @@ def recorded(
             "stage": stage,
             "code": code_digest(stage),
             "spec": content,
-            "results": {},
+            "results": drawn,
             "inputs": {str(each): manifest.describe(each) for each in inputs},
             "outputs": {each.name: manifest.describe(each) for each in outputs},
         },

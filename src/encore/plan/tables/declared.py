@@ -73,7 +73,7 @@ def folders(row: dict[str, Any]) -> list[str]:
         return table_folders([row])
     if "reads" in row:
         return list(row["reads"])
-    return [seed[kind] for seed in row["seeds"] for kind in ("model", "scores") if kind in seed]
+    return [seed[kind] for seed in row["seeds"] for kind in ("model", "scores", "run") if kind in seed]
 
 
 def _can_be_planned(plan: Plan, name: str) -> bool:

@@ -72,10 +72,10 @@ def _data(table: Table) -> Iterator[str]:
     for row, column in ((row, column) for column in table.columns for row in table.rows):
         cell = row.cells[column.id]
         if cell.ours and cell.ours.judged is not None:
-            split = cell.request.dataset, cell.request.split
-            labels.setdefault(split, {})[column.label] = None
-            counts.setdefault(split, []).append((row.label, cell.ours))
-            collections.setdefault(split, cell.request.collection)
+            place = cell.request.dataset, cell.request.split
+            labels.setdefault(place, {})[column.label] = None
+            counts.setdefault(place, []).append((row.label, cell.ours))
+            collections.setdefault(place, cell.request.collection)
     for (dataset, split), own in counts.items():
         measures, name = ", ".join(labels[dataset, split]), table.datasets.get(dataset, dataset)
         yield f"{measures}: {name}, split {split} of {collections[dataset, split]}; {_counts(own)}."

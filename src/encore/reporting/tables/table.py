@@ -15,7 +15,6 @@ from encore.plan.tables.layout import OURS, CellSlice, Gain, Role, Unit
 from encore.storage.csv_rows import rounded
 from encore.storage.files import write_text
 
-VERSION = 1
 Number = Annotated[float, AfterValidator(rounded)]
 Interval = tuple[Number, Number]
 State = Literal["measured", "reported", "not applicable", "missing", "empty"]
@@ -148,7 +147,7 @@ class Row(TablePart):
 class Table(TablePart):
     """A table: rows by columns, with the texts of every part that is shown."""
 
-    version: Literal[1] = VERSION
+    version: Literal[1] = 1
     name: str
     paper: str = Field(description="The paper's folder in config/papers; encore for our own.")
     title: str
