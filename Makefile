@@ -10,6 +10,8 @@ BIN := $(CURDIR)/$(VENV)/bin
 READY := $(VENV)/.ready
 # Python compiles what it imports, and most of what is installed is never imported.
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq --no-compile --root-user-action ignore
+# Told to check digests, pip would take PyPI's build of PyTorch before that of another index: so it is chosen first.
+DOWNLOAD := $(BIN)/python -m pip --disable-pip-version-check download -qq
 CPU_BUILD := import sys; from importlib.metadata import requires; sys.exit(any("cuda" in need for need in requires("torch")))
 NEEDS_311 := import ensurepip, sys; sys.exit(sys.version_info[:2] != (3, 11))
 
@@ -63,16 +65,20 @@ picture: $(READY) ## Draw the pictures in docs/ anew: rules by Snakemake, rooms 
 	python docs/draw.py
 
 # The stamp is written last, so an interrupted installation starts again where pip left it.
-$(READY): envs/packages.txt envs/cpu.txt envs/cuda.txt pyproject.toml
+$(READY): envs/packages.txt envs/torch.txt envs/cpu.txt envs/cuda.txt pyproject.toml
 	@rm -f $@
 	@$(PYTHON) -c '$(NEEDS_311)' 2>/dev/null || { echo "error: $(PYTHON) is not a Python 3.11 with venv; install it" \
 	    "(Debian: apt-get install python3.11-venv) or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@$(BIN)/python -c '$(NEEDS_311)' 2>/dev/null && $(BIN)/python -m pip --version >/dev/null 2>&1 \
 	    || $(PYTHON) -m venv --clear $(VENV)
-	@echo "[1/2] the $$(cat envs/packages.txt envs/cpu.txt | grep -c '==') packages of envs/cpu.txt into $(VENV)"
-	@$(PIP) --no-deps --require-hashes --requirement envs/cpu.txt
-	@$(BIN)/python -c '$(CPU_BUILD)' || { echo "      and CUDA's libraries, which this build of PyTorch needs"; \
+	@echo "[1/3] PyTorch into $(VENV)"
+	@$(DOWNLOAD) --no-deps --dest $(VENV)/torch "$$(grep -o '^torch==[^ ]*' envs/torch.txt)"
+	@$(PIP) --no-deps --require-hashes --no-index --find-links $(VENV)/torch --requirement envs/torch.txt
+	@rm -r $(VENV)/torch
+	@$(BIN)/python -c '$(CPU_BUILD)' || { echo "      with CUDA's libraries, which this build needs"; \
 	    $(PIP) --no-deps --require-hashes --requirement envs/cuda.txt; }
-	@echo "[2/2] Encore itself"
+	@echo "[2/3] the $$(grep -c '==' envs/packages.txt) other packages of envs/cpu.txt"
+	@$(PIP) --no-deps --require-hashes --requirement envs/cpu.txt
+	@echo "[3/3] Encore itself"
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Write the locks anew from an environment in which the tests pass; `uv` must be installed, it finds the hashes:
 #     bash envs/lock.sh .venv/bin/python
-# packages.txt  every package but FAISS      cpu.txt   packages.txt and FAISS for CPUs
-# cuda.txt      what PyTorch's CUDA build needs beside them      gpu.txt   packages.txt, cuda.txt and FAISS for GPUs
+# cpu.txt is packages.txt, torch.txt and FAISS for CPUs; gpu.txt is packages.txt, torch.txt, cuda.txt and FAISS for GPUs.
 set -euo pipefail
 python=${1:?usage: bash envs/lock.sh PYTHON}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -33,20 +32,24 @@ echo "$faiss_gpu" >"$work/faiss"
 linux "$work/faiss" >"$work/faiss.all"
 
 {
-    echo "# Every package but FAISS, for Python 3.11; made by envs/lock.sh."
-    echo faiss-cpu | blocks "$work/all" -v
+    echo "# Every package but PyTorch and FAISS, for Python 3.11; made by envs/lock.sh."
+    printf '%s\n' torch faiss-cpu | blocks "$work/all" -v
 } >"$here/packages.txt"
 {
+    echo "# PyTorch, in PyPI's builds and in the one for CPUs; made by envs/lock.sh."
+    echo torch | blocks "$work/all"
+} >"$here/torch.txt"
+{
     echo "# A CPU environment; made by envs/lock.sh."
-    echo "--requirement packages.txt"
+    printf -- '--requirement %s\n' packages.txt torch.txt
     echo faiss-cpu | blocks "$work/all"
 } >"$here/cpu.txt"
 {
-    echo "# What PyTorch's CUDA build, which is PyPI's on Linux, needs beside packages.txt; made by envs/lock.sh."
+    echo "# What PyTorch's CUDA build, which is PyPI's on Linux, needs beside; made by envs/lock.sh."
     names "$work/all" | blocks "$work/torch.all" -v
 } >"$here/cuda.txt"
 {
     echo "# A GPU environment: cpu.txt with another build of FAISS, and CUDA; made by envs/lock.sh."
-    printf -- '--requirement %s\n' packages.txt cuda.txt
+    printf -- '--requirement %s\n' packages.txt torch.txt cuda.txt
     names "$work/all" | blocks "$work/faiss.all" -v
 } >"$here/gpu.txt"
