@@ -61,7 +61,7 @@ def main() -> None:
         _command(commands, "preflight", show_preflight, "print what a run needs and what is missing, before it starts")
     )
     command.add_calibrate(
-        _command(commands, "calibrate", show_calibration, "measure this machine for `encore preflight`, in a minute")
+        _command(commands, "calibrate", show_calibration, "fit the rates of `encore preflight` to finished jobs")
     )
     asking.add_whatif(
         _command(commands, "whatif", show_whatif, "print the jobs, hours, cells and claims that a change would change")

@@ -11,6 +11,7 @@ import yaml
 from encore.commands.preflight import command
 from encore.commands.preflight.forecast import forecast
 from encore.commands.preflight.machine import find_machine
+from encore.commands.preflight.rates import SHIPPED, read_rates
 from encore.config import checkpoints
 from encore.config.run import Backbone, RunConfig
 from encore.config.tables import Table
@@ -165,7 +166,7 @@ def test_a_forecast_counts_a_checkpoint_once_and_not_what_lies_there(catalogue: 
     machine = find_machine("cpu", command.MACHINES)
 
     def missing() -> dict[str, float | None]:
-        found = forecast(plan, (), machine, 1, machine.cores, command.SIZES)
+        found = forecast(plan, (), machine, read_rates(SHIPPED), 1, machine.cores, command.SIZES)
         return {each.name: each.missing for each in found.downloads if each.kind == "checkpoint"}
 
     (before,) = missing().values()

@@ -9,11 +9,11 @@ import pytest
 import small_objective
 import small_store
 import torch
-from small_models import random_encoder
 
 from encore import objectives
-from encore.commands.preflight import judged, lengths, outlines, shapes, training
+from encore.commands.preflight import gpu, lengths, shapes, trainings
 from encore.commands.preflight.lengths import TextLengths
+from encore.commands.preflight.sizes import CollectionSize
 from encore.config.finetuning import FinetuneStep
 from encore.config.run import Backbone
 from encore.finetuning.contrastive import Contrastive
@@ -22,7 +22,6 @@ from encore.finetuning.late_interaction import LateInteraction
 from encore.finetuning.pairwise import Pairwise
 from encore.models import flops, towers
 from encore.models.config import EncoderConfig
-from encore.models.heads import MlmHead
 from encore.objectives.parts.chunks import text_chunks
 
 SHAPE = EncoderConfig(vocabulary=96, layers=2, hidden=16, heads=4, intermediate=24, max_length=64, dropout=0.0)
@@ -37,35 +36,41 @@ class Named:
         self.config, self.dimension = shape, shape.dimension
 
 
-@pytest.mark.parametrize("name", objectives.names())
-def test_an_outline_has_the_arrays_that_the_objective_counts(name: str) -> None:
-    """Of a real batch whose texts are of one length, the counter gives the same; chance moves masks by a few pieces."""
-    task = small_objective.make(name, length=30, query_length=12)
+def batch_of(task: Any) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
-    examples = [task.example(int(index), rng) for index in task.indices()[: task.fields.batch]]
-    batch = task.collate(examples)
-    step = task.fields.model_copy(update={"batch": len(examples)})
-    wide = next(batch[key] for key in ("ids", "document_ids") if key in batch).shape[1]
+    found: dict[str, np.ndarray] = task.collate(
+        [task.example(int(i), rng) for i in task.indices()[: task.fields.batch]]
+    )
+    return found
+
+
+@pytest.mark.parametrize("name", objectives.names())
+def test_a_step_is_counted_before_there_is_a_text_as_the_training_counts_it(name: str) -> None:
+    """Of texts of one length; chance moves masks by a few pieces, so the two differ by some per cent."""
+    task = small_objective.make(name, length=30, query_length=12)
+    batch = batch_of(task)
+    rows = next(batch[key] for key in ("ids", "document_ids") if key in batch)
     asked = [array.shape[1] for key, array in batch.items() if key.startswith(("query_ids", "set_ids"))]
-    outline = outlines.batch(step, wide, float(np.mean(asked)) if asked else 1)
-    assert set(outline) <= set(batch) | {"masked"}
-    for key in outline.keys() & batch.keys() - {"masked", "decoded"}:
-        if not key.startswith("query_ids"):
-            assert outline[key].shape == batch[key].shape, key
-    counted = task.flops(Named(SHAPE), batch)
-    assert outlines.flops(step, SHAPE, wide, float(np.mean(asked)) if asked else 1) == pytest.approx(counted, rel=0.15)
+    texts = TextLengths(100, np.full(4, float(rows.shape[1] - 2)))
+    sentence = float(np.mean(asked)) - 2 if asked else 1.0
+    estimated, counted = trainings.pretraining_flops(task.fields, SHAPE, texts, sentence)
+    assert counted
+    assert estimated == pytest.approx(task.flops(Named(SHAPE), batch), rel=0.15)
 
 
-@pytest.mark.parametrize("name", objectives.names())
-def test_full_texts_are_counted_exactly(name: str) -> None:
-    """The counter sees nothing but shapes: an outline with a real batch's shapes gives the same number."""
-    task = small_objective.make(name, length=30, query_length=12)
-    rng = np.random.default_rng(0)
-    batch = task.collate([task.example(int(index), rng) for index in task.indices()[: task.fields.batch]])
-    bare = type(task).__new__(type(task))
-    bare.fields = task.fields
-    empty = {key: np.broadcast_to(np.int8(0), array.shape) for key, array in batch.items()}
-    assert bare.flops(outlines.EncoderOutline(SHAPE), empty) == task.flops(Named(SHAPE), batch)
+def test_an_objective_that_says_nothing_of_its_batches_is_counted_as_its_encoder(monkeypatch: Any) -> None:
+    """A new one needs nothing for a forecast, which says what it took."""
+    step = small_objective.make("mlm").fields
+
+    class Halves(objectives.load("mlm")):  # type: ignore[misc]
+        def flops(self, encoder: Any, batch: dict[str, np.ndarray]) -> float:
+            return float(super().flops(encoder, batch) + batch["halves"].size)
+
+    monkeypatch.setattr(objectives, "load", lambda name: Halves)
+    texts = TextLengths(100, np.full(4, 18.0))
+    estimated, counted = trainings.pretraining_flops(step, SHAPE, texts, 8.0)
+    assert not counted
+    assert estimated == flops.TRAINING * flops.forward(SHAPE, step.batch, 20)
 
 
 def _task(kind: Any, **fields: Any) -> Any:
@@ -73,6 +78,12 @@ def _task(kind: Any, **fields: Any) -> Any:
     task = kind.__new__(kind)
     task.step = FinetuneStep.model_validate({**JUDGED, **fields})
     return task
+
+
+def estimated(step: FinetuneStep) -> float:
+    """Operations that are forecast for a step over long texts, all of which are cut."""
+    size = CollectionSize(TextLengths(100, np.full(4, 50.0)), None, {"train": 10.0}, np.full(4, 30.0), "made-up")
+    return trainings.amounts(step, SHAPE, size)["flops"]
 
 
 def _filled(*shape: int) -> np.ndarray:
@@ -84,23 +95,20 @@ def test_vector_tasks_count_the_same(kind: Any, fields: dict[str, Any]) -> None:
     task = _task(kind, **fields)
     passages = {f"passage_ids_{number}": _filled(3, 20) for number in range(4)}
     batch = {"query_ids": _filled(4, 10), "passages": _filled(4, 3), **passages}
-    texts = TextLengths(100, np.full(4, 50.0))
-    assert judged.training(task.step, SHAPE, np.full(4, 30.0), texts) == task.flops(Named(SHAPE), batch)
+    assert estimated(task.step) == pytest.approx(task.flops(Named(SHAPE), batch), rel=0.1)
 
 
 def test_late_interaction_counts_the_same() -> None:
     task = _task(LateInteraction, scorer="late-interaction")
     passages = {f"passage_ids_{number}": _filled(3, 20) for number in range(4)}
     batch = {"query_ids": _filled(4, 10), "passages": _filled(4, 3), **passages}
-    texts = TextLengths(100, np.full(4, 50.0))
-    assert judged.training(task.step, SHAPE, np.full(4, 30.0), texts) == task.flops(Named(SHAPE), batch)
+    assert estimated(task.step) == pytest.approx(task.flops(Named(SHAPE), batch), rel=0.1)
 
 
 def test_a_cross_encoder_reads_query_and_passage_as_one() -> None:
     task = _task(CrossEncoder, scorer="cross-encoder")
     batch = {"places": _filled(4, 3), **{f"pair_ids_{number}": _filled(3, 29) for number in range(4)}}
-    texts = TextLengths(100, np.full(4, 50.0))
-    assert judged.training(task.step, SHAPE, np.full(4, 30.0), texts) == task.flops(Named(SHAPE), batch)
+    assert estimated(task.step) == pytest.approx(task.flops(Named(SHAPE), batch), rel=0.1)
 
 
 @pytest.mark.parametrize(
@@ -134,12 +142,6 @@ def test_bert_base_has_its_published_size() -> None:
     assert shapes.parameters(shape) == 109_482_240 - 590_592
 
 
-def test_a_masked_objective_trains_the_vocabulary_head() -> None:
-    step = objectives.fields({**small_objective.STEP, "objective": "mlm"})
-    head = MlmHead(SHAPE)
-    assert shapes.heads(step, SHAPE) == sum(parameter.numel() for parameter in head.parameters())
-
-
 def test_chunks_are_about_as_many_as_packing_gives() -> None:
     store = small_store.random_store()
     chunks, usable = text_chunks(store, 30)
@@ -158,12 +160,12 @@ def test_assumed_lengths_have_the_mean_that_was_asked_for() -> None:
 
 def test_a_batch_is_halved_until_it_fits() -> None:
     step = FinetuneStep.model_validate({**JUDGED, "batch": 64})
-    whole, memory = training.fit(step, SHAPE, 20.0, 64, {"precision": "fp32"}, float("inf"))
+    whole, memory = gpu.fit(step, SHAPE, 64, "fp32", float("inf"))
     assert whole == 64
-    at_once, less = training.fit(step, SHAPE, 20.0, 64, {"precision": "fp32"}, 0.6 * memory)
+    at_once, less = gpu.fit(step, SHAPE, 64, "fp32", 0.6 * memory)
     assert at_once in (16, 32)
     assert less <= 0.6 * memory
-    assert training.fit(step, SHAPE, 20.0, 64, {"precision": "fp32"}, 1.0)[0] == 1
+    assert gpu.fit(step, SHAPE, 64, "fp32", 1.0)[0] == 1
 
 
 @pytest.mark.parametrize(("precision", "length"), [("fp32", 32), ("fp32", 64), ("bf16", 64)])
@@ -185,11 +187,5 @@ def test_what_a_forward_pass_keeps_is_what_torch_keeps(precision: str, length: i
     ):
         encoder.embed(ids, torch.ones_like(ids, dtype=torch.bool))
     counted = sum(tensor.untyped_storage().nbytes() for place, tensor in kept.items() if place not in own)
-    step = FinetuneStep.model_validate({**JUDGED, "negatives": "none"})
-    assert training.activations(step, shape, 8, length, precision) == pytest.approx(counted, rel=0.25)
-
-
-def test_the_oracle_is_the_encoder_itself() -> None:
-    """The shape that the outline carries is what the encoder's own counter takes."""
-    encoder = random_encoder()
-    assert flops.forward(outlines.EncoderOutline(encoder.config).config, 2, 7) == flops.forward(encoder.config, 2, 7)
+    step = FinetuneStep.model_validate({**JUDGED, "negatives": "none", "length": length})
+    assert gpu.activations(step, shape, 8, precision) == pytest.approx(counted, rel=0.25)

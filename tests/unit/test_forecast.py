@@ -10,10 +10,11 @@ from typing import Any
 import inside
 import pytest
 
-from encore.commands.preflight import calibration_report, command, downloads, forecast_text, machine
-from encore.commands.preflight.cost import Cost, Work
+from encore.commands.preflight import command, downloads, finished, forecast_text, machine
 from encore.commands.preflight.fetches import Fetches
-from encore.commands.preflight.forecast import Forecast, forecast
+from encore.commands.preflight.forecast import PRODUCTS, Forecast, forecast
+from encore.commands.preflight.jobs import Jobs
+from encore.commands.preflight.rates import SHIPPED, read_rates
 from encore.commands.preflight.sizes import CollectionSizes, read_stated
 from encore.config.run import Limits
 from encore.config.validation import read_yaml
@@ -41,7 +42,7 @@ def planned(**changes: Any) -> Plan:
 
 def estimate(plan: Plan, name: str = "cpu", gpus: int = 1, tables: tuple[str, ...] = ()) -> Forecast:
     known = machine.find_machine(name, command.MACHINES)
-    return forecast(plan, tables, known, gpus, known.cores, command.SIZES)
+    return forecast(plan, tables, known, read_rates(SHIPPED), gpus, known.cores, command.SIZES)
 
 
 def finish(artifact: Artifact, **content: Any) -> None:
@@ -50,7 +51,8 @@ def finish(artifact: Artifact, **content: Any) -> None:
     folder.mkdir(parents=True)
     made = {"spec": {}, "results": {}, "inputs": {}, "outputs": {"file": {"bytes": 1000}}, **content}
     (folder / "manifest.json").write_text(json.dumps(made))
-    (folder / "run.json").write_text(json.dumps({"seconds": 8.0, "peak_memory_mb": 300}))
+    run = {"seconds": 8.0, "peak_memory_mb": 300, "device": "cpu", "python": "3.11", "packages": {}}
+    (folder / "run.json").write_text(json.dumps(run))
 
 
 def test_before_anything_is_made_everything_is_missing(clone: Path) -> None:
@@ -123,7 +125,7 @@ def test_the_program_refuses_with_1_and_says_why(clone: Path) -> None:
     Path("config/tight.yaml").write_text(json.dumps(run))
     done = inside.encore("preflight", "--config", "config/tight.yaml")
     assert done.returncode == 1
-    beyond = [line for line in done.stdout.splitlines() if line.startswith("beyond: limits.")]
+    beyond = [line for line in done.stdout.splitlines()[:20] if line.startswith("beyond: limits.")]
     assert [line.split(".")[1].split(":")[0] for line in beyond] == ["disk_gb", "wall_hours"]
     assert max(map(len, done.stdout.splitlines())) <= forecast_text.WIDTH
 
@@ -138,13 +140,14 @@ def test_json_holds_what_the_text_says(clone: Path, capsys: pytest.CaptureFixtur
     assert content["disk"]["peak"] == pytest.approx(sum(found.disk.values()))
 
 
-def test_a_rule_without_an_estimate_is_named(clone: Path) -> None:
-    from encore.commands.preflight.jobs import needed
-
-    plan, known = planned(), machine.find_machine("cpu", command.MACHINES)
-    strange = Artifact("divine", "results/divined/x-00000000", {})
-    (job,) = needed(plan, [strange], CollectionSizes(plan, {}), known, Fetches(plan, {}))
-    assert (job.rule, job.finished, job.cost.notes) == ("divine", False, ("nothing is known of rule divine",))
+def test_a_rule_that_was_not_measured_is_named_and_taken_for_any_other(clone: Path) -> None:
+    found, strange = estimate(planned()), Artifact("divine", "results/divined/x-00000000", {})
+    job = Jobs(planned(), found.sizes, found.machine, Fetches(planned(), {})).of(strange)
+    object.__setattr__(found, "missing", [*found.missing, job])
+    assert "nothing is known of rule divine; it is taken to start and to do no more" in found.notes
+    assert found.seconds(job) == found.rates.rules["other"].seconds.stated["start"]
+    known = {job.rule for job in found.jobs} - PRODUCTS
+    assert all(f"rule {rule};" not in note for note in found.notes for rule in known)
 
 
 def test_any_table_of_the_catalogue_is_estimated_and_no_other(clone: Path) -> None:
@@ -227,40 +230,13 @@ def test_an_unknown_machine_has_a_nearest_name(clone: Path) -> None:
         machine.find_machine("a100-80g", command.MACHINES)
 
 
-def test_a_broken_profile_is_named(clone: Path) -> None:
-    machine.PROFILES.mkdir(parents=True)
-    (machine.PROFILES / "here.json").write_text('{"name": "here"}')
-    with pytest.raises(EncoreError, match=r"here\.json is no machine's profile .*encore calibrate"):
-        machine.find_machine(None, command.MACHINES)
-    (machine.PROFILES / "here.json").write_text("{")
-    with pytest.raises(EncoreError, match="encore calibrate"):
-        machine.find_machine(None, command.MACHINES)
-
-
-def test_a_profile_that_was_kept_is_taken_without_a_name(clone: Path) -> None:
-    known = machine.find_machine("l4", command.MACHINES)
-    machine.write_machine(known.model_copy(update={"name": "mine"}))
-    assert machine.find_machine(None, command.MACHINES) == machine.find_machine("mine", command.MACHINES)
-
-
-@pytest.mark.parametrize("name", [name for name in read_yaml(ROOT / command.MACHINES) if name != "host"])
-def test_every_named_machine_can_do_every_kind_of_work(clone: Path, name: str) -> None:
-    known = machine.find_machine(name, command.MACHINES)
-    kinds = ["train", "encode", "encode_host", *known.rates]
-    cost = Cost(works=tuple(Work(kind, 1.0) for kind in kinds))
-    assert known.seconds(cost) > 0
-    assert known.how == "estimated"
-
-
-def test_the_nearest_measured_point_counts(clone: Path) -> None:
-    known = machine.find_machine("cpu", command.MACHINES)
-    points = [machine.RatePoint(hidden=128, layers=2, rows=rows, length=64, flops=rows) for rows in (8, 512)]
-    known = known.model_copy(update={"points": {"train": points}})
-    from encore.models.config import EncoderConfig
-
-    shape = EncoderConfig(vocabulary=96, layers=2, hidden=128, heads=2)
-    assert known.flops(Work("train", 1.0, shape, 10, 64), "fp32") == 8
-    assert known.flops(Work("train", 1.0, shape, 900, 64), "fp32") == 512
+@pytest.mark.parametrize("name", read_yaml(ROOT / command.MACHINES))
+def test_every_named_machine_is_faster_than_a_core_if_it_has_a_gpu(clone: Path, name: str) -> None:
+    found, core = estimate(planned(), name), estimate(planned())
+    trainings = [job for job in found.jobs if job.rule == "finetune"]
+    faster = [found.seconds(job) < core.seconds(job) for job in trainings]
+    assert faster == [name != "cpu"] * 5
+    assert (found.gpu_hours > 0) == (name != "cpu")
 
 
 IDS = {
@@ -337,19 +313,24 @@ def test_finished_jobs_are_compared_with_their_estimates(clone: Path) -> None:
     model = next(job.artifact for job in jobs if job.rule == "pretrain")
     benchmark = clone / f"results/benchmarks/pretrain/{model.name}.tsv"
     benchmark.write_text("s\th:m:s\tmax_rss\tcpu_time\n20.0\t0:00:20\t512\t9.5\n")
-    found = {row.rule: row for row in calibration_report.compare_with_finished(estimate(plan))}
+    rows = finished.compare_with_finished(estimate(plan))
+    found = {row.rule: row for row in rows}
     assert (found["pretrain"].measured.seconds, found["pretrain"].measured.ram) == (20.0, 512e6)
     assert (found["pretrain"].measured.cpu, found["finetune"].measured.cpu) == (9.5, None)
     assert (found["finetune"].measured.seconds, found["finetune"].measured.ram) == (40.0, 300e6)
-    assert found["finetune"].measured.kept == 5000
-    assert found["pretrain"].ratio == 20.0 / found["pretrain"].estimated.seconds
-    lines = calibration_report.calibration_text(found.values()).splitlines()
-    assert max(map(len, lines)) <= forecast_text.WIDTH
+    assert found["finetune"].measured.disk == 5000
+    assert found["pretrain"].ratio == 9.5 / found["pretrain"].estimated.seconds
+    assert found["finetune"].ratio == 40.0 / found["finetune"].estimated.seconds
+    text = finished.comparison_text(rows)
+    assert "50 s needed" in text.splitlines()[-1]
+    assert max(map(len, text.splitlines())) <= forecast_text.WIDTH
+    content = json.loads(json.dumps(finished.comparison_json(rows)))
+    assert [row["ratio"] for row in content] == [row.ratio for row in rows]
 
 
 def test_a_comparison_with_nothing_finished_is_refused(clone: Path) -> None:
     with pytest.raises(EncoreError, match="nothing of this configuration is finished"):
-        calibration_report.compare_with_finished(estimate(planned()))
+        finished.compare_with_finished(estimate(planned()))
 
 
 @pytest.mark.parametrize(
@@ -362,23 +343,3 @@ def test_bytes_have_the_unit_that_suits(count: float | None, says: str) -> None:
 @pytest.mark.parametrize(("seconds", "says"), [(3, "3 s"), (90, "1.5 min"), (7200, "2.0 h"), (864000, "10.0 d")])
 def test_times_have_the_unit_that_suits(seconds: float, says: str) -> None:
     assert forecast_text.duration(seconds) == says
-
-
-def test_a_calibration_measures_every_rate_and_is_read_back(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from encore.commands.preflight import measuring
-
-    monkeypatch.setattr(measuring, "_starts", lambda: {"plain": 1.0, "torch": 2.0})
-    monkeypatch.setattr(measuring, "_lucene", lambda scratch: {})
-    found = measuring.measure(planned(), "mine", 1, command.MACHINES, command.SIZES)
-    machine.write_machine(found)
-    assert machine.find_machine("mine", command.MACHINES) == machine.find_machine(None, command.MACHINES) == found
-    assert found.how == "measured"
-    assert all(points for points in found.points.values())
-    stated = machine.find_machine("cpu", command.MACHINES)
-    changed = {name for name, rate in found.rates.items() if rate != stated.rates.get(name)}
-    assert {"search", "bytes", "tokens", "packed", "lines", "host_encode"} <= changed
-    assert all(rate > 0 for rate in found.rates.values())
-    assert sorted(path.name for path in machine.PROFILES.iterdir()) == ["here.json", "mine.json"]
-    assert "operations/s" in measuring.machine_text(found)
-    with pytest.raises(EncoreError, match="is no name of a file"):
-        measuring.measure(planned(), "../mine", 1, command.MACHINES, command.SIZES)

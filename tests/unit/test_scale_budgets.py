@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from encore.commands.preflight import command, training
+from encore.commands.preflight import command
+from encore.commands.preflight.amounts import amounts
 from encore.commands.preflight.sizes import CollectionSizes, read_stated
 from encore.config.lineage import StepName
 from encore.config.run import PretrainStep
 from encore.config.run_file import read_run
-from encore.plan.artifact import Artifact
 from encore.plan.catalogue import Catalogue
 from encore.plan.figures import figure_reads
 from encore.plan.plan import Plan
@@ -54,11 +54,7 @@ def flops(plan: Plan, kind: str) -> dict[str, float]:
     """What each training of a kind costs, by the name of its model."""
     sizes = CollectionSizes(plan, read_stated(command.SIZES))
     found = [made for made in list(plan.made.values()) if made.stage.partition(".")[0] == kind]
-    return {made.name: _operations(made, sizes) for made in found}
-
-
-def _operations(model: Artifact, sizes: CollectionSizes) -> float:
-    return sum(work.amount for work in training.cost(model, sizes, 1, float("inf")).works if work.kind == "train")
+    return {made.name: amounts(made, sizes)["flops"] for made in found}
 
 
 def test_every_pre_training_has_the_budget_of_its_scale(plan: Plan, scale: str) -> None:

@@ -57,10 +57,6 @@ class Objective(Task, Generic[F]):
     Fields: ClassVar[type[PretrainStep]]
     Prepares: ClassVar[type[Preparation] | None] = None
     impl: ClassVar[int] = 1
-    # What a forecast of memory asks besides ``outline``:
-    vocabulary_from_vector: ClassVar[bool] = False  # logits over the vocabulary are made of each text's vector
-    own_output_matrix: ClassVar[bool] = False  # the heads hold a matrix of the vocabulary's size
-    least_sentences: ClassVar[float] = 0.0  # of a text that gives an example, where one sentence is not enough
 
     def __init__(self, fields: F, store: TokenStore, prepared: Path | None = None) -> None:
         self.fields = fields
@@ -82,7 +78,8 @@ class Objective(Task, Generic[F]):
     def outline(self, length: int, query_length: int) -> Arrays:
         """The arrays of a full batch without their content, as far as ``flops`` reads their shapes.
 
-        A forecast calls ``flops`` with them before there is a text, so this must need ``fields`` alone.
+        ``flops`` is called with them before there is a text, so this must need ``fields`` alone. Without an array that
+        ``flops`` reads, a forecast counts the encoder alone.
 
         Args:
             length: tokens of each text, special ones included.

@@ -46,7 +46,6 @@ class Bow(MaskedTexts[BowFields]):
     """
 
     Fields = BowFields
-    vocabulary_from_vector = True
 
     def collate(self, examples: list[MaskedText]) -> Arrays:
         """As for MLM, and ``bag`` [B, K] of the unmasked texts as ``bags`` makes it."""

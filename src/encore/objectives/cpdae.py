@@ -71,8 +71,6 @@ class Cpdae(MaskedTexts[CpdaeFields]):
 
     Fields = CpdaeFields
     Prepares = idf.Idf
-    vocabulary_from_vector = True
-    own_output_matrix = True
 
     def __init__(self, fields: CpdaeFields, store: TokenStore, prepared: Path | None = None) -> None:
         super().__init__(fields, store, prepared)

@@ -31,7 +31,6 @@ class Ict(Pairs[IctFields]):
     """Query: a random sentence of a chunk. Document: the other sentences, in their order."""
 
     Fields = IctFields
-    least_sentences = 1.5
 
     def __init__(
         self, fields: IctFields, store: TokenStore, prepared: Path | None = None, passages: Passages | None = None

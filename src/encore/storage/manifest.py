@@ -25,7 +25,7 @@ from encore.storage.files import sha256, write_json
 MANIFEST = "manifest.json"
 PARTS = ("spec", "results", "inputs", "outputs")
 REQUIRED: dict[str, Any] = {"seconds": (int, float), "device": str, "python": str, "packages": dict}  # of run.json
-OPTIONAL: dict[str, Any] = {"command": list, "peak_memory_mb": int, "machine": str, "code": str}
+OPTIONAL: dict[str, Any] = {"command": list, "peak_memory_mb": int, "cpu_seconds": float, "machine": str, "code": str}
 LITTER = ("*.tmp", "*~", ".*.swp", ".nfs*", ".DS_Store")  # unfinished writes, editors, file systems: never read
 REPORTED_PACKAGES = (
     "numpy",
@@ -127,7 +127,7 @@ def read_run(folder: Path) -> dict[str, Any]:
         return {}
     typed = all(isinstance(run.get(key, kind()), kind) for key, kind in OPTIONAL.items())
     texts = [*run["packages"].values(), *run.get("command", [])] if typed else [None]
-    numbers = [run[key] for key in ("seconds", "peak_memory_mb") if key in run]
+    numbers = [run[key] for key in ("seconds", "cpu_seconds", "peak_memory_mb") if key in run]
     whole = all(isinstance(text, str) for text in texts) and all(math.isfinite(number) for number in numbers)
     return run if whole else {}
 
@@ -197,6 +197,7 @@ def _surroundings(stage: str) -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "slurm_job": os.environ.get("SLURM_JOB_ID"),
         "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "cpu_seconds": round(sum(os.times()[:4]), 2),  # from the program's start on, ended children included
     }
 
 

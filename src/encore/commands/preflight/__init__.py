@@ -1,5 +1,5 @@
 """What a run needs, estimated before it starts: downloads, disk, memory, hours and energy, and what is there already.
 
-All of it follows from counts (parameters, tokens, documents, floating-point operations) and from how fast a machine is.
-Nothing here imports torch but ``measuring.py``, which a calibration alone needs.
+The plan says how much each job has to do (``amounts.py``); how long that takes, and how many bytes it fills, was fitted
+to finished jobs (``cpu.yaml``, made by ``encore calibrate``). Nothing here imports torch.
 """

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import platform
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
-from encore.commands.preflight import calibration_report, forecast_text, machine
+import yaml
+
+from encore.commands.preflight import finished, forecast_text
 from encore.commands.preflight.forecast import Forecast, forecast
+from encore.commands.preflight.machine import find_machine
+from encore.commands.preflight.rates import OWN, SHIPPED, Rates, read_rates
+from encore.errors import EncoreError
 from encore.plan.plan import Plan
+from encore.storage.files import write_text
 
 MACHINES = Path("config/machines.yaml")
 SIZES = Path("config/sizes.yaml")
+NANO = Path("config/nano.yaml")
 
 
 def add_preflight(parser: argparse.ArgumentParser) -> None:
@@ -23,11 +34,12 @@ def add_preflight(parser: argparse.ArgumentParser) -> None:
         help="targets of Snakemake's, or tables and figures by name, declared or not; everything that the run declares "
         "without",
     )
-    parser.add_argument("--machine", help="an entry of config/machines.yaml, or a machine that was calibrated")
+    parser.add_argument("--machine", help="an entry of config/machines.yaml; the processor without")
     parser.add_argument("--gpus", type=_positive, default=1, help="GPUs side by side, on a machine that has some")
     parser.add_argument(
         "--cores", type=_positive, help="cores side by side; without, the machine's, as many for each GPU"
     )
+    parser.add_argument("--rates", type=Path, help=f"a table of `encore calibrate`; without, {OWN}, if it is there")
     parser.add_argument(
         "--compare-finished", action="store_true", help="compare estimates with what finished jobs took"
     )
@@ -35,47 +47,64 @@ def add_preflight(parser: argparse.ArgumentParser) -> None:
 
 
 def add_calibrate(parser: argparse.ArgumentParser) -> None:
-    """The flags of ``encore calibrate``."""
-    parser.add_argument("--name", help="what the machine is called; its host's name without")
-    parser.add_argument("--seconds", type=_positive, default=60, help="about how long it may take")
+    """The flags of ``encore calibrate``: of config/nano.yaml, jobs that are not finished are run first."""
+    parser.set_defaults(config=NANO)
+    parser.add_argument("--output", type=Path, default=OWN, help=f"the table that is written; {OWN} without")
 
 
 def preflight(plan: Plan, arguments: argparse.Namespace) -> int:
     """Print the forecast; 1 when a limit is exceeded."""
-    known = machine.find_machine(arguments.machine, MACHINES)
-    cores = arguments.cores or known.cores * (arguments.gpus if known.gpus else 1)
-    found = forecast(plan, arguments.targets, known, arguments.gpus, cores, SIZES)
+    known, rates = find_machine(arguments.machine, MACHINES), read_rates(arguments.rates)
+    cores = arguments.cores or known.cores * (arguments.gpus if known.peak else 1)
+    found = forecast(plan, arguments.targets, known, rates, arguments.gpus, cores, SIZES)
     if arguments.compare_finished:
-        rows = calibration_report.compare_with_finished(found)
+        rows = finished.compare_with_finished(found)
         _say(
-            calibration_report.calibration_json(rows),
-            f"{forecast_text.about(known)}\n\n{calibration_report.calibration_text(rows)}",
-            arguments.json,
+            finished.comparison_json(rows), f"rates: {rates.about}\n\n{finished.comparison_text(rows)}", arguments.json
         )
         return 0
-    return _forecast(plan, found, arguments.json)
-
-
-def _forecast(plan: Plan, found: Forecast, as_json: bool) -> int:
     complaints = found.complaints(plan.config.limits)
-    beyond = "".join(f"\nbeyond: {complaint}" for complaint in complaints)
-    _say(
-        forecast_text.forecast_json(found, complaints),
-        forecast_text.forecast_text(found) + (f"\n{beyond}" if beyond else ""),
-        as_json,
-    )
+    content = forecast_text.forecast_json(found, complaints)
+    _say(content, forecast_text.forecast_text(found, complaints), arguments.json)
     return 1 if complaints else 0
 
 
 def calibrate(plan: Plan, arguments: argparse.Namespace) -> int:
-    """Measure this machine at the run's shapes, and keep its profile."""
-    from encore.commands.preflight import measuring
+    """Fit the rates to the finished jobs of a run, and keep them.
 
-    measured = measuring.measure(plan, arguments.name, arguments.seconds, MACHINES, SIZES)
-    path = machine.write_machine(measured)
-    print(measuring.machine_text(measured))
-    print(f"kept as {path}; `encore preflight` takes it from now on")
+    Raises:
+        EncoreError: too few jobs of the run are finished.
+    """
+    if arguments.config == NANO:
+        _finish(plan)
+    rates = read_rates(SHIPPED)
+    found = _declared(plan, rates)
+    fitted = finished.fitted(rates, finished.finished_jobs(found), str(arguments.config), _here())
+    content = fitted.model_dump(exclude_defaults=True)
+    write_text(arguments.output, yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=120))
+    print(f"{fitted.about}\nkept as {arguments.output}", end="")
+    print("; `encore preflight` takes it from now on" if arguments.output == OWN else "; name it with --rates")
     return 0
+
+
+def _finish(plan: Plan) -> None:
+    """Run what is missing of the run's models and scores; its tables are left alone."""
+    missing = [job.artifact.manifest for job in _declared(plan, read_rates(SHIPPED)).jobs if not job.finished]
+    missing = [manifest for manifest in missing if manifest.startswith("results/scores/")]
+    command = ["snakemake", *missing, "--profile", "local", "--configfile", str(NANO)]
+    if missing and subprocess.run(command, check=False).returncode:
+        raise EncoreError(f"the run that is measured failed; see above, then repeat: snakemake --configfile {NANO}")
+
+
+def _declared(plan: Plan, rates: Rates) -> Forecast:
+    return forecast(plan, (), find_machine(None, MACHINES), rates, 0, 1, SIZES)
+
+
+def _here() -> str:
+    """This machine's processor and cores."""
+    path = Path("/proc/cpuinfo")
+    names = re.findall(r"model name\s*:\s*(.+)", path.read_text()) if path.is_file() else []
+    return f"{names[0].strip() if names else platform.machine()}, {os.cpu_count()} cores"
 
 
 def _say(content: Any, text: str, as_json: bool) -> None:

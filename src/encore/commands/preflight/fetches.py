@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from encore.commands.preflight import downloads, shapes, texts
+from encore.commands.preflight import downloads, shapes
+from encore.commands.preflight.amounts import T5_BASE
 from encore.commands.preflight.downloads import Download
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
@@ -45,4 +46,4 @@ class Fetches:
         """As large as the largest model that begins with it."""
         backbones = (each for each in self.plan.catalogue.backbones.values() if each.checkpoint == made.spec["id"])
         sizes = [float(shapes.parameters(shapes.shape_of_backbone(backbone))) for backbone in backbones]
-        return downloads.of_checkpoint(self.plan, made, max(sizes, default=texts.T5_BASE))
+        return downloads.of_checkpoint(self.plan, made, max(sizes, default=T5_BASE))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,21 +10,23 @@ from functools import cached_property
 from pathlib import Path
 
 from encore.commands.preflight import requested
-from encore.commands.preflight.cost import GB, Cost
 from encore.commands.preflight.downloads import Download, published
 from encore.commands.preflight.fetches import Fetches
-from encore.commands.preflight.jobs import Needed, fetched, needed
+from encore.commands.preflight.jobs import TRAINING, Jobs, Needed, fetched
 from encore.commands.preflight.machine import Machine
+from encore.commands.preflight.rates import CPU, Rates
 from encore.commands.preflight.schedule import Job, Schedule, schedule
 from encore.commands.preflight.sizes import CollectionSizes, read_stated
 from encore.config.run import Limits
+from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.storage import manifest
 from encore.targets import declared_reads, reads_of
 
-HOUR = 3600.0
-PRODUCT = Cost(start="torch", kept=5e5, ram=3e8)  # pandas and the drawing library take as long to load as torch
+HOUR, GB = 3600.0, 1e9
+OPERATIONS = ("flops", "products", "graph")
+PRODUCTS = {"table", "figure", "reproduce", "curves", "corpus_size", "draw", "claims", "claims_printed", "report"}
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class Forecast:
 
     title: str
     machine: Machine
+    rates: Rates
     gpus: int
     cores: int
     precision: str
@@ -55,18 +59,25 @@ class Forecast:
     downloads: list[Download]
     sizes: CollectionSizes
     free: float
+    memory_here: float | None
 
     def seconds(self, job: Needed) -> float:
         """Seconds that a job takes on this machine."""
-        return self.machine.seconds(job.cost, self.precision)
+        rate = self.machine.flops_a_second(self.precision) if self.on_gpu(job) else None
+        return self.rates.seconds(job.artifact.stage, job.amounts, job.threads, rate, job.processes)
 
     def on_gpu(self, job: Needed) -> bool:
         """Whether a job occupies a GPU of this machine."""
-        return job.cost.gpu and self.gpus > 0
+        return job.computes and self.gpus > 0
 
     def memory(self, job: Needed) -> float:
         """Bytes of RAM of a job; what a GPU would hold lies there too where there is none."""
-        return job.cost.memory + (0.0 if self.on_gpu(job) else job.cost.gpu_memory)
+        own = self.rates.of(job.artifact.stage).ram.of(job.amounts)
+        return own + (0.0 if self.on_gpu(job) else job.gpu_memory)
+
+    def disk_of(self, job: Needed) -> float:
+        """Bytes that a job leaves on the disk."""
+        return self.rates.of(job.artifact.stage).disk.of(job.amounts)
 
     @cached_property
     def rules(self) -> list[RuleForecast]:
@@ -82,14 +93,14 @@ class Forecast:
             missing=len(missing),
             seconds=sum(self.seconds(job) for job in missing),
             gpu_hours=sum(self._gpu_seconds(job) for job in missing) / HOUR,
-            flops=sum(job.cost.flops for job in missing),
-            kept=sum(job.cost.kept for job in missing),
+            flops=sum(job.amounts.get(name, 0.0) for job in missing for name in OPERATIONS),
+            kept=sum(self.disk_of(job) for job in missing),
             ram=max(map(self.memory, missing), default=0.0),
-            gpu_memory=max((job.cost.gpu_memory for job in missing if self.on_gpu(job)), default=0.0),
+            gpu_memory=max((job.gpu_memory for job in missing if self.on_gpu(job)), default=0.0),
         )
 
     def _gpu_seconds(self, job: Needed) -> float:
-        return self.seconds(job) * job.cost.processes if self.on_gpu(job) else 0.0
+        return self.seconds(job) * job.processes if self.on_gpu(job) else 0.0
 
     @cached_property
     def schedule(self) -> Schedule:
@@ -97,9 +108,9 @@ class Forecast:
         return schedule([self._job(job) for job in self.missing], self.gpus, self.cores)
 
     def _job(self, job: Needed) -> Job:
-        gpus = job.cost.processes if self.on_gpu(job) else 0
+        gpus = job.processes if self.on_gpu(job) else 0
         after = tuple(part.folder for part in job.artifact.inputs.values())
-        return Job(job.artifact.folder, self.seconds(job), after, gpus, job.cost.threads)
+        return Job(job.artifact.folder, self.seconds(job), after, gpus, job.threads)
 
     @property
     def gpu_hours(self) -> float:
@@ -110,13 +121,13 @@ class Forecast:
     def core_hours(self) -> float:
         """Hours of the processor in jobs that occupy no GPU."""
         own = [job for job in self.missing if not self.on_gpu(job)]
-        return sum(self.seconds(job) * job.cost.threads for job in own) / HOUR
+        return sum(self.seconds(job) * job.threads for job in own) / HOUR
 
     @property
     def energy_kwh(self) -> float:
         """Of GPUs with their share of the host, and of cores that work next to them."""
         machine = self.machine
-        core = machine.host_watts / machine.cores if machine.gpus else machine.watts
+        core = machine.host_watts / machine.cores if machine.peak else machine.watts
         return (self.gpu_hours * (machine.watts + machine.host_watts) + self.core_hours * core) / 1000
 
     @property
@@ -152,13 +163,16 @@ class Forecast:
         found: dict[str, float] = {}
         for job in self.missing:
             kind = job.artifact.folder.split("/")[1]
-            found[kind] = found.get(kind, 0.0) + job.cost.kept
+            found[kind] = found.get(kind, 0.0) + self.disk_of(job)
         found["downloads"] = self.to_download
         together = max(1, self.gpus)
         found["checkpoints of trainings"] = sum(
-            sorted((job.cost.scratch for job in self.missing), reverse=True)[:together]
+            sorted((self._scratch(job) for job in self.missing if job.rule in TRAINING), reverse=True)[:together]
         )
         return {kind: count for kind, count in found.items() if count >= 1}
+
+    def _scratch(self, job: Needed) -> float:
+        return self.rates.of(job.artifact.stage).scratch.of(job.amounts)
 
     @property
     def peak_disk(self) -> float:
@@ -187,29 +201,28 @@ class Forecast:
             found.append(
                 f"GPU memory: one example at a time takes {self.gpu_memory / GB:,.4g} GB, the GPU has {memory:g}"
             )
-        if (ram := self.machine.ram_gb) and self.ram / GB > ram:
-            found.append(f"memory: a job takes {self.ram / GB:,.4g} GB, the machine has {ram:g}")
+        if self.memory_here and self.ram > self.memory_here:
+            found.append(f"memory: a job takes {self.ram / GB:,.4g} GB, there are {self.memory_here / GB:,.4g} GB here")
         return found
 
     @property
     def notes(self) -> list[str]:
         """What had to be assumed, each once."""
-        own = [
-            f"{self.sizes.dataset(job.artifact)}: {note}"
+        missing = {job.artifact.folder for job in self.missing}
+        found = [
+            f"{self.sizes.dataset(job.artifact) if job.rule == 'collection' else job.artifact.name}: {note}"
             for job in self.jobs
-            if job.rule == "collection"
-            for note in self.sizes.of(job.artifact).notes
+            if job.rule == "collection" or job.artifact.folder in missing
+            for note in job.notes
         ]
-        parts = [
-            f"{job.artifact.name}: {note}"
-            for job in self.missing
-            if job.rule != "collection"
-            for note in job.cost.notes
-        ]
-        return list(dict.fromkeys([*own, *parts]))
+        unknown = sorted({job.rule for job in self.missing if not self.rates.knows(job.artifact.stage)} - PRODUCTS)
+        found += [f"nothing is known of rule {rule}; it is taken to start and to do no more" for rule in unknown]
+        return list(dict.fromkeys(found))
 
 
-def forecast(plan: Plan, names: Iterable[str], machine: Machine, gpus: int, cores: int, sizes_file: Path) -> Forecast:
+def forecast(
+    plan: Plan, names: Iterable[str], machine: Machine, rates: Rates, gpus: int, cores: int, sizes_file: Path
+) -> Forecast:
     """Estimate what tables, figures and other targets still need, or everything that the configuration declares.
 
     Raises:
@@ -219,17 +232,20 @@ def forecast(plan: Plan, names: Iterable[str], machine: Machine, gpus: int, core
     sizes = CollectionSizes(plan, read_stated(sizes_file))
     wanted = [read for target in targets for read in reads_of(plan, target)] if targets else list(declared_reads(plan))
     fetches = Fetches(plan, published())
-    jobs = needed(plan, wanted, sizes, machine, fetches)
+    jobs = Jobs(plan, sizes, machine, fetches).behind(wanted)
     missing = _missing(wanted, jobs)
     done = {job.artifact.folder: job.finished for job in jobs}
     shown = targets or requested.requested_targets(plan, plan.config.tables)
     made = [_product(artifact, file, done) for artifact, file in requested.requested_products(plan, shown)]
-    if machine.gpus == 0:
-        gpus = 0
+    if rates.device != CPU and machine.peak is None:
+        raise EncoreError(
+            f"these rates were measured on a GPU ({rates.device}); name a machine that has one: --machine"
+        )
     return Forecast(
         title=plan.config.title,
         machine=machine,
-        gpus=gpus,
+        rates=rates,
+        gpus=gpus if machine.peak else 0,
         cores=cores,
         precision=plan.config.numerics.precision,
         jobs=[*jobs, *made],
@@ -237,6 +253,7 @@ def forecast(plan: Plan, names: Iterable[str], machine: Machine, gpus: int, core
         downloads=fetched(plan, missing, sizes, fetches),
         sizes=sizes,
         free=float(shutil.disk_usage(".").free),
+        memory_here=None if machine.peak else float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")),
     )
 
 
@@ -256,4 +273,4 @@ def _missing(wanted: list[Artifact], jobs: list[Needed]) -> list[Needed]:
 def _product(artifact: Artifact, file: str, done: dict[str, bool]) -> Needed:
     """A table, a figure, the claims or the report, which is finished where its file and all that it reads are there."""
     there = Path(file).is_file() and all(done[folder] for folder in artifact.inputs)
-    return Needed(artifact, artifact.stage, there, PRODUCT)
+    return Needed(artifact, artifact.stage, there, {"start": 1.0})

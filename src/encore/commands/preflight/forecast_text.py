@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
 from encore.commands.preflight.forecast import HOUR, Forecast
-from encore.commands.preflight.machine import Machine
+from encore.commands.preflight.rates import CPU
 
 WIDTH = 100
 NOTES = 15
@@ -16,9 +17,10 @@ CHAIN = 6  # jobs of the longest chain that are named
 UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 
 
-def forecast_text(found: Forecast) -> str:
-    """The whole forecast for a terminal."""
-    parts = [_head(found), _downloads(found), _rules(found), _disk(found), _time(found), _notes(found)]
+def forecast_text(found: Forecast, complaints: Sequence[str] = ()) -> str:
+    """The whole forecast for a terminal: what it comes to, then by rule, by download and by kind of file."""
+    beyond = "\n".join(f"beyond: {complaint}" for complaint in complaints)
+    parts = [_summary(found), beyond, _rules(found), _downloads(found), _disk(found), _chain(found), _notes(found)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -26,7 +28,9 @@ def forecast_json(found: Forecast, complaints: Sequence[str]) -> dict[str, Any]:
     """The whole forecast in plain types; bytes, seconds and operations as they are."""
     return {
         "title": found.title,
-        "machine": {"name": found.machine.name, "device": found.machine.device, "how": found.machine.how},
+        "machine": {"name": found.machine.name, "device": found.machine.device},
+        "rates": found.rates.about,
+        "error": found.rates.error.model_dump() if found.rates.error else None,
         "gpus": found.gpus,
         "cores": found.cores,
         "jobs": {
@@ -48,31 +52,43 @@ def forecast_json(found: Forecast, complaints: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _head(found: Forecast) -> str:
+def _summary(found: Forecast) -> str:
     finished = sum(job.finished for job in found.jobs)
     there = f" ({size(found.finished_bytes)})" if finished else ""
-    return (
-        f"{found.title}\n{_fit(about(found.machine))}\n"
-        f"{finished} of {len(found.jobs)} jobs are finished{there}, {len(found.missing)} are to run"
-    )
+    where = _count(found.gpus, "GPU") if found.gpus else _count(found.cores, "core")
+    hours = f"{found.gpu_hours:,.2f} GPU-hours, " if found.gpus else ""
+    power = f"{found.energy_kwh:,.3g} kWh"
+    unknown = f", and {len(found.unknown_downloads)} of unknown size" if found.unknown_downloads else ""
+    rows = {
+        "jobs": f"{finished} of {len(found.jobs)} jobs are finished{there}, {len(found.missing)} are to run",
+        "time": f"{duration(found.schedule.wall)} on {where} ({hours}{found.core_hours:,.2f} core-hours, {power})",
+        "at least": f"{duration(found.schedule.critical_seconds)}, the longest chain of jobs that wait for each other",
+        "disk": f"{size(found.peak_disk)} at the peak, {size(found.free)} are free",
+        "downloads": f"{size(found.to_download)}{unknown}",
+        "machine": f"{found.machine.name}: {found.machine.device} ({found.machine.source})",
+        "rates": found.rates.about,
+    }
+    if found.gpus and found.rates.device == CPU:
+        rows["GPU"] = "not measured: its maker's peak times a stated utilisation; may be off by a factor of two"
+    lines = [
+        f"{name if not place else '':<11}{line}"
+        for name, text in rows.items()
+        for place, line in enumerate(textwrap.wrap(text, WIDTH - 11))
+    ]
+    return "\n".join([found.title, *lines])
 
 
-def about(machine: Machine) -> str:
-    """A machine in a line."""
-    return f"Machine {machine.name}: {machine.device}; {machine.how} ({machine.source})"
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number > 1)}"
 
 
 def _downloads(found: Forecast) -> str:
-    if not found.downloads:
-        return "Downloads: none"
     rows = [
         [each.name, each.kind, size(each.bytes), size(each.here) if each.here else "", _cut(each.licence, 44)]
         for each in found.downloads
         if each.bytes != 0  # part of another one
     ]
-    unknown = f", and {len(found.unknown_downloads)} of unknown size" if found.unknown_downloads else ""
-    table = columns(["download", "from", "size", "here", "licence"], rows, "<<>><")
-    return f"{table}\nTo download: {size(found.to_download)}{unknown}"
+    return columns(["download", "from", "size", "here", "licence"], rows, "<<>><") if rows else ""
 
 
 def _rules(found: Forecast) -> str:
@@ -96,33 +112,19 @@ def _rules(found: Forecast) -> str:
 
 def _disk(found: Forecast) -> str:
     rows = [[kind, size(count)] for kind, count in sorted(found.disk.items(), key=lambda pair: -pair[1])]
-    rows.append(["at the peak, beyond what is here", size(found.peak_disk)])
-    rows.append(["free", size(found.free)])
-    return columns(["disk", "bytes"], rows, "<>")
+    return columns(["disk", "bytes"], rows, "<>") if rows else ""
 
 
-def _time(found: Forecast) -> str:
-    schedule = found.schedule
-    where = (
-        f"{found.gpus} GPU{'s' * (found.gpus > 1)}" if found.gpus else f"{found.cores} core{'s' * (found.cores > 1)}"
-    )
-    chain = [PurePosixPath(name) for name in schedule.critical]
+def _chain(found: Forecast) -> str:
+    chain = [PurePosixPath(name) for name in found.schedule.critical]
     names = ["/".join(path.parts[1:] if path.parts[1] in NAMED else path.parts[1:3]) for path in chain]
-    shown = (
-        [*names[: CHAIN // 2], f"… {len(names) - CHAIN} more …", *names[-CHAIN // 2 :]] if len(names) > CHAIN else names
-    )
-    hours = f"{found.gpu_hours:,.2f} GPU-hours, " if found.gpus else ""
-    lines = [
-        f"On {where}: {duration(schedule.wall)} ({hours}{found.core_hours:,.2f} core-hours on the host, "
-        f"{found.energy_kwh:,.3g} kWh at {found.machine.watts:g} W)",
-        f"Longest chain of jobs that wait for each other: {duration(schedule.critical_seconds)}",
-        *(f"  {_cut(name, WIDTH - 2)}" for name in shown),
-    ]
-    return "\n".join(lines)
+    if len(names) > CHAIN:
+        names = [*names[: CHAIN // 2], f"… {len(names) - CHAIN} more …", *names[-CHAIN // 2 :]]
+    return "\n".join(["longest chain", *(f"  {_cut(name, WIDTH - 2)}" for name in names)]) if names else ""
 
 
 def _notes(found: Forecast) -> str:
-    lines = [_fit(f"note: {note}") for note in found.notes[:NOTES]]
+    lines = [_cut(f"note: {note}", WIDTH) for note in found.notes[:NOTES]]
     more = len(found.notes) - NOTES
     return "\n".join([*lines, *([f"and {more} more; --json has them all"] if more > 0 else [])])
 
@@ -163,7 +165,3 @@ def _if(wanted: float, text: str) -> str:
 
 def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(width - 1, 1)] + "…"
-
-
-def _fit(text: str) -> str:
-    return _cut(text, WIDTH)

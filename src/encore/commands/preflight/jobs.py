@@ -1,62 +1,105 @@
-"""Which jobs a run still needs, by the manifests that are there, and what each costs."""
+"""Which jobs a run still needs, by the manifests that are there, and how much each has to do."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
+from math import ceil
 from pathlib import Path
 
-from encore.commands.preflight import downloads, retrieval, texts, training
-from encore.commands.preflight.cost import Cost, Work
+from encore.commands.preflight import downloads, gpu, shapes
+from encore.commands.preflight.amounts import Amounts, amounts
 from encore.commands.preflight.downloads import Download
 from encore.commands.preflight.fetches import Fetches
 from encore.commands.preflight.machine import Machine
 from encore.commands.preflight.sizes import CollectionSizes
+from encore.commands.preflight.threads import rule_threads
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 
-Estimator = Callable[[Artifact, CollectionSizes], Cost]
-STAGES: dict[str, Estimator] = {
-    "collection": texts.collection,
-    "tokenizer": texts.tokenizer,
-    "tokens": texts.tokens,
-    "start": texts.start,
-    "count_pairs": texts.count_pairs,
-    "negatives": texts.negatives,
-    "negatives_from_file": texts.negatives,
-    "negatives_from_dataset": texts.negatives,
-    "merged_negatives": texts.merged,
-    "evaluate": texts.evaluate,
-    "nested_corpora": texts.nested_corpora,
-    "train_doc2query": texts.train_doc2query,
-    "predict_queries": texts.predict_queries,
-    "encode": retrieval.encode,
-    "search": retrieval.search,
-    "build_index": retrieval.build_index,
-    "search_index": retrieval.search_index,
-    "lucene_index": retrieval.lucene_index,
-    "lucene_search": retrieval.lucene_search,
-    "fuse": retrieval.fuse,
-    "tune_fusion": retrieval.tune_fusion,
-    "rerank": retrieval.rerank,
-    "teacher_scores": retrieval.teacher_scores,
-    "measure_latency": retrieval.latency,
-    "masked_loss": retrieval.masked_loss,
-    "inspect_model": retrieval.inspect_model,
-}
 FETCHING = ("fetch_source", "fetch_ir_datasets", "fetch_checkpoint")
-UNPACKED = 3.0  # bytes of an unpacked source for a byte of it, which is kept too
+UNPACKED = {"fetch_source": 3.0, "fetch_ir_datasets": 1.0}  # bytes that are unpacked for a byte of a download
+TRAINING = ("pretrain", "finetune")
 
 
 @dataclass(frozen=True)
 class Needed:
-    """An artifact that a run needs: the rule that makes it, what that costs, and whether it is there."""
+    """An artifact that a run needs: the rule that makes it, how much that has to do, and whether it is there.
+
+    ``gpu_memory``: bytes on each GPU, or in main memory where there is none. ``processes``: GPUs of a training.
+    """
 
     artifact: Artifact
     rule: str
     finished: bool
-    cost: Cost
+    amounts: Amounts
+    threads: int = 1
+    processes: int = 1
+    gpu_memory: float = 0.0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def computes(self) -> bool:
+        """Whether it runs a model, on a GPU where there is one."""
+        return "flops" in self.amounts
+
+
+class Jobs:
+    """The jobs of a plan, each counted once; ``machine``: whose GPU memory batches have to fit into."""
+
+    def __init__(self, plan: Plan, sizes: CollectionSizes, machine: Machine, fetches: Fetches) -> None:
+        self.plan, self.sizes, self.machine, self.fetches = plan, sizes, machine, fetches
+        self._threads = rule_threads(plan.config)
+        self._found: dict[str, Needed] = {}
+
+    def of(self, made: Artifact) -> Needed:
+        """The job that makes an artifact."""
+        if made.folder not in self._found:
+            self._found[made.folder] = self._job(made)
+        return self._found[made.folder]
+
+    def behind(self, wanted: Iterable[Artifact]) -> list[Needed]:
+        """The jobs of artifacts and of all that they are made from, each once, after what they are made from."""
+        return [self.of(each) for each in upstream_jobs(wanted)]
+
+    def _job(self, made: Artifact) -> Needed:
+        rule = rule_of(made)
+        found, memory = amounts(made, self.sizes), 0.0
+        notes: list[str] = []
+        if rule in FETCHING:
+            one = self.fetches.of(made)
+            unpacked = one.missing if rule == "fetch_ir_datasets" else one.bytes
+            found |= {"bytes": one.missing or 0.0, "unpacked": UNPACKED.get(rule, 0.0) * (unpacked or 0.0)}
+        computes = "flops" in found
+        processes = self.plan.config.execution.processes if rule in (*TRAINING, "prepare") and computes else 1
+        if rule in TRAINING:
+            memory, notes = self._training(made, processes)
+        elif computes and "longest" in found:
+            memory = gpu.reading(shapes.shape_of(shapes.model_of(made) or made), found["longest"])
+        if found.pop("uncounted", 0):
+            notes.append(
+                f"objective {made.stage.partition('.')[2]} does not count its operations; its encoder's are taken"
+            )
+        if rule == "collection" and (size := self.sizes.behind(made)):
+            notes += size.notes
+        threads = self._threads.get(rule, 1) if computes or rule != "prepare" else 1
+        if "products" in found:  # a search computes on as many as it is given, and no more than torch
+            threads = min(threads, self.plan.config.numerics.threads)
+        return Needed(made, rule, Path(made.manifest).is_file(), found, threads, processes, memory, tuple(notes))
+
+    def _training(self, made: Artifact, processes: int) -> tuple[float, list[str]]:
+        """Bytes of a training's batch on each GPU, and a note where it goes through the model in parts."""
+        step, numerics = shapes.step_of(made), made.spec["numerics"]
+        share = ceil(step.batch / processes)
+        most = 1e9 * self.machine.gpu_memory_gb if self.machine.gpu_memory_gb else float("inf")
+        first = min(numerics.get("micro_batch") or share, share)
+        at_once, memory = gpu.fit(step, shapes.shape_of(made), first, numerics.get("precision", "fp32"), most)
+        return memory, [f"{at_once} of {share} examples at once"] if at_once < share else []
+
+
+def rule_of(artifact: Artifact) -> str:
+    """The rule that makes an artifact: its stage, without the kind."""
+    return artifact.stage.partition(".")[0]
 
 
 def upstream_jobs(artifacts: Iterable[Artifact]) -> list[Artifact]:
@@ -75,27 +118,6 @@ def upstream_jobs(artifacts: Iterable[Artifact]) -> list[Artifact]:
     return list(found.values())
 
 
-def needed(
-    plan: Plan, wanted: list[Artifact], sizes: CollectionSizes, machine: Machine, fetches: Fetches
-) -> list[Needed]:
-    """Every artifact behind the wanted ones, with its cost."""
-    estimate = partial(cost_of, plan, sizes, machine, fetches)
-    return [
-        Needed(each, rule_of(each), Path(each.manifest).is_file(), estimate(each)) for each in upstream_jobs(wanted)
-    ]
-
-
-def cost_of(plan: Plan, sizes: CollectionSizes, machine: Machine, fetches: Fetches, artifact: Artifact) -> Cost:
-    """What the job that makes an artifact needs on a machine."""
-    memory = (machine.gpu_memory_gb or float("inf")) * 1e9 if machine.gpus else float("inf")
-    return _cost(plan, sizes, memory, fetches, artifact)
-
-
-def rule_of(artifact: Artifact) -> str:
-    """The rule that makes an artifact: its stage, without the kind."""
-    return artifact.stage.partition(".")[0]
-
-
 def fetched(plan: Plan, jobs: Iterable[Needed], sizes: CollectionSizes, fetches: Fetches) -> list[Download]:
     """What the artifacts need from the network, or from the user's own hand."""
     found: list[Download] = []
@@ -106,23 +128,3 @@ def fetched(plan: Plan, jobs: Iterable[Needed], sizes: CollectionSizes, fetches:
         if job.rule in FETCHING:
             found.append(fetches.of(job.artifact))
     return list({each.name: each for each in found}.values())
-
-
-def _cost(plan: Plan, sizes: CollectionSizes, memory: float, fetches: Fetches, artifact: Artifact) -> Cost:
-    rule = rule_of(artifact)
-    if rule in ("pretrain", "finetune"):
-        return training.cost(artifact, sizes, plan.config.execution.processes, memory)
-    if rule == "prepare":
-        return texts.prepare(artifact, sizes, plan.config.execution.processes)
-    if rule in FETCHING:
-        return _fetch(rule, fetches.of(artifact))
-    if rule not in STAGES:
-        return Cost(notes=(f"nothing is known of rule {rule}",))
-    return STAGES[rule](artifact, sizes)
-
-
-def _fetch(rule: str, one: Download) -> Cost:
-    """A download; a checkpoint stays in ``data_root`` alone, which is counted where all that is fetched is."""
-    missing = one.missing or 0.0
-    unpacked = {"fetch_source": UNPACKED * (one.bytes or 0.0), "fetch_ir_datasets": missing}.get(rule, 0.0)
-    return Cost(works=(Work("download", missing),), kept=unpacked, download=one.missing, licence=one.licence)

@@ -6,11 +6,10 @@ from functools import cached_property
 from math import ceil
 from pathlib import Path
 
-from encore.commands.preflight import machine
-from encore.commands.preflight.cost import Cost
 from encore.commands.preflight.fetches import Fetches
-from encore.commands.preflight.jobs import cost_of
-from encore.commands.preflight.machine import Machine
+from encore.commands.preflight.jobs import Jobs, Needed
+from encore.commands.preflight.machine import Machine, find_machine
+from encore.commands.preflight.rates import SHIPPED, Rates, read_rates
 from encore.commands.preflight.sizes import CollectionSizes, read_stated
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
@@ -31,25 +30,35 @@ class Requests:
 
     def memory_mb(self, made: Artifact, least: int) -> int:
         """MB of memory for the job that makes an artifact, in whole GB above ``least``."""
-        estimated = SPARE_MEMORY * self._cost(made).memory / 1e6
+        job = self._job(made)
+        estimated = SPARE_MEMORY * self._rates.of(made.stage).ram.of(job.amounts) / 1e6 if job else 0
         return least if estimated <= least else 1000 * ceil(estimated / 1000)
 
     def minutes(self, made: Artifact, least: int) -> int:
         """Minutes for the job that makes an artifact, in whole hours above ``least``."""
-        precision = self._plan.config.numerics.precision
-        estimated = SPARE_TIME * self._machine.seconds(self._cost(made), precision) / 60
+        job = self._job(made)
+        if job is None:
+            return least
+        rate = self._machine.flops_a_second(self._plan.config.numerics.precision) if job.computes else None
+        seconds = self._rates.seconds(made.stage, job.amounts, job.threads, rate, job.processes)
+        estimated = SPARE_TIME * seconds / 60
         return least if estimated <= least else min(LONGEST, 60 * ceil(estimated / 60))
 
-    def _cost(self, made: Artifact) -> Cost:
+    def _job(self, made: Artifact) -> Needed | None:
         try:
-            return cost_of(self._plan, self._sizes, self._machine, Fetches(self._plan, {}), made)
+            return self._jobs.of(made)
         except EncoreError:  # nobody knows: the least it is
-            return Cost()
+            return None
 
     @cached_property
-    def _sizes(self) -> CollectionSizes:
-        return CollectionSizes(self._plan, read_stated(CONFIG / "sizes.yaml"))
+    def _jobs(self) -> Jobs:
+        sizes = CollectionSizes(self._plan, read_stated(CONFIG / "sizes.yaml"))
+        return Jobs(self._plan, sizes, self._machine, Fetches(self._plan, {}))
 
     @cached_property
     def _machine(self) -> Machine:
-        return machine.find_machine(REFERENCE, CONFIG / "machines.yaml")
+        return find_machine(REFERENCE, CONFIG / "machines.yaml")
+
+    @cached_property
+    def _rates(self) -> Rates:
+        return read_rates(SHIPPED)

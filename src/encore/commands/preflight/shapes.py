@@ -10,7 +10,7 @@ from typing import Any
 
 from encore import objectives
 from encore.config.finetuning import FinetuneStep
-from encore.config.run import Backbone, PretrainStep, Step
+from encore.config.run import Backbone, Step
 from encore.models.config import EncoderConfig
 from encore.models.flops import PRODUCTS
 from encore.plan.artifact import Artifact
@@ -29,6 +29,15 @@ def _read(pretraining: bool, fields: str) -> Step:
     """Many jobs are about one step, whose fields take a while to check."""
     step = json.loads(fields)
     return objectives.fields(step) if pretraining else FinetuneStep.model_validate(step)
+
+
+def model_of(made: Artifact) -> Artifact | None:
+    """The model that a job trains or reads with; None where it has none."""
+    if made.stage.partition(".")[0] in ("start", "pretrain", "finetune"):
+        return made
+    if "shard0" in made.inputs and "model" not in made.inputs:
+        return model_of(made.inputs["shard0"])
+    return made.inputs.get("model", made.inputs.get("weights"))
 
 
 def shape_of(model: Artifact) -> EncoderConfig:
@@ -81,22 +90,6 @@ def parameters(shape: EncoderConfig) -> int:
         head = _linear(width, shape.projection_dim) if shape.projection_dim else 0
         own = embeddings + shape.layers * layer + PRODUCTS[shape.projector] * _linear(width, width) + head
     return own * (2 if shape.encoders == "separate" else 1)
-
-
-def heads(step: Step, shape: EncoderConfig) -> int:
-    """Parameters that are trained besides the encoder, to a few per cent."""
-    width = shape.hidden
-    vocabulary_head = _linear(width, width) + 2 * width + shape.vocabulary
-    if isinstance(step, FinetuneStep):
-        by = {"late-interaction": _linear(width, step.token_dimension), "cross-encoder": width + 1}
-        return by.get(step.scorer, 0)
-    assert isinstance(step, PretrainStep)
-    layers = getattr(step, "decoder_layers", 1 if hasattr(step, "decoder_weight") else 0)
-    layer = 4 * _linear(width, width) + 2 * _linear(width, shape.intermediate)
-    own_matrix = objectives.load(step.objective).own_output_matrix
-    words = _linear(width, shape.vocabulary) if own_matrix else 0
-    masks = getattr(step, "mask_ratio", 0) and getattr(step, "mlm_weight", 1)
-    return (vocabulary_head if masks else 0) + layers * layer + words
 
 
 def _linear(inner: int, outer: int) -> int:

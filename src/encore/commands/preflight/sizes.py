@@ -55,6 +55,11 @@ class CollectionSize:
     notes: list[str] = field(default_factory=list)
     articles: float | None = None
 
+    @property
+    def tokens(self) -> float:
+        """Tokens of all passages and articles."""
+        return self.passages.tokens + (self.sections.tokens if self.sections else 0.0)
+
     def topics(self, split: str, most: int | None = None) -> float:
         """How many queries a split has, or a sample of them."""
         if split not in self.queries and (share := _share(split)) is not None and ALL in self.queries:
@@ -103,6 +108,15 @@ class CollectionSizes:
             self._found[name] = self._size(name)
         return self._found[name]
 
+    def behind(self, made: Artifact) -> CollectionSize | None:
+        """The size of the collection that an artifact is about; None where there is none, or nobody knows which."""
+        if made.stage.partition(".")[0] == "collection":
+            return self.of(made)
+        if "collection" in made.inputs or "collection" in made.spec:
+            return self.of(made.inputs.get("collection") or str(made.spec["collection"]))
+        through = made.inputs.get("tokens", made.inputs.get("shard0"))
+        return self.behind(through) if through else None
+
     def _size(self, name: str) -> CollectionSize:
         dataset = self.dataset(name)
         fields = self.plan.resolve.dataset_fields(dataset) if dataset in self.plan.resolve.dataset_names() else None
@@ -126,7 +140,7 @@ class CollectionSizes:
         """A finished token store of a collection, of whatever vocabulary."""
         for folder, artifact in self.plan.made.items():
             made = artifact.stage == "tokens" and artifact.inputs["collection"].name == name
-            if made and Path(artifact.manifest).is_file():
+            if made and Path(artifact.manifest).is_file() and Path(folder, "passages.offsets.npy").is_file():
                 return Path(folder)
         return None
 

@@ -7,9 +7,10 @@ from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 
-from encore.commands.preflight import machine
 from encore.commands.preflight.command import MACHINES, SIZES
 from encore.commands.preflight.forecast import Forecast, forecast
+from encore.commands.preflight.machine import Machine, find_machine
+from encore.commands.preflight.rates import read_rates
 from encore.commands.whatif.change import changed
 from encore.commands.whatif.compare import PlanChange, compare_plans
 from encore.config.run_file import read_run
@@ -23,14 +24,14 @@ SHOWN = 12  # rows of a table that are named before the rest is counted
 def add_whatif(parser: argparse.ArgumentParser) -> None:
     """The flags of ``encore whatif``."""
     parser.add_argument("changes", nargs="+", metavar="PATH=VALUE", help="for example steps.costa.temperature=0.05")
-    parser.add_argument("--machine", help="an entry of config/machines.yaml, or a machine that was calibrated")
+    parser.add_argument("--machine", help="an entry of config/machines.yaml")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def whatif(plan: Plan, run: Path, arguments: argparse.Namespace) -> int:
     """Print what the changes would do; nothing is changed and nothing runs."""
     after, note = _after(run, arguments.changes)
-    known = machine.find_machine(arguments.machine, MACHINES)
+    known = find_machine(arguments.machine, MACHINES)
     found = compare_plans(plan, after, (_forecast(plan, known), _forecast(after, known)))
     if arguments.json:
         print(json.dumps(asdict(found), indent=1))
@@ -75,8 +76,8 @@ def _after(run: Path, changes: list[str]) -> tuple[Plan, str]:
         return plan, _complaint_of_the_ledger(plan, catalogue)
 
 
-def _forecast(plan: Plan, known: machine.Machine) -> Forecast:
-    return forecast(plan, [], known, 1 if known.gpus else 0, known.cores, SIZES)
+def _forecast(plan: Plan, known: Machine) -> Forecast:
+    return forecast(plan, [], known, read_rates(), 1, known.cores, SIZES)
 
 
 def _complaint_of_the_ledger(plan: Plan, catalogue: Path) -> str:

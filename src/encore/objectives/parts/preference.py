@@ -86,10 +86,13 @@ class Preferences(MaskedTexts[F]):
         return {**super().collate(examples), "set_ids": ids, "set_mask": mask}
 
     def outline(self, length: int, query_length: int) -> Arrays:
-        """As for MLM, with at most ``max_masked`` masked pieces a text, and ``set_ids`` [B * 2P, L']."""
+        """As for MLM, with at most ``max_masked`` masked pieces a text, and ``set_ids`` [B * 2P, L'].
+
+        The longest of a batch's sets, to which all are padded, has about four pieces for each word of a mean one.
+        """
         fields = self.fields
         masked = min(fields.mask_ratio * (length - 2), fields.max_masked)
-        sets = blank(fields.batch * 2 * fields.pairs, query_length)
+        sets = blank(fields.batch * 2 * fields.pairs, min(4 * fields.set_size + 2, query_length))
         return {**super().outline(length, query_length), "masked": blank(fields.batch * masked), "set_ids": sets}
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:

@@ -1,0 +1,103 @@
+"""How much a training has to do: its operations, and the tokens that it reads in all its steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from encore import objectives
+from encore.commands.preflight.lengths import TextLengths, packed, sampled
+from encore.commands.preflight.sizes import CollectionSize
+from encore.config.finetuning import FinetuneStep
+from encore.config.run import PretrainStep, Step
+from encore.finetuning.retrieval_task import PARTS
+from encore.models import flops
+from encore.models.config import EncoderConfig
+from encore.training.schedule import total_steps
+
+QUANTILES = (np.arange(16) + 0.5) / 16  # of lengths at which operations are counted
+
+
+def amounts(step: Step, shape: EncoderConfig, size: CollectionSize) -> dict[str, float]:
+    """``flops``, ``trained_tokens``, ``longest`` (tokens of the longest text), ``uncounted`` if nobody did."""
+    if isinstance(step, PretrainStep):
+        return _pretrain(step, shape, size)
+    assert isinstance(step, FinetuneStep)
+    return _finetune(step, shape, size)
+
+
+def reading(shape: EncoderConfig, lengths: np.ndarray) -> float:
+    """Operations of reading one text, a mean over lengths in tokens, special ones included."""
+    return float(np.mean([flops.forward(shape, 1, round(length)) for length in np.quantile(lengths, QUANTILES)]))
+
+
+def query_lengths(size: CollectionSize, shape: EncoderConfig, most: int) -> np.ndarray:
+    """Tokens that are read of each query of a sample."""
+    read = np.minimum(size.query_lengths + shape.prefix + shape.separator, most)
+    return np.full_like(read, most) if shape.augment else read
+
+
+def _pretrain(step: PretrainStep, shape: EncoderConfig, size: CollectionSize) -> dict[str, float]:
+    texts = usable(step, size)
+    steps = total_steps(step, max(1, round(texts.count)))
+    length = float(texts.read(step.length).mean())
+    each, known = pretraining_flops(step, shape, texts, size.sentence)
+    found = {"flops": steps * each, "trained_tokens": steps * step.batch * length, "longest": float(step.length)}
+    return found if known else found | {"uncounted": 1.0}
+
+
+def usable(step: PretrainStep, size: CollectionSize) -> TextLengths:
+    """The texts that a pre-training step learns from: chunks of sections, or passages, those that it skips left out."""
+    texts = packed(size.sections, step.length) if size.sections else size.passages
+    long_enough = texts.lengths >= getattr(step, "min_tokens", 1)
+    kept = np.where(texts.lengths < getattr(step, "skip_below", 0), 1 - getattr(step, "skip_share", 0), 1) * long_enough
+    lengths = texts.lengths[kept > 0] if (kept > 0).any() else texts.lengths
+    held_out = min(256.0, step.held_out * texts.count)
+    return TextLengths(max(1.0, texts.count * float(kept.mean()) - held_out), sampled(lengths).lengths)
+
+
+def pretraining_flops(
+    step: PretrainStep, shape: EncoderConfig, texts: TextLengths, sentence: float
+) -> tuple[float, bool]:
+    """Operations of a mean step as the objective counts them over a full batch, and whether it could.
+
+    An objective whose ``outline`` lacks an array that its ``flops`` reads is counted as the encoder alone.
+
+    Args:
+        sentence: tokens of a sentence, of which queries are made.
+    """
+    kind: Any = objectives.load(step.objective)
+    task = kind.__new__(kind)  # without texts: it cannot train, but it can count
+    task.fields = step
+    asked = min(round(sentence) + 2, step.query_length)  # sets of words are the objective's
+    lengths = [max(3, round(length)) for length in np.quantile(texts.read(step.length), QUANTILES)]
+    try:
+        return float(np.mean([task.flops(_Shape(shape), task.outline(each, asked)) for each in lengths])), True
+    except (KeyError, AttributeError):
+        return flops.TRAINING * step.batch * reading(shape, texts.read(step.length)), False
+
+
+class _Shape:
+    """An encoder that is nothing but its configuration."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        self.config, self.dimension = config, config.dimension
+
+
+def _finetune(step: FinetuneStep, shape: EncoderConfig, size: CollectionSize) -> dict[str, float]:
+    """A batch's queries are padded to the longest, its passages, sorted, to the longest of their part."""
+    steps = total_steps(step, max(1, round(size.topics(step.train_split, step.queries))))
+    examples, passages = steps * step.batch, 1 + step.negatives_per_query
+    queries, texts = query_lengths(size, shape, step.query_length), size.passages.read(step.length)
+    if step.scorer == "cross-encoder":
+        texts, asked = texts + float(queries.mean()) - 1, 0.0
+    else:
+        asked = flops.forward(shape, 1, round(np.quantile(queries, 1 - 0.5 / step.batch)))
+    ends = np.minimum(np.arange(1, PARTS + 1) / PARTS, 1 - 0.5 / (step.batch * passages))
+    padded = [flops.forward(shape, 1, round(length)) for length in np.quantile(texts, ends)]
+    each = flops.TRAINING * (asked + passages * float(np.mean(padded)))
+    looks = steps // step.validate_every if step.validate_every else 0
+    looked = looks * (step.validation_pool + step.validation_queries) * reading(shape, texts)
+    tokens = float(examples * (queries.mean() + passages * texts.mean()))
+    return {"flops": examples * each + looked, "trained_tokens": tokens, "longest": float(step.length)}

@@ -1,0 +1,213 @@
+"""Rates are fitted to finished jobs: what is known comes out again, and what is not stays and is said."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import inside
+import numpy as np
+import pytest
+import yaml
+from test_forecast import RUN, estimate, finish, planned
+from test_forecast import clone as clone
+
+from encore.commands.preflight import command, finished, machine
+from encore.commands.preflight.fit import errors_left_out, refined
+from encore.commands.preflight.forecast import forecast
+from encore.commands.preflight.rates import OTHER, SHIPPED, Formula, Rates, read_rates
+from encore.commands.preflight.threads import rule_threads
+from encore.config.run import RunConfig
+from encore.config.validation import read_yaml
+from encore.errors import EncoreError
+from encore.plan.project import load_plan
+
+ROOT = Path(__file__).parents[2]
+BEFORE = Formula(fitted={"start": 1.0, "flops": 5e-11, "lines": 1e-5}, stated={"bytes": 2.0})
+TRUE = {"start": 3.0, "flops": 2e-11, "lines": 4e-6}
+
+
+def jobs(count: int = 20) -> list[dict[str, float]]:
+    rng = np.random.default_rng(0)
+    sizes = rng.lognormal(0.0, 1.0, (count, 3))
+    return [{"start": 1.0, "flops": 1e11 * a, "lines": 1e6 * b, "bytes": c} for a, b, c in sizes]
+
+
+def taken(job: dict[str, float]) -> float:
+    return sum(TRUE.get(name, 2.0) * amount for name, amount in job.items())
+
+
+def test_coefficients_that_made_the_records_are_found_again() -> None:
+    found = refined(BEFORE, jobs(), [taken(job) for job in jobs()])
+    assert found.fitted == pytest.approx(TRUE, rel=0.05)
+    assert found.stated == BEFORE.stated
+    assert max(errors_left_out(BEFORE, jobs(), [taken(job) for job in jobs()])) < 0.03
+
+
+def test_noise_shows_as_an_error_of_its_own_size() -> None:
+    noise = np.random.default_rng(1).normal(1.0, 0.1, 60)
+    found = errors_left_out(BEFORE, jobs(60), [taken(job) * by for job, by in zip(jobs(60), noise, strict=True)])
+    assert 0.04 < np.median(found) < 0.12
+
+
+def test_no_coefficient_is_below_zero() -> None:
+    shrinking = [{"start": 1.0, "flops": flops} for flops in (1e11, 2e11, 3e11)]
+    found = refined(Formula(fitted={"start": 1.0, "flops": 1e-11}), shrinking, [3.0, 2.0, 1.0])
+    assert found.fitted["flops"] >= 0
+
+
+def test_what_jobs_do_not_tell_stays_as_it_was() -> None:
+    known = Formula(fitted={"start": 3.0, "lines": 4e-6})
+    same = [{"start": 1.0, "lines": 1e6}] * 5
+    assert refined(known, same, [7.0] * 5).fitted == pytest.approx(known.fitted, rel=0.01)
+    assert refined(known, [], []) is known
+    twice = refined(known, same, [14.0] * 5).fitted
+    assert twice["start"] > 3
+    assert twice["lines"] > 4e-6
+
+
+def noted(clone: Path, by: float) -> None:
+    """Let nano look finished: each job took so many times what the shipped rates say."""
+    found = estimate(planned())
+    for job in found.jobs:
+        if job.artifact.folder.startswith(("results/tables", "results/figures")):
+            continue
+        finish(job.artifact)
+        path = Path(job.artifact.folder) / "run.json"
+        run = json.loads(path.read_text()) | {"cpu_seconds": by * found.seconds(job)}
+        path.write_text(json.dumps(run))
+
+
+def test_a_calibration_learns_how_slow_this_machine_is_and_says_its_error(clone: Path) -> None:
+    noted(clone, 3.0)
+    before = inside.encore("preflight", "--config", str(RUN), "--compare-finished")
+    assert float(re.findall(r"needed, ([\d.]+) times that", before.stdout)[0]) == pytest.approx(3.0, abs=0.02)
+    done = inside.encore("calibrate", "--output", "mine.yaml")
+    assert done.returncode == 0, done.stderr
+    assert "34 finished jobs of config/nano.yaml" in done.stdout
+    assert re.search(r"half within \d+ %, nine in ten within \d+ %", done.stdout)
+    after = inside.encore("preflight", "--config", str(RUN), "--compare-finished", "--rates", "mine.yaml")
+    assert float(re.findall(r"needed, ([\d.]+) times that", after.stdout)[0]) == pytest.approx(1.0, abs=0.05)
+    assert not Path("results/state/rates.yaml").exists()
+    other = inside.encore("preflight", "table1", "--rates", "mine.yaml")
+    assert "half within" in other.stdout, "the error stands on the first screen of any forecast"
+
+
+def test_own_rates_are_taken_before_the_shipped_ones(clone: Path) -> None:
+    noted(clone, 2.0)
+    shipped = read_rates()
+    assert inside.encore("calibrate").returncode == 0
+    own = read_rates()
+    assert (shipped.runs, own.runs) != (own.runs, shipped.runs)
+    assert own.rules["search"].jobs == 7
+    assert own.rules["rerank"] == shipped.rules["rerank"], "what nano does not do is as it was"
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "there is no such file; `encore calibrate --output mine.yaml` makes it"),
+        ("device: cpu\n", "mine.yaml"),
+        ("device: cpu\nmachine: m\nruns: r\ndate: d\njobs: 1\nrules: {}\n", "lacks the rule 'other'"),
+    ],
+)
+def test_wrong_rates_are_refused_in_one_line(clone: Path, content: str | None, says: str) -> None:
+    if content:
+        Path("mine.yaml").write_text(content)
+    done = inside.encore("preflight", "--rates", "mine.yaml")
+    assert done.returncode == 1
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_too_few_jobs_are_refused(clone: Path) -> None:
+    (job,) = (job for job in estimate(planned()).jobs if job.rule == "pretrain")
+    finish(job.artifact)
+    with pytest.raises(EncoreError, match="rates cannot be fitted to 1 finished jobs"):
+        finished.fitted(read_rates(SHIPPED), finished.finished_jobs(estimate(planned())), "x", "y")
+
+
+def test_rates_of_a_gpu_need_a_machine_with_one(clone: Path) -> None:
+    own = read_rates(SHIPPED).model_copy(update={"device": "NVIDIA H200"})
+    cpu = machine.find_machine(None, command.MACHINES)
+    with pytest.raises(EncoreError, match="measured on a GPU"):
+        forecast(planned(), (), cpu, own, 1, 1, command.SIZES)
+    hopper = machine.find_machine("h200", command.MACHINES)
+    found = forecast(planned(), (), hopper, own, 1, 1, command.SIZES)
+    job = next(job for job in found.jobs if job.rule == "encode")
+    assert found.seconds(job) == pytest.approx(own.rules["encode"].seconds.of(job.amounts))
+
+
+def test_every_rule_that_makes_an_artifact_has_rates() -> None:
+    rates, made = read_rates(SHIPPED), set(rule_threads(load_run())) - {"audit", "fetch", "preflight", "reproduce"}
+    assert len(made) > 25
+    assert {rule for rule in made if not rates.knows(rule)} == set()
+    assert OTHER in rates.rules
+    assert rates.jobs >= sum(rule.jobs for rule in rates.rules.values()) > 50
+
+
+def load_run(**numerics: Any) -> RunConfig:
+    return RunConfig.model_validate(read_yaml(ROOT / RUN) | numerics)
+
+
+def test_a_rule_says_its_own_threads(tmp_path: Path) -> None:
+    own = rule_threads(load_run(), ROOT / "workflow/rules")
+    assert own["collection"] == own["lucene_search"] == 2
+    rules = "rule one:\n    threads: 4  # as many\n    shell: 'x'\n\n\nrule two:\n    shell: 'y'\n"
+    rules += "rule three:\n    threads: EXECUTION.processes\nrule four:\n    threads: PLAN.config.numerics.threads\n"
+    (tmp_path / "a.smk").write_text(rules)
+    found = rule_threads(load_run(execution={"processes": 8}, numerics={"threads": 16}), tmp_path)
+    assert found == {"one": 4, "two": 1, "three": 8, "four": 16}
+
+
+def test_threads_share_what_is_parallel_alone() -> None:
+    rates = Rates.model_validate(
+        {"device": "cpu", "machine": "", "runs": "", "date": "", "jobs": 0}
+        | {"rules": {"search": {"parallel": ["products"], "ram": {}, "disk": {}, "seconds": {"stated": SEARCH}}}}
+    )
+    job = {"start": 1.0, "products": 100.0, "lines": 10.0}
+    assert [rates.seconds("search", job, threads) for threads in (1, 4)] == [121.0, 46.0]
+
+
+SEARCH = {"start": 1.0, "products": 1.0, "lines": 2.0}
+
+
+def test_a_training_on_gpus_waits_for_the_process_that_feeds_them(clone: Path) -> None:
+    rates, job = read_rates(SHIPPED), {"start": 1.0, "flops": 1e16, "trained_tokens": 1e6}
+    of_host = rates.of("pretrain.mlm").seconds.stated["trained_tokens"]
+    one, eight = (rates.seconds("pretrain.mlm", job, 1, 1e14, processes) for processes in (1, 8))
+    start = rates.of("pretrain.mlm").seconds.fitted["start"]
+    assert (one - start, eight - start) == (pytest.approx(100), pytest.approx(12.5))
+    fed = rates.seconds("pretrain.mlm", {**job, "trained_tokens": 1e9}, 1, 1e14, 8)
+    assert fed - start == pytest.approx(1e9 * of_host)
+    slow = rates.seconds("pretrain.enhanced", {**job, "trained_tokens": 1e9}, 1, 1e14, 8)
+    assert slow > 5 * fed
+
+
+def test_more_to_do_takes_no_less(clone: Path) -> None:
+    """Ten times the passages and queries: each job's time, memory and disk grow, or stay."""
+    plan = planned()
+    small, sizes = estimate(plan), yaml.safe_load(command.SIZES.read_text())
+    entry = sizes["pydocs-stdlib"]
+    entry |= {name: 10 * entry[name] for name in ("passages", "sections")}
+    entry["queries"] = {split: 10 * count for split, count in entry["queries"].items()}
+    command.SIZES.write_text(yaml.safe_dump(sizes))
+    large = estimate(plan)
+    pairs = list(zip(small.jobs, large.jobs, strict=True))
+    assert sum(large.seconds(b) > small.seconds(a) for a, b in pairs) > 15
+    for a, b in pairs:
+        assert large.seconds(b) >= small.seconds(a), a.artifact.folder
+        assert large.memory(b) >= small.memory(a), a.artifact.folder
+        assert large.disk_of(b) >= small.disk_of(a), a.artifact.folder
+
+
+def test_the_papers_scale_is_estimated_in_seconds(clone: Path) -> None:
+    plan, hopper = load_plan(Path("config/paper.yaml")), machine.find_machine("h100-80gb", command.MACHINES)
+    began = time.process_time()
+    found = forecast(plan, (), hopper, read_rates(SHIPPED), 64, 1024, command.SIZES)
+    assert time.process_time() - began < 10
+    assert len(found.jobs) > 1000
+    assert found.gpu_hours > 500
