@@ -10,11 +10,13 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
 from encore.errors import EncoreError
+from encore.storage.processes import end_with_parent
 
 _FLAGS = (
     "-XX:+UseSerialGC",  # collecting in one thread costs less CPU time at these heap sizes
@@ -93,7 +95,14 @@ def _started(command: Sequence[str], log: IO[str], keep: Sequence[int] = ()) -> 
     surroundings = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
     surroundings["LC_ALL"] = "C.UTF-8"  # in the locale C, Java cannot open a path that is not ASCII
     try:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env=surroundings, pass_fds=keep)
+        process = subprocess.Popen(
+            command,
+            stdout=log,
+            stderr=log,
+            env=surroundings,
+            pass_fds=keep,
+            preexec_fn=partial(end_with_parent, os.getpid()),
+        )
     except OSError as error:
         raise EncoreError(f"cannot start Java ({command[0]}: {error.strerror}); {_INSTALL}") from error
     try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from encore.storage.processes import end_with_parent
+
 
 def rank() -> int:
     """This process's number among all."""
@@ -28,7 +30,9 @@ def leads() -> bool:
 
 def start_processes(processes: int) -> None:
     """Become so many processes: for more than one, torchrun takes this one's place and starts the program for each."""
-    if processes > 1 and "WORLD_SIZE" not in os.environ:
+    if "WORLD_SIZE" in os.environ:
+        end_with_parent()
+    elif processes > 1:
         torchrun = ["-m", __name__, "--standalone", f"--nproc-per-node={processes}"]
         os.execv(sys.executable, [sys.executable, *torchrun, *sys.argv])
 

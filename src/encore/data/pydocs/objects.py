@@ -3,7 +3,6 @@
 import gc
 import re
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +10,7 @@ from functools import cached_property
 from encore.data.pydocs.docstrings import parse
 from encore.data.pydocs.extract import documented
 from encore.data.pydocs.sources import SourceFile
+from encore.storage.processes import process_pool
 
 _WORD = re.compile(r"[a-z0-9]+")
 
@@ -64,7 +64,7 @@ def _read_all(sources: Sequence[SourceFile], processes: int) -> list[Object]:
     if processes <= 1:
         with _without_gc():
             return [each for source in sources for each in _read_one(source)]
-    with ProcessPoolExecutor(processes, initializer=gc.disable) as pool:
+    with process_pool(processes, gc.disable) as pool:
         return [each for objects in pool.map(_read_one, sources, chunksize=16) for each in objects]
 
 

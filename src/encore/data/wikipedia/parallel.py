@@ -2,8 +2,10 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from typing import TypeVar
+
+from encore.storage.processes import process_pool
 
 W = TypeVar("W")
 R = TypeVar("R")
@@ -15,7 +17,7 @@ def in_order(work: Callable[[W], R], parts: Iterable[W], processes: int) -> Iter
     if processes <= 1:
         yield from map(work, parts)
         return
-    with ProcessPoolExecutor(processes) as pool:
+    with process_pool(processes) as pool:
         waiting: deque[Future[R]] = deque()
         try:
             for part in parts:

@@ -1,0 +1,50 @@
+"""Child processes that end with their parent, and a pool of them that says in one line when one was killed."""
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+
+from encore.errors import EncoreError
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_LIBC = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
+
+
+def end_with_parent(parent: int | None = None) -> None:
+    """Have the kernel kill this process when its parent ends, however that ends; only Linux can.
+
+    Args:
+        parent: the parent's number, if it was known before the fork: it may have ended since.
+    """
+    if _LIBC is None:
+        return
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if parent is not None and os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@contextmanager
+def process_pool(processes: int, initializer: Callable[[], object] | None = None) -> Iterator[ProcessPoolExecutor]:
+    """A pool whose processes outlive neither the block nor this process.
+
+    Raises:
+        EncoreError: one of its processes was killed, as the kernel does when memory is short.
+    """
+    try:
+        with ProcessPoolExecutor(processes, initializer=_begin, initargs=(os.getpid(), initializer)) as pool:
+            yield pool
+    except BrokenProcessPool as error:
+        raise EncoreError(
+            "a worker process was killed, perhaps for want of memory; give the job more memory or fewer threads"
+        ) from error
+
+
+def _begin(parent: int, initializer: Callable[[], object] | None) -> None:
+    end_with_parent(parent)
+    if initializer is not None:
+        initializer()

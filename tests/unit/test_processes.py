@@ -1,0 +1,61 @@
+"""No child outlives its parent, and a pool says in one line when one of its processes was killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from encore.errors import EncoreError
+from encore.storage.processes import process_pool
+
+POOL = """
+import os, time
+from encore.storage.processes import process_pool
+with process_pool(1) as pool:
+    print(pool.submit(os.getpid).result(), flush=True)
+    time.sleep(600)
+"""
+JAVA = """
+import tempfile
+from encore.retrieval import java
+with tempfile.TemporaryFile("w+") as log, java._started(["sleep", "600"], log) as process:
+    print(process.pid, flush=True)
+    process.wait()
+"""
+
+
+def is_running(number: int) -> bool:
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def ends(number: int) -> bool:
+    """Whether a process ends within a minute."""
+    deadline = time.monotonic() + 60
+    while is_running(number) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not is_running(number)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells children of their parent's end")
+@pytest.mark.parametrize("program", [POOL, JAVA], ids=["pool", "java"])
+def test_a_child_ends_when_its_parent_is_killed(program: str) -> None:
+    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    assert is_running(child)
+    parent.kill()
+    parent.wait()
+    assert ends(child)
+
+
+def test_a_killed_worker_is_one_line() -> None:
+    killed = pytest.raises(EncoreError, match="a worker process was killed, perhaps for want of memory")
+    with killed, process_pool(1) as pool:
+        pool.submit(os.kill, pool.submit(os.getpid).result(), signal.SIGKILL).result()
