@@ -1,6 +1,7 @@
-"""The warm process that ``served.py`` starts: it imports what programs need of other packages, then forks for each.
+"""The warm process that ``served.py`` starts: it imports what programs need, then forks for each of them.
 
-Nothing of Encore is imported before a fork, so every clone runs its own library. It ends when its standard input does.
+A clone whose library is not the repository's, to the size and time of each file, imports its own after the fork. The
+process ends when its standard input does.
 """
 
 import atexit
@@ -9,6 +10,7 @@ import gc
 import importlib
 import marshal
 import os
+import pkgutil
 import runpy
 import select
 import signal
@@ -24,6 +26,8 @@ IMPORTED = (
     *("snakemake.cli", "snakemake.profiles", "snakemake.report.html_reporter", "snakemake.storage"),
     "snakemake_executor_plugin_slurm",
 )
+REPOSITORY = Path(__file__).resolve().parents[1]
+OWN_IMPORTS = "encore.retrieval.doc2query.model"  # the one that imports Transformers
 LENGTH = 8  # bytes that say how long a request is
 STREAMS = 3
 
@@ -38,8 +42,8 @@ def serve(address: str, python: str) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
         listener.listen(64)
-        for name in IMPORTED:
-            importlib.import_module(name)
+        warm_up()
+        known = library(REPOSITORY)
         gc.collect()
         gc.freeze()
         print("ready", flush=True)
@@ -58,11 +62,29 @@ def serve(address: str, python: str) -> None:
                     for stream in streams:
                         os.close(stream)
                 else:
-                    become(request, streams, python)
+                    become(request, streams, python, known)
             for child in [child for child, client in running.items() if client in ready]:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(child, signal.SIGKILL)  # nobody waits for it any more
                 running.pop(child).close()
+
+
+def warm_up() -> None:
+    """Import all that a program may, but for Transformers."""
+    for name in IMPORTED:
+        importlib.import_module(name)
+    sys.path.insert(0, str(REPOSITORY / "src"))
+    for found in pkgutil.walk_packages([str(REPOSITORY / "src/encore")], "encore."):
+        if found.name != OWN_IMPORTS:
+            importlib.import_module(found.name)
+    del sys.path[0]
+
+
+def library(root: Path) -> dict[str, tuple[int, int]]:
+    """Size and time of every file of a clone's library and programs."""
+    paths = [path for part in ("src/encore", "workflow/scripts") for path in (root / part).rglob("*.*")]
+    found = {str(path.relative_to(root)): path.stat() for path in paths if path.suffix != ".pyc"}
+    return {name: (about.st_size, about.st_mtime_ns) for name, about in found.items()}
 
 
 def received(client: socket.socket) -> tuple[tuple[list[str], str, dict[str, str]], list[int]]:
@@ -87,7 +109,9 @@ def ended(running: dict[int, socket.socket]) -> None:
                 client.sendall(code.to_bytes(4, "little", signed=True))
 
 
-def become(request: tuple[list[str], str, dict[str, str]], streams: list[int], python: str) -> None:
+def become(
+    request: tuple[list[str], str, dict[str, str]], streams: list[int], python: str, known: dict[str, tuple[int, int]]
+) -> None:
     """Be the process that was asked for, to its end."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -100,10 +124,13 @@ def become(request: tuple[list[str], str, dict[str, str]], streams: list[int], p
     os.environ.clear()
     os.environ.update(environment)
     sys.argv = arguments
+    if library(Path(folder)) != known:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "encore"]:
+            del sys.modules[name]
     code = 0
     try:
         if arguments[0] == "snakemake":
-            sys.executable = python
+            sys.executable, sys.excepthook = python, sys.__excepthook__
             importlib.import_module("snakemake.cli").main()
         else:
             given = filter(None, environment.get("PYTHONPATH", "").split(":"))

@@ -36,7 +36,9 @@ class Planner:
         self.impl = impl
         self.made: dict[str, Artifact] = {}  # by folder; what an artifact is made from comes before it
         self._plan_model, self._plan_run = model, run
+        self.collections: dict[str, Artifact] = {}  # by the dataset's own name; nearly everything is made from one
         self._models: dict[tuple[str, int], Artifact] = {}
+        self._runs: dict[tuple[str, int | None, str, Topics], Artifact] = {}
         self._begun: set[tuple[str, int]] = set()
 
     @property
@@ -68,7 +70,10 @@ class Planner:
 
     def run(self, system: str, seed: int | None, dataset: str, topics: Topics) -> Artifact:
         """A system's run over the queries of a split; see ``artifacts/systems.py``."""
-        return self._plan_run(self, system, seed, dataset, topics)
+        key = (system, seed, dataset, topics)
+        if key not in self._runs:
+            self._runs[key] = self._plan_run(self, system, seed, dataset, topics)
+        return self._runs[key]
 
     def make(
         self, stage: str, stem: str, spec: Spec, inputs: dict[str, Artifact], source: str | None = None

@@ -19,6 +19,8 @@ def named_collection(plan: Planner, name: str, above: tuple[str, ...] = ()) -> A
     """
     if name in above:
         raise EncoreError(f"dataset {name!r} is made of itself ({' of '.join([*above, name])}); fix `of`")
+    if name in plan.collections:
+        return plan.collections[name]
     fields = plan.resolve.dataset_fields(name)
     stage, base = f"collection.{fields.kind}", getattr(fields, "of", None)
     inputs = {"collection": named_collection(plan, base, (*above, name))} if base is not None else {}
@@ -26,4 +28,5 @@ def named_collection(plan: Planner, name: str, above: tuple[str, ...] = ()) -> A
         inputs[f"part.{number}"] = named_collection(plan, part, (*above, name))
     inputs |= sources.of_dataset(plan, name, fields)
     spec = {"impl": plan.impl(stage), **plan.resolve.content(name), **names(inputs)}
-    return plan.make(stage, f"collections/{name}", spec, inputs, getattr(fields, "path", None))
+    plan.collections[name] = plan.make(stage, f"collections/{name}", spec, inputs, getattr(fields, "path", None))
+    return plan.collections[name]
