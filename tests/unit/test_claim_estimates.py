@@ -219,8 +219,11 @@ def test_orders_are_compared():
     test = {"kind": "alike", "table": "p/t", "rows": list(ROWS), "settings": ["one", "two"]}
     claim = Claim.model_validate({"says": "s", "place": "p", "tests": [test]})
 
-    def cells(address):
+    def cells(address, turned):
         truth = {"a": 0.6, "b": 0.5, "c": 0.4}[address.row]
-        return [WeightedValues(1.0, values(truth if address.setting == "one" else 1 - truth, salt=ord(address.row)))]
+        truth = 1 - truth if turned and address.setting == "two" else truth
+        return [WeightedValues(1.0, values(truth, salt=ord(address.row)))]
 
-    assert judge_on_runs(claim, RunValues({"p/t": table}, cells, no_number, False)).verdict == "not distinguishable"
+    for turned, word in ((False, "reproduced"), (True, "contradicted")):
+        runs = RunValues({"p/t": table}, lambda address, turned=turned: cells(address, turned), no_number, False)
+        assert judge_on_runs(claim, runs).verdict == word

@@ -8,7 +8,7 @@ from scipy import stats
 
 from encore.errors import EncoreError
 from encore.evaluation import significance
-from encore.evaluation.significance import Difference, Floats
+from encore.evaluation.significance import Component, Difference, Floats
 
 
 def world(
@@ -57,7 +57,7 @@ def test_a_planted_effect_is_found() -> None:
 
 def test_the_smallest_detectable_difference_is_detected_at_its_power() -> None:
     names = list(map(str, range(400)))
-    effect = Difference(mean=0.0, error=0.05, freedom=399, p=1.0, seeds=1).detectable()  # 1 / sqrt(400)
+    effect = Difference(0.0, (Component(0.05**2, 399),), seeds=1).detectable()  # 1 / sqrt(400)
     generator = np.random.default_rng(1)
     found = [significance.clustered(effect + generator.normal(size=(400, 1)), names).p <= 0.05 for _ in range(1000)]
     assert np.mean(found) == pytest.approx(significance.POWER, abs=0.04)
@@ -84,9 +84,10 @@ def test_the_variance_is_that_of_leaving_groups_out() -> None:
 
     of_clusters = spread([{(name, seed) for seed in seeds} for name in names])
     of_seeds = spread([{(name, seed) for name in names} for seed in seeds])
-    of_both = spread([{pair} for pair in product(names, seeds)])
-    expected = max(of_clusters + of_seeds - of_both, of_clusters, of_seeds)
-    assert significance.clustered(differences, clusters).error ** 2 == pytest.approx(expected, rel=1e-9)
+    sizes = np.array([clusters.count(name) for name in names])
+    found = significance.clustered(differences, clusters).components
+    assert found[0] == pytest.approx((of_clusters, 120**2 / (sizes**2).sum() - 1), rel=1e-9)
+    assert found[1] == pytest.approx((of_seeds, 4), rel=1e-9)
 
 
 def test_the_randomisation_test_counts_sign_flips() -> None:

@@ -1,5 +1,6 @@
 """When an objective has a verdict, which, and how often a wrong one."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,9 +8,9 @@ import pytest
 from small_table import lines_of, plan, row_of, table_of, write_scores
 
 from encore.evaluation import significance
-from encore.evaluation.significance import Difference
+from encore.evaluation.significance import Component, Difference
 from encore.reporting.tables import verdicts
-from encore.reporting.tables.comparisons import RowComparison
+from encore.reporting.tables.comparisons import RowComparison, correct
 
 
 def test_fewer_than_five_seeds_give_no_verdict_but_numbers(tmp_path: Path) -> None:
@@ -19,7 +20,13 @@ def test_fewer_than_five_seeds_give_no_verdict_but_numbers(tmp_path: Path) -> No
 
 
 def comparison(mean: float, p_holm: float, seeds: int = 5) -> RowComparison:
-    return RowComparison(Difference(mean, 0.01, seeds - 1, p_holm / 6, seeds), 1.0, 1.0, p_holm, family=6)
+    return RowComparison(Difference(mean, (Component(1e-4, seeds - 1),), seeds), 1.0, 1.0, p_holm, family=3)
+
+
+def joint(*tests: RowComparison) -> list[RowComparison]:
+    """The same with the p of a gain over all of them."""
+    p_joint = max(1.0 if one.difference.mean < 0 else one.p_holm or 0.0 for one in tests)
+    return [replace(one, p_joint=p_joint) for one in tests]
 
 
 @pytest.mark.parametrize(
@@ -28,14 +35,16 @@ def comparison(mean: float, p_holm: float, seeds: int = 5) -> RowComparison:
         (comparison(0.1, 0.01), comparison(0.1, 0.01), "holds here"),
         (comparison(0.1, 0.01), comparison(0.1, 0.06), "not distinguishable"),
         (comparison(0.1, 0.06), comparison(0.1, 0.01), "not distinguishable"),
-        (comparison(0.1, 0.01), comparison(-0.1, 0.01), "fails here"),
+        (comparison(0.1, 0.01), comparison(-0.1, 0.01), "not beyond its compute"),
+        (comparison(0.1, 0.06), comparison(-0.1, 0.01), "fails here"),
+        (comparison(-0.1, 0.01), comparison(0.1, 0.01), "fails here"),
         (comparison(0.1, 0.01), comparison(0.1, 0.01, seeds=4), "too few seeds"),
     ],
 )
 def test_a_gain_must_hold_over_none_and_over_control(none: RowComparison, control: RowComparison, word: str) -> None:
-    assert verdicts.objective_verdict([none, control], proxy_data=True) == word
+    assert verdicts.objective_verdict(joint(none, control), proxy_data=True) == word
     papers = {"holds here": "reproduced", "fails here": "contradicted"}
-    assert verdicts.objective_verdict([none, control], proxy_data=False) == papers.get(word, word)
+    assert verdicts.objective_verdict(joint(none, control), proxy_data=False) == papers.get(word, word)
 
 
 def test_wrong_verdicts_stay_under_the_stated_rate() -> None:
@@ -47,11 +56,15 @@ def test_wrong_verdicts_stay_under_the_stated_rate() -> None:
     for _ in range(1000):
         luck = 0.05 * generator.normal(size=(5, 15, 1))[:, member] + 0.2 * generator.normal(size=(5, 60, 1))
         runs = luck + 0.03 * generator.normal(size=(5, 1, 5)) + 0.1 * generator.normal(size=(5, 60, 5))
-        pairs = [(row, other) for row in (2, 3, 4) for other in (0, 1)]
-        found = [significance.clustered(runs[row] - runs[other], clusters) for row, other in pairs]
-        corrected = significance.holm([one.p for one in found])
-        tests = [RowComparison(one, 1.0, 1.0, p, 6) for one, p in zip(found, corrected, strict=True)]
-        words = {verdicts.objective_verdict(tests[place : place + 2], proxy_data=True) for place in (0, 2, 4)}
+        compared = {
+            ("", str(row), "rr"): {
+                name: RowComparison(significance.clustered(runs[row] - runs[other], clusters), 1.0, 1.0)
+                for other, name in enumerate(("none", "control"))
+            }
+            for row in (2, 3, 4)
+        }
+        correct(compared, list(compared), ["none", "control"])
+        words = {verdicts.objective_verdict(list(own.values()), proxy_data=True) for own in compared.values()}
         wrong += words != {verdicts.OPEN}
     assert wrong / 1000 <= significance.SIGNIFICANT
 

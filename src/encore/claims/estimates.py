@@ -2,8 +2,11 @@
 
 Cells of the same queries are subtracted query by query and seed by seed; sums over several sets of queries add up as
 ``significance.summed`` says. A cell without queries (a loss, a cost) has a value for each seed only, and a test over
-seeds; with a single seed only the direction is known. Against a printed number too only seeds count: it was
-taken on the same queries, and what has no chance in it (BM25) is compared as it is.
+seeds; with a single seed only the direction is known.
+
+A printed number is one training: next to S of ours, whose standard deviation is sd, it varies by sd * sqrt(1 + 1/S).
+The same system's was taken on the same queries. Another system's differs on them too, by as much as a ``share`` of
+both systems' own variance over queries (``papers/encore/spread.yaml``), since a paired difference is not known.
 """
 
 import math
@@ -16,7 +19,7 @@ from numpy.typing import NDArray
 from encore.claims.contrasts import Address, Contrast
 from encore.claims.verdict import Estimate
 from encore.errors import EncoreError
-from encore.evaluation.significance import Difference, paired_t, summed
+from encore.evaluation.significance import Component, Difference, clustered, summed
 from encore.reporting.sources import CellValues
 
 Floats = NDArray[np.float64]
@@ -33,9 +36,15 @@ class WeightedValues:
 
 Cells = Callable[[Address], Sequence[WeightedValues] | None]
 Printed = Callable[[Address], float | None]
+Shares = Callable[[Address], float]
 
 
-def estimate(contrast: Contrast, cells: Cells, printed: Printed) -> Estimate | None:
+def unpaired(address: Address) -> float:
+    """The share of two systems that answer queries without regard to each other."""
+    return 1.0
+
+
+def estimate(contrast: Contrast, cells: Cells, printed: Printed, shares: Shares = unpaired) -> Estimate | None:
     """A contrast minus its bound, with its standard error; None where one of its cells has no value here.
 
     Over queries this is the cluster-robust difference of ``evaluation/significance.py``; over seeds alone it is
@@ -44,6 +53,7 @@ def estimate(contrast: Contrast, cells: Cells, printed: Printed) -> Estimate | N
     Args:
         cells: what a cell of ours is made of; None for one that was not run.
         printed: what the paper prints in a cell, in the measure's own unit (0 to 1).
+        shares: of a copied cell, the variance of a paired difference over that of both systems, from 0 to 1.
 
     Raises:
         EncoreError: two of its cells share no seed.
@@ -60,14 +70,42 @@ def estimate(contrast: Contrast, cells: Cells, printed: Printed) -> Estimate | N
             return None
         parts += [WeightedValues(weight * part.weight, part.values) for part in found]
     seeds = _shared(parts)
-    apart = _against_print(parts, seeds) if contrast.printed else _difference(parts, seeds)
+    if contrast.printed:
+        ours = {address for address, _ in contrast.terms}
+        share = max((shares(address) for address, _ in contrast.printed if address not in ours), default=0.0)
+        apart = _against_print(parts, seeds, sum(weight**2 for _, weight in contrast.printed), share)
+    else:
+        apart = _difference(parts, seeds)
     return Estimate(apart.shifted(constant), contrast.equivalence, len(seeds) or None)
 
 
-def _against_print(parts: Sequence[WeightedValues], seeds: Seeds) -> Difference:
-    """The difference to a printed number: only variance between seeds enters, since the queries are the same."""
-    totals = _totals(parts, seeds)
-    return _over_seeds(totals) if seeds else Difference(float(totals[0]), 0.0, 1, 0.0, 1)
+def _against_print(parts: Sequence[WeightedValues], seeds: Seeds, printed: float, share: float) -> Difference:
+    """The difference to printed numbers.
+
+    Args:
+        printed: the sum of the squared weights of the printed numbers, each of one training.
+        share: of the variance over queries, 0 where the printed numbers are of our own systems.
+    """
+    totals, own = _totals(parts, seeds), sum(part.weight**2 for part in parts)
+    trainings = 1 / max(len(seeds), 1) + printed / own
+    components = [Component(trainings * _variance(totals), max(len(seeds) - 1, 1))] if seeds else []
+    if share and all(part.values.queries is not None for part in parts):
+        queries = [_query_component(part) for part in parts]
+        variance = sum(part.weight**2 * one.variance for part, one in zip(parts, queries, strict=True))
+        components.append(Component(share * variance * (1 + printed / own), min(one.freedom for one in queries)))
+    return Difference(float(totals.mean()), tuple(components) or (Component(0.0, 1),), max(len(seeds), 1))
+
+
+def _query_component(part: WeightedValues) -> Component:
+    """The variance of a cell's mean over its queries' clusters."""
+    measured = part.values.queries
+    assert measured is not None
+    values = np.stack([one.values for one in measured.scored], axis=1)
+    return clustered(values.mean(axis=1, keepdims=True), measured.clusters).components[0]
+
+
+def _variance(totals: Floats) -> float:
+    return float(totals.var(ddof=1)) if len(totals) > 1 else math.inf
 
 
 def _difference(parts: Sequence[WeightedValues], seeds: Seeds) -> Difference:
@@ -85,10 +123,7 @@ def _totals(parts: Sequence[WeightedValues], seeds: Seeds) -> Floats:
 def _over_seeds(totals: Floats) -> Difference:
     """The mean of ``totals`` [seeds] with its one-sample t-test; an infinite standard error for a single seed."""
     count = len(totals)
-    if count < 2:
-        return Difference(float(totals.mean()), math.inf, 1, 1.0, count)
-    error = float(totals.std(ddof=1)) / math.sqrt(count)
-    return Difference(float(totals.mean()), error, count - 1, paired_t(totals), count)
+    return Difference(float(totals.mean()), (Component(_variance(totals) / count, max(count - 1, 1)),), count)
 
 
 def _shared(parts: Sequence[WeightedValues]) -> Seeds:

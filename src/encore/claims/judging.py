@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from encore.claims.contrasts import Address, Contrast, Tables, columns_of, copied_from, source_of
-from encore.claims.estimates import Cells, Printed, estimate
+from encore.claims.estimates import Cells, Printed, Shares, estimate, unpaired
 from encore.claims.expansion import contrasts, needed
 from encore.claims.missing import LEFT_OUT
 from encore.claims.verdict import PREMISE, Estimate, Evidence, claim_verdict, of_inequalities, of_no_winner, of_orders
@@ -35,7 +35,8 @@ class RunValues:
     """The values that claims on runs are judged by.
 
     ``cells`` gives the values of a cell of ours, ``printed`` the paper's number, ``missing`` the reason why a cell has
-    no value here (empty where unknown). ``proxy_data``: the data are not the papers' own.
+    no value here (empty where unknown), ``shares`` how far two systems differ on the queries of a copied cell
+    (``estimates.py``). ``proxy_data``: the data are not the papers' own.
     """
 
     tables: Tables
@@ -43,6 +44,7 @@ class RunValues:
     printed: Printed
     proxy_data: bool
     missing: Callable[[Address], str] = no_reason
+    shares: Shares = unpaired
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ def _one(test: NumberTest, runs: RunValues, tests: int) -> Tested | Untestable:
     for each in contrasts(test, runs.tables):
         fixed = each.against(lambda address: bool(copied_from(address, runs.tables)))
         why = _unfit(each, fixed, runs)
-        one = None if why else estimate(fixed, runs.cells, runs.printed)
+        one = None if why else estimate(fixed, runs.cells, runs.printed, runs.shares)
         if one is not None:
             inequalities.append(each)
             known.append(one)
@@ -223,21 +225,10 @@ def _evidence(test: NumberTest, estimates: Sequence[Estimate], count: int, runs:
     if isinstance(test, NoWinnerTest):
         return of_no_winner(estimates, tests)
     if isinstance(test, AlikeTest):
-        return of_orders([_values(test, column, runs) for column in columns_of(test, runs.tables)], tests)
+        size = len(estimates) // (2 * len(columns_of(test, runs.tables)))  # pairs of a setting under a column
+        halves = [estimates[start : start + size] for start in range(0, len(estimates), size)]
+        return of_orders(list(zip(halves[::2], halves[1::2], strict=True)), tests)
     return of_inequalities(estimates, count, tests)
-
-
-def _values(test: AlikeTest, column: str, runs: RunValues) -> tuple[list[float], list[float]]:
-    """The values of a test's rows under either setting."""
-    first, second = (
-        [_value(Address(test.about, setting, row, column), runs) for row in test.rows] for setting in test.settings
-    )
-    return first, second
-
-
-def _value(address: Address, runs: RunValues) -> float:
-    parts = runs.cells(address) or []
-    return sum(part.weight * sum(part.values.means) / len(part.values.means) for part in parts)
 
 
 def _seeds(tested: Sequence[Tested]) -> int:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from encore.claims import pages, points
 from encore.claims.contrasts import Address, Contrast
-from encore.claims.estimates import Cells, Printed, WeightedValues
+from encore.claims.estimates import Cells, Printed, Shares, WeightedValues
 from encore.claims.judging import Judgement, RunValues, judge_control_on_runs, judge_on_runs
+from encore.claims.power import family_of
 from encore.claims.slice import named_by
 from encore.claims.verdict import Estimate
 from encore.config.claims import AnyTest, Claim
@@ -89,6 +90,7 @@ class ClaimsSlice(Product):
     figures: dict[str, list[points.FigurePoint]] = {}
     unavailable: dict[str, str] = {}
     missing: list[Gap] = []
+    spread: dict[str, float] = {}
 
     def reads(self) -> dict[Path, Sequence[str] | None]:
         """Folders that the tables and figures with claims are computed from.
@@ -109,7 +111,9 @@ def write_run_claims(path: Path, claims: ClaimsSlice) -> dict[str, int]:
     """
     gaps = {Address(gap.table, gap.setting, gap.row, gap.column): gap.why for gap in claims.missing}
     cells, printed = _cells(claims), _printed(claims.tables)
-    runs = RunValues(claims.shapes, cells, printed, claims.proxy_data, lambda address: gaps.get(address, ""))
+    runs = RunValues(
+        claims.shapes, cells, printed, claims.proxy_data, lambda address: gaps.get(address, ""), _shares(claims)
+    )
     judged = {name: _judged(each.claim, claims, runs) for name, each in claims.claims.items()}
     controls = {name: _controlled(each.claim, claims, runs) for name, each in claims.claims.items()}
     ordered = sorted(claims.claims.items(), key=lambda item: (len(item[0]), item[0]))  # C100 after C99
@@ -188,6 +192,18 @@ def _printed(tables: Mapping[str, Layout]) -> Printed:
         return source_of(column).in_our_unit(found.number * column.reported_scale, layout.unit)
 
     return value
+
+
+def _shares(claims: ClaimsSlice) -> Shares:
+    """The share of each copied cell, by the family of its column's measure."""
+
+    def share(address: Address) -> float:
+        rows = claims.tables[address.table].rows if address.table in claims.tables else []
+        requests = [row.cells[address.column] for row in rows if address.column in row.cells]
+        families = [family_of(each.value, each.split) for each in requests if each.value and each.split]
+        return claims.spread.get(families[0] or "", 1.0) if families else 1.0
+
+    return share
 
 
 def _line(name: str, claimed: Claimed, judgement: Judgement, control: Judgement | None, proxy_data: bool) -> list[str]:

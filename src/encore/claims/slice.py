@@ -58,6 +58,7 @@ def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
             name: [{**at._asdict(), "parts": parts} for at, parts in found.items()] for name, found in figures.items()
         },
         "unavailable": unavailable,
+        "spread": read_yaml(papers / SPREAD)["shares"],
         "missing": [gap for name in (*tables, *figures) for gap in _gaps(plan, name)],
         "proxy_data": plan.config.proxy_data,
     }

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from encore.claims.alike import chance_of_tau, tau
+import numpy as np
+
 from encore.evaluation.significance import SIGNIFICANT, Difference
 
 
@@ -98,20 +99,31 @@ def of_no_winner(estimates: Sequence[Estimate], tests: int = 1) -> Evidence:
     return Evidence.DIRECTION if len(signs) == 2 else Evidence.OPEN
 
 
-def of_orders(columns: Sequence[tuple[Sequence[float], Sequence[float]]], tests: int = 1) -> Evidence:
-    """The evidence that two settings order systems alike, by the exact test of Kendall's tau (``alike.py``).
+def of_orders(columns: Sequence[Sequence[Sequence[Estimate]]], tests: int = 1) -> Evidence:
+    """The evidence that two settings order systems alike under every column: Kendall's tau above 0.
+
+    Tau is above 0 where more pairs of systems agree than disagree. A pair agrees where its difference is shown to go
+    the same way under both settings, an intersection-union test in either direction, which errors that the settings
+    share (of the same models and queries) do not mislead. That more than half agree is a partial conjunction of pairs.
 
     Args:
-        columns: for each column the values of the systems under either setting, in the same order of systems.
+        columns: for each column and either setting the differences of all pairs, in the same order of pairs.
         tests: how many tests make the claim; a refutation is Bonferroni-corrected for them and the columns.
     """
-    taus = [tau(first, second) for first, second in columns]
-    systems = len(columns[0][0])
-    if all(chance_of_tau(systems, found) <= SIGNIFICANT / 2 for found in taus):
+    level, found = SIGNIFICANT / 2, []
+    for first, second in columns:
+        pairs = list(zip(first, second, strict=True))
+        most = len(pairs) // 2 + 1
+        agree = sorted(min(max(x.p_above, y.p_above), max(x.p_below, y.p_below)) for x, y in pairs)
+        oppose = sorted(min(max(x.p_above, y.p_below), max(x.p_below, y.p_above)) for x, y in pairs)
+        sign = sum(np.sign(x.mean) * np.sign(y.mean) for x, y in pairs)
+        rest = len(pairs) - most + 1
+        found.append((rest * agree[most - 1], rest * oppose[most - 1], sign))
+    if all(agree <= level for agree, _, _ in found):
         return Evidence.SHOWN
-    if any(chance_of_tau(systems, -found) <= SIGNIFICANT / (2 * tests * len(taus)) for found in taus):
+    if any(oppose <= level / (tests * len(found)) for _, oppose, _ in found):
         return Evidence.REFUTED
-    return Evidence.DIRECTION if all(found > 0 for found in taus) else Evidence.OPEN
+    return Evidence.DIRECTION if all(sign > 0 for _, _, sign in found) else Evidence.OPEN
 
 
 REPRODUCED, CONTRADICTED = "reproduced", "contradicted"

@@ -2,26 +2,36 @@
 
 The data is D [queries, seeds], the difference of two systems on each query with each paired seed. Its errors repeat
 in two ways: queries of one cluster (a module's docstrings) err together, and so do all queries of one seed. With u =
-D - mean(D) and N = queries * seeds, the two-way cluster-robust variance of the mean is
+D - mean(D) and N = queries * seeds, the variance of the mean has two components,
 
-    V = V_clusters + V_seeds - V_both,    V_x = (G - 1)/G * sum over the G groups g of x of (u_g / (1 - n_g/N))^2 / N^2,
+    V_x = (G - 1)/G * sum over the G groups g of x of (u_g / (1 - n_g/N))^2 / N^2,    x: clusters, seeds,
 
-where n_g and u_g are a group's size and sum of u, and the groups of "both" are pairs of a cluster and a seed
-(Cameron, Gelbach & Miller, Journal of Business & Economic Statistics 29(2), 2011). V is floored at the larger one-way
-term, since the difference can come out too small with few groups. V_x is the jackknife over groups. With equal groups
-it is the usual G/(G - 1) * sum u_g^2 / N^2; that form is too small where some modules are large, as ours are
-(MacKinnon, Nielsen & Webb, Journal of Econometrics 232, 2023). The mean over its root is compared with a t
-distribution of min(clusters, seeds) - 1 degrees of freedom, where clusters of unequal size count as N^2 / sum n_g^2
-(the spirit of Carter, Schnepel & Steigerwald, Review of Economics and Statistics 99(4), 2017). With one seed only
-clusters are joined: the test then speaks of these two checkpoints, not of two ways to train.
+where n_g and u_g are a group's size and sum of u: the jackknife over groups (MacKinnon, Nielsen & Webb, Journal of
+Econometrics 232, 2023). The two are estimated from G_eff - 1 and S - 1 degrees of freedom, where clusters of unequal
+size count as G_eff = N^2 / sum n_g^2 (the spirit of Carter, Schnepel & Steigerwald, Review of Economics and Statistics
+99(4), 2017), and S is the number of seeds. Noise of a query with a seed is in both, so that V errs upwards.
+
+The reference distribution is Behrens's and Fisher's: the generalised p value (Tsui & Weerahandi, JASA 84, 1989;
+Barnard, Biometrika 71, 1984)
+
+    p = E of 2 Phi(-|mean| / sqrt(V_clusters f_1 / W_1 + V_seeds f_2 / W_2)),    W_i ~ chi-square with f_i freedoms,
+
+that is the probability that a sqrt(V_clusters) t(f_1) + sqrt(V_seeds) t(f_2) of independent Student variables is beyond
+the mean. It is computed by quadrature over quantiles, without sampling. Its rate of false findings is at most the
+level whatever the seeds' share; Satterthwaite's approximation exceeds a small level up to three times with five seeds
+(docs/protocol.md has both rates). With one seed only clusters are joined, by Student's t: the test then speaks of these
+two checkpoints, not of two ways to train.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
+from scipy.optimize import brentq
+from scipy.special import chdtri, ndtr, stdtr, stdtrit
 
 from encore.errors import EncoreError
 
@@ -29,34 +39,79 @@ Floats = NDArray[np.float64]
 SIGNIFICANT = 0.05
 POWER = 0.8
 SAMPLES = 10_000
+_Z = np.linspace(-8.5, 8.5, 1021)  # nodes of the trapezoidal rule in normal quantiles; its error falls exponentially
+_ANGLES = np.linspace(0, np.pi / 2, 33)  # atan(sqrt(V_seeds / V_clusters)), where critical values are computed
+_SHARES, _SHARE_WEIGHTS = np.polynomial.legendre.leggauss(40)
+
+
+class Component(NamedTuple):
+    """A variance of the mean, in the measure's unit squared, and the degrees of freedom it is estimated from."""
+
+    variance: float
+    freedom: float
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The mean difference of two systems, in the measure's unit, with its standard error; ``p`` is two-tailed."""
+    """The mean difference of two systems, in the measure's unit, with one or two components of its variance."""
 
     mean: float
-    error: float
-    freedom: float
-    p: float
+    components: tuple[Component, ...]
     seeds: int
 
+    @property
+    def error(self) -> float:
+        """The standard error of the mean."""
+        return float(np.sqrt(sum(one.variance for one in self.components)))
+
+    @cached_property
+    def p(self) -> float:
+        """The two-tailed generalised p value."""
+        if not np.isfinite(self.error):
+            return 1.0
+        if self.error == 0:
+            return 1.0 if self.mean == 0 else 0.0
+        return 2 * _tail(abs(self.mean), self.components)
+
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """The two-sided confidence interval of the mean difference: (lower, upper), by the t distribution."""
-        reach = _quantile(0.5 + confidence / 2, self.freedom) * self.error
+        """The two-sided interval of the mean difference, (lower, upper): the values that the test does not reject."""
+        reach = _reach(1 - confidence, self.components) if np.isfinite(self.error) else np.inf
         return self.mean - reach, self.mean + reach
 
     def shifted(self, amount: float) -> "Difference":
-        """The same with an amount added to the mean, and the p value of that."""
-        mean = self.mean + amount
-        return replace(self, mean=mean, p=_two_tailed(mean, self.error, self.freedom))
+        """The same with an amount added to the mean."""
+        return replace(self, mean=self.mean + amount)
+
+    def power(self, effect: float, level: float = SIGNIFICANT) -> float:
+        """The probability that a two-tailed test at ``level`` finds a true difference ``effect``, in either direction.
+
+        The estimated variances are taken as the true ones; the test sees its own estimates of them, so that one
+        component gives the noncentral t distribution.
+        """
+        if not np.isfinite(self.error):
+            return 0.0
+        if self.error == 0:
+            return float(effect != 0)
+        seen = [one.variance * chdtri(one.freedom, (1 - _SHARES) / 2) / one.freedom for one in self.components]
+        first, second = seen[0][:, None], (seen[1] if len(seen) > 1 else np.zeros(1))[None, :]
+        last = self.components[-1].freedom
+        angles = np.arctan2(np.sqrt(second), np.sqrt(first))
+        reach = critical(level, self.components[0].freedom, last, angles) * np.sqrt(first + second)
+        found = ndtr((effect - reach) / self.error) + ndtr((-effect - reach) / self.error)
+        weights = _SHARE_WEIGHTS / 2
+        return float(weights @ found @ (weights if len(seen) > 1 else np.ones(1)))
 
     def detectable(self, level: float = SIGNIFICANT, power: float = POWER) -> float:
-        """The smallest true difference that a two-tailed test at ``level`` would show with probability ``power``.
+        """The smallest true difference that a two-tailed test at ``level`` finds with probability ``power``.
 
-        (t[1 - level/2] + t[power]) * error: the usual approximation (Bloom, Evaluation Review 19(5), 1995).
+        It is the minimum detectable effect (Bloom, Evaluation Review 19(5), 1995), by the test's own power.
         """
-        return (_quantile(1 - level / 2, self.freedom) + _quantile(power, self.freedom)) * self.error
+        if self.error in (0, np.inf):
+            return self.error
+        most = self.error
+        while self.power(most, level) < power:
+            most *= 2
+        return float(brentq(lambda effect: self.power(effect, level) - power, 0, most, rtol=1e-6))
 
 
 def clustered(differences: Floats, clusters: Sequence[str]) -> Difference:
@@ -84,26 +139,23 @@ def summed(parts: Sequence[tuple[Floats, Sequence[str]]]) -> Difference:
     Raises:
         EncoreError: a part has fewer than two clusters, so that nothing can be said about the spread.
     """
-    mean, of_clusters, of_both, effective = 0.0, 0.0, 0.0, np.inf
+    mean, of_clusters, effective = 0.0, 0.0, np.inf
     of_seeds: Floats = np.zeros(parts[0][0].shape[1])
     seeds = len(of_seeds)
     for differences, clusters in parts:
         sums, sizes = _by_cluster(differences, clusters)
         if len(sums) < 2:
             raise EncoreError("a significance test needs queries of at least 2 clusters; use more queries")
-        own, shares = float(sums.sum() / (sizes.sum() * seeds)), sizes / sizes.sum()
+        own = float(sums.sum() / (sizes.sum() * seeds))
         deviations = (sums - own * sizes[:, None]) / (sizes.sum() * seeds)
         mean += own
-        of_clusters += _jackknife(deviations.sum(axis=1), shares)
-        of_both += _jackknife(deviations.ravel(), np.repeat(shares / seeds, seeds))
+        of_clusters += _jackknife(deviations.sum(axis=1), sizes / sizes.sum())
         of_seeds = of_seeds + deviations.sum(axis=0)
         effective = min(effective, float(sizes.sum() ** 2 / (sizes**2).sum()))
-    variance, freedom = of_clusters, effective - 1
+    components = [Component(of_clusters, effective - 1)]
     if seeds > 1:
-        between = _jackknife(of_seeds, np.full(seeds, 1 / seeds))
-        variance, freedom = max(of_clusters + between - of_both, of_clusters, between), min(effective, seeds) - 1
-    error = float(np.sqrt(variance))
-    return Difference(mean, error, freedom, _two_tailed(mean, error, freedom), seeds)
+        components.append(Component(_jackknife(of_seeds, np.full(seeds, 1 / seeds)), seeds - 1))
+    return Difference(mean, tuple(components), seeds)
 
 
 def paired_t(differences: Floats) -> float:
@@ -118,8 +170,8 @@ def paired_t(differences: Floats) -> float:
     count = len(differences)
     if count < 2:
         raise EncoreError("a paired t-test needs at least 2 queries; use more queries")
-    error = float(differences.std(ddof=1)) / count**0.5
-    return _two_tailed(float(differences.mean()), error, count - 1)
+    variance = float(differences.var(ddof=1)) / count
+    return Difference(float(differences.mean()), (Component(variance, count - 1),), 1).p
 
 
 def randomised(differences: Floats, clusters: Sequence[str], samples: int = SAMPLES, seed: int = 0) -> float:
@@ -162,11 +214,54 @@ def _jackknife(sums: Floats, shares: Floats) -> float:
     return float((len(sums) - 1) / len(sums) * ((sums / (1 - shares)) ** 2).sum())
 
 
-def _two_tailed(mean: float, error: float, freedom: float) -> float:
-    if error == 0:
-        return 1.0 if mean == 0 else 0.0
-    return float(2 * stdtr(freedom, -abs(mean / error)))
+def _tail(beyond: float, components: Sequence[Component]) -> float:
+    """P(sqrt(V_1) t(f_1) + sqrt(V_2) t(f_2) < -beyond): the expectation of one's distribution function over the other.
+
+    The expectation is over the smaller one, so that what is integrated is smooth.
+    """
+    inner, *outer = sorted((one for one in components if one.variance > 0), reverse=True)
+    scale = np.sqrt(inner.variance)
+    if not outer:
+        return float(stdtr(inner.freedom, -beyond / scale))
+    nodes, weights = _nodes(outer[0].freedom)
+    return float(weights @ stdtr(inner.freedom, (-beyond - np.sqrt(outer[0].variance) * nodes) / scale))
 
 
-def _quantile(probability: float, freedom: float) -> float:
-    return float(stdtrit(freedom, probability))
+@lru_cache(maxsize=256)
+def _nodes(freedom: float) -> tuple[Floats, Floats]:
+    """Quantiles of Student's t at normal quantiles, and the weights of the trapezoidal rule over these."""
+    lower = stdtrit(freedom, ndtr(_Z[: len(_Z) // 2 + 1]))
+    weights = np.exp(-(_Z**2) / 2)
+    return np.concatenate([lower, -lower[-2::-1]]), weights / weights.sum()
+
+
+def _reach(level: float, components: Sequence[Component]) -> float:
+    """How far from 0 a mean is when its two-tailed p value is ``level``."""
+    known = [one for one in components if one.variance > 0]
+    if not known:
+        return 0.0
+    most = 2 * sum(np.sqrt(one.variance) * stdtrit(one.freedom, 1 - level / 2) for one in known)
+    return float(brentq(lambda beyond: 2 * _tail(beyond, known) - level, 0, most, rtol=1e-10))
+
+
+@lru_cache(maxsize=256)
+def _critical_values(level: float, first: float, second: float) -> Floats:
+    """Critical values, in standard errors, at ``_ANGLES`` of two components with these degrees of freedom."""
+    return np.array(
+        [
+            _reach(level, (Component(np.cos(angle) ** 2, first), Component(np.sin(angle) ** 2, second)))
+            for angle in _ANGLES
+        ]
+    )
+
+
+def critical(level: float, first: float, second: float, angles: Floats) -> Floats:
+    """The critical values of the two-tailed test, in standard errors, interpolated to four digits.
+
+    Args:
+        first, second: the degrees of freedom of the two components.
+        angles: any shape, the arc tangent of the root of the second variance over the first; 0 without a second.
+    """
+    if not angles.any():
+        return np.full(angles.shape, stdtrit(first, 1 - level / 2))
+    return np.interp(angles, _ANGLES, _critical_values(level, first, second))

@@ -16,14 +16,16 @@ Comparisons = dict[Address, dict[str, "RowComparison"]]  # then by the comparato
 class RowComparison:
     """A row against a comparator of its setting, under one column.
 
-    ``p_one_seed`` is the papers' own paired t-test on the first seed. ``p_holm`` is None outside the family: for
-    secondary measures, and for rows that are no objective.
+    ``p_one_seed`` is the papers' own paired t-test on the first seed. ``p_holm`` is None outside the families: for
+    secondary measures, and for rows that are no objective. ``p_joint`` is set where the verdict is about this
+    comparator: that of a gain over all such comparators, corrected over the objectives. ``family``: their number.
     """
 
     difference: Difference
     p_one_seed: float
     p_randomised: float
     p_holm: float | None = None
+    p_joint: float | None = None
     family: int = 1
 
     def sign(self) -> int:
@@ -36,9 +38,10 @@ class RowComparison:
 def compare_rows(layout: Layout, found: dict[Address, CellScores]) -> Comparisons:
     """Compare each row that was run with the comparators of its setting, and correct the p values of each family.
 
-    A family is the objectives of one setting under primary columns by comparators, corrected by Holm's step-down
-    procedure (Scandinavian Journal of Statistics 6, 1979). Rows are compared query by query and seed by seed, as
-    ``evaluation/significance.py`` says.
+    A family is the objectives of one setting under primary columns against one comparator, corrected by Holm's
+    step-down procedure (Scandinavian Journal of Statistics 6, 1979). A gain over none and control alike is an
+    intersection-union test (Berger, Technometrics 24, 1982): its p is the larger one, corrected over the same
+    objectives. Rows are compared query by query and seed by seed, as ``evaluation/significance.py`` says.
 
     Raises:
         EncoreError: two rows share no seed, or were judged on different queries.
@@ -50,7 +53,9 @@ def compare_rows(layout: Layout, found: dict[Address, CellScores]) -> Comparison
             if address in found:
                 compared[address] = dict(_against(layout, found, row, column))
     for setting in layout.settings():
-        _correct(compared, [address for address in _family(layout, setting) if address in compared])
+        family = [address for address in _family(layout, setting) if address in compared]
+        deciding = [row.id for row in layout.rows if row.setting == setting and row.role in ("none", "control")]
+        correct(compared, family, deciding)
     return compared
 
 
@@ -79,9 +84,25 @@ def _family(layout: Layout, setting: str) -> list[Address]:
     return [(setting, row, column.id) for column in layout.columns if column.primary for row in rows]
 
 
-def _correct(compared: Comparisons, family: list[Address]) -> None:
-    tests = [(address, other) for address in family for other in compared[address]]
-    corrected = holm([compared[address][other].difference.p for address, other in tests])
-    for (address, other), p_holm in zip(tests, corrected, strict=True):
-        one = compared[address][other]
-        compared[address][other] = replace(one, p_holm=p_holm, family=len(tests))
+def correct(compared: Comparisons, family: list[Address], deciding: list[str]) -> None:
+    """Correct the p values of a family of objectives in place: each comparator's, and of a gain over all ``deciding``.
+
+    Holm's step-down procedure, over the objectives.
+    """
+    for other in dict.fromkeys(other for address in family for other in compared[address]):
+        tests = [address for address in family if other in compared[address]]
+        corrected = holm([compared[address][other].difference.p for address in tests])
+        for address, p_holm in zip(tests, corrected, strict=True):
+            compared[address][other] = replace(compared[address][other], p_holm=p_holm, family=len(tests))
+    pairs = {address: [name for name in deciding if name in compared[address]] for address in family}
+    joint = holm(
+        [max((_gain(compared[address][name]) for name in names), default=1.0) for address, names in pairs.items()]
+    )
+    for (address, names), p_joint in zip(pairs.items(), joint, strict=True):
+        for name in names:
+            compared[address][name] = replace(compared[address][name], p_joint=p_joint)
+
+
+def _gain(one: RowComparison) -> float:
+    """The two-tailed p of a gain; 1 for a loss."""
+    return one.difference.p if one.difference.mean > 0 else 1.0

@@ -44,7 +44,7 @@ def _marks(layout: Layout, table: Table) -> Iterator[str]:
     primary = " and ".join(column.label for column in table.columns if column.primary)
     yield (
         f"Significantly above (after − below): {above}. Two-sided cluster-robust test, Holm-corrected at "
-        f"{SIGNIFICANT * 100:g} % over objectives and comparators of one setting, on {primary} only; "
+        f"{SIGNIFICANT * 100:g} % over the objectives of one setting, on {primary} only; "
         "other measures are secondary."
     )
     if any(one.markers or one.unprinted for one in printed):

@@ -11,20 +11,26 @@ from encore.reporting.tables.comparisons import RowComparison
 
 ENOUGH_SEEDS = 5
 TOO_FEW, OPEN, UNTESTED = "too few seeds", "not distinguishable", "not testable here"
+NOT_BEYOND = "not beyond its compute"
 
 
 def objective_verdict(against: Sequence[RowComparison], *, proxy_data: bool) -> str:
     """The verdict on an objective from its comparisons with ``none`` and ``control`` (or none alone), Holm-corrected.
 
-    On data that stands in for the papers' it says ``holds here`` or ``fails here``, never that a paper was confirmed.
-    It fails when either comparison goes significantly the other way; one gain alone stays ``not distinguishable``.
+    On proxy data it says ``holds here`` or ``fails here``, never that a paper was confirmed. It holds when the
+    intersection-union test over both is significant. It fails when either comparison goes significantly the other way,
+    but for a gain over none that more fine-tuning exceeds: the paper's claim was over none, and held, so the word is
+    ``not beyond its compute``. One gain alone stays ``not distinguishable``.
     """
     if min(one.difference.seeds for one in against) < ENOUGH_SEEDS:
         return TOO_FEW
-    signs = [one.sign() for one in against]
-    if all(sign > 0 for sign in signs):
+    joint = against[0].p_joint
+    if joint is not None and joint <= SIGNIFICANT:
         return "holds here" if proxy_data else "reproduced"
-    if any(sign < 0 for sign in signs):
+    none, *control = (one.sign() for one in against)
+    if none > 0 and any(sign < 0 for sign in control):
+        return NOT_BEYOND
+    if any(sign < 0 for sign in (none, *control)):
         return "fails here" if proxy_data else "contradicted"
     return OPEN
 

@@ -1,0 +1,123 @@
+"""How often the test of ``encore.evaluation.significance`` errs, and what it finds: the two tables of docs/protocol.md.
+
+    python benchmarks/significance_rates.py
+
+Scores of MS MARCO's size are planted: 6,980 queries, on which a paired difference deviates by .15 whatever the seed and
+by .20 more with each, and systems that deviate by so much from seed to seed. Verdicts are planted on clusters of
+unequal size, with objectives that share the queries, the seeds, none and the control, as the rows of a table do.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+
+import numpy as np
+
+from encore.evaluation.significance import Component, Difference, Floats, clustered, critical
+from encore.reporting.tables import verdicts
+from encore.reporting.tables.comparisons import RowComparison, correct
+
+LEVELS = (0.05, 0.05 / 8, 0.05 / 24)
+DEVIATIONS = (0.0, 0.003, 0.006, 0.01, 0.03)
+QUERIES, OF_QUERIES, OF_BOTH = 6980, 0.15, 0.20
+
+
+@dataclass(frozen=True)
+class World:
+    """Paired differences of two systems, as they vary: standard deviations in the measure's unit."""
+
+    seeds: int
+    of_seeds: float  # of one system over seeds
+    queries: int = QUERIES
+    of_queries: float = OF_QUERIES  # of the difference on a query, the same for all seeds
+    of_both: float = OF_BOTH  # of the difference on a query, with each seed anew
+
+    def components(self) -> tuple[Component, Component]:
+        """What the test estimates on average: the variances of clusters and of seeds."""
+        of_clusters = (self.of_queries**2 + self.of_both**2 / self.seeds) / self.queries
+        of_seeds = (2 * self.of_seeds**2 + self.of_both**2 / self.queries) / self.seeds
+        return Component(of_clusters, self.queries - 1), Component(of_seeds, self.seeds - 1)
+
+    def detectable(self, level: float) -> float:
+        """The smallest gain found with 80 % power."""
+        return Difference(0.0, self.components(), self.seeds).detectable(level)
+
+
+def rates(world: World, gain: float, draws: int, seed: int = 0) -> list[float]:
+    """The share of draws in which a true gain is found, in either direction, for each of ``LEVELS``.
+
+    Normal scores of queries that are clusters of their own: mean and both variances are independent, so they are drawn.
+    """
+    generator = np.random.default_rng(seed)
+    of_clusters, of_seeds = world.components()
+    both_twice = world.of_both**2 / (world.seeds * world.queries)
+    error = (of_clusters.variance + of_seeds.variance - both_twice) ** 0.5
+    mean = gain + error * generator.standard_normal(draws)
+    first, second = (
+        one.variance * generator.chisquare(one.freedom, draws) / one.freedom for one in (of_clusters, of_seeds)
+    )
+    angles = np.arctan2(np.sqrt(second), np.sqrt(first))
+    reach = [critical(level, of_clusters.freedom, of_seeds.freedom, angles) for level in LEVELS]
+    return [float((np.abs(mean) > each * np.sqrt(first + second)).mean()) for each in reach]
+
+
+def wrong_verdicts(seeds: int, of_seeds: float, gains: Floats, draws: int, seed: int = 0) -> float:
+    """The share of tables with a verdict that their truth forbids.
+
+    Args:
+        gains: [objectives, 2] of the true differences to none and to the control; a verdict ``reproduced`` is wrong
+            where either is not above 0, ``contradicted`` where neither is below.
+    """
+    generator = np.random.default_rng(seed)
+    sizes = np.round(60 / np.arange(1, 31) ** 0.7).astype(int)  # 30 modules of 6 to 60 queries
+    clusters = np.repeat(np.arange(len(sizes)).astype(str), sizes)
+    wrong = 0
+    for _ in range(draws):
+        systems = len(gains) + 2  # none, control and the objectives
+        scores = 0.05 * generator.standard_normal((systems, len(sizes), 1)).repeat(sizes, axis=1)
+        scores = scores + 0.15 * generator.standard_normal((systems, len(clusters), 1))
+        scores = scores + of_seeds * generator.standard_normal((systems, 1, seeds))
+        scores = scores + 0.15 * generator.standard_normal((systems, len(clusters), seeds))
+        compared = {
+            ("", str(row), ""): {
+                name: RowComparison(clustered(own[place] + scores[2 + row] - scores[place], list(clusters)), 1.0, 1.0)
+                for place, name in enumerate(("none", "control"))
+            }
+            for row, own in enumerate(gains)
+        }
+        correct(compared, list(compared), ["none", "control"])
+        found = [verdicts.objective_verdict(list(own.values()), proxy_data=False) for own in compared.values()]
+        wrong += any(_is_wrong(verdict, *own) for verdict, own in zip(found, gains, strict=True))
+    return wrong / draws
+
+
+def _is_wrong(verdict: str, over_none: float, over_control: float) -> bool:
+    return {
+        "reproduced": min(over_none, over_control) <= 0,
+        "contradicted": min(over_none, over_control) >= 0,
+        verdicts.NOT_BEYOND: not over_none > 0 > over_control,
+    }.get(verdict, False)
+
+
+def main() -> None:
+    """Print both tables as Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=200_000)
+    draws = parser.parse_args().draws
+    print("| seeds | level | " + " | ".join(f"{each:g}" for each in DEVIATIONS) + " |")
+    print("| --- " * (len(DEVIATIONS) + 2) + "|")
+    for seeds in (3, 5, 10):
+        found = [rates(World(seeds, each), 0.0, draws) for each in DEVIATIONS]
+        for place, level in enumerate(LEVELS):
+            print(f"| {seeds} | {level:.5f} | " + " | ".join(f"{each[place]:.5f}" for each in found) + " |")
+    print("\n| seeds | deviation | .008 | .010 | .015 | found with 80 % power |\n| --- | --- | --- | --- | --- | --- |")
+    for seeds in (3, 5, 7, 10):
+        for deviation in (0.002, 0.003, 0.004):
+            world = World(seeds, deviation)
+            power = [f"{rates(world, gain, draws)[1]:.2f}" for gain in (0.008, 0.010, 0.015)]
+            print(f"| {seeds} | {deviation} | " + " | ".join(power) + f" | {world.detectable(LEVELS[1]):.4f} |")
+
+
+if __name__ == "__main__":
+    main()
