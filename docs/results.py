@@ -39,11 +39,11 @@ def record(name: str, config: Path, results: Path = Path("results"), into: Path 
         EncoreError: the audit finds anything bad, something was made of another plan, or nothing was made.
     """
     plan = load_plan(config)
-    if findings := audit.audit(plan).findings:
-        raise EncoreError(f"{findings[0]}; only an intact run is recorded: see `encore audit --config {config}`")
     made = _products(plan, results)
     if not made:
         raise EncoreError(f"{results} has no table, figure or claims of {config}; run snakemake first")
+    if findings := audit.audit(plan).findings:
+        raise EncoreError(f"{findings[0]}; only an intact run is recorded: see `encore audit --config {config}`")
     folder = into / name
     shutil.rmtree(folder, ignore_errors=True)
     for path in made:

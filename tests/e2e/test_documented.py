@@ -1,0 +1,60 @@
+"""Commands of the documents that are about a finished run, on one: nano in the place of the default."""
+
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from clones import Clone
+from documented import documented, is_complete, needs_a_run
+
+COMMANDS = [command for command in documented() if needs_a_run(command) and is_complete(command)]
+NOT_MADE = {  # what nano has not: the one line that says so
+    "encore show real/squad": "real/squad",
+    "encore claims --runs": "snakemake results/claims.csv",
+    "encore flops objectives": "is missing",
+}
+SLOW = ("encore calibrate",)  # tests of the forecasts run it, on small shapes
+
+
+@pytest.fixture(scope="module")
+def default(finished: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    """A finished run whose configuration is the default's."""
+    clone = finished.copy(tmp_path_factory.mktemp("documented") / "clone")
+    shutil.copyfile(clone.root / "config/nano.yaml", clone.root / "config/config.yaml")
+    shutil.copyfile(clone.root / "config/nano.yaml", clone.root / "config/seeds.yaml")
+    return clone
+
+
+@pytest.mark.parametrize("command", dict.fromkeys(each.text for each in COMMANDS if each.text not in SLOW))
+def test_the_command_runs(default: Clone, command: str) -> None:
+    words = shlex.split(command)[1:]
+    if words[0] == "compare":
+        words = compared(default, words)
+    done = default.encore(*words)
+    if expected := NOT_MADE.get(command):
+        assert expected in done.error()
+    else:
+        assert len(done.succeeded().splitlines()) >= 1
+
+
+def compared(clone: Clone, words: list[str]) -> list[str]:
+    """The same with files: a run is compared with itself, over another."""
+    runs = clone.root / "results/runs"
+    run, other = (next(iter(runs.glob(f"{name}-*/*/run.trec.gz"))) for name in ("tiny*", "bm25"))
+    judgments = next(iter((clone.root / "results/collections").glob("*/qrels/test.tsv")))
+    files = {"run.trec.gz": run, "theirs.trec.gz": run, "qrels.txt": judgments}
+    files |= {"bm25.trec.gz": other, "their-bm25.trec.gz": other}
+    return [str(files.get(word, word)) for word in words]
+
+
+def test_runs_and_judgments_are_read_by_other_tools(default: Clone) -> None:
+    """The shell commands of docs/checkpoints.md, on nano's collection."""
+    tools = ("awk", "ir_measures")
+    lines = [each.text for each in documented() if each.page == "docs/checkpoints.md" and each.tool in tools]
+    text = "\n".join(lines).replace("pydocs-[", "pydocs-stdlib-[").replace("pydocs.test", "pydocs-stdlib.test")
+    done = default.run("bash", "-ec", text).succeeded()
+    values = dict(line.split("\t") for line in done.splitlines())
+    assert values.keys() == {"RR(rel=3)@10", "R(rel=3)@100"}
+    assert all(0 < float(value) < 1 for value in values.values())
+    assert Path(default.root / "test.qrels").stat().st_size > 0

@@ -1,0 +1,167 @@
+"""Every command in the documents is run here, or on a finished run (``tests/e2e/test_documented.py``), or checked.
+
+Checked and not run is what takes long, a cluster, a network or data that are not here: its options are parsed by the
+program's own parser, and its files, targets, rules and configurations have to exist.
+"""
+
+import argparse
+import contextlib
+import fnmatch
+import re
+import runpy
+import shlex
+from functools import cache
+from pathlib import Path
+
+import inside
+import pytest
+from documented import READERS, ROOT, Command, documented, is_complete, needs_a_run
+
+from encore.plan.plan import Plan
+from encore.plan.project import load_plan
+from encore.targets import check_target, everything_declared, needed_by
+
+DEFAULT = "config/config.yaml"
+WRITTEN = {"config/own.yaml"}  # a file that the page tells the reader to write
+SHOWN_ELSEWHERE = {  # what a page has its reader write first, and the test that does so
+    "bert-base+halves+marco-bm25": "tests/e2e/test_new_objective.py",
+    "results/tables/mine/table1.csv": "tests/unit/test_new_paper.py",
+    "benchmarks/real-data.yaml": "tests/unit/test_real_data_run.py",
+}
+COMMANDS = documented()
+
+
+def of(*tools: str) -> list[Command]:
+    """The commands that call one of these programs, each once."""
+    return list({command.text: command for command in COMMANDS if command.tool in tools}.values())
+
+
+@cache
+def plan_of(config: str) -> Plan:
+    with contextlib.chdir(ROOT):
+        return load_plan(Path(config))
+
+
+def elsewhere(command: Command) -> bool:
+    """Whether another test does what the page says and then runs the command."""
+    for written, test in SHOWN_ELSEWHERE.items():
+        if written in command.text:
+            assert (ROOT / test).is_file()
+            return True
+    return False
+
+
+def test_every_tool_has_a_check():
+    checked = {"encore", "snakemake", "make", "python", "pip", "pytest", "bash", "source", *READERS}
+    assert {command.tool for command in COMMANDS} <= checked
+    assert len(COMMANDS) > 80
+
+
+@pytest.mark.parametrize("command", of("encore"), ids=str)
+def test_encore_commands_run(command, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    words = shlex.split(command.text)[1:]
+    options = help_of(words[0])
+    assert {word for word in words if word.startswith("--")} <= set(re.findall(r"--[\w-]+", options))
+    if not is_complete(command) or needs_a_run(command) or elsewhere(command):
+        return
+    done = inside.encore(*words)
+    assert done.returncode in ({0, 1} if words[0] == "preflight" else {0}), done.stderr  # 1: beyond this machine
+    assert "error:" not in done.stderr
+    assert done.stdout.strip()
+
+
+@cache
+def help_of(subcommand: str) -> str:
+    done = inside.encore(subcommand, "--help")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@cache
+def rules() -> set[str]:
+    files = ROOT.glob("workflow/rules/*.smk")
+    return {name for path in files for name in re.findall(r"^rule (\w+):", path.read_text(), re.M)}
+
+
+@pytest.mark.parametrize("command", of("snakemake"), ids=str)
+def test_snakemake_commands_have_options_configurations_and_targets_that_there_are(command, monkeypatch):
+    from snakemake.cli import get_argument_parser
+
+    monkeypatch.chdir(ROOT)
+    inner = re.findall(r"\$\((encore [^)]*)\)", command.text)
+    words = shlex.split(re.sub(r"\$\([^)]*\)", "", command.text))[1:]
+    parsed = get_argument_parser().parse_args(words)
+    profiles = [parsed.profile] if isinstance(parsed.profile, str) else parsed.profile or []
+    assert all((ROOT / profile / "config.yaml").is_file() for profile in profiles)
+    configs = [str(path) for path in parsed.configfile or []]
+    assert all((ROOT / config).is_file() for config in set(configs) - WRITTEN)
+    if elsewhere(command) or WRITTEN & set(configs):
+        return
+    plan = plan_of(configs[0] if configs else DEFAULT)
+    for target in parsed.targets:
+        if target not in rules():
+            check_target(plan, target)
+    for asked in inner:
+        done = inside.encore(*shlex.split(asked)[1:])
+        if done.returncode:  # the embedded default has no published data
+            done = inside.encore(*shlex.split(asked)[1:], "--config", "config/paper.yaml")
+        assert done.stdout.split(), done.stderr
+
+
+@pytest.mark.parametrize("command", of("make"), ids=str)
+def test_make_targets_are_there(command):
+    assert set(command.text.split()[1:]) <= set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M))
+
+
+@cache
+def parser_of(program: str) -> argparse.ArgumentParser:
+    """The parser of a program: what it asks, up to there, for its command line."""
+    found = []
+
+    def keep(self, *given):
+        found.append(self)
+        raise SystemExit
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(argparse.ArgumentParser, "parse_args", keep)
+        patch.syspath_prepend(str((ROOT / program).parent))
+        done = inside.ended(program, (), ROOT, lambda: runpy.run_path(program, run_name="__main__"))
+    assert found, done.stderr
+    return found[0]
+
+
+@pytest.mark.parametrize("command", of("python"), ids=str)
+def test_programs_take_their_options(command):
+    words = shlex.split(command.text.partition("|")[0])[1:]
+    if words[0] == "-m":
+        assert made_of(words[2:])
+    else:
+        parser_of(words[0]).parse_args(words[1:])
+
+
+@pytest.mark.parametrize("command", of(*READERS), ids=str)
+def test_what_is_read_of_results_is_planned(command):
+    made_of(shlex.split(command.text))
+
+
+@cache
+def folders() -> tuple[str, ...]:
+    plan = plan_of(DEFAULT)
+    with contextlib.chdir(ROOT):
+        return tuple(artifact.folder for artifact in needed_by(plan, everything_declared(plan)))
+
+
+def made_of(words: list[str]) -> bool:
+    """Each word that names files of results names those of a folder that the embedded default makes."""
+    patterns = [word for word in words if word.startswith("results/")]
+    for pattern in patterns:
+        parts = [str(parent) for parent in Path(pattern).parents if len(parent.parts) > 2]
+        assert any(fnmatch.fnmatch(folder, part) for folder in folders() for part in parts), pattern
+    return bool(patterns)
+
+
+@pytest.mark.parametrize("command", of("pip", "pytest", "bash", "source"), ids=str)
+def test_files_of_other_commands_are_there(command):
+    named = [word for word in shlex.split(command.text)[1:] if "/" in word and not word.startswith(".venv/")]
+    assert all((ROOT / name).exists() for name in named)
