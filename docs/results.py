@@ -19,7 +19,7 @@ from encore.storage.program import run
 import jinja2
 import pandas as pd
 
-from encore.commands import audit
+from encore.commands import audit, recompute
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.plan.project import DEFAULT_RUN, load_plan
@@ -36,14 +36,16 @@ def record(name: str, config: Path, results: Path = Path("results"), into: Path 
     """Copy what a run made into a record of that name, and say how it was made; the record's folder.
 
     Raises:
-        EncoreError: the audit finds anything bad, something was made of another plan, or nothing was made.
+        EncoreError: the audit finds anything bad, or nothing of this configuration was made.
     """
     plan = load_plan(config)
-    made = _products(plan, results)
+    report = audit.audit(plan)
+    recompute.recompute_products(plan, config, report)
+    if report.findings:
+        raise EncoreError(f"{report.findings[0]}; only an intact run is recorded: see `encore audit --config {config}`")
+    made = [path for product in report.products if product.place != audit.REPORT for path in _files_of(product.place)]
     if not made:
         raise EncoreError(f"{results} has no table, figure or claims of {config}; run snakemake first")
-    if findings := audit.audit(plan).findings:
-        raise EncoreError(f"{findings[0]}; only an intact run is recorded: see `encore audit --config {config}`")
     folder = into / name
     shutil.rmtree(folder, ignore_errors=True)
     for path in made:
@@ -54,17 +56,10 @@ def record(name: str, config: Path, results: Path = Path("results"), into: Path 
     return folder
 
 
-def _products(plan: Plan, results: Path) -> list[Path]:
-    """The files of all tables, figures and claims of this plan that were made."""
-    slices, found = audit.published_products(plan), []
-    for manifest in sorted(results.glob("**/*.manifest.json")):
-        stem = str(manifest.relative_to(results)).removesuffix(".manifest.json")
-        kind, _, inner = stem.partition("/")
-        content = slices.get(inner if kind in audit.KINDS else stem)
-        if content is None or json.loads(manifest.read_text())["spec"] != json.loads(json.dumps(content)):
-            raise EncoreError(f"{manifest} was made of another plan; run snakemake for it again, or remove it")
-        found += [path for ending in KEPT if (path := results / f"{stem}{ending}").exists()]
-    return found
+def _files_of(manifest: Path) -> list[Path]:
+    """The files of a product that are kept."""
+    stem = str(manifest).removesuffix(".manifest.json")
+    return [path for ending in KEPT if (path := Path(f"{stem}{ending}")).exists()]
 
 
 def _provenance(plan: Plan, config: Path, results: Path, folder: Path) -> dict[str, Any]:

@@ -33,6 +33,6 @@ def test_a_run_that_was_altered_is_not_recorded(nano: Clone) -> None:
     assert not (nano.root / "docs/recorded/trial").exists()
 
 
-def test_a_table_of_another_configuration_is_not_recorded(nano: Clone) -> None:
+def test_a_run_that_is_not_finished_is_not_recorded(nano: Clone) -> None:
     nano.replace("config/nano.yaml", "seeds: [0]", "seeds: [0, 1]")
-    assert "made of another plan" in record(nano).error()
+    assert "only an intact run is recorded" in record(nano).error()

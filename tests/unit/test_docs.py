@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from encore.data.beir import BeirFields
 from encore.plan.project import DEFAULT_RUN, load_plan
 from encore.plan.tables import table_scores
+from encore.targets import everything_declared, needed_by
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -45,12 +45,22 @@ def test_the_pages_are_found():
     }
 
 
-def test_the_example_of_an_own_collection_is_valid():
+def test_the_example_of_an_own_collection_can_be_run(tmp_path, monkeypatch):
     page = (ROOT / "docs/collections.md").read_text()
-    example = yaml.safe_load(re.search(r"```yaml\n(.*?)```", page, re.S)[1])
-    own = BeirFields.model_validate(example["datasets"]["own"])
-    assert {split.role for split in own.splits.values()} == {"train", "valid", "test"}
-    assert set(example["scale"]["datasets"].values()) == {"own"}
+    example = re.search(r"```yaml\n(extends: .*?)```", page, re.S)[1]
+    own = tmp_path / "own"
+    (own / "qrels").mkdir(parents=True)
+    (own / "corpus.jsonl").write_text('{"_id": "1", "title": "", "text": "wing"}\n')
+    (own / "queries.jsonl").write_text('{"_id": "1", "text": "wing"}\n')
+    for split in ("train", "test"):
+        (own / f"qrels/{split}.tsv").write_text("query-id\tcorpus-id\tscore\n1\t1\t1\n")
+    run = tmp_path / "own.yaml"
+    run.write_text(example.replace("data/own", str(own)))
+    monkeypatch.chdir(ROOT)
+    plan = load_plan(run)
+    folders = {each.folder for each in needed_by(plan, everything_declared(plan))}
+    searched = {folder for folder in folders if folder.startswith("results/collections/")}
+    assert {folder.rpartition("-")[0] for folder in searched} == {"results/collections/own"}
 
 
 def test_the_example_of_a_change_makes_as_many_jobs_as_it_says(monkeypatch):
