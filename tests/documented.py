@@ -62,7 +62,8 @@ def _command(line: str) -> str:
     tool = text.split(" ")[0]
     if tool in TOOLS:
         return " ".join(text.split()) if "\n" not in text else text
-    if tool.isalpha() and tool.islower() and shutil.which(tool) and not text.endswith(":"):
+    output = text[len(tool) :].startswith("  ")  # columns of what a command prints
+    if tool.isalpha() and tool.islower() and shutil.which(tool) and not output:
         raise AssertionError(f"{line!r} looks like a command; say in tests how {tool!r} is checked")
     return ""
 
