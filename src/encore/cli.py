@@ -121,12 +121,12 @@ def _print_findings(notes: list[str], findings: list[audit.Finding]) -> None:
 
 def show_table(arguments: argparse.Namespace) -> int:
     """The Markdown of a table, and where everything of it lies."""
-    from encore.reporting.tables import markdown
+    from encore.reporting.tables import aligned_text
 
     _plan(arguments)
     name = arguments.table
     bold = "\033[1m{}\033[0m" if sys.stdout.isatty() else "{}"
-    print(markdown.show_table(Path("results/tables"), name, bold=bold), end="")
+    print(aligned_text.show_table(Path("results/tables"), name, bold=bold), end="")
     print("\n".join(f"results/figures/{name}.{ending}" for ending in ("png", "svg", "csv")))
     return 0
 

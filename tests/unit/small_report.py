@@ -13,9 +13,8 @@ from encore.evaluation.latency.timing import Stage
 from encore.evaluation.latency.timing import describe as describe_stages
 from encore.plan.tables.layout import Layout
 from encore.report import build
-from encore.reporting.tables import html, table, tidy
+from encore.reporting.tables import formats, table, tidy
 from encore.reporting.tables.compute import compute_table
-from encore.reporting.tables.sheet import make_sheet
 from encore.storage.files import write_json, write_text
 from encore.storage.manifest import MANIFEST, describe
 
@@ -134,7 +133,7 @@ def write_table(content: dict[str, Any]) -> None:
     stem = Path("results/tables/table1")
     tidy.write_tidy(stem.with_suffix(".csv"), made)
     table.write_table(stem.with_suffix(".json"), made)
-    write_text(stem.with_suffix(".html"), html.render_html(make_sheet(made)))
+    write_text(stem.with_suffix(".html"), formats.render(made, "html"))
     record(stem, content, ("csv", "json", "html"))
 
 

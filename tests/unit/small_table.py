@@ -11,7 +11,7 @@ from encore.evaluation.scores import Scored
 from encore.plan.tables import layout
 from encore.reporting.tables import tidy
 from encore.reporting.tables.compute import compute_table
-from encore.reporting.tables.table import Table
+from encore.reporting.tables.table import Entry, Table
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST, describe
 
@@ -118,3 +118,13 @@ def lines_of(folder: Path, table: Table) -> dict[tuple[str, str], dict[str, str]
     tidy.write_tidy(folder / "t.csv", table)
     with (folder / "t.csv").open(newline="") as file:
         return {(line["row"], line["measure"]): line for line in csv.DictReader(file)}
+
+
+def notes_of(table: Table) -> list[str]:
+    """All notes below a table, in their order."""
+    return [*table.footnotes, *table.notes]
+
+
+def entries_of(table: Table) -> dict[str, list[Entry]]:
+    """What is shown of each row, by its label, which stands first."""
+    return {row.label: [Entry(row.label), *table.entries(row)] for row in table.rows}

@@ -8,7 +8,6 @@ from small_table import lines_of, plan, table_of
 
 from encore.errors import EncoreError
 from encore.reporting.figures import forest
-from encore.reporting.tables.sheet import make_sheet
 
 
 def test_the_figure_says_what_its_data_says_and_is_the_same_twice(tmp_path: Path) -> None:
@@ -31,4 +30,4 @@ def test_a_figure_without_anything_to_compare_is_refused(tmp_path: Path) -> None
     table = plan(tmp_path, seeds=1, significance=None)
     with pytest.raises(EncoreError, match="nothing to draw"):
         forest.draw_forest(tmp_path, table_of(table))
-    assert "Verdict" not in make_sheet(table_of(table)).header
+    assert "Verdict" not in table_of(table).header()

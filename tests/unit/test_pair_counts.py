@@ -10,7 +10,7 @@ import inside
 import numpy as np
 import pytest
 import small_store
-from small_table import lines_of, table_of, write_artifact
+from small_table import lines_of, notes_of, table_of, write_artifact
 from small_table import plan as small_plan
 
 from encore.config.run import RunConfig
@@ -20,8 +20,7 @@ from encore.errors import EncoreError
 from encore.evaluation.inspection.pair_counts import count
 from encore.plan.artifacts.pairs import pairs
 from encore.plan.plan import Plan
-from encore.reporting.tables import markdown
-from encore.reporting.tables.sheet import make_sheet
+from encore.reporting.tables import formats
 
 STEP: dict[str, Any] = {
     "kind": "pretrain",
@@ -105,9 +104,9 @@ def test_a_table_shows_counts_and_says_of_what(tmp_path: Path) -> None:
     assert lines["ict", "pairs of an epoch"]["reproduced"] == "1234.0"
     assert lines["ict", "query_tokens of an epoch"]["reproduced"] == "5.25"
     assert lines["mlm", " of an epoch"]["reproduced"] == ""
-    shown = make_sheet(table_of(table))
-    assert "1,234" in markdown.render_markdown(shown)
-    assert [note for note in shown.notes if note.startswith("pairs, query_tokens: of one epoch of the step")]
+    shown = table_of(table)
+    assert "1,234" in formats.render(shown, "md")
+    assert [note for note in notes_of(shown) if note.startswith("pairs, query_tokens: of one epoch of the step")]
     (tmp_path / "pairs/pairs.json").write_text("{}")
     with pytest.raises(EncoreError, match=r"pairs\.json counts no pairs"):
         table_of(table)

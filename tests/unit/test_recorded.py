@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_table import lines_of, plan, table_of, with_costs, write_artifact
+from small_table import lines_of, notes_of, plan, table_of, with_costs, write_artifact
 
 from encore.config.run import RunConfig
 from encore.config.tables import ColumnEntry
@@ -13,8 +13,7 @@ from encore.config.validation import checked, read_yaml
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.plan.tables import table_plan
-from encore.reporting.tables import markdown
-from encore.reporting.tables.sheet import make_sheet
+from encore.reporting.tables import formats
 from encore.storage.files import sha256
 
 RECORD: dict[str, Any] = {
@@ -47,17 +46,16 @@ def test_a_number_is_found_by_its_keys_and_by_names_of_entries(tmp_path: Path) -
         "ict": "pretraining/arms/pairwise, ColBERT/more_time",
         "control": "pretraining/table4/MLM/degeneration",
     }
-    grid = table_of(table(tmp_path, cells))
-    lines = lines_of(tmp_path, grid)
+    shown = table_of(table(tmp_path, cells))
+    lines = lines_of(tmp_path, shown)
     assert lines["none", "recorded samples_per_second"]["reproduced"] == "1.25"
     assert lines["mlm", "recorded degeneration"]["reproduced"] == "-2.119"
     assert lines["ict", "recorded more_time"]["reproduced"] == "25.2"
     assert lines["control", "recorded degeneration"]["reproduced"] == ""
-    shown = make_sheet(grid)
-    assert "−2.119" in markdown.render_markdown(shown)
+    assert "−2.119" in formats.render(shown, "md")
     assert (
         "Samples/s: recorded on A Processor, A GPU, 2 threads, with a model of shape nano, texts of 32 tokens, "
-        f"batches of 4 and fp32 ({tmp_path}/record.json). Not tested." in shown.notes
+        f"batches of 4 and fp32 ({tmp_path}/record.json). Not tested." in notes_of(shown)
     )
 
 
@@ -118,10 +116,10 @@ def with_stages(tmp_path: Path, asked: str) -> dict[str, Any]:
 
 def test_one_stage_of_a_system_is_its_own_and_not_its_parts(tmp_path: Path) -> None:
     for part, milliseconds in (("search", "2.5"), ("fusion", "0.25")):
-        grid = table_of(with_stages(tmp_path, f"latency.{part}"))
-        line = lines_of(tmp_path, grid)["ict", f"latency.{part} (ms a query)"]
+        shown = table_of(with_stages(tmp_path, f"latency.{part}"))
+        line = lines_of(tmp_path, shown)["ict", f"latency.{part} (ms a query)"]
         assert line["reproduced"] == milliseconds
-        assert any("each stage by itself" in note for note in make_sheet(grid).notes)
+        assert any("each stage by itself" in note for note in notes_of(shown))
     with pytest.raises(EncoreError, match=r"has no stage 'encoder', only a: search, search, fusion"):
         table_of(with_stages(tmp_path, "latency.encoder"))
 

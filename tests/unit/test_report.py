@@ -15,7 +15,7 @@ from small_table import plan, row_of, table_of
 
 from encore.errors import EncoreError
 from encore.report import sheets
-from encore.reporting.tables import html
+from encore.reporting.tables import formats
 from encore.reporting.tables.sheet import make_sheet
 from encore.storage.files import sha256, write_text
 from encore.storage.manifest import MANIFEST
@@ -178,9 +178,9 @@ def test_what_was_not_run_shows_what_is_printed_and_the_command(made: dict[str, 
 def test_a_table_shows_what_its_own_page_shows(tmp_path: Path) -> None:
     """Read back, the page of a table is the sheet that it was written from."""
     for changes in ({}, {"unit": "percent"}, {"significance": None}):
-        shown = make_sheet(table_of(plan(tmp_path, seeds=1) | changes))
-        write_text(tmp_path / "table1.html", html.render_html(shown))
-        assert sheets.read_sheet(tmp_path / "table1.html") == shown
+        shown = table_of(plan(tmp_path, seeds=1) | changes)
+        write_text(tmp_path / "table1.html", formats.render(shown, "html"))
+        assert sheets.read_sheet(tmp_path / "table1.html") == make_sheet(shown)
     write_text(tmp_path / "table1.html", "<p>nothing</p>")
     with pytest.raises(EncoreError, match="has no table"):
         sheets.read_sheet(tmp_path / "table1.html")

@@ -4,11 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_table import lines_of, plan, row_of, table_of, with_costs
+from small_table import entries_of, lines_of, notes_of, plan, row_of, table_of, with_costs
 
 from encore.errors import EncoreError
-from encore.reporting.tables import html, latex, markdown
-from encore.reporting.tables.sheet import make_sheet
+from encore.reporting.tables import formats
 
 
 def test_reported_numbers_come_from_their_file(tmp_path: Path) -> None:
@@ -27,7 +26,7 @@ def test_reported_numbers_come_from_their_file(tmp_path: Path) -> None:
     assert float(line["difference"]) == pytest.approx(apart, abs=1e-11)
     assert lines["none", "nDCG@10"]["difference"] == ""
     shown = f"{float(line['reproduced']):.3f} (0.316; {'+' if apart >= 0 else '−'}{abs(apart):.3f})"
-    assert shown in markdown.render_markdown(make_sheet(table_of(table)))
+    assert shown in formats.render(table_of(table), "md")
     del table["rows"][1]["cells"]["rr"]["reported"]["setting"]
     with pytest.raises(EncoreError, match="2 reported numbers fit"):
         table_of(table)
@@ -47,9 +46,7 @@ def with_printed(tmp_path: Path, *values: str, **fields: Any) -> dict[str, Any]:
 
 
 def shown_of(table: dict[str, Any], row: str, place: int = 1) -> str:
-    return next(
-        line[place].text for block in make_sheet(table_of(table)).blocks for line in block.lines if line[0].text == row
-    )
+    return entries_of(table_of(table))[row][place].text
 
 
 def test_a_copied_row_shows_what_its_source_printed_and_nothing_else(tmp_path: Path) -> None:
@@ -64,10 +61,7 @@ def test_a_copied_row_shows_what_its_source_printed_and_nothing_else(tmp_path: P
         "",
     ]
     assert shown_of(table, "SEED & co_1") == "(0.339)"
-    for text in (
-        render(make_sheet(table_of(table)))
-        for render in (markdown.render_markdown, latex.render_latex, html.render_html)
-    ):
+    for text in (formats.render(table_of(table), ending) for ending in ("md", "tex", "html")):
         assert "(0.339)" in text
         assert "(0.555; " in text
 
@@ -82,7 +76,7 @@ def test_percent_is_for_people_and_the_csv_has_shares(tmp_path: Path) -> None:
     assert shown_of(percent, "ICT") == f"{ours:.2f} ±{sd:.2f} (36.05; +{apart:.2f})"
     delta = 100 * float(line["delta_control"])
     assert shown_of(percent, "ICT", place=3).startswith(f"+{delta:.2f} [+")
-    notes = make_sheet(table_of(percent)).notes
+    notes = notes_of(table_of(percent))
     assert any("more than 0.1" in note for note in notes)
     assert any("in percent" in note for note in notes)
 
@@ -144,11 +138,11 @@ def test_markers_of_the_paper_stand_behind_its_number(
     assert line["markers_printed"] == printed.replace(",", "")
     assert (line["markers_unconfirmed"], line["markers_unprinted"]) == (unconfirmed, unprinted)
     assert shown in shown_of(table, "ICT")
-    made = make_sheet(table_of(table))
-    assert any(note.startswith("Behind the paper's numbers") for note in made.notes) == bool(printed or unprinted)
-    assert not set("≠¹²³") & set(latex.render_latex(made))
-    for render in (markdown.render_markdown, html.render_html):
-        assert ("≠" in render(made)) == ("≠" in shown)
+    made = table_of(table)
+    assert any(note.startswith("Behind the paper's numbers") for note in notes_of(made)) == bool(printed or unprinted)
+    assert not set("≠¹²³") & set(formats.render(made, "tex"))
+    for ending in ("md", "html"):
+        assert ("≠" in formats.render(made, ending)) == ("≠" in shown)
 
 
 def test_a_marker_that_our_test_does_not_show_is_unconfirmed(tmp_path: Path) -> None:
@@ -160,7 +154,7 @@ def test_a_marker_that_our_test_does_not_show_is_unconfirmed(tmp_path: Path) -> 
     table["significance"]["printed"] = {"*": ["none", "control"], "†": ["none", "mlm"]}
     line = lines_of(tmp_path, table_of(table))["mlm", "RR@10"]
     assert (line["markers_unconfirmed"], line["markers_unprinted"]) == ("*", ""), "above one of two is not above both"
-    assert any("* each of NONE, CONTROL" in note for note in make_sheet(table_of(table)).notes)
+    assert any("* each of NONE, CONTROL" in note for note in notes_of(table_of(table)))
     secondary = row_of(table, "mlm")["cells"]
     secondary["ndcg"]["reported"] = secondary["rr"].pop("reported")  # our test has no say on a secondary measure
     line = lines_of(tmp_path, table_of(table))["mlm", "nDCG@10"]

@@ -3,11 +3,10 @@
 from pathlib import Path
 
 import pytest
-from small_table import NUMERIC, lines_of, table_of, with_costs
+from small_table import NUMERIC, entries_of, lines_of, notes_of, table_of, with_costs
 
 from encore.errors import EncoreError
-from encore.reporting.tables import html, latex, markdown
-from encore.reporting.tables.sheet import make_sheet
+from encore.reporting.tables import formats
 
 
 def test_costs_stand_in_their_columns_and_nothing_is_tested_on_them(tmp_path: Path) -> None:
@@ -23,17 +22,17 @@ def test_costs_stand_in_their_columns_and_nothing_is_tested_on_them(tmp_path: Pa
 
 
 def test_costs_are_shown_in_all_formats_and_never_bold(tmp_path: Path) -> None:
-    shown = make_sheet(table_of(with_costs(tmp_path)))
-    assert shown.header[:5] == ["", "RR@10", "nDCG@10", "ms/query", "Index, MiB"]
-    entries = {line[0].text: line[3:5] for block in shown.blocks for line in block.lines}
+    shown = table_of(with_costs(tmp_path))
+    assert shown.header()[:5] == ["", "RR@10", "nDCG@10", "ms/query", "Index, MiB"]
+    entries = {label: entries[3:5] for label, entries in entries_of(shown).items()}
     assert [entry.text for entry in entries["BM25"]] == ["12.3", "3.00"]
     assert [entry.text for entry in entries["ICT"]] == ["1,234", "0.50"]
     assert [entry.text for entry in entries["MLM"]] == ["", ""]
-    assert not any(entry.bold or entry.marker for line in entries.values() for entry in line)
-    for text in (markdown.render_markdown(shown), latex.render_latex(shown), html.render_html(shown)):
+    assert not any(entry.best or entry.markers for line in entries.values() for entry in line)
+    for text in (formats.render(shown, "md"), formats.render(shown, "tex"), formats.render(shown, "html")):
         assert "12.3" in text
         assert "A Processor, 1 thread" in text
-    assert sum("ms/query" in note for note in shown.notes) == 1
+    assert sum("ms/query" in note for note in notes_of(shown)) == 1
 
 
 def test_a_damaged_measurement_is_one_clear_line(tmp_path: Path) -> None:

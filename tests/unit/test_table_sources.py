@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_table import NUMERIC, lines_of, plan, row_of, table_of, write_artifact
+from small_table import NUMERIC, entries_of, lines_of, notes_of, plan, row_of, table_of, write_artifact
 
 from encore.config.tables import SOURCES as ENTRIES
 from encore.errors import EncoreError
@@ -13,8 +13,7 @@ from encore.evaluation import scores
 from encore.plan.tables.layout import Layout
 from encore.plan.tables.sources import READERS
 from encore.reporting.sources import SOURCES
-from encore.reporting.tables import html, latex, markdown
-from encore.reporting.tables.sheet import make_sheet
+from encore.reporting.tables import formats
 from encore.storage import manifest
 
 LOSS_OF = {"mlm": 2.5, "ict": None}
@@ -63,10 +62,10 @@ def test_a_loss_is_its_last_value_for_each_seed(tmp_path: Path) -> None:
     line = lines["ict", "held-out mlm"]
     assert (line["reproduced"], float(line["sd"]), line["seeds"]) == ("2.5", pytest.approx(0.5**0.5), "2")
     assert {value for key, value in line.items() if key.startswith(("delta", "p_", "tie", "queries"))} == {""}
-    shown = make_sheet(table_of(table))
-    assert "l: at the end of the last pre-training step, on its own held-out texts." in shown.notes
-    entries = {row[0].text: row[3] for block in shown.blocks for row in block.lines}
-    assert (entries["ICT"].text, entries["ICT"].bold, entries["MLM"].text) == ("2.5000 ±0.7071", False, "")
+    shown = table_of(table)
+    assert "l: at the end of the last pre-training step, on its own held-out texts." in notes_of(shown)
+    entries = {label: entries[3] for label, entries in entries_of(shown).items()}
+    assert (entries["ICT"].text, entries["ICT"].best, entries["MLM"].text) == ("2.5000 ±0.7071", False, "")
 
 
 def test_the_lowest_loss_under_one_mask_is_the_best(tmp_path: Path) -> None:
@@ -75,11 +74,11 @@ def test_the_lowest_loss_under_one_mask_is_the_best(tmp_path: Path) -> None:
         for name, loss in (("none", 2.9), ("mlm", 1.9), ("ict", 2.0))
     }
     cells = {name: {"value": "mlm", "reads": reads(folder)} for name, folder in found.items()}
-    shown = make_sheet(table_of(add(plan(tmp_path, seeds=1), {"id": "l", "source": "masked_loss"}, cells)))
-    bold = {row[0].text: row[3].bold for block in shown.blocks for row in block.lines if row[3].text}
+    shown = table_of(add(plan(tmp_path, seeds=1), {"id": "l", "source": "masked_loss"}, cells))
+    bold = {label: entries[3].best for label, entries in entries_of(shown).items() if entries[3].text}
     assert list(bold.values()).count(True) == 1
     assert bold["MLM"]
-    assert any("lower is better" in note for note in shown.notes)
+    assert any("lower is better" in note for note in notes_of(shown))
 
 
 def test_a_loss_that_a_step_does_not_have_is_named(tmp_path: Path) -> None:
@@ -94,9 +93,9 @@ def test_a_statistic_is_found_by_its_keys_even_with_full_stops_in_them(tmp_path:
         ("splits.test-80.sentence.queries", "12.0", "12"),
         ("ratio", "0.125", "0.12"),
     ):
-        grid = table_of(with_statistics(tmp_path, key, content))
-        assert lines_of(tmp_path, grid)["ict", f"statistic {key}"]["reproduced"] == number
-        assert text in markdown.render_markdown(make_sheet(grid))
+        shown = table_of(with_statistics(tmp_path, key, content))
+        assert lines_of(tmp_path, shown)["ict", f"statistic {key}"]["reproduced"] == number
+        assert text in formats.render(shown, "md")
     for key in ("packages", "splits", "queries"):
         with pytest.raises(EncoreError, match=rf"statistics\.json has no number '{key}'"):
             table_of(with_statistics(tmp_path, key, content))
@@ -116,8 +115,8 @@ def test_a_length_is_the_mean_over_texts(tmp_path: Path) -> None:
     folder.mkdir()
     np.save(folder / "queries.offsets.npy", np.array([0, 3, 4, 12]))
     cell = {"value": "queries", "reads": reads(str(folder), seeds=False)}
-    grid = table_of(add(plan(tmp_path, seeds=1), {"id": "q", "source": "tokens"}, {"ict": cell}))
-    assert lines_of(tmp_path, grid)["ict", "tokens of queries"]["reproduced"] == "4.0"
+    shown = table_of(add(plan(tmp_path, seeds=1), {"id": "q", "source": "tokens"}, {"ict": cell}))
+    assert lines_of(tmp_path, shown)["ict", "tokens of queries"]["reproduced"] == "4.0"
     (folder / "queries.offsets.npy").unlink()
     with pytest.raises(EncoreError, match=r"queries\.offsets\.npy is no part of a token store"):
         table_of(add(plan(tmp_path, seeds=1), {"id": "q", "source": "tokens"}, {"ict": cell}))
@@ -137,9 +136,9 @@ def test_a_mean_is_of_means_for_each_seed_and_is_never_tested(tmp_path: Path) ->
     above = (float(line["reproduced"]) + float(lines["ict", "RR@10"]["reproduced"])) / 2
     assert float(lines["ict", "mean of both rr"]["reproduced"]) == pytest.approx(above, abs=1e-11)
     assert lines["bm25", "mean of rr ndcg"]["seeds"] == ""
-    shown = make_sheet(table_of(table))
-    assert "both: the mean of RR@10, nDCG@10; not tested." in shown.notes
-    assert next(row for block in shown.blocks for row in block.lines if row[0].text == "ICT")[3].bold
+    shown = table_of(table)
+    assert "both: the mean of RR@10, nDCG@10; not tested." in notes_of(shown)
+    assert entries_of(shown)["ICT"][3].best
 
 
 def test_a_mean_of_what_is_not_there_is_not_there(tmp_path: Path) -> None:
@@ -160,21 +159,20 @@ def test_a_mean_of_runs_under_other_seeds_is_refused(tmp_path: Path) -> None:
 def test_a_hidden_column_is_data_and_not_shown(tmp_path: Path) -> None:
     table = means(plan(tmp_path), "both", "rr", "ndcg")
     table["columns"][1]["hidden"] = True
-    grid = table_of(table)
-    shown = make_sheet(grid)
-    assert shown.header[:3] == ["", "RR@10", "both"]
-    assert {len(line) for block in shown.blocks for line in block.lines} == {len(shown.header)}
-    assert lines_of(tmp_path, grid)["ict", "nDCG@10"]["reproduced"] != ""
+    shown = table_of(table)
+    assert shown.header()[:3] == ["", "RR@10", "both"]
+    assert {len(entries) for entries in entries_of(shown).values()} == {len(shown.header())}
+    assert lines_of(tmp_path, shown)["ict", "nDCG@10"]["reproduced"] != ""
 
 
 def test_rows_without_a_setting_have_no_heading(tmp_path: Path) -> None:
     table = plan(tmp_path, seeds=1)
     for row in table["rows"]:
         row["setting"] = ""
-    shown = make_sheet(table_of(table))
-    assert len([line for line in markdown.render_markdown(shown).splitlines() if line.startswith("|")]) == 2 + 6
-    assert "multicolumn" not in latex.render_latex(shown)
-    assert "rowgroup" not in html.render_html(shown)
+    shown = table_of(table)
+    assert len([line for line in formats.render(shown, "md").splitlines() if line.startswith("|")]) == 2 + 6
+    assert "multicolumn" not in formats.render(shown, "tex")
+    assert "rowgroup" not in formats.render(shown, "html")
 
 
 def test_a_loss_on_masked_words_is_there_only_for_models_that_can_tell_them(tmp_path: Path) -> None:
@@ -183,7 +181,7 @@ def test_a_loss_on_masked_words_is_there_only_for_models_that_can_tell_them(tmp_
     table = add(plan(tmp_path, seeds=1), {"id": "w", "label": "W", "source": "masked_loss"}, cells)
     lines = lines_of(tmp_path, table_of(table))
     assert [lines[row, "masked loss as mlm"]["reproduced"] for row in LOSS_OF] == ["2.5", ""]
-    notes = make_sheet(table_of(table)).notes
+    notes = notes_of(table_of(table))
     assert sum("the same words masked for all models" in note for note in notes) == 1
     assert f"No vocabulary head, so no loss on masked words: {[*LOSS_OF][1].upper()}." in notes
     (tmp_path / "mlm/loss.json").write_text("{}")

@@ -5,6 +5,7 @@ from encore.storage.program import run
 from encore.plan.tables.layout import Layout, read
 from encore.reporting import products
 from encore.reporting.tables import formats, reproduction
+from encore.reporting.tables.table import FORMATS
 
 
 def main() -> None:
@@ -13,7 +14,7 @@ def main() -> None:
     released = args.output / f"{planned.name}.{reproduction.FILE}"
     beside = [released] if planned.references else []
     with products.recorded(
-        args.plan, args.spec, args.output, Layout, stage="table", endings=formats.FORMATS, also_read=beside
+        args.plan, args.spec, args.output, Layout, stage="table", endings=FORMATS, also_read=beside
     ) as layout:
         table = formats.write_formats(args.output, layout, released)
     print(f"table {layout.name}: {len(table.rows) * len(table.columns)} cells in {args.output}")

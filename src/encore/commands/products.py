@@ -19,12 +19,13 @@ from encore.plan.figures.corpus_size import CORPUS_SIZE, corpus_size_artifacts, 
 from encore.plan.plan import Plan
 from encore.plan.tables import CURVES, curves_models, curves_plan, table_plan, table_reads
 from encore.report.plan import REPORT, report_plan, report_reads
+from encore.reporting.tables.table import FORMATS
 from encore.targets import CORPUS_SIZE_MISSING, CURVES_MISSING
 
 _PICTURE = ("png", "svg", "csv")
 # The endings of a product's files, by its rule; the one that people ask for first.
 FILES = {
-    "table": ("csv", "json", "md", "tex", "html"),
+    "table": FORMATS,
     **dict.fromkeys(("figure", "draw", "curves", "corpus_size"), _PICTURE),
     **dict.fromkeys((PRINTED, CLAIMS), ("csv", "md")),
     REPORT: ("html",),

@@ -105,7 +105,9 @@ def _cell(
     rank: int | None,
 ) -> Cell:
     ours = _ours(place, found, comparisons, rank) if found and found.means else None
-    theirs = _printed(place, printed, comparisons, ours) if printed else None
+    theirs = (
+        _printed(place, printed, comparisons, exact_mean(found.means) if ours and found else None) if printed else None
+    )
     against = _decisive(place, comparisons)
     verdict = _verdict(place, found, against)
     detectable = rounded(detectable_gain(against)) if against else None
@@ -144,11 +146,11 @@ def _ours(place: _Place, found: CellValues, comparisons: Comparisons, rank: int 
     )
 
 
-def _printed(place: _Place, printed: reported.Printed, comparisons: Comparisons, ours: Ours | None) -> Printed:
+def _printed(place: _Place, printed: reported.Printed, comparisons: Comparisons, ours: float | None) -> Printed:
     """The paper's number, next to which stands where our test says otherwise, and how far ours is from it."""
     scale, layout = place.column.reported_scale, place.layout
     value = None if printed.number is None else place.source.in_our_unit(printed.number * scale, layout.unit)
-    difference = rounded(ours.value - value) if ours and value is not None else None
+    difference = rounded(ours - value) if ours is not None and value is not None else None
     confirmed = _confirmed(layout, comparisons)
     unconfirmed = "".join(mark for mark, above in confirmed.items() if mark in printed.markers and not above)
     unprinted = "".join(mark for mark, above in confirmed.items() if mark not in printed.markers and above)

@@ -6,7 +6,7 @@ cell is there in parts (``Ours``, ``Printed``, ``Comparison``), so that a render
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -17,6 +17,7 @@ from encore.storage.files import write_text
 
 Number = Annotated[float, AfterValidator(rounded)]
 Interval = tuple[Number, Number]
+FORMATS = ("csv", "json", "md", "tex", "html")  # the endings of a table's files
 State = Literal["measured", "reported", "not applicable", "missing", "empty"]
 
 
@@ -144,6 +145,14 @@ class Row(TablePart):
     cells: dict[str, Cell] = Field(description="By the column's id.")
 
 
+class Entry(NamedTuple):
+    """What is shown in a cell; ``markers`` are set above the line where a format can."""
+
+    text: str
+    best: bool = False
+    markers: str = ""
+
+
 class Table(TablePart):
     """A table: rows by columns, with the texts of every part that is shown."""
 
@@ -177,6 +186,22 @@ class Table(TablePart):
     def shown(self) -> list[Column]:
         """The columns that people are shown."""
         return [column for column in self.columns if not column.hidden]
+
+    def header(self) -> list[str]:
+        """The titles of all columns that are shown, the first of which is the rows' labels and has none."""
+        more = [f"{self.column(self.judged).label} − control [95 %]", "Verdict"] if self.judged else []
+        return ["", *(column.label for column in self.shown()), *more]
+
+    def entries(self, row: Row) -> list[Entry]:
+        """What is shown of a row behind its label: its cells, then its difference to the control and its verdict."""
+        cells = [row.cells[column.id] for column in self.shown()]
+        entries = [
+            Entry(cell.text, cell.ours.best, cell.ours.markers) if cell.ours else Entry(cell.text) for cell in cells
+        ]
+        if self.judged:
+            compared = self.to_control(row, self.judged)
+            entries += [Entry(compared.text if compared else ""), Entry(row.cells[self.judged].verdict_text)]
+        return entries
 
     def column(self, name: str) -> Column:
         """The column of an id; there must be one."""
