@@ -181,12 +181,14 @@ def show_flops(arguments: argparse.Namespace) -> int:
 
 def show_ledger(arguments: argparse.Namespace) -> int:
     """A line for each value: what it is, where it stands, why; checked first."""
-    ledger.check(_plan(arguments).catalogue, project.CATALOGUE)
+    catalogue = _plan(arguments).catalogue
+    ledger.check(catalogue, project.CATALOGUE)
     entries = ledger.read(project.CATALOGUE)
     papers = {entry.paper for entry in entries}
     if arguments.paper and arguments.paper not in papers:
         raise EncoreError(f"there is no ledger of {arguments.paper!r}{nearest(arguments.paper, papers)}")
-    print(ledger.table([entry for entry in entries if arguments.paper in (None, entry.paper)]))
+    shown = [entry for entry in entries if arguments.paper in (None, entry.paper)]
+    print(ledger.table(shown, catalogue, project.CATALOGUE))
     return 0
 
 

@@ -3,12 +3,18 @@
 import csv
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from clones import REPOSITORY, Clone, jobs
+
+from encore.config.run import Scale
+from encore.config.run_file import read_run
+from encore.plan.project import load_catalogue
+from encore.plan.scale import with_single_names
 
 RUN = ("--profile", "local", "--configfile", "config/nano-papers.yaml")
 CLAIMS = "results/claims.csv"
@@ -49,6 +55,15 @@ def of_papers(kind: str) -> dict[str, dict[str, Any]]:
 def run() -> dict[str, Any]:
     found: dict[str, Any] = yaml.safe_load((REPOSITORY / RUN[-1]).read_text())
     return found
+
+
+@cache
+def scale() -> Scale:
+    """What the run scales, by single names."""
+    path = REPOSITORY / RUN[-1]
+    base = {**yaml.safe_load((REPOSITORY / "config/nano.yaml").read_text()), **run()}
+    del base["extends"]
+    return with_single_names(read_run(path, base), load_catalogue(REPOSITORY / "config")).scale
 
 
 def lines(path: Path) -> list[dict[str, str]]:
@@ -101,7 +116,7 @@ def test_a_cell_has_a_value_or_a_reason_for_having_none(everything: Clone, name:
     entries = {(row.get("setting", ""), row["id"]): row for row in catalogue("tables")[name]["rows"]}
     found = lines(everything.root / f"results/tables/{name}.csv")
     value = {(line["setting"], line["row"], line["column"]): bool(line["reproduced"]) for line in found}
-    absent = set(run()["scale"]["absent"])
+    absent = scale().absent
     wrong = []
     assert value or not plan["rows"]
     for row in plan["rows"]:
@@ -130,7 +145,7 @@ NO_HEAD = {("bow/table1", "", "bert", "mlm")}
 def test_figures_have_values(everything: Clone) -> None:
     """Every system of a figure, as the run scales it, has lines with numbers."""
     for name, entry in catalogue("figures").items():
-        entry = {**entry, **run()["scale"]["figures"].get(name, {})}
+        entry = {**entry, **scale().figures.get(name, {})}
         found = lines(everything.root / f"results/figures/{name}.csv")
         asked = {line["label"] for line in entry.get("lines", [])} | {
             *entry.get("levels", {}),

@@ -14,13 +14,14 @@ SCALED = """
         - {id: ict, label: ICT, system: "bert-base+ict+{step}", role: objective}
       crossover: [none]
       sizes: [{step: costa-low-500}, {step: marco-bm25}]
-    bow/figure2: &coverage {systems: {BERT: bert-base, ICT: bert-base+ict}, """
+    bow/figure2: {systems: {BERT: bert-base, ICT: bert-base+ict}}
+    "bow/figure{2,4}": {"""
 
 
 @pytest.fixture
 def small(nano: Clone) -> Clone:
     """Nano with two figures of what it has already, and of two models more."""
-    nano.replace("config/nano.yaml", "\n    bow/figure2: &coverage {", SCALED)
+    nano.replace("config/nano.yaml", '\n    "bow/figure{2,4}": {', SCALED)
     return nano
 
 

@@ -56,8 +56,8 @@ def test_recipes_and_systems(small: Clone) -> None:
     # A student's temperature is no teacher's: what the teacher said stays, and the students are taught again.
     small.replace(
         "config/nano.yaml",
-        "    tct: {steps: 10, teacher_temperature: 0.05}",
-        "    tct: {steps: 10, teacher_temperature: 0.1}",
+        "    tct: {teacher_temperature: 0.05}",
+        "    tct: {teacher_temperature: 0.1}",
     )
     again = small.planned(TABLE)
     assert "finetune tiny+colbert+tct-s0" in again

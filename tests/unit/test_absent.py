@@ -44,6 +44,8 @@ def make(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
         rows = [{"id": "bm25", "label": "BM25", "system": "bm25"}]
         kept.tables["t"] = Table.model_validate({"title": "T", "rows": rows, "columns": columns})
         content = copy.deepcopy(NANO) | {"tables": {"t": "all"}}
+        here = {name: name for name in SETS if name not in absent}
+        content["scale"]["datasets"] |= here
         content["scale"] |= {"absent": dict.fromkeys(absent, REASON), **scale}
         return Plan(RunConfig.model_validate(content), kept)
 
@@ -101,3 +103,58 @@ def test_a_mean_of_absent_sets_alone_is_absent_too(make: Callable[..., Plan]) ->
 def test_what_is_absent_has_a_name_and_no_stand_in(make: Callable[..., Plan], scale: Any, says: str) -> None:
     with pytest.raises(EncoreError, match=says):
         make(**scale)
+
+
+def test_what_a_scale_that_replaces_datasets_does_not_name_is_absent_without_a_reason_of_its_own(
+    make: Callable[..., Plan],
+) -> None:
+    plan = make(datasets={"beir-fiqa": "pydocs-numpy", "beir-nq": "beir-nq"})
+    (row,) = table_plan(plan, "t")["rows"]
+    assert [name for name in SETS if row["cells"][name]["reads"]] == ["beir-fiqa", "beir-nq"]
+    assert (
+        "BEIR-FEVER, BEIR-QUORA are not testable here: nothing stands for it at this scale."
+        in (table_plan(plan, "t")["notes"])
+    )
+    assert plan.resolve.absent_dataset("pydocs-sympy") is None, "every installation has it"
+    assert make(datasets={}).resolve.absent_dataset("beir-quora") is None, "the papers' own scale"
+
+
+def test_a_group_of_reasons_is_of_what_nothing_replaces(make: Callable[..., Plan]) -> None:
+    groups = {"beir-*": "no room", "{beir-nq,simcse-released}": "no room either"}
+    with pytest.raises(EncoreError, match=r"'beir-\*' and '\{beir-nq,simcse-released\}' both give 'beir-nq' a reason"):
+        make(absent=groups, datasets={"wikipedia": "pydocs"})
+    here = {"beir-fiqa": "pydocs-numpy"}
+    resolve = make(absent={"beir-*": "no room", "beir-nq": "no time"}, datasets=here).resolve
+    reasons = {name: resolve.absent_dataset(name) for name in ("beir-fever", "beir-nq", "beir-fiqa")}
+    assert reasons == {"beir-fever": "no room", "beir-nq": "no time", "beir-fiqa": None}
+
+
+@pytest.mark.parametrize(
+    ("section", "entries", "says"),
+    [
+        ("steps", {"{ict,btp}": {}}, "scale.steps: unknown name 'btp'; did you mean"),
+        ("steps", {"icd-*": {}}, r"scale.steps: unknown name 'icd-\*'"),
+        ("steps", {"{ict,{bfs}}": {}}, "scale.steps: unknown name"),
+        ("steps", {"ic{t": {}}, "scale.steps: unknown name"),
+        ("absent", {"bier-*": "no"}, r"scale.absent: unknown name 'bier-\*'"),
+        ("absent", {"{beir-fever,beir-fvr}": "no"}, "scale.absent: unknown name 'beir-fvr'"),
+        ("absent", {"{trivia-qa,wikipedia}": "no"}, "'wikipedia' has a replacement under `datasets`"),
+        ("steps", {"{ict,bfs}": {"steps": 3}, "{bfs,wlp}": {"steps": 4}}, "both give 'bfs' a steps; take one out"),
+        ("figures", {"bow/figure*": {"lenght": 3}}, "scale.figures: bow/figure.*lenght: unknown key; did you mean"),
+        ("figures", {"bow/figure{2,9}": {}}, "scale.figures: unknown name 'bow/figure9'; did you mean bow/figure"),
+        ("systems", {"hybrid*": {"depht": 3}}, "scale.systems: hybrid.*depht"),
+    ],
+)
+def test_a_wrong_group_is_told_in_one_line(section: str, entries: Any, says: str, make: Callable[..., Plan]) -> None:
+    with pytest.raises(EncoreError, match=says) as refused:
+        make(**{section: entries})
+    assert "\n" not in str(refused.value)
+
+
+def test_a_step_of_its_own_is_applied_after_its_groups_in_any_order(make: Callable[..., Plan]) -> None:
+    groups = {"ict": {"batch": 4}, "{ict,bfs}": {"batch": 8, "length": 40}, "*-two-tower": {"batch": 2}}
+    for entries in (groups, dict(reversed(groups.items()))):
+        steps = make(steps=entries).config.scale.steps
+        assert steps["ict"] == {"batch": 4, "length": 40}
+        assert steps["bfs"] == {"batch": 8, "length": 40}
+        assert steps["mlm-two-tower"] == {"batch": 2}

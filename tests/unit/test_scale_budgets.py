@@ -16,6 +16,7 @@ from encore.config.run_file import read_run
 from encore.plan.catalogue import Catalogue
 from encore.plan.figures import figure_reads
 from encore.plan.plan import Plan
+from encore.plan.scale import with_single_names
 from encore.plan.tables import table_reads
 
 ROOT = Path(__file__).parents[2]
@@ -77,7 +78,7 @@ def test_no_fine_tuning_was_left_at_the_papers_size(plan: Plan, scale: str) -> N
 @pytest.mark.parametrize("step", ["ar-marco", "costa-base"])
 def test_a_step_that_is_not_scaled_is_far_beyond_the_budget(catalogue: Catalogue, step: str) -> None:
     """What the tests above look for can be seen: without its line in `scale:` a step is out of bounds."""
-    run = read_run(ROOT / "config/config.yaml")
+    run = with_single_names(read_run(ROOT / "config/config.yaml"), catalogue)
     steps = {name: fields for name, fields in run.scale.steps.items() if name != step}
     scaled = run.model_copy(update={"scale": run.scale.model_copy(update={"steps": steps})})
     plan = Plan(scaled, catalogue)

@@ -66,7 +66,7 @@ def test_a_weight_is_chosen_on_queries_that_no_table_reports(make):
 )
 def test_how_a_weight_is_chosen_is_part_of_the_name(make, change):
     before = run_of(make(), "hybrid")
-    after = run_of(make(hybrid=NANO["scale"]["systems"]["hybrid"] | change), "hybrid")
+    after = run_of(make(hybrid=change), "hybrid")
     assert before.owner != after.owner
     assert before.folder != after.folder
 

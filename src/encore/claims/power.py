@@ -17,6 +17,7 @@ from pydantic import Field
 
 from encore.claims.contrasts import Address, Contrast, entries_of
 from encore.claims.files import DATASETS, SPREAD
+from encore.config.dataset_sets import read_datasets
 from encore.config.run import Strict
 from encore.config.tables import TESTED, ColumnEntry, RowEntry, Table, fill_vars
 from encore.config.validation import checked, read_yaml
@@ -51,7 +52,7 @@ class Power:
         """
         self._tables, self._values = tables, values
         self._spread = checked(Spread, read_yaml(papers / SPREAD), str(papers / SPREAD))
-        entries = read_yaml(papers.parent / DATASETS)
+        entries = read_datasets(papers.parent / DATASETS)
         self._expected = {name: entry.get("expected", {}) for name, entry in entries.items()}
 
     def queries(self, run: Run) -> int | None:

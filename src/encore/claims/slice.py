@@ -9,6 +9,7 @@ from encore.claims.contrasts import Address, TableShape, table_of
 from encore.claims.expansion import contrasts
 from encore.claims.files import DATASETS, SPREAD, read_claims
 from encore.config.claims import AnyTest, Claim, number_tests
+from encore.config.dataset_sets import read_datasets
 from encore.config.validation import read_yaml
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
@@ -73,9 +74,8 @@ def printed_plan(catalogue: Catalogue, papers: Path = PAPERS) -> dict[str, Any]:
     claims = {name: [paper, claim.model_dump()] for name, (paper, claim) in read_claims(papers).items()}
     tables = catalogue.tables
     reported = (reported_path(papers, name, table.reported) for name, table in tables.items() if table.reported)
-    expected = {
-        name: entry["expected"] for name, entry in read_yaml(papers.parent / DATASETS).items() if "expected" in entry
-    }
+    datasets = read_datasets(papers.parent / DATASETS)
+    expected = {name: entry["expected"] for name, entry in datasets.items() if "expected" in entry}
     return {
         "name": PRINTED,
         "claims": {name: full_digest(claim) for name, claim in claims.items()},

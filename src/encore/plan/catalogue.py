@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from encore import objectives
 from encore.config import doc2query, index_types, systems
+from encore.config.dataset_sets import read_datasets
 from encore.config.datasets import CollectionFields
 from encore.config.figures import KINDS, FigureEntry
 from encore.config.finetuning import FinetuneStep
@@ -51,7 +52,8 @@ def read_catalogue(folder: Path) -> Catalogue:
     steps = _entries(folder / "steps.yaml", lambda value, place: value)
     for name, step in steps.items():
         explained(read_step, step, f"{folder}/steps.yaml: {name}")
-    datasets = _entries(folder / "datasets.yaml", _by_kind(read_dataset))
+    file = folder / "datasets.yaml"
+    datasets = _checked_entries(read_datasets(file), file, _by_kind(read_dataset))
     found_systems = _entries(folder / "systems.yaml", _by_kind(systems.read_system))
     indexes = _entries(folder / "indexes.yaml", lambda value, place: value)
     for name, index in indexes.items():
@@ -97,7 +99,10 @@ def _by_kind(read: Callable[[Any], T]) -> Callable[[Any, str], T]:
 
 
 def _entries(path: Path, read: Callable[[Any, str], T]) -> dict[str, T]:
-    entries = read_yaml(path)
+    return _checked_entries(read_yaml(path), path, read)
+
+
+def _checked_entries(entries: dict[str, Any], path: Path, read: Callable[[Any, str], T]) -> dict[str, T]:
     for name in entries:
         explained(partial(refuse_odd_name, what="an entry"), name, str(path))
     return {name: read(value, f"{path}: {name}") for name, value in entries.items()}

@@ -1,46 +1,61 @@
 """Where every value of an experiment comes from: the papers' ledgers, and the check that nothing runs without a source.
 
-A ledger is a list of entries, ``config/papers/<paper>/ledger.yaml``. The field of an entry is a place in the
-configuration: ``steps.<step>.<field>`` (as it is in effect), ``objectives.<objective>.<field>`` (its default),
-``backbones.…``, ``systems.…``, or ``config.…`` in a run's own file, which is its user's to change and is not checked.
-Braces list several names, ``steps.{ae,ar}.batch``; a star is every name without an entry of its own.
+A ledger, ``config/papers/<paper>/ledger.yaml``, is a list of sources, each with the fields that come from it and why. A
+field is a place in the configuration: ``steps.<step>.<field>`` (as it is in effect), ``objectives.<objective>.<field>``
+(its default), ``backbones.…``, ``systems.…``, ``measures.<dataset>.<split>.<name>``, or ``config.…`` in the default
+run's file, which is its user's to change and is not checked. Braces list several names, ``steps.{ae,ar}.batch``; a star
+is every name without an entry of its own. The values stand in the configuration alone.
 """
 
-import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
+from encore.config.groups import alternatives
 from encore.config.run import PretrainStep, Step, Strict, System
+from encore.config.run_file import read_run
 from encore.config.validation import checked, load_yaml, nearest
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue, read_step
+from encore.plan.scale import with_single_names
 
 PLACE = "config/papers/<paper>/ledger.yaml"
 OURS = "ours"  # how the `source:` of a step begins that is no paper's and vouches for itself
 PLUMBING = {"kind", "objective", "collection", "source"}
 RECIPE = {"warmup", "schedule", "weight_decay", "max_grad_norm", "held_out"}  # in effect even if a step sets none
+RUN = "config."  # how the fields of a run begin
 
 
-class Entry(Strict):
-    """One value and its source."""
+class Source(Strict):
+    """One source, with the fields whose values come from it."""
 
-    field: str
-    value: Any
+    renamed: ClassVar[dict[str, str]] = {"field": "fields"}
+
     origin: Literal["paper", "code", "inferred", "ours"] = Field(alias="from")
     place: str = Field("", description="section, table or equation of the paper; repository and path of the code")
-    why: str = Field("", description="why this value; where paper and code part, what runs the other reading")
-    paper: str = Field(description="whose ledger it stands in: the name of its folder")
+    fields: dict[str, str] = Field(
+        min_length=1, description="each with why it has its value; where paper and code part, what runs the other one"
+    )
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The source of one field, or of several in braces; ``paper`` is the folder of its ledger."""
+
+    field: str
+    origin: str
+    place: str
+    why: str
+    paper: str
 
     @property
     def names(self) -> list[str]:
         """The field's names, with braces written out."""
-        parts = re.split(r"\{(.*?)\}", self.field)
-        return ["".join(choice) for choice in product(*(part.split(",") for part in parts))]
+        return alternatives(self.field)
 
 
 def read(folder: Path) -> list[Entry]:
@@ -49,41 +64,54 @@ def read(folder: Path) -> list[Entry]:
     Raises:
         EncoreError: an entry is malformed, has no place or no reason; one line with the ledger and the field.
     """
-    return [
-        _entry(value, path) for path in sorted((folder / "papers").glob("*/ledger.yaml")) for value in _written(path)
-    ]
+    paths = sorted((folder / "papers").glob("*/ledger.yaml"))
+    return [entry for path in paths for value in _written(path) for entry in _entries(value, path)]
 
 
 def check(catalogue: Catalogue, folder: Path) -> None:
-    """Refuse a value without a source, and a source that gives another value.
+    """Refuse a value without a source, and a source of what is not there.
 
     Raises:
         EncoreError: the first mistake, in one line: which field, and where to write what.
     """
     configured = values(catalogue)
     cited = sources(read(folder), set(configured))
-    for name, entry in cited.items():
-        if _plain(entry.value) != configured[name]:
-            raise EncoreError(
-                f"{_ledger(entry.paper)}: {name} is {entry.value!r} there and {configured[name]!r} in the configuration"
-                "; make them equal, with the source of the new value"
-            )
     for name in needed(catalogue):
         if name not in cited:
             raise EncoreError(_uncited(name, configured[name]))
 
 
+def changed_source(before: Catalogue, after: Catalogue, folder: Path) -> str:
+    """What to write anew after a change: the first field whose source is given for another value; empty for none.
+
+    Raises:
+        EncoreError: the ledger of the second catalogue would be refused.
+    """
+    check(after, folder)
+    old, new = values(before), values(after)
+    for name, entry in sources(read(folder), set(new)).items():
+        if name in old and old[name] != new[name]:
+            return (
+                f"{_ledger(entry.paper)} says where {name}={_short(old[name])} comes from; write there where "
+                f"{_short(new[name])} does"
+            )
+    return ""
+
+
 def values(catalogue: Catalogue) -> dict[str, Any]:
-    """The value at every place of the catalogue that an entry can be about."""
+    """The value at every place of the catalogue that an entry can be about, as it is written there."""
     found: dict[str, Any] = {}
     for name, written in catalogue.steps.items():
         step = read_step(written)
-        found |= _fields(f"steps.{name}", step)
+        found |= _fields(f"steps.{name}", step) | {f"steps.{name}.{key}": value for key, value in written.items()}
         if isinstance(step, PretrainStep):
             found |= {f"objectives.{step.objective}.{key}": value for key, value in _defaults(type(step)).items()}
     for kind, models in (("backbones", catalogue.backbones), ("systems", catalogue.systems)):
         for name, model in models.items():
             found |= _fields(f"{kind}.{name}", model)
+    for name, dataset in catalogue.datasets.items():
+        for split, fields in dataset.splits.items():
+            found |= {f"measures.{name}.{split}.{called}": measure for called, measure in fields.measures.items()}
     return found
 
 
@@ -117,7 +145,7 @@ def sources(entries: list[Entry], known: set[str]) -> dict[str, Entry]:
     cited: dict[str, Entry] = {}
     general: dict[str, Entry] = {}
     for name, entry in _each(entries):
-        if name.startswith("config."):
+        if name.startswith(RUN):
             continue
         if "*" in name:
             general |= {each: entry for each in known if fnmatchcase(each, name)}
@@ -136,34 +164,64 @@ def _each(entries: list[Entry]) -> Iterator[tuple[str, Entry]]:
         yield from ((name, entry) for name in entry.names)
 
 
-def table(entries: list[Entry]) -> str:
-    """The ledgers for people: a line for each field, in columns."""
+def table(entries: list[Entry], catalogue: Catalogue, folder: Path) -> str:
+    """The ledgers for people: a line for each field with its value, in columns.
+
+    Raises:
+        EncoreError: an entry is about fields of different values, or the default run is wrong.
+    """
+    configured = values(catalogue)
+    run = with_single_names(read_run(folder / "config.yaml"), catalogue).model_dump() if _about_a_run(entries) else {}
     lines = [("field", "value", "from", "place", "why")]
-    lines += [(name, _short(entry.value), entry.origin, _place(entry), entry.why) for name, entry in _each(entries)]
+    lines += [
+        (name, _short(_value(name, entry, configured, run)), entry.origin, _place(entry), entry.why)
+        for name, entry in _each(entries)
+    ]
     widths = [max(len(line[column]) for line in lines) for column in range(4)]
     return "\n".join(
         "  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[4]]) for line in lines
     )
 
 
+def _about_a_run(entries: list[Entry]) -> bool:
+    return any(entry.field.startswith(RUN) for entry in entries)
+
+
+def _value(name: str, entry: Entry, configured: dict[str, Any], run: dict[str, Any]) -> Any:
+    """The value of a field; a star has that of all that it is about."""
+    if name.startswith(RUN):
+        found: Any = run
+        for key in name.removeprefix(RUN).split("."):
+            found = found.get(key, "not set") if isinstance(found, dict) else found
+        return found
+    if "*" not in name:
+        return configured[name]
+    fitting = {str(value): value for each, value in configured.items() if fnmatchcase(each, name)}
+    if len(fitting) != 1:
+        raise EncoreError(f"{_ledger(entry.paper)}: {name} is {' and '.join(fitting)}; an entry is about one value")
+    return next(iter(fitting.values()))
+
+
 def _written(path: Path) -> list[Any]:
     content = load_yaml(path, _ledger(path.parent.name))
     if not isinstance(content or [], list):
-        raise EncoreError(f"{_ledger(path.parent.name)} must hold a list of entries, each with a `- field:`")
+        raise EncoreError(f"{_ledger(path.parent.name)} must hold a list of sources, each with a `- from:`")
     return content or []
 
 
-def _entry(value: Any, path: Path) -> Entry:
-    field = value.get("field", "an entry") if isinstance(value, dict) else "an entry"
-    place = f"{_ledger(path.parent.name)}: {field}"
+def _entries(value: Any, path: Path) -> Iterator[Entry]:
+    ledger = _ledger(path.parent.name)
     if not isinstance(value, dict):
-        raise EncoreError(f"{place} must be a mapping of field, value, from, place and why (found {str(value)[:60]!r})")
-    entry = checked(Entry, {**value, "paper": path.parent.name}, place)
-    if entry.origin != "ours" and not entry.place.strip():
-        raise EncoreError(f"{place}: says `from: {entry.origin}` and no place; add `place:`, a section or a file")
-    if not entry.why.strip():
-        raise EncoreError(f"{place}: has no reason; add `why:`")
-    return entry
+        raise EncoreError(f"{ledger}: a source must be a mapping of from, place and fields (found {str(value)[:60]!r})")
+    fields = value.get("fields") or value.get("field") or "a source"
+    first = f"{ledger}: {next(iter(fields)) if isinstance(fields, dict) else fields}"
+    source = checked(Source, value, first)
+    if source.origin != "ours" and not source.place.strip():
+        raise EncoreError(f"{first}: says `from: {source.origin}` and no place; add `place:`, a section or a file")
+    for field, why in source.fields.items():
+        if not why.strip():
+            raise EncoreError(f"{ledger}: {field}: has no reason; write behind it why it has its value")
+        yield Entry(field, source.origin, source.place, why, path.parent.name)
 
 
 def _uncited(name: str, value: Any) -> str:
@@ -171,7 +229,7 @@ def _uncited(name: str, value: Any) -> str:
     what = {"steps": f"step {owner!r} in config/steps.yaml", "systems": f"system {owner!r} in config/systems.yaml"}.get(
         kind, f"objective {owner!r}"
     )
-    mend = f"add an entry `field: {name}` with its source to {PLACE}"
+    mend = f"add `{name}` with its reason under its source to {PLACE}"
     entries = "its steps" if kind == "objectives" else "it"
     own = f", or begin the `source:` of {entries} with `{OURS};` where it is no paper's"
     return f"{what}: no ledger says where {field}={_short(value)} comes from; {mend}{own}"

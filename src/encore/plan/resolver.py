@@ -5,6 +5,7 @@ from typing import Any
 
 from encore.config import index_types
 from encore.config import lineage as naming
+from encore.config.figures import KINDS
 from encore.config.finetuning import FinetuneStep
 from encore.config.index_types import IndexType
 from encore.config.lineage import Lineage, StepName
@@ -12,7 +13,10 @@ from encore.config.run import Backbone, RunConfig, Step, System
 from encore.config.validation import checked, explained, nearest
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue, read_dataset, read_step
+from encore.plan.scale import mentioned, with_single_names
 
+NOTHING = "nothing stands for it at this scale"
+EMBEDDED = "pydocs"  # how the kinds of datasets begin that every installation has
 DATA_ROOT = "{data_root}"  # at the beginning of a dataset's `path`: the folder of `execution: data_root:`
 
 
@@ -20,7 +24,7 @@ class Resolver:
     """What names mean: a run's configuration over the catalogue."""
 
     def __init__(self, config: RunConfig, catalogue: Catalogue) -> None:
-        self.config = config
+        self.config = config = with_single_names(config, catalogue)
         self.catalogue = catalogue
         self._steps: dict[StepName, Step] = {}
         self._contents: dict[str, dict[str, Any]] = {}
@@ -43,7 +47,7 @@ class Resolver:
         columns = (dataset for table in tables for dataset in sorted(table.datasets()))
         found = (column for column in columns if column in self._datasets or column in self.config.scale.datasets)
         named = dict.fromkeys([*self.config.scale.datasets, *self.config.datasets, *found])
-        named = {name: None for name in named if name not in self.config.scale.absent}
+        named = {name: None for name in named if not self.absent_dataset(name)}
         return list(dict.fromkeys(self.config.scale.datasets.get(name, name) for name in named))
 
     def dataset_names(self) -> Collection[str]:
@@ -82,9 +86,22 @@ class Resolver:
 
     def absence(self, dataset: str, split: str) -> str | None:
         """Why a split of a dataset is not to be had at this scale; None where it is."""
-        if dataset in self.config.scale.absent:
-            return self.config.scale.absent[dataset]
+        if reason := self.absent_dataset(dataset):
+            return reason
         return self.dataset(dataset).absent.get(split)
+
+    def absent_dataset(self, name: str) -> str | None:
+        """Why a dataset is not to be had at this scale; None where it is.
+
+        Where a scale replaces datasets, one that it does not name is absent, if it has to be obtained from somewhere.
+        """
+        scale = self.config.scale
+        if name in scale.absent:
+            return scale.absent[name]
+        named = {*scale.datasets, *scale.datasets.values(), *self.config.datasets}
+        if not scale.datasets or name in named or name not in self._datasets:
+            return None
+        return None if self._datasets[name].kind.startswith(EMBEDDED) else NOTHING
 
     def missing_start(self, system: str) -> str | None:
         """Why the backbone that a system starts from is absent at this scale; None where it is not."""
@@ -234,6 +251,17 @@ class Resolver:
             return entry
         return checked(type(entry), {**entry.model_dump(by_alias=True), **scaled}, f"scale.systems: {name}")
 
+    def figure(self, name: str) -> Any:
+        """An entry of a paper's figures.yaml, as the scale has it.
+
+        Raises:
+            EncoreError: a field is unknown or wrong, or tries to change the kind.
+        """
+        entry, scaled = self.catalogue.figures[name], self.config.scale.figures.get(name, {})
+        if not scaled:
+            return entry
+        return checked(KINDS[entry.kind], {**entry.model_dump(), **scaled}, f"scale.figures: {name}")
+
     def index_type(self, named: StepName) -> IndexType:
         """The fields of an index type: catalogue, then scale, then the name's overrides.
 
@@ -268,11 +296,11 @@ class Resolver:
             ("systems", scale.systems, self.catalogue.systems),
             ("backbones", [*scale.backbones, *scale.backbones.values()], self.catalogue.backbones),
             ("doc2query", [*scale.doc2query, *scale.doc2query.values()], self.catalogue.doc2query),
-            ("datasets", scale.datasets, self._mentioned()),
+            ("datasets", scale.datasets, mentioned(self.catalogue)),
             ("datasets", scale.datasets.values(), self._datasets),
             ("indexes", scale.indexes, self.catalogue.indexes),
             ("figures", scale.figures, self.catalogue.figures),
-            ("absent", scale.absent, self._mentioned() | self.catalogue.backbones.keys()),
+            ("absent", scale.absent, mentioned(self.catalogue) | self.catalogue.backbones.keys()),
         ]
         for section, names, known in named:
             for name in names:
@@ -297,6 +325,8 @@ class Resolver:
             explained(read_step, self._scaled(name), f"scale of {step['kind']} step {name!r}")
         for name in scale.systems:
             self.system(name)
+        for name in scale.figures:
+            self.figure(name)
         for name, fields in scale.indexes.items():
             explained(index_types.read_index_type, {**self.catalogue.indexes[name], **fields}, f"scale.indexes.{name}")
         for name in self.catalogue.systems:
@@ -311,14 +341,6 @@ class Resolver:
         if name in self.catalogue.systems:
             for part in self.system(name).parts:
                 self._refuse_circle(part, (*above, name))
-
-    def _mentioned(self) -> set[str]:
-        """Every dataset that something of the catalogue names: those that a scale can replace."""
-        catalogue = self.catalogue
-        steps = {step["collection"] for step in catalogue.steps.values()}
-        backbones = {backbone.collection for backbone in catalogue.backbones.values() if backbone.collection}
-        columns = {dataset for table in catalogue.tables.values() for dataset in table.datasets()}
-        return {*catalogue.datasets, *steps, *backbones, *columns}
 
 
 def _with_own_datasets(config: RunConfig, catalogue: Catalogue) -> dict[str, Any]:

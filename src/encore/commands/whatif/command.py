@@ -30,7 +30,7 @@ def add_whatif(parser: argparse.ArgumentParser) -> None:
 
 def whatif(plan: Plan, run: Path, arguments: argparse.Namespace) -> int:
     """Print what the changes would do; nothing is changed and nothing runs."""
-    after, note = _after(run, arguments.changes)
+    after, note = _after(plan, run, arguments.changes)
     known = find_machine(arguments.machine, MACHINES)
     found = compare_plans(plan, after, (_forecast(plan, known), _forecast(after, known)))
     if arguments.json:
@@ -61,8 +61,8 @@ def change_text(found: PlanChange, where: str, note: str = "") -> str:
     return "\n".join(lines)
 
 
-def _after(run: Path, changes: list[str]) -> tuple[Plan, str]:
-    """The plan of the changed configuration, and what its ledger would be refused for.
+def _after(before: Plan, run: Path, changes: list[str]) -> tuple[Plan, str]:
+    """The plan of the changed configuration, and what its ledger does not say.
 
     Raises:
         EncoreError: a change names nothing, or makes the configuration wrong; as if the files were changed.
@@ -73,17 +73,16 @@ def _after(run: Path, changes: list[str]) -> tuple[Plan, str]:
             plan = Plan(read_run(own), project.load_catalogue(catalogue))
         except EncoreError as error:
             raise EncoreError(str(error).replace(f"{folder}/{run.name}", str(run)).replace(f"{folder}/", "")) from error
-        return plan, _complaint_of_the_ledger(plan, catalogue)
+        return plan, _note_of_the_ledger(before, plan, catalogue)
 
 
 def _forecast(plan: Plan, known: Machine) -> Forecast:
     return forecast(plan, [], known, read_rates(), 1, known.cores, SIZES)
 
 
-def _complaint_of_the_ledger(plan: Plan, catalogue: Path) -> str:
-    """What a real run would be refused for: a ledger still gives the old value and its source."""
+def _note_of_the_ledger(before: Plan, after: Plan, catalogue: Path) -> str:
+    """What a real run would be refused for, or which source is still that of the old value."""
     try:
-        ledger.check(plan.catalogue, catalogue)
+        return ledger.changed_source(before.catalogue, after.catalogue, catalogue)
     except EncoreError as error:
         return str(error)
-    return ""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from encore.config.figures import FigureEntry, PointAxes
 from encore.config.tables import TESTED
 from encore.errors import EncoreError
-from encore.plan.figures.slices import figure_plan, scaled
+from encore.plan.figures.slices import figure_plan
 from encore.plan.plan import Plan
 
 NOT_DRAWN = "the run's configuration does not draw it"
@@ -66,7 +66,7 @@ def figure_shape(plan: Plan, name: str) -> FigureShape:
     Raises:
         EncoreError: the run scales it wrongly.
     """
-    return shape(scaled(plan, name).axes(), plan.catalogue.figures[name].axes())
+    return shape(plan.resolve.figure(name).axes(), plan.catalogue.figures[name].axes())
 
 
 def figure_cells(plan: Plan, name: str) -> dict[FigurePoint, list[dict[str, Any]]]:
@@ -75,7 +75,7 @@ def figure_cells(plan: Plan, name: str) -> dict[FigurePoint, list[dict[str, Any]
     Raises:
         EncoreError: the figure has no points, or cannot be had under this run.
     """
-    content, axes = figure_plan(plan, name), scaled(plan, name).axes()
+    content, axes = figure_plan(plan, name), plan.resolve.figure(name).axes()
     if axes is None:
         raise EncoreError(f"figure {name!r} is a picture without points")
     return dict(_inspected(content, axes) if content["kind"] == "coverage" else _scored(content, axes))
@@ -87,7 +87,7 @@ def gaps(plan: Plan, name: str) -> Iterator[dict[str, str]]:
     Raises:
         EncoreError: as ``figure_cells``.
     """
-    here, found, entry = figure_cells(plan, name).keys(), figure_shape(plan, name), scaled(plan, name)
+    here, found, entry = figure_cells(plan, name).keys(), figure_shape(plan, name), plan.resolve.figure(name)
     panels = {panel.label: panel.split for panel in getattr(entry, "panels", [])}
     systems = getattr(entry, "systems", None) or {each.id: each.system for each in entry.lines} | entry.levels
     for row in found.rows:

@@ -59,7 +59,7 @@ def candidates(plan: Plan, figure: MapFigure) -> FigureContent:
 def _of_texts(
     plan: Plan, systems: dict[str, str], dataset: str, what: dict[str, Any], seeds: list[int], fields: dict[str, Any]
 ) -> FigureContent:
-    if reason := plan.config.scale.absent.get(dataset):
+    if reason := plan.resolve.absent_dataset(dataset):
         raise EncoreError(f"dataset {dataset!r} is not there: {reason}")
     found, notes = testable(plan, systems)
     rows = []

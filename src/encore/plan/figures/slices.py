@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from encore.config.figures import KINDS, FigureEntry
 from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
@@ -58,7 +57,7 @@ def refuse_name(plan: Plan, name: str, where: str) -> None:
 
 def _slice(plan: Plan, name: str) -> dict[str, Any]:
     refuse_name(plan, name, "figures")
-    entry = scaled(plan, name)
+    entry = plan.resolve.figure(name)
     content = explained(lambda given: PLANNERS[given.kind](plan, given), entry, f"figure {name!r}")
     read = [plan.find(folder) for row in content.rows for folder in row["reads"]]
     notes = [*entry.notes, *content.notes, *substitutes(plan, read)]
@@ -69,17 +68,3 @@ def _slice(plan: Plan, name: str) -> dict[str, Any]:
     }
     fields = {"rows": content.rows, "notes": list(dict.fromkeys(notes)), "proxy_data": plan.config.proxy_data}
     return {"name": name.rsplit("/", 1)[-1], **about, **fields, **content.fields}
-
-
-def scaled(plan: Plan, name: str) -> Any:
-    """A figure's entry as the run scales it.
-
-    Raises:
-        EncoreError: a field is unknown or wrong, or tries to change the kind.
-    """
-    entry, changes = plan.catalogue.figures[name], plan.config.scale.figures.get(name, {})
-    if not changes:
-        return entry
-    kind: type[FigureEntry] = KINDS[entry.kind]
-    place = f"scale.figures: {name}"
-    return explained(kind.model_validate, {**entry.model_dump(), **changes}, place)

@@ -1,0 +1,27 @@
+"""Keys that stand for several names: ``{ae,ar}`` is each of its names, ``costa-no-*`` every known one that fits."""
+
+import re
+from collections.abc import Collection
+from fnmatch import fnmatchcase
+from itertools import product
+
+_BRACES = re.compile(r"\{(.*?)\}")
+
+
+def is_group(key: str) -> bool:
+    """Whether a key stands for several names."""
+    return "*" in key or _BRACES.search(key) is not None
+
+
+def alternatives(key: str) -> list[str]:
+    """A key with its braces written out, in their order; stars stay."""
+    return ["".join(choice) for choice in product(*(part.split(",") for part in _BRACES.split(key)))]
+
+
+def names_of(key: str, known: Collection[str]) -> list[str]:
+    """The names that a key stands for; what names or fits nothing known is among them as it is."""
+    found: dict[str, None] = {}
+    for name in alternatives(key):
+        fitting = [each for each in known if fnmatchcase(each, name)] if "*" in name else []
+        found |= dict.fromkeys(fitting or [name])
+    return list(found)

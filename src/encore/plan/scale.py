@@ -1,0 +1,70 @@
+"""A run's ``scale:`` with single names in place of keys that stand for several: ``{ae,ar}``, ``costa-no-*``."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from encore.config.groups import is_group, names_of
+from encore.config.run import RunConfig, Scale
+from encore.errors import EncoreError
+from encore.plan.catalogue import Catalogue
+
+
+def with_single_names(config: RunConfig, catalogue: Catalogue) -> RunConfig:
+    """The run as if its scale named every step, system, index, figure and absent dataset or backbone by itself.
+
+    All entries that name something apply to it, its own after those of groups. A star under ``absent`` leaves out what
+    the run has a replacement for. Names that nothing has stay, and are refused later.
+
+    Raises:
+        EncoreError: two groups give one thing different values.
+    """
+    scale = config.scale
+    fields = {
+        "steps": _fields("steps", scale.steps, catalogue.steps),
+        "systems": _fields("systems", scale.systems, catalogue.systems),
+        "indexes": _fields("indexes", scale.indexes, catalogue.indexes),
+        "figures": _fields("figures", scale.figures, catalogue.figures),
+        "absent": _reasons(scale, mentioned(catalogue) | catalogue.backbones.keys()),
+    }
+    return config.model_copy(update={"scale": scale.model_copy(update=fields)})
+
+
+def mentioned(catalogue: Catalogue) -> set[str]:
+    """Every dataset that something of the catalogue names: those that a scale can replace."""
+    steps = {step["collection"] for step in catalogue.steps.values()}
+    backbones = {backbone.collection for backbone in catalogue.backbones.values() if backbone.collection}
+    columns = {dataset for table in catalogue.tables.values() for dataset in table.datasets()}
+    return {*catalogue.datasets, *steps, *backbones, *columns}
+
+
+def _fields(section: str, entries: Mapping[str, dict[str, Any]], known: Collection[str]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    given_by: dict[tuple[str, str], str] = {}
+    for key in _groups_first(entries):
+        for name in names_of(key, known):
+            for field, value in entries[key].items():
+                other = given_by.setdefault((name, field), key)
+                if is_group(key) and other != key and entries[other][field] != value:
+                    raise EncoreError(_twice(section, other, key, f"{name!r} a {field}"))
+            found[name] = {**found.get(name, {}), **entries[key]}
+    return found
+
+
+def _reasons(scale: Scale, known: Collection[str]) -> dict[str, str]:
+    here = sorted(set(known) - scale.datasets.keys() - scale.backbones.keys())
+    found: dict[str, str] = {}
+    for key in _groups_first(scale.absent):
+        for name in names_of(key, here):
+            if is_group(key) and name in found and found[name] != scale.absent[key]:
+                other = next(each for each in scale.absent if is_group(each) and name in names_of(each, here))
+                raise EncoreError(_twice("absent", other, key, f"{name!r} a reason"))
+            found[name] = scale.absent[key]
+    return found
+
+
+def _twice(section: str, first: str, second: str, what: str) -> str:
+    return f"scale.{section}: {first!r} and {second!r} both give {what}; take one out, or give it a line of its own"
+
+
+def _groups_first(entries: Iterable[str]) -> list[str]:
+    return sorted(entries, key=lambda key: not is_group(key))  # which keeps the order of each
