@@ -19,6 +19,7 @@ from encore.plan.plan import Plan
 from encore.targets import everything_declared, reads_of
 
 ROOT = Path(__file__).parents[2]
+LINES = len((ROOT / "config/nano.yaml").read_text().splitlines())
 Write = Callable[..., Path]
 
 
@@ -123,7 +124,11 @@ def test_what_cannot_be_extended_is_refused_in_one_line(text: str, says: str, wr
         ("", "scale: {pretrian: {}}\n", "config/mine.yaml: scale.pretrian: unknown key; did you mean pretrain"),
         ("", "scale: 3\n", "config/mine.yaml: scale: "),
         ("", "seeds: [true]\n", "config/mine.yaml: seeds: a seed is a whole number"),
-        ("depth: 5\n", "seeds: [1]\n", "config/base.yaml, line 74: the key `depth` stands twice; keep one of them"),
+        (
+            "depth: 5\n",
+            "seeds: [1]\n",
+            f"config/base.yaml, line {LINES + 1}: the key `depth` stands twice; keep one of them",
+        ),
         ("", "depth: 5\ndepth: 6\n", "config/mine.yaml, line 3: the key `depth` stands twice; keep one of them"),
         ("a: [\n", "seeds: [1]\n", "config/base.yaml is not YAML: "),
         ("", "a: [\n", "config/mine.yaml is not YAML: "),
