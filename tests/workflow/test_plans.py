@@ -1,9 +1,11 @@
 """What Snakemake plans in a fresh clone: by the commands that users type, for each configuration that is shipped."""
 
+import json
 import re
 import resource
 import subprocess
 from collections import Counter
+from pathlib import Path
 
 import pytest
 import yaml
@@ -79,6 +81,20 @@ def test_the_command_that_users_type_plans_table_1(pristine: Clone, profile: str
     planned = jobs(pristine.snakemake(TABLE1, "--profile", profile, "-n").succeeded())
     assert by_rule(planned) == OF_TABLE1
     assert "table table1" in planned
+
+
+def test_what_a_run_in_progress_reads_stays(tmp_path: Path) -> None:
+    """Whatever is asked for beside it: a dry run, or a run that its lock turns away."""
+    clone = Clone.fresh(tmp_path / "a clone")
+    plan, lock = clone.root / "results/plan/table1.json", clone.root / ".snakemake/locks/0.output.lock"
+    for path, text in ((plan, '{"of": "the run in progress"}'), (lock, f"{TABLE1}\n")):
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    assert "table table1" in jobs(clone.snakemake(TABLE1, "--profile", "local", "-n").succeeded())
+    refused = clone.snakemake(TABLE1, "--profile", "local")
+    assert refused.code != 0
+    assert "cannot be locked" in refused.output
+    assert json.loads(plan.read_text()) == {"of": "the run in progress"}
 
 
 def test_jobs_of_the_shipped_configurations(pristine: Clone, nano: str) -> None:

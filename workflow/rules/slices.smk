@@ -24,12 +24,20 @@ def slice_of(product, wildcards):
     return SLICES[product.rule, name]
 
 
+def is_reading():
+    """Whether nothing may be written: a dry run, or one that another run in this folder will turn away."""
+    return workflow.dryrun or any(Path(".snakemake/locks").glob("*"))
+
+
 def plan_of(product):
-    """The file of a product's slice of the plan, which is written where its bytes differ."""
+    """The file of a product's slice of the plan, which is written where its bytes differ; none that a dry run misses."""
 
     def path(wildcards):
         name = product.name(wildcards)
-        return str(in_one_line(write_plan, name, slice_of(product, wildcards)) if PLAN else plan_file(name))
+        content, file = slice_of(product, wildcards), plan_file(name)
+        if PLAN and not is_reading():
+            in_one_line(write_plan, name, content)
+        return [] if is_reading() and not file.is_file() else [str(file)]
 
     return path
 
