@@ -314,18 +314,18 @@ def test_finished_jobs_are_compared_with_their_estimates(clone: Path) -> None:
     benchmark = clone / f"results/benchmarks/pretrain/{model.name}.tsv"
     benchmark.write_text("s\th:m:s\tmax_rss\tcpu_time\n20.0\t0:00:20\t512\t9.5\n")
     rows = finished.compare_with_finished(estimate(plan))
-    found = {row.rule: row for row in rows}
-    assert (found["pretrain"].measured.seconds, found["pretrain"].measured.ram) == (20.0, 512e6)
-    assert (found["pretrain"].measured.cpu, found["finetune"].measured.cpu) == (9.5, None)
-    assert (found["finetune"].measured.seconds, found["finetune"].measured.ram) == (40.0, 300e6)
-    assert found["finetune"].measured.disk == 5000
-    assert found["pretrain"].ratio == 9.5 / found["pretrain"].estimated.seconds
-    assert found["finetune"].ratio == 40.0 / found["finetune"].estimated.seconds
+    found = {row["rule"]: row for row in rows}
+    one, five = found["pretrain"]["measured"], found["finetune"]["measured"]
+    assert (one["clock"], one["seconds"], one["ram"]) == (20.0, 9.5, 512e6)
+    assert (five["clock"], five["seconds"], five["ram"], five["disk"]) == (40.0, 40.0, 300e6, 5000)
+    assert [found[rule]["ratio"] for rule in ("pretrain", "finetune")] == [
+        9.5 / found["pretrain"]["estimated"]["seconds"],
+        40.0 / found["finetune"]["estimated"]["seconds"],
+    ]
     text = finished.comparison_text(rows)
     assert "50 s needed" in text.splitlines()[-1]
     assert max(map(len, text.splitlines())) <= forecast_text.WIDTH
-    content = json.loads(json.dumps(finished.comparison_json(rows)))
-    assert [row["ratio"] for row in content] == [row.ratio for row in rows]
+    assert json.loads(json.dumps(rows)) == rows
 
 
 def test_a_comparison_with_nothing_finished_is_refused(clone: Path) -> None:

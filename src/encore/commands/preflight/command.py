@@ -8,6 +8,7 @@ import os
 import platform
 import re
 import subprocess
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +60,8 @@ def preflight(plan: Plan, arguments: argparse.Namespace) -> int:
     found = forecast(plan, arguments.targets, known, rates, arguments.gpus, cores, SIZES)
     if arguments.compare_finished:
         rows = finished.compare_with_finished(found)
-        _say(
-            finished.comparison_json(rows), f"rates: {rates.about}\n\n{finished.comparison_text(rows)}", arguments.json
-        )
+        about = textwrap.fill(f"rates: {rates.about}", forecast_text.WIDTH)
+        _say(rows, f"{about}\n\n{finished.comparison_text(rows)}", arguments.json)
         return 0
     complaints = found.complaints(plan.config.limits)
     content = forecast_text.forecast_json(found, complaints)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -140,77 +140,49 @@ def _of_rule(rule: RuleRates, own: Sequence[tuple[Needed, Measured]]) -> tuple[R
     return rule.model_copy(update=changes), errors
 
 
-@dataclass(frozen=True)
-class RuleComparison:
-    """All finished jobs of a rule: sums of seconds, bytes and operations, and the most memory that one took."""
+def compare_with_finished(found: Forecast) -> list[dict[str, Any]]:
+    """For every rule, what its finished jobs were estimated to take, and took: sums, of memory the most of one job.
 
-    rule: str
-    jobs: int
-    estimated: Measured
-    measured: Measured
-
-    @property
-    def ratio(self) -> float:
-        """Measured seconds, of the processor where they were noted, over estimated ones."""
-        return self.measured.time / max(self.estimated.seconds, 1e-9)
-
-
-def compare_with_finished(found: Forecast) -> list[RuleComparison]:
-    """Every rule with finished jobs that left a record.
+    ``ratio``: measured seconds, of the processor where they were noted, over estimated ones; ``flops``: of trainings.
 
     Raises:
         EncoreError: nothing is finished.
     """
-    pairs = finished_jobs(found)
-    rules = dict.fromkeys(job.rule for job, _ in pairs)
-    return [_compared(found, rule, [pair for pair in pairs if pair[0].rule == rule]) for rule in rules]
+    by_rule: dict[str, list[tuple[Needed, Measured]]] = {}
+    for job, real in finished_jobs(found):
+        by_rule.setdefault(job.rule, []).append((job, real))
+    return [{"rule": rule, "jobs": len(pairs), **_compared(found, pairs)} for rule, pairs in by_rule.items()]
 
 
-def _compared(found: Forecast, rule: str, pairs: Sequence[tuple[Needed, Measured]]) -> RuleComparison:
-    counted = [(job, real) for job, real in pairs if real.flops is not None]
-    seconds = sum(found.seconds(job) for job, _ in pairs)
-    estimated = Measured(
-        seconds,
-        seconds,
-        ram=max(found.memory(job) for job, _ in pairs),
-        disk=sum(found.disk_of(job) for job, _ in pairs),
-        flops=sum(job.amounts["flops"] for job, _ in counted) if counted else None,
-        device=found.machine.device,
-    )
-    real = Measured(
-        seconds=sum(each.seconds for _, each in pairs),
-        cpu=sum(each.cpu or 0.0 for _, each in pairs) if all(each.cpu is not None for _, each in pairs) else None,
-        ram=max(each.ram for _, each in pairs),
-        disk=sum(each.disk for _, each in pairs),
-        flops=sum(each.flops or 0.0 for _, each in counted) if counted else None,
-        device=pairs[0][1].device,
-    )
-    return RuleComparison(rule, len(pairs), estimated, real)
+def _compared(found: Forecast, pairs: Sequence[tuple[Needed, Measured]]) -> dict[str, Any]:
+    jobs, reals = zip(*pairs, strict=True)
+    counted = [(job.amounts["flops"], real.flops) for job, real in pairs if real.flops is not None]
+    estimated = {
+        "seconds": sum(map(found.seconds, jobs)),
+        "ram": max(map(found.memory, jobs)),
+        "disk": sum(map(found.disk_of, jobs)),
+        "flops": sum(flops for flops, _ in counted),
+    }
+    took = {
+        "seconds": sum(real.time for real in reals),
+        "clock": sum(real.seconds for real in reals),
+        "ram": max(real.ram for real in reals),
+        "disk": sum(real.disk for real in reals),
+        "flops": sum(flops for _, flops in counted),
+    }
+    return {"estimated": estimated, "measured": took, "ratio": took["seconds"] / estimated["seconds"]}
 
 
-def comparison_text(rows: Sequence[RuleComparison]) -> str:
+def comparison_text(rows: Sequence[dict[str, Any]]) -> str:
     """The comparison as text, and how wrong all of it was."""
-    cells = [
-        [
-            row.rule,
-            str(row.jobs),
-            duration(row.estimated.seconds),
-            "" if row.measured.cpu is None else duration(row.measured.cpu),
-            duration(row.measured.seconds),
-            f"{row.ratio:.2f}",
-            *(size(count) for count in (row.estimated.ram, row.measured.ram, row.estimated.disk, row.measured.disk)),
-            f"{row.measured.flops / row.estimated.flops:.2f}" if row.measured.flops and row.estimated.flops else "",
-        ]
-        for row in rows
-    ]
+    cells = []
+    for row in rows:
+        estimated, real = row["estimated"], row["measured"]
+        times = [duration(seconds) for seconds in (estimated["seconds"], real["seconds"], real["clock"])]
+        sizes = [size(each[kind]) for kind in ("ram", "disk") for each in (estimated, real)]
+        flops = f"{real['flops'] / estimated['flops']:.2f}" if estimated["flops"] else ""
+        cells.append([row["rule"], str(row["jobs"]), *times, f"{row['ratio']:.2f}", *sizes, flops])
     heads = ["rule", "jobs", "estimated", "CPU", "clock", "ratio", "RAM", "took", "disk", "took", "FLOP"]
-    forecast, real = sum(row.estimated.seconds for row in rows), sum(row.measured.time for row in rows)
-    table = columns(heads, cells, "<" + ">" * 10)
-    summed = f"{duration(forecast)} estimated, {duration(real)} needed, {real / forecast:.2f} times that"
-    return f"{table}\n\nAll: {summed}"
-
-
-def comparison_json(rows: Iterable[RuleComparison]) -> list[dict[str, Any]]:
-    """The comparison in plain types."""
-    parts = [{"estimated": vars(row.estimated), "measured": vars(row.measured), "ratio": row.ratio} for row in rows]
-    return [{"rule": row.rule, "jobs": row.jobs, **part} for row, part in zip(rows, parts, strict=True)]
+    estimate, took = (sum(row[kind]["seconds"] for row in rows) for kind in ("estimated", "measured"))
+    summed = f"All: {duration(estimate)} estimated, {duration(took)} needed, {took / estimate:.2f} times that"
+    return f"{columns(heads, cells, '<' + '>' * 10)}\n\n{summed}"
