@@ -1,7 +1,8 @@
 """The probability that a claim about an order holds by chance, if all its systems are equally good.
 
-Under this null hypothesis the systems of one run (a dataset and its queries) have a uniformly random order, independent
-of other runs; columns that share a run count once, since the same ranking gives them all. The probability of a set of
+Under this null hypothesis systems have a uniformly random order. A checkpoint counts once: what it gains or loses by
+luck shows on every test set and after every fine-tuning, so that comparisons of two checkpoints are one, whatever they
+are measured on. Two fine-tunings of one checkpoint are compared as such. The probability of a set of
 inequalities is then the number of linear extensions of their partial order over n! (Brightwell and Winkler, "Counting
 linear extensions", Order 8, 1991), counted by dynamic programming over sets of systems.
 """
@@ -14,48 +15,41 @@ from encore.claims.contrasts import Address, Contrast
 
 LARGEST = 12  # systems whose orders are counted
 ABOVE_NOTHING = 1e-6  # less than any tau above 0
-Ranking = Callable[[Address], Hashable]  # what makes a cell's number: one system's ranking of one run's queries
+Origin = Callable[[Address], tuple[Hashable, ...]]  # what makes a cell's number: pre-trained checkpoint, model, queries
 Edges = set[tuple[Hashable, Hashable]]
 
 
-def chance_of_all(contrasts: Sequence[Contrast], needed: int, ranking: Ranking) -> float | None:
+def chance_of_all(contrasts: Sequence[Contrast], needed: int, origin: Origin) -> float | None:
     """The probability in [0, 1] that ``needed`` of the contrasts hold; None unless all are plain orders of few systems.
 
-    None too where columns of one run are claimed to disagree, which no single order does. With fewer needed than there
-    are, the contrasts are treated as independent fair coins: a binomial tail with p = 1/2.
+    None too where comparisons of two checkpoints are claimed to disagree, which no single order does. With fewer needed
+    than there are, the contrasts are treated as independent fair coins: a binomial tail with p = 1/2.
 
     Args:
         contrasts: inequalities between two cells each.
         needed: how many of them must hold.
-        ranking: the identity of the ranking behind a cell, so that columns of one run count once.
+        origin: what makes a cell's number, from the pre-trained checkpoint on; two cells differ by the first of it
+            that they do not share.
     """
     if not all(contrast.plain for contrast in contrasts):
         return None
     if needed < len(contrasts):
         return _at_least(needed, len(contrasts))
-    return _all_hold(_edges(contrasts, ranking)) or None
+    return _all_hold(_edges(contrasts, origin)) or None
 
 
-def of_no_winner(contrasts: Sequence[Contrast], ranking: Ranking) -> float | None:
-    """The probability that a row is neither above another in every run nor below it in every run: 1 - 2 / 2^runs.
-
-    None for a single run, where one of the two is always above.
-    """
-    runs = len(_edges(contrasts, ranking))
-    return 1 - 2 / 2**runs if runs > 1 else None
+def of_alike(systems: int) -> float:
+    """The probability that two random orders of so many systems have Kendall's tau above 0."""
+    return alike.chance_of_tau(systems, ABOVE_NOTHING)
 
 
-def of_alike(systems: int, runs: int) -> float:
-    """The probability that two random orders of so many systems have Kendall's tau above 0 in each of the runs."""
-    return alike.chance_of_tau(systems, ABOVE_NOTHING) ** runs
-
-
-def _edges(contrasts: Iterable[Contrast], ranking: Ranking) -> Edges:
-    """Which ranking must be above which; the same of several columns is one."""
+def _edges(contrasts: Iterable[Contrast], origin: Origin) -> Edges:
+    """Which checkpoint, or what of one, must be above which; the same of several columns is one."""
     found: Edges = set()
     for contrast in contrasts:
-        (higher, _), (lower, _) = contrast.terms
-        found.add((ranking(higher), ranking(lower)))
+        higher, lower = (origin(address) for address, _ in contrast.terms)
+        level = next((level for level, (a, b) in enumerate(zip(higher, lower, strict=False)) if a != b), len(higher))
+        found.add((higher[: level + 1], lower[: level + 1]))
     return found
 
 

@@ -1,12 +1,12 @@
 """The ledger of claims on the papers' own printed numbers: one line a claim, made without any run."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from encore.claims import chance, pages, printed
-from encore.claims.contrasts import Address, Tables, columns_of, copied_from, entries_of
+from encore.claims.contrasts import Address, Tables, copied_from, entries_of
 from encore.claims.expansion import contrasts, needed
 from encore.claims.files import FILE, read_claims
 from encore.claims.power import Power
@@ -24,6 +24,7 @@ from encore.reporting.sources import SOURCES
 from encore.storage.csv_rows import number, write_rows
 from encore.storage.files import write_text
 
+Steps = Mapping[str, Mapping[str, Any]]  # of the catalogue, by name
 HEADER = (
     "id",
     "paper",
@@ -110,7 +111,7 @@ def judged_lines(papers: Path, catalogue: Catalogue) -> list[list[str]]:
     power, same = Power(papers, tables, values), _same(judged, tables)
     lines = []
     for name, (paper, claim) in claims.items():
-        line = _line(name, paper, claim, judged, tables)
+        line = _line(name, paper, claim, judged, catalogue)
         premise = printed.judge_tests_on_printed(claim.premise, tables, values).verdict if claim.premise else ""
         copied = dict.fromkeys(filter(None, (copied_from(address, tables) for address in sorted(judged[name].cells))))
         line += [" ".join(same[name]), premise, "; ".join(copied), *_shown(claim, tables, values, power)]
@@ -118,25 +119,21 @@ def judged_lines(papers: Path, catalogue: Catalogue) -> list[list[str]]:
     return lines
 
 
-def chance_of(tests: Sequence[AnyTest], tables: Mapping[str, Table]) -> float | None:
+def chance_of(tests: Sequence[AnyTest], tables: Mapping[str, Table], steps: Steps) -> float | None:
     """How often all tests of a claim would hold if its systems were equally good; None where chance has no say."""
-    if len(on_tables(tests)) < len(tests):
+    if len(on_tables(tests)) < len(tests) or any(isinstance(test, NoWinnerTest) for test in tests):
         return None
-    ranking = _ranking(tables)
+    origin = _origin(tables, steps)
     match list(tests):
-        case [NoWinnerTest() as test]:
-            return chance.of_no_winner(contrasts(test, tables), ranking)
         case [AlikeTest() as test]:
-            columns = columns_of(test, tables)
-            runs = {ranking(Address(test.table, test.settings[0], test.rows[0], column)) for column in columns}
-            return chance.of_alike(len(test.rows), len(runs))
+            return chance.of_alike(len(test.rows))
         case [AboveTest() as test]:
             own = contrasts(test, tables)
-            return chance.chance_of_all(own, needed(test, len(own)), ranking)
-    if any(isinstance(test, AlikeTest | NoWinnerTest) or getattr(test, "at_least", None) for test in tests):
+            return chance.chance_of_all(own, needed(test, len(own)), origin)
+    if any(isinstance(test, AlikeTest) or getattr(test, "at_least", None) for test in tests):
         return None
     every = [one for test in on_tables(tests) for one in contrasts(test, tables)]
-    return chance.chance_of_all(every, len(every), ranking)
+    return chance.chance_of_all(every, len(every), origin)
 
 
 def _shown(claim: Claim, tables: Tables, values: PrintedValues, power: Power) -> list[str]:
@@ -191,28 +188,35 @@ def _judged(
         raise EncoreError(f"{papers / paper / FILE}: {name}: {error}") from error
 
 
-def _ranking(tables: Mapping[str, Table]) -> chance.Ranking:
-    """What tells rankings apart: the system, the dataset and the split; of a mean, those of all that it is over."""
+def _origin(tables: Mapping[str, Table], steps: Steps) -> chance.Origin:
+    """What makes a cell's number: the pre-trained checkpoint, the model, the queries; of a mean, those of its parts."""
 
-    def of_column(
-        address: Address, row: RowEntry, column: ColumnEntry, known: Mapping[str, ColumnEntry]
-    ) -> tuple[object, ...]:
-        if column.mean_of:
-            return tuple(of_column(address, row, known[part], known) for part in column.mean_of)
-        if column.source != TESTED:
-            return address
-        system = fill_vars(row.system, row, column) if has_own_value(row, column) else address[:3]
-        return (system, *(fill_vars(text, row, column) for text in (column.dataset, column.split)))
-
-    def ranking(address: Address) -> tuple[object, ...]:
+    def origin(address: Address) -> tuple[Hashable, ...]:
         row, column = entries_of(address, tables)
-        return of_column(address, row, column, {column.id: column for column in tables[address.table].columns})
+        if column.mean_of:
+            parts = [origin(address._replace(column=part)) for part in column.mean_of]
+            return tuple(tuple(dict.fromkeys(level)) for level in zip(*parts, strict=True))
+        if column.source != TESTED:
+            return (address,)
+        queries = tuple(fill_vars(text, row, column) for text in (column.dataset, column.split))
+        if not has_own_value(row, column):
+            return address.row, address[:3], queries
+        system = fill_vars(row.system, row, column)
+        return _checkpoint(system, steps), system, queries
 
-    return ranking
+    return origin
+
+
+def _checkpoint(system: str, steps: Steps) -> str:
+    """A lineage down to its last pre-training; of another system, its name."""
+    parts = system.split("+")
+    kinds = [steps.get(part.split("~")[0], {}).get("kind") for part in parts]
+    last = max((place for place, kind in enumerate(kinds) if kind == "pretrain"), default=0)
+    return "+".join(parts[: last + 1])
 
 
 def _line(
-    name: str, paper: str, claim: Claim, judged: Mapping[str, PrintedJudgement], tables: Mapping[str, Table]
+    name: str, paper: str, claim: Claim, judged: Mapping[str, PrintedJudgement], catalogue: Catalogue
 ) -> list[str]:
     own = judged[name]
     shared = [other for other, one in judged.items() if other != name and own.cells & one.cells]
@@ -228,7 +232,7 @@ def _line(
         str(sum(bearing.held for bearing in bearings)),
         "; ".join(own.exceptions),
         number(min((one.smallest for one in bearings if one.smallest is not None), key=abs, default=None)),
-        number(chance_of(claim.tests, tables)),
+        number(chance_of(claim.tests, catalogue.tables, catalogue.steps)),
         str(len(own.cells)),
         " ".join(shared),
     ]
