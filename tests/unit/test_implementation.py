@@ -109,6 +109,16 @@ def test_comments_docstrings_and_layout_are_not_behaviour():
     assert trees[0] == trees[1] != trees[2]
 
 
+def test_the_templates_next_to_a_module_are_behaviour(tmp_path):
+    version = Code(tmp_path / "src/encore")
+    skipped = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(PACKAGE, version.package, ignore=skipped)
+    shutil.copytree(HERE.programs, version.programs, ignore=skipped)
+    with (version.package / "reporting/tables/templates/table.md.j2").open("a") as file:
+        file.write("One more line.\n")
+    assert version.changed(HERE.record(["table", "figure"])) == {"encore.reporting.tables.formats": ["table"]}
+
+
 def test_an_unknown_stage_is_refused():
     with pytest.raises(EncoreError, match=r"stages\.yaml"):
         code_digest.impl("reduce")

@@ -117,13 +117,19 @@ class Code:
 
 
 class _File:
-    """One file: the modules of Encore that it imports, and the digest of what it does."""
+    """One file: the modules of Encore that it imports, and the digest of what it does.
+
+    A module that names the folder ``templates`` next to it does what the files in there say.
+    """
 
     def __init__(self, path: Path | None, find: Any) -> None:
         assert path is not None
         tree = ast.parse(path.read_text())
         self.imports = sorted({name for name in _imported(tree) if find(name) is not None})
-        self.digest = hashlib.sha256(ast.dump(_without_docstrings(tree)).encode()).hexdigest()[:16]
+        named = any(isinstance(node, ast.Constant) and node.value == "templates" for node in ast.walk(tree))
+        files = sorted(each for each in (path.parent / "templates").rglob("*") if each.is_file()) if named else []
+        content = [ast.dump(_without_docstrings(tree)).encode(), *(each.read_bytes() for each in files)]
+        self.digest = hashlib.sha256(b"".join(content)).hexdigest()[:16]
 
 
 HERE = Code(PACKAGE)
