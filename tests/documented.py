@@ -32,12 +32,12 @@ class Command:
 
 def documented() -> list[Command]:
     """The commands of all pages, each once a page."""
-    found = [command for pattern in PAGES for page in sorted(ROOT.glob(pattern)) for command in _of_page(page)]
-    return list(dict.fromkeys(found))
+    pages = [page for pattern in PAGES for page in sorted(ROOT.glob(pattern))]
+    return list(dict.fromkeys(each for page in pages for each in of_page(page, str(page.relative_to(ROOT)))))
 
 
-def _of_page(page: Path) -> Iterator[Command]:
-    name = str(page.relative_to(ROOT))
+def of_page(page: Path, name: str) -> Iterator[Command]:
+    """The commands of a page, which is called ``name``: those of blocks, then those in sentences."""
     text = re.sub(r"<!--.*?-->", "", page.read_text(), flags=re.S).replace("\\\n", " ")
     language, prose = "", []
     for line in text.splitlines():

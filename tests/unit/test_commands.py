@@ -15,7 +15,7 @@ from pathlib import Path
 
 import inside
 import pytest
-from documented import READERS, ROOT, Command, documented, is_complete, needs_a_run
+from documented import READERS, ROOT, Command, documented, is_complete, needs_a_run, of_page
 
 from encore.plan.plan import Plan
 from encore.plan.project import load_plan
@@ -55,6 +55,18 @@ def test_every_tool_has_a_check():
     checked = {"encore", "snakemake", "make", "python", "pip", "pytest", "bash", "source", *READERS}
     assert {command.tool for command in COMMANDS} <= checked
     assert len(COMMANDS) > 80
+
+
+def test_a_command_without_a_check_fails(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "Text, `encore show table2` in it.\n\n    $ encore \\\n        audit  # why\n\n```bash\nmake demo\n```\n"
+    )
+    assert [command.text for command in of_page(page, "page")] == ["encore audit", "make demo", "encore show table2"]
+    for shown in ("```bash\nfrobnicate --all\n```\n", "    sort results/runs/x\n"):
+        page.write_text(shown)
+        with pytest.raises(AssertionError, match="say in tests how"):
+            list(of_page(page, "page"))
 
 
 @pytest.mark.parametrize("command", of("encore"), ids=str)

@@ -39,6 +39,19 @@ def anchors(text: str) -> set[str]:
     return {"#" + re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
+def test_pages_and_sections_that_code_and_configuration_name_are_there():
+    """``docs/collections.md, "Wikipedia"`` in a comment or a message."""
+    files = [path for folder in ("src", "workflow", "config", "benchmarks") for path in (ROOT / folder).rglob("*.*")]
+    texts = [path.read_text() for path in files if path.suffix in (".py", ".smk", ".yaml", ".md")]
+    named = {match for text in texts for match in re.findall(r'\b(docs/[\w-]+\.md)(?:, "([^"\n]+)")?', text)}
+    named = {(page, section) for page, section in named if page != "docs/experiments-tct_colbert-v2.md"}  # pyserini's
+    assert len(named) > 10
+    for page, section in sorted(named):
+        assert (ROOT / page).is_file(), page
+        titles = re.findall(r"^#+ (.+)$", (ROOT / page).read_text(), re.M)
+        assert not section or any(title.startswith(section) for title in titles), f"{page} has no section {section!r}"
+
+
 def test_the_pages_are_found():
     assert {"README.md", "design.md", "protocol.md", "pydocs.md", "add-an-objective.md"} <= {
         page.name for page in PAGES
