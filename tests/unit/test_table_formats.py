@@ -7,13 +7,24 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from pydantic import BaseModel
 from small_table import entries_of, notes_of, plan, row_of, table_of, with_costs
 
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.reporting.tables import aligned_text, formats, tidy
 from encore.reporting.tables.footnotes import PROXY_DATA
-from encore.reporting.tables.table import Table, read_table, write_table
+from encore.reporting.tables.table import (
+    Cell,
+    Column,
+    Comparison,
+    Ours,
+    Printed,
+    Row,
+    Table,
+    read_table,
+    write_table,
+)
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST, describe
 
@@ -217,3 +228,10 @@ def test_data_that_are_no_table_are_refused_in_one_line(tmp_path: Path, content:
     with pytest.raises(EncoreError, match="is no table") as refused:
         read_table(path)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", [Table, Column, Row, Cell, Ours, Printed, Comparison])
+def test_every_field_of_the_data_is_described_in_the_documents(kind: type[BaseModel]) -> None:
+    text = (Path(__file__).parents[2] / "docs/report.md").read_text()
+    for name, field in kind.model_fields.items():
+        assert f"| `{name}` | {field.description} |" in text

@@ -33,7 +33,7 @@ class Ours(TablePart):
     value: Number = Field(description="The mean over seeds, in the column's unit; shares are between 0 and 1.")
     text: str = Field(description="The value as people read it: of a table in percent, in percent.")
     sd: Number | None = Field(None, description="The standard deviation over seeds; null for one.")
-    sd_text: str = ""
+    sd_text: str = Field("", description="The standard deviation as people read it.")
     seeds: int | None = Field(
         None, description="How many seeds it is the mean of; null where there is no chance in it."
     )
@@ -58,7 +58,7 @@ class Printed(TablePart):
     unconfirmed: str = Field("", description="Those of them that our test does not find.")
     unprinted: str = Field("", description="Markers of the paper's that our test finds and the paper does not print.")
     difference: Number | None = Field(None, description="Ours less the paper's, where there are both.")
-    difference_text: str = ""
+    difference_text: str = Field("", description="The difference as people read it, with its sign.")
 
     @property
     def disagrees(self) -> bool:
@@ -69,7 +69,7 @@ class Printed(TablePart):
 class Comparison(TablePart):
     """A cell less that of a comparator of its setting."""
 
-    difference: Number
+    difference: Number = Field(description="The mean difference, over queries and paired seeds.")
     low: Number = Field(description="The lower end of the difference's 95 % interval.")
     high: Number = Field(description="The upper end of the difference's 95 % interval.")
     text: str = Field(description="The difference and its interval as people read them.")
@@ -90,10 +90,10 @@ class Cell(TablePart):
 
     request: CellSlice = Field(description="What the plan says of the cell: what it shows, and the folders it reads.")
     measure: str = Field(description="What the number is: a measure, or another quantity with its unit.")
-    state: State
-    reason: str = ""
-    ours: Ours | None = None
-    printed: Printed | None = None
+    state: State = Field(description="measured, reported, not applicable, missing or empty.")
+    reason: str = Field("", description="Why there is no number of ours.")
+    ours: Ours | None = Field(None, description="Our number; null where there is none.")
+    printed: Printed | None = Field(None, description="The paper's number; null where it prints none.")
     comparisons: dict[str, Comparison] = Field({}, description="By the comparator's row id.")
     verdict: str = Field("", description="On an objective, under a primary column.")
     verdict_text: str = Field("", description="The verdict, with the smallest gain that could have been shown.")
@@ -115,8 +115,8 @@ class Cell(TablePart):
 class Column(TablePart):
     """What the cells of a column have in common; a text that not all have alike is empty."""
 
-    id: str
-    label: str
+    id: str = Field(description="Its name in the catalogue, and in the CSV.")
+    label: str = Field(description="Its title.")
     source: str = Field(description="Where the values come from: measure, efficiency, held_out, ...")
     unit: str = Field(
         "", description="share, percent (whose values are shares too), or a unit such as ms; empty for counts."
@@ -124,11 +124,11 @@ class Column(TablePart):
     direction: Literal["highest", "lowest"] | None = Field(
         None, description="Which value is the best; null for neither."
     )
-    measure: str = ""
-    dataset: str = ""
-    split: str = ""
-    mean_of: list[str] = []
-    gain: Gain | None = None
+    measure: str = Field("", description="What its numbers are.")
+    dataset: str = Field("", description="The dataset that they are about.")
+    split: str = Field("", description="The split whose queries were answered.")
+    mean_of: list[str] = Field([], description="The columns that it is the mean of, by id.")
+    gain: Gain | None = Field(None, description="Of which column, and over which row, it shows the gain.")
     hidden: bool = Field(False, description="Whether it is in the data only, and no format shows it.")
     primary: bool = Field(False, description="Whether verdicts rest on it.")
 
@@ -136,11 +136,11 @@ class Column(TablePart):
 class Row(TablePart):
     """A system under a setting; its id is unique there."""
 
-    id: str
-    label: str
+    id: str = Field(description="Its name in the catalogue, and in the CSV.")
+    label: str = Field(description="What it is called.")
     setting: str = Field(description="The group of rows that it stands in, and is compared within.")
-    system: str = ""
-    role: Role = "baseline"
+    system: str = Field("", description="The lineage or other system that is evaluated.")
+    role: Role = Field("baseline", description="baseline, none, control or objective.")
     reported_only: str = Field("", description="Whose printed numbers it shows; empty for a row that is run.")
     cells: dict[str, Cell] = Field(description="By the column's id.")
 
@@ -156,10 +156,10 @@ class Entry(NamedTuple):
 class Table(TablePart):
     """A table: rows by columns, with the texts of every part that is shown."""
 
-    version: Literal[1] = 1
-    name: str
+    version: Literal[1] = Field(1, description="Of this form; another one is refused.")
+    name: str = Field(description="The table's name in its paper.")
     paper: str = Field(description="The paper's folder in config/papers; encore for our own.")
-    title: str
+    title: str = Field(description="The caption.")
     unit: Unit = Field(description="The unit in which shares are shown: share or percent.")
     proxy_data: bool = Field(description="Whether the data stand in for the papers'.")
     seeds: list[int] = Field(description="Every seed of the table's runs.")
@@ -168,8 +168,8 @@ class Table(TablePart):
     judged: str | None = Field(
         None, description="The column whose difference to the control, and verdict, end each row; null where none is."
     )
-    columns: list[Column]
-    rows: list[Row]
+    columns: list[Column] = Field(description="In the table's order, hidden ones among them.")
+    rows: list[Row] = Field(description="In the table's order; those of a setting stand together.")
     footnotes: list[str] = Field([], description="What marks mean, data, seeds and ties: computed from the cells.")
     notes: list[str] = Field([], description="What the plan says, and how close runs are to released ones.")
 
