@@ -33,10 +33,13 @@ _DRAW = re.compile(r"test-(\d+)")
 
 
 class Spread(Strict):
-    """The entries of ``spread.yaml``: shares of paired variance by family of measures, and counts of queries."""
+    """The entries of ``spread.yaml``: shares of paired variance by family of measures, seeds, and counts of queries."""
 
     source: str
     shares: dict[Family, Share]
+    of_seeds: Share
+    by_seed: Share
+    seeds_source: str
     queries_source: str
     queries: dict[str, int]
 
@@ -54,6 +57,16 @@ class Power:
         self._spread = checked(Spread, read_yaml(papers / SPREAD), str(papers / SPREAD))
         entries = read_datasets(papers.parent / DATASETS)
         self._expected = {name: entry.get("expected", {}) for name, entry in entries.items()}
+
+    @property
+    def of_seeds(self) -> float:
+        """The standard deviation of a system's mean over seeds, as assumed, in the measure's unit."""
+        return self._spread.of_seeds
+
+    @property
+    def by_seed(self) -> float:
+        """The part of the variance over queries that is anew with each seed, as assumed."""
+        return self._spread.by_seed
 
     def queries(self, run: Run) -> int | None:
         """How many queries a split has; None where nobody counted them.
@@ -79,12 +92,15 @@ class Power:
         """
         if contrast.printed:
             return None
-        variance = self._variance(contrast)
+        variance = self.variance(contrast)
         normal = NormalDist()
         return None if variance is None else (normal.inv_cdf(1 - LEVEL / 2) + normal.inv_cdf(POWER)) * variance**0.5
 
-    def _variance(self, contrast: Contrast) -> float | None:
-        """The variance of the mean weighted sum over runs; a paired contrast keeps the spread that is not shared."""
+    def variance(self, contrast: Contrast) -> float | None:
+        """The variance of the mean weighted sum over runs; a paired contrast keeps the spread that is not shared.
+
+        None where a cell is not printed, or its queries are not counted.
+        """
         weights: dict[Run, float] = {}
         own: list[tuple[Run, float, str]] = []
         for address, weight in contrast.terms:

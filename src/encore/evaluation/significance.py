@@ -75,7 +75,7 @@ class Difference:
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """The two-sided interval of the mean difference, (lower, upper): the values that the test does not reject."""
-        reach = _reach(1 - confidence, self.components) if np.isfinite(self.error) else np.inf
+        reach = critical_distance(1 - confidence, self.components) if np.isfinite(self.error) else np.inf
         return self.mean - reach, self.mean + reach
 
     def shifted(self, amount: float) -> "Difference":
@@ -235,7 +235,7 @@ def _nodes(freedom: float) -> tuple[Floats, Floats]:
     return np.concatenate([lower, -lower[-2::-1]]), weights / weights.sum()
 
 
-def _reach(level: float, components: Sequence[Component]) -> float:
+def critical_distance(level: float, components: Sequence[Component]) -> float:
     """How far from 0 a mean is when its two-tailed p value is ``level``."""
     known = [one for one in components if one.variance > 0]
     if not known:
@@ -249,7 +249,7 @@ def _critical_values(level: float, first: float, second: float) -> Floats:
     """Critical values, in standard errors, at ``_ANGLES`` of two components with these degrees of freedom."""
     return np.array(
         [
-            _reach(level, (Component(np.cos(angle) ** 2, first), Component(np.sin(angle) ** 2, second)))
+            critical_distance(level, (Component(np.cos(angle) ** 2, first), Component(np.sin(angle) ** 2, second)))
             for angle in _ANGLES
         ]
     )

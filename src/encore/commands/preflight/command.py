@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from encore.claims.slice import CLAIMS
 from encore.commands.preflight import finished, forecast_text
 from encore.commands.preflight.forecast import Forecast, forecast
 from encore.commands.preflight.machine import find_machine
@@ -64,8 +65,12 @@ def preflight(plan: Plan, arguments: argparse.Namespace) -> int:
         _say(rows, f"{about}\n\n{finished.comparison_text(rows)}", arguments.json)
         return 0
     complaints = found.complaints(plan.config.limits)
-    content = forecast_text.forecast_json(found, complaints)
-    _say(content, forecast_text.forecast_text(found, complaints), arguments.json)
+    content, text = forecast_text.forecast_json(found, complaints), forecast_text.forecast_text(found, complaints)
+    if not arguments.json and {CLAIMS, f"results/{CLAIMS}.csv"} & set(arguments.targets):
+        from encore.claims.seeds import seeds_text
+
+        text += f"\n\n{seeds_text(plan)}"
+    _say(content, text, arguments.json)
     return 1 if complaints else 0
 
 
