@@ -69,7 +69,7 @@ def test_a_point_of_a_figure_is_told_by_its_panel_and_place(plan):
     [
         ("results/claims.csv", "C1x", "no claim 'C1x'; did you mean"),
         (f"results/figures/{FIGURE}.png", "BERTT", "no line 'BERTT'; did you mean BERT"),
-        ("results/figures/bow/figure22.png", "BERT", "no such figure in config/papers; did you mean"),
+        ("results/figures/bow/figure22.png", "BERT", "no figure 'bow/figure22' in config/papers; did you mean"),
     ],
     ids=["claim", "line", "figure"],
 )

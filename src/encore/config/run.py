@@ -204,7 +204,10 @@ class Numerics(Strict):
 
 
 class Scale(Strict):
-    """How the papers' experiments are scaled to this run; empty at the papers' own scale."""
+    """How the papers' experiments are scaled to this run; empty at the papers' own scale.
+
+    Keys of ``absent`` and of single entries may stand for several names (``groups.py``).
+    """
 
     renamed: ClassVar[dict[str, str]] = {"starts": "replace_prefix", "expansions": "doc2query"}
 
@@ -217,7 +220,8 @@ class Scale(Strict):
     absent: dict[str, str] = Field(
         {},
         description="Datasets and backbones of the papers that nothing replaces, with the reason; their "
-        "columns, or the cells of what starts from them, stay empty.",
+        "columns, or the cells of what starts from them, stay empty. So do those of a dataset that is to be obtained "
+        "and that a scale with `datasets` does not name.",
     )
     doc2query: dict[str, str] = Field(
         {}, description="Document expansions of the papers, each with the one that replaces it in this run."
@@ -230,7 +234,9 @@ class Scale(Strict):
     pretrain: dict[str, Any] = Field({}, description="Fields that replace those of every pre-training step.")
     finetune: dict[str, Any] = Field({}, description="Fields that replace those of every fine-tuning step.")
     steps: dict[str, dict[str, Any]] = Field(
-        {}, description="Fields that replace those of single steps, by step, after those of its kind."
+        {},
+        description="Fields that replace those of single steps, after those of its kind, by step or by several of "
+        "them: `{ae,ar}`, `costa-no-*`.",
     )
     systems: dict[str, dict[str, Any]] = Field(
         {}, description="Fields that replace those of single systems, by system."

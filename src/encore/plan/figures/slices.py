@@ -52,7 +52,7 @@ def refuse_name(plan: Plan, name: str, where: str) -> None:
     """
     known = plan.catalogue.figures
     if name not in known:
-        raise EncoreError(f"{where}: no such figure in config/papers{nearest(name, known)}")
+        raise EncoreError(f"{where}: no figure {name!r} in config/papers{nearest(name, known)}")
 
 
 def _slice(plan: Plan, name: str) -> dict[str, Any]:
