@@ -10,6 +10,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import NormalDist
 
@@ -83,7 +84,7 @@ class SeedsNeeded:
                 return None
             level = (2 if every[0].equivalence else 1) * SIGNIFICANT / (len(every) - most + 1)
             weakest = known[most - 1]
-            place = bisect_left(TRIED, True, key=lambda seeds, one=weakest, at=level: one.shown_with(seeds, at))
+            place = bisect_left(TRIED, True, key=partial(weakest.shown_with, level=level))
             found.append(TRIED[place] if place < len(TRIED) else NEVER)
         return max(found, default=None)
 
