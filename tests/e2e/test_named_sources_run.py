@@ -91,7 +91,7 @@ def test_models_are_trained_on_what_sources_publish(clone: Clone, tmp_path: Path
     }
     scale["datasets"] |= {"msmarco-passage": "own", "msmarco-passage-titles": "own-titled"}
     scale["finetune"] = {**{k: v for k, v in scale["finetune"].items() if k != "triples"}, "queries": None}
-    scale["steps"]["kd-t2"] = {"steps": 10}
+    del scale["steps"]["{kd-t2,margin-mse}"]  # the published scores, as the catalogue has it
     scale["steps"]["bow-beir"] = {"epochs": 1, "steps_per_epoch": 5, "least_negatives": 2}
     run |= {"tables": {}, "lineages": []}
     (clone.root / RUN[-1]).write_text(yaml.safe_dump(run))
