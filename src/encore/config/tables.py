@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import ClassVar, Literal
 
-from pydantic import Field, StrictFloat, StrictInt, StrictStr, model_validator
+from pydantic import BaseModel, Field, StrictFloat, StrictInt, StrictStr, model_validator
 
 from encore.config.lineage import spelled
 from encore.config.run import Strict
@@ -36,16 +36,24 @@ TESTED = "measure"  # the source whose values are queries', so that differences 
 _NAME = re.compile(r"{(\w*)}")
 
 
-class RowEntry(Strict):
+class RowFields(BaseModel):
+    """What a row is in every form of a table: as it is written, as it is planned, and with its numbers."""
+
+    id: str = Field(description="Its name, unique in its setting.")
+    label: str = Field(description="What it is called.")
+    setting: str = Field("", description="The group of rows that it stands in, and is compared within.")
+    system: str = Field("", description="The system that is evaluated: an entry of systems.yaml, or a lineage.")
+    role: Literal["baseline", "none", "control", "objective"] = Field(
+        "baseline", description="What the row is to the tests: baseline, none, control or objective."
+    )
+    reported_only: str = Field("", description="Whose printed numbers the row shows instead of running a system.")
+
+
+class RowEntry(RowFields, Strict):
     """A row of a table: a system under a setting. Its id is unique in its setting."""
 
     renamed: ClassVar[dict[str, str]] = {"copied": "reported_only", "empty": "not_applicable", "fill": "vars"}
 
-    id: str
-    label: str
-    setting: str = ""
-    system: str = Field("", description="The system that is evaluated: an entry of systems.yaml, or a lineage.")
-    reported_only: str = Field("", description="Whose printed numbers the row shows instead of running a system.")
     vars: Variables = Field(
         {}, description="Values of the placeholders in the row's cells; they override the column's."
     )
@@ -58,7 +66,6 @@ class RowEntry(Strict):
     reported_setting: str | None = Field(
         None, description="The row's setting in the file of printed numbers, if it differs."
     )
-    role: Literal["baseline", "none", "control", "objective"] = "baseline"
 
     @model_validator(mode="after")
     def _run_or_copy(self) -> "RowEntry":
@@ -76,13 +83,22 @@ class GainEntry(Strict):
     over: str = Field(description="The id of the row that the difference is to.")
 
 
-class ColumnEntry(Strict):
+class ColumnFields(BaseModel):
+    """What a column is in every form of a table."""
+
+    id: str = Field(description="Its name, unique in its table.")
+    label: str = Field(description="Its title.")
+    mean_of: list[str] = Field([], description="Or: the mean of other columns, by id, for each seed.")
+    gain: GainEntry | None = Field(None, description="Or: the difference of the row to another row under a column.")
+    hidden: bool = Field(False, description="Whether the column is in the data only, for a mean of columns.")
+    primary: bool = Field(False, description="Whether verdicts rest on it.")
+
+
+class ColumnEntry(ColumnFields, Strict):
     """A column of a table: its printed name and the source of its values."""
 
     renamed: ClassVar[dict[str, str]] = {"fill": "vars", "reported_times": "reported_scale"}
 
-    id: str
-    label: str
     dataset: str = ""
     split: str = ""
     measure: str = Field("", description="The source of the values: a measure of the split, by its printed name.")
@@ -118,11 +134,8 @@ class ColumnEntry(Strict):
     tokens: Literal["passages", "queries"] | None = Field(
         None, description="Or: the mean length of the dataset's texts in word pieces of the system's vocabulary."
     )
-    mean_of: list[str] = Field([], description="Or: the mean of other columns, by id, for each seed.")
-    gain: GainEntry | None = Field(None, description="Or: the difference of the row to another row under a column.")
     printed: bool = Field(False, description="Or: only the paper's printed number, since nothing here measures it.")
     vars: Variables = Field({}, description="Values of the placeholders in the column's cells, where the row has none.")
-    hidden: bool = Field(False, description="Whether the column is in the CSV only, for a mean of columns.")
     reported_dataset: str | None = Field(
         None, description="The dataset's name in the file of printed numbers, if it differs."
     )
@@ -132,7 +145,6 @@ class ColumnEntry(Strict):
     reported_scale: float = Field(
         1, description="The factor from the printed number to our unit, such as 1024 from GiB to MiB."
     )
-    primary: bool = False
 
     @property
     def source(self) -> str:

@@ -4,7 +4,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from encore.config.tables import SOURCES, TESTED, ColumnEntry, RowEntry, Table, fill_vars, has_own_value, printed_as
+from encore.config.tables import (
+    SOURCES,
+    TESTED,
+    ColumnEntry,
+    RowEntry,
+    RowFields,
+    Table,
+    fill_vars,
+    has_own_value,
+    printed_as,
+)
 from encore.config.validation import explained
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
@@ -34,8 +44,7 @@ def cells(plan: Plan, name: str, table: Table, rows: list[RowEntry]) -> list[Cel
 
 def row_plan(plan: Plan, row: RowEntry, own: list[Cell], *, reported: bool) -> dict[str, Any]:
     """A row in the form of its table's slice."""
-    fields = row.model_dump(include={"id", "label", "setting", "role", "reported_only"})
-    return fields | {
+    return row.model_dump(include=set(RowFields.model_fields)) | {
         "system": _called(plan, row.system) if row.system and "{" not in row.system else row.system,
         "cells": {cell.column.id: _cell_plan(plan, cell, reported=reported) for cell in own},
     }

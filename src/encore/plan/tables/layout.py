@@ -10,10 +10,10 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from encore.config.tables import ColumnFields, RowFields
 from encore.errors import EncoreError
 
 OURS = "encore"  # the paper of our own tables, whose names have no folder
-Role = Literal["baseline", "none", "control", "objective"]
 Unit = Literal["share", "percent"]
 # What is read of a folder, by the source of values; all of it where nothing is named.
 FILES: dict[str, tuple[str, ...]] = {
@@ -70,30 +70,15 @@ class CellSlice(SlicePart):
     absent: str = ""
 
 
-class Row(SlicePart):
-    """A row under a setting; its id is unique there. ``reported_only``: whose printed numbers it shows instead."""
+class Row(RowFields, SlicePart):
+    """A row with what each of its cells shows and reads."""
 
-    id: str
-    label: str
-    setting: str
-    system: str = ""
-    role: Role = "baseline"
-    reported_only: str = ""
     cells: dict[str, CellSlice]  # by the column's id
 
 
-class Gain(SlicePart):
-    """How much more a row has under a column than another row of its setting."""
+class Column(ColumnFields, SlicePart):
+    """What its cells have in common: the source of their values, and the columns that it is a mean of here."""
 
-    of: str
-    over: str
-
-
-class Column(SlicePart):
-    """What its cells have in common: the source of their values, the columns that it is a mean of, if it is one."""
-
-    id: str
-    label: str
     source: Literal[
         "measure",
         "efficiency",
@@ -107,10 +92,6 @@ class Column(SlicePart):
         "gain",
         "printed",
     ] = "measure"
-    mean_of: list[str] = []
-    gain: Gain | None = None
-    hidden: bool = False  # in the CSV only
-    primary: bool = False
     reported_scale: float = 1.0  # the factor from a printed number to our unit
 
 

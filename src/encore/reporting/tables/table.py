@@ -10,8 +10,9 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from encore.config.tables import ColumnFields, RowFields
 from encore.errors import EncoreError
-from encore.plan.tables.layout import OURS, CellSlice, Gain, Role, Unit
+from encore.plan.tables.layout import OURS, CellSlice, Unit
 from encore.storage.csv_rows import rounded
 from encore.storage.files import write_text
 
@@ -112,11 +113,9 @@ class Cell(TablePart):
         return " ".join(self.parts)
 
 
-class Column(TablePart):
+class Column(ColumnFields, TablePart):
     """What the cells of a column have in common; a text that not all have alike is empty."""
 
-    id: str = Field(description="Its name in the catalogue, and in the CSV.")
-    label: str = Field(description="Its title.")
     source: str = Field(description="Where the values come from: measure, efficiency, held_out, ...")
     unit: str = Field(
         "", description="share, percent (whose values are shares too), or a unit such as ms; empty for counts."
@@ -127,21 +126,11 @@ class Column(TablePart):
     measure: str = Field("", description="What its numbers are.")
     dataset: str = Field("", description="The dataset that they are about.")
     split: str = Field("", description="The split whose queries were answered.")
-    mean_of: list[str] = Field([], description="The columns that it is the mean of, by id.")
-    gain: Gain | None = Field(None, description="Of which column, and over which row, it shows the gain.")
-    hidden: bool = Field(False, description="Whether it is in the data only, and no format shows it.")
-    primary: bool = Field(False, description="Whether verdicts rest on it.")
 
 
-class Row(TablePart):
+class Row(RowFields, TablePart):
     """A system under a setting; its id is unique there."""
 
-    id: str = Field(description="Its name in the catalogue, and in the CSV.")
-    label: str = Field(description="What it is called.")
-    setting: str = Field(description="The group of rows that it stands in, and is compared within.")
-    system: str = Field("", description="The lineage or other system that is evaluated.")
-    role: Role = Field("baseline", description="baseline, none, control or objective.")
-    reported_only: str = Field("", description="Whose printed numbers it shows; empty for a row that is run.")
     cells: dict[str, Cell] = Field(description="By the column's id.")
 
 
