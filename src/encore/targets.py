@@ -202,7 +202,7 @@ def check_target(plan: Plan, target: str) -> None:
             _check_product(plan, str(path), kind)
         case ("results", name) if name in CLAIMS_FILES:
             return
-        case ("results", "report", "index.html" | "manifest.json"):
+        case ("results", "report", "index.html" | "index.runs.json" | "manifest.json"):
             return
         case ("results", _, *rest) if rest:
             _check_artifact(plan, path)

@@ -13,7 +13,8 @@ from encore.evaluation.latency.timing import Stage
 from encore.evaluation.latency.timing import describe as describe_stages
 from encore.plan.tables.layout import Layout
 from encore.report import build
-from encore.reporting.tables import formats, table, tidy
+from encore.report.plan import templates_digest
+from encore.reporting.tables import table, tidy
 from encore.reporting.tables.compute import compute_table
 from encore.storage.files import write_json, write_text
 from encore.storage.manifest import MANIFEST, describe
@@ -37,6 +38,7 @@ OTHER = CLAIM | {"id": "C02", "verdict": "fails", "held": "0", "claim": "It is f
 POINTS = "setting,label,difference,significant\nBM25 negatives,ICT,0.0123456,1\n"
 CELLS = [("table1", "BM25 negatives", "ict", ["rr"]), ("costa/table1", "BM25 negatives", "costa", ["mrr"])]
 CELLS.append(("costa/figure4", "RR@10", "COSTA", ["100"]))
+TEXTS = "small-11111111"
 PRINTED = "row_label,dataset,metric,value\nSEED,msmarco,MRR@10,.310\nCOSTA,msmarco,MRR@10,.342\n"
 
 
@@ -54,10 +56,10 @@ def artifact(folder: Path, stage: str, spec: dict[str, Any], results: dict[str, 
 
 def lineage(name: str, seed: int, operations: float) -> Path:
     """A model with what it was made from, down to the collection."""
-    texts = artifact(Path("results/collections/small-11111111"), "collection.small", {"kind": "small"}, TEXTS, [])
+    texts = artifact(Path(f"results/collections/{TEXTS}"), "collection.small", {"kind": "small"}, COUNTS, [])
     said = {"collection": texts.name}
     tokens = artifact(Path("results/tokens/small-22222222"), "tokens", said, {}, [texts])
-    said = {"backbone": {"layers": 2}, "seed": seed, "tokens": tokens.name}
+    said = {"backbone": {"layers": 2, "hidden": 8}, "seed": seed, "tokens": tokens.name}
     start = artifact(Path(f"results/models/tiny-s{seed}-33333333"), "start", said, {}, [tokens])
     step = {"collection": "small", "batch": 8, "learning_rate": 0.001}
     spec = {"seed": seed, "step": step, "tokens": tokens.name, "weights": start.name}
@@ -81,7 +83,7 @@ def measured() -> Path:
     return artifact(folder, "measure_latency", {}, {}, [])
 
 
-TEXTS = {"passages": 1234, "queries": 40, "splits": {"test": {"queries": 40, "judgments": 50}}}
+COUNTS = {"passages": 1234, "queries": 40, "splits": {"test": {"queries": 40, "judgments": 50}}}
 
 
 def products(root: Path) -> dict[str, Any]:
@@ -91,7 +93,8 @@ def products(root: Path) -> dict[str, Any]:
         for read in row_of(table, name)["cells"]["rr"]["reads"]:
             model = lineage(name, read["seed"], 1e9 * (1 + number))
             folder = Path(read["folder"]).relative_to(root)
-            artifact(folder, "evaluate", {"model": model.name}, {}, [model])
+            searched = Path(f"results/collections/{TEXTS}")
+            artifact(folder, "evaluate", {"model": model.name, "collection": TEXTS}, {}, [model, searched])
     artifact(Path("results/scores/bm25"), "evaluate", {}, {}, [measured()])
     relative(table, root)
     write_table(table)
@@ -102,7 +105,12 @@ def products(root: Path) -> dict[str, Any]:
     write_claims("claims_printed", [CLAIM, OTHER])
     write_text(Path("printed.csv"), PRINTED)
     slice_ = {"name": "report", "title": "A small <run>", "run": "config/mine.yaml", "proxy_data": True}
-    slice_ |= {"tables": ["table1"], "figures": ["table1"], "about": {"C01": ["costa/table1"], "C02": []}}
+    slice_ |= {
+        "templates": templates_digest(),
+        "tables": ["table1"],
+        "figures": ["table1"],
+        "about": {"C01": ["costa/table1"], "C02": []},
+    }
     slice_ |= {"cells": {"C01": CELLS}}
     return slice_ | {"printed": {"costa/table1": printed()}, "trials": {"mlm": {"learning_rate": 3}}}
 
@@ -133,8 +141,7 @@ def write_table(content: dict[str, Any]) -> None:
     stem = Path("results/tables/table1")
     tidy.write_tidy(stem.with_suffix(".csv"), made)
     table.write_table(stem.with_suffix(".json"), made)
-    write_text(stem.with_suffix(".html"), formats.render(made, "html"))
-    record(stem, content, ("csv", "json", "html"))
+    record(stem, content, ("csv", "json"))
 
 
 def write_claims(name: str, claims: list[dict[str, str]]) -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from html import unescape
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -11,13 +12,14 @@ from typing import Any
 import pytest
 import small_report
 from small_report import page, products
-from small_table import plan, row_of, table_of
+from small_table import row_of
 
+from encore.claims import printed, verdict
 from encore.errors import EncoreError
-from encore.report import sheets
-from encore.reporting.tables import formats
-from encore.reporting.tables.sheet import make_sheet
-from encore.storage.files import sha256, write_text
+from encore.report.claims import VERDICTS
+from encore.reporting.tables.table import read_table
+from encore.reporting.tables.verdicts import TOO_FEW, UNTESTED
+from encore.storage.files import sha256
 from encore.storage.manifest import MANIFEST
 
 VOID = {"meta", "link", "img", "input", "br"}
@@ -102,16 +104,30 @@ def test_the_page_repeats(made: dict[str, Any]) -> None:
     assert len(record["inputs"]) == 3
 
 
+def panel(text: str, key: str) -> str:
+    """The panel of a name, without its tags."""
+    return words(section(text, f'<section class="panel" id="{key}"'))
+
+
+def words(markup: str) -> str:
+    """What people read of markup."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", markup)).split())
+
+
+def row_number(name: str) -> int:
+    return [row["id"] for row in made_table()["rows"]].index(name)
+
+
 def test_every_number_leads_to_its_artifacts(made: dict[str, Any]) -> None:
     """From the cell to its scores, from these to the model, and so down to the texts."""
     text = page(made)
-    row = [row["id"] for row in made_table()["rows"]].index("ict")
-    why = section(text, f'id="w-table1-{row}-0"')
-    assert "2 seeds" in why
-    assert "encore explain results/tables/table1.csv --row" in why
+    key = f"w-table1-{row_number('ict')}-0"
+    why = section(text, f'id="{key}"')
+    assert "over 2 seeds" in panel(text, key)
+    assert "encore explain results/tables/table1.csv --row ict --setting 'BM25 negatives'" in panel(text, key)
     folders = ["scores/ict-s0", "scores/ict-s1", "models/tiny+ict-s0-44444444", "tokens/small-22222222"]
     folders.append("collections/small-11111111")
-    places = {folder: re.search(rf'id="(a\d+)"[^>]*><h3>results/{re.escape(folder)}<', text) for folder in folders}
+    places = {folder: re.search(rf'id="(a\d+)"[^>]*>\s*<h3>results/{re.escape(folder)}<', text) for folder in folders}
     keys = {folder: found[1] for folder, found in places.items() if found}
     assert keys.keys() == places.keys()
     assert f'href="#{keys["scores/ict-s0"]}"' in why
@@ -125,40 +141,47 @@ def test_every_number_leads_to_its_artifacts(made: dict[str, Any]) -> None:
 
 def test_every_point_of_a_figure_leads_to_its_artifacts(made: dict[str, Any]) -> None:
     text = page(made)
-    row = [row["id"] for row in made_table()["rows"]].index("ict")
+    key = f"v-table1-{row_number('ict')}"
     data = text[text.index('id="d-table1"') :].split("</details>")[0]
-    assert f'<a href="#v-table1-{row}" class="n">0.01235</a>' in data
-    why = section(text, f'id="v-table1-{row}"')
-    assert "Figure table1: ICT [BM25 negatives]" in why
-    read = {re.search(rf'id="{key}"[^>]*><h3>([^<]*)<', text)[1] for key in re.findall(r'href="#(a\d+)"', why)}  # type: ignore[index]
-    assert {"results/scores/ict-s0", "results/scores/ict-s1"} <= read
+    assert f'<a class="n" href="#{key}">0.01235</a>' in data
+    assert panel(text, key).startswith("Figure table1: ICT [BM25 negatives]")
+    read = set(re.findall(r"results/\S+", panel(text, key)))
+    assert read == {"results/figures/table1.csv"}
+    names = [re.search(rf'id="{each}"[^>]*>\s*<h3>([^<]*)<', text) for each in artifact_links(text, key)]
+    assert {found[1] for found in names if found} == {"results/scores/ict-s0", "results/scores/ict-s1"}
+
+
+def artifact_links(text: str, key: str) -> list[str]:
+    return re.findall(r'href="#(a\d+)"', section(text, f'id="{key}"'))
+
+
+def claim_row(text: str, key: str) -> str:
+    return text[text.index(f'id="{key}"') :].split("</tr>", 1)[0]
 
 
 def test_a_claim_leads_to_the_numbers_that_it_rests_on(made: dict[str, Any]) -> None:
     text = page(made)
-    claim = text.split('id="k-c01"')[1].split("</article>")[0]
-    assert '<a class="n" href="#x-c01"><span class="badge holds">' in claim
-    why = section(text, 'id="x-c01"')
-    row = [row["id"] for row in made_table()["rows"]].index("ict")
-    assert f'table1: ICT [BM25 negatives] RR@10 <a href="#w-table1-{row}-0">' in why
-    assert 'costa/table1: COSTA [BM25 negatives] MRR@10 <a href="#w-costa-table1-1-0">0.342</a>' in why
-    assert "costa/figure4: RR@10, COSTA, 100" in why, "a figure that is not in the page is named and no link"
-    assert "encore explain results/claims.csv --row C01" in why
-    assert "No number of a table" in section(text, 'id="x-c02"')
+    claim = claim_row(text, "k-c01")
+    row = row_number("ict")
+    ours = read_table(Path("results/tables/table1.json")).rows[row].cells["rr"].text
+    assert f'RR@10 <a href="#w-table1-{row}-0">{ours}</a>' in claim
+    assert "table1 : ICT [BM25 negatives] RR@10" in words(claim)
+    assert 'MRR@10 <a href="#c-costa-table1-1-0">0.342</a>' in claim
+    assert "costa/figure4: RR@10, COSTA, 100" in words(claim), "a figure that is not in the page is named and no link"
+    assert "encore explain results/claims.csv --row C01" in words(claim)
+    assert "no number of a table" in claim_row(text, "k-c02")
 
 
 def test_no_number_of_ours_stands_without_a_way_to_the_bytes(made: dict[str, Any]) -> None:
-    """Of tables, figures and claims: each leads to a section, and that to artifacts or to numbers that do."""
+    """Of tables and figures: each leads to a panel, and that to artifacts."""
     text = page(made)
-    targets = re.findall(r'class="n"[^>]*href="#([^"]+)"|href="#([^"]+)" class="n"', text)
-    found = {first or second for first, second in targets}
-    assert {key[0] for key in found} == {"w", "v", "x"}
-    for key in found:
-        why = section(text, f'id="{key}"')
-        ours = "<dt>Ours</dt><dd>0." in why or key[0] == "v"
-        assert not ours or re.search(r'href="#a\d+"', why), key
-    shown = re.findall(r"<td>(.*?)</td>", section(text, 'id="t-table1"'))
-    assert all(cell.startswith('<a class="n"') for cell in shown if re.search(r"\d\.\d", cell))
+    found = set(re.findall(r'class="n" href="#([^"]+)"', text))
+    assert {key[0] for key in found} == {"w", "v"}
+    assert [key for key in found if not artifact_links(text, key)] == []
+    shown = re.findall(r"<td[^>]*>(.*?)</td>", section(text, 'id="t-table1"'))
+    numbers = [cell for cell in shown if re.search(r"\d\.\d", cell) and "<svg" not in cell]
+    assert len(numbers) > 10
+    assert [cell for cell in numbers if not cell.startswith('<a class="n"')] == []
 
 
 def made_table() -> dict[str, Any]:
@@ -172,26 +195,72 @@ def test_what_was_not_run_shows_what_is_printed_and_the_command(made: dict[str, 
     assert "snakemake results/tables/costa/table1.csv --profile local --configfile config/mine.yaml" in table
     assert "Printed with three digits." in table
     assert "reported_only" not in table
-    assert "SEED’s authors" in section(page(made), 'id="w-costa-table1-0-0"')
+    assert "SEED from SEED’s authors" in words(table)
+    assert "printed.csv" in table
 
 
-def test_a_table_shows_what_its_own_page_shows(tmp_path: Path) -> None:
-    """Read back, the page of a table is the sheet that it was written from."""
-    for changes in ({}, {"unit": "percent"}, {"significance": None}):
-        shown = table_of(plan(tmp_path, seeds=1) | changes)
-        write_text(tmp_path / "table1.html", formats.render(shown, "html"))
-        assert sheets.read_sheet(tmp_path / "table1.html") == make_sheet(shown)
-    write_text(tmp_path / "table1.html", "<p>nothing</p>")
-    with pytest.raises(EncoreError, match="has no table"):
-        sheets.read_sheet(tmp_path / "table1.html")
+def test_a_table_shows_what_its_data_say(made: dict[str, Any]) -> None:
+    """Every part of every cell of ``table1.json``, in the order of rows and columns."""
+    shown = section(page(made), 'id="t-table1"')
+    data = read_table(Path("results/tables/table1.json"))
+    cells = [row.cells[column.id] for row in data.rows for column in data.shown()]
+    found = [re.sub(r"<sup>.*?</sup>|<[^>]*>", "", text) for text in re.findall(r'<td id="c-[^"]*">(.*?)</td>', shown)]
+    assert found == [cell.text for cell in cells]
+    assert sum(map(bool, found)) > 5
+    markers = [cell.ours.markers for cell in cells if cell.ours and cell.ours.markers]
+    assert re.findall(r"<sup>(.*?)</sup>", shown) == markers
+    assert markers
+
+
+def test_the_first_screen_says_on_what_data_and_how_many_claims_came_out_how(made: dict[str, Any]) -> None:
+    text = page(made)
+    first = words(text[text.index('id="summary"') : text.index('id="claims"')])
+    assert "not the papers’ data" in first
+    assert "Searched small , 1,234 passages Queries 40 and 8 with judgments Models 2 layers of 8" in first
+    assert "Seeds 2 seeds: 0, 1" in first
+    assert "2 claims on printed numbers 1 holds 1 fails" in first
+    assert "Not judged yet. To judge them: snakemake results/claims.csv" in first
+    assert first.index("A <small> table") > first.index("The same claims")
+
+
+def test_the_forest_plot_draws_the_differences_of_the_table(made: dict[str, Any]) -> None:
+    """The longest interval reaches 47 % of the axis from its middle; the others are to scale."""
+    shown = section(page(made), 'id="t-table1"')
+    data = read_table(Path("results/tables/table1.json"))
+    compared = [found for row in data.rows if (found := data.to_control(row, "rr"))]
+    reach = max(max(abs(one.low), abs(one.high)) for one in compared)
+    drawn = [
+        [float(value) for value in each] for each in re.findall(r'<line x1="([\d.]+)%" x2="([\d.]+)%" y1="50%"', shown)
+    ]
+    assert len(drawn) == len(compared) > 2
+    for (low, high), one in zip(drawn, compared, strict=True):
+        assert low == pytest.approx(50 + 47 * one.low / reach, abs=0.01)
+        assert high == pytest.approx(50 + 47 * one.high / reach, abs=0.01)
+
+
+def test_nouns_agree_with_their_numbers(made: dict[str, Any]) -> None:
+    text = words(page(made))
+    assert "1 table was made under this configuration" in text
+    assert re.findall(r"\b1 (?:tables|claims|seeds|files|lines|inequalities|numbers|passages|layers)\b", text) == []
+    assert re.findall(r"\b(?:[02-9]|\d\d+) (?:table|claim|seed|file|line|number|passage|layer)\b", text) == []
+
+
+def test_printed_numbers_are_counted_and_the_count_says_what_of(made: dict[str, Any]) -> None:
+    said = "The papers’ tables on this page have 2 cells, in which the papers print 2 numbers."
+    assert said in words(page(made))
+    lines = [small_report.PRINTED.replace(".310", value) for value in ("OOM", "")]
+    Path("printed.csv").write_text(lines[0])
+    assert "have 2 cells, in which the papers print 1 number, 1 word or sign such as OOM." in words(page(made))
+    Path("printed.csv").write_text(lines[1])
+    assert "have 2 cells, in which the papers print 1 number, and nothing in 1." in words(page(made))
 
 
 def test_claims_are_counted_by_paper_and_say_what_failed(made: dict[str, Any]) -> None:
     text = page(made)
-    counts = section(text, 'id="summary"')
-    assert '<th scope="row">COSTA</th><td>1</td><td>1</td>' in counts
+    counts = section(text, 'id="claims"')
+    assert '<th scope="row">COSTA</th><td>1</td><td>1</td><td>2</td>' in counts
     assert "COSTA is above &lt;all&gt; others." in text
-    claim = text[text.index('id="k-c02"') :].split("</article>")[0]
+    claim = claim_row(text, "k-c02")
     assert "0 of 3 inequalities hold" in claim
     assert 'href="#k-c01"' in claim
     assert "claims.csv was not made" in claim
@@ -202,14 +271,24 @@ def test_verdicts_on_runs_stand_beside_those_on_printed_numbers(made: dict[str, 
     line |= {"inequalities": "3", "needed": "3", "held": "2", "weakest": "x, y", "estimate": "0.0123", "p": "0.4"}
     line |= {"interval_low": "-0.01", "interval_high": "0.03", "detectable": "0.05", "seeds": "1", "proxy_data": "yes"}
     small_report.write_claims("claims", [line])
-    claim = page(made | {"claims": True}).split('id="k-c01"')[1].split("</article>")[0]
-    assert "too few seeds" in claim
-    assert "0.0123 [-0.01, 0.03]" in claim
-    assert 'data-verdict="holds too-few-seeds"' in claim.split(">")[0]
+    text = page(made | {"claims": True})
+    claim = claim_row(text, "k-c01")
+    assert "too few seeds ; 2 of 3 inequalities lie on its side" in words(claim)
+    assert "0.0123 [−0.01, 0.03]; 1 seed; could have shown 0.05" in words(claim)
+    assert 'data-printed="holds" data-run="too few seeds"' in claim.split(">")[0]
+    assert "The same claims on our runs 1 too few seeds" in words(text)
+
+
+def test_every_verdict_has_a_colour_and_a_meaning(made: dict[str, Any]) -> None:
+    """Those of the two ledgers, which the page orders and explains."""
+    on_printed = {printed.HOLDS, printed.PARTLY, printed.FAILS, printed.FIGURE, printed.MISSING}
+    on_runs = {verdict.REPRODUCED, verdict.CONTRADICTED, verdict.HOLDS_HERE, verdict.FAILS_HERE, verdict.PREMISE}
+    on_runs |= {verdict.Evidence.DIRECTION.value, verdict.Evidence.OPEN.value, TOO_FEW, UNTESTED}
+    assert {*VERDICTS} == on_printed | on_runs
 
 
 def test_the_confound_ledger_names_what_rows_differ_in(made: dict[str, Any]) -> None:
-    ledger = section(page(made), 'id="confounds"')
+    ledger = words(section(page(made), 'id="confounds"'))
     assert "Operations of pre-training" in ledger
     assert "1.0e+09: NONE; 2.0e+09: CONTROL; 3.0e+09: MLM; 4.0e+09: ICT" in ledger
     assert "none: NONE, CONTROL, ICT; 3 of learning_rate: MLM" in ledger
@@ -222,12 +301,12 @@ def test_a_row_with_fewer_seeds_is_in_the_ledger(made: dict[str, Any]) -> None:
     for cell in row_of(table, "ict")["cells"].values():
         cell["reads"] = cell["reads"][:1]
     small_report.write_table(table)
-    assert "2: NONE, CONTROL, MLM; 1: ICT" in section(page(made), 'id="confounds"')
+    assert "2: NONE, CONTROL, MLM; 1: ICT" in words(section(page(made), 'id="confounds"'))
 
 
 def test_data_and_budget_are_told(made: dict[str, Any]) -> None:
     run = section(page(made), 'id="run"')
-    assert "<td>1,234</td><td>40</td><td>test: 40, 50</td>" in run
+    assert "small-11111111 small 1,234 40 test: 40, 50" in words(run)
     trained = run[run.index("tiny+ict<") :].split("</tr>")[0]
     assert "<td>4e+09</td>" in trained
     assert trained.count('href="#a') == 2
@@ -235,7 +314,7 @@ def test_data_and_budget_are_told(made: dict[str, Any]) -> None:
 
 
 def test_latencies_are_told_with_their_machine(made: dict[str, Any]) -> None:
-    line = section(page(made), 'id="efficiency"').split("bm25-55555555")[1].split("</tr>")[0]
+    line = section(page(made), 'id="run"').split("bm25-55555555")[1].split("</tr>")[0]
     cells = ["3", "1,234", "encode 1.5; search 20", "3 MiB", "12.5", "A Processor, 1 thread, load 0.5"]
     assert re.findall("<td>(.*?)</td>", line) == cells
 
@@ -258,8 +337,8 @@ def test_text_has_contrast_in_the_light_and_in_the_dark(made: dict[str, Any]) ->
     """At least 4.5 to 1 between every colour of text and what it stands on (WCAG AA)."""
     light, dark = re.findall(r":root \{([^}]*--ink[^}]*)\}", page(made))[:2]
     for said in (light, dark):
-        colours = dict(re.findall(r"--(\w+): (#[0-9a-f]+)", said))
-        for name in colours.keys() - {"line", "band", "page"}:
+        colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]+)", said))
+        for name in (name for name in colours if name not in ("line", "band", "page") and "fill" not in name):
             for ground in ("page", "band"):
                 assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
 

@@ -28,7 +28,7 @@ FILES = {
     "table": FORMATS,
     **dict.fromkeys(("figure", "draw", "curves", "corpus_size"), _PICTURE),
     **dict.fromkeys((PRINTED, CLAIMS), ("csv", "md")),
-    REPORT: ("html",),
+    REPORT: ("html", "runs.json"),
 }
 Slice = Callable[[Plan, str], dict[str, Any]]
 Reads = Callable[[Plan, str], list[str]]

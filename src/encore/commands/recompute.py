@@ -5,23 +5,17 @@ that rest on an artifact that is, are not made again. A difference from what oth
 """
 
 import json
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
 
 from encore.commands import remake
 from encore.commands.audit import REPORT, AuditReport, Finding, MadeProduct, is_of_this_code
-from encore.commands.remake import NAMED
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.report.plan import report_plan
 from encore.storage.files import canonical
-
-_TIMED = re.compile(
-    r"<dt>Made</dt><dd>.*?</dd>|<table[^>]*><caption>(?:Training|Cost by stage|Environments)</caption>.*?</table>",
-    re.DOTALL,
-)  # what run.json says, which may change while nothing else does
 
 
 def recompute_products(plan: Plan, run: Path, report: AuditReport) -> None:
@@ -38,8 +32,10 @@ def recompute_products(plan: Plan, run: Path, report: AuditReport) -> None:
                 recompute_product(plan, product, report)
     if _can_be_compared(REPORT, bad):
         with _found(REPORT, report):
-            recompute_pages(report)
-            if canonical(json.loads(REPORT.read_text())["spec"]) != canonical(report_plan(plan, run)):
+            spec, planned = json.loads(REPORT.read_text())["spec"], report_plan(plan, run)
+            if spec.get("templates") == planned["templates"]:
+                recompute_page(report)
+            if canonical(spec) != canonical(planned):
                 report.notes.append(
                     "results/report/index.html does not show all that is made; run snakemake for it again"
                 )
@@ -74,32 +70,20 @@ def recompute_product(plan: Plan, product: MadeProduct, report: AuditReport) -> 
         report.notes.append(f"{place}: another version of matplotlib drew it, so only its data were compared")
 
 
-def recompute_pages(report: AuditReport) -> None:
-    """Compare the page, place by place, with what its products and artifacts say now."""
-    from encore.report.build import PAGE
-    from encore.report.page import render_page
-    from encore.report.slice import ReportSlice
+def recompute_page(report: AuditReport) -> None:
+    """Make the page again from its products and artifacts, with the templates of today, and compare every byte."""
+    from encore.report.build import PAGE, render_again
 
     page = REPORT.with_name(PAGE)
     try:
-        expected = _places(render_page(ReportSlice.model_validate(json.loads(REPORT.read_text())["spec"])))
+        expected = render_again(REPORT.parent)
     except (EncoreError, OSError) as error:
         report.findings.append(Finding(str(REPORT), f"{page} cannot be made again: {error}"))
         return
-    shown = _places(page.read_text(encoding="utf-8"))
-    differ = [place for place in {**expected, **shown} if expected.get(place) != shown.get(place)]
-    reasons = [f"{page}#{place} does not show what lies in results/" for place in differ]
-    report.findings += [Finding(str(REPORT), reason) for reason in _first(reasons, str(page))]
-
-
-def _places(text: str) -> dict[str, str]:
-    """What stands on a page, by the nearest name before it; without times, style and program."""
-    body = _TIMED.sub("", text.partition("<body>")[2].partition("<script>")[0])
-    parts = re.split(r' id="([^"]+)"', body)
-    return {"": parts[0]} | dict(zip(parts[1::2], parts[2::2], strict=True))
-
-
-def _first(reasons: list[str], place: str) -> list[str]:
-    """The first reasons, and how many more there are."""
-    more = len(reasons) - NAMED
-    return reasons[:NAMED] + ([f"{place}: {more} more places differ"] if more > 0 else [])
+    shown = page.read_text(encoding="utf-8")
+    if shown != expected:
+        start = next(place for place, (one, other) in enumerate(zip_longest(shown, expected)) if one != other)
+        place = expected[:start].rpartition(' id="')[2].partition('"')[0]
+        line = expected.count("\n", 0, start) + 1
+        reason = f"{page}#{place} does not show what lies in results/ (line {line} is the first that differs)"
+        report.findings.append(Finding(str(REPORT), reason))

@@ -1,4 +1,8 @@
-"""Make the page and its manifest, after comparing what it shows with the manifests of that."""
+"""Make the page and its manifest, after comparing what it shows with the manifests of that.
+
+Times of jobs change while nothing else does, so what the page shows of them is written beside it: the page is a
+function of ``results/``, and whoever renders it again gets the same bytes.
+"""
 
 import json
 from pathlib import Path
@@ -6,17 +10,18 @@ from typing import Any
 
 from encore.errors import EncoreError
 from encore.plan.tables import layout
-from encore.report.page import render_page
+from encore.report.page import read_content, render_page
+from encore.report.records import read_run
 from encore.report.slice import ReportSlice
 from encore.storage import manifest
 from encore.storage.code_digest import code_digest
 from encore.storage.files import full_digest, sha256, write_json, write_text
 
-PAGE, STAGE = "index.html", "report"
+PAGE, RUNS, STAGE = "index.html", "index.runs.json", "report"
 
 
 def make_report(plan: Path, spec: dict[str, Any] | None, folder: Path) -> int:
-    """Write the page and its manifest; gives the page's bytes.
+    """Write the page, the records of jobs that it shows, and its manifest; gives the page's bytes.
 
     Raises:
         EncoreError: another run rewrote the plan, or a product is missing or was altered.
@@ -28,12 +33,26 @@ def make_report(plan: Path, spec: dict[str, Any] | None, folder: Path) -> int:
         _verify(record)
     made = folder / manifest.MANIFEST
     made.unlink(missing_ok=True)
-    write_text(folder / PAGE, render_page(site))
+    page = read_content(site, read_run)
+    write_json(folder / RUNS, page.records.runs())
+    write_text(folder / PAGE, render_page(page))
     inputs = {str(path): manifest.describe(path) for path in site.records()}
-    outputs = {PAGE: manifest.describe(folder / PAGE)}
+    outputs = {name: manifest.describe(folder / name) for name in (PAGE, RUNS)}
     record_content = {"stage": STAGE, "code": code_digest(STAGE), "spec": content, "results": {}}
     write_json(made, record_content | {"inputs": inputs, "outputs": outputs})
     return (folder / PAGE).stat().st_size
+
+
+def render_again(folder: Path) -> str:
+    """The page of a folder made once more, of its slice of the plan, the records of jobs beside it and ``results/``.
+
+    Raises:
+        EncoreError: a product that it shows is missing or damaged.
+        OSError: the manifest or the records are missing.
+    """
+    site = ReportSlice.model_validate(json.loads((folder / manifest.MANIFEST).read_text())["spec"])
+    runs = json.loads((folder / RUNS).read_text())
+    return render_page(read_content(site, lambda artifact: runs.get(artifact, {})))
 
 
 def _verify(record: Path) -> None:

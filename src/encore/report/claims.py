@@ -1,143 +1,151 @@
-"""The claims of the report: what each comes to on printed numbers and on runs, and how many come to what."""
+"""The claims of the page: what each comes to on printed numbers and on runs, and the cells that this rests on."""
 
 import csv
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from html import escape
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from encore.report import explanations
-from encore.report.markup import Content, Html, badge, code, facts, html_table, joined, link, markup, significant, slug
-from encore.report.published_tables import PAPERS, PublishedTable
-from encore.report.slice import RESULTS, ReportSlice
+from encore.report.slice import RESULTS, ReportSlice, slug
+from encore.report.tables import ShownTable
+from encore.reporting.tables.table import Column, Row
 
 ClaimLine = dict[str, str]
+# Each verdict with its tone, which the style sheet gives a colour, and its meaning; in the order of the bars.
+VERDICTS = {
+    "holds": ("good", "Every inequality of the claim holds among the printed numbers."),
+    "reproduced": ("good", "Every test of the claim is shown on our runs."),
+    "holds here": ("good", "Every test is shown, on data that are a proxy for the papers’."),
+    "same direction": ("lean", "Not shown, but our estimates lie on the claim’s side."),
+    "partly": ("mixed", "Some of the inequalities hold among the printed numbers, others do not."),
+    "not distinguishable": ("open", "Our runs show neither the claim nor its contrary."),
+    "too few seeds": ("open", "Judging it takes more seeds than were run."),
+    "premise not met": ("open", "What the claim takes for granted does not hold on our runs."),
+    "fails": ("bad", "None of the inequalities holds among the printed numbers."),
+    "fails here": ("bad", "A test is refuted, on data that are a proxy for the papers’."),
+    "contradicted": ("bad", "A test is refuted on our runs."),
+    "figure only": ("none", "The paper shows it in a figure without numbers, so only runs decide."),
+    "not printed": ("none", "The paper does not print the numbers it is about."),
+    "not testable here": ("none", "This configuration does not run what it is about."),
+}
 
 
-def read_claim_lines(name: str) -> list[ClaimLine]:
-    """The lines of ``results/<name>.csv``."""
+class Place(NamedTuple):
+    """A text, and the name of the part of the page that it leads to; empty where this page does not show that."""
+
+    text: str
+    target: str = ""
+
+
+class ClaimNumber(NamedTuple):
+    """A number that a claim rests on: its column, and what is shown of it; no text where there is none."""
+
+    label: str
+    text: str = ""
+    target: str = ""
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """The cells of one row of a table, or one line of a figure, that a claim rests on."""
+
+    table: Place
+    label: str
+    numbers: list[ClaimNumber] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ShownClaim:
+    """A claim with its lines of ``claims_printed.csv`` and, where it was judged on runs, of ``claims.csv``."""
+
+    printed: ClaimLine
+    run: ClaimLine | None
+    about: list[Place]
+    rows: list[ClaimRow]
+
+    @property
+    def place(self) -> str:
+        """The name of the claim's row on the page."""
+        return f"k-{slug(self.printed['id'])}"
+
+    @property
+    def command(self) -> str:
+        """The command that explains it in a terminal."""
+        return shlex.join(["encore", "explain", f"{RESULTS}/claims.csv", "--row", self.printed["id"]])
+
+
+class VerdictCount(NamedTuple):
+    """How many claims come to a verdict, in all and of each paper."""
+
+    verdict: str
+    number: int
+    papers: Counter[str]
+
+
+def read_claims(site: ReportSlice, tables: Sequence[ShownTable]) -> list[ShownClaim]:
+    """Every claim, in the order of the ledger."""
+    run = {line["id"]: line for line in _lines("claims")} if site.claims else {}
+    by_name = {shown.name: shown for shown in tables}
+    return [
+        ShownClaim(
+            line,
+            run.get(line["id"]),
+            [_product(name, site, by_name) for name in site.about.get(line["id"], [])],
+            [_row(site, by_name, *row) for row in site.cells.get(line["id"], [])],
+        )
+        for line in _lines("claims_printed")
+    ]
+
+
+def count_verdicts(lines: Iterable[ClaimLine]) -> list[VerdictCount]:
+    """The verdicts that occur, from those that bear claims out to those that cannot be judged."""
+    found: dict[str, Counter[str]] = {}
+    for line in lines:
+        found.setdefault(line["verdict"], Counter())[line["paper"]] += 1
+    return [VerdictCount(each, found[each].total(), found[each]) for each in sorted(found, key=rank)]
+
+
+def tone(verdict: str) -> str:
+    """The class of a verdict's colour."""
+    return VERDICTS[verdict][0] if verdict in VERDICTS else "none"
+
+
+def rank(verdict: str) -> int:
+    """The place of a verdict in the order of ``VERDICTS``."""
+    return list(VERDICTS).index(verdict) if verdict in VERDICTS else len(VERDICTS)
+
+
+def _lines(name: str) -> list[ClaimLine]:
     with (RESULTS / f"{name}.csv").open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
-def verdict_counts(lines: Sequence[ClaimLine], caption: str) -> str:
-    """How many claims of each paper come to which verdict."""
-    verdicts = list(dict.fromkeys(line["verdict"] for line in lines))
-    found = Counter((line["paper"], line["verdict"]) for line in lines)
-    papers = list(dict.fromkeys(line["paper"] for line in lines))
-    rows: list[list[Content]] = [
-        [PAPERS.get(paper, paper), *(_count(found[paper, verdict]) for verdict in verdicts)] for paper in papers
-    ]
-    totals = Counter(line["verdict"] for line in lines)
-    rows.append(["All", *(_count(totals[verdict]) for verdict in verdicts)])
-    return html_table(caption, ["", *verdicts], rows)
-
-
-def claim_sections(
-    site: ReportSlice, printed: Sequence[ClaimLine], run: Sequence[ClaimLine], found: Sequence[PublishedTable]
-) -> str:
-    """Each claim with its verdicts, and the cells that they rest on."""
-    judged, tables = {line["id"]: line for line in run}, {table.name: table for table in found}
-    return "".join(_claim(line, judged.get(line["id"]), site) + _why(line, site, tables) for line in printed)
-
-
-def _count(number: int) -> str:
-    return str(number) if number else ""
-
-
-def _claim(printed: ClaimLine, run: ClaimLine | None, site: ReportSlice) -> str:
-    others = printed["shares_cells_with"].split()
-    about = site.about.get(printed["id"], [])
-    listed = facts(
-        {
-            "On printed numbers": _leading(printed, _printed(printed)),
-            "Exceptions": printed["exceptions"],
-            "On runs": _leading(printed, _run(run)) if run else _run(run),
-            "About": joined(_product(name, site) for name in about),
-            "Shares cells with": joined(link(f"k-{slug(other)}", other) for other in others),
-        }
-    )
-    verdicts = " ".join([slug(printed["verdict"]), *([slug(run["verdict"])] if run else [])])
-    return (
-        f'<article class="item claim" id="k-{slug(printed["id"])}" data-paper="{printed["paper"]}" '
-        f'data-verdict="{verdicts}"><h3>{escape(printed["id"])}'
-        f" <small>{escape(PAPERS.get(printed['paper'], printed['paper']))}, {escape(printed['place'])}</small></h3>"
-        f"<p>{escape(printed['claim'])}</p>{listed}</article>"
-    )
-
-
-def _leading(line: ClaimLine, content: Content) -> Html:
-    """A verdict and its numbers, as a link to the cells that they were computed from."""
-    return Html(f'<a class="n" href="#x-{slug(line["id"])}">{markup(content)}</a>')
-
-
-def _why(line: ClaimLine, site: ReportSlice, tables: Mapping[str, PublishedTable]) -> str:
-    """The cells and points that a claim is about, each a link to what is behind it."""
-    key = slug(line["id"])
-    rows = [_row(site, tables, *row) for row in site.cells.get(line["id"], [])]
-    items = "".join(f"<li>{markup(row)}</li>" for row in rows)
-    listed = f"<ul class=cells>{items}</ul>" if rows else "<p>No number of a table or of a figure’s points.</p>"
-    command = code(f"encore explain {claims_path('claims')} --row {shlex.quote(line['id'])}").markup
-    return (
-        f'<section class="why" id="x-{key}" tabindex="-1" aria-label="What {escape(line["id"])} rests on">'
-        f"<h4>{escape(line['id'])} rests on</h4>{listed}<p>In a terminal: {command}</p>"
-        f'<a class="close" href="#k-{key}">Close</a></section>'
-    )
+def _product(name: str, site: ReportSlice, tables: Mapping[str, ShownTable]) -> Place:
+    """A table or a figure, with the way to it where it is on the page."""
+    if name in tables:
+        return Place(name, tables[name].place)
+    return Place(f"figure {name}", f"f-{slug(name)}") if name in site.figures else Place(name)
 
 
 def _row(
-    site: ReportSlice, tables: Mapping[str, PublishedTable], name: str, setting: str, row: str, columns: list[str]
-) -> Html:
-    """The cells of one row; the numbers of a figure stand below it, line by line."""
+    site: ReportSlice, tables: Mapping[str, ShownTable], name: str, setting: str, row: str, columns: list[str]
+) -> ClaimRow:
     if name not in tables:
-        where: Content = link(f"d-{slug(name)}", name) if name in site.figures else name
-        return joined([where, joined(filter(None, [setting, row, ", ".join(columns)]))], ": ")
-    return joined([name, explanations.linked_numbers(tables[name], setting, row, columns)], ": ")
+        label = ", ".join(filter(None, [setting, row, *columns]))
+        return ClaimRow(Place(name, f"d-{slug(name)}" if name in site.figures else ""), label)
+    shown, found = tables[name], tables[name].row(setting, row)
+    where = f" [{setting}]" if setting else ""
+    if found is None:
+        return ClaimRow(Place(name, shown.place), f"{row}{where}: not a row of this run")
+    numbers = [_number(shown, found, column) for column in shown.table.columns if column.id in columns]
+    return ClaimRow(Place(name, shown.place), f"{found.label}{where}", numbers)
 
 
-def _product(name: str, site: ReportSlice) -> Content:
-    """A table or a figure, with a link to it where it is on the page."""
-    if name in (*site.tables, *site.printed):
-        return link(f"t-{slug(name)}", name)
-    return link(f"f-{slug(name)}", f"figure {name}") if name in site.figures else name
-
-
-def _printed(line: ClaimLine) -> Html:
-    parts: list[Content] = [badge(line["verdict"])]
-    if line["inequalities"] not in ("", "0"):
-        needed = f", {line['needed']} needed" if line["needed"] != line["inequalities"] else ""
-        parts.append(f"{line['held']} of {line['inequalities']} inequalities hold{needed}")
-    if line["slimmest"]:
-        parts.append(f"slimmest by {significant(line['slimmest'])}")
-    if line["chance"]:
-        parts.append(f"chance {significant(line['chance'], 2)}")
-    return joined(parts, "; ")
-
-
-def _run(line: ClaimLine | None) -> Content:
-    """What it comes to on runs; ``proxy_data`` says that the data are not the paper's."""
-    if line is None:
-        return "not judged: claims.csv was not made for this configuration"
-    parts: list[Content] = [badge(line["verdict"])]
-    if line["why"]:
-        parts.append(line["why"])
-    if line["inequalities"]:
-        parts.append(f"{line['held']} of {line['inequalities']} inequalities lie on its side")
-    if line["weakest"]:
-        parts.append(f"weakest: {line['weakest']}: {_estimate(line)}")
-    if line["seeds"]:
-        parts.append(f"{line['seeds']} seed{'s' if line['seeds'] != '1' else ''}")
-    if line["detectable"]:
-        parts.append(f"could have shown {significant(line['detectable'])}")
-    return joined(parts, "; ")
-
-
-def _estimate(line: ClaimLine) -> str:
-    low, high = significant(line["interval_low"]), significant(line["interval_high"])
-    return significant(line["estimate"]) + (f" [{low}, {high}]" if low and high else "")
-
-
-def claims_path(name: str) -> Path:
-    """The file of some claims."""
-    return RESULTS / f"{name}.csv"
+def _number(shown: ShownTable, row: Row, column: Column) -> ClaimNumber:
+    """A number of ours leads to its explanation, one that is only printed to its place in the table."""
+    cell = row.cells[column.id]
+    if column.hidden or not cell.text:
+        return ClaimNumber(column.label)
+    text = cell.text if shown.made or not cell.printed else cell.printed.text
+    return ClaimNumber(column.label, text, f"{'w' if cell.ours else 'c'}{shown.key(row, column)}")

@@ -1,17 +1,15 @@
-"""The confound ledger: what differs between the rows of one setting besides what the table compares.
+"""The confounds: what differs between the rows of one setting besides what the table compares.
 
 Every fact is taken from what the rows' numbers were made from, so a difference that nobody wrote down is listed too.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from encore.plan.tables.layout import Row
-from encore.report.markup import PROSE, Content, html_table, link
-from encore.report.published_tables import PublishedTable
 from encore.report.records import ArtifactRecords, RecordedArtifact
 from encore.report.slice import ReportSlice
+from encore.report.tables import ShownTable
+from encore.reporting.tables.table import Row
 
 NONE = "none"
 
@@ -26,44 +24,45 @@ class RowOrigin:
 
     def of(self, kind: str) -> list[RecordedArtifact]:
         """Those of a stage, whatever its objective."""
-        return [each for each in self.artifacts if each.stage.split(".")[0] == kind]
+        return [each for each in self.artifacts if each.kind == kind]
 
 
-def confound_table(tables: Sequence[PublishedTable], records: ArtifactRecords, site: ReportSlice) -> str:
-    """One table for all: where, what differs, and which rows have what."""
-    rows = [line for shown in tables if shown.made for line in _of_table(shown, records, site)]
-    if not rows:
-        return "<p>No two rows of one setting of a table that was made differ in anything that is looked at.</p>"
-    return html_table("What rows of one setting differ in", ["Table", "Setting", "Differs", "Rows"], rows, PROSE)
+@dataclass(frozen=True)
+class Confound:
+    """Something in which rows of one setting of a table differ: the labels of the rows that have each value."""
+
+    table: ShownTable
+    setting: str
+    fact: str
+    groups: dict[str, list[str]]
 
 
-def _of_table(shown: PublishedTable, records: ArtifactRecords, site: ReportSlice) -> list[list[Content]]:
-    lines: list[list[Content]] = []
-    for setting in shown.layout.settings():
-        rows = [row for row in shown.layout.rows if row.setting == setting]
+def find_confounds(tables: Iterable[ShownTable], records: ArtifactRecords, site: ReportSlice) -> list[Confound]:
+    """What rows of one setting differ in, of every table that was made."""
+    return [found for shown in tables if shown.made for found in _of_table(shown, records, site)]
+
+
+def _of_table(shown: ShownTable, records: ArtifactRecords, site: ReportSlice) -> Iterator[Confound]:
+    for setting, rows in shown.table.groups():
         made = {row.label: _made(row, records, site) for row in rows if _folders(row)}
         for name, fact in FACTS.items():
-            values = {label: value for label, each in made.items() if (value := fact(each))}
-            if len(set(values.values())) > 1:
-                lines.append([link(shown.place, shown.name), setting, name, _grouped(values)])
-    return lines
+            groups: dict[str, list[str]] = {}
+            for label, origin in made.items():
+                if value := fact(origin):
+                    groups.setdefault(value, []).append(label)
+            if len(groups) > 1:
+                yield Confound(shown, setting, name, groups)
 
 
 def _folders(row: Row, seed: int | None = None) -> list[str]:
-    reads = [read for cell in row.cells.values() for read in cell.reads if seed in (None, read.seed)]
+    reads = [read for cell in row.cells.values() for read in cell.request.reads if seed in (None, read.seed)]
     return list(dict.fromkeys(read.folder for read in reads))
 
 
 def _made(row: Row, records: ArtifactRecords, site: ReportSlice) -> RowOrigin:
-    seeds = sorted({read.seed for cell in row.cells.values() for read in cell.reads if read.seed is not None})
+    reads = [read for cell in row.cells.values() for read in cell.request.reads]
+    seeds = sorted({read.seed for read in reads if read.seed is not None})
     return RowOrigin(records.upstream(_folders(row, seeds[0] if seeds else None)), seeds, site)
-
-
-def _grouped(values: dict[str, str]) -> str:
-    groups: dict[str, list[str]] = defaultdict(list)
-    for label, value in values.items():
-        groups[value].append(label)
-    return "; ".join(f"{value}: {', '.join(labels)}" for value, labels in groups.items())
 
 
 def _listed(found: set[str]) -> str:

@@ -1,122 +1,179 @@
-"""The whole page: its parts in order, with their style and their program inside it."""
+"""The page: what it shows is read here, and the templates in ``report/templates`` turn it into HTML."""
 
-from collections.abc import Iterable, Sequence
-from html import escape
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
-from encore.report import artifacts, claims, confounds, figures, published_tables, run_summary, tables
-from encore.report.published_tables import PAPERS, PublishedTable, paper_of
-from encore.report.records import ArtifactRecords
-from encore.report.slice import ReportSlice
+import jinja2
+
+from encore.plan.tables.layout import OURS
+from encore.report import claims, confounds, figures, run_summary, tables
+from encore.report.claims import ShownClaim
+from encore.report.figures import ShownFigure
+from encore.report.records import ArtifactRecords, Runs
+from encore.report.slice import ReportSlice, slug
+from encore.report.tables import ShownTable
 from encore.reporting.tables.footnotes import PROXY_DATA
+from encore.storage.files import canonical
 
-HERE = Path(__file__).parent
-PARTS = {
-    "summary": "Summary",
-    "claims": "Claims",
-    "tables": "Tables",
-    "figures": "Figures",
-    "efficiency": "Efficiency",
-    "run": "What was run",
-    "confounds": "Confound ledger",
-    "artifacts": "Artifacts",
+PAPERS = {
+    OURS: "Encore",
+    "bow": "BoW prediction",
+    "costa": "COSTA",
+    "cpdae": "CPDAE",
+    "tct_colbert": "TCT-ColBERT",
+    "two_tower": "Two-tower pre-training",
+    "real": "Real data",
 }
 
 
-def render_page(site: ReportSlice) -> str:
-    """The page of what is there.
+@dataclass(frozen=True)
+class PageContent:
+    """What a page shows: a function of files in ``results/`` and of the records of jobs."""
+
+    site: ReportSlice
+    tables: list[ShownTable]
+    figures: list[ShownFigure]
+    claims: list[ShownClaim]
+    records: ArtifactRecords
+
+
+def read_content(site: ReportSlice, runs: Runs) -> PageContent:
+    """Read what a page shows.
+
+    Args:
+        runs: gives the record of an artifact's job by its folder.
 
     Raises:
         EncoreError: a product that it shows is missing or damaged.
     """
-    found = published_tables.all_tables(site)
-    drawn = figures.read_figures(site)
-    records = ArtifactRecords(
-        [*(folder for table in found for folder in table.folders()), *figures.figure_folders(drawn)]
+    shown, drawn = tables.read_tables(site), figures.read_figures(site)
+    folders = [folder for table in shown for folder in table.folders()]
+    folders += [folder for figure in drawn for row in figure.rows for folder in row.reads]
+    return PageContent(site, shown, drawn, claims.read_claims(site, shown), ArtifactRecords(folders, runs))
+
+
+def render_page(content: PageContent) -> str:
+    """The page as text; equal contents give equal bytes."""
+    return _environment().get_template("page.html.j2").render(_names(content))
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    """The templates, where text is escaped, and a name that nobody gives is an error."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("encore.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    printed = claims.read_claim_lines("claims_printed")
-    run = claims.read_claim_lines("claims") if site.claims else []
-    parts = {
-        "summary": _summary(site, found, printed, run),
-        "claims": claims.claim_sections(site, printed, run, found),
-        "tables": "".join(tables.table_section(table, records, site) for table in found),
-        "figures": figures.figure_sections(drawn, records),
-        "efficiency": run_summary.efficiency_tables(records),
-        "run": run_summary.data_table(records, site)
-        + run_summary.training_table(records)
-        + run_summary.cost_table(records),
-        "confounds": _CONFOUNDS + confounds.confound_table(found, records, site),
-        "artifacts": _ARTIFACTS + artifacts.environments(records) + "".join(artifacts.artifact_sections(records)),
+    environment.filters |= FILTERS
+    environment.tests["numeric"] = _is_numeric
+    return environment
+
+
+def _names(content: PageContent) -> dict[str, Any]:
+    """What the templates know."""
+    shown, records = content.tables, content.records
+    made = [table for table in shown if table.made]
+    on_runs = [claim.run for claim in content.claims if claim.run]
+    counts = {
+        "printed": claims.count_verdicts(claim.printed for claim in content.claims),
+        "run": claims.count_verdicts(on_runs),
     }
-    body = "".join(f'<section id="{key}"><h2>{PARTS[key]}</h2>{part}</section>\n' for key, part in parts.items())
-    style, program = ((HERE / f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<link rel="icon" href="data:,">\n'
-        f"<title>Encore: {escape(site.title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
-        f"{_head(site, found, printed, run)}<main>\n{body}</main>\n<script>\n{program}</script>\n</body>\n</html>\n"
-    )
+    seen = dict.fromkeys([*(table.paper for table in shown), *(claim.printed["paper"] for claim in content.claims)])
+    return {
+        "site": content.site,
+        "proxy_data": PROXY_DATA,
+        "papers": {key: PAPERS.get(key, key) for key in seen},
+        "tables": shown,
+        "made": made,
+        "headline": made[0] if made else None,
+        "data": run_summary.headline_data(made[0], records) if made else None,
+        "printed": tables.count_printed(shown),
+        "claims": content.claims,
+        "counts": counts,
+        "meanings": {each.verdict: claims.VERDICTS.get(each.verdict, ("", ""))[1] for each in _both(counts)},
+        "figures": content.figures,
+        "records": records,
+        "artifacts": records.all(),
+        "run": run_summary.summarise_run(records),
+        "confounds": confounds.find_confounds(shown, records, content.site),
+    }
 
 
-_CONFOUNDS = (
-    "<p>In what, besides what a table is about, the rows of one setting differ, of the lowest seed. A control spends "
-    "what an objective spends on fine-tuning: such rows are listed too, and are meant to be.</p>"
-)
-_ARTIFACTS = (
-    "<p>Each number leads to what it was computed from, and that to what it was made from, down to the raw text. "
-    "<code>encore audit</code> compares all digests with the files.</p>"
-)
+def _both(counts: dict[str, list[claims.VerdictCount]]) -> Sequence[claims.VerdictCount]:
+    return sorted([*counts["printed"], *counts["run"]], key=lambda each: claims.rank(each.verdict))
 
 
-def _head(
-    site: ReportSlice,
-    found: Sequence[PublishedTable],
-    printed: Sequence[claims.ClaimLine],
-    run: Sequence[claims.ClaimLine],
-) -> str:
-    papers = dict.fromkeys([*(paper_of(table.name) for table in found), *(line["paper"] for line in printed)])
-    verdicts = {claims.slug(line["verdict"]): line["verdict"] for line in (*printed, *run)}
-    links = "".join(f'<a href="#{key}">{name}</a>' for key, name in PARTS.items())
-    note = f"<p>{PROXY_DATA}</p>" if site.proxy_data else ""
-    return (
-        f'<header><h1>Encore: {escape(site.title)}</h1>{note}<p class="legend">In tables: <b>1.23</b> ours, in bold '
-        'the best; <i class="p">(1.20; +0.03)</i> the paper’s, and ours less it. Follow a number to what is behind it.'
-        "</p></header>\n"
-        f'<nav aria-label="Parts">{links}</nav>\n'
-        '<form id="filter" role="search" hidden><label>Search <input type="search" id="q" autocomplete="off"></label>'
-        f"{_choice('paper', 'Paper', {key: PAPERS.get(key, key) for key in papers})}"
-        f"{_choice('state', 'Tables', {'made': 'made', 'printed': 'printed only'})}"
-        f"{_choice('verdict', 'Claims', verdicts)}"
-        '<button type="reset">Clear</button><output id="found" aria-live="polite"></output></form>\n'
-    )
+def _is_numeric(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
-def _choice(key: str, label: str, options: dict[str, str]) -> str:
-    listed = "".join(f'<option value="{escape(value)}">{escape(name)}</option>' for value, name in options.items())
-    return f'<label>{label} <select id="{key}"><option value="">all</option>{listed}</select></label>'
+def count(value: object) -> str:
+    """A whole number with commas; anything else as it is."""
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _summary(
-    site: ReportSlice,
-    found: Sequence[PublishedTable],
-    printed: Sequence[claims.ClaimLine],
-    run: Sequence[claims.ClaimLine],
-) -> str:
-    ready = [table for table in found if table.made]
-    rest = [table for table in found if not table.made]
-    numbers = sum(len(table.words) for table in found)
-    counts = (
-        f"<p>{len(ready)} tables are made of this configuration, {len(site.figures)} figures; of {len(rest)} more the "
-        f"printed numbers are shown. In all {numbers:,} printed numbers, {len(printed)} claims.</p>"
-    )
-    judged = claims.verdict_counts(printed, "Claims on the papers’ printed numbers")
-    judged += claims.verdict_counts(run, "Claims on what was run") if run else ""
-    return counts + judged + _contents("Made", ready) + _contents("Not run here: printed numbers only", rest)
+def counted(value: int | str, one: str, many: str = "") -> str:
+    """A number with its noun: ``1 table``, ``2 tables``."""
+    return f"{count(int(value))} {one if int(value) == 1 else many or f'{one}s'}"
 
 
-def _contents(title: str, found: Iterable[PublishedTable]) -> str:
-    links = "".join(
-        f'<li><a href="#{each.place}">{escape(each.name)}</a> {escape(each.layout.title)}</li>' for each in found
-    )
-    return f"<h3>{title}</h3><ul class=contents>{links}</ul>" if links else ""
+def significant(value: float | str, digits: int = 3) -> str:
+    """A number, short."""
+    text = f"{float(value):.{digits}g}"
+    return text.replace("-", "−", 1) if text.startswith("-") else text
+
+
+def between(ends: Sequence[float]) -> str:
+    """An interval in words."""
+    return f"{significant(ends[0], 6)} to {significant(ends[1], 6)}"
+
+
+def along(value: float, reach: float) -> str:
+    """Where a value is on an axis from -reach to reach, in percent of its length, with a margin at either end."""
+    return f"{50 + 47 * value / reach:.2f}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds, minutes or hours, whichever people would say."""
+    if seconds < 120:
+        return f"{seconds:.3g} s"
+    return f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:,.3g} h"
+
+
+def milliseconds(value: float) -> str:
+    """A latency; whole milliseconds from a second on."""
+    return f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
+
+
+def size(of: int) -> str:
+    """Bytes as people say them."""
+    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if of >= 2**power:
+            return f"{of / 2**power:.3g} {unit}"
+    return f"{of} bytes"
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "along": along,
+    "between": between,
+    "canonical": canonical,
+    "count": count,
+    "counted": counted,
+    "duration": duration,
+    "milliseconds": milliseconds,
+    "rank": claims.rank,
+    "removeprefix": str.removeprefix,
+    "significant": significant,
+    "size": size,
+    "slug": slug,
+    "tone": claims.tone,
+}

@@ -19,10 +19,11 @@ from encore.plan.plan import Plan
 from encore.plan.project import DEFAULT_RUN
 from encore.plan.tables import table_plan, wanted_tables
 from encore.plan.tables.reported import PAPERS, reported_file
-from encore.storage.files import canonical
+from encore.storage.files import canonical, full_digest, sha256
 from encore.targets import everything_declared
 
 REPORT = "report"
+TEMPLATES = Path(__file__).parent / "templates"
 TUNING = Path("config/tuning")
 _TABLES, _FIGURES = "results/tables/", "results/figures/"
 
@@ -40,6 +41,7 @@ def report_plan(plan: Plan, run: Path) -> dict[str, Any]:
     return {
         "name": REPORT,
         "title": plan.config.title,
+        "templates": templates_digest(),
         "run": _called(run),
         "proxy_data": plan.config.proxy_data,
         "tables": tables,
@@ -63,6 +65,12 @@ def report_reads(content: dict[str, Any]) -> list[str]:
     tables = [f"{_TABLES}{name}" for name in content["tables"]]
     figures = [f"{_FIGURES}{name}" for name in content["figures"]]
     return [f"{stem}.manifest.json" for stem in (*tables, *figures, *claims)]
+
+
+def templates_digest() -> str:
+    """The digest of the page's templates, style and program, so that an edited one makes the page again."""
+    files = {path.name: sha256(path) for path in TEMPLATES.iterdir() if path.is_file()}
+    return full_digest(files)
 
 
 def _called(run: Path) -> str:
@@ -119,7 +127,7 @@ def _grouped(cells: list[Address]) -> list[list[Any]]:
 
 
 def _datasets(plan: Plan) -> dict[str, dict[str, str]]:
-    """What stands for a dataset that was withdrawn."""
+    """What replaces a dataset that was withdrawn."""
     names = plan.resolve.dataset_names()
     return {name: {"name": name, "note": note} for name in names if (note := plan.resolve.dataset(name).note)}
 

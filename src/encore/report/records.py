@@ -1,7 +1,7 @@
-"""Every artifact behind what is shown, each once, as its ``manifest.json`` and ``run.json`` tell of it."""
+"""Every artifact that the page's numbers were made from, as its ``manifest.json`` and ``run.json`` tell of it."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -11,6 +11,9 @@ from encore.storage import manifest
 from encore.storage.files import canonical, sha256
 
 _MODEL = re.compile(r"(?P<lineage>.+?)(?:-s\d+)?-[0-9a-f]{8}(?P<index>@.*)?")
+ENVIRONMENT = ("python", "packages", "machine", "device", "cores")  # fields of run.json that many jobs have in common
+RUN = (*ENVIRONMENT, "command", "commit", "seconds", "peak_memory_mb")  # those that the page shows
+Runs = Callable[[str], Mapping[str, Any]]  # a job's record by its artifact's folder
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,11 @@ class RecordedArtifact:
         return PurePosixPath(self.folder).name
 
     @property
+    def kind(self) -> str:
+        """The stage without what comes after a point: its objective or its kind of collection."""
+        return self.stage.split(".")[0]
+
+    @property
     def stem(self) -> str:
         """Its name without seed and digest."""
         found = _MODEL.fullmatch(self.name)
@@ -51,17 +59,27 @@ class RecordedArtifact:
         """The seed that it was made under; None where there is no chance in it."""
         return self.spec.get("seed")
 
+    @property
+    def seconds(self) -> float:
+        """Seconds that its job took; 0 where they are not recorded."""
+        return float(self.run.get("seconds") or 0)
+
+    @property
+    def program(self) -> str:
+        """The program that made it, below ``workflow/``."""
+        return str((self.run.get("command") or [""])[0]).rpartition("workflow/")[2]
+
 
 class ArtifactRecords:
     """Artifacts by folder."""
 
-    def __init__(self, folders: Iterable[str]) -> None:
+    def __init__(self, folders: Iterable[str], runs: Runs) -> None:
         found = _reached(folders)
         self.by_folder = {
-            folder: _artifact(folder, f"a{number}", found[folder]) for number, folder in enumerate(sorted(found))
+            folder: _artifact(folder, f"a{number}", found[folder], runs) for number, folder in enumerate(sorted(found))
         }
-        environments = (canonical(environment(each.run)) for each in self.by_folder.values() if each.run)
-        self.environments = {text: f"e{number}" for number, text in enumerate(sorted(set(environments)))}
+        environments = sorted({_environment(each) for each in self.all() if each.run})
+        self._environments = {text: f"e{number}" for number, text in enumerate(environments)}
 
     def __getitem__(self, folder: str) -> RecordedArtifact:
         return self.by_folder[folder]
@@ -70,25 +88,47 @@ class ArtifactRecords:
         """In the order of their folders."""
         return list(self.by_folder.values())
 
+    def of(self, folders: Iterable[str]) -> list[RecordedArtifact]:
+        """Those of some folders."""
+        return [self[folder] for folder in folders]
+
     def upstream(self, folders: Iterable[str]) -> list[RecordedArtifact]:
         """Artifacts and all that they were made from, each once."""
-        found: dict[str, RecordedArtifact] = {}
+        found: set[str] = set()
         waiting = list(folders)
         while waiting:
             folder = waiting.pop()
             if folder not in found:
-                found[folder] = self[folder]
+                found.add(folder)
                 waiting.extend(self[folder].inputs.values())
-        return [found[folder] for folder in sorted(found)]
+        return self.of(sorted(found))
+
+    def environment_of(self, artifact: RecordedArtifact) -> str:
+        """The name on the page of the environment that an artifact was made in."""
+        return self._environments[_environment(artifact)]
+
+    def environments(self) -> list[tuple[str, dict[str, Any]]]:
+        """Every environment once, after its name on the page."""
+        made_in = {self.environment_of(each): each.run for each in self.all() if each.run}
+        return [(key, made_in[key]) for key in self._environments.values()]
+
+    def runs(self) -> dict[str, dict[str, Any]]:
+        """What the page shows of jobs, by folder."""
+        return {each.folder: each.run for each in self.all() if each.run}
 
 
-def environment(run: Mapping[str, Any]) -> dict[str, Any]:
-    """What many jobs had in common."""
-    return {key: run.get(key) for key in ("python", "packages", "machine", "device", "cores")}
+def read_run(folder: str) -> dict[str, Any]:
+    """What a job recorded, of which the page shows the program and not its arguments, which name places."""
+    run = manifest.read_run(Path(folder))
+    return {key: run[key][:1] if key == "command" else run[key] for key in RUN if key in run}
+
+
+def _environment(artifact: RecordedArtifact) -> str:
+    return canonical({key: artifact.run.get(key) for key in ENVIRONMENT})
 
 
 def _reached(folders: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The manifests of folders and of all behind them; an empty one where there is none."""
+    """The manifests of folders and of all that these were made from; an empty one where there is none."""
     found: dict[str, dict[str, Any]] = {}
     waiting = list(folders)
     while waiting:
@@ -103,7 +143,7 @@ def _reached(folders: Iterable[str]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _artifact(folder: str, key: str, record: dict[str, Any]) -> RecordedArtifact:
+def _artifact(folder: str, key: str, record: dict[str, Any], runs: Runs) -> RecordedArtifact:
     if not record:
         return RecordedArtifact(folder, key, "", {}, {}, {}, {}, "", {})
     parents = [str(PurePosixPath(path).parent) for path in record["inputs"]]
@@ -112,9 +152,9 @@ def _artifact(folder: str, key: str, record: dict[str, Any]) -> RecordedArtifact
     inputs = dict(sorted(roles.items()))
     unnamed = [parent for parent in parents if parent not in inputs.values()]
     inputs |= {f"input {number}": parent for number, parent in enumerate(sorted(unnamed), 1)}
-    digest, run = sha256(Path(folder) / manifest.MANIFEST), manifest.read_run(Path(folder))
+    digest, stage = sha256(Path(folder) / manifest.MANIFEST), str(record.get("stage", ""))
     return RecordedArtifact(
-        folder, key, str(record.get("stage", "")), own, inputs, record["results"], record["outputs"], digest, run
+        folder, key, stage, own, inputs, record["results"], record["outputs"], digest, dict(runs(folder))
     )
 
 

@@ -1,136 +1,126 @@
-"""Tables of what was run: data, training and its cost, cost by stage, latency and sizes of indexes."""
+"""What was run: the data of the headline table, training steps, cost by stage, latencies and indexes."""
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from encore.report.artifacts import duration, seconds, size
-from encore.report.markup import PROSE, Content, count, html_table, joined, link
 from encore.report.records import ArtifactRecords, RecordedArtifact
-from encore.report.slice import ReportSlice
+from encore.report.tables import ShownTable
+from encore.storage.files import canonical
 
 LATENCY = "latency.json"
 TRAINED = ("pretrain", "finetune", "train_doc2query")
 INDEXES = ("encode", "build_index", "lucene_index")
 
 
-def data_table(records: ArtifactRecords, site: ReportSlice) -> str:
-    """The collections, with what each counts."""
-    found = [each for each in records.all() if each.stage.startswith("collection")]
-    header = ["Collection", "Kind", "Passages", "Queries", "Splits: queries, judgments", "Stands for"]
-    return html_table("Data", header, [_collection(each, site) for each in found], PROSE)
+@dataclass(frozen=True)
+class JobGroup:
+    """Artifacts of one stage: all of them, or those of one training step under each seed."""
+
+    stage: str
+    artifacts: list[RecordedArtifact]
+
+    @property
+    def stem(self) -> str:
+        """What their names have in common."""
+        return self.artifacts[0].stem
+
+    @property
+    def step(self) -> dict[str, Any]:
+        """The training step's parameters."""
+        return {"collection": "", "batch": "", "learning_rate": ""} | self.artifacts[0].spec.get("step", {})
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of all jobs."""
+        return sum(each.seconds for each in self.artifacts)
+
+    @property
+    def memory(self) -> int:
+        """The most memory that a job had, in MB; 0 where it is not recorded."""
+        return max(each.run.get("peak_memory_mb") or 0 for each in self.artifacts)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all outputs."""
+        return sum(each.bytes for each in self.artifacts)
+
+    @property
+    def devices(self) -> list[str]:
+        """The devices that it ran on."""
+        return sorted({str(each.run["device"]) for each in self.artifacts if each.run})
+
+    def range(self, key: str) -> list[float]:
+        """The least and the most of a result; one number where all have the same."""
+        found = sorted({each.results[key] for each in self.artifacts if key in each.results})
+        return list(dict.fromkeys([*found[:1], *found[-1:]]))
 
 
-def training_table(records: ArtifactRecords) -> str:
-    """Every training step, its seeds together: what of, how long, with how many operations."""
-    groups: dict[tuple[str, str], list[RecordedArtifact]] = defaultdict(list)
-    for artifact in records.all():
-        if artifact.stage.split(".")[0] in TRAINED:
-            spec = {key: value for key, value in artifact.spec.items() if key != "seed"}
-            groups[artifact.stem, json.dumps(spec, sort_keys=True)].append(artifact)
-    header = ["Model", "Step", "On", "Steps", "Examples", "Batch", "Learning rate", "Operations", "Seeds", "Time"]
-    header.append("Device")
-    return html_table("Training", header, [_trained(stem, own) for (stem, _), own in sorted(groups.items())])
+@dataclass(frozen=True)
+class RunSummary:
+    """Everything that was run, by kind; a latency is with its record."""
+
+    collections: list[RecordedArtifact]
+    trained: list[JobGroup]
+    stages: list[JobGroup]
+    latencies: list[tuple[RecordedArtifact, dict[str, Any]]]
+    indexes: list[RecordedArtifact]
 
 
-def cost_table(records: ArtifactRecords) -> str:
-    """What the stages took together."""
-    groups: dict[str, list[RecordedArtifact]] = defaultdict(list)
-    for artifact in records.all():
-        groups[artifact.stage.split(".")[0] or "not here"].append(artifact)
-    rows: list[list[Content]] = [
-        [stage, f"{len(own):,}", duration(_spent(own)), _memory(own), size(sum(each.bytes for each in own))]
-        for stage, own in sorted(groups.items(), key=lambda group: (-_spent(group[1]), group[0]))
-    ]
-    return html_table("Cost by stage", ["Stage", "Artifacts", "Time of all jobs", "Most memory", "Size"], rows)
+@dataclass(frozen=True)
+class HeadlineData:
+    """On what data the headline table is: collections searched, queries judged, seeds, sizes of models."""
+
+    collections: list[RecordedArtifact]
+    queries: list[int]
+    seeds: list[int]
+    backbones: list[dict[str, Any]]
 
 
-def efficiency_tables(records: ArtifactRecords) -> str:
-    """Latencies with their machines, and sizes of indexes."""
-    measured = [each for each in records.all() if LATENCY in each.outputs]
-    header = ["System", "Queries", "Median, ms", "Stages: median, ms", "Index", "Bytes a passage", "Measured on"]
-    rows = [row for each in measured if (row := _measured(each))]
-    latency = html_table("Latency", header, rows, PROSE) if rows else "<p>No latency was measured for these tables.</p>"
-    sizes = [_index(each) for each in records.all() if each.stage in INDEXES]
-    return latency + html_table("Indexes", ["Index", "Stage", "Passages", "Size"], sizes)
+def headline_data(shown: ShownTable, records: ArtifactRecords) -> HeadlineData:
+    """What the numbers of a table rest on."""
+    made_of = records.upstream(shown.folders())
+    searched = {each.inputs.get("collection", "") for each in made_of if each.kind == "evaluate"}
+    cells = (row.cells[column.id] for column in shown.table.shown() for row in shown.table.rows)
+    judged = dict.fromkeys(cell.ours.judged for cell in cells if cell.ours and cell.ours.judged is not None)
+    started = {canonical(each.spec["backbone"]): each for each in made_of if "backbone" in each.spec}
+    backbones = [each.spec["backbone"] | each.results for each in started.values()]
+    return HeadlineData(records.of(sorted(searched - {""})), list(judged), shown.table.seeds, backbones)
 
 
-def _index(artifact: RecordedArtifact) -> list[Content]:
-    called = link(artifact.key, artifact.folder.removeprefix("results/indexes/"))
-    return [called, artifact.stage, count(artifact.results.get("passages", "")), size(artifact.bytes)]
-
-
-def _collection(artifact: RecordedArtifact, site: ReportSlice) -> list[Content]:
-    results, known = artifact.results, site.datasets.get(artifact.stem)
-    splits = (
-        f"{name}: {count(each.get('queries'))}, {count(each.get('judgments'))}"
-        for name, each in sorted(results.get("splits", {}).items())
+def summarise_run(records: ArtifactRecords) -> RunSummary:
+    """Group all artifacts of the page."""
+    artifacts = records.all()
+    trained = _grouped((each for each in artifacts if each.kind in TRAINED), _without_seed)
+    stages = _grouped(artifacts, lambda each: (each.kind,))
+    return RunSummary(
+        [each for each in artifacts if each.kind == "collection"],
+        [JobGroup(own[0].stage, own) for _, own in sorted(trained.items())],
+        sorted((JobGroup(kind, own) for (kind,), own in stages.items()), key=lambda one: (-one.seconds, one.stage)),
+        [(each, record) for each in artifacts if LATENCY in each.outputs and (record := _latency(each))],
+        [each for each in artifacts if each.stage in INDEXES],
     )
-    return [
-        link(artifact.key, artifact.name),
-        str(artifact.spec.get("kind", "")),
-        count(results.get("passages", "")),
-        count(results.get("queries", "")),
-        "; ".join(splits),
-        known.note if known else "",
-    ]
 
 
-def _trained(stem: str, own: Sequence[RecordedArtifact]) -> list[Content]:
-    first = own[0]
-    step: dict[str, Any] = first.spec.get("step", {})
-    devices = sorted({str(each.run["device"]) for each in own if each.run})
-    return [
-        stem,
-        first.stage,
-        str(step.get("collection", "")),
-        _range(own, "steps"),
-        _range(own, "examples"),
-        count(step.get("batch", "")),
-        str(step.get("learning_rate", "")),
-        _operations(own),
-        joined(link(each.key, str(each.seed if each.seed is not None else "–")) for each in own),
-        duration(_spent(own)),
-        ", ".join(devices),
-    ]
+def _grouped(
+    artifacts: Iterable[RecordedArtifact], key: Callable[[RecordedArtifact], tuple[str, ...]]
+) -> dict[tuple[str, ...], list[RecordedArtifact]]:
+    groups: dict[tuple[str, ...], list[RecordedArtifact]] = defaultdict(list)
+    for each in artifacts:
+        groups[key(each)].append(each)
+    return groups
 
 
-def _range(own: Iterable[RecordedArtifact], key: str) -> str:
-    """One number where all seeds have the same, else the least and the most."""
-    found = sorted({each.results[key] for each in own if key in each.results})
-    return " to ".join(count(each) for each in dict.fromkeys([*found[:1], *found[-1:]]))
+def _without_seed(artifact: RecordedArtifact) -> tuple[str, ...]:
+    return artifact.stem, canonical({key: value for key, value in artifact.spec.items() if key != "seed"})
 
 
-def _operations(own: Iterable[RecordedArtifact]) -> str:
-    found = sorted({f"{each.results['flops']:.3g}" for each in own if "flops" in each.results}, key=float)
-    return " to ".join(dict.fromkeys([*found[:1], *found[-1:]]))
-
-
-def _measured(artifact: RecordedArtifact) -> list[Content]:
+def _latency(artifact: RecordedArtifact) -> dict[str, Any]:
     try:
-        record = json.loads((Path(artifact.folder) / LATENCY).read_text())
+        record: dict[str, Any] = json.loads((Path(artifact.folder) / LATENCY).read_text())
     except (OSError, ValueError):
-        return []
-    machine, index = record["hardware"], record["index"]
-    stages = "; ".join(f"{each['stage']} {_ms(each['median_ms'])}" for each in record["stages"])
-    threads = f"{machine['threads']} thread{'s' if machine['threads'] != 1 else ''}"
-    device = ", ".join(filter(None, [machine["processor"], machine["gpu"], threads, f"load {machine['load']}"]))
-    called = link(artifact.key, artifact.folder.removeprefix("results/").partition("/")[2])
-    median = _ms(record["total"]["median_ms"])
-    a_passage = str(index["bytes_per_passage"])
-    return [called, count(record["queries"]), median, stages, size(index["bytes"]), a_passage, device]
-
-
-def _ms(value: float) -> str:
-    return f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
-
-
-def _spent(own: Iterable[RecordedArtifact]) -> float:
-    return sum(seconds(each.run) for each in own)
-
-
-def _memory(own: Iterable[RecordedArtifact]) -> str:
-    known = [each.run["peak_memory_mb"] for each in own if each.run.get("peak_memory_mb")]
-    return f"{max(known):,} MB" if known else ""
+        return {}
+    return record

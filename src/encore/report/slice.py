@@ -10,7 +10,7 @@ RESULTS = Path("results")
 
 
 class ReportDataset(SlicePart):
-    """What the catalogue calls a collection here, and what it stands for, if anything."""
+    """What the catalogue calls a collection here, and what it replaces, if anything."""
 
     name: str
     note: str = ""
@@ -20,6 +20,7 @@ class ReportSlice(Product):
     """The products that are shown, and the tables of the catalogue of which only the printed numbers are."""
 
     title: str
+    templates: str  # the digest of the page's templates
     run: str  # the run's file; empty for the default
     tables: list[str]
     figures: list[str]  # without ending
@@ -42,6 +43,20 @@ class ReportSlice(Product):
         return [*tables, *figures, *(RESULTS / f"{name}.manifest.json" for name in claims)]
 
     def command(self, target: str) -> str:
-        """What a person types to make a target."""
-        chosen = f" --configfile {shlex.quote(self.run)}" if self.run else ""
-        return f"snakemake {target} --profile local{chosen}"
+        """What a person types to make a target, or all that the configuration declares."""
+        chosen = ["--configfile", self.run] if self.run else []
+        return shlex.join(["snakemake", *([target] if target else []), "--profile", "local", *chosen])
+
+    @property
+    def audit(self) -> str:
+        """The command that compares the page with the files that it is made of."""
+        return shlex.join(["encore", "audit", *(["--config", self.run] if self.run else [])])
+
+    def note(self, dataset: str) -> str:
+        """What a dataset replaces; empty where it replaces nothing."""
+        return self.datasets[dataset].note if dataset in self.datasets else ""
+
+
+def slug(text: str) -> str:
+    """A name of a place of the page."""
+    return "-".join("".join(sign if sign.isalnum() else " " for sign in text.lower()).split())

@@ -1,69 +1,142 @@
-"""A table of the report: its sheet, with a link from every number to its explanation."""
+"""The tables of the page: those that were made, read as data, and the printed numbers of the others."""
 
-from collections.abc import Iterator
-from html import escape
+import json
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from encore.plan.tables.layout import Column, Row
-from encore.report import explanations
-from encore.report.markup import Html, code, scrolling
-from encore.report.published_tables import PAPERS, PublishedTable, paper_of
-from encore.report.records import ArtifactRecords
-from encore.report.slice import RESULTS, ReportSlice
-from encore.reporting.tables.sheet import SheetEntry
-
-
-def table_section(shown: PublishedTable, records: ArtifactRecords, site: ReportSlice) -> str:
-    """The table under its heading, with its notes and, below, what stands behind each number."""
-    own = paper_of(shown.name)
-    state = "made" if shown.made else "printed"
-    head = "".join(f'<th scope="col">{escape(title)}</th>' for title in shown.sheet.header)
-    body = "".join(_blocks(shown))
-    title = escape(shown.sheet.title)
-    table = f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead>{body}</table>"
-    notes = "".join(f"<li>{escape(note)}</li>" for note in shown.sheet.notes)
-    target = f"{RESULTS}/tables/{shown.name}.csv"
-    missing = f"<p>Not run: what the paper prints. To make it: {code(site.command(target)).markup}</p>"
-    files = f"<p>Made: {code(target).markup}, and next to it as .md, .tex, .html.</p>"
-    details = "".join(explanations.cell_explanations(shown, records, site))
-    return (
-        f'<section class="item table" id="{shown.place}" data-paper="{own}" data-state="{state}">'
-        f"<h3>{escape(PAPERS.get(own, own))}: {escape(shown.number)}</h3>"
-        f"{scrolling(shown.sheet.title, table)}{f'<ul class=notes>{notes}</ul>' if notes else ''}"
-        f"{files if shown.made else missing}</section>{details}"
-    )
+from encore.plan.tables.layout import OURS, CellSlice, Layout
+from encore.report.slice import RESULTS, ReportSlice, slug
+from encore.reporting.tables.compute import compute_table
+from encore.reporting.tables.table import Column, Row, Table, read_table
 
 
-def _blocks(shown: PublishedTable) -> Iterator[str]:
-    for setting, block in zip(shown.layout.settings(), shown.sheet.blocks, strict=True):
-        rows = [row for row in shown.layout.rows if row.setting == setting]
-        width = len(shown.sheet.header)
-        title = f'<tr class="setting"><th scope="rowgroup" colspan="{width}">{escape(setting)}</th></tr>'
-        lines = "".join(_line(shown, row, line) for row, line in zip(rows, block.lines, strict=True))
-        yield f"<tbody>{title if setting else ''}{lines}</tbody>"
+@dataclass(frozen=True)
+class ShownTable:
+    """A table of the page; ``reported`` is its file of printed numbers, if it has one."""
+
+    name: str
+    table: Table
+    made: bool
+    reported: str
+
+    @property
+    def place(self) -> str:
+        """The name of the table's section on the page."""
+        return f"t-{slug(self.name)}"
+
+    @property
+    def path(self) -> str:
+        """Its CSV, which is what people ask for."""
+        return f"{RESULTS}/tables/{self.name}.csv"
+
+    @property
+    def paper(self) -> str:
+        """The folder of the paper that it is from."""
+        return self.name.split("/")[0] if "/" in self.name else OURS
+
+    @property
+    def number(self) -> str:
+        """What the paper calls it: ``Table 1``; our own by their names."""
+        stem = self.name.rsplit("/", 1)[-1]
+        return stem.replace("table", "Table ") if stem.removeprefix("table").isdigit() else stem
+
+    @property
+    def width(self) -> int:
+        """How many columns people are shown, with that of the rows' names."""
+        return 1 + len(self.table.shown()) + (2 if self.table.judged else 0)
+
+    @property
+    def reach(self) -> float:
+        """The largest distance from 0 of a difference to the control with its interval; 0 where there is none."""
+        judged = self.table.judged
+        found = (self.table.to_control(row, judged) for row in self.table.rows if judged)
+        return max((max(abs(each.low), abs(each.high)) for each in found if each), default=0.0)
+
+    def key(self, row: Row, column: Column) -> str:
+        """The end of the names of a cell and of its explanation."""
+        return f"-{slug(self.name)}-{self.table.rows.index(row)}-{self.table.columns.index(column)}"
+
+    def row(self, setting: str, name: str) -> Row | None:
+        """A row; None where this table has no such."""
+        return next((row for row in self.table.rows if (row.setting, row.id) == (setting, name)), None)
+
+    def folders(self) -> list[str]:
+        """Every folder that it reads, once."""
+        cells = (cell.request for row in self.table.rows for cell in row.cells.values())
+        return list(dict.fromkeys(read.folder for cell in cells for read in cell.reads))
+
+    def reads(self, row: Row, column: Column) -> list[str]:
+        """The folders that a cell was computed from; of a mean or a gain, those of its parts."""
+        return list(dict.fromkeys(read.folder for cell in self._parts(row, column) for read in cell.reads))
+
+    def files(self, row: Row, column: Column) -> list[str]:
+        """The user's files that a cell was computed from, likewise."""
+        return list(dict.fromkeys(cell.record for cell in self._parts(row, column) if cell.record))
+
+    def explain(self, row: Row, column: Column) -> str:
+        """The command that explains a cell in a terminal."""
+        setting = ["--setting", row.setting] if row.setting else []
+        return shlex.join(["encore", "explain", self.path, "--row", row.id, *setting, "--column", column.id])
+
+    def _parts(self, row: Row, column: Column) -> Iterator[CellSlice]:
+        rows = [row]
+        if column.gain:
+            over = self.row(row.setting, column.gain.over)
+            rows, column = [row, *([over] if over else [])], self.table.column(column.gain.of)
+        names = list(self._leaves(column))
+        return (each.cells[name].request for each in rows for name in names)
+
+    def _leaves(self, column: Column) -> Iterator[str]:
+        """A column, or those that it is a mean of."""
+        if not column.mean_of:
+            yield column.id
+        for part in column.mean_of:
+            yield from self._leaves(self.table.column(part))
 
 
-def _line(shown: PublishedTable, row: Row, line: list[SheetEntry]) -> str:
-    """A row; what stands behind the columns, a difference and its verdict, is about the primary one."""
-    columns = shown.layout.shown()
-    primary = next((column for column in columns if column.primary), None)
-    values = "".join(_cell(shown, row, column, entry) for entry, column in zip(line[1:], columns, strict=False))
-    values += "".join(_cell(shown, row, primary, entry, more=True) for entry in line[1 + len(columns) :])
-    return f'<tr class="row"><th scope="row">{escape(line[0].text)}</th>{values}</tr>'
+@dataclass(frozen=True)
+class PrintedCount:
+    """How many cells the papers' tables have, and in how many of them a paper prints a number, a word, or nothing."""
+
+    cells: int
+    numbers: int
+    words: int
+
+    @property
+    def empty(self) -> int:
+        """The cells in which a paper prints nothing."""
+        return self.cells - self.numbers - self.words
 
 
-def _cell(shown: PublishedTable, row: Row, column: Column | None, entry: SheetEntry, *, more: bool = False) -> str:
-    content = _numbers(entry, bare=not shown.made)
-    if not entry.text or column is None or not explanations.has_explanation(shown, row, column):
-        return f"<td>{content.markup}</td>"
-    place = explanations.cell_place(shown, row, column)
-    name = "" if more else f'id="c{place}" '
-    return f'<td><a class="n" {name}href="#w{place}">{content.markup}</a></td>'
+def read_tables(site: ReportSlice) -> list[ShownTable]:
+    """Those that were made, in the configuration's order, then those of the catalogue that were not.
+
+    Raises:
+        EncoreError: a table or a file of printed numbers is missing or damaged.
+    """
+    return [*map(_made, site.tables), *(_printed(name, layout) for name, layout in site.printed.items())]
 
 
-def _numbers(entry: SheetEntry, *, bare: bool) -> Html:
-    """Ours and, apart from it, what the paper prints."""
-    ours, parenthesis, theirs = ("", "", entry.text) if bare else entry.text.partition("(")
-    text = escape(ours.strip())
-    shown = f"<b>{text}</b>" if entry.bold and text else text
-    shown += f"<sup>{escape(entry.marker)}</sup>" if entry.marker else ""
-    return Html(shown + (f' <i class="p">{parenthesis}{escape(theirs)}</i>' if theirs else ""))
+def count_printed(tables: Iterable[ShownTable]) -> PrintedCount:
+    """Count what the papers print in the shown cells of tables that have a file of printed numbers."""
+    cells = [
+        row.cells[column.id]
+        for shown in tables
+        if shown.reported
+        for row in shown.table.rows
+        for column in shown.table.shown()
+    ]
+    printed = [cell.printed for cell in cells if cell.printed]
+    numbers = sum(each.value is not None for each in printed)
+    return PrintedCount(len(cells), numbers, len(printed) - numbers)
+
+
+def _made(name: str) -> ShownTable:
+    record = json.loads((RESULTS / f"tables/{name}.manifest.json").read_text())
+    table = read_table(RESULTS / f"tables/{name}.json")
+    return ShownTable(name, table, made=True, reported=record["spec"].get("reported") or "")
+
+
+def _printed(name: str, layout: Layout) -> ShownTable:
+    return ShownTable(name, compute_table(layout), made=False, reported=layout.reported or "")
