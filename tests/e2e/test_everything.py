@@ -165,10 +165,10 @@ def test_every_claim_is_judged(everything: Clone) -> None:
 def test_the_report_shows_all_of_it(everything: Clone) -> None:
     text = (everything.root / REPORT).read_text()
     states = re.findall(r'<section class="item table" id="[^"]*" data-paper="[^"]*" data-state="([^"]*)"', text)
-    assert states == ["made"] * len(catalogue("tables"))
-    assert len(re.findall(r'<figure class="item"', text)) == len(catalogue("figures")) + 4
+    assert states == ["made"] * (len(catalogue("tables")) - 1), "the first is on the first screen"
+    assert len(re.findall(r'<figure id="f-', text)) == len(catalogue("figures")) + 4
     claims = lines(everything.root / "results/claims.csv")
-    assert len(re.findall(r'<article class="item claim"', text)) == len(claims)
+    assert len(re.findall(r'class="item" id="k-', text)) == len(claims)
 
 
 def test_two_builds_from_the_same_artifacts_give_the_same_bytes(everything: Clone, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from encore import cli
 from encore.commands import audit, recompute
 from encore.errors import EncoreError
 from encore.report import build
-from encore.report.records import ArtifactRecords
+from encore.report.records import ArtifactRecords, read_run
 from encore.storage import manifest
 from encore.storage.files import write_json
 
@@ -192,7 +192,7 @@ def test_any_damage_to_what_a_page_shows_is_a_finding_of_the_page(
 def test_a_damaged_run_json_is_as_good_as_none(content: str, results: Any) -> None:
     Path(test_audit.B.folder, "run.json").write_bytes(content.encode(errors="surrogateescape"))
     assert manifest.read_run(Path(test_audit.B.folder)) == {}
-    assert ArtifactRecords([test_audit.B.folder])[test_audit.B.folder].run == {}
+    assert ArtifactRecords([test_audit.B.folder], read_run)[test_audit.B.folder].run == {}
     assert not audit.audit(results).findings
 
 

@@ -1,5 +1,6 @@
 """What a report shows: what is declared, what else lies there as the configuration makes it, the rest as printed."""
 
+import csv
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from encore.plan.project import load_plan
 from encore.plan.tables import table_plan
 from encore.report.plan import report_plan, report_reads
 from encore.report.slice import ReportSlice
+from encore.report.tables import PrintedCount, count_printed, read_tables
 from encore.storage.files import canonical, write_json
 from encore.targets import check_target
 
@@ -38,6 +40,17 @@ def test_what_is_declared_is_read_and_all_other_tables_are_shown_as_printed(plan
     site = ReportSlice.model_validate(content)
     assert [str(path) for path in site.records()] == report_reads(content)
     assert site.command("x") == "snakemake x --profile local --configfile config/nano.yaml"
+
+
+def test_printed_numbers_are_counted_by_cells(plan: Plan) -> None:
+    """A number is what reads as one: 11 cells have a word or a sign, and in 66 a paper prints nothing."""
+    site = ReportSlice.model_validate(report_plan(plan, NANO) | {"tables": []})
+    counted = count_printed(read_tables(site))
+    assert counted == PrintedCount(cells=1113, numbers=1036, words=11)
+    files = [Path(str(layout.reported)) for layout in site.printed.values()]
+    values = [line["value"] for path in files for line in csv.DictReader(path.open(encoding="utf-8", newline=""))]
+    assert (len(values), values.count("")) == (counted.cells, counted.empty)
+    assert sum(value in ("OOM", "O(n)", "O(n^2)", "-") for value in values) == counted.words
 
 
 def test_the_default_needs_no_name_and_no_folder_of_a_machine_is_named(plan: Plan, tmp_path: Path) -> None:
