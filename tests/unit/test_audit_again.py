@@ -124,7 +124,8 @@ class Catalogued:
 def remade(name: str, place: Path, plan: Catalogued) -> list[str]:
     """What the audit says of a product whose slice of the plan is that of its manifest."""
     report = AuditReport()
-    product = MadeProduct(name, place, json.loads(place.read_text())["spec"])
+    content = dict(reversed(json.loads(place.read_text())["spec"].items()))  # whatever the order of the plan's keys
+    product = MadeProduct(name, place, content)
     recompute.recompute_product(plan, product, report)  # type: ignore[arg-type]
     return [*map(str, report.findings), *report.notes]
 

@@ -200,10 +200,10 @@ def _product_problems(content: dict[str, Any] | None, place: Path, name: str) ->
         yield f"{place} has another plan than the configuration; run snakemake for it again"
     yield from _changed_inputs(str(place), record, _expected_inputs(name, place, record["spec"]))
     if is_of_this_code(place):
-        rule, stem = rule_of(name, place, record["spec"]), place.name.removesuffix(manifest.MANIFEST)
+        rule, stem = rule_of(name, place, record["spec"]), _stem(place)
         if record["stage"] != rule:
             yield f"{place} is a manifest of stage {record['stage']!r} and not of {rule!r}"
-        missing = {f"{stem}{ending}" for ending in FILES[rule]}.symmetric_difference(record["outputs"])
+        missing = {f"{stem}.{ending}" for ending in FILES[rule]}.symmetric_difference(record["outputs"])
         yield from (f"{place} lists other files than are made: {file}" for file in sorted(missing))
     for file, digest in record["outputs"].items():
         path = place.parent / file
@@ -228,6 +228,11 @@ def rule_of(name: str, place: Path, content: dict[str, Any]) -> str:
         return "table"
     rules = {figure: rule for rule, figure in ONE_OF_ITS_KIND.items()}
     return rules.get(name) or ("draw" if "kind" in content else "figure")
+
+
+def _stem(place: Path) -> str:
+    """What the names of a product's files begin with."""
+    return "index" if place == REPORT else place.name.removesuffix(f".{manifest.MANIFEST}")
 
 
 def _expected_inputs(name: str, place: Path, content: dict[str, Any]) -> set[str]:

@@ -18,6 +18,7 @@ from encore.commands.products import FILES
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
 from encore.plan.project import CATALOGUE
+from encore.storage.files import canonical
 
 NAMED = 3  # what differs is named up to so many times
 PICTURES = (".png", ".svg")
@@ -32,7 +33,7 @@ def differences(rule: str, place: Path, content: dict[str, Any], catalogue: Cata
         place: its manifest.
         content: its slice of the plan.
     """
-    stem = place.name.removesuffix(".manifest.json")
+    stem, content = place.name.removesuffix(".manifest.json"), json.loads(canonical(content))  # in its file's order
     with TemporaryDirectory() as folder:
         try:
             _maker(rule, content, place.parent, catalogue)(Path(folder))
