@@ -9,7 +9,8 @@ The amounts, each where a job has it:
   where there is a GPU, it does these. ``trained_tokens``: those that a training reads in all its steps;
 - ``products``: operations of exact search; ``graph``: the same at random places of memory; ``scanned``: bytes of
   vectors that are read anew for each query; ``ranked``: queries times the root of the passages, as BM25 skips most;
-- ``index``: bytes of an approximate index; ``pairs``: scored by a teacher; ``bytes``: to download.
+- ``index``: bytes of an approximate index; ``pairs``: scored by a teacher; ``pieces``: of a vocabulary that is trained;
+  ``bytes``: to download, ``unpacked``: to unpack.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ def amounts(made: Artifact, sizes: CollectionSizes) -> Amounts:
         found |= WITHOUT_MODEL[rule](made, size, found)
     elif rule == "train_doc2query":
         found |= _train_doc2query(made)
+    elif rule == "tokenizer" and size:
+        found["pieces"] = made.spec["vocabulary"]
     return found
 
 

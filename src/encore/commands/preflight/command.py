@@ -8,6 +8,7 @@ import os
 import platform
 import re
 import subprocess
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,7 @@ def _finish(plan: Plan) -> None:
     """Run what is missing of the run's models and scores; its tables are left alone."""
     missing = [job.artifact.manifest for job in _declared(plan, read_rates(SHIPPED)).jobs if not job.finished]
     missing = [manifest for manifest in missing if manifest.startswith("results/scores/")]
-    command = ["snakemake", *missing, "--profile", "local", "--configfile", str(NANO)]
+    command = [sys.executable, "-m", "snakemake", *missing, "--profile", "local", "--configfile", str(NANO)]
     if missing and subprocess.run(command, check=False).returncode:
         raise EncoreError(f"the run that is measured failed; see above, then repeat: snakemake --configfile {NANO}")
 

@@ -76,6 +76,8 @@ class Jobs:
             memory, notes = self._training(made, processes)
         elif computes and "longest" in found:
             memory = gpu.reading(shapes.shape_of(shapes.model_of(made) or made), found["longest"])
+        elif computes:  # a T5: weights, and where it learns gradients and moments
+            memory = found["parameters"] * (gpu.FP32 * gpu.STATE if rule == "train_doc2query" else gpu.FP32)
         if found.pop("uncounted", 0):
             notes.append(
                 f"objective {made.stage.partition('.')[2]} does not count its operations; its encoder's are taken"
