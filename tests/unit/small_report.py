@@ -107,6 +107,7 @@ def products(root: Path) -> dict[str, Any]:
     slice_ = {"name": "report", "title": "A small <run>", "run": "config/mine.yaml", "proxy_data": True}
     slice_ |= {
         "templates": templates_digest(),
+        "claims": False,
         "tables": ["table1"],
         "figures": ["table1"],
         "about": {"C01": ["costa/table1"], "C02": []},

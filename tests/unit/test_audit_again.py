@@ -13,7 +13,7 @@ import small_table
 
 from encore.claims import printed_claims
 from encore.claims.slice import PRINTED, printed_plan
-from encore.commands import recompute
+from encore.commands import audit, recompute
 from encore.commands.audit import AuditReport, MadeProduct
 from encore.commands.products import FILES
 from encore.plan.project import load_catalogue
@@ -58,6 +58,14 @@ def reasons(do: Callable[[AuditReport], None]) -> list[str]:
 
 def test_a_page_as_it_was_made_is_clean(page: str) -> None:
     assert reasons(recompute.recompute_page) == []
+
+
+def test_a_page_and_its_records_are_the_files_of_the_report(page: str) -> None:
+    assert json.loads(recompute.REPORT.read_text())["outputs"].keys() == {"index.html", "index.runs.json"}
+    report = AuditReport()
+    audit._check_product(None, audit.REPORT, audit.REPORT_NAME, report)
+    assert report.findings == []
+    assert report.verified == 1
 
 
 def test_a_number_of_a_table_that_was_forged_is_found_where_it_stands(page: str) -> None:
