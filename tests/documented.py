@@ -71,7 +71,8 @@ def _command(line: str) -> str:
 def is_complete(command: Command) -> bool:
     """Whether it can be run as it stands: what is named in a sentence may leave its arguments out."""
     words = command.text.split()
-    return not command.inline or (len(words) > 2 and not words[-1].startswith("--") and not words[-1].isupper())
+    whole = len(words) > 2 or command.tool != "encore"
+    return not command.inline or (whole and not words[-1].startswith("--") and not words[-1].isupper())
 
 
 def needs_a_run(command: Command) -> bool:
