@@ -8,9 +8,11 @@ import pytest
 from encore.claims import printed_claims
 
 PAPERS = Path("config/papers")
-FIGURES = {"C70", "C71", *(f"C{number}" for number in range(112, 118))}
+FIGURES = {"C70", "C71", "C120", "C121", "C123", *(f"C{number}" for number in range(112, 118))}
+RUNS = {"C55", "C72", "C90", "C101", "C111"}  # printed cells against themselves
 # By hand, from the papers' tables: the claims that do not hold throughout, and the comparisons that fail.
 EXCEPTIONS = {
+    "C50": [f"Dense / {row} / doc-dl-r100" for row in ("bert", "simcse", "ict", "prop", "seed", "cpdae-r", "cpdae")],
     "C53": ["seed / mrr100, ict", "seed / doc-ndcg10, ict"],  # ties
     "C56": [f"BM25 negatives / {row} / dl-r1000" for row in ("bert", "ict", "prop", "bprop", "seed")],
     "C60": ["BM25 negatives / costa / ndcg10, seed", "Static hard negatives / costa / ndcg10, seed"],
@@ -24,11 +26,18 @@ EXCEPTIONS = {
     "C104": ["table2 / ed / nq-r20, ae", "table2 / ed / tqa-r20, ar"],
     "C106": ["bow / r50, cocondenser", "bow / r50, simlm", "bow / tqa-r20, retromae"],
     "C107": ["bow / nq-r5, cocondenser", "bow / tqa-r100, retromae"],  # the second a tie
+    "C119": [  # that have no marker
+        *(f"BM25 negatives / seed / {column}, ict" for column in ("mrr10", "r1000", "ndcg10")),
+        "Static hard negatives / seed / r1000, bert",
+        *(f"Static hard negatives / seed / {column}, ict" for column in ("mrr10", "r1000", "ndcg10")),
+    ],
+    "C122": ["Second iteration / seed / mrr100, ict"],  # a tie
+    "C126": ["bow / nq-r5, cocondenser", "bow / tqa-r100, retromae"],
 }
 # Of MLM's gains over no pre-training, two of five with 5 % of the labels are above 0.05, and all with 80 %.
 MARGINAL = {"C94": 14}
 # Claims of "most": how many of the comparisons hold.
-MOST = {"C51": (43, 49), "C92": (48, 60), "C99": (13, 15), "C103": (19, 24)}
+MOST = {"C51": (43, 56), "C92": (48, 60), "C99": (13, 15), "C103": (19, 24)}
 
 
 @pytest.fixture(scope="session")
@@ -40,12 +49,12 @@ def grown(catalogue, tmp_path_factory):
 
 
 def test_the_list_has_grown_and_every_claim_is_judged(grown):
-    assert len(grown) == 68
-    assert list(grown) == [f"C{number}" for number in range(50, 118)]
+    assert list(grown) == [f"C{number}" for number in range(50, 127) if number != 105]  # cut from C31's sentence
     partly = {name for name, line in grown.items() if line["verdict"] == "partly"}
     assert partly == EXCEPTIONS.keys() | MARGINAL.keys()
     assert {name for name, line in grown.items() if line["verdict"] == "figure only"} == FIGURES
-    assert {line["verdict"] for line in grown.values()} == {"holds", "partly", "figure only"}
+    assert {name for name, line in grown.items() if line["verdict"] == "runs only"} == RUNS
+    assert {name for name, line in grown.items() if line["verdict"] == "fails"} == {"C118"}
 
 
 @pytest.mark.parametrize("name", EXCEPTIONS)

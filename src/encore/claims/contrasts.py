@@ -34,7 +34,7 @@ class Contrast:
 
     ``terms`` are cells of ours with their weights, ``printed`` cells that count with the paper's printed value.
     ``least`` is in the measure's own unit (0 to 1). An ``equivalence`` is one half of two one-sided tests (TOST) and is
-    tested at 5 % instead of 2.5 %.
+    tested at 5 % instead of 2.5 %. ``marked``: on printed numbers the paper's marker of significance must say so.
     """
 
     terms: Terms
@@ -42,6 +42,7 @@ class Contrast:
     or_equal: bool = False
     equivalence: bool = False
     printed: Terms = ()
+    marked: bool = False
 
     @property
     def plain(self) -> bool:

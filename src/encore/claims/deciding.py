@@ -8,7 +8,7 @@ from encore.claims import printed
 from encore.claims.contrasts import Address
 from encore.claims.expansion import contrasts, needed
 from encore.claims.files import read_claims
-from encore.claims.printed_claims import printed_values
+from encore.claims.printed_claims import printed_marks, printed_values
 from encore.claims.slice import CLAIMS, cells_of, gap_reasons, products_of, run_shapes
 from encore.config.claims import AnyTest, Claim, PictureTest
 from encore.config.validation import nearest
@@ -34,11 +34,12 @@ def claim_text(plan: Plan, name: str) -> str:
         raise EncoreError(f"there is no claim {name!r}{nearest(name, claims)}")
     paper, claim = claims[name]
     shapes, values = run_shapes(plan), printed_values(PAPERS, plan.catalogue.tables)
+    marks = printed_marks(PAPERS, plan.catalogue.tables)
     lines = [f"{name} ({paper}; {claim.place}): {claim.says}"]
     for title, tests in (("premise", claim.premise), ("all of", claim.tests), ("control", claim.control)):
         for test in tests:
             lines += _test(plan, title, test)
-    lines.append(f"on printed numbers: {printed.judge_on_printed(claim, shapes, values).verdict}")
+    lines.append(f"on printed numbers: {printed.judge_on_printed(claim, shapes, values, marks).verdict}")
     return "\n".join([*lines, f"on runs: {_on_runs(name)}", *_reads(plan, claim)])
 
 

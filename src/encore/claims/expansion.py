@@ -1,6 +1,7 @@
 """Expansion of each kind of test into inequalities over the cells that it is about."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from encore.claims.contrasts import Address, Contrast, Tables, Terms, above, check_address, columns_of, table_of
@@ -80,7 +81,8 @@ def _above(test: AboveTest, tables: Tables) -> Iterator[Contrast]:
                     if isinstance(test.than, float):
                         yield Contrast(((higher, 1),), test.than, test.or_equal)
                     else:
-                        yield Contrast(((higher, 1), (lower, -test.factor)), test.by, test.or_equal)
+                        terms = ((higher, 1), (lower, -test.factor))
+                        yield Contrast(terms, test.by, test.or_equal, marked=test.significantly)
 
 
 def _common_rows(test: AboveTest, setting: str, other: str, tables: Tables) -> list[str]:
@@ -98,7 +100,7 @@ def _order(test: OrderTest, tables: Tables) -> Iterator[Contrast]:
 
 def _close(test: CloseTest, tables: Tables) -> Iterator[Contrast]:
     """Both halves of each equivalence, or the upper one."""
-    others = [] if test.to == "printed" else test.to
+    others = test.to if isinstance(test.to, list) else []
     for setting in _settings(test, [*test.rows, *others], tables):
         for row in test.rows:
             for column in columns_of(test, tables):
@@ -107,6 +109,10 @@ def _close(test: CloseTest, tables: Tables) -> Iterator[Contrast]:
                     yield _within(((theirs, 1), (ours, -1)), (), test)
                     if not test.or_below:
                         yield _within(((ours, 1), (theirs, -1)), (), test)
+                if isinstance(test.to, float):
+                    yield replace(_within(((ours, -1),), (), test), least=-test.to - test.within)
+                    if not test.or_below:
+                        yield replace(_within(((ours, 1),), (), test), least=test.to - test.within)
                 if test.to == "printed":
                     yield _within(((ours, -1),), ((ours, 1),), test)
                     if not test.or_below:

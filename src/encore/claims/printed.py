@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from encore.claims.alike import tau
 from encore.claims.contrasts import Address, Contrast, Tables, columns_of
@@ -9,9 +10,11 @@ from encore.claims.expansion import contrasts, needed
 from encore.config.claims import AlikeTest, AnyTest, Claim, NoWinnerTest, NumberTest, on_tables
 
 HOLDS, PARTLY, FAILS = "holds", "partly", "fails"
-FIGURE, MISSING = "figure only", "not printed"
+FIGURE, MISSING, RUNS_ONLY = "figure only", "not printed", "runs only"
 DUST = 1e-9  # sums of printed decimals are equal within it
 PrintedValues = Mapping[Address, float]
+Marks = Mapping[Address, frozenset[str]]  # the rows that a paper's markers say a cell is significantly above
+NO_MARKS: Marks = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -44,23 +47,30 @@ class PrintedJudgement:
         return [each for bearing in self.bearings for each in bearing.exceptions]
 
 
-def judge_on_printed(claim: Claim, tables: Tables, values: PrintedValues) -> PrintedJudgement:
-    """Judge a claim by ``values``, the printed numbers by cell, in the measures' own unit.
+def judge_on_printed(claim: Claim, tables: Tables, values: PrintedValues, marks: Marks = NO_MARKS) -> PrintedJudgement:
+    """Judge a claim by ``values``, the printed numbers by cell, in the measures' own unit, and the printed ``marks``.
 
     Raises:
         EncoreError: a test names what no table has.
     """
-    return judge_tests_on_printed(claim.tests, tables, values)
+    return judge_tests_on_printed(claim.tests, tables, values, marks)
 
 
-def judge_tests_on_printed(tests: Sequence[AnyTest], tables: Tables, values: PrintedValues) -> PrintedJudgement:
-    """Judge some tests that must all hold: a claim's, or its premise's."""
+def judge_tests_on_printed(
+    tests: Sequence[AnyTest], tables: Tables, values: PrintedValues, marks: Marks = NO_MARKS
+) -> PrintedJudgement:
+    """Judge some tests that must all hold: a claim's, or its premise's.
+
+    Printed values compared with themselves say nothing: such a claim is for runs only.
+    """
     judged = on_tables(tests)
     if not judged:
         return PrintedJudgement(FIGURE, (), frozenset())
     expanded = [contrasts(test, tables) for test in judged]
     cells = frozenset(address for found in expanded for one in found for address, _ in one.terms)
-    bearings = tuple(_bearing(test, found, tables, values) for test, found in zip(judged, expanded, strict=True))
+    if all(contrast.printed for found in expanded for contrast in found):
+        return PrintedJudgement(RUNS_ONLY, (), cells)
+    bearings = tuple(_bearing(test, found, tables, values, marks) for test, found in zip(judged, expanded, strict=True))
     if any(bearing.count == 0 for bearing in bearings):
         return PrintedJudgement(MISSING, bearings, cells)
     if all(bearing.satisfied for bearing in bearings):
@@ -76,13 +86,15 @@ def printed_difference(contrast: Contrast, values: PrintedValues) -> float | Non
     return sum(weight * values[address] for address, weight in terms) - contrast.least
 
 
-def _bearing(test: NumberTest, found: Sequence[Contrast], tables: Tables, values: PrintedValues) -> Bearing:
+def _bearing(
+    test: NumberTest, found: Sequence[Contrast], tables: Tables, values: PrintedValues, marks: Marks
+) -> Bearing:
     if isinstance(test, NoWinnerTest):
         return _no_winner(test, found, values)
     if isinstance(test, AlikeTest):
         return _alike(test, tables, values)
     known = [(contrast, apart) for contrast in found if (apart := printed_difference(contrast, values)) is not None]
-    failed = [contrast for contrast, apart in known if not _holds(contrast, apart)]
+    failed = [contrast for contrast, apart in known if not _holds(contrast, apart, marks)]
     return Bearing(
         len(known) - len(failed),
         needed(test, len(known)),
@@ -92,7 +104,10 @@ def _bearing(test: NumberTest, found: Sequence[Contrast], tables: Tables, values
     )
 
 
-def _holds(contrast: Contrast, apart: float) -> bool:
+def _holds(contrast: Contrast, apart: float, marks: Marks) -> bool:
+    if contrast.marked:
+        (higher, _), (lower, _) = contrast.terms
+        return apart > DUST and lower.row in marks.get(higher, ())
     return apart > DUST or (contrast.or_equal and apart > -DUST)
 
 

@@ -17,7 +17,8 @@ from encore.config.tables import TESTED, ColumnEntry, RowEntry, Table, fill_vars
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
 from encore.plan.tables.layout import Product
-from encore.plan.tables.printed import Reported, found, read
+from encore.plan.tables.printed import Reported, read
+from encore.plan.tables.printed import found as printed_number
 from encore.plan.tables.reported import PAPERS, reported_path
 from encore.reporting import products
 from encore.reporting.sources import SOURCES
@@ -74,6 +75,22 @@ def printed_values(papers: Path, tables: Mapping[str, Table]) -> dict[Address, f
     return values
 
 
+def printed_marks(papers: Path, tables: Mapping[str, Table]) -> dict[Address, frozenset[str]]:
+    """The rows that each cell is significantly above, as the markers next to the printed numbers say."""
+    found = {}
+    for name, table in tables.items():
+        if not (table.reported and table.significance and table.significance.printed):
+            continue
+        rows = read(str(reported_path(papers, name, table.reported)))
+        for row in table.rows:
+            for column in table.columns:
+                cell = printed_number(rows, printed_as(row, column), row.id)
+                above = [table.significance.printed.get(mark, []) for mark in (cell.markers if cell else "")]
+                ids = frozenset(one for each in above for one in ([each] if isinstance(each, str) else each))
+                found[Address(name, row.setting, row.id, column.id)] = ids
+    return found
+
+
 def make_printed(plan: Path, spec: dict[str, Any] | None, folder: Path, catalogue: Catalogue) -> dict[str, int]:
     """Write ``claims_printed.csv``, its page and its manifest from what ``plan`` has digests of; counts the verdicts.
 
@@ -107,7 +124,10 @@ def judged_lines(papers: Path, catalogue: Catalogue) -> list[list[str]]:
     """
     tables, shapes = catalogue.tables, all_shapes(catalogue)
     claims, values = read_claims(papers), printed_values(papers, tables)
-    judged = {name: _judged(papers, name, paper, claim, shapes, values) for name, (paper, claim) in claims.items()}
+    marks = printed_marks(papers, tables)
+    judged = {
+        name: _judged(papers, name, paper, claim, shapes, values, marks) for name, (paper, claim) in claims.items()
+    }
     power, same = Power(papers, tables, values), _same(judged, tables)
     lines = []
     for name, (paper, claim) in claims.items():
@@ -178,12 +198,12 @@ def _number(address: Address, tables: Mapping[str, Table]) -> tuple[str, ...] | 
 
 
 def _judged(
-    papers: Path, name: str, paper: str, claim: Claim, shapes: Tables, values: PrintedValues
+    papers: Path, name: str, paper: str, claim: Claim, shapes: Tables, values: PrintedValues, marks: printed.Marks
 ) -> PrintedJudgement:
     try:
         for test in number_tests([*claim.premise, *claim.tests, *claim.control]):
             contrasts(test, shapes)  # refuses what no table or figure has
-        return printed.judge_on_printed(claim, shapes, values)
+        return printed.judge_on_printed(claim, shapes, values, marks)
     except EncoreError as error:
         raise EncoreError(f"{papers / paper / FILE}: {name}: {error}") from error
 
@@ -240,7 +260,7 @@ def _line(
 
 def _value(rows: Reported, table: Table, row: RowEntry, column: ColumnEntry) -> float | None:
     """The number that a paper prints in a cell; None for nothing, or for a word."""
-    printed_here = found(rows, printed_as(row, column), row.id)
+    printed_here = printed_number(rows, printed_as(row, column), row.id)
     if printed_here is None or printed_here.number is None:
         return None
     return SOURCES[column.source].in_our_unit(printed_here.number * column.reported_scale, table.unit)

@@ -66,6 +66,9 @@ class AboveTest(ClaimTest):
     factor: float = Field(1.0, gt=0, description="The least ratio: `rows` are above this many times `than`.")
     or_equal: bool = Field(False, description="Whether equality fulfils the test.")
     at_least: Positive | None = Field(None, description="How many of the comparisons must hold; without it, all.")
+    significantly: bool = Field(
+        False, description="Whether the paper says so with a test: on printed numbers its marker must stand there."
+    )
 
     @model_validator(mode="after")
     def _compare_two_things(self) -> "AboveTest":
@@ -89,8 +92,8 @@ class CloseTest(ClaimTest):
 
     kind: Literal["close"]
     rows: Names
-    to: Names | Literal["printed"] = Field(
-        description="The rows that they are compared with, or `printed`: their own printed values."
+    to: Names | float | Literal["printed"] = Field(
+        description="The rows that they are compared with, a number, or `printed`: their own printed values."
     )
     within: float = Field(gt=0, description="The margin, in the measure's own unit (0 to 1).")
     or_below: bool = Field(False, description="Whether `rows` may be any amount below: only the upper margin counts.")
