@@ -281,7 +281,7 @@ def test_verdicts_on_runs_stand_beside_those_on_printed_numbers(made: dict[str, 
 
 def test_every_verdict_has_a_colour_and_a_meaning(made: dict[str, Any]) -> None:
     """Those of the two ledgers, which the page orders and explains."""
-    on_printed = {printed.HOLDS, printed.PARTLY, printed.FAILS, printed.FIGURE, printed.MISSING}
+    on_printed = {printed.HOLDS, printed.PARTLY, printed.FAILS, printed.FIGURE, printed.MISSING, printed.RUNS_ONLY}
     on_runs = {verdict.REPRODUCED, verdict.CONTRADICTED, verdict.HOLDS_HERE, verdict.FAILS_HERE, verdict.PREMISE}
     on_runs |= {verdict.Evidence.DIRECTION.value, verdict.Evidence.OPEN.value, TOO_FEW, UNTESTED}
     assert {*VERDICTS} == on_printed | on_runs

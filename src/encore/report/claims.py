@@ -26,6 +26,7 @@ VERDICTS = {
     "fails here": ("bad", "A test is refuted, on data that are a proxy for the papers’."),
     "contradicted": ("bad", "A test is refuted on our runs."),
     "figure only": ("none", "The paper shows it in a figure without numbers, so only runs decide."),
+    "runs only": ("none", "It is that printed numbers can be had again, so only runs decide."),
     "not printed": ("none", "The paper does not print the numbers it is about."),
     "not testable here": ("none", "This configuration does not run what it is about."),
 }
