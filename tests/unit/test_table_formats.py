@@ -232,6 +232,6 @@ def test_data_that_are_no_table_are_refused_in_one_line(tmp_path: Path, content:
 
 @pytest.mark.parametrize("kind", [Table, Column, Row, Cell, Ours, Printed, Comparison])
 def test_every_field_of_the_data_is_described_in_the_documents(kind: type[BaseModel]) -> None:
-    text = (Path(__file__).parents[2] / "docs/report.md").read_text()
+    text = (Path(__file__).parents[2] / "docs/table-data.md").read_text()
     for name, field in kind.model_fields.items():
         assert f"| `{name}` | {field.description} |" in text
