@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import shutil
 from html import unescape
 from html.parser import HTMLParser
@@ -317,6 +318,22 @@ def test_latencies_are_told_with_their_machine(made: dict[str, Any]) -> None:
     line = section(page(made), 'id="run"').split("bm25-55555555")[1].split("</tr>")[0]
     cells = ["3", "1,234", "encode 1.5; search 20", "3 MiB", "12.5", "A Processor, 1 thread, load 0.5"]
     assert re.findall("<td>(.*?)</td>", line) == cells
+
+
+def test_commands_can_be_pasted_whatever_is_in_their_names(made: dict[str, Any]) -> None:
+    """A label of a figure's line and a run's file go through a shell as they are."""
+    odd = "it's $(touch pwned); `x`"
+    record = Path("results/figures/table1.manifest.json")
+    said = json.loads(record.read_text())
+    next(row for row in said["spec"]["rows"] if row["id"] == "ict")["label"] = odd
+    small_report.write_json(record, said)
+    text = page(made | {"run": f"config/{odd}.yaml"})
+    commands = [unescape(each) for each in re.findall(r"<code>((?:encore|snakemake) .*?)</code>", text)]
+    assert len(commands) > 20
+    parts = [shlex.split(command) for command in commands]
+    assert ["encore", "explain", "results/figures/table1.csv", "--row", odd, "--setting", "BM25 negatives"] in parts
+    assert ["encore", "audit", "--config", f"config/{odd}.yaml"] in parts
+    assert {len(each) for each in parts if each[0] == "snakemake"} == {6}
 
 
 def test_a_folder_that_is_gone_is_named_and_no_more(made: dict[str, Any]) -> None:

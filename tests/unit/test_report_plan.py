@@ -1,10 +1,12 @@
 """What a report shows: what is declared, what else lies there as the configuration makes it, the rest as printed."""
 
 import csv
+import shutil
 from pathlib import Path
 
 import pytest
 
+from encore import report
 from encore.claims.slice import claims_plan
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
@@ -51,6 +53,16 @@ def test_printed_numbers_are_counted_by_cells(plan: Plan) -> None:
     values = [line["value"] for path in files for line in csv.DictReader(path.open(encoding="utf-8", newline=""))]
     assert (len(values), values.count("")) == (counted.cells, counted.empty)
     assert sum(value in ("OOM", "O(n)", "O(n^2)", "-") for value in values) == counted.words
+
+
+def test_an_edited_template_makes_the_page_again(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = report_plan(plan, NANO)["templates"]
+    copied = shutil.copytree(report.plan.TEMPLATES, tmp_path / "templates")
+    monkeypatch.setattr(report.plan, "TEMPLATES", copied)
+    assert report_plan(plan, NANO)["templates"] == before
+    with (copied / "page.css").open("a") as file:
+        file.write("b { color: red; }")
+    assert report_plan(plan, NANO)["templates"] != before
 
 
 def test_the_default_needs_no_name_and_no_folder_of_a_machine_is_named(plan: Plan, tmp_path: Path) -> None:
