@@ -77,6 +77,18 @@ def test_jobs_run_where_the_profile_says(submitted: tuple[Clone, str]) -> None:
         assert seen["JobName"].startswith("encore_")
 
 
+def test_jobs_that_a_killed_run_left_are_named(submitted: tuple[Clone, str]) -> None:
+    clone, _ = submitted
+    (clone.root / "results/tables/table1.csv").unlink()
+    submit = ["sbatch", "--parsable", "--comment", "rule_encode_wildcards_x", "--wrap", "sleep 600"]
+    job = subprocess.run(submit, cwd=clone.root, capture_output=True, text=True, check=True).stdout.strip()
+    refused = clone.snakemake(*SLURM).error()
+    subprocess.run(["scancel", job], check=True)
+    assert "an earlier run's jobs still work in this folder" in refused
+    assert f"`scancel {job}`" in refused
+    clone.snakemake(*SLURM).succeeded()
+
+
 def test_nothing_is_left_to_do(submitted: tuple[Clone, str]) -> None:
     clone, _ = submitted
     assert "Nothing to be done" in clone.snakemake(*SLURM, "-n").succeeded()

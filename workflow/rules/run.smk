@@ -22,9 +22,21 @@ def obstacle_to_slurm():
     return None
 
 
+def jobs_of_an_earlier_run():
+    """The numbers of SLURM's jobs that a run in this folder submitted before it was killed: they still work in it."""
+    command = ["squeue", "--me", "--noheader", "--format=%i|%k|%Z"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
+    jobs = (line.strip().split("|", 2) for line in listed if line.count("|") > 1)
+    return [number for number, comment, folder in jobs if comment.startswith("rule_") and Path(folder) == Path.cwd()]
+
+
 onstart:
     if "slurm" in str(workflow.executor_plugin) and (obstacle := obstacle_to_slurm()):
         refuse(f"{obstacle}; use a login node of the cluster, or --profile local")
+    if "slurm" in str(workflow.executor_plugin) and (jobs := jobs_of_an_earlier_run()):
+        refuse(
+            f"an earlier run's jobs still work in this folder; wait for them, or `scancel {' '.join(jobs)}`, then repeat"
+        )
     if folder := folder_of_another_user():
         refuse(f"you cannot write into {folder}; work in a clone of your own, or let its owner run this")
     reads = in_one_line(reads_of_targets, PLAN, workflow.dag_settings.targets)

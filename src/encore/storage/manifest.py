@@ -21,6 +21,7 @@ from typing import Any
 from encore.errors import EncoreError
 from encore.storage.code_digest import code_digest
 from encore.storage.files import sha256, write_json
+from encore.storage.lock import LOCK, locked
 
 MANIFEST = "manifest.json"
 PARTS = ("spec", "results", "inputs", "outputs")
@@ -49,32 +50,33 @@ def record(output: Path, *, stage: str, spec: dict[str, Any], inputs: Sequence[P
     loss, rates); under the key ``"results"`` it takes deterministic ones for the manifest (counts, operations spent).
 
     Raises:
-        EncoreError: an input was altered, cut short or lost since it was made.
+        EncoreError: an input was altered, cut short or lost since it was made; or another job is making ``output``.
     """
     started = time.time()
     for folder in inputs:
         verify(folder)
-    (output / MANIFEST).unlink(missing_ok=True)
-    for path in output.rglob("*.tmp"):  # of a job that was killed; they can be large
-        if path.is_file():
-            path.unlink()
-    facts: dict[str, Any] = {}
-    yield facts
-    results = facts.pop("results", {})
-    write_json(
-        output / "run.json",
-        {"stage": stage, **_surroundings(stage), "seconds": round(time.time() - started, 2), **facts},
-    )
-    write_json(
-        output / MANIFEST,
-        {
-            "stage": stage,
-            "spec": spec,
-            "results": results,
-            "inputs": {str(folder / MANIFEST): describe(folder / MANIFEST) for folder in inputs},
-            "outputs": {str(path.relative_to(output)): describe(path) for path in _files(output)},
-        },
-    )
+    with locked(output):
+        (output / MANIFEST).unlink(missing_ok=True)
+        for path in output.rglob("*.tmp"):  # of a job that was killed; they can be large
+            if path.is_file() and path.name != LOCK:
+                path.unlink()
+        facts: dict[str, Any] = {}
+        yield facts
+        results = facts.pop("results", {})
+        write_json(
+            output / "run.json",
+            {"stage": stage, **_surroundings(stage), "seconds": round(time.time() - started, 2), **facts},
+        )
+        write_json(
+            output / MANIFEST,
+            {
+                "stage": stage,
+                "spec": spec,
+                "results": results,
+                "inputs": {str(folder / MANIFEST): describe(folder / MANIFEST) for folder in inputs},
+                "outputs": {str(path.relative_to(output)): describe(path) for path in _files(output)},
+            },
+        )
 
 
 def describe(path: Path) -> dict[str, Any]:

@@ -1,0 +1,76 @@
+"""One job at a time for one folder, on whatever node: a lock that ends with its owner, however that ends."""
+
+import fcntl
+import json
+import os
+import platform
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from encore.errors import EncoreError
+
+LOCK = ".lock.tmp"
+PATIENCE = 60.0  # seconds: a network file system may notice late that an owner on another node has ended
+
+
+@contextmanager
+def locked(folder: Path, patience: float = PATIENCE) -> Iterator[None]:
+    """Hold the lock of a folder, which is made if it is missing.
+
+    The lock is POSIX's, which network file systems pass on; on one that has none, nothing is held.
+
+    Raises:
+        EncoreError: another job has held it for as long as ``patience``, in seconds; it is named.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / LOCK
+    file = _hold(path, time.monotonic() + patience)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)  # before it is released: who waits for it looks whether it is still there
+        file.close()
+
+
+def _hold(path: Path, deadline: float) -> IO[str]:
+    """The open lock file, which this process now owns."""
+    while True:
+        file = path.open("a+", encoding="utf-8")
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            owner = _owner(file)
+            file.close()
+            if time.monotonic() > deadline:
+                raise EncoreError(
+                    f"{path.parent} is being made by {owner}; wait for it or end it, then run snakemake again"
+                ) from error
+            time.sleep(0.2)
+            continue
+        except OSError:  # a file system without locks
+            return file
+        with suppress(FileNotFoundError):
+            if os.path.samestat(path.stat(), os.fstat(file.fileno())):  # its last owner has not removed it meanwhile
+                break
+        file.close()
+    file.truncate(0)
+    job = os.environ.get("SLURM_JOB_ID")
+    json.dump({"host": platform.node(), "process": os.getpid(), **({"slurm_job": job} if job else {})}, file)
+    file.flush()
+    return file
+
+
+def _owner(file: IO[str]) -> str:
+    """Who holds a lock, in words."""
+    file.seek(0)
+    try:
+        owner = json.load(file)
+        process = f"process {owner['process']} on {owner['host']}"
+    except (ValueError, KeyError, TypeError):
+        return "another job"
+    return process + (
+        f" (SLURM job {owner['slurm_job']}: scancel {owner['slurm_job']})" if "slurm_job" in owner else ""
+    )

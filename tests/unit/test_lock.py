@@ -1,0 +1,68 @@
+"""Two jobs for one folder exclude each other, and a lock ends with its owner."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from encore.errors import EncoreError
+from encore.storage import manifest
+from encore.storage.lock import LOCK, locked
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from encore.storage.lock import locked
+with locked(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def owner(tmp_path: Path) -> subprocess.Popen[str]:
+    """Another process, which holds the lock of a folder and says that it is a job of SLURM."""
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "SLURM_JOB_ID": "77"})
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    yield process  # type: ignore[misc]
+    process.kill()
+    process.wait()
+
+
+def test_a_folder_that_another_job_makes_is_refused_by_naming_it(tmp_path: Path, owner: subprocess.Popen[str]) -> None:
+    message = rf"{tmp_path} is being made by process {owner.pid} on \S+ \(SLURM job 77: scancel 77\); wait"
+    with pytest.raises(EncoreError, match=message), locked(tmp_path, patience=0):
+        raise AssertionError("both hold it")
+
+
+def test_a_lock_ends_with_its_owner(tmp_path: Path, owner: subprocess.Popen[str]) -> None:
+    owner.kill()
+    owner.wait()
+    assert (tmp_path / LOCK).is_file()
+    with locked(tmp_path, patience=0):
+        assert json.loads((tmp_path / LOCK).read_text())["process"] == os.getpid()
+    assert not (tmp_path / LOCK).exists()
+
+
+def test_who_waits_holds_it_once_it_is_free(tmp_path: Path, owner: subprocess.Popen[str]) -> None:
+    waiting = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    owner.kill()
+    assert waiting.stdout is not None
+    assert waiting.stdout.readline() == "held\n"
+    with pytest.raises(EncoreError, match=f"process {waiting.pid} on"), locked(tmp_path, patience=0):
+        raise AssertionError("both hold it")
+    waiting.kill()
+    waiting.wait()
+
+
+def test_an_artifact_is_made_under_its_lock_and_without_a_trace_of_it(tmp_path: Path) -> None:
+    with manifest.record(tmp_path / "a", stage="tokens", spec={}, inputs=[]):
+        assert (tmp_path / "a" / LOCK).is_file()
+        (tmp_path / "a" / "file").write_text("made")
+    assert manifest.read_manifest(tmp_path / "a")["outputs"].keys() == {"file"}
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["file", "manifest.json", "run.json"]
