@@ -17,6 +17,7 @@ from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan import folders, ledger, project
 from encore.plan.plan import Plan
+from encore.storage.root import compare_root
 from encore.targets import lineage_targets
 
 RENAMED = {"budget": "flops", "path": "targets"}  # commands of older versions: what each is called now
@@ -35,8 +36,10 @@ def main() -> None:
     )
     targets.add_argument("lineage", help="for example bert-base+costa~temperature=0.05+marco-bm25")
     checking = _command(
-        commands, "audit", show_audit, "recompute every digest behind tables, figures, claims and the report"
+        commands, "audit", show_audit, "verify tables, figures, claims, the report and all that they were made from"
     )
+    checking.add_argument("folder", nargs="?", type=Path, help="a copy of results from elsewhere; it needs no --config")
+    checking.add_argument("--root", metavar="DIGITS", help="the root that you wrote down: other results are bad")
     checking.add_argument("--prune", action="store_true", help="remove what is bad and all that was made from it")
     table = _command(commands, "show", show_table, "print a table that was made, and where its files lie")
     table.add_argument("table", nargs="?", default="table1")
@@ -96,6 +99,8 @@ def show_targets(arguments: argparse.Namespace) -> int:
 
 def show_audit(arguments: argparse.Namespace) -> int:
     """One line for each bad file, and a summary; 1 when anything is bad."""
+    if arguments.folder:
+        return _show_audit_of_copy(arguments)
     plan = _plan(arguments)
     report = audit.audit(plan)
     notes, findings = len(report.notes), len(report.findings)
@@ -109,7 +114,27 @@ def show_audit(arguments: argparse.Namespace) -> int:
         return 0
     bad = len({finding.place for finding in report.findings})
     print(f"audit: {report.verified} artifacts verified, {bad} bad" + ("; fix with --prune" if bad else ""))
-    return 1 if bad else 0
+    return _show_root(*compare_root(arguments.root), bad)
+
+
+def _show_audit_of_copy(arguments: argparse.Namespace) -> int:
+    from encore.commands.audit_copy import audit_copy
+
+    if arguments.prune:
+        raise EncoreError("--prune is for results of one's own; a copy is only read")
+    report, wrong, root = audit_copy(arguments.folder, arguments.root)
+    _print_findings(report.notes, report.findings)
+    bad = len({finding.place for finding in report.findings})
+    print(
+        f"audit: {report.verified} artifacts verified by their own manifests, {bad} bad; compared with no configuration"
+    )
+    return _show_root(wrong, root, bad)
+
+
+def _show_root(wrong: str | None, root: str, bad: int) -> int:
+    """The root as the last line, or what is wrong with it; 1 when that or anything else is bad."""
+    print(f"bad: {wrong}" if wrong else root)
+    return 1 if bad or wrong else 0
 
 
 def _print_findings(notes: list[str], findings: list[audit.Finding]) -> None:

@@ -59,12 +59,13 @@ def has_figure(table: dict[str, Any]) -> bool:
     return any({"objective", "control"} <= found for found in roles.values())
 
 
-def summary(plan: Plan) -> str:
-    """The files of a finished run that are worth a look, and what to do next."""
+def summary(plan: Plan, root: str | None) -> str:
+    """The files of a finished run that are worth a look, its root, and what to do next."""
     shown = tuple(f"results/{kind}/" for kind in FORMATS)
     made = [path for path in everything_declared(plan) if path.startswith(shown) and Path(path).is_file()]
     lines = [f"{plan.config.title}: {len(made)} tables and figures are made", *(f"  {path}" for path in made)]
     lines += [f"  {path}" for path in PAGES if Path(path).is_file()]
+    lines += [f"root {root}: one digest of all this, to write down elsewhere"] if root else []
     return "\n".join([*lines, "Show one with `encore show`, verify all with `encore audit`."])
 
 

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 
+from encore.storage.root import write_root
 from encore.targets import reads_of_targets, summary
 
 
@@ -44,4 +45,4 @@ onstart:
 
 
 onsuccess:
-    print(summary(PLAN))
+    print(summary(PLAN, write_root()))

@@ -6,8 +6,9 @@ plan, and names the cells that a bad file stands behind. ``recompute.py`` makes 
 
 import json
 import os
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from encore.report.plan import REPORT as REPORT_NAME
 from encore.report.plan import report_reads
 from encore.storage import manifest
 from encore.storage.code_digest import code_digest
+from encore.storage.root import manifests_behind, product_manifests
 
 KINDS = ("tables", "figures")
 REPORT = Path("results/report") / manifest.MANIFEST
@@ -96,6 +98,23 @@ def audit(plan: Plan) -> AuditReport:
     return report
 
 
+def check_copy(report: AuditReport) -> None:
+    """Check all that lies behind the tables, figures and claims in ``results/`` by what they say of themselves."""
+    products = product_manifests()
+    for found in manifests_behind(products):
+        if Path(found) not in products:
+            folder = str(Path(found).parent)
+            reasons = list(_explained(found, _problems_without_plan(folder)))
+            report.findings += [Finding(folder, reason) for reason in reasons]
+            report.verified += not reasons
+    for place in products:
+        try:
+            content = json.loads(place.read_bytes())["spec"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            content = None  # no manifest, which is for the check to say
+        _check_product(content, place, _name(place), report)
+
+
 def published_products(plan: Plan) -> dict[str, dict[str, Any]]:
     """The slices of the tables and figures that are declared or lie in results, and of the claims."""
     claims = {CLAIMS: claims_plan(plan)} if any(map(_files, _places(CLAIMS))) else {}
@@ -147,20 +166,33 @@ def _code_of(folder: Path) -> str | None:
 
 def _problems(artifact: Artifact) -> Iterator[str]:
     """Everything that is wrong with one artifact, in words."""
-    folder = Path(artifact.folder)
+    record = yield from _own_problems(artifact.folder)
+    if record is not None:
+        if record["spec"] != _as_json(artifact.spec):
+            yield f"{artifact.manifest} has another spec than the plan"
+        yield from _changed_inputs(artifact.manifest, record, {parent.manifest for parent in artifact.inputs.values()})
+
+
+def _problems_without_plan(folder: str) -> Iterator[str]:
+    """What is wrong with an artifact by its own manifest and those of its inputs, in words."""
+    record = yield from _own_problems(folder)
+    if record is not None:
+        yield from _changed_inputs(f"{folder}/{manifest.MANIFEST}", record, set(record["inputs"]))
+
+
+def _own_problems(folder: str) -> Generator[str, None, dict[str, Any] | None]:
+    """What is wrong with an artifact's manifest and files, in words; the manifest is returned if it is one."""
     try:
-        record = manifest.read_manifest(folder)
+        record = manifest.read_manifest(Path(folder))
         described = manifest.are_described([*record["inputs"].values(), *record["outputs"].values()])
         if not described or not isinstance(record.get("stage"), str):
-            yield f"{artifact.manifest} is not a manifest"
-            return
-        yield from manifest.problems(folder)
+            yield f"{folder}/{manifest.MANIFEST} is not a manifest"
+            return None
+        yield from manifest.problems(Path(folder))
     except EncoreError as error:
         yield str(error).rpartition(";")[0]
-        return
-    if record["spec"] != _as_json(artifact.spec):
-        yield f"{artifact.manifest} has another spec than the plan"
-    yield from _changed_inputs(artifact.manifest, record, {parent.manifest for parent in artifact.inputs.values()})
+        return None
+    return record
 
 
 def _changed_inputs(place: str, record: dict[str, Any], expected: set[str]) -> Iterator[str]:
@@ -305,6 +337,11 @@ def _places(name: str) -> list[Path]:
     if name in (CLAIMS, PRINTED):
         return [Path("results") / f"{name}.{manifest.MANIFEST}"]
     return [Path("results") / kind / f"{name}.{manifest.MANIFEST}" for kind in KINDS]
+
+
+def _name(place: Path) -> str:
+    """What a product is called, by where its manifest lies."""
+    return re.sub(r"^results/(?:(?:tables|figures)/)?", "", str(place)).removesuffix(f".{manifest.MANIFEST}")
 
 
 def _files(record: Path) -> list[Path]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from encore.commands import remake
 from encore.commands.audit import REPORT, AuditReport, Finding, MadeProduct, is_of_this_code
 from encore.errors import EncoreError
+from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 from encore.report.plan import report_plan
 from encore.storage.files import canonical
@@ -25,11 +26,7 @@ def recompute_products(plan: Plan, run: Path, report: AuditReport) -> None:
         run: the run's file.
     """
     bad = {finding.place for finding in report.findings}
-    bad_products = {cell.split(":")[0] for finding in report.findings for cell in finding.cells}
-    for product in report.products:
-        if product.name not in bad_products:
-            with _found(product.place, report):
-                recompute_product(plan, product, report)
+    remake_products(plan.catalogue, report)
     if _can_be_compared(REPORT, bad):
         with _found(REPORT, report):
             spec, planned = json.loads(REPORT.read_text())["spec"], report_plan(plan, run)
@@ -39,6 +36,15 @@ def recompute_products(plan: Plan, run: Path, report: AuditReport) -> None:
                 report.notes.append(
                     "results/report/index.html does not show all that is made; run snakemake for it again"
                 )
+
+
+def remake_products(catalogue: Catalogue, report: AuditReport) -> None:
+    """Add to an audit's report what tables, figures and claims show that does not come out again."""
+    bad_products = {cell.split(":")[0] for finding in report.findings for cell in finding.cells}
+    for product in report.products:
+        if product.name not in bad_products:
+            with _found(product.place, report):
+                recompute_product(catalogue, product, report)
 
 
 @contextmanager
@@ -58,10 +64,10 @@ def _can_be_compared(place: Path, bad: set[str]) -> bool:
     return bool(json.loads(place.read_text()).get("code")) and is_of_this_code(place)
 
 
-def recompute_product(plan: Plan, product: MadeProduct, report: AuditReport) -> None:
+def recompute_product(catalogue: Catalogue, product: MadeProduct, report: AuditReport) -> None:
     """Make a table, a figure or the claims again, and add to an audit's report what differs."""
     place = product.place
-    reasons = remake.differences(product.rule, place, product.content, plan.catalogue)
+    reasons = remake.differences(product.rule, place, product.content, catalogue)
     if is_of_this_code(place):
         report.findings += [Finding(str(place), reason) for reason in reasons]
     elif reasons:

@@ -1,0 +1,53 @@
+"""The audit of results that came from elsewhere: without a configuration, by what they say of themselves.
+
+Every file is compared with its manifest, every manifest with those that name it as an input, and every product is made
+again. Whether a configuration would have planned the same, a copy cannot tell; compare its root for that.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from encore.commands.audit import AuditReport, check_copy
+from encore.commands.recompute import remake_products
+from encore.errors import EncoreError
+from encore.plan.project import CATALOGUE, load_catalogue
+from encore.storage.root import compare_root, product_manifests
+
+
+def audit_copy(folder: Path, expected: str | None) -> tuple[AuditReport, str | None, str]:
+    """Audit a results folder, or the folder that holds one.
+
+    Args:
+        expected: the beginning of a root that was written down elsewhere.
+
+    Returns:
+        The audit's report, and what ``compare_root`` says.
+
+    Raises:
+        EncoreError: no product's manifest lies there.
+    """
+    catalogue, report = load_catalogue(CATALOGUE), AuditReport()
+    with _inside(folder):
+        if not product_manifests():
+            raise EncoreError(f"{folder} has no manifest of a table, a figure or claims; give a results folder")
+        check_copy(report)
+        remake_products(catalogue, report)
+        return report, *compare_root(expected)
+
+
+@contextmanager
+def _inside(folder: Path) -> Iterator[None]:
+    """Work where ``results`` is that folder, since manifests name their inputs so, and ``config`` is this project's."""
+    own = folder / "results"
+    before, links = Path.cwd(), {"results": own if own.is_dir() else folder, CATALOGUE.name: CATALOGUE}
+    with TemporaryDirectory() as place:
+        for name, target in links.items():
+            (Path(place) / name).symlink_to(target.resolve())
+        os.chdir(place)
+        try:
+            yield
+        finally:
+            os.chdir(before)

@@ -1,0 +1,98 @@
+"""The root of results: one digest over every table, figure and claim, and over all that they were made from.
+
+Who can write into a folder can forge everything in it, manifests included. A root that was written down elsewhere (in a
+commit, in a footnote) cannot be forged with it.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from encore.errors import EncoreError
+from encore.storage.files import full_digest, sha256, write_json
+from encore.storage.manifest import MANIFEST
+
+RESULTS = Path("results")
+ROOT = RESULTS / "root.json"
+
+
+def product_manifests() -> list[Path]:
+    """The manifests of all tables, figures and claims in results; the report has none: it shows times of jobs."""
+    found = [*RESULTS.glob(f"*.{MANIFEST}"), *(RESULTS / "tables").rglob(f"*.{MANIFEST}")]
+    found += (RESULTS / "figures").rglob(f"*.{MANIFEST}")
+    return sorted(path for path in found if not path.name.endswith(f".reproduction.{MANIFEST}"))  # a table's input
+
+
+def manifests_behind(products: list[Path]) -> dict[str, str]:
+    """The digest of each manifest that products were made from, their own included, by its path.
+
+    What is missing or cannot be read has ``missing`` for a digest.
+    """
+    found: dict[str, str] = {}
+    waiting = [str(path) for path in products]
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        try:
+            found[name] = sha256(Path(name))
+            waiting += [str(read) for read in json.loads(Path(name).read_bytes())["inputs"] if read.endswith(MANIFEST)]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            found.setdefault(name, "missing")
+    return dict(sorted(found.items()))
+
+
+def compute_root() -> dict[str, Any] | None:
+    """The root of what lies in ``results/``; None where no product is made.
+
+    Returns:
+        ``root``, 64 hexadecimal digits: the sha256 of the canonical JSON of ``manifests``, which has the sha256 of each
+        manifest by its path.
+    """
+    manifests = manifests_behind(product_manifests())
+    return {"root": full_digest(manifests), "manifests": manifests} if manifests else None
+
+
+def write_root() -> str | None:
+    """Write ``results/root.json`` anew where it changes, and return the root; None where no product is made."""
+    content = compute_root()
+    if content is None:
+        return None
+    if read_root() != content["root"]:
+        write_json(ROOT, content)
+    return str(content["root"])
+
+
+def read_root() -> str | None:
+    """The root that the last run wrote down; None where there is none that can be read."""
+    try:
+        content = json.loads(ROOT.read_text(encoding="utf-8"))
+        return str(content["root"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def compare_root(expected: str | None) -> tuple[str | None, str]:
+    """The root of what lies in results now, beside the one that a user wrote down elsewhere.
+
+    Args:
+        expected: the first 8 digits of it or more; None where the user gave none.
+
+    Returns:
+        What is wrong, or None; and what to print of the root.
+
+    Raises:
+        EncoreError: ``expected`` is no beginning of a root.
+    """
+    if expected is not None and not (8 <= len(expected) <= 64 and set(expected.lower()) <= set("0123456789abcdef")):
+        raise EncoreError(f"--root {expected!r} is not the first 8 to 64 digits of a root, as `encore audit` prints it")
+    content = compute_root()
+    if content is None:
+        return ("nothing is made, so there is no root" if expected else None), "no root: nothing is made"
+    root = str(content["root"])
+    if expected is not None and not root.startswith(expected.lower()):
+        return f"the root of these results is {root}, not {expected}: they are other ones", f"root {root}"
+    recorded = read_root()
+    if recorded is None:
+        return None, f"root {root} (results/root.json is missing)"
+    return None, f"root {root}" + ("" if recorded == root else f" (when the last run ended: {recorded})")
