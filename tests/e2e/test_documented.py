@@ -1,5 +1,6 @@
 """Commands of the documents that are about a finished run, on one: nano in the place of the default."""
 
+import json
 import shlex
 import shutil
 from pathlib import Path
@@ -31,6 +32,9 @@ def test_the_command_runs(default: Clone, command: str) -> None:
     words = shlex.split(command)[1:]
     if words[0] == "compare":
         words = compared(default, words)
+    if words[1:2] == ["copies/results"]:
+        shutil.copytree(default.root / "results", default.root / "copies/results")
+        words[-1] = json.loads((default.root / "results/root.json").read_text())["root"][:8]
     done = default.encore(*words)
     if expected := NOT_MADE.get(command):
         assert expected in done.error()
@@ -46,6 +50,16 @@ def compared(clone: Clone, words: list[str]) -> list[str]:
     files = {"run.trec.gz": run, "theirs.trec.gz": run, "qrels.txt": judgments}
     files |= {"bm25.trec.gz": other, "their-bm25.trec.gz": other}
     return [str(files.get(word, word)) for word in words]
+
+
+def test_the_root_can_be_signed(default: Clone) -> None:
+    """The command of docs/design.md, with a key that is made here."""
+    (line,) = (each.text for each in documented() if each.tool == "ssh-keygen")
+    key = default.root / "key"
+    default.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)).succeeded()
+    default.run("bash", "-ec", line.replace("~/.ssh/id_ed25519", str(key))).succeeded()
+    check = "ssh-keygen -Y check-novalidate -n encore -s results/root.json.sig < results/root.json"
+    assert "Good" in default.run("bash", "-ec", check).succeeded()
 
 
 def test_runs_and_judgments_are_read_by_other_tools(default: Clone) -> None:
