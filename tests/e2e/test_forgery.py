@@ -62,7 +62,7 @@ def test_a_number_in_a_table_and_in_a_figure(nano: Clone) -> None:
         (line,) = [line for line in found if line.startswith(said)]
         assert f"{column} is '0.4321', comes out again as {right!r}" in line
     nano.encore("audit", "--prune", *NANO).succeeded()
-    assert nano.built() == {"table", "figure", "report"}
+    assert {job.split()[0] for job in nano.built()} == {"table", "figure", "report"}
     assert {path: path.read_text() for path in before} == before
     assert "0 bad" in nano.encore("audit", *NANO).succeeded()
 
