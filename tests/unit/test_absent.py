@@ -16,7 +16,7 @@ from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
 from encore.plan.tables import table_plan
-from encore.reporting.sources.mean import MeanSource
+from encore.reporting.sources.derived import MeanSource
 from encore.targets import lineage_targets
 
 ROOT = Path(__file__).parents[2]

@@ -2,17 +2,13 @@
 
 from encore.plan.tables.layout import Column
 from encore.reporting.sources.base import CellSource, CellValues
+from encore.reporting.sources.counts import PairCounts, Statistic, Tokens
+from encore.reporting.sources.derived import GainSource, MeanSource, PrintedOnly
 from encore.reporting.sources.efficiency import Efficiency
-from encore.reporting.sources.gain import GainSource
 from encore.reporting.sources.held_out_loss import HeldOutLoss
 from encore.reporting.sources.masked_loss import MaskedLoss
-from encore.reporting.sources.mean import MeanSource
 from encore.reporting.sources.measured import Measures
-from encore.reporting.sources.pairs import PairCounts
-from encore.reporting.sources.printed import PrintedOnly
 from encore.reporting.sources.recorded import Recorded
-from encore.reporting.sources.statistic import Statistic
-from encore.reporting.sources.tokens import Tokens
 
 __all__ = ["SOURCES", "CellSource", "CellValues", "source_of"]
 

@@ -2,7 +2,7 @@
 
 from encore.plan.tables.layout import Layout, Row
 from encore.reporting.sources import SOURCES, CellValues, source_of
-from encore.reporting.sources.gain import OTHER, OWN
+from encore.reporting.sources.derived import OTHER, OWN
 from encore.reporting.tables.comparisons import Address
 
 

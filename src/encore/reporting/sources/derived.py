@@ -1,11 +1,13 @@
-"""Columns that are the mean of others: a collection of collections (BEIR), forums that count as one set, samples."""
+"""Columns that read nothing themselves: means and gains of other columns, and what only a paper prints."""
 
 from collections.abc import Mapping
 
 from encore.errors import EncoreError
 from encore.evaluation.scores import exact_mean
-from encore.plan.tables.layout import CellSlice, Column, Layout
-from encore.reporting.sources.base import CellValues, ShareSource
+from encore.plan.tables.layout import CellSlice, Column, Layout, Unit
+from encore.reporting.sources.base import CellSource, CellValues, ShareSource
+
+OWN, OTHER = "own", "other"  # what the parts of a gain are called
 
 
 class MeanSource(ShareSource):
@@ -43,3 +45,38 @@ class MeanSource(ShareSource):
             f"{column.label}: the mean of {', '.join(labels[part] for part in column.mean_of)}; not tested."
             for column in means
         ]
+
+
+class GainSource(ShareSource):
+    """The difference of two cells, for each seed that both have; nothing is tested on it that is not on the cells."""
+
+    best = None
+
+    def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+        """Differences of the two rows under the seeds that both have; None without such a seed or without a value."""
+        own, other = parts[OWN], parts[OTHER]
+        if own is None or other is None:
+            return None
+        seeds = max(own.seeds, other.seeds, key=len)
+        shared = [seed for seed in seeds if all(seed in part.seeds or part.seeds == [None] for part in (own, other))]
+        return CellValues(shared, [own.under(seed) - other.under(seed) for seed in shared]) if shared else None
+
+    def named(self, request: CellSlice, column: Column) -> str:
+        """The gain with the names of its two rows."""
+        return f"gain of {column.gain.of} over {column.gain.over}" if column.gain else "gain"
+
+
+class PrintedOnly(CellSource):
+    """No values of ours."""
+
+    def values(self, request: CellSlice, parts: Mapping[str, CellValues | None]) -> CellValues | None:
+        """None: such a cell has only the number that the paper prints."""
+        return None
+
+    def named(self, request: CellSlice, column: Column) -> str:
+        """The label of the column."""
+        return column.label
+
+    def shown(self, value: float, unit: Unit) -> str:
+        """A number in its shortest form."""
+        return f"{value:g}"
