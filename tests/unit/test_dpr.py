@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -143,10 +144,10 @@ def test_a_file_that_is_no_utf8_is_named_by_its_line(files: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"positive_ctxs": [{"title": "no id"}]}, r"train\.json, element at line 2: needs .question."),
-        ({"answers": None}, "element at line 2: the answers of 'who said no' are no list"),
-        ({"question": ""}, "element at line 2: the question is empty"),
-        ({"positive_ctxs": [{"passage_id": "99", "score": 1}]}, "line 2: document '99' is not in the corpus"),
+        ({"positive_ctxs": [{"title": "no id"}]}, r"train\.json, element 1: needs .question."),
+        ({"answers": None}, "element 1: the answers of 'who said no' are no list"),
+        ({"question": ""}, "element 1: the question is empty"),
+        ({"positive_ctxs": [{"passage_id": "99", "score": 1}]}, "element 1: document '99' is not in the corpus"),
     ],
 )
 def test_wrong_training_questions_are_named(files: Path, tmp_path: Path, change: dict[str, Any], said: str) -> None:
@@ -174,44 +175,54 @@ def test_a_part_keeps_the_questions_that_answers_judge(files: Path, tmp_path: Pa
 # A JSON array, an element after another
 
 
-@pytest.mark.parametrize("chunk", [1, 7, 2**20])
 @pytest.mark.parametrize("indent", [None, 4])
-def test_an_array_is_read_in_chunks_of_any_size(tmp_path: Path, chunk: int, indent: int | None) -> None:
-    rows = [{"n": n, "text": "[], {}\n\u00e9" * n} for n in range(5)]
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps(rows, indent=indent, ensure_ascii=False))
-    assert [element for _, element in elements(path, chunk)] == rows
-    begun = [number for number, line in enumerate(path.read_text().splitlines(), 1) if line == "    {"]
-    assert [line for line, _ in elements(path, chunk)] == (begun if indent else [1] * 5)
+@pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
+def test_an_array_is_read_as_it_was_written(tmp_path: Path, name: str, indent: int | None) -> None:
+    rows = [{"n": n, "half": n + 0.5, "text": "[], {}\n\u00e9\U0001f600" * n, "none": None} for n in range(5000)]
+    text = json.dumps(rows, indent=indent, ensure_ascii=bool(indent)).encode()
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    found = list(elements(tmp_path / name))
+    assert found == rows
+    assert {type(row["n"]) for row in found} == {int}, "an id that is a number is written as it was"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("", "line 1: a JSON array is expected"),
-        ('{"a": 1}', "line 1: a JSON array is expected"),
-        ('[\n{"a": 1},\n{"b": ', "line 3: damaged or cut short"),
-        ('[\n{"a": 1},', "line 2: the array is damaged or cut short"),
-        ('[\n{"a": 1}\n{"b": 2}]', "line 3: the array is damaged"),
-        ("[\n1]", "line 2: an object is expected"),
-        ('[{"a": 1}]\n[]', "line 2: something follows the array"),
-        ('[{"a": nope}]', "line 1: damaged or cut short"),
+        ("", "a JSON array is expected"),
+        ('{"item": {"a": 1}}', "a JSON array is expected"),
+        ('[\n{"a": 1},\n{"b": ', "element 2: damaged or cut short .parse error: premature EOF."),
+        ('[\n{"a": 1},', "element 2: damaged or cut short"),
+        ('[\n{"a": 1}\n{"b": 2}]', "element 2: damaged or cut short"),
+        ("[\n1]", "element 1: an object is expected"),
+        ('[[{"a": 1}]]', "element 1: an object is expected"),
+        ('[{"a": 1}]\n[]', "element 2: damaged or cut short .parse error: trailing garbage."),
+        ('[{"a": nope}]', "element 1: damaged or cut short"),
     ],
 )
-def test_a_damaged_array_is_refused_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+def test_a_damaged_array_is_refused_with_the_element(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "a.json").write_text(text)
-    with pytest.raises(EncoreError, match=said):
-        list(elements(tmp_path / "a.json", chunk=3))
+    with pytest.raises(EncoreError, match=message) as caught:
+        list(elements(tmp_path / "a.json"))
+    assert "\n" not in str(caught.value)
 
 
 def test_an_array_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(b'[{"a": "\xff"}]')
-    with pytest.raises(EncoreError, match="line 1: cannot be read"):
+    with pytest.raises(EncoreError, match=r"element 1: damaged or cut short \(.*invalid bytes in UTF8 string\.\)"):
         list(elements(tmp_path / "a.json"))
 
 
-def test_no_more_is_read_than_the_next_element(tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", [lambda packed: packed[:-20], lambda packed: packed[:20] + b"?" + packed[21:]])
+def test_a_damaged_archive_of_an_array_is_refused(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    packed = gzip.compress(json.dumps([{"n": n} for n in range(100_000)]).encode())
+    (tmp_path / "a.json.gz").write_bytes(damage(packed))
+    with pytest.raises(EncoreError, match=r"a\.json\.gz, element \d+: damaged or cut short"):
+        list(elements(tmp_path / "a.json.gz"))
+
+
+def test_no_more_is_read_than_the_next_elements(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text("[" + ",".join(['{"a": 1}'] * 10_000) + ",oh")
-    found = elements(path, chunk=100)
-    assert [next(found)[1] for _ in range(5)] == [{"a": 1}] * 5
+    found = elements(path)
+    assert [next(found) for _ in range(5)] == [{"a": 1}] * 5

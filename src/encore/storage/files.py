@@ -161,7 +161,7 @@ def _text(binary: Any) -> Iterator[IO[str]]:
         file.detach()
 
 
-def open_text(path: Path) -> IO[str]:
+def open_text(path: Path) -> io.TextIOWrapper:
     """Open a plain or gzipped UTF-8 text for reading."""
     if not path.is_file():
         raise EncoreError(f"{path} is missing; run the command that makes it again")

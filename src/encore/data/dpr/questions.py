@@ -48,10 +48,10 @@ def with_passages(path: Path) -> Iterator[DprQuestion]:
     A passage that is listed twice counts where it stands first, positives before negatives.
 
     Raises:
-        EncoreError: with the line where it begins, an element is not that.
+        EncoreError: with its number, an element is not that.
     """
-    for line, element in elements(path):
-        place = f"{path}, element at line {line}"
+    for number, element in enumerate(elements(path), 1):
+        place = f"{path}, element {number}"
         try:
             question = _question(element["question"], element["answers"], place)
             for each in element["positive_ctxs"]:
