@@ -19,6 +19,8 @@ class Hub:
         self.folder, self.commit = folder, COMMIT
         self.breaks: list[int] = []  # after how many bytes each of the next files ends, though it promised more
         self.requests: list[str] = []
+        self.agents: set[str] = set()  # what programs said of themselves
+        self.secrets: set[str | None] = set()  # and by what token they named their user
         self.damaged = False  # whether large files are other than the published ones
         owner = self
 
@@ -36,6 +38,8 @@ class Hub:
     def answer(self, request: BaseHTTPRequestHandler) -> None:
         path = urlsplit(request.path).path
         self.requests.append(path)
+        self.agents.add(request.headers.get("User-Agent", ""))
+        self.secrets.add(request.headers.get("Authorization"))
         if path.startswith("/api/models/"):
             revision = path.rsplit("/", 1)[1]
             known = revision in ("main", self.commit) and not path.startswith("/api/models/no-one/")
@@ -50,7 +54,7 @@ class Hub:
 
     def listing(self) -> dict[str, Any]:
         files = [{"rfilename": path.name, **self._said(path)} for path in sorted(self.folder.iterdir())]
-        return {"sha": self.commit, "siblings": files, "tags": ["pytorch", "license:apache-2.0"]}
+        return {"id": "someone/bert", "sha": self.commit, "siblings": files, "tags": ["pytorch", "license:apache-2.0"]}
 
     def close(self) -> None:
         self.server.shutdown()
@@ -58,7 +62,7 @@ class Hub:
 
     def _said(self, path: Path) -> dict[str, Any]:
         body = path.read_bytes()
-        large = {"lfs": {"sha256": hashlib.sha256(body).hexdigest(), "size": len(body)}}
+        large = {"lfs": {"sha256": hashlib.sha256(body).hexdigest(), "size": len(body), "pointerSize": 130}}
         return {"size": len(body), **(large if path.name in LARGE else {})}
 
     def _give(self, request: BaseHTTPRequestHandler, body: bytes, large: bool = False) -> None:

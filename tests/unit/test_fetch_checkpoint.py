@@ -1,9 +1,11 @@
 """Checkpoints come whole, of one commit, with the published digests; what lies there already needs no network."""
 
 import json
+import os
 import re
 import runpy
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -87,6 +89,25 @@ def test_a_pinned_commit_is_what_is_asked_for(hub: Hub, tmp_path: Path) -> None:
     assert (tmp_path / "data" / "checkpoints" / f"someone--bert@{COMMIT}").is_dir()
     with pytest.raises(EncoreError, match=r"answers 404: the hub does not give 'someone/bert'; correct .*revision"):
         fetch("someone/bert", "0" * 40, tmp_path / "data", tmp_path / "other")
+
+
+def test_nothing_is_told_of_the_machine_and_nothing_written_elsewhere(hub: Hub, tmp_path: Path) -> None:
+    """With a token in the home folder, which stays there."""
+    token = tmp_path / "home/.cache/huggingface/token"
+    token.parent.mkdir(parents=True)
+    token.write_text("hf_secret")
+    code = "import sys; from pathlib import Path; from encore.data.download.checkpoint import fetch; "
+    code += f"fetch('someone/bert', {COMMIT!r}, Path('data'), Path('made')); print('torch' in sys.modules)"
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "XDG_"))}
+    environment = kept | {"HOME": str(tmp_path / "home"), "HF_ENDPOINT": hub.url}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("False\n")
+    assert done.stderr == ""
+    assert hub.agents
+    assert not [agent for agent in hub.agents if "torch" in agent or "session" in agent], hub.agents
+    assert hub.secrets == {None}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "home", "made"]
+    assert [path for path in (tmp_path / "home").rglob("*") if path.is_file()] == [token]
 
 
 def test_other_bytes_than_the_published_are_refused_and_removed(hub: Hub, tmp_path: Path) -> None:

@@ -1,30 +1,37 @@
-"""Fetching a checkpoint of Hugging Face's hub: its files at one commit, which stays the same until all have come."""
+"""Fetching a checkpoint of Hugging Face's hub: its files at one commit, which stays the same until all have come.
+
+What there is says ``huggingface_hub``; the files come by our own downloader, which checks digests (docs/design.md).
+"""
+
+from __future__ import annotations
 
 import json
 import os
 import re
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import requests
 from pydantic import Field
 
 from encore.config import checkpoints
 from encore.config.run import Positive, Strict
 from encore.config.sources import DIGEST, Remote
 from encore.config.validation import checked
-from encore.data.download.download import TIMEOUT
 from encore.data.download.source import obtain, print_terms
 from encore.data.download.trust import trust
 from encore.data.download.unpack import same
 from encore.errors import EncoreError
 from encore.storage.files import write_json
 
+if TYPE_CHECKING:
+    from huggingface_hub.hf_api import RepoSibling
+
 HUB = "https://huggingface.co"
 PLACE = "checkpoints"  # below data_root
 PUBLISHED = "published.json"  # what the hub said of the files, kept until somebody removes it
-LONGEST_ANSWER = 64 << 20  # bytes of what the hub says of a model
+SECONDS = 60.0  # for the hub to say what it has of a checkpoint
 _READ = "|".join(
     map(re.escape, [checkpoints.CONFIG, *checkpoints.WEIGHTS, *checkpoints.VOCABULARY, *checkpoints.TOKENIZER_SETTINGS])
 )
@@ -91,7 +98,7 @@ def _published(checkpoint: str, revision: str | None, place: Path) -> dict[str, 
         return checked(_Published, content, str(note)).model_dump(exclude_unset=True)
     if staged := _staged(place):
         return {"commit": revision, "licence": "see its page", "files": {name: {} for name in staged}}
-    listing = _asked(checkpoint, revision, place)
+    listing = _listing(checkpoint, revision, place)
     wanted = checkpoints.chosen(listing["files"], f"{checkpoint}, {HUB}/{checkpoint}")
     files = {name: listing["files"][name] for name in wanted}
     answer = {"commit": listing["commit"], "licence": listing["licence"], "files": files}
@@ -109,31 +116,31 @@ def _staged(place: Path) -> list[str]:
         return []
 
 
-def _asked(checkpoint: str, revision: str | None, place: Path) -> dict[str, Any]:
+def _listing(checkpoint: str, revision: str | None, place: Path) -> dict[str, Any]:
     """The commit, the licence and the files that the hub names, before any of them is checked."""
-    url = f"{_endpoint()}/api/models/{checkpoint}/revision/{revision or 'main'}"
-    fix = f"correct `checkpoint:` or `revision:`, or put its files at {place}"
+    os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"  # the package reads it once, when it is imported
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
+
+    hub, fix = _endpoint(), f"correct `checkpoint:` or `revision:`, or put its files at {place}"
+    about = f"{hub}, asked for {checkpoint} at {revision or 'main'},"
     try:
-        with requests.get(url, params={"blobs": "true"}, timeout=TIMEOUT, stream=True) as answer:
-            body = bytearray()
-            for chunk in answer.iter_content(1 << 16):
-                body += chunk
-                if len(body) > LONGEST_ANSWER:
-                    break
-    except requests.RequestException as error:
+        found = HfApi(endpoint=hub, token=False).model_info(
+            checkpoint, revision=revision or "main", files_metadata=True, timeout=SECONDS
+        )
+        files = {each.rfilename: _known(each) for each in found.siblings or ()}
+        return {"commit": found.sha, "licence": _licence(found.tags or ()), "files": files}
+    except HfHubHTTPError as error:
+        status = error.response.status_code
+        raise EncoreError(f"{about} answers {status}: the hub does not give {checkpoint!r}; {fix}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise EncoreError(f"{about} does not answer as Hugging Face's hub does; {fix}") from error
+    except Exception as error:  # the kind is that of the package's HTTP client, which is its own choice
         reason = " ".join(str(error).split())[:160]
         raise EncoreError(
-            f"{url} does not answer ({reason}); run the same command where there is a network (on a cluster: the "
+            f"{about} does not answer ({reason}); run the same command where there is a network (on a cluster: the "
             f"login node), or put the checkpoint's files at {place}"
         ) from error
-    if not answer.ok:
-        raise EncoreError(f"{url} answers {answer.status_code}: the hub does not give {checkpoint!r}; {fix}")
-    try:
-        listing = json.loads(body)
-        files = {str(each["rfilename"]): _known(each) for each in listing["siblings"]}
-        return {"commit": str(listing["sha"]), "licence": _licence(listing), "files": files}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise EncoreError(f"{url} does not answer as Hugging Face's hub does; {fix}") from error
 
 
 def _remotes(checkpoint: str, published: dict[str, Any]) -> list[Remote]:
@@ -144,18 +151,16 @@ def _remotes(checkpoint: str, published: dict[str, Any]) -> list[Remote]:
     ]
 
 
-def _known(file: dict[str, Any]) -> dict[str, Any]:
+def _known(file: RepoSibling) -> dict[str, Any]:
     """Size and digest of a file, where the hub says them: it has the sha256 of large files only."""
-    large = file.get("lfs") or {}
-    size = large.get("size") or file.get("size")
+    size = file.lfs.size if file.lfs else file.size
     return {
         **({"bytes": size} if size else {}),
-        **({"digest": f"sha256:{large['sha256']}"} if "sha256" in large else {}),
+        **({"digest": f"sha256:{file.lfs.sha256}"} if file.lfs else {}),
     }
 
 
-def _licence(listing: dict[str, Any]) -> str:
-    tags = (str(tag) for tag in listing.get("tags") or [])
+def _licence(tags: Iterable[str]) -> str:
     return next((tag.removeprefix("license:") for tag in tags if tag.startswith("license:")), "not stated")
 
 
