@@ -29,7 +29,13 @@ def amounts(step: Step, shape: EncoderConfig, size: CollectionSize) -> dict[str,
 
 def reading(shape: EncoderConfig, lengths: np.ndarray) -> float:
     """Operations of reading one text, a mean over lengths in tokens, special ones included."""
-    return float(np.mean([flops.forward(shape, 1, round(length)) for length in np.quantile(lengths, QUANTILES)]))
+    return float(np.mean([flops.forward(shape, 1, round(length)) for length in at(lengths, QUANTILES)]))
+
+
+def at(lengths: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """The lengths, of ascending ones, that such shares of all are below; NumPy's quantiles take ten times as long."""
+    found: np.ndarray = lengths[np.minimum(shares * len(lengths), len(lengths) - 1).astype(int)]
+    return found
 
 
 def query_lengths(size: CollectionSize, shape: EncoderConfig, most: int) -> np.ndarray:
@@ -71,7 +77,7 @@ def pretraining_flops(
     task = kind.__new__(kind)  # without texts: it cannot train, but it can count
     task.fields = step
     asked = min(round(sentence) + 2, step.query_length)  # sets of words are the objective's
-    lengths = [max(3, round(length)) for length in np.quantile(texts.read(step.length), QUANTILES)]
+    lengths = [max(3, round(length)) for length in at(texts.read(step.length), QUANTILES)]
     try:
         return float(np.mean([task.flops(_Shape(shape), task.outline(each, asked)) for each in lengths])), True
     except (KeyError, AttributeError):
@@ -93,9 +99,9 @@ def _finetune(step: FinetuneStep, shape: EncoderConfig, size: CollectionSize) ->
     if step.scorer == "cross-encoder":
         texts, asked = texts + float(queries.mean()) - 1, 0.0
     else:
-        asked = flops.forward(shape, 1, round(np.quantile(queries, 1 - 0.5 / step.batch)))
+        asked = flops.forward(shape, 1, round(at(queries, np.array([1 - 0.5 / step.batch]))[0]))
     ends = np.minimum(np.arange(1, PARTS + 1) / PARTS, 1 - 0.5 / (step.batch * passages))
-    padded = [flops.forward(shape, 1, round(length)) for length in np.quantile(texts, ends)]
+    padded = [flops.forward(shape, 1, round(length)) for length in at(texts, ends)]
     each = flops.TRAINING * (asked + passages * float(np.mean(padded)))
     looks = steps // step.validate_every if step.validate_every else 0
     looked = looks * (step.validation_pool + step.validation_queries) * reading(shape, texts)
