@@ -18,6 +18,7 @@ import socket
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 # Of Snakemake and of the workflow's programs; Transformers is left to the two that need it, for seconds.
 IMPORTED = (
@@ -28,6 +29,7 @@ IMPORTED = (
 )
 REPOSITORY = Path(__file__).resolve().parents[1]
 OWN_IMPORTS = "encore.retrieval.doc2query.model"  # the one that imports Transformers
+SHORT_LIVED = ("-XX:TieredStopAtLevel=1",)  # for Java: its second compiler pays only for minutes of work
 LENGTH = 8  # bytes that say how long a request is
 STREAMS = 3
 
@@ -77,6 +79,8 @@ def warm_up() -> None:
     for found in pkgutil.walk_packages([str(REPOSITORY / "src/encore")], "encore."):
         if found.name != OWN_IMPORTS:
             importlib.import_module(found.name)
+    java: Any = sys.modules["encore.retrieval.java"]
+    java._FLAGS += SHORT_LIVED
     del sys.path[0]
 
 

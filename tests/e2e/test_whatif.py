@@ -1,13 +1,17 @@
 """`encore whatif` against Snakemake: over random changes of a finished run, the jobs that it names are those run."""
 
+import contextlib
 import json
 import random
 import re
-import sys
+import shutil
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from clones import Clone, exact_jobs
+
+from encore.commands.whatif.change import changed
 
 CONFIG = ("--config", "config/nano.yaml")
 # Changes of the run's file that reach each kind of artifact, by what they are about; some touch nothing that is made.
@@ -31,14 +35,6 @@ CHANGES = [
     "backbones.tiny.layers=3",
     "datasets.pydocs-stdlib.minimum_passages=1400",
 ]
-MAKE = """
-import shutil, sys
-from pathlib import Path
-from encore.commands.whatif.change import changed
-catalogue, run = changed(Path("config"), Path("config/nano.yaml"), sys.argv[1:], Path("changed"))
-shutil.copytree(catalogue, "config", dirs_exist_ok=True)
-shutil.copyfile(run, "config/nano.yaml")
-"""
 
 
 def told(clone: Clone, *changes: str) -> Counter[str]:
@@ -46,11 +42,19 @@ def told(clone: Clone, *changes: str) -> Counter[str]:
     return Counter({rule: len(folders) for rule, folders in answer["jobs"].items()})
 
 
+def make(clone: Clone, changes: list[str]) -> None:
+    """Write the changes into the clone's configuration."""
+    with contextlib.chdir(clone.root):
+        catalogue, run = changed(Path("config"), Path("config/nano.yaml"), changes, Path("changed"))
+        shutil.copytree(catalogue, "config", dirs_exist_ok=True)
+        shutil.copyfile(run, "config/nano.yaml")
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_the_jobs_that_are_told_are_the_jobs_that_run(nano: Clone, seed: int) -> None:
     changes = random.Random(seed).sample(CHANGES, 1 + seed % 2)
     expected = told(nano, *changes)
-    nano.run(sys.executable, "-c", MAKE, *changes, env={"PYTHONPATH": str(nano.root / "src")}).succeeded()
+    make(nano, changes)
     ran = exact_jobs(nano.nano("-n").succeeded())
     assert Counter(job.split()[0] for job in ran) == expected, changes
 

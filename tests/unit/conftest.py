@@ -1,19 +1,29 @@
 """The shipped catalogue, read once for all tests that plan with it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from warm import SHORT_LIVED
 
 from encore.config.run import RunConfig
 from encore.plan import project
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan
+from encore.retrieval import java
 
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def short_lived_java() -> Iterator[None]:
+    """Java that is quick to end: each test's has a handful of documents."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(java, "_FLAGS", (*java._FLAGS, *SHORT_LIVED))
+        yield
 
 
 @pytest.fixture(scope="session")
