@@ -51,7 +51,7 @@ def test_positives_have_grades_and_hard_negatives_stay_beside(tmp_path: Path, ke
 
 def test_test_questions_have_answers_and_no_judgments(files: Path, tmp_path: Path) -> None:
     collection, counts = made(files, tmp_path / "c")
-    assert collection.asked("test") == topics(collection, "test") == ["test-0", "test-1", "test-2"]
+    assert collection.query_ids("test") == topics(collection, "test") == ["test-0", "test-1", "test-2"]
     assert collection.splits() == ["test", "train", "valid"]
     assert collection.queries()["test-0"] == "who was ada's mother", "DPR straightens apostrophes of questions"
     assert collection.queries()["test-1"] == 'when was "Turing" born'
@@ -163,12 +163,12 @@ def test_a_part_keeps_the_questions_that_answers_judge(files: Path, tmp_path: Pa
         "subset", {"impl": 1, "kind": "subset", **chosen}, tmp_path / "part", base=base.folder
     )
     part = Collection(tmp_path / "part")
-    assert part.asked("test") == base.asked("test")
+    assert part.query_ids("test") == base.query_ids("test")
     assert counts["splits"] == {
         "test": {"queries": 3},
         "train": {"queries": 1, "judgments": counts["splits"]["train"]["judgments"]},
     }
-    assert set(part.answers()) == {*base.asked("test"), *part.asked("train")}
+    assert set(part.answers()) == {*base.query_ids("test"), *part.query_ids("train")}
     assert counts["passages"] == 4
 
 

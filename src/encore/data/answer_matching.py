@@ -18,20 +18,20 @@ def answering(retrieved: Mapping[str, Iterable[str]], collection: Collection) ->
         EncoreError: the collection has no answers, or none to one of the questions, or not one of the documents.
     """
     answers = _spread(retrieved, collection)
-    asked: dict[str, list[str]] = {}
+    queries_of: dict[str, list[str]] = {}
     for query, documents in retrieved.items():
         for document in documents:
-            asked.setdefault(document, []).append(query)
+            queries_of.setdefault(document, []).append(query)
     found: dict[str, set[str]] = {query: set() for query in retrieved}
-    missing = len(asked)
-    for row in collection.documents(asked):
+    missing = len(queries_of)
+    for row in collection.documents(queries_of):
         text = spread(row["text"])
-        for query in asked[row["_id"]]:
+        for query in queries_of[row["_id"]]:
             if contains(text, answers[query]):
                 found[query].add(row["_id"])
-        asked[row["_id"]], missing = [], missing - 1
+        queries_of[row["_id"]], missing = [], missing - 1
     if missing:
-        lost = min(document for document, queries in asked.items() if queries)
+        lost = min(document for document, queries in queries_of.items() if queries)
         raise EncoreError(f"document {lost!r} of the run is not in {collection.folder}; search it again")
     return found
 

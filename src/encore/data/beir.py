@@ -187,7 +187,7 @@ def _without_empty(path: Path, rows: Iterable[tuple[int, Row]], empty: set[str])
     """The rows that say something; ids of the others go to ``empty``."""
     for number, row in rows:
         name = row["_id"]
-        if any(says_something(said) for key, said in row.items() if key not in ("_id", "metadata")):
+        if any(says_something(value) for key, value in row.items() if key not in ("_id", "metadata")):
             yield number, row
         elif name in empty:
             raise EncoreError(f"{path}, line {number}: id {quoted(name)} occurs twice; remove one of the rows")

@@ -28,13 +28,13 @@ def load_checkpoint_tokenizer(folder: Path) -> Tokenizer:
         return _seed_encoder(folder)
     if (folder / "tokenizer.json").is_file():
         return vocabulary.load_tokenizer(folder)
-    tokenizer, said = _build(folder, _pieces(folder)), _json(folder / TOKENIZER_SETTINGS[0])
-    lower = bool(said.get("do_lower_case", True))
+    tokenizer, settings = _build(folder, _pieces(folder)), _json(folder / TOKENIZER_SETTINGS[0])
+    lower = bool(settings.get("do_lower_case", True))
     print(f"{folder / 'vocab.txt'}: texts are {'lower-cased' if lower else 'read as they are'}", flush=True)
     tokenizer.normalizer = normalizers.BertNormalizer(
         lowercase=lower,
-        strip_accents=said.get("strip_accents"),
-        handle_chinese_chars=bool(said.get("tokenize_chinese_chars", True)),
+        strip_accents=settings.get("strip_accents"),
+        handle_chinese_chars=bool(settings.get("tokenize_chinese_chars", True)),
     )
     return tokenizer
 

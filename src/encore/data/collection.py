@@ -74,7 +74,7 @@ class Collection:
         """Whether people have judged a split's documents; if not, answers do."""
         return not (self.folder / QUESTIONS / f"{split}.txt").is_file()
 
-    def asked(self, split: str) -> list[str]:
+    def query_ids(self, split: str) -> list[str]:
         """Ids of a split's queries: those that are judged, or whose answers judge.
 
         Raises:
@@ -153,7 +153,7 @@ def topics(collection: Collection, split: str, queries: int | None = None, sampl
     The sample is the ids whose sha256 of ``"<sample>:<id>"`` is smallest, so that a larger sample contains a smaller
     one and a query's luck does not depend on the other queries.
     """
-    judged = collection.asked(split)
+    judged = collection.query_ids(split)
     if queries is None or queries >= len(judged):
         return judged
     chosen = set(smallest(judged, queries, str(sample)))

@@ -10,10 +10,10 @@ def hold_out(qrels: dict[str, list[Judgment]], source: str, split: str, queries:
     Raises:
         EncoreError: there are not more training queries than that.
     """
-    asked = dict.fromkeys(judgment.query for judgment in qrels[source])
-    if queries >= len(asked):
-        raise EncoreError(f"valid_queries is {queries}, but {source} has {len(asked)} queries; hold out fewer")
-    held_out = set(smallest(asked, queries, "valid"))
+    judged = dict.fromkeys(judgment.query for judgment in qrels[source])
+    if queries >= len(judged):
+        raise EncoreError(f"valid_queries is {queries}, but {source} has {len(judged)} queries; hold out fewer")
+    held_out = set(smallest(judged, queries, "valid"))
     return {
         source: [judgment for judgment in qrels[source] if judgment.query not in held_out],
         split: [judgment for judgment in qrels[source] if judgment.query in held_out],

@@ -180,16 +180,16 @@ def _judgments(
     load: Load, id: str, prefix: str, grades: list[list[int]], split: str, counts: dict[str, int]
 ) -> Iterator[Judgment]:
     kept = {theirs: ours for theirs, ours in grades} if grades else None  # noqa: C416  # lists, since JSON has no pairs
-    asked = set()
+    judged = set()
     judgments = 0
     with explained(id):
         for each in load(id).qrels_iter():
-            asked.add(each.query_id)
+            judged.add(each.query_id)
             judgments += 1
             if kept is None or each.relevance in kept:
                 grade = each.relevance if kept is None else kept[each.relevance]
                 yield Judgment(prefix + each.query_id, each.doc_id, grade, id)
-    counts |= {f"queries.{split}": len(asked), f"judgments.{split}": judgments}
+    counts |= {f"queries.{split}": len(judged), f"judgments.{split}": judgments}
 
 
 def _compare(counts: Mapping[str, int], expected: Mapping[str, int], name: str) -> None:

@@ -90,9 +90,9 @@ class Judging:
         )
 
 
-def unjudged(queries: int, asked: Iterable[Iterable[str]]) -> int:
+def unjudged(queries: int, splits: Iterable[Iterable[str]]) -> int:
     """How many of the queries no split asks; they are never searched."""
-    return queries - len(set().union(*asked))
+    return queries - len(set().union(*splits))
 
 
 def _repeats(judgment: Judgment, grades: Grades) -> bool:

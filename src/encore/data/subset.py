@@ -80,24 +80,26 @@ def build_subset(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dic
             documents.
     """
     base = inputs.needed_base()
-    questions = {split: base.asked(split) for split in spec["splits"] if not base.is_judged(split)}
-    qrels = {split: _asked(base.qrels(split), split, spec) for split in spec["splits"] if split not in questions}
-    asked = {query for queries in (*qrels.values(), *questions.values()) for query in queries}
+    questions = {split: base.query_ids(split) for split in spec["splits"] if not base.is_judged(split)}
+    qrels = {
+        split: _chosen_queries(base.qrels(split), split, spec) for split in spec["splits"] if split not in questions
+    }
+    query_ids = {query for queries in (*qrels.values(), *questions.values()) for query in queries}
     pages = _pages(base, spec) if spec["articles"] else None
     documents = _documents(base, qrels, pages, spec)
     return write_collection(
         folder,
         (row for row in base.corpus() if row["_id"] in documents),
-        (row for row in base.query_rows() if row["_id"] in asked),
+        (row for row in base.query_rows() if row["_id"] in query_ids),
         {split: _judgments(judged) for split, judged in qrels.items()},
         base.articles() if pages is None else _linked(base.articles(), pages),
         form=Form.read(base.folder),
-        answers=(row for row in base.answer_rows() if row["_id"] in asked),
+        answers=(row for row in base.answer_rows() if row["_id"] in query_ids),
         questions=questions,
     )
 
 
-def _asked(judged: Qrels, split: str, spec: Mapping[str, Any]) -> Qrels:
+def _chosen_queries(judged: Qrels, split: str, spec: Mapping[str, Any]) -> Qrels:
     """The queries of a split that stay, with their judgments: all, but of one that trains."""
     if role_of(split) != "train" or spec["train_queries"] is None:
         return judged

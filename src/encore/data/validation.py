@@ -79,7 +79,7 @@ def says_something(text: str) -> bool:
 
 
 def _fault(row: Row) -> str | None:
-    name, texts = row["_id"], [said for key, said in row.items() if key != "_id" and isinstance(said, str)]
+    name, texts = row["_id"], [value for key, value in row.items() if key != "_id" and isinstance(value, str)]
     if name.split() != [name]:
         return f"id {quoted(name)} is empty or holds white space, which no TREC run can say; rename it"
     if _CONTROL.search(name):

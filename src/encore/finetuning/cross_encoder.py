@@ -44,9 +44,12 @@ class CrossEncoder(RetrievalTask):
         order = np.argsort([queries.lengths[query] + passages.lengths[row] for query, row in found], kind="stable")
         batch: Arrays = {"places": np.argsort(order).reshape(len(examples), -1)}
         for number, part in enumerate(np.array_split(order, min(PARTS, len(order)))):
-            asked, known = [queries[found[place][0]] for place in part], [passages[found[place][1]] for place in part]
+            query_tokens, known = (
+                [queries[found[place][0]] for place in part],
+                [passages[found[place][1]] for place in part],
+            )
             arrays = cross_encoder.pair_inputs(
-                asked, known, self.step.query_length, self.step.length, self.store.special
+                query_tokens, known, self.step.query_length, self.step.length, self.store.special
             )
             batch |= {f"pair_{name}_{number}": array for name, array in zip(_NAMES, arrays, strict=True)}
         return batch

@@ -70,8 +70,8 @@ def judged_queries(
     judgments = collection.qrels(split)
     names = topics(collection, split, queries=queries, sample=sample)
     rows = store.queries.names.find(names)
-    said = [each.get(name, {}) for name in names for each in (judgments, negatives, positives or {})]
-    passages = store.passages.names.find(document for each in said for document in each)
+    listed = [each.get(name, {}) for name in names for each in (judgments, negatives, positives or {})]
+    passages = store.passages.names.find(document for each in listed for document in each)
     try:
         found = [
             _query(rows[name], judgments[name], negatives.get(name, {}), (positives or {}).get(name, {}), passages)

@@ -44,8 +44,8 @@ def check_checkpoint(folder: Path, backbone: Backbone) -> dict[str, Any]:
         EncoreError: it is missing, another kind of model, or of another shape.
     """
     path = folder / "config.json"
-    said = _configuration(path)
-    config = seed_encoder.described(said) if is_seed_encoder(said) else said
+    stored_config = _configuration(path)
+    config = seed_encoder.described(stored_config) if is_seed_encoder(stored_config) else stored_config
     kind, activation = config.get("model_type", "bert"), config.get("hidden_act", "gelu")
     if (kind, activation) != ("bert", "gelu") or config.get("position_embedding_type", "absolute") != "absolute":
         raise EncoreError(f"{path} describes a {kind} with {activation}; only BERT itself is supported, choose a BERT")
@@ -66,9 +66,9 @@ def read_weights(folder: Path, vocabulary: int) -> Weights:
     Raises:
         EncoreError: a damaged file, no encoder in it, or several.
     """
-    stored, said = _stored(folder), _configuration(folder / "config.json")
-    if is_seed_encoder(said):
-        stored = seed_encoder.renamed(stored, said.get("pad_token_id", seed_encoder.PADDING))
+    stored, stored_config = _stored(folder), _configuration(folder / "config.json")
+    if is_seed_encoder(stored_config):
+        stored = seed_encoder.renamed(stored, stored_config.get("pad_token_id", seed_encoder.PADDING))
     prefix = _prefix(stored, folder)
     found = {_modern(_without(name, prefix)): tensor for name, tensor in stored.items()}
     for name in PER_PIECE & found.keys():

@@ -35,13 +35,13 @@ def pair_inputs(
     Returns:
         ids int64 [N, L]; mask bool [N, L]; segments int64 [N, L], 1 from the first token of the passage on.
     """
-    asked = [inputs.wrap(query, query_length, special) for query in queries]
+    wrapped = [inputs.wrap(query, query_length, special) for query in queries]
     joined = [
         np.concatenate([query, passage[: length - 1].astype(np.int64), [special.sep]])
-        for query, passage in zip(asked, passages, strict=True)
+        for query, passage in zip(wrapped, passages, strict=True)
     ]
     ids, mask = inputs.stack(joined, special.pad)
-    first = np.array([len(query) for query in asked])
+    first = np.array([len(query) for query in wrapped])
     return ids, mask, (mask & (np.arange(ids.shape[1]) >= first[:, None])).astype(np.int64)
 
 

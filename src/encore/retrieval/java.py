@@ -38,7 +38,7 @@ def run(program: str, arguments: Sequence[str], memory_mb: int) -> str:
         EncoreError: Java or the jar is missing, or the program complained; with the last line of its complaint.
     """
     with _log() as log, _started(_command(program, arguments, memory_mb), log) as process:
-        return _said(process, log)
+        return _output(process, log)
 
 
 def stream(program: str, arguments: Sequence[str], memory_mb: int) -> Iterator[str]:
@@ -59,7 +59,7 @@ def stream(program: str, arguments: Sequence[str], memory_mb: int) -> Iterator[s
     ):
         end.close()  # now Java holds the only writing end, so the lines end when Java does
         yield from (line for line in lines if line.endswith("\n"))  # a killed process leaves half a line
-        _said(process, log)
+        _output(process, log)
 
 
 def java() -> Path:
@@ -116,7 +116,7 @@ def _log() -> IO[str]:
     return tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
 
 
-def _said(process: subprocess.Popen[bytes], log: IO[str]) -> str:
+def _output(process: subprocess.Popen[bytes], log: IO[str]) -> str:
     """Wait for the end, and return the log unless it holds a complaint."""
     code = process.wait()
     log.seek(0)

@@ -25,8 +25,8 @@ def order_passages(spec: dict[str, Any], run: Path, collection: Path, output: Pa
         run: BM25's run over these queries.
     """
     texts = Collection(collection)
-    asked, judged = topics(texts, spec["split"], spec["queries"], spec["sample"]), texts.qrels(spec["split"])
-    relevant = {document for query in asked for document, grade in judged[query].items() if grade > 0}
+    chosen, judged = topics(texts, spec["split"], spec["queries"], spec["sample"]), texts.qrels(spec["split"])
+    relevant = {document for query in chosen for document, grade in judged[query].items() if grade > 0}
     first, rest = ordered(
         [document["_id"] for document in texts.corpus()], relevant, read_run(run / "run.trec.gz"), spec
     )

@@ -32,14 +32,14 @@ def build_dpr(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[s
     rows: list[Row] = []
     answers: list[Row] = []
     judged: dict[str, list[Judgment]] = {}
-    asked: dict[str, list[str]] = {}
+    query_ids: dict[str, list[str]] = {}
     for split, each in spec["splits"].items():
         read = questions.with_passages if each["with_passages"] else questions.with_answers
         found = _kept(read(paths[each["file"]]), split, rows, answers, counts)
         if each["with_passages"]:
             judged[split] = list(_judgments(_listing(folder, split, found), split, counts))
         else:
-            asked[split] = [name for name, _ in found]
+            query_ids[split] = [name for name, _ in found]
     corpus = paths[spec["passages"]]
     written = write_collection(
         folder,
@@ -47,7 +47,7 @@ def build_dpr(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[s
         rows,
         judged,
         answers=answers,
-        questions=asked,
+        questions=query_ids,
     )
     _compare(counts, spec["expected"])
     return {**written, "files": dict(counts)}

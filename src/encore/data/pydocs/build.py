@@ -66,15 +66,15 @@ def build_pydocs(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dic
 
 def select(objects: list[Object], salt: str, train: int, valid: int) -> Material:
     """Choose passages, queries and links; what a held-out query says is removed from every body first."""
-    asked = queries(objects)
+    query_of = queries(objects)
     roles = {each.id: split_of(each.module, salt, train, valid) for each in objects}
     names = ObjectNames(objects)  # of all: a name must not slip to a namesake whose own object has no passage
-    held_out = HeldOutQueries(query for name, query in asked.items() if roles[name] != "train")
+    held_out = HeldOutQueries(query for name, query in query_of.items() if roles[name] != "train")
     objects = [held_out.without(each) for each in objects]
     leads = passages(objects)
     objects = [each for each in objects if each.id in leads]
-    asked = {name: query for name, query in asked.items() if name in leads}
-    return Material(objects, leads, asked, roles, links(objects, leads, names))
+    query_of = {name: query for name, query in query_of.items() if name in leads}
+    return Material(objects, leads, query_of, roles, links(objects, leads, names))
 
 
 def write_pydocs(folder: Path, material: Material, statistics: dict[str, Any]) -> dict[str, Any]:

@@ -61,17 +61,17 @@ def build_packages(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> d
     found = [each for each in objects(base) if package(each) in spec["packages"]]
     if missing := sorted(set(spec["packages"]) - {package(each) for each in found}):
         raise EncoreError(f"{base.folder} has no object of package {missing[0]!r}; name another under `packages`")
-    asked = {each.id: each for each in found if each.query and each.role in spec["splits"]}
+    queried = {each.id: each for each in found if each.query and each.role in spec["splits"]}
     for split in spec["splits"]:
-        if not any(each.role == split for each in asked.values()):
+        if not any(each.role == split for each in queried.values()):
             raise EncoreError(f"{', '.join(spec['packages'])} of {base.folder} have no query of {split!r}")
     ids = {each.id for each in found}
     return write_collection(
         folder,
         (row for row in base.corpus() if row["_id"] in ids),
-        (row for row in base.query_rows() if row["_id"].removeprefix(QUERY) in asked),
-        {split: _judgments(asked.values(), split) for split in spec["splits"]},
-        statistics={"modules": len({each.module for each in asked.values()})},
+        (row for row in base.query_rows() if row["_id"].removeprefix(QUERY) in queried),
+        {split: _judgments(queried.values(), split) for split in spec["splits"]},
+        statistics={"modules": len({each.module for each in queried.values()})},
     )
 
 
@@ -80,8 +80,8 @@ def package(each: PydocsObject) -> str:
     return STANDARD_LIBRARY if each.package in sys.stdlib_module_names else each.package
 
 
-def _judgments(asked: Iterable[PydocsObject], split: str) -> Iterator[Judgment]:
-    for each in asked:
+def _judgments(queried: Iterable[PydocsObject], split: str) -> Iterator[Judgment]:
+    for each in queried:
         if each.role == split:
             yield Judgment(QUERY + each.id, each.id, 1)
 

@@ -38,12 +38,12 @@ def lead(sentences: Sequence[str]) -> str:
 def queries(objects: Iterable[Object]) -> dict[str, str]:
     """Query text by object id: summaries that ask for one thing, are unique over all objects, and not in the body."""
     objects = list(objects)
-    said = Counter(_normal(each.summary) for each in objects)
+    summaries = Counter(_normal(each.summary) for each in objects)
     return {
         each.id: each.summary.rstrip(".")
         for each in objects
         if _is_question(each.summary)
-        and said[_normal(each.summary)] == 1
+        and summaries[_normal(each.summary)] == 1
         and f" {_normal(each.summary)} " not in f" {_normal(' '.join(each.sentences))} "
     }
 

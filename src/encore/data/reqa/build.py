@@ -24,9 +24,9 @@ def write_reqa(
     Raises:
         EncoreError: too few questions for the shares, or too few distractors.
     """
-    asked = tuples.in_use(questions)
-    added = distractors(others, asked, fields.distractors, fields.salt)
-    passages = [*asked, *added]
+    questioned = tuples.in_use(questions)
+    added = distractors(others, questioned, fields.distractors, fields.salt)
+    passages = [*questioned, *added]
     gold = tuples.exact(questions)
     found = split_questions(gold, fields)
     return write_collection(
@@ -37,7 +37,7 @@ def write_reqa(
         map(_article, passages),
         statistics={
             "tuples": sum(map(len, gold.values())),
-            "candidates": sum(len(passage.sentences) for passage in asked),
+            "candidates": sum(len(passage.sentences) for passage in questioned),
             "distractors": sum(len(passage.sentences) for passage in added),
             **statistics,
         },

@@ -58,14 +58,14 @@ def _paragraph(row: dict[str, Any], counts: Counter[str]) -> SourceParagraph | N
     if tokens[0] != "<P>":
         counts["rows_whose_long_answer_is_no_paragraph"] += 1
         return None
-    said = _said(row, first, last, tokens)
+    tokens_read = _read_tokens(row, first, last, tokens)
     begin, end = short[0]["start_token"] - first, short[0]["end_token"] - first
     if not 0 <= begin < end <= len(tokens):
         raise ValueError("the short answer is not within the long one")
-    text = _joined(said)
-    before = len(_joined(said[:begin], closed=False))
+    text = _joined(tokens_read)
+    before = len(_joined(tokens_read[:begin], closed=False))
     return SourceParagraph(
-        _title(row), text, [ParagraphQuestion(row["question_text"], [(before, _joined(said[begin:end]))])]
+        _title(row), text, [ParagraphQuestion(row["question_text"], [(before, _joined(tokens_read[begin:end]))])]
     )
 
 
@@ -76,7 +76,7 @@ def _words(row: dict[str, Any], first: int, last: int) -> list[str]:
     return words
 
 
-def _said(row: dict[str, Any], first: int, last: int, words: list[str]) -> list[Token]:
+def _read_tokens(row: dict[str, Any], first: int, last: int, words: list[str]) -> list[Token]:
     """A long answer's tokens; a tag is nothing, and no blank follows it."""
     if "document_tokens" in row:
         tokens = row["document_tokens"][first:last]
@@ -107,9 +107,9 @@ def _usual_blanks(words: list[str], tags: list[bool]) -> list[bool]:
     return found
 
 
-def _joined(said: Iterable[Token], closed: bool = True) -> str:
+def _joined(tokens_read: Iterable[Token], closed: bool = True) -> str:
     """Tokens with their blanks; ``closed`` without the last."""
-    text = "".join(word + " " * blank for word, blank in said)
+    text = "".join(word + " " * blank for word, blank in tokens_read)
     return text.rstrip(" ") if closed else text
 
 

@@ -115,8 +115,8 @@ def _pool(base: Collection, spans: Spans) -> Pool:
 
 def _passage(row: Mapping[str, str], spans: Spans) -> Passage:
     text = row["text"]
-    said = (" ".join(text[start:end].split()) for start, end in spans(text))
-    return Passage(row["_id"], row["title"], tuple(dict.fromkeys(filter(None, said))))
+    texts_found = (" ".join(text[start:end].split()) for start, end in spans(text))
+    return Passage(row["_id"], row["title"], tuple(dict.fromkeys(filter(None, texts_found))))
 
 
 def _named(fields: PublishedReqaFields) -> str:

@@ -56,9 +56,9 @@ def build_pydocs_reqa(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -
     """
     fields = PydocsReqaFields.model_validate({**{key: spec[key] for key in spec if key not in _ADDED}, "of": "pydocs"})
     found = list(objects(inputs.needed_base()))
-    asked = [each for each in found if each.package in fields.packages and each.role in ("valid", "test")]
+    chosen = [each for each in found if each.package in fields.packages and each.role in ("valid", "test")]
     others = (passage for each in found if each.package in fields.distractors_from for passage in passages(each))
-    made = [question for each in asked for question in questions(each)]
+    made = [question for each in chosen for question in questions(each)]
     packages = {question.cluster.partition(".")[0] for question in made}
     return write_reqa(folder, made, ready(others), fields, packages=sorted(packages))
 

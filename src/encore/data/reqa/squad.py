@@ -32,13 +32,15 @@ def _articles(path: Path) -> list[Any]:
 
 
 def _paragraph(article: Any, paragraph: Any, place: str) -> SourceParagraph:
-    asked = [_asked(each, f"{place}, question {number}") for number, each in enumerate(_list(paragraph, "qas", place))]
+    questions = [
+        _question(each, f"{place}, question {number}") for number, each in enumerate(_list(paragraph, "qas", place))
+    ]
     if not isinstance(paragraph.get("context"), str) or not paragraph["context"].strip():
         raise EncoreError(f"{place}: has no `context`; fix or remove it")
-    return SourceParagraph(str(article.get("title", "")).replace("_", " "), paragraph["context"], asked)
+    return SourceParagraph(str(article.get("title", "")).replace("_", " "), paragraph["context"], questions)
 
 
-def _asked(each: Any, place: str) -> ParagraphQuestion:
+def _question(each: Any, place: str) -> ParagraphQuestion:
     answers = _list(each, "answers", place)
     try:
         question, found = each["question"], [(answer["answer_start"], answer["text"]) for answer in answers]

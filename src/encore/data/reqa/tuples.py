@@ -111,12 +111,13 @@ def same_sentence(gold: dict[str, set[str]], passages: Iterable[Passage]) -> dic
     """
     passages = list(passages)
     wanted = {name for pairs in gold.values() for name in pairs}
-    said = {name: sentence for name, sentence in _named(passages) if name in wanted}
-    alike: dict[str, set[str]] = {sentence: set() for sentence in said.values()}  # of few among a million candidates
+    sentence_of = {name: sentence for name, sentence in _named(passages) if name in wanted}
+    # Of few among a million candidates.
+    alike: dict[str, set[str]] = {sentence: set() for sentence in sentence_of.values()}
     for name, sentence in _named(passages):
         if sentence in alike:
             alike[sentence].add(name)
-    return {query: set().union(*(alike[said[name]] for name in pairs)) for query, pairs in gold.items()}
+    return {query: set().union(*(alike[sentence_of[name]] for name in pairs)) for query, pairs in gold.items()}
 
 
 def _named(passages: Iterable[Passage]) -> Iterator[tuple[str, str]]:

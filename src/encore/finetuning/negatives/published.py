@@ -7,7 +7,7 @@ from encore.finetuning.negatives.mining import Negatives, Statistics, statistics
 
 
 def published(
-    collection: Collection, split: str, asked: list[str], *, keep: int, seed: int, exclude_judged: bool = True
+    collection: Collection, split: str, query_ids: list[str], *, keep: int, seed: int, exclude_judged: bool = True
 ) -> tuple[Negatives, Statistics]:
     """At most ``keep`` of each query's, drawn as from a run, with their ranks; passages that do not exist are left out.
 
@@ -15,7 +15,7 @@ def published(
         EncoreError: the collection lists none.
     """
     judged = collection.qrels(split)
-    found: dict[str, dict[str, int]] = {query: {} for query in asked}
+    found: dict[str, dict[str, int]] = {query: {} for query in query_ids}
     taken_out = 0
     for query, document, rank in collection.negatives(split):
         if query in found and exclude_judged and document in judged[query]:

@@ -53,7 +53,7 @@ def from_triples(
     """
     queries, documents = list(wanted.judgments), DocIds.joined([wanted.documents])
     sampler = NegativeSampler(queries, documents, keep, seed, most)
-    asked = np.array([query in wanted.queries for query in queries], dtype=bool)
+    is_wanted = np.array([query in wanted.queries for query in queries], dtype=bool)
     pairs = _judged_pairs(wanted, queries, documents)
     lines = judged = unknown = 0
     found = read_tsv(path, COLUMNS)
@@ -66,7 +66,7 @@ def from_triples(
         owners, candidates = owners[inside], candidates[inside]
         right = _among(pairs, owners * len(documents) + candidates)
         judged += int(right.sum())
-        free = ~right & asked[owners]
+        free = ~right & is_wanted[owners]
         sampler.add(owners[free], candidates[free])
     refuse_foreign_file(path, lines, unknown)
     taken = {query: rows for query, rows in zip(queries, sampler.sampled(), strict=True) if query in wanted.queries}
@@ -99,8 +99,8 @@ def _known(first: TsvBlock | None, collection: Collection, queries: list[str], d
     """What knows a file's queries and documents: by their texts where its first line has blanks."""
     if first is None or not any(" " in column[0].as_py() for column in first.columns):
         return [DocIdIndex(queries), DocIdIndex(documents)]
-    said = collection.queries()
-    return [RowTexts(said[query] for query in queries), RowTexts(_texts_of(collection, documents))]
+    query_texts = collection.queries()
+    return [RowTexts(query_texts[query] for query in queries), RowTexts(_texts_of(collection, documents))]
 
 
 def _texts_of(collection: Collection, documents: DocIds) -> Iterable[str]:

@@ -85,11 +85,11 @@ class LateInteractionScorer:
         for number, part in islice(enumerate(passage_blocks(passages), 1), first, None):
             done = part.start
             rows, own = np.unique(queries[part], return_inverse=True)
-            asked = self.queries(rows)
+            query_vectors = self.queries(rows)
             rows, other = np.unique(passages[part], return_inverse=True)
             known = self.passages(rows)
             for query, places in _together(own):
-                one = asked.padded(np.array([query]))
+                one = query_vectors.padded(np.array([query]))
                 scores = late_interaction.max_sim(*self._moved(one), *self._moved(known.padded(other[places])))
                 found[part][places] = scores[0].float().cpu().numpy()
                 done += len(places)

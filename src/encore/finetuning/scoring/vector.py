@@ -48,10 +48,10 @@ class VectorScorer:
         found, first = state.load(queries, passages)
         for number, part in islice(enumerate(passage_blocks(passages), 1), first, None):
             rows, own = np.unique(queries[part], return_inverse=True)
-            asked = embed.embed_texts(self.encoder.query_tower, self.store.queries, rows, self.use.query_length)
+            query_vectors = embed.embed_texts(self.encoder.query_tower, self.store.queries, rows, self.use.query_length)
             rows, other = np.unique(passages[part], return_inverse=True)
             known = embed.embed_texts(self.encoder, self.store.passages, rows, self.use.length)
-            found[part] = np.einsum("nd,nd->n", asked[own], known[other])
+            found[part] = np.einsum("nd,nd->n", query_vectors[own], known[other])
             state.save_if_due(found, number)
             report(part.stop)
         return found

@@ -20,11 +20,11 @@ def write_predicted_queries(folder: Path, predicted: Iterable[tuple[str, list[st
 
     def counted() -> Iterator[dict[str, object]]:
         for name, queries in predicted:
-            said = [query for query in queries if query]
+            kept = [query for query in queries if query]
             counts["passages"] += 1
-            counts["queries"] += len(said)
-            counts["empty"] += len(queries) - len(said)
-            yield {"_id": name, "queries": said}
+            counts["queries"] += len(kept)
+            counts["empty"] += len(queries) - len(kept)
+            yield {"_id": name, "queries": kept}
 
     write_jsonl(folder / NAME, counted())
     return counts

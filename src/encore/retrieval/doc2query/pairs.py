@@ -26,9 +26,9 @@ def training_pairs(
         EncoreError: nothing is judged relevant.
     """
     judged, texts = collection.qrels(split), collection.queries()
-    asked = [(query, name) for query in topics(collection, split, queries, sample) for name in highest(judged[query])]
-    wanted = {name for _, name in asked}
+    pairs = [(query, name) for query in topics(collection, split, queries, sample) for name in highest(judged[query])]
+    wanted = {name for _, name in pairs}
     passages = {name: " ".join(text) for name, text in collection.texts() if name in wanted}
-    if not asked:
+    if not pairs:
         raise EncoreError(f"no query of split {split!r} of {collection.folder} has a relevant passage to learn from")
-    return [QueryPassagePair(passages[name], texts[query]) for query, name in sorted(asked)]
+    return [QueryPassagePair(passages[name], texts[query]) for query, name in sorted(pairs)]
