@@ -9,8 +9,11 @@ import pytest
 from encore import cli
 from encore.claims import deciding
 from encore.claims.files import read_claims
+from encore.claims.judging import Tested
 from encore.claims.run_claims import HEADER
 from encore.claims.slice import claims_reads
+from encore.claims.verdict import Estimate, Evidence, of_inequalities
+from encore.evaluation.significance import Component, Difference
 from encore.plan import project
 
 ROOT = Path(__file__).parents[2]
@@ -82,3 +85,18 @@ def test_an_unknown_claim_is_refused_by_the_command(monkeypatch, capsys):
         cli.main()
     assert left.value.code == 1
     assert "there is no claim 'C49O'; did you mean C49" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("means", "needed", "held", "evidence"),
+    [
+        ((0.1, 0.2, -0.1), 2, 2, Evidence.DIRECTION),
+        ((0.1, 0.2, -0.1), 3, 2, Evidence.OPEN),
+        ((-0.1, -0.2, 0.1), 2, 1, Evidence.OPEN),
+    ],
+)
+def test_what_is_too_uncertain_to_be_shown_has_the_direction_of_its_estimates(means, needed, held, evidence):
+    """An estimate above 0 is on the claim's side; each of these could as well be on the other."""
+    estimates = tuple(Estimate(Difference(mean, (Component(1.0, 60),), 5)) for mean in means)
+    assert of_inequalities(estimates, needed) is evidence
+    assert Tested((), estimates, needed, evidence).held == held
