@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from encore.reporting.figures.crossover import crossing, over_seeds
+from encore.reporting.figures.crossover import crossing, with_interval
 from encore.reporting.figures.crossover_text import AdvantageEnd, of_lines, sentences
 
 X = np.array([100.0, 1000.0, 10_000.0])
@@ -42,16 +42,25 @@ def test_curves_over_different_places_are_compared_where_both_are():
     assert (far == math.inf) == (lead[-1] > 0)
 
 
-def test_the_interval_covers_a_planted_crossing_as_often_as_it_says():
-    """Six seeds a draw, noise that both curves do not share; 95 % is asymptotic, so few seeds cover somewhat less."""
+def over_seeds(over, own, over_other, other):
+    """Of curves [seeds, points] that are the same on each of four queries."""
+    own, other = (each.T[:, None, :].repeat(4, axis=1) for each in (own, other))
+    return with_interval(over, own, over_other, other, list("abcd"))
+
+
+@pytest.mark.parametrize(("of_seeds", "of_queries"), [(0.01, 0.0), (0.005, 0.1), (0.0, 0.15)])
+def test_the_interval_covers_a_planted_crossing_as_often_as_it_says(of_seeds, of_queries):
+    """Errors of seeds, and of queries that all points share in part, as one model's do."""
     rng, inside, draws = np.random.default_rng(0), 0, 60
     own, other = np.array([0.5, 0.5, 0.5]), np.array([0.4, 0.48, 0.56])
     truth = crossing(X, own, X, other)
     for _ in range(draws):
-        noise = rng.normal(0, 0.01, size=(2, 8, 3))
-        found = over_seeds(X, own + noise[0], X, other + noise[1])
+        noise = of_seeds * rng.normal(size=(2, 3, 1, 6)) + of_queries * rng.normal(size=(2, 3, 60, 1))
+        noise += of_queries * rng.normal(size=(2, 1, 60, 1)) + 0.02 * rng.normal(size=(2, 3, 60, 6))
+        curves = (truth_of[:, None, None] + each for truth_of, each in zip((own, other), noise, strict=True))
+        found = with_interval(X, next(curves), X, next(curves), list(map(str, range(60))))
         inside += found.low <= truth <= found.high
-    assert inside >= 0.8 * draws
+    assert inside >= (0.95 - 2 * (0.95 * 0.05 / draws) ** 0.5) * draws
 
 
 def test_too_few_seeds_have_no_interval_and_equal_seeds_none_to_speak_of():

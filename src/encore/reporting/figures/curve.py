@@ -181,7 +181,7 @@ def _compared(ending: Ending) -> str:
 
 def _says(figure: CurvesSlice, found: list[Curve], ended: list[Ending]) -> str:
     """The text of the caption: counts of queries, seeds and samples, and how to read the lower panels."""
-    answered = {curve.panel.split: curve.queries for curve in found}
+    answered = {curve.panel.split: len(curve.clusters) for curve in found}
     queries = ", ".join(f"{count:,} queries of split {split}" for split, count in answered.items())
     seeds = {seed for curve in found for seed in curve.seeds if seed is not None}
     samples = max(len(curve.samples) for curve in found)
@@ -195,7 +195,9 @@ def _says(figure: CurvesSlice, found: list[Curve], ended: list[Ending]) -> str:
     text += " still ahead at the end, < nowhere ahead."
     sure = len(seeds) >= ENOUGH_SEEDS
     text += (
-        " Bars and brackets: 95 % of bootstraps over seeds." if sure else f" An interval needs {ENOUGH_SEEDS} seeds."
+        " Bars and brackets: 95 % intervals over queries and seeds."
+        if sure
+        else f" An interval needs {ENOUGH_SEEDS} seeds."
     )
     return " ".join([text, *sentences([_told(ending) for ending in ended])])
 

@@ -14,7 +14,7 @@ from encore.evaluation import scores
 from encore.evaluation.scores import exact_mean
 from encore.plan.tables.layout import SlicePart
 from encore.reporting.figures.base import FigureSlice
-from encore.reporting.figures.crossover import Crossing, Floats, over_seeds
+from encore.reporting.figures.crossover import Crossing, Floats, with_interval
 from encore.storage import manifest
 
 STATISTICS = "statistics.json"
@@ -86,7 +86,10 @@ class CurvesSlice(FigureSlice):
 
 @dataclass(frozen=True)
 class Curve:
-    """A line in a panel: ``x`` [sizes], means over seeds and samples, and ``values`` [seeds, samples, sizes]."""
+    """A line in a panel: ``x`` [sizes], means over seeds and samples, and ``values`` [seeds, samples, sizes].
+
+    ``scores`` are those of the queries, [sizes, queries, seeds], means over samples; ``clusters`` those of the queries.
+    """
 
     line: CurveLine
     panel: CurvePanel
@@ -95,16 +98,12 @@ class Curve:
     samples: list[int]
     x: Floats
     values: Floats
-    queries: int  # that were answered
+    scores: Floats
+    clusters: list[str]
 
     def mean(self) -> Floats:
         """Means over seeds and samples, [sizes], exactly rounded."""
         return np.array([exact_mean(column.ravel()) for column in np.moveaxis(self.values, -1, 0)])
-
-    def by_seed(self) -> Floats:
-        """[seeds, sizes], means over samples."""
-        found: Floats = self.values.mean(1)
-        return found
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ def endings(figure: CurvesSlice, found: list[Curve]) -> list[Ending]:
         for name in figure.crossover:
             other = known.get((own.panel, name))
             if other is not None and len(own.x) > 1 and len(other.x) > 1:
-                at = over_seeds(own.x, own.by_seed(), other.x, other.by_seed())
+                at = with_interval(own.x, own.scores, other.x, other.scores, own.clusters)
                 ends.append(Ending(own.panel, own.line, other.line, at))
     return ends
 
@@ -140,15 +139,17 @@ def _curve(line: CurveLine, panel: CurvePanel) -> Curve:
     sizes = list(dict.fromkeys(point.size for point in own))
     seeds, samples = list(dict.fromkeys(p.seed for p in own)), sorted({p.sample for p in own})
     shape = (len(seeds), len(samples), len(sizes))
-    x, values, answered = np.full(shape, np.nan), np.full(shape, np.nan), 0
+    clusters = _scores(own[0].scores)[panel.split, panel.measure].clusters
+    x, values, each = np.full(shape, np.nan), np.full(shape, np.nan), np.full((*shape, len(clusters)), np.nan)
     for point in own:
         at = seeds.index(point.seed), samples.index(point.sample), sizes.index(point.size)
         scored = _scores(point.scores)[panel.split, panel.measure]
-        x[at], values[at], answered = _place(point, panel), exact_mean(scored.values), len(scored.queries)
+        x[at], values[at], each[at] = _place(point, panel), exact_mean(scored.values), scored.values
     mean = np.array([exact_mean(column.ravel()) for column in np.moveaxis(x, -1, 0)])
     order = np.argsort(mean, kind="stable")
     kept = [sizes[place] for place in order]
-    return Curve(line, panel, kept, seeds, samples, mean[order], values[..., order], answered)
+    by_query = each.mean(1).transpose(1, 2, 0)[order]
+    return Curve(line, panel, kept, seeds, samples, mean[order], values[..., order], by_query, clusters)
 
 
 def _place(point: CurvePoint, panel: CurvePanel) -> float:
