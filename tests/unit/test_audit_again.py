@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import matplotlib.image
 import pytest
@@ -122,19 +123,12 @@ def test_what_is_gone_is_one_line(page: str) -> None:
     assert "claims_printed.csv" in found
 
 
-class Catalogued:
-    """A plan of which only the catalogue is looked at."""
-
-    def __init__(self, catalogue: object = None) -> None:
-        self.catalogue = catalogue
-
-
-def remade(name: str, place: Path, plan: Catalogued) -> list[str]:
+def remade(name: str, place: Path, catalogue: Any = None) -> list[str]:
     """What the audit says of a product whose slice of the plan is that of its manifest."""
     report = AuditReport()
     content = dict(reversed(json.loads(place.read_text())["spec"].items()))  # whatever the order of the plan's keys
     product = MadeProduct(name, place, content)
-    recompute.recompute_product(plan, product, report)  # type: ignore[arg-type]
+    recompute.recompute_product(catalogue, product, report)
     return [*map(str, report.findings), *report.notes]
 
 
@@ -152,7 +146,7 @@ def products(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_tables_and_figures_as_they_were_made_are_clean(products: Path) -> None:
-    assert remade("table1", TABLE, Catalogued()) == remade("table1", FIGURE, Catalogued()) == []
+    assert remade("table1", TABLE) == remade("table1", FIGURE) == []
 
 
 def test_a_number_of_a_table_that_was_forged_is_named(products: Path) -> None:
@@ -160,7 +154,7 @@ def test_a_number_of_a_table_that_was_forged_is_named(products: Path) -> None:
     line = next(line for line in csv_.read_text().splitlines() if ",ict,ICT," in line)
     number = line.split(",")[10]
     forge(csv_, TABLE, line, line.replace(number, "0.4321", 1))
-    (found,) = remade("table1", TABLE, Catalogued())
+    (found,) = remade("table1", TABLE)
     said = f"{csv_}: ICT, BM25 negatives, rr: reproduced is '0.4321', comes out again as {number!r}"
     assert found.startswith(said)
 
@@ -169,14 +163,14 @@ def test_a_number_of_a_table_that_was_forged_is_named(products: Path) -> None:
 def test_every_format_of_a_table_is_compared(products: Path, ending: str) -> None:
     path = TABLE.with_name(f"table1.{ending}")
     forge(path, TABLE, "0.5", "0.6")
-    assert remade("table1", TABLE, Catalogued()) == [f"{path} is not what comes out again"]
+    assert remade("table1", TABLE) == [f"{path} is not what comes out again"]
 
 
 def test_a_number_of_a_figure_that_was_forged_is_named(products: Path) -> None:
     csv_ = FIGURE.with_name("table1.csv")
     number = csv_.read_text().splitlines()[2].split(",")[2]
     forge(csv_, FIGURE, number, "0.4321")
-    found = remade("table1", FIGURE, Catalogued())
+    found = remade("table1", FIGURE)
     assert found == [f"{csv_}: ICT, BM25 negatives: difference is '0.4321', comes out again as {number!r}"]
 
 
@@ -184,36 +178,36 @@ def test_a_picture_that_was_forged_is_found(products: Path) -> None:
     svg, png = FIGURE.with_name("table1.svg"), FIGURE.with_name("table1.png")
     pixels = matplotlib.image.imread(png)
     matplotlib.image.imsave(png, pixels, dpi=150)  # other bytes of the same picture
-    assert remade("table1", FIGURE, Catalogued()) == []
+    assert remade("table1", FIGURE) == []
     pixels[:5] = 0
     matplotlib.image.imsave(png, pixels)
     forge(svg, FIGURE, "<path", "<g/><path")
     expected = [f"{path} is not what comes out again" for path in (png, svg)]
-    assert remade("table1", FIGURE, Catalogued()) == expected
+    assert remade("table1", FIGURE) == expected
 
 
 def test_a_picture_of_another_matplotlib_is_not_compared_and_its_data_are(products: Path) -> None:
     record = json.loads(FIGURE.read_text())
     write_json(FIGURE, record | {"results": {"matplotlib": "0.1"}})
     forge(FIGURE.with_name("table1.svg"), FIGURE, "<path", "<g/><path")
-    (note,) = remade("table1", FIGURE, Catalogued())
+    (note,) = remade("table1", FIGURE)
     assert "another version of matplotlib drew it, so only its data were compared" in note
     csv_ = FIGURE.with_name("table1.csv")
     forge(csv_, FIGURE, csv_.read_text().splitlines()[2].split(",")[2], "0.4321")
-    assert "difference is '0.4321'" in remade("table1", FIGURE, Catalogued())[0]
+    assert "difference is '0.4321'" in remade("table1", FIGURE)[0]
 
 
 def test_what_other_code_made_is_a_note(products: Path) -> None:
     write_json(TABLE, json.loads(TABLE.read_text()) | {"code": "0"})
-    assert remade("table1", TABLE, Catalogued()) == []
+    assert remade("table1", TABLE) == []
     forge(TABLE.with_name("table1.csv"), TABLE, "ICT", "IBT")
-    (note,) = remade("table1", TABLE, Catalogued())
+    (note,) = remade("table1", TABLE)
     assert "with the code of today it comes out otherwise" in note
 
 
 def test_a_table_whose_scores_are_gone_is_a_finding_and_no_crash(products: Path) -> None:
     TABLE.write_text(TABLE.read_text().replace(str(products / "bm25"), str(products / "gone")))
-    (found,) = remade("table1", TABLE, Catalogued())
+    (found,) = remade("table1", TABLE)
     assert "cannot be made again" in found
     assert "scores.parquet is missing" in found
 
@@ -238,7 +232,7 @@ def claims(judged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cal
     shutil.copytree(judged, tmp_path / "copy", symlinks=True)
     monkeypatch.chdir(tmp_path / "copy")
     catalogue = load_catalogue()
-    return lambda: remade(PRINTED, CSV.with_suffix(".manifest.json"), Catalogued(catalogue))
+    return lambda: remade(PRINTED, CSV.with_suffix(".manifest.json"), catalogue)
 
 
 def test_claims_as_they_were_judged_are_clean(claims: Callable[[], list[str]]) -> None:

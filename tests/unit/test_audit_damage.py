@@ -170,7 +170,7 @@ def test_any_damage_to_what_a_page_shows_is_a_finding_of_the_page(
         rng = random.Random(seed)
         damage(rng.choice(files), rng)
         report = audit.AuditReport()
-        recompute.recompute_products(SimpleNamespace(), Path("run.yaml"), report)  # type: ignore[arg-type]
+        recompute.recompute_products(SimpleNamespace(catalogue=None), Path("run.yaml"), report)  # type: ignore[arg-type]
         plain([str(finding) for finding in report.findings])
         assert {finding.place for finding in report.findings} <= {str(recompute.REPORT)}
         found += bool(report.findings)
@@ -211,5 +211,5 @@ def test_findings_are_printed_before_anything_is_made_again(
     monkeypatch.setattr(recompute, "recompute_products", crash)
     test_audit.tamper(f"{test_audit.B.folder}/file")
     with pytest.raises(ZeroDivisionError):
-        cli.show_audit(SimpleNamespace(config=Path("run.yaml"), prune=False))  # type: ignore[arg-type]
+        cli.show_audit(SimpleNamespace(folder=None, config=Path("run.yaml"), prune=False))  # type: ignore[arg-type]
     assert f"bad: {test_audit.B.folder}/file was altered" in capsys.readouterr().out
