@@ -58,6 +58,16 @@ def test_a_step_is_counted_before_there_is_a_text_as_the_training_counts_it(name
     assert estimated == pytest.approx(task.flops(Named(SHAPE), batch), rel=0.15)
 
 
+@pytest.mark.parametrize("name", objectives.names())
+def test_a_count_sees_nothing_but_shapes(name: str) -> None:
+    """Of empty arrays of a real batch's shapes, an objective without texts counts the same."""
+    task = small_objective.make(name, length=30, query_length=12)
+    bare = type(task).__new__(type(task))
+    bare.fields, batch = task.fields, batch_of(task)
+    empty = {key: np.broadcast_to(np.int8(0), array.shape) for key, array in batch.items()}
+    assert bare.flops(Named(SHAPE), empty) == task.flops(Named(SHAPE), batch)
+
+
 def test_an_objective_that_says_nothing_of_its_batches_is_counted_as_its_encoder(monkeypatch: Any) -> None:
     """A new one needs nothing for a forecast, which says what it took."""
     step = small_objective.make("mlm").fields
