@@ -129,11 +129,9 @@ def test_where_an_advantage_ends_is_told_in_the_caption_and_on_the_report_page(t
     assert told in caption
     assert "By operations of fine-tuning, the lead over Control is nowhere for Objective." in caption
     assert "Bars and brackets: 95 %" in caption
-    monkeypatch.setattr(figures, "RESULTS", tmp_path)
-    (tmp_path / "one").rename(tmp_path / "figures")
-    page = figures.figure_sections([figures.DrawnFigure("label_efficiency", [], lines)], {})
-    assert told in page
-    assert page.count("the lead over") == 4
+    shown = figures.ShownFigure("label_efficiency", [], lines).sentences
+    assert told in shown
+    assert sum("the lead over" in sentence for sentence in shown) == 4
 
 
 def test_few_seeds_have_no_interval(tmp_path):
