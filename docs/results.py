@@ -52,7 +52,7 @@ def record(name: str, config: Path, results: Path = Path("results"), into: Path 
         target = folder / path.relative_to(results)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
-    write_json(folder / "run.json", _provenance(plan, config, results, folder))
+    write_json(folder / "run.json", _provenance(plan, config, folder))
     return folder
 
 
@@ -62,12 +62,10 @@ def _files_of(manifest: Path) -> list[Path]:
     return [path for ending in KEPT if (path := Path(f"{stem}{ending}")).exists()]
 
 
-def _provenance(plan: Plan, config: Path, results: Path, folder: Path) -> dict[str, Any]:
+def _provenance(plan: Plan, config: Path, folder: Path) -> dict[str, Any]:
     """What ``run.json`` of a record says, from the ``run.json`` of every artifact behind it."""
     places = [Path(place) for place in plan.made if Path(place, "manifest.json").exists()]
     runs = [found for place in places if (found := read_run(place))]
-    timed = [path.read_text().splitlines() for path in results.glob("benchmarks/**/*.tsv")]
-    cpu = [float(lines[1].split("\t")[lines[0].split("\t").index("cpu_time")]) for lines in timed if len(lines) > 1]
     return {
         "title": plan.config.title,
         "config": str(config),
@@ -80,7 +78,7 @@ def _provenance(plan: Plan, config: Path, results: Path, folder: Path) -> dict[s
         "packages": runs[0]["packages"],
         "artifacts": len(places),
         "job_hours": round(sum(each["seconds"] for each in runs) / 3600, 2),
-        "cpu_hours": round(sum(cpu) / 3600, 2),
+        "cpu_hours": round(sum(each.get("cpu_seconds", 0.0) for each in runs) / 3600, 4),
         "note": "",
         "files": {str(path.relative_to(folder)): sha256(path) for path in _files(folder)},
     }
