@@ -19,6 +19,7 @@ from documented import READERS, ROOT, Command, documented, is_complete, needs_a_
 
 from encore.plan.plan import Plan
 from encore.plan.project import load_plan
+from encore.storage import root
 from encore.targets import check_target, everything_declared, needed_by
 
 DEFAULT = "config/config.yaml"
@@ -167,8 +168,8 @@ def folders() -> tuple[str, ...]:
 
 
 def made_of(words: list[str]) -> bool:
-    """Each word that names files of results names those of a folder that the embedded default makes."""
-    patterns = [word for word in words if word.startswith("results/")]
+    """Each word that names files of results names those of a folder that the embedded default makes, or its root."""
+    patterns = [word for word in words if word.startswith("results/") and Path(word) != root.ROOT]
     for pattern in patterns:
         parts = [str(parent) for parent in Path(pattern).parents if len(parent.parts) > 2]
         assert any(fnmatch.fnmatch(folder, part) for folder in folders() for part in parts), pattern

@@ -15,6 +15,7 @@ from encore.data.runs import Ranking, Run, rank, write_run
 from encore.errors import EncoreError
 from encore.evaluation import judging, measures, reference_evaluator, scores
 from encore.evaluation.measures import Measure
+from encore.storage.manifest import record
 
 EXPRESSIONS = [
     *("RR", "RR@10", "RR(rel=3)@10", "R@5", "R(rel=3)@100", "nDCG", "nDCG@10", "nDCG@3"),
@@ -193,10 +194,11 @@ def test_damaged_scores_are_refused_in_one_line(tmp_path: Path) -> None:
 
 
 def test_the_program_writes_scores_and_a_manifest(collection: Collection, tmp_path: Path) -> None:
-    for folder in (tmp_path / "run", collection.folder):
-        folder.mkdir(exist_ok=True)
-        (folder / "manifest.json").write_text('{"spec": {}, "results": {}, "inputs": {}, "outputs": {}}')
+    (tmp_path / "run").mkdir()
     write_run(tmp_path / "run" / "run.trec.gz", {"q0": FIVE}, {"tag": "bm25"})
+    for folder in (tmp_path / "run", collection.folder):
+        with record(folder, stage="search", spec={}, inputs=[]):
+            pass
     flags = ("--spec", json.dumps(SPEC), "--output", tmp_path / "out", "--run", tmp_path / "run")
     done = inside.script("evaluate", *flags, "--collection", collection.folder)
     assert done.returncode == 0, done.stderr

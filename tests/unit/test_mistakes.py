@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,7 +20,6 @@ from encore.data import kinds
 from encore.errors import EncoreError
 from encore.plan.catalogue import read_dataset
 from encore.plan.plan import Plan
-from encore.report import explanations
 
 ROOT = Path(__file__).parents[2]
 
@@ -181,11 +178,3 @@ def test_a_step_of_a_lineage_says_so(make: Callable[..., Plan]) -> None:
 def test_every_kind_of_dataset_is_checked_for_its_measures() -> None:
     checked = {name for name in kinds.KINDS if "splits" in kinds.load_kind(name).fields.model_fields}
     assert checked == set(kinds.KINDS) >= {"pydocs", "beir", "subset"}
-
-
-def test_what_the_page_says_to_type_is_one_argument_each() -> None:
-    evil = "$(touch x) \"`y`\" 'z'"
-    table, row, column = (SimpleNamespace(name="table1", id=evil, setting=evil) for _ in range(3))
-    typed = explanations._explain(table, row, column)  # type: ignore[arg-type]
-    assert shlex.split(typed)[3:] == ["--row", evil, "--setting", evil, "--column", evil]
-    assert "\n" not in typed

@@ -117,7 +117,8 @@ def test_published_negatives_are_drawn_by_rank_and_only_where_there_is_a_passage
     path = made / "collection/negatives/train.tsv.gz"
     path.parent.mkdir()
     lines = ["q1\td05\t1", "q1\td00\t2", "q1\tgone\t3", "q1\td06\t4", "q2\td07\t1", "q9\td05\t1"]
-    path.write_bytes(gzip.compress(("\n".join([mining.HEADER, *lines]) + "\n").encode()))
+    with manifest.record(made / "collection", stage="collection.beir", spec={}, inputs=[]):
+        path.write_bytes(gzip.compress(("\n".join([mining.HEADER, *lines]) + "\n").encode()))
     spec = {"split": "train", "queries": None, "sample": 0, "exclude_judged": True, "keep": 9, "seed": 0}
     code, found = call(monkeypatch, "negatives_from_dataset.py", made / "n", spec, collection=made / "collection")
     assert (code, found["kept"], found["judged"], found["unknown"]) == (0, 3, 1, 1)

@@ -21,6 +21,7 @@ from encore.errors import EncoreError
 from encore.models import checkpoint, lsa
 from encore.models.start import start_model
 from encore.storage.files import sha256
+from encore.storage.manifest import record
 
 WORDS = ["stack", "calls", "list", "sorting", "time", "memory", "holds", "takes", "some", "end", "of", "the"]
 SMALL = {"layers": 2, "hidden": 8, "heads": 2, "intermediate": 16, "max_length": 20, "dropout": 0.0, "source": "test"}
@@ -128,9 +129,8 @@ def test_the_program_writes_what_another_process_does(tokens: Path, tmp_path: Pa
     spec = json.dumps({"backbone": described.model_dump(exclude={"checkpoint"}), "seed": 3, "numerics": {"threads": 1}})
     vocabulary.save_tokenizer(vocabulary.load_tokenizer(tokens / "tokenizer"), tmp_path / "tokenizer")
     for artifact in (tokens, tmp_path / "tokenizer"):
-        (artifact / "manifest.json").write_text(
-            '{"stage": "tokens", "spec": {}, "results": {}, "inputs": {}, "outputs": {}}'
-        )
+        with record(artifact, stage="tokens", spec={}, inputs=[]):
+            pass
     flags = ["--spec", inside.spec(spec), "--tokenizer", str(tmp_path / "tokenizer"), "--tokens", str(tokens)]
     subprocess.run([sys.executable, str(program), *flags, "--output", str(tmp_path / "theirs")], check=True)
     checkpoint.save_model(

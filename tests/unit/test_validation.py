@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from small_finetuning import Lookup, small_collection, small_store, step, vectors
 
 from encore.data.collection import Collection, Judgment, write_collection
@@ -63,6 +64,7 @@ def test_a_step_learns_from_and_validates_on_its_own_splits(store, tmp_path):
 
 
 def test_the_measure_of_a_validation_is_the_steps(store, collection):
+    torch.manual_seed(0)
     pool, encoder = validation_pool(step(), collection, store), Lookup().float().requires_grad_(False)
     first, second = (Validation(step(validation_measure=name), pool, store)(encoder, 10) for name in ("RR@10", "R@10"))
     assert 0 < first < second
