@@ -145,15 +145,6 @@ def records() -> dict[str, Record]:
     return {path.parent.name: Record(path.parent) for path in sorted(RECORDED.glob("*/run.json"))}
 
 
-def trials(name: str) -> dict[str, list[tuple[str, str, bool]]]:
-    """Rows of config/tuning/NAME.csv: each value that was tried, its score on validation, whether it was chosen."""
-    tried = pd.read_csv(DOCS.parent / f"config/tuning/{name}.csv", dtype={"value": str})
-    return {
-        str(row): [(each.value, f"{each.score:.3f}", each.chosen == "yes") for each in group.itertuples()]
-        for row, group in tried.groupby("row", sort=False)
-    }
-
-
 def rendered() -> dict[Path, str]:
     """The text of every page that shows recorded numbers."""
     loader = jinja2.FileSystemLoader(DOCS)
@@ -164,7 +155,7 @@ def rendered() -> dict[Path, str]:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    page = environment.get_template("results.md.jinja").render(records=records(), trials=trials)
+    page = environment.get_template("results.md.jinja").render(records=records())
     readme = DOCS.parent / "README.md"
     before, _, rest = readme.read_text().partition(DEMO[0])
     picture = "![Gain over the control with 95 % intervals](docs/recorded/demo/figures/table1.png)"
