@@ -54,8 +54,8 @@ def test_a_fusion_with_predicted_queries(small: Clone) -> None:
     check_fused(root)
     small.replace(
         "config/nano.yaml",
-        f"{SYSTEM}: {{weights: {{from: 0.01, to: 0.05",
-        f"{SYSTEM}: {{weights: {{from: 0.01, to: 0.02",
+        "{weights: {from: 0.01, to: 0.05",
+        "{weights: {from: 0.01, to: 0.02",
     )
     (target,) = small.encore("targets", SYSTEM, "--config", "config/nano.yaml").succeeded().split()
     assert {job.split()[0] for job in small.planned(target)} == {"tune_fusion", "fuse", "evaluate"}

@@ -29,7 +29,7 @@ TARGETS = {
     "results/logs/audit.log": ("is no target",),
 }
 CONFIGURATIONS = {
-    "misspelt key": ("seeds: [0]", "seedz: [0]", ("nano.yaml", "seedz: unknown key; did you mean seeds?")),
+    "misspelt key": ("seeds: [0]", "seedz: [0]", ("nano.yaml", "seedz: unknown key; did you mean seeds")),
     "misspelt key inside": ("execution: {shards", "execution: {shrads", ("nano.yaml", "shrads", "shards")),
     "wrong type": ("seeds: [0]", "seeds: [zero]", ("nano.yaml", "seeds.0", "'zero'")),
     "no seed": ("seeds: [0]", "seeds: []", ("nano.yaml", "seeds")),

@@ -1,14 +1,17 @@
 """Slices of the plan: what each product is made of, and the file that says so."""
 
+import tempfile
+
 from encore.commands.products import products
 from encore.plan.figures.corpus_size import CORPUS_SIZE
 from encore.plan.tables import CURVES, reference_folders, refuse_damaged, slice_digest
-from encore.plan.tables.declared import plan_file, read_plan, write_plan
+from encore.plan.tables.declared import PLANS, is_written, plan_file, read_plan, write_plan
 from encore.storage.files import canonical
 
 PRODUCTS = products(RUN_FILE)
 TABLE = PRODUCTS[0]
 SLICES = {}
+DRAFTS = tempfile.TemporaryDirectory(prefix="encore-plan-")  # removed when Snakemake ends
 
 
 wildcard_constraints:
@@ -30,14 +33,14 @@ def is_reading():
 
 
 def plan_of(product):
-    """The file of a product's slice of the plan, which is written where its bytes differ; none that a dry run misses."""
+    """The file of a product's slice of the plan, which is written where its bytes differ; while reading, a draft of it."""
 
     def path(wildcards):
         name = product.name(wildcards)
-        content, file = slice_of(product, wildcards), plan_file(name)
-        if PLAN and not is_reading():
-            in_one_line(write_plan, name, content)
-        return [] if is_reading() and not file.is_file() else [str(file)]
+        content = slice_of(product, wildcards)
+        if not PLAN or (is_reading() and is_written(name, content)):
+            return str(plan_file(name))
+        return str(in_one_line(write_plan, name, content, Path(DRAFTS.name) if is_reading() else PLANS))
 
     return path
 

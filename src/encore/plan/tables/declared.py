@@ -44,9 +44,9 @@ def declared(plan: Plan) -> dict[str, dict[str, Any]]:
     return tables | figures | {name: figure_plan(plan, name) for name in wanted_figures(plan)}
 
 
-def plan_file(name: str) -> Path:
+def plan_file(name: str, folder: Path = PLANS) -> Path:
     """Where a slice of the plan lies."""
-    return PLANS / f"{name}.json"
+    return folder / f"{name}.json"
 
 
 def read_plan(name: str) -> dict[str, Any]:
@@ -55,11 +55,17 @@ def read_plan(name: str) -> dict[str, Any]:
     return content
 
 
-def write_plan(name: str, content: dict[str, Any]) -> Path:
+def write_plan(name: str, content: dict[str, Any], folder: Path = PLANS) -> Path:
     """Write a slice of the plan; a file whose bytes would be the same is not touched."""
-    path = plan_file(name)
+    path = plan_file(name, folder)
     write_changed(path, canonical(content) + "\n")
     return path
+
+
+def is_written(name: str, content: dict[str, Any]) -> bool:
+    """Whether a slice of the plan lies there as it is."""
+    path = plan_file(name)
+    return path.is_file() and path.read_bytes() == (canonical(content) + "\n").encode()
 
 
 def slice_digest(content: dict[str, Any]) -> dict[str, str]:
