@@ -262,3 +262,14 @@ def test_the_figure_of_pre_training_is_checked_and_pruned_with_its_models(result
     assert [finding.cells for finding in report.findings] == [("pretraining: ICT",)]
     assert {B.folder, str(figure)} <= set(audit.prune(results, report))
     assert not figure.exists()
+
+
+def test_how_close_a_table_is_to_released_runs_is_no_table(results):
+    for path in Path("results/tables").iterdir():
+        path.unlink()
+    write_text(Path("results/tables/table1.reproduction.csv"), "measures")
+    report = audit.audit(results)
+    assert not report.findings
+    assert report.notes == ["table table1 is not made yet"]
+    audit.prune(results, report)
+    assert Path("results/tables/table1.reproduction.csv").is_file()

@@ -29,6 +29,26 @@ def test_a_second_interruption_does_not_cut_the_farewell() -> None:
     assert ended.stderr == "error: interrupted; the same command goes on from here\n"
 
 
+SWALLOWED = """
+import os, signal
+from encore.storage.program import run
+
+def main():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        raise ImportError("cannot load module more than once per process")
+
+run(main)
+"""
+
+
+def test_an_interruption_that_a_library_makes_another_error_of_is_one_line_too() -> None:
+    ended = subprocess.run([sys.executable, "-c", SWALLOWED], capture_output=True, text=True, check=False)
+    assert ended.returncode == 130
+    assert ended.stderr == "error: interrupted; the same command goes on from here\n"
+
+
 WHILE_IMPORTING = """
 import os, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # as from a terminal: what starts the tests may ignore it

@@ -53,6 +53,10 @@ def test_beir_has_its_thirty_sets_with_the_numbers_that_were_published() -> None
 @pytest.mark.parametrize(
     ("entries", "says"),
     [
+        (
+            {"my-{set}": ENTRY | {"vars": {"path": "of-{set}"}, "sets": {"one": {"passages": 3}}}},
+            "my-{set}.sets.one: {cut} has no value; give one here or under `vars`",
+        ),
         ({"beir": ENTRY}, "beir: an entry with `sets` has the place of a set's name in its own, as beir-{set}"),
         ({"{a}-{b}": ENTRY}, "an entry with `sets` has the place of a set's name"),
         ({"my-{set}": ENTRY | {"sets": ["one"]}}, "my-{set}.sets: must be a mapping"),

@@ -327,12 +327,15 @@ def test_commands_can_be_pasted_whatever_is_in_their_names(made: dict[str, Any])
     said = json.loads(record.read_text())
     next(row for row in said["spec"]["rows"] if row["id"] == "ict")["label"] = odd
     small_report.write_json(record, said)
-    text = page(made | {"run": f"config/{odd}.yaml"})
+    run = ["--config", f"config/{odd}.yaml"]
+    text = page(made | {"run": run[-1]})
     commands = [unescape(each) for each in re.findall(r"<code>((?:encore|snakemake) .*?)</code>", text)]
     assert len(commands) > 20
     parts = [shlex.split(command) for command in commands]
-    assert ["encore", "explain", "results/figures/table1.csv", "--row", odd, "--setting", "BM25 negatives"] in parts
-    assert ["encore", "audit", "--config", f"config/{odd}.yaml"] in parts
+    line = ["encore", "explain", "results/figures/table1.csv", "--row", odd, "--setting", "BM25 negatives", *run]
+    assert line in parts
+    assert ["encore", "audit", *run] in parts
+    assert {tuple(each[-2:]) for each in parts if each[0] == "encore"} == {tuple(run)}, "each is about this run"
     assert {len(each) for each in parts if each[0] == "snakemake"} == {6}
 
 

@@ -116,3 +116,20 @@ def test_equal_systems_do_not_differ() -> None:
 def test_one_cluster_cannot_be_tested() -> None:
     with pytest.raises(EncoreError, match="at least 2 clusters"):
         significance.clustered(np.ones((10, 5)), ["a"] * 10)
+
+
+@pytest.mark.parametrize("sizes", [(1000, 1), (1000, 1, 1), (100, 1), (30, 1)])
+def test_one_cluster_with_nearly_all_queries_cannot_be_tested_either(sizes: tuple[int, ...]) -> None:
+    names = [str(number) for number, size in enumerate(sizes) for _ in range(size)]
+    differences = np.random.default_rng(0).normal(size=(len(names), 5))
+    with pytest.raises(EncoreError, match="one has nearly all queries"):
+        significance.clustered(differences, names)
+
+
+@pytest.mark.parametrize("sizes", [(15, 1), (100, 5, 5), (3, 3)])
+def test_unequal_clusters_can_be_tested(sizes: tuple[int, ...]) -> None:
+    names = [str(number) for number, size in enumerate(sizes) for _ in range(size)]
+    found = significance.clustered(np.random.default_rng(0).normal(size=(len(names), 5)), names)
+    low, high = found.interval()
+    assert np.isfinite([low, high, found.p]).all()
+    assert low < found.mean < high

@@ -345,9 +345,10 @@ def _name(place: Path) -> str:
 
 
 def _files(record: Path) -> list[Path]:
-    """All that lies of a table or figure, its manifest included."""
+    """All that lies of a table or figure, its manifest included; how close it is to released runs is made by itself."""
     stem = record.name.removesuffix(manifest.MANIFEST)
-    return [path for path in record.parent.glob(f"{stem}*") if path.is_file()]
+    found = (path for path in record.parent.glob(f"{stem}*") if path.is_file())
+    return [path for path in found if not path.name.startswith(f"{stem}reproduction.")]
 
 
 def _remove_product(record: Path) -> list[str]:

@@ -49,6 +49,8 @@ def _each(name: str, entry: dict[str, Any], place: str) -> dict[str, Any]:
         values = {key: own, **common, **(given or {})}
         if idle := sorted(values.keys() - used - {key}):
             raise EncoreError(f"{place}.{SETS}.{own}: no field has {{{idle[0]}}}; leave it out")
+        if missing := sorted(used - values.keys() - {"data_root"}):
+            raise EncoreError(f"{place}.{SETS}.{own}: {{{missing[0]}}} has no value; give one here or under `{VARS}`")
         values = {called: _filled(value, {key: own}) for called, value in values.items()}
         found[_filled(name, values)] = _filled(fields, values)
     return found

@@ -15,7 +15,10 @@ def is_group(key: str) -> bool:
 
 def alternatives(key: str) -> list[str]:
     """A key with its braces written out, in their order; stars stay."""
-    return ["".join(choice) for choice in product(*(part.split(",") for part in _BRACES.split(key)))]
+    parts = _BRACES.split(key)  # every second one stood in braces
+    return [
+        "".join(choice) for choice in product(*(part.split(",") if n % 2 else [part] for n, part in enumerate(parts)))
+    ]
 
 
 def names_of(key: str, known: Collection[str]) -> list[str]:

@@ -36,6 +36,7 @@ from scipy.special import chdtri, ndtr, stdtr, stdtrit
 from encore.errors import EncoreError
 
 Floats = NDArray[np.float64]
+LEAST_CLUSTERS = 1.1  # in effect: below, one cluster has more than 95 % of the queries
 SIGNIFICANT = 0.05
 POWER = 0.8
 SAMPLES = 10_000
@@ -137,7 +138,8 @@ def summed(parts: Sequence[tuple[Floats, Sequence[str]]]) -> Difference:
         parts: of each the differences [queries, seeds], of the same seeds, and its queries' clusters [queries].
 
     Raises:
-        EncoreError: a part has fewer than two clusters, so that nothing can be said about the spread.
+        EncoreError: a part has fewer than two clusters, or nearly all queries in one, so that nothing can be said about
+            the spread.
     """
     mean, of_clusters, effective = 0.0, 0.0, np.inf
     of_seeds: Floats = np.zeros(parts[0][0].shape[1])
@@ -151,7 +153,12 @@ def summed(parts: Sequence[tuple[Floats, Sequence[str]]]) -> Difference:
         mean += own
         of_clusters += _jackknife(deviations.sum(axis=1), sizes / sizes.sum())
         of_seeds = of_seeds + deviations.sum(axis=0)
-        effective = min(effective, float(sizes.sum() ** 2 / (sizes**2).sum()))
+        own_effective = float(sizes.sum() ** 2 / (sizes**2).sum())
+        if own_effective < LEAST_CLUSTERS:
+            raise EncoreError(
+                "a significance test needs several clusters, and one has nearly all queries; use more queries"
+            )
+        effective = min(effective, own_effective)
     components = [Component(of_clusters, effective - 1)]
     if seeds > 1:
         components.append(Component(_jackknife(of_seeds, np.full(seeds, 1 / seeds)), seeds - 1))

@@ -63,7 +63,7 @@ def _reasons(scale: Scale, known: Collection[str]) -> dict[str, str]:
 
 
 def _twice(section: str, first: str, second: str, what: str) -> str:
-    return f"scale.{section}: {first!r} and {second!r} both give {what}; take one out, or give it a line of its own"
+    return f"scale.{section}: {first!r} and {second!r} both give {what}; take it out of one of them"
 
 
 def _groups_first(entries: Iterable[str]) -> list[str]:

@@ -1,7 +1,6 @@
 """The claims of the page: what each comes to on printed numbers and on runs, and the cells that this rests on."""
 
 import csv
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -71,9 +70,9 @@ class ShownClaim:
         return f"k-{slug(self.printed['id'])}"
 
     @property
-    def command(self) -> str:
-        """The command that explains it in a terminal."""
-        return shlex.join(["encore", "explain", f"{RESULTS}/claims.csv", "--row", self.printed["id"]])
+    def question(self) -> list[str]:
+        """What `encore explain` is asked about it."""
+        return [f"{RESULTS}/claims.csv", "--row", self.printed["id"]]
 
 
 class VerdictCount(NamedTuple):

@@ -3,7 +3,6 @@
 import base64
 import csv
 import json
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -72,10 +71,10 @@ class ShownFigure:
         name = next((line[key] for key in NAMES if key in line), None)
         return next((row for row in self.rows if name in row.names and row.setting == line.get("setting", "")), None)
 
-    def explain(self, row: FigureRow) -> str:
-        """The command that explains a row in a terminal."""
+    def question(self, row: FigureRow) -> list[str]:
+        """What `encore explain` is asked about a row."""
         setting = ["--setting", row.setting] if row.setting else []
-        return shlex.join(["encore", "explain", f"{self.stem}.csv", "--row", row.label, *setting])
+        return [f"{self.stem}.csv", "--row", row.label, *setting]
 
 
 def read_figures(site: ReportSlice) -> list[ShownFigure]:

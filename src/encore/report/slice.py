@@ -50,7 +50,14 @@ class ReportSlice(Product):
     @property
     def audit(self) -> str:
         """The command that compares the page with the files that it is made of."""
-        return shlex.join(["encore", "audit", *(["--config", self.run] if self.run else [])])
+        return self._encore("audit")
+
+    def explain(self, question: Sequence[str]) -> str:
+        """The command that explains a number of the page in a terminal."""
+        return self._encore("explain", *question)
+
+    def _encore(self, *words: str) -> str:
+        return shlex.join(["encore", *words, *(["--config", self.run] if self.run else [])])
 
     def note(self, dataset: str) -> str:
         """What a dataset replaces; empty where it replaces nothing."""

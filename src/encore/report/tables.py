@@ -1,7 +1,6 @@
 """The tables of the page: those that were made, read as data, and the printed numbers of the others."""
 
 import json
-import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -74,10 +73,10 @@ class ShownTable:
         """The user's files that a cell was computed from, likewise."""
         return list(dict.fromkeys(cell.record for cell in self._parts(row, column) if cell.record))
 
-    def explain(self, row: Row, column: Column) -> str:
-        """The command that explains a cell in a terminal."""
+    def question(self, row: Row, column: Column) -> list[str]:
+        """What `encore explain` is asked about a cell."""
         setting = ["--setting", row.setting] if row.setting else []
-        return shlex.join(["encore", "explain", self.path, "--row", row.id, *setting, "--column", column.id])
+        return [self.path, "--row", row.id, *setting, "--column", column.id]
 
     def _parts(self, row: Row, column: Column) -> Iterator[CellSlice]:
         rows = [row]

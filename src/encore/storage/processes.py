@@ -1,6 +1,7 @@
 """Child processes that end with their parent, and a pool of them that says in one line when one was killed."""
 
 import ctypes
+import multiprocessing
 import os
 import signal
 import sys
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from encore.errors import EncoreError
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_FORK = multiprocessing.get_context("fork") if sys.platform.startswith("linux") else None  # a child knows its parent
 _LIBC = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
 
 
@@ -36,7 +38,9 @@ def process_pool(processes: int, initializer: Callable[[], object] | None = None
         EncoreError: one of its processes was killed, as the kernel does when memory is short.
     """
     try:
-        with ProcessPoolExecutor(processes, initializer=_begin, initargs=(os.getpid(), initializer)) as pool:
+        with ProcessPoolExecutor(
+            processes, mp_context=_FORK, initializer=_begin, initargs=(os.getpid(), initializer)
+        ) as pool:
             yield pool
     except BrokenProcessPool as error:
         raise EncoreError(

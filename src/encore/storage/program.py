@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from encore.errors import EncoreError
 
 INTERRUPTED = "error: interrupted; the same command goes on from here"
+_interruptions: list[int] = []  # the signal that has ended this program, once it came
 USERS_TO_FIX = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR}
 
 
@@ -41,12 +42,18 @@ def run(main: Callable[[], int | None]) -> NoReturn:
     except KeyboardInterrupt:
         print(INTERRUPTED, file=sys.stderr)
         code = 130
+    except Exception:
+        if not _interruptions:
+            raise
+        print(INTERRUPTED, file=sys.stderr)  # a library that was being imported made another error of it
+        code = 130
     sys.exit(code)
 
 
 def _interrupt_once(number: int, frame: FrameType | None) -> None:
     """Ctrl-C in a terminal reaches a job twice, from there and from Snakemake; the second must not cut the message."""
     signal.signal(number, signal.SIG_IGN)
+    _interruptions.append(number)
     raise KeyboardInterrupt
 
 
