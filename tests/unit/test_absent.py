@@ -139,7 +139,11 @@ def test_a_group_of_reasons_is_of_what_nothing_replaces(make: Callable[..., Plan
         ("absent", {"bier-*": "no"}, r"scale.absent: unknown name 'bier-\*'"),
         ("absent", {"{beir-fever,beir-fvr}": "no"}, "scale.absent: unknown name 'beir-fvr'"),
         ("absent", {"{trivia-qa,wikipedia}": "no"}, "'wikipedia' has a replacement under `datasets`"),
-        ("steps", {"{ict,bfs}": {"steps": 3}, "{bfs,wlp}": {"steps": 4}}, "both give 'bfs' a steps; take it out of one of them"),
+        (
+            "steps",
+            {"{ict,bfs}": {"steps": 3}, "{bfs,wlp}": {"steps": 4}},
+            "both give 'bfs' a steps; take it out of one of them",
+        ),
         ("figures", {"bow/figure*": {"lenght": 3}}, "scale.figures: bow/figure.*lenght: unknown key; did you mean"),
         ("figures", {"bow/figure{2,9}": {}}, "scale.figures: unknown name 'bow/figure9'; did you mean bow/figure"),
         ("systems", {"hybrid*": {"depht": 3}}, "scale.systems: hybrid.*depht"),

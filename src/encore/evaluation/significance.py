@@ -138,7 +138,7 @@ def summed(parts: Sequence[tuple[Floats, Sequence[str]]]) -> Difference:
         parts: of each the differences [queries, seeds], of the same seeds, and its queries' clusters [queries].
 
     Raises:
-        EncoreError: a part has fewer than two clusters, or nearly all queries in one, so that nothing can be said about
+        EncoreError: a part has fewer than two clusters, or nearly all queries in one, so that nothing is known about
             the spread.
     """
     mean, of_clusters, effective = 0.0, 0.0, np.inf

@@ -229,10 +229,10 @@ def _uncited(name: str, value: Any) -> str:
     what = {"steps": f"step {owner!r} in config/steps.yaml", "systems": f"system {owner!r} in config/systems.yaml"}.get(
         kind, f"objective {owner!r}"
     )
-    mend = f"add `{name}` with its reason under its source to {PLACE}"
+    fix = f"add `{name}` with its reason under its source to {PLACE}"
     entries = "its steps" if kind == "objectives" else "it"
     own = f", or begin the `source:` of {entries} with `{OURS};` where it is no paper's"
-    return f"{what}: no ledger says where {field}={_short(value)} comes from; {mend}{own}"
+    return f"{what}: no ledger says where {field}={_short(value)} comes from; {fix}{own}"
 
 
 def _ledger(paper: str) -> str:

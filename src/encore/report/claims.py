@@ -71,7 +71,7 @@ class ShownClaim:
 
     @property
     def question(self) -> list[str]:
-        """What `encore explain` is asked about it."""
+        """The arguments of `encore explain` about it."""
         return [f"{RESULTS}/claims.csv", "--row", self.printed["id"]]
 
 

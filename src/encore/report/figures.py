@@ -72,7 +72,7 @@ class ShownFigure:
         return next((row for row in self.rows if name in row.names and row.setting == line.get("setting", "")), None)
 
     def question(self, row: FigureRow) -> list[str]:
-        """What `encore explain` is asked about a row."""
+        """The arguments of `encore explain` about a row."""
         setting = ["--setting", row.setting] if row.setting else []
         return [f"{self.stem}.csv", "--row", row.label, *setting]
 

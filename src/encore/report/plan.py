@@ -1,7 +1,7 @@
 """The report's slice of the plan: which products it shows, and what the papers print of all that was not run.
 
 It shows what the configuration declares, and of the other tables of the catalogue those that lie there as this
-configuration makes them; it never asks for a table that nobody asked for.
+configuration makes them; it never requests another table.
 """
 
 import csv

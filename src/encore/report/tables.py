@@ -74,7 +74,7 @@ class ShownTable:
         return list(dict.fromkeys(cell.record for cell in self._parts(row, column) if cell.record))
 
     def question(self, row: Row, column: Column) -> list[str]:
-        """What `encore explain` is asked about a cell."""
+        """The arguments of `encore explain` about a cell."""
         setting = ["--setting", row.setting] if row.setting else []
         return [self.path, "--row", row.id, *setting, "--column", column.id]
 

@@ -99,10 +99,10 @@ def _encode(job: _Job) -> Amounts:
 
 def _search(job: _Job) -> Amounts:
     queries = job.found["queries"]
-    asked = queries * trainings.reading(
+    query_flops = queries * trainings.reading(
         job.shape, trainings.query_lengths(job.size, job.shape, job.spec["query_length"])
     )
-    found = {"flops": asked, "longest": float(job.spec["query_length"])}
+    found = {"flops": query_flops, "longest": float(job.spec["query_length"])}
     fields = {**job.made.inputs["index"].spec["index"], **job.spec["search"]} if "index" in job.made.inputs else {}
     dimension, count = job.shape.dimension, job.size.passages.count
     match fields.get("kind"):
@@ -170,8 +170,8 @@ def _scoring(job: _Job, pairs: float) -> Amounts:
 
 
 def _measure_latency(job: _Job) -> Amounts:
-    asked = job.found["queries"] * trainings.reading(job.shape, trainings.query_lengths(job.size, job.shape, 512))
-    return {"flops": asked, "scanned": job.found["queries"] * job.found["vectors"] * FP32, "longest": 512.0}
+    query_flops = job.found["queries"] * trainings.reading(job.shape, trainings.query_lengths(job.size, job.shape, 512))
+    return {"flops": query_flops, "scanned": job.found["queries"] * job.found["vectors"] * FP32, "longest": 512.0}
 
 
 def _masked_loss(job: _Job) -> Amounts:

@@ -1,4 +1,4 @@
-"""What ``encore preflight`` is asked about: targets as Snakemake takes them, or short names of tables and figures."""
+"""The targets of ``encore preflight`` as Snakemake takes them, or short names of tables and figures."""
 
 import os
 from collections.abc import Iterable, Iterator

@@ -16,7 +16,7 @@ from encore.models.flops import PRODUCTS
 from encore.plan.artifact import Artifact
 from encore.storage.files import canonical
 
-BERT = 30_522  # word pieces of BERT's vocabulary, where a checkpoint is not here to be asked
+BERT = 30_522  # word pieces of BERT's vocabulary, for a checkpoint that is not here
 
 
 def step_of(model: Artifact) -> Step:

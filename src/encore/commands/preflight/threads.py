@@ -17,14 +17,14 @@ def rule_threads(config: RunConfig, folder: Path = RULES) -> dict[str, int]:
     found = {}
     for path in sorted(folder.glob("*.smk")):
         for name, body in RULE.findall(path.read_text(encoding="utf-8")):
-            said = THREADS.search(body)
-            found[name] = _number(said[1], config) if said else 1
+            given = THREADS.search(body)
+            found[name] = _number(given[1], config) if given else 1
     return found
 
 
-def _number(said: str, config: RunConfig) -> int:
-    if said.isdigit():
-        return int(said)
-    if "processes" in said:
+def _number(given: str, config: RunConfig) -> int:
+    if given.isdigit():
+        return int(given)
+    if "processes" in given:
         return config.execution.processes
-    return config.numerics.threads if "numerics.threads" in said else 1
+    return config.numerics.threads if "numerics.threads" in given else 1

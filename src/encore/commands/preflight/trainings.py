@@ -76,10 +76,10 @@ def pretraining_flops(
     kind: Any = objectives.load(step.objective)
     task = kind.__new__(kind)  # without texts: it cannot train, but it can count
     task.fields = step
-    asked = min(round(sentence) + 2, step.query_length)  # sets of words are the objective's
+    query_length = min(round(sentence) + 2, step.query_length)  # sets of words are the objective's
     lengths = [max(3, round(length)) for length in at(texts.read(step.length), QUANTILES)]
     try:
-        return float(np.mean([task.flops(_Shape(shape), task.outline(each, asked)) for each in lengths])), True
+        return float(np.mean([task.flops(_Shape(shape), task.outline(each, query_length)) for each in lengths])), True
     except (KeyError, AttributeError):
         return flops.TRAINING * step.batch * reading(shape, texts.read(step.length)), False
 
@@ -97,12 +97,12 @@ def _finetune(step: FinetuneStep, shape: EncoderConfig, size: CollectionSize) ->
     examples, passages = steps * step.batch, 1 + step.negatives_per_query
     queries, texts = query_lengths(size, shape, step.query_length), size.passages.read(step.length)
     if step.scorer == "cross-encoder":
-        texts, asked = texts + float(queries.mean()) - 1, 0.0
+        texts, query_flops = texts + float(queries.mean()) - 1, 0.0
     else:
-        asked = flops.forward(shape, 1, round(at(queries, np.array([1 - 0.5 / step.batch]))[0]))
+        query_flops = flops.forward(shape, 1, round(at(queries, np.array([1 - 0.5 / step.batch]))[0]))
     ends = np.minimum(np.arange(1, PARTS + 1) / PARTS, 1 - 0.5 / (step.batch * passages))
     padded = [flops.forward(shape, 1, round(length)) for length in at(texts, ends)]
-    each = flops.TRAINING * (asked + passages * float(np.mean(padded)))
+    each = flops.TRAINING * (query_flops + passages * float(np.mean(padded)))
     looks = steps // step.validate_every if step.validate_every else 0
     looked = looks * (step.validation_pool + step.validation_queries) * reading(shape, texts)
     tokens = float(examples * (queries.mean() + passages * texts.mean()))

@@ -10,7 +10,7 @@ def cell_values(layout: Layout) -> dict[Address, CellValues]:
     """What stands in the cells of a table that have values of ours.
 
     Raises:
-        EncoreError: what a cell reads is missing, damaged, or lacks what is asked for.
+        EncoreError: what a cell reads is missing, damaged, or lacks what is requested.
     """
     found = {
         (row.setting, row.id, column): values

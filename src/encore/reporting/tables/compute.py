@@ -271,14 +271,14 @@ def _judged(layout: Layout, rows: Sequence[Row]) -> str | None:
 
 
 def _column(layout: Layout, column: plan.Column, rows: Sequence[Row]) -> Column:
-    """A column with what all its cells that are asked for have in common."""
+    """A column with what all its cells that are requested have in common."""
     cells = [row.cells[column.id] for row in rows]
-    asked = [cell for cell in cells if cell.state not in ("empty", "not applicable", "reported")] or cells
+    requested = [cell for cell in cells if cell.state not in ("empty", "not applicable", "reported")] or cells
     about = {
-        "measure": {cell.measure for cell in asked},
-        "dataset": {cell.request.dataset for cell in asked},
-        "split": {cell.request.split for cell in asked},
-        "unit": {source_of(column).unit(cell.request, layout.unit) for cell in asked},
+        "measure": {cell.measure for cell in requested},
+        "dataset": {cell.request.dataset for cell in requested},
+        "split": {cell.request.split for cell in requested},
+        "unit": {source_of(column).unit(cell.request, layout.unit) for cell in requested},
     }
     return Column(
         **column.model_dump(exclude={"reported_scale"}),
