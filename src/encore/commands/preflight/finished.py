@@ -38,7 +38,12 @@ class Measured:
     @property
     def time(self) -> float:
         """What rates are fitted to: the processor's time, or the clock's where a GPU did the work."""
-        return self.seconds if self.device != CPU or self.cpu is None else self.cpu
+        return self.seconds if self.cpu is None or not self.by_processor else self.cpu
+
+    @property
+    def by_processor(self) -> bool:
+        """Whether ``time`` is the processor's."""
+        return self.device == CPU and self.cpu is not None
 
 
 def measured(job: Needed) -> Measured | None:
@@ -158,7 +163,9 @@ def _compared(found: Forecast, pairs: Sequence[tuple[Needed, Measured]]) -> dict
     jobs, reals = zip(*pairs, strict=True)
     counted = [(job.amounts["flops"], real.flops) for job, real in pairs if real.flops is not None]
     estimated = {
-        "seconds": sum(map(found.seconds, jobs)),
+        "seconds": sum(
+            found.processor_seconds(job) if real.by_processor else found.seconds(job) for job, real in pairs
+        ),
         "ram": max(map(found.memory, jobs)),
         "disk": sum(map(found.disk_of, jobs)),
         "flops": sum(flops for flops, _ in counted),

@@ -66,6 +66,10 @@ class Forecast:
         rate = self.machine.flops_a_second(self.precision) if self.on_gpu(job) else None
         return self.rates.seconds(job.artifact.stage, job.amounts, job.threads, rate, job.processes)
 
+    def processor_seconds(self, job: Needed) -> float:
+        """Seconds of the processor, of all threads together, that a job takes without a GPU."""
+        return self.rates.seconds(job.artifact.stage, job.amounts, threads=1)
+
     def on_gpu(self, job: Needed) -> bool:
         """Whether a job occupies a GPU of this machine."""
         return job.computes and self.gpus > 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from encore.data.tokens import Sequences, TokenStore
 from encore.finetuning.scoring.modules import with_weights
-from encore.finetuning.scoring.resume import Report, ScoreState, no_report, passage_blocks
+from encore.finetuning.scoring.resume import Report, ScoreState, no_report
 from encore.models import inputs, late_interaction
 from encore.models.checkpoint import ModelUse
 from encore.models.embed import BATCH
@@ -80,9 +80,8 @@ class LateInteractionScorer:
         Raises:
             EncoreError: ``state`` is of other pairs.
         """
-        state = state or ScoreState()
-        found, first = state.load(queries, passages)
-        for number, part in islice(enumerate(passage_blocks(passages), 1), first, None):
+        found, remaining = (state or ScoreState()).resumed(queries, passages)
+        for part in remaining:
             done = part.start
             rows, own = np.unique(queries[part], return_inverse=True)
             query_vectors = self.queries(rows)
@@ -94,7 +93,6 @@ class LateInteractionScorer:
                 found[part][places] = scores[0].float().cpu().numpy()
                 done += len(places)
                 report(done)
-            state.save_if_due(found, number)
         return found
 
     def _moved(self, padded: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,23 @@ class ScoreState:
         """``spec`` is what is scored, and ``seconds`` lie between two writings; the caller removes the folder."""
         self.folder, self.spec, self.due = folder, spec, checkpoint.Due(seconds)
         self.run = ""
+
+    def resumed(self, queries: np.ndarray, passages: np.ndarray) -> tuple[np.ndarray, Iterator[slice]]:
+        """The scores of these pairs, float32 [n], and slices of the pairs that are still to be scored into them.
+
+        The scores are written, if it is time to, whenever the next slice is taken.
+
+        Raises:
+            EncoreError: what lies in the folder is of other pairs.
+        """
+        scores, first = self.load(queries, passages)
+
+        def remaining() -> Iterator[slice]:
+            for number, part in islice(enumerate(passage_blocks(passages), 1), first, None):
+                yield part
+                self.save_if_due(scores, number)
+
+        return scores, remaining()
 
     def load(self, queries: np.ndarray, passages: np.ndarray) -> tuple[np.ndarray, int]:
         """The scores of these pairs, float32 [n], as far as they are known, and how many parts of them are done.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import islice
 from typing import Self
 
 import numpy as np
@@ -11,7 +10,7 @@ import torch
 from torch import Tensor
 
 from encore.data.tokens import TokenStore
-from encore.finetuning.scoring.resume import Report, ScoreState, no_report, passage_blocks
+from encore.finetuning.scoring.resume import Report, ScoreState, no_report
 from encore.models import embed
 from encore.models.checkpoint import ModelUse
 from encore.models.encoder import Encoder
@@ -44,14 +43,12 @@ class VectorScorer:
         Raises:
             EncoreError: ``state`` is of other pairs.
         """
-        state = state or ScoreState()
-        found, first = state.load(queries, passages)
-        for number, part in islice(enumerate(passage_blocks(passages), 1), first, None):
+        found, remaining = (state or ScoreState()).resumed(queries, passages)
+        for part in remaining:
             rows, own = np.unique(queries[part], return_inverse=True)
             query_vectors = embed.embed_texts(self.encoder.query_tower, self.store.queries, rows, self.use.query_length)
             rows, other = np.unique(passages[part], return_inverse=True)
             known = embed.embed_texts(self.encoder, self.store.passages, rows, self.use.length)
             found[part] = np.einsum("nd,nd->n", query_vectors[own], known[other])
-            state.save_if_due(found, number)
             report(part.stop)
         return found
