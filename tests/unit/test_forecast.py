@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -326,6 +327,16 @@ def test_finished_jobs_are_compared_with_their_estimates(clone: Path) -> None:
     assert "50 s needed" in text.splitlines()[-1]
     assert max(map(len, text.splitlines())) <= forecast_text.WIDTH
     assert json.loads(json.dumps(rows)) == rows
+
+
+@pytest.mark.parametrize(("cpu", "divided"), [(9.5, False), (None, True)])
+def test_processor_time_is_compared_with_that_of_all_threads(clone: Path, cpu: float | None, divided: bool) -> None:
+    found = estimate(planned())
+    job = next(job for job in found.jobs if job.rule == "lucene_search")
+    real = finished.Measured(seconds=20.0, cpu=cpu, ram=1.0, disk=1.0, flops=None, device="cpu")
+    (seconds, alone) = (finished._compared(found, [(replace(job, threads=n), real)]) for n in (4, 1))
+    assert (seconds["estimated"]["seconds"] < alone["estimated"]["seconds"]) is divided
+    assert seconds["measured"]["seconds"] == (20.0 if divided else 9.5)
 
 
 def test_a_comparison_with_nothing_finished_is_refused(clone: Path) -> None:
