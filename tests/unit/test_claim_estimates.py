@@ -6,6 +6,7 @@ import pytest
 from encore.claims.contrasts import Address, Contrast
 from encore.claims.estimates import WeightedValues, estimate
 from encore.claims.judging import RunValues, judge_on_runs
+from encore.claims.verdict import Evidence, of_inequalities
 from encore.config.claims import Claim
 from encore.config.tables import Table
 from encore.errors import EncoreError
@@ -227,3 +228,11 @@ def test_orders_are_compared():
     for turned, word in ((False, "reproduced"), (True, "contradicted")):
         runs = RunValues({"p/t": table}, lambda address, turned=turned: cells(address, turned), no_number, False)
         assert judge_on_runs(claim, runs).verdict == word
+
+
+@pytest.mark.parametrize(("or_equal", "evidence"), [(True, Evidence.SHOWN), (False, Evidence.OPEN)])
+def test_systems_that_answer_every_query_alike_fulfil_at_least_as_good_and_not_better(or_equal, evidence):
+    contrast = Contrast(((cell("a"), 1), (cell("b"), -1)), or_equal=or_equal)
+    found = estimate(contrast, given({("a",): values(0.5), ("b",): values(0.5)}), no_number)
+    assert found.holds is or_equal
+    assert of_inequalities([found], 1) is evidence

@@ -25,6 +25,8 @@ class Address(NamedTuple):
         return " / ".join(part for part in self if part)
 
 
+DUST = 1e-9  # sums of decimals are equal within it
+
 Terms = tuple[tuple[Address, float], ...]
 
 

@@ -76,7 +76,7 @@ def estimate(contrast: Contrast, cells: Cells, printed: Printed, shares: Shares 
         apart = _against_print(parts, seeds, sum(weight**2 for _, weight in contrast.printed), share)
     else:
         apart = _difference(parts, seeds)
-    return Estimate(apart.shifted(constant), contrast.equivalence, len(seeds) or None)
+    return Estimate(apart.shifted(constant), contrast.equivalence, len(seeds) or None, contrast.or_equal)
 
 
 def _against_print(parts: Sequence[WeightedValues], seeds: Seeds, printed: float, share: float) -> Difference:

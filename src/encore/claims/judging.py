@@ -63,7 +63,7 @@ class Tested:
     @property
     def held(self) -> int:
         """Inequalities whose estimate lies on the claim's side."""
-        return sum(one.mean > 0 for one in self.estimates)
+        return sum(one.holds for one in self.estimates)
 
     @property
     def weakest(self) -> tuple[Contrast, Estimate]:

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from encore.claims.alike import tau
-from encore.claims.contrasts import Address, Contrast, Tables, columns_of
+from encore.claims.contrasts import DUST, Address, Contrast, Tables, columns_of
 from encore.claims.expansion import contrasts, needed
 from encore.config.claims import AlikeTest, AnyTest, Claim, NoWinnerTest, NumberTest, on_tables
 
 HOLDS, PARTLY, FAILS = "holds", "partly", "fails"
 FIGURE, MISSING, RUNS_ONLY = "figure only", "not printed", "runs only"
-DUST = 1e-9  # sums of printed decimals are equal within it
 PrintedValues = Mapping[Address, float]
 Marks = Mapping[Address, frozenset[str]]  # the rows that a paper's markers say a cell is significantly above
 NO_MARKS: Marks = MappingProxyType({})

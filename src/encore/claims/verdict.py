@@ -15,6 +15,7 @@ from enum import Enum
 
 import numpy as np
 
+from encore.claims.contrasts import DUST
 from encore.evaluation.significance import SIGNIFICANT, Difference
 
 
@@ -31,12 +32,14 @@ class Evidence(Enum):
 class Estimate:
     """A contrast minus its bound: above 0 where its inequality holds.
 
-    ``seeds`` is None where nothing in it has chance (BM25).
+    ``or_equal``: the inequality also holds where both sides are equal. ``seeds`` is None where nothing in it has chance
+    (BM25).
     """
 
     difference: Difference
     equivalence: bool = False
     seeds: int | None = None
+    or_equal: bool = False
 
     @property
     def mean(self) -> float:
@@ -44,11 +47,19 @@ class Estimate:
         return self.difference.mean
 
     @property
+    def holds(self) -> bool:
+        """Whether the inequality holds of the estimates."""
+        return self.mean > 0 or (self.or_equal and abs(self.mean) < DUST)
+
+    @property
     def p_above(self) -> float:
         """One-sided p value of the null hypothesis that the inequality does not hold, for a level of 2.5 %.
 
         Half the two-sided p of ``difference``; an equivalence is tested at 5 %, so its p is halved to fit this level.
+        Without an error there is no doubt.
         """
+        if self.difference.error == 0:
+            return 0.0 if self.holds else 1.0
         half = self.difference.p / 2
         p = half if self.mean > 0 else 1 - half
         return p / 2 if self.equivalence else p
@@ -56,6 +67,8 @@ class Estimate:
     @property
     def p_below(self) -> float:
         """One-sided p value of the null hypothesis that the inequality holds, for a level of 2.5 %."""
+        if self.difference.error == 0:
+            return 0.0 if self.mean < 0 and not self.holds else 1.0
         half = self.difference.p / 2
         return half if self.mean < 0 else 1 - half
 
@@ -75,7 +88,7 @@ def of_inequalities(estimates: Sequence[Estimate], needed: int, tests: int = 1) 
         return Evidence.SHOWN
     if needed * below[count - needed] <= level / tests:
         return Evidence.REFUTED
-    return Evidence.DIRECTION if sum(one.mean > 0 for one in estimates) >= needed else Evidence.OPEN
+    return Evidence.DIRECTION if sum(one.holds for one in estimates) >= needed else Evidence.OPEN
 
 
 def of_no_winner(estimates: Sequence[Estimate], tests: int = 1) -> Evidence:
