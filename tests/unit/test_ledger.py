@@ -104,6 +104,10 @@ def test_the_ledger_shows_what_stands_in_the_configuration(entry):
         if kind == "config":
             assert shown()[name] != "not set"
             continue  # what stands there in groups is tested below
+        if kind == "measures":
+            split, measure = keys
+            assert datasets()[owner]["splits"][split]["measures"][measure] == shown()[name]
+            continue
         stands = {"steps": step_says, "objectives": objective_says}.get(kind, file_says)
         owners = [owner] if owner != "*" else [each for each in steps() if keys[0] in fields(each)]
         assert owners
@@ -142,6 +146,11 @@ def objective_says(kind, owner, key):
 
 def file_says(kind, owner, key):
     return yaml.safe_load((CONFIG / f"{kind}.yaml").read_text())[owner][key]
+
+
+@cache
+def datasets():
+    return yaml.safe_load((CONFIG / "datasets.yaml").read_text())
 
 
 def plain(value):
@@ -276,3 +285,17 @@ def test_the_command_prints_a_paper_s_ledger():
     refused = subprocess.run([*command, "csta"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert refused.returncode == 1
     assert "did you mean costa?" in refused.stderr + refused.stdout
+
+
+def test_recall_that_counts_queries_with_a_hit_is_said_where_a_paper_prints_it():
+    """bowdpr's evaluation; 7,437 judgments of 6,980 queries make trec_eval's recall another number."""
+    columns = [
+        column
+        for table in ("table1", "table3", "table5")
+        for column in STANDING.tables[f"bow/{table}"].columns
+        if column.dataset == "msmarco-passage-titles" and column.label.startswith("R@")
+    ]
+    assert {column.measure for column in columns} == {"Success@1", "Success@50", "Success@1000"}
+    cited = ledger.sources(ENTRIES, set(ledger.values(STANDING)))
+    for column in columns:
+        assert cited[f"measures.msmarco-passage-titles.test.{column.measure}"].origin == "code"

@@ -11,11 +11,13 @@ from encore.config.finetuning import FinetuneStep
 from encore.config.run import RunConfig
 from encore.data.collection import Collection, Judgment, topics, write_collection
 from encore.errors import EncoreError
+from encore.plan import project
 from encore.plan.catalogue import read_step
 from encore.plan.plan import Plan
 
 ROOT = Path(__file__).parents[2]
 DEFAULT = yaml.safe_load((ROOT / "config/config.yaml").read_text())
+STANDING = project.load_catalogue(ROOT / "config")
 PASSAGES = "bert-base+costa+marco-bm25+marco-hn"
 
 
@@ -66,9 +68,11 @@ def test_a_second_stage_starts_where_its_paper_says(make, chain, restarts):
     assert miner(last) is warmed
 
 
-def test_the_window_of_bow_leaves_out_the_best_rank(make):
-    plan = make()
-    assert model(plan, "bert-base+bow+bow-ft-bm25+bow-ft-hn").inputs["negatives"].spec["first_rank"] == 2
+def test_the_window_of_bow_is_the_slice_of_its_released_code(make):
+    released = list(range(1, 1001))[2:200]  # `--depth 2 200`: the ranks that are left
+    spec = model(make(), "bert-base+bow+bow-ft-bm25+bow-ft-hn").inputs["negatives"].spec
+    assert spec["first_rank"] == released[0]
+    assert STANDING.steps["bow-ft-hn"]["depth"] == released[-1]
 
 
 def test_question_answering_takes_both_kinds_of_negatives_and_every_answer(make, tmp_path):

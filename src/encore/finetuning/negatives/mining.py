@@ -2,7 +2,7 @@
 
 BM25's negatives and a model's own mined ones are made the same way, from a TREC run over the training queries: the
 first ``depth`` ranks, judged documents taken out, ``keep`` of the rest drawn (COSTA: 200, 30; BoW: 200, 128,
-without the first rank). TCT-ColBERT's code leaves the positives in, hence ``exclude_judged``.
+without the first two ranks). TCT-ColBERT's code leaves the positives in, hence ``exclude_judged``.
 """
 
 import hashlib
