@@ -146,6 +146,22 @@ def test_the_program_writes_what_another_process_does(tokens: Path, tmp_path: Pa
     assert recorded["results"] == {"parameters": 8 * (pieces + 20 + 2 + 2) + 2 * 600}
 
 
+def test_a_trained_model_is_taken_with_its_heads_and_pooled_anew(tokens: Path, tmp_path: Path) -> None:
+    encoder, heads = start_model(backbone("lsa", pooling="mean"), 0, tokens / "tokenizer", tokens)
+    checkpoint.save_model(encoder, heads, tmp_path / "model", tokens / "tokenizer")
+    described = backbone("lineage", lineage="tiny+mlm", pooling="cls", dropout=0.1)
+    taken, own = start_model(described, 5, tokens / "tokenizer", pretrained=tmp_path / "model")
+    assert all(torch.equal(taken.state_dict()[name], tensor) for name, tensor in encoder.state_dict().items())
+    assert torch.equal(own["mlm.bias"], heads["mlm.bias"])
+    assert (taken.config.pooling, taken.config.dropout, encoder.config.pooling) == ("cls", 0.1, "mean")
+    ids = torch.tensor([[2, 7, 8, 3]])
+    hidden = taken.eval()(ids, ids > 0)
+    expected = torch.nn.functional.normalize(hidden[:, 0], dim=1) if described.similarity == "cosine" else hidden[:, 0]
+    torch.testing.assert_close(taken.embed(ids, ids > 0), expected)
+    with pytest.raises(EncoreError, match="give --pretrained"):
+        start_model(described, 0, tokens / "tokenizer")
+
+
 def test_refusals(tokens: Path, tmp_path: Path) -> None:
     with pytest.raises(EncoreError, match="give --tokens"):
         start_model(backbone("lsa"), 0, tokens / "tokenizer")

@@ -2,9 +2,9 @@
 
 
 rule start:
-    """Make the model that a lineage starts from: random weights, LSA embeddings, or a checkpoint."""
+    """Make the model that a lineage starts from: random weights, LSA embeddings, a checkpoint, or a trained model."""
     input:
-        **manifests("models/{start}", "tokenizer", "tokens", "checkpoint"),
+        **manifests("models/{start}", "tokenizer", "tokens", "checkpoint", "pretrained"),
         source=ancient(source_of("models/{start}")),
     output:
         model="results/models/{start}/model.safetensors",
@@ -27,6 +27,7 @@ rule start:
         " --tokens {input.tokens:q}"
         " --checkpoint {input.checkpoint:q}"
         " --source {input.source:q}"
+        " --pretrained {input.pretrained:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 

@@ -1,4 +1,4 @@
-"""Make the model that a lineage starts from: random, with embeddings of a corpus, or a checkpoint's."""
+"""Make the model that a lineage starts from: random, with embeddings of a corpus, a checkpoint's or a model's."""
 
 import argparse
 from pathlib import Path
@@ -21,14 +21,16 @@ def main() -> None:
     parser.add_argument("--tokens", type=artifact, nargs="?", help="token store of the corpus, for `start: lsa`")
     parser.add_argument("--checkpoint", type=artifact, nargs="?", help="fetched files, for `start: checkpoint`")
     parser.add_argument("--source", type=Path, nargs="?", help="or the user's folder of them")
+    parser.add_argument("--pretrained", type=artifact, nargs="?", help="the model, for `start: lineage`")
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
     backbone = Backbone.model_validate(args.spec["backbone"])
     torch.set_num_threads(int(args.spec.get("numerics", {}).get("threads", 1)))
-    inputs = [made for made in (args.tokenizer, args.tokens, args.checkpoint) if made]
+    inputs = [made for made in (args.tokenizer, args.tokens, args.checkpoint, args.pretrained) if made]
     checkpoint = checkpoints.given(args.spec, args.checkpoint, args.source)
     with record(args.output, stage="start", spec=args.spec, inputs=inputs) as facts:
-        encoder, heads = start_model(backbone, args.spec["seed"], args.tokenizer, args.tokens, checkpoint)
+        found = (args.tokenizer, args.tokens, checkpoint, args.pretrained)
+        encoder, heads = start_model(backbone, args.spec["seed"], *found)
         folder.save_model(encoder, heads, args.output, args.tokenizer, backbone.length, backbone.query_length)
         facts["results"] = {"parameters": sum(parameter.numel() for parameter in encoder.parameters())}
 

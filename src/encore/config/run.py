@@ -31,9 +31,14 @@ class Backbone(Strict):
 
     renamed: ClassVar[dict[str, str]] = {"towers": "encoders", "head": "projection_dim"}
 
-    start: Literal["checkpoint", "random", "lsa"] = Field(
-        description="Where the weights come from: a published checkpoint, random numbers, or random numbers with word "
-        "embeddings from a latent semantic analysis of a corpus."
+    start: Literal["checkpoint", "random", "lsa", "lineage"] = Field(
+        description="Where the weights come from: a published checkpoint, random numbers, random numbers with word "
+        "embeddings from a latent semantic analysis of a corpus, or the model of a lineage, which all seeds share."
+    )
+    lineage: str | None = Field(
+        None,
+        description="The lineage of `start: lineage`: another backbone of the same shape and what it was pre-trained "
+        "with, such as tiny+mlm.",
     )
     architecture: Literal["bert", "bow-mlp"] = Field(
         "bert",
@@ -102,6 +107,8 @@ class Backbone(Strict):
             raise ValueError(
                 f"`start: {self.start}` reads no `checkpoint:`; leave it out, or write `start: checkpoint`"
             )
+        if self.lineage is not None and self.start != "lineage":
+            raise ValueError(f"`start: {self.start}` reads no `lineage:`; leave it out, or write `start: lineage`")
         if self.revision and self.checkpoint is None:
             raise ValueError("`revision:` is the commit of a `checkpoint:`, and there is none")
         return self
@@ -109,7 +116,7 @@ class Backbone(Strict):
     @model_validator(mode="after")
     def _give_a_bag_of_words_what_it_needs(self) -> "Backbone":
         if self.architecture == "bow-mlp" and (
-            self.start == "checkpoint" or self.projection_dim is None or self.pooling != "content"
+            self.start not in ("random", "lsa") or self.projection_dim is None or self.pooling != "content"
         ):
             raise ValueError(
                 "architecture bow-mlp needs `projection_dim`, `pooling: content`, and `start: random` or `lsa`"

@@ -1,8 +1,8 @@
-"""What a lineage starts from: random weights, embeddings that have seen a corpus, or a checkpoint.
+"""What a lineage starts from: random weights, embeddings that have seen a corpus, a checkpoint, or a trained model.
 
 Beside the encoder a start may give tensors of the masked-language-model head (``mlm.*``), saved in the model folder's
-``heads.safetensors``, from which pre-training goes on: a checkpoint's own head, and after LSA the bias that predicts
-each piece as often as the corpus has it.
+``heads.safetensors``, from which pre-training goes on: a checkpoint's or a model's own head, and after LSA the bias
+that predicts each piece as often as the corpus has it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,18 @@ from encore.models.encoder import Encoder
 from encore.models.heads import initialise
 
 POWER = 0.5  # of the singular values in an embedding
+# Fields of a shape that are no part of the weights: how a text is read and what is made of its states.
+USE = ("pooling", "similarity", "dropout", "query_marker", "passage_marker", "separator", "augment")
 Started = tuple[Encoder, dict[str, Tensor]]
 
 
 def start_model(
-    backbone: Backbone, seed: int, tokenizer_folder: Path, tokens: Path | None = None, checkpoint: Path | None = None
+    backbone: Backbone,
+    seed: int,
+    tokenizer_folder: Path,
+    tokens: Path | None = None,
+    checkpoint: Path | None = None,
+    pretrained: Path | None = None,
 ) -> Started:
     """The encoder of a backbone, of one tower or two equal ones, and the tensors of its vocabulary head.
 
@@ -37,10 +44,13 @@ def start_model(
         tokenizer_folder: whose vocabulary it reads.
         tokens: token store of the texts for ``start: lsa``.
         checkpoint: folder of its files for ``start: checkpoint``.
+        pretrained: folder of the model for ``start: lineage``.
 
     Raises:
         EncoreError: the backbone asks for something that is missing.
     """
+    if backbone.start == "lineage":
+        return from_model(backbone, tokenizer_folder, pretrained)
     encoder, head = _one_tower(backbone, seed, tokenizer_folder, tokens, checkpoint)
     return towers.separate_encoders(encoder) if backbone.encoders == "separate" else encoder, head
 
@@ -110,6 +120,22 @@ def from_checkpoint(backbone: Backbone, seed: int, tokenizer_folder: Path, sourc
     if own.left_out:
         print(f"{source}: not used of this checkpoint: {', '.join(own.left_out)}", flush=True)
     return encoder, own.head
+
+
+def from_model(backbone: Backbone, tokenizer_folder: Path, model: Path | None) -> Started:
+    """A trained model's weights and heads, read, pooled and compared as the backbone says.
+
+    Raises:
+        EncoreError: there is no model.
+    """
+    if model is None:
+        raise EncoreError("a backbone with `start: lineage` needs its model; give --pretrained")
+    own = _shape(backbone, tokenizer_folder)
+    trained = folder.load_encoder(model)
+    with torch.device("meta"):  # no time and no chance spent on weights that are replaced
+        encoder = towers.build_encoder(replace(trained.config, **{name: getattr(own, name) for name in USE}))
+    folder.fill_weights(encoder, trained.state_dict(), model)
+    return encoder, folder.load_heads(model)
 
 
 def _shape(backbone: Backbone, tokenizer_folder: Path) -> EncoderConfig:

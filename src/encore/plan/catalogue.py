@@ -22,6 +22,7 @@ from encore.config.tables import Table
 from encore.config.validation import by_kind, checked, explained, nearest, read_yaml, refuse_odd_name
 from encore.data import kinds
 from encore.errors import EncoreError
+from encore.plan import starts
 
 T = TypeVar("T")
 TARGET = re.compile(r"[a-z0-9_-]+")  # what papers, tables and figures may be called, as workflow/rules has it
@@ -52,6 +53,7 @@ def read_catalogue(folder: Path) -> Catalogue:
     steps = _entries(folder / "steps.yaml", lambda value, place: value)
     for name, step in steps.items():
         explained(read_step, step, f"{folder}/steps.yaml: {name}")
+    starts.check(backbones, steps, f"{folder}/backbones.yaml")
     file = folder / "datasets.yaml"
     datasets = _checked_entries(read_datasets(file), file, _by_kind(read_dataset))
     found_systems = _entries(folder / "systems.yaml", _by_kind(systems.read_system))

@@ -16,6 +16,8 @@ from encore.plan.artifacts.tokens import tokenizer, tokens
 from encore.plan.planner import Planner
 
 # Where negatives come from, and the teachers: folders' names identify them, so their names in the step decide nothing.
+NAMED_BY_INPUTS = {"checkpoint", "revision", "lineage"}  # of a backbone
+SHARED = 0  # the seed of a trained start: as the papers have one BERT, all seeds have one
 NAMED_ELSEWHERE = {"mined_by", "triples", "systems_file", "teachers", "teacher_scores"}
 
 
@@ -27,9 +29,12 @@ def model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
 def _start_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
     backbone = plan.resolve.backbone(lineage)
     inputs = {"tokenizer": tokenizer(plan, backbone)}
+    if backbone.lineage:
+        seed = SHARED
+        inputs["pretrained"] = plan.model(plan.resolve.lineage(backbone.lineage), seed)
     if backbone.start == "lsa":
         inputs["tokens"] = tokens(plan, required(backbone.collection, "collection", "an LSA start"), backbone)
-    fields = backbone.model_dump(mode="json", exclude={"checkpoint", "revision"})
+    fields = backbone.model_dump(mode="json", exclude=NAMED_BY_INPUTS)
     spec = {"impl": plan.impl("start"), "backbone": fields, **plan.chance(seed), **names(inputs)}
     if backbone.start != "checkpoint":
         return plan.make("start", _folder(lineage, seed), spec, inputs)

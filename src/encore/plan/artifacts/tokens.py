@@ -9,6 +9,8 @@ from encore.plan.planner import Planner
 
 def tokenizer(plan: Planner, backbone: Backbone) -> Artifact:
     """The vocabulary that a backbone reads: a checkpoint's own, or one trained on its texts."""
+    if backbone.lineage:
+        return tokenizer(plan, plan.resolve.backbone(plan.resolve.lineage(backbone.lineage)))
     impl = plan.impl("tokenizer")
     if backbone.start == "checkpoint":
         given = sources.of_backbone(plan, backbone)
