@@ -21,7 +21,7 @@ def counts(collection: Collection) -> dict:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"corpus": []}, "corpus holds no document"),
+        ({"corpus": []}, "corpus.jsonl holds no document"),
         ({"queries": []}, "train.tsv, line 2: query 'q1' is not among the queries"),
         ({"corpus": [*CORPUS, '{"_id": "a\\u0000b", "text": "x"}']}, "line 3: id 'a\\x00b' holds a control character"),
         ({"corpus": [*CORPUS, '{"_id": "d3", "text": "\\u0000 \\u0001"}']}, "line 3: 'd3' has no text"),
@@ -33,7 +33,10 @@ def counts(collection: Collection) -> dict:
         ({"corpus": [*CORPUS, ""]}, "corpus.jsonl, line 3: not JSON"),
         ({"corpus": [*CORPUS, f'{{"_id": "{"x" * 10**6} ", "text": "x"}}']}, "line 3: id 'xxxx"),
         ({"queries": [*QUERIES, QUERIES[1]]}, "queries.jsonl, line 3: id 'q2' occurs twice"),
-        ({"queries": [*QUERIES, '{"_id": "q3", "text": ""}']}, "queries.jsonl, line 3: 'q3' has no text"),
+        (
+            {"queries": [*QUERIES, '{"_id": "q3", "text": ""}']},
+            "queries.jsonl, line 3: 'q3' has no text; give it one or remove the row with its judgments",
+        ),
         ({"test": []}, "test.tsv has no judgment"),
         ({"test": ["q2\td2\t1e3"]}, "line 2: grade '1e3' is no whole number"),
         ({"test": ["q2\td2\t٣"]}, "line 2: grade '٣' is no whole number"),
@@ -151,7 +154,8 @@ def test_an_id_in_another_unicode_form_is_named_as_such(tmp_path):
 @pytest.mark.parametrize("name", ["corpus.jsonl", "corpus.jsonl.gz", "qrels/test.tsv"])
 def test_a_folder_in_a_file_s_place_is_named_before_any_job(tmp_path, name):
     folder = write(tmp_path / "in")
-    (folder / name).unlink(missing_ok=True)
+    for path in folder.glob(f"{name.removesuffix('.gz')}*"):
+        path.unlink()
     (folder / name).mkdir()
     with pytest.raises(EncoreError, match=f"{name} is no file"):
         fields(folder).resolve()
@@ -160,6 +164,7 @@ def test_a_folder_in_a_file_s_place_is_named_before_any_job(tmp_path, name):
 @pytest.mark.parametrize("content", [b"plainly no archive\n", gzip.compress(b"x" * 999, mtime=0)[:-9], b""])
 def test_what_is_no_archive_is_named(tmp_path, content):
     folder = write(tmp_path / "in")
+    (folder / "corpus.jsonl").unlink()
     (folder / "corpus.jsonl.gz").write_bytes(content)
     said = refusal(folder, tmp_path / "out")
     assert "corpus.jsonl.gz, after line 0: cannot be read" in said if content else "holds no document" in said

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -98,8 +99,51 @@ def test_other_encodings_are_named(tmp_path):
 
 def test_a_cut_archive_is_named(tmp_path):
     folder = write(tmp_path / "in")
-    (folder / "corpus.jsonl.gz").write_bytes(gzip.compress((folder / "corpus.jsonl").read_bytes())[:-12])
+    plain = folder / "corpus.jsonl"
+    (folder / "corpus.jsonl.gz").write_bytes(gzip.compress(plain.read_bytes())[:-12])
+    plain.unlink()
     assert "corpus.jsonl.gz, after line" in refusal(folder, tmp_path / "out")
+
+
+def test_a_file_plain_and_packed_is_refused(tmp_path):
+    folder = write(tmp_path / "in")
+    (folder / "queries.jsonl.gz").write_bytes(gzip.compress((folder / "queries.jsonl").read_bytes()))
+    with pytest.raises(EncoreError, match=r"queries\.jsonl lies beside queries\.jsonl\.gz, and only one can be meant"):
+        fields(folder).resolve()
+
+
+def test_an_empty_field_may_be_null_as_in_beirs_own_files(tmp_path):
+    rows = ['{"_id": "d1", "title": null, "text": "of a wing", "url": null}', CORPUS[1]]
+    folder = write(tmp_path / "in", corpus=rows)
+    collection = build(folder, tmp_path / "out", segments=[["title", "url", "text"]])
+    assert next(collection.corpus()) == {"_id": "d1", "title": "", "text": "of a wing", "url": ""}
+    for key in ("_id", "text"):
+        rows[0] = json.dumps({"_id": "d1", "text": "x", key: None})
+        assert 'line 1: needs an object with "_id" and "text"' in refusal(
+            write(tmp_path / key, corpus=rows), tmp_path / "out"
+        )
+
+
+BEFORE_ANY_JOB = [
+    ({"corpus": []}, {}, "corpus.jsonl holds no document"),
+    ({"test": ["q2\td2\t1", "q1\td2\t1"]}, {}, "test.tsv, line 3: 1 queries of split 'test' also train, such as 'q1'"),
+    ({"test": ["q2\td2\tx"]}, {}, "test.tsv, line 2: grade 'x' is no whole number"),
+    ({}, {"valid_queries": 1}, "train.tsv, line 2: valid_queries is 1, but train ends with query 1"),
+]
+
+
+@pytest.mark.parametrize(("changed", "others", "said"), BEFORE_ANY_JOB)
+def test_what_seconds_can_tell_is_told_before_any_job(tmp_path, changed, others, said):
+    folder = write(tmp_path / "in", **changed)
+    splits = SPLITS | ({"valid": {"role": "valid"}} if others else {})
+    with pytest.raises(EncoreError, match=re.escape(said)):
+        fields(folder, splits=splits, **others).refuse_before_any_job()
+    with pytest.raises(EncoreError, match=re.escape(said)):  # and by the job itself, if the files change meanwhile
+        build(folder, tmp_path / "out", splits=splits, **others)
+
+
+def test_a_good_folder_is_not_refused(tmp_path):
+    fields(write(tmp_path / "in")).refuse_before_any_job()
 
 
 def test_a_missing_header_is_named(tmp_path):
@@ -188,4 +232,4 @@ def test_the_script_says_one_line_and_leaves_no_manifest(tmp_path):
     assert done.returncode == 1
     assert done.stderr.startswith("error: ")
     assert done.stderr.count("\n") == 1
-    assert not (tmp_path / "out/manifest.json").exists()
+    assert not (tmp_path / "out").exists()

@@ -100,7 +100,7 @@ def test_a_run_within_reason(change: dict[str, Any], says: str, nano_config: dic
     assert "\n" not in str(refused.value)
 
 
-ODD = ["my set", "données", "Mine", "", "mine@x", "{x}", "a\nb", "../../evil", "x; touch y", "..", "-rf"]
+ODD = ["my set", "données", "", "mine@x", "{x}", "a\nb", "../../evil", "x; touch y", "..", "-rf"]
 ODD += ["mine+x", "a=b", "n" * 81]
 
 
@@ -112,12 +112,28 @@ def test_a_dataset_is_called_what_a_folder_can_be(name: str, nano_config: dict[s
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("name", ["Mine", "CORD-19", "n" * 80])
+def test_a_dataset_of_ones_own_may_have_capitals(name: str, nano_config: dict[str, Any]) -> None:
+    datasets = {name: {"kind": "beir", "path": "x", "splits": {}}}
+    assert name in checked(RunConfig, nano_config | {"datasets": datasets}, "run.yaml").datasets
+    with pytest.raises(EncoreError, match="cannot be the name of an entry"):
+        refuse_odd_name("Mine", "an entry")
+
+
 def test_an_entry_of_the_catalogue_is_called_so_too(tmp_path: Path) -> None:
     for name in ("a", "msmarco-passage", "bert_base.2", "1"):
         refuse_odd_name(name, "an entry")
     for wrong in (None, 5, True):
         with pytest.raises(EncoreError, match="cannot be the name of an entry"):
             refuse_odd_name(wrong, "an entry")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"), [("ndcg@10", "nDCG@10"), ("mrr@10", "RR@10"), ("Map", "AP"), ("r@5", "R@5")]
+)
+def test_a_measure_in_other_letters_is_refused_with_the_right_ones(wrong: str, right: str) -> None:
+    with pytest.raises(EncoreError, match=f"measure '{wrong}' is spelt '{right}' here"):
+        parse_measure(wrong)
 
 
 @pytest.mark.parametrize("measure", ["RRR@10", "", "__import__('os')", "RR@", "nDCG(rel=2)@10", "R"])

@@ -36,6 +36,20 @@ def test_the_order_of_resolution_is_catalogue_scale_name(make):
     assert named.batch == 16
 
 
+PASSAGES = {"kind": "beir", "path": "/nowhere", "access": "ask", "splits": {"train": {"role": "train"}}}
+
+
+@pytest.mark.parametrize("step", ["bfs", "wlp", "ict-bfs-wlp"])
+def test_an_objective_that_reads_articles_is_refused_where_there_are_passages_only(make, step):
+    """Before any job, and not by the training after hours of others."""
+    datasets = dict.fromkeys(NANO["scale"]["datasets"], "Own")
+    plan = make({"datasets": {"Own": PASSAGES}, "scale": NANO["scale"] | {"datasets": datasets}})
+    assert plan.model(plan.resolve.lineage("bert-base+ict"), 0)
+    with pytest.raises(EncoreError, match=r"articles with .* links, and 'Own' \(kind beir\) has passages only"):
+        plan.model(plan.resolve.lineage(f"bert-base+{step}"), 0)
+    assert make().model(make().resolve.lineage(f"bert-base+{step}"), 0)
+
+
 def test_a_folder_is_named_by_lineage_seed_and_digest(make):
     plan = make()
     artifact = plan.model(plan.resolve.lineage(ICT), 0)

@@ -1,12 +1,26 @@
 """Bring a source of texts and judgments into the common form of a collection."""
 
 import argparse
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from encore.storage.program import artifact, run, spec_file
 
 from encore.data import kinds
+from encore.errors import EncoreError
 from encore.storage.manifest import record
+
+
+@contextmanager
+def nothing_left(folder: Path) -> Iterator[None]:
+    """Of a collection that is refused nothing stays."""
+    try:
+        yield
+    except EncoreError:
+        shutil.rmtree(folder)
+        raise
 
 
 def main() -> None:
@@ -31,17 +45,18 @@ def main() -> None:
     made_of = (arguments.collection, arguments.fetched, *arguments.sources, *arguments.parts)
     inputs = [folder for folder in made_of if folder]
     with record(arguments.output, stage=f"collection.{kind}", spec=spec, inputs=inputs) as facts:
-        counts = kinds.build_collection(
-            kind,
-            spec,
-            arguments.output,
-            source=arguments.source,
-            base=arguments.collection,
-            data_root=arguments.data_root,
-            sources={folder.name.rpartition("-")[0]: folder for folder in arguments.sources},
-            parts=arguments.parts,
-            processes=arguments.processes,
-        )
+        with nothing_left(arguments.output):
+            counts = kinds.build_collection(
+                kind,
+                spec,
+                arguments.output,
+                source=arguments.source,
+                base=arguments.collection,
+                data_root=arguments.data_root,
+                sources={folder.name.rpartition("-")[0]: folder for folder in arguments.sources},
+                parts=arguments.parts,
+                processes=arguments.processes,
+            )
         facts["results"] = counts
     for name, count in counts.items():
         print(f"{name}: {count}")

@@ -65,6 +65,8 @@ class CollectionFields(Strict):
 
     renamed: ClassVar[dict[str, str]] = {"substitute": "note", "drop_own": "ignore_identical_ids"}
 
+    only_passages: ClassVar[bool] = False  # no articles with sections and links, which some objectives read
+
     splits: Mapping[str, Split] = Field(description="the splits that are used, by name")
     length: Positive | None = Field(
         None, exclude=True, description="tokens that models read of each text at least, whatever they trained with"

@@ -7,7 +7,7 @@ from encore.errors import EncoreError
 
 NAMES = ("RR", "R", "nDCG", "AP", "P", "Success")
 NEEDS_CUTOFF = frozenset({"R", "P", "Success"})
-ALIASES = {"MRR": "RR", "Recall": "R", "NDCG": "nDCG", "MAP": "AP", "Precision": "P"}
+ALIASES = {"mrr": "RR", "recall": "R", "map": "AP", "precision": "P", **{name.lower(): name for name in NAMES}}
 
 _EXPRESSION = re.compile(r"(?P<name>[A-Za-z]+)(?:\(rel=(?P<rel>[1-9]\d*)\))?(?:@(?P<cutoff>[1-9]\d*))?")
 
@@ -32,9 +32,9 @@ def parse_measure(expression: str) -> Measure:
         EncoreError: both evaluators do not know it, or it has another, shorter or usual, spelling.
     """
     match = _EXPRESSION.fullmatch(expression)
-    if not match or ALIASES.get(match["name"], match["name"]) not in NAMES:
+    if not match or match["name"].lower() not in ALIASES:
         raise EncoreError(f"measure {expression!r} is unknown; write one of {', '.join(NAMES)}, as in R(rel=2)@100")
-    measure = Measure(ALIASES.get(match["name"], match["name"]), int(match["rel"] or 1), _integer(match["cutoff"]))
+    measure = Measure(ALIASES[match["name"].lower()], int(match["rel"] or 1), _integer(match["cutoff"]))
     if measure.name in NEEDS_CUTOFF and measure.cutoff is None:
         raise EncoreError(f"measure {expression!r} needs a number of ranks, as in {measure}@10")
     if measure.name == "nDCG" and measure.rel != 1:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from encore.config.validation import refuse_odd_name
+from encore.config.validation import DATASET, refuse_odd_name
 from encore.errors import EncoreError
 
 Positive = Annotated[int, Field(gt=0)]
@@ -365,7 +365,7 @@ class RunConfig(Strict):
         exclude=True,
         json_schema_extra={"type": "string"},
         description="Another run's file, from the repository's root, whose keys this file replaces whole, those of "
-        "`scale` one by one; that one extends none itself.",
+        "`scale` one by one; with `tables` it names its own figures and lineages too. That one extends none itself.",
     )
     schema_version: Literal[1] = Field(description="The version of this schema.")
     title: str = Field(description="The title of the run, shown in its report.")
@@ -425,7 +425,7 @@ class RunConfig(Strict):
     def _name_what_can_be_a_folder(cls, datasets: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         for name in datasets:
             try:
-                refuse_odd_name(name, "a dataset")
+                refuse_odd_name(name, "a dataset", DATASET)
             except EncoreError as error:
                 raise ValueError(str(error)) from error
         return datasets

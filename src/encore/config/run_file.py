@@ -7,7 +7,8 @@ from encore.config.run import RunConfig
 from encore.config.validation import checked, nearest, read_yaml
 from encore.errors import EncoreError
 
-EXTENDS, SCALE = "extends", "scale"
+EXTENDS, SCALE, TABLES = "extends", "scale", "tables"
+SHOWN_WITH_TABLES = ("figures", "corpus_size", "lineages", "references")  # what else a run makes, or compares
 
 
 def read_run(path: Path, given: dict[str, Any] | None = None) -> RunConfig:
@@ -22,7 +23,8 @@ def read_run(path: Path, given: dict[str, Any] | None = None) -> RunConfig:
 def run_content(path: Path, given: dict[str, Any] | None = None) -> dict[str, Any]:
     """What a run's file says, with what it takes over from the run that it extends.
 
-    Its keys replace those of the other run whole; only those of ``scale`` are replaced one by one.
+    Its keys replace those of the other run whole; only those of ``scale`` are replaced one by one. A run with
+    ``tables`` of its own makes no figure, lineage or comparison that it does not name itself.
 
     Raises:
         EncoreError: a file is no YAML, has a key twice, extends what cannot be extended, or the other run is wrong.
@@ -34,6 +36,8 @@ def run_content(path: Path, given: dict[str, Any] | None = None) -> dict[str, An
     base = _base(own.pop(EXTENDS), path)
     if isinstance(base.get(SCALE), dict) and isinstance(own.get(SCALE), dict):
         own[SCALE] = base[SCALE] | own[SCALE]
+    if TABLES in own:
+        base = {key: value for key, value in base.items() if key not in SHOWN_WITH_TABLES}
     return base | own
 
 

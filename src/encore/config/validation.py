@@ -19,6 +19,7 @@ OWN = "Value error, "  # what pydantic puts before a sentence of our own
 YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C ten times as fast, and the same content
 LONGEST_NAME = 80  # characters of an entry; folders have several in theirs, and 255 in all
 NAME = re.compile(rf"[a-z0-9][a-z0-9_.-]{{0,{LONGEST_NAME - 1}}}")  # of an entry, as workflow/rules has it
+DATASET = re.compile(NAME.pattern.replace("a-z", "A-Za-z"))  # of a run's own, which no lineage's name holds
 MOST_NESTED = 1000  # brackets, or columns of indentation
 
 UNKNOWN, MISSING = "extra_forbidden", "missing"  # kinds of mistakes, as pydantic names them
@@ -122,16 +123,17 @@ def _refuse_repeated_keys(root: yaml.Node | None, name: str) -> None:
                 keys.add((key.tag, key.value))
 
 
-def refuse_odd_name(name: object, what: str) -> None:
+def refuse_odd_name(name: object, what: str, form: re.Pattern[str] = NAME) -> None:
     """Refuse what cannot be part of a folder's name, a target or a lineage.
 
     Raises:
         EncoreError: it is such a name.
     """
-    if not isinstance(name, str) or not NAME.fullmatch(name):
+    if not isinstance(name, str) or not form.fullmatch(name):
+        letters = "A-Z, a-z" if form is DATASET else "a-z"
         raise EncoreError(
-            f"{quoted(name)} cannot be the name of {what}; begin with a-z or 0-9, go on with a-z, 0-9, _, . and -, "
-            f"{LONGEST_NAME} characters at most"
+            f"{quoted(name)} cannot be the name of {what}; begin with {letters} or 0-9, go on with {letters}, 0-9, _, "
+            f". and -, {LONGEST_NAME} characters at most"
         )
 
 

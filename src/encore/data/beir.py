@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from encore.config.datasets import Split
 from encore.config.run import Positive
 from encore.data import qrels as judged
-from encore.data.collection import Judgment, write_collection
+from encore.data.collection import Judgment, refuse_shared, write_collection
 from encore.data.held_out import hold_out
 from encore.data.judgments import JudgedFields
 from encore.data.kinds import BuildInputs, Kind
@@ -36,6 +36,8 @@ class BeirFields(JudgedFields):
     """An entry of the catalogue with ``kind: beir``."""
 
     renamed: ClassVar[dict[str, str]] = {**JudgedFields.renamed, "how": "access"}
+
+    only_passages: ClassVar[bool] = True
 
     kind: Literal["beir"]
     path: str = Field(description="the folder; relative to the repository's root")
@@ -87,6 +89,21 @@ class BeirFields(JudgedFields):
             **self.to_spec(),
             **self.form.to_spec(),
         }
+
+    def refuse_before_any_job(self) -> None:
+        """Look at what can be known of the files in seconds: the first document, and all judgments.
+
+        Raises:
+            EncoreError: with file and line: there is no document, judgments cannot be read, no query would be left to
+                train on, or one that trains is tested.
+        """
+        spec = self.resolve()
+        paths = _paths(Path(self.path), spec["files"])
+        if next(numbered_objects(paths["corpus"]), None) is None:
+            raise EncoreError(f"{paths['corpus']} holds no document; give it some, or name another file")
+        judgments, _ = _judgments(spec, paths)
+        judgments |= hold_out(judgments, **spec["held_out"]) if spec["held_out"] else {}
+        refuse_shared({split: {each.query for each in own} for split, own in judgments.items()}, judgments)
 
     @property
     def missing(self) -> str | None:
@@ -149,8 +166,10 @@ def _qrels(split: str) -> str:
 
 
 def _data_file(folder: Path, name: str) -> Path:
-    packed = folder / f"{name}.jsonl.gz"
-    return _existing(packed if packed.exists() else folder / f"{name}.jsonl")
+    plain, packed = folder / f"{name}.jsonl", folder / f"{name}.jsonl.gz"
+    if plain.exists() and packed.exists():
+        raise EncoreError(f"{plain} lies beside {packed.name}, and only one can be meant; move the other away")
+    return _existing(packed if packed.exists() else plain)
 
 
 def _existing(path: Path) -> Path:
@@ -166,7 +185,8 @@ def _rows(path: Path, others: tuple[str, ...] = ()) -> Iterator[tuple[int, Row]]
     ``others`` are further fields that a document's text is made of.
     """
     texts = ("_id", "title", "text", *others)
-    for number, row in numbered_objects(path):
+    for number, read in numbered_objects(path):
+        row = {key: value for key, value in read.items() if value is not None or key in ("_id", "text")}
         if not all(isinstance(row.get(key, ""), str) for key in texts):
             raise EncoreError(
                 f'{path}, line {number}: needs an object with "_id" and "text" as strings; put ids in quotes'

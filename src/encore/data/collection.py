@@ -198,7 +198,8 @@ def write_collection(
     documents = write_rows(folder / "corpus.jsonl.gz", corpus, "corpus")
     known = write_rows(folder / "queries.jsonl.gz", queries, "queries")
     if not len(documents):
-        raise EncoreError("the corpus holds no document; name another source")
+        file = corpus.path if isinstance(corpus, Located) else "the corpus"
+        raise EncoreError(f"{file} holds no document; name another source")
     judging = Judging(known, documents, empty, unknown_judgments)
     asked: dict[str, Iterable[str]] = {}
     counts: dict[str, Any] = {"passages": len(documents), "queries": len(known), "splits": {}}
@@ -211,7 +212,7 @@ def write_collection(
         counts["splits"][split] = {"queries": len(named)}
     others = {"empty_documents": len(empty), "unjudged_queries": unjudged(len(known), asked.values())}
     counts |= {name: count for name, count in others.items() if count}
-    _refuse_shared(asked)
+    refuse_shared(asked, qrels)
     counts |= write_answers(folder, answers, known)
     counts |= write_articles(folder / "articles.jsonl.gz", articles) | dict(statistics or {})
     write_json(folder / "statistics.json", counts)
@@ -247,20 +248,29 @@ def write_answers(folder: Path, rows: Iterable[Row], queries: Container[str]) ->
     return {"answered": len(seen)}
 
 
-def _refuse_shared(asked: Mapping[str, Iterable[str]]) -> None:
+def refuse_shared(asked: Mapping[str, Iterable[str]], judgments: Mapping[str, Iterable[Judgment]]) -> None:
     """No query that trains may stand in another split of its draw, or what it says would be no news there.
 
     Nothing stands in two roles of one draw: ``train-1`` goes with ``valid-1`` and ``test-1`` and has nothing to do with
     ``test-80``, whose model is another one. Splits without a draw go with all (``draw_of``).
+
+    Args:
+        asked: the queries of each split.
+        judgments: by split; those that are still there tell the place.
+
+    Raises:
+        EncoreError: a query does.
     """
     training = {draw_of(split): set(queries) for split, queries in asked.items() if role_of(split) == "train"}
     for split, queries in asked.items():
         for draw, trained in training.items():
             together = draw in (None, draw_of(split)) or draw_of(split) is None
             if role_of(split) != "train" and together and (shared := trained.intersection(queries)):
+                first = min(shared)
+                place = next((each.place for each in judgments.get(split, ()) if each.query == first), "")
                 raise EncoreError(
-                    f"{len(shared)} queries of split {split!r} also train, such as {min(shared)!r}; "
-                    "remove them from one of the two"
+                    f"{f'{place}: ' if place else ''}{len(shared)} queries of split {split!r} also train, such as "
+                    f"{first!r}; remove them from one of the two"
                 )
 
 

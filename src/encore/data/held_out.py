@@ -12,7 +12,11 @@ def hold_out(qrels: dict[str, list[Judgment]], source: str, split: str, queries:
     """
     judged = dict.fromkeys(judgment.query for judgment in qrels[source])
     if queries >= len(judged):
-        raise EncoreError(f"valid_queries is {queries}, but {source} has {len(judged)} queries; hold out fewer")
+        last = qrels[source][-1].place
+        raise EncoreError(
+            f"{last + ': ' if last else ''}valid_queries is {queries}, but {source} ends with query {len(judged)}, and "
+            "some must stay to train on; hold out fewer"
+        )
     held_out = set(smallest(judged, queries, "valid"))
     return {
         source: [judgment for judgment in qrels[source] if judgment.query not in held_out],

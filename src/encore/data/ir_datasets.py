@@ -5,7 +5,7 @@ What it needs is fetched by a rule of its own (``download/ir_datasets.py``); her
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -35,6 +35,8 @@ class IrDatasetsSplit(Split):
 
 class IrDatasetsFields(JudgedFields):
     """An entry of the catalogue with ``kind: ir-datasets``."""
+
+    only_passages: ClassVar[bool] = True
 
     kind: Literal["ir-datasets"]
     id: str = Field(description="whose documents these are")

@@ -19,7 +19,7 @@ class Located:
     """Rows of a file with the numbers of their lines, which remember where each row was that they gave."""
 
     def __init__(self, path: Path, rows: Iterable[tuple[int, Row]]) -> None:
-        self._path = path
+        self.path = path
         self._rows = rows
         self._jumps = [(0, 0)]  # a row and its line, wherever lines without a row stand between
         self._row = self._line = 0
@@ -27,12 +27,12 @@ class Located:
     @property
     def place(self) -> str:
         """Of the row that was given last."""
-        return f"{self._path}, line {self._line}"
+        return f"{self.path}, line {self._line}"
 
     def place_of(self, row: int) -> str:
         """Of a row that was given, counted from 1."""
         jump, line = self._jumps[bisect_right(self._jumps, row, key=lambda each: each[0]) - 1]
-        return f"{self._path}, line {line + row - jump}"
+        return f"{self.path}, line {line + row - jump}"
 
     def __iter__(self) -> Iterator[Row]:
         for line, row in self._rows:
@@ -67,7 +67,7 @@ def write_rows(path: Path, rows: Iterable[Row], what: str) -> Ids:
 
 def _checked(rows: Iterable[Row], ids: Ids, what: str) -> Iterator[Row]:
     for number, row in enumerate(rows, 1):
-        reason = _fault(row) or (None if ids.enter(row["_id"]) else _twice(row["_id"]))
+        reason = _fault(row, what) or (None if ids.enter(row["_id"]) else _twice(row["_id"]))
         if reason:
             raise EncoreError(f"{place_of(rows, number, what)}: {reason}")
         yield row
@@ -78,14 +78,15 @@ def says_something(text: str) -> bool:
     return _SAYS.search(text) is not None
 
 
-def _fault(row: Row) -> str | None:
+def _fault(row: Row, what: str) -> str | None:
     name, texts = row["_id"], [value for key, value in row.items() if key != "_id" and isinstance(value, str)]
     if name.split() != [name]:
         return f"id {quoted(name)} is empty or holds white space, which no TREC run can say; rename it"
     if _CONTROL.search(name):
         return f"id {quoted(name)} holds a control character, which no TREC run can say; rename it"
     if not any(map(says_something, texts)):
-        return f"{quoted(name)} has no text; give it one, remove the row, or set `empty_documents: drop`"
+        drop = ", or set `empty_documents: drop`" if what == "corpus" else " with its judgments"
+        return f"{quoted(name)} has no text; give it one or remove the row{drop}"
     try:
         for text in (name, *texts):
             text.encode()

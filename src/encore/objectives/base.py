@@ -57,6 +57,7 @@ class Objective(Task, Generic[F]):
     Fields: ClassVar[type[PretrainStep]]
     Prepares: ClassVar[type[Preparation] | None] = None
     impl: ClassVar[int] = 1
+    reads_articles: ClassVar[bool] = False  # with sections or links, which mere passages do not have
 
     def __init__(self, fields: F, store: TokenStore, prepared: Path | None = None) -> None:
         self.fields = fields

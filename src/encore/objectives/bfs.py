@@ -29,6 +29,7 @@ class Bfs(Pairs[BfsFields]):
     """
 
     Fields = BfsFields
+    reads_articles = True
 
     def __init__(
         self, fields: BfsFields, store: TokenStore, prepared: Path | None = None, passages: Passages | None = None

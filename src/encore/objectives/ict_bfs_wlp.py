@@ -30,6 +30,7 @@ class Mixture(Pairs[MixtureFields]):
     """
 
     Fields = MixtureFields
+    reads_articles = True
     impl = 2  # 2: examples have pairs of their own
 
     def __init__(self, fields: MixtureFields, store: TokenStore, prepared: Path | None = None) -> None:

@@ -29,6 +29,7 @@ class Wlp(Pairs[WlpFields]):
     """
 
     Fields = WlpFields
+    reads_articles = True
 
     def __init__(
         self, fields: WlpFields, store: TokenStore, prepared: Path | None = None, passages: Passages | None = None

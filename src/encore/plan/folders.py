@@ -132,15 +132,19 @@ def misspelt(plan: Planner, name: str) -> str | None:
 
 
 def refuse_missing(plan: Planner, needed: Iterable[Artifact]) -> None:
-    """Refuse to begin where something has to be put in place by hand, and is not there.
+    """Refuse to begin where something has to be put in place by hand, and is not there or cannot be used.
 
     Raises:
-        EncoreError: something is missing; the message says what it is and how to get it.
+        EncoreError: something is missing, and how to get it; or is damaged, with file and line.
     """
     for artifact in (artifact for artifact in needed if artifact.stage.startswith("collection.")):
         fields = plan.resolve.dataset_fields(artifact.name.rpartition("-")[0])
-        if (missing := getattr(fields, "missing", None)) and not Path(artifact.manifest).is_file():
+        if Path(artifact.manifest).is_file():
+            continue
+        if missing := getattr(fields, "missing", None):
             raise EncoreError(missing)
+        if hasattr(fields, "refuse_before_any_job"):
+            fields.refuse_before_any_job()
 
 
 def _checkpoints(plan: Planner) -> Iterator[tuple[str, str | None]]:

@@ -1,7 +1,7 @@
 """What the configuration says about questions and passages in DPR's form."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -24,6 +24,8 @@ class DprSplit(Split):
 
 class DprFields(CollectionFields):
     """An entry of the catalogue with ``kind: dpr``."""
+
+    only_passages: ClassVar[bool] = True
 
     kind: Literal["dpr"]
     path: str | None = Field(None, exclude=True, description="the folder of files of one's own")

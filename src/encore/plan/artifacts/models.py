@@ -48,6 +48,7 @@ def _step_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
         "tokens": tokens(plan, step.collection, plan.resolve.backbone(lineage)),
         "weights": plan.model(_weights(plan, lineage, step), seed),
     }
+    _check_texts(plan, lineage, step)
     _check_states(plan, lineage, step)
     _check_length(plan, lineage, step)
     stage = "finetune"
@@ -66,6 +67,18 @@ def _step_model(plan: Planner, lineage: Lineage, seed: int) -> Artifact:
     fields = step.model_dump(mode="json", exclude=NAMED_ELSEWHERE)
     spec = {"impl": impl, "step": fields, **plan.chance(seed), **names(inputs)}
     return plan.make(stage, _folder(lineage, seed), spec, inputs)
+
+
+def _check_texts(plan: Planner, lineage: Lineage, step: Step) -> None:
+    """Refuse an objective that learns from articles where a collection has passages only."""
+    if not isinstance(step, PretrainStep) or not objectives.load(step.objective).reads_articles:
+        return
+    fields = plan.resolve.dataset_fields(plan.resolve.made_of(step.collection)[-1])
+    if fields.only_passages:
+        raise EncoreError(
+            f"{lineage}: {step.objective} learns from articles with sections and links, and {step.collection!r} (kind "
+            f"{fields.kind}) has passages only; leave its rows out of `tables:`, or let it read other texts"
+        )
 
 
 def _check_states(plan: Planner, lineage: Lineage, step: Step) -> None:
