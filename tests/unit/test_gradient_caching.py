@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -246,3 +248,15 @@ def test_cross_entropies_of_narrow_logits_are_computed_in_single_precision() -> 
 
 def _tensors(part: BatchPart) -> dict[str, Tensor]:
     return {name: torch.from_numpy(array) for name, array in part.arrays.items()}
+
+
+def test_a_training_imports_no_algebra() -> None:
+    """Torch imports SymPy, for half a second, where a backward pass is handed gradients."""
+    code = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "from test_gradient_caching import found, models_of\n"
+        "terms, gradients = found(models_of('ict'), 4)\n"
+        "print(len(gradients) > 0, 'sympy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False"]

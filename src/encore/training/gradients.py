@@ -175,12 +175,15 @@ def _batch_loss(
 def _carry_back(
     done: ForwardOutput, shares: dict[str, float], pull: dict[str, Tensor], weights: dict[str, float]
 ) -> None:
-    """Add a part's gradient to that of the parameters: of its share of the losses, and what pulls its embeddings."""
+    """Add a part's gradient to that of the parameters: of its share of the losses, and what pulls its embeddings.
+
+    Gradients handed to ``torch.autograd.backward`` would make it import SymPy, half a second of every training.
+    """
     loss = weighted({name: shares[name] * loss for name, loss in done.losses.items()}, weights)
-    ends = [(done.embeddings[name], gradient) for name, gradient in pull.items() if done.embeddings[name].requires_grad]
-    if isinstance(loss, Tensor) and loss.requires_grad:
-        ends.append((loss, torch.ones_like(loss)))
-    torch.autograd.backward([end for end, _ in ends], [gradient for _, gradient in ends])
+    ends = [(done.embeddings[name] * gradient).sum() for name, gradient in pull.items()]
+    whole = sum(end for end in (*ends, loss) if isinstance(end, Tensor) and end.requires_grad)
+    if isinstance(whole, Tensor):
+        whole.backward()  # type: ignore[no-untyped-call]
 
 
 def _terms(losses: Terms, contrasts: Terms, weights: dict[str, float]) -> Terms:
