@@ -10,6 +10,7 @@ from typing import Any
 from encore.storage.program import run
 
 from encore.commands import audit, compare, explain, explain_product, flops, recompute
+from encore.commands.new import command as making
 from encore.commands.preflight import command
 from encore.commands.whatif import command as asking
 from encore.config.lineage import split_index
@@ -17,6 +18,7 @@ from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan import folders, ledger, project
 from encore.plan.plan import Plan
+from encore.storage import typed
 from encore.storage.root import compare_root
 from encore.targets import lineage_targets
 
@@ -41,6 +43,7 @@ def main() -> None:
     checking.add_argument("folder", nargs="?", type=Path, help="a copy of results from elsewhere; it needs no --config")
     checking.add_argument("--root", metavar="DIGITS", help="the root that you wrote down: other results are bad")
     checking.add_argument("--prune", action="store_true", help="remove what is bad and all that was made from it")
+    checking.add_argument("--yes", action="store_true", help="with --prune: without asking")
     table = _command(commands, "show", show_table, "print a table that was made, and where its files lie")
     table.add_argument("table", nargs="?", default="table1")
     explaining = _command(
@@ -60,6 +63,9 @@ def main() -> None:
     spending.add_argument("table", nargs="?", default="table1")
     sourced = _command(commands, "ledger", show_ledger, "print where the values of steps and objectives come from")
     sourced.add_argument("--paper", help="one paper's ledger: a folder of config/papers")
+    making.add_new(
+        _command(commands, "new", making.new, "write a run's file for a collection of your own: config/NAME.yaml")
+    )
     command.add_preflight(
         _command(commands, "preflight", show_preflight, "print what a run needs and what is missing, before it starts")
     )
@@ -102,19 +108,37 @@ def show_audit(arguments: argparse.Namespace) -> int:
     if arguments.folder:
         return _show_audit_of_copy(arguments)
     plan = _plan(arguments)
-    report = audit.audit(plan)
+    this = typed.called(arguments.config)
+    report = audit.audit(plan, this)
     notes, findings = len(report.notes), len(report.findings)
     _print_findings(report.notes, report.findings)  # before anything else is tried
     recompute.recompute_products(plan, arguments.config, report)
     _print_findings(report.notes[notes:], report.findings[findings:])
     if arguments.prune:
-        for removed in audit.prune(plan, report):
-            print(f"removed {removed}")
-        print("pruned; run snakemake again to repair" if report.findings else "nothing to prune")
-        return 0
+        return _prune(audit.to_prune(plan, report), this, yes=arguments.yes)
     bad = len({finding.place for finding in report.findings})
-    print(f"audit: {report.verified} artifacts verified, {bad} bad" + ("; fix with --prune" if bad else ""))
+    fix = f"; fix with `{typed.encore('audit', '--prune', run=this)}`" if bad else ""
+    print(f"audit: {report.verified} artifacts verified, {bad} bad{fix}")
     return _show_root(*compare_root(arguments.root), bad)
+
+
+def _prune(places: list[str], run: str, *, yes: bool) -> int:
+    """Remove what is bad once that is agreed to; 1 where it is not."""
+    if not places:
+        print("nothing to prune")
+        return 0
+    print("\n".join(f"{'removed' if yes else 'to be removed:'} {place}" for place in places), flush=True)
+    if not yes and not _agreed(len(places)):
+        print(f"nothing was removed; `{typed.encore('audit', '--prune', '--yes', run=run)}` removes it")
+        return 1
+    audit.prune(places)
+    print(f"pruned; `{typed.snakemake(run=run)}` makes it again")
+    return 0
+
+
+def _agreed(count: int) -> bool:
+    """Whether a person who can answer says yes."""
+    return sys.stdin.isatty() and input(f"remove these {count}? [y/N] ").strip().lower() in ("y", "yes")
 
 
 def _show_audit_of_copy(arguments: argparse.Namespace) -> int:

@@ -24,6 +24,7 @@ from encore.plan.tables import (
     table_reads,
     table_scores,
 )
+from encore.storage import typed
 
 CLAIMS_FILES = tuple(f"{name}.{end}" for name in (CLAIMS, PRINTED) for end in ("csv", "md", "manifest.json"))
 CURVES_MISSING = "the tables of this run have no pre-training step whose losses could be drawn"
@@ -59,14 +60,21 @@ def has_figure(table: dict[str, Any]) -> bool:
     return any({"objective", "control"} <= found for found in roles.values())
 
 
-def summary(plan: Plan, root: str | None) -> str:
-    """The files of a finished run that are worth a look, its root, and what to do next."""
+def summary(plan: Plan, root: str | None, run: str) -> str:
+    """The files of a finished run that are worth a look, its root, and what to do next.
+
+    Args:
+        root: of what lies in results, if anything does.
+        run: the run's file, as commands name it.
+    """
     shown = tuple(f"results/{kind}/" for kind in FORMATS)
     made = [path for path in everything_declared(plan) if path.startswith(shown) and Path(path).is_file()]
     lines = [f"{plan.config.title}: {len(made)} tables and figures are made", *(f"  {path}" for path in made)]
     lines += [f"  {path}" for path in PAGES if Path(path).is_file()]
     lines += [f"root {root}: one digest of all this, to write down elsewhere"] if root else []
-    return "\n".join([*lines, "Show one with `encore show`, verify all with `encore audit`."])
+    table = next(iter(plan.config.tables), "table1")
+    show, audit = typed.encore("show", table, run=run), typed.encore("audit", run=run)
+    return "\n".join([*lines, f"Show a table with `{show}`, verify all with `{audit}`."])
 
 
 def lineage_targets(plan: Plan, name: str) -> list[str]:

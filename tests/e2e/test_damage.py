@@ -47,7 +47,7 @@ def test_an_altered_model_is_found_and_pruned_with_what_was_made_from_it(nano: C
     assert "Control" not in line
     assert nano.nano("audit").code != 0
 
-    assert "removed" in nano.encore("audit", "--prune", *CONFIG).succeeded()
+    assert "removed" in nano.encore("audit", "--prune", "--yes", *CONFIG).succeeded()
     assert nano.planned() == tuned(ICT, ICT_MINED) | mined(ICT) | PRODUCTS
 
 
@@ -57,7 +57,7 @@ def test_an_altered_table_is_found(nano: Clone) -> None:
     found = nano.encore("audit", *CONFIG)
     assert found.code == 1
     assert "results/tables/table1.csv was altered; affects table1: every cell" in found.output
-    nano.encore("audit", "--prune", *CONFIG).succeeded()
+    nano.encore("audit", "--prune", "--yes", *CONFIG).succeeded()
     assert nano.planned() == {"table table1", "report"}
 
 
@@ -69,11 +69,11 @@ def test_a_shard_cut_short_is_one_line_in_the_log(nano: Clone) -> None:
     target.unlink()
     error = nano.nano(str(target.relative_to(nano.root))).error()
     assert f"{index.relative_to(nano.root)} has 1000 bytes, its manifest says" in error
-    assert "run `encore audit --prune`, then snakemake again" in error
+    assert "run `encore audit --prune --config config/nano.yaml`, then snakemake again" in error
     (log,) = (nano.root / "results/logs/search" / run.name).glob("*test*.log")
     assert error in log.read_text().splitlines()
 
-    nano.encore("audit", "--prune", *CONFIG).succeeded()
+    nano.encore("audit", "--prune", "--yes", *CONFIG).succeeded()
     assert nano.planned() == judged(NONE_MINED) | PRODUCTS
 
 
@@ -82,7 +82,7 @@ def test_a_lost_model_is_found_though_nothing_is_planned_and_made_again(nano: Cl
     shutil.rmtree(nano.folder("models", ICT_MINED))
     assert nano.planned() == set()
     assert re.search(r"bad: .*manifest.json is missing.*ICT", nano.encore("audit", *CONFIG).output)
-    nano.encore("audit", "--prune", *CONFIG).succeeded()
+    nano.encore("audit", "--prune", "--yes", *CONFIG).succeeded()
     assert nano.built() == tuned(ICT_MINED) | PRODUCTS
     assert nano.manifests() == before, "the repaired run is the run"
     assert "0 bad" in nano.encore("audit", *CONFIG).succeeded()

@@ -41,7 +41,7 @@ def test_a_number_in_the_report(nano: Clone) -> None:
     forge(nano, "report/index.html", "report/manifest.json", page.replace(f"<dd>{number}", "<dd>0.98765", 1))
     (line,) = bad(nano, *NANO)
     assert re.match(r"results/report/index.html#w-table1-\d+-\d+ does not show what lies in results/", line)
-    nano.encore("audit", "--prune", *NANO).succeeded()
+    nano.encore("audit", "--prune", "--yes", *NANO).succeeded()
     assert nano.built() == {"report"}
     assert (nano.root / "results/report/index.html").read_text() == page
     assert "0 bad" in nano.encore("audit", *NANO).succeeded()
@@ -61,7 +61,7 @@ def test_a_number_in_a_table_and_in_a_figure(nano: Clone) -> None:
         said = f"{path.relative_to(nano.root)}: "
         (line,) = [line for line in found if line.startswith(said)]
         assert f"{column} is '0.4321', comes out again as {right!r}" in line
-    nano.encore("audit", "--prune", *NANO).succeeded()
+    nano.encore("audit", "--prune", "--yes", *NANO).succeeded()
     assert {job.split()[0] for job in nano.built()} == {"table", "figure", "report"}
     assert {path: path.read_text() for path in before} == before
     assert "0 bad" in nano.encore("audit", *NANO).succeeded()
@@ -77,7 +77,7 @@ def test_a_number_in_the_claims(papers: Clone, tmp_path: Path) -> None:
     forge(clone, "claims.csv", "claims.manifest.json", text.replace(claim[column], "0.98765", 1))
     (line,) = bad(clone, *CUT)
     assert line == f"results/claims.csv: {claim['id']}: {column} is '0.98765', comes out again as {claim[column]!r}"
-    clone.encore("audit", "--prune", *CUT).succeeded()
+    clone.encore("audit", "--prune", "--yes", *CUT).succeeded()
     assert not (clone.root / "results/claims.csv").exists()
     clone.snakemake("results/claims.csv", *RUN).succeeded()
     assert (clone.root / "results/claims.csv").read_text() == text
@@ -95,5 +95,5 @@ def test_what_a_claim_rests_on(papers: Clone, tmp_path: Path) -> None:
     (line,) = bad(clone, *CUT)
     assert str(loss.relative_to(clone.root)) in line
     assert "claims: about bow/table1" in line
-    clone.encore("audit", "--prune", *CUT).succeeded()
+    clone.encore("audit", "--prune", "--yes", *CUT).succeeded()
     assert not (clone.root / "results/claims.csv").exists()

@@ -12,6 +12,7 @@ import pytest
 from encore.commands import audit
 from encore.commands.products import FILES
 from encore.errors import EncoreError
+from encore.plan import index
 from encore.plan.artifact import Artifact
 from encore.storage import manifest
 from encore.storage.code_digest import code_digest
@@ -84,6 +85,13 @@ def tamper(path):
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
 
+def pruned(plan, run=""):
+    """What pruning removes."""
+    places = audit.to_prune(plan, audit.audit(plan, run))
+    audit.prune(places)
+    return places
+
+
 def test_a_finished_run_is_clean(results):
     report = audit.audit(results)
     assert not report.findings
@@ -101,7 +109,7 @@ def test_a_tampered_file_is_named_with_the_cells_behind_it(results):
 
 def test_pruning_removes_the_bad_artifact_its_descendants_and_the_table_only(results):
     tamper(f"{B.folder}/file")
-    removed = audit.prune(results, audit.audit(results))
+    removed = pruned(results)
     files = {f"results/tables/table1.{ending}" for ending in (*FILES["table"], "manifest.json")}
     assert set(removed) == {B.folder, C.folder, *files}
     assert Path(A.folder).is_dir()
@@ -111,7 +119,7 @@ def test_pruning_removes_the_bad_artifact_its_descendants_and_the_table_only(res
 
 def test_pruning_a_clean_run_removes_nothing(results):
     before = {path: path.read_bytes() for path in Path("results").rglob("*") if path.is_file()}
-    assert audit.prune(results, audit.audit(results)) == []
+    assert pruned(results) == []
     assert before == {path: path.read_bytes() for path in before}
     assert Path("results/tables/table1.csv") in before
 
@@ -153,7 +161,7 @@ def test_a_changed_table_is_found_and_pruned(results):
     tamper("results/tables/table1.csv")
     report = audit.audit(results)
     assert [finding.place for finding in report.findings] == ["results/tables/table1.manifest.json"]
-    assert "results/tables/table1.csv" in audit.prune(results, report)
+    assert "results/tables/table1.csv" in pruned(results)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +191,7 @@ def test_a_table_without_its_manifest_is_found_and_pruned(results):
     tamper("results/tables/table1.csv")
     report = audit.audit(results)
     assert ["is missing" in str(finding) for finding in report.findings] == [True]
-    assert audit.prune(results, report) == sorted(f"results/tables/table1.{ending}" for ending in FILES["table"])
+    assert pruned(results) == sorted(f"results/tables/table1.{ending}" for ending in FILES["table"])
 
 
 def test_a_lost_record_of_the_run_is_no_finding(results):
@@ -260,8 +268,43 @@ def test_the_figure_of_pre_training_is_checked_and_pruned_with_its_models(result
     tamper(f"{B.folder}/file")
     report = audit.audit(results)
     assert [finding.cells for finding in report.findings] == [("pretraining: ICT",)]
-    assert {B.folder, str(figure)} <= set(audit.prune(results, report))
+    assert {B.folder, str(figure)} <= set(pruned(results))
     assert not figure.exists()
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_what_another_run_made_is_named_and_left_to_its_own_audit(results, damaged):
+    """Another run's table has another slice; this one's advice removed it, with figures and the report."""
+    table, report = Path("results/tables/table1.manifest.json"), Path("results/report/manifest.json")
+    theirs = {"rows": [{"label": "ICT", "cells": {}}]}
+    write_product(Path("results/tables/table1"), "table", theirs, [])
+    write_text(report, "{}")
+    write_text(report.with_name("index.html"), "theirs")
+    index.write("config/own.yaml", {}, products=[str(table), str(report)])
+    tamper(f"{B.folder}/file")
+    if damaged:
+        table.write_text("no manifest")
+    found = audit.audit(results)
+    assert (
+        found.notes[0] == f"{report} and 1 more of another run: `encore audit --config config/own.yaml` looks at them"
+    )
+    assert found.findings == []
+    assert pruned(results) == []
+    assert table.is_file()
+    index.write("config/config.yaml", {}, products=[str(table)])  # this run begins to make it again
+    assert [finding.place for finding in audit.audit(results).findings] == [B.folder, str(table)]
+    files = {f"results/tables/table1.{ending}" for ending in (*FILES["table"], "manifest.json")}
+    assert set(pruned(results)) == {B.folder, C.folder, *files}
+    assert report.with_name("index.html").is_file()
+
+
+def test_what_two_runs_would_make_alike_is_audited_under_both(results):
+    index.write("config/own.yaml", {}, products=["results/tables/table1.manifest.json"])
+    tamper("results/tables/table1.csv")
+    for run in ("", "config/own.yaml"):
+        assert [finding.place for finding in audit.audit(results, run).findings] == [
+            "results/tables/table1.manifest.json"
+        ]
 
 
 def test_how_close_a_table_is_to_released_runs_is_no_table(results):
@@ -271,5 +314,5 @@ def test_how_close_a_table_is_to_released_runs_is_no_table(results):
     report = audit.audit(results)
     assert not report.findings
     assert report.notes == ["table table1 is not made yet"]
-    audit.prune(results, report)
+    pruned(results)
     assert Path("results/tables/table1.reproduction.csv").is_file()

@@ -105,7 +105,7 @@ def test_any_damage_is_a_finding_and_is_pruned(results: Any, tmp_path: Path) -> 
             assert not report.findings
         elif path.name != "table1.manifest.json" and not (path.is_file() and path.read_bytes() == before):
             assert report.findings, f"{path}, seed {seed}"
-        audit.prune(results, report)
+        audit.prune(audit.to_prune(results, report))
         if report.findings and path.name != "run.json":
             left = audit.audit(results).findings
             assert not left, f"{path}, seed {seed}: {left}"
@@ -117,7 +117,7 @@ def test_a_manifest_without_its_parts_is_a_finding(results: Any, content: Any) -
     write_json(Path(test_audit.B.manifest), content)
     report = audit.audit(results)
     assert f"{test_audit.B.manifest} is not a manifest" in str(report.findings[0])
-    assert test_audit.B.folder in audit.prune(results, report)
+    assert test_audit.B.folder in audit.to_prune(results, report)
 
 
 def test_a_folder_that_is_a_file_or_a_link_is_pruned(results: Any) -> None:
@@ -125,7 +125,7 @@ def test_a_folder_that_is_a_file_or_a_link_is_pruned(results: Any) -> None:
         shutil.rmtree(folder)
     Path(test_audit.B.folder).write_text("a file")
     Path(test_audit.OTHER.folder).symlink_to("nowhere")
-    audit.prune(results, audit.audit(results))
+    test_audit.pruned(results)
     assert not Path(test_audit.B.folder).exists()
     assert not os.path.lexists(test_audit.OTHER.folder)
 

@@ -63,7 +63,7 @@ def test_a_table_of_an_earlier_version_is_a_note_and_is_not_pruned(results, spec
     record("table1", spec)
     report = audit.audit(results)
     assert (report.findings, report.notes) == ([], [REPEAT, NOTE])
-    assert audit.prune(results, report) == []
+    assert audit.to_prune(results, report) == []
     assert Path(OLD.folder).is_dir()
     assert Path("results/tables/table1.csv").is_file()
 

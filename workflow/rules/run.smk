@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 from encore.storage.root import write_root
+from encore.storage.typed import called
 from encore.targets import reads_of_targets, summary
 
 
@@ -41,8 +42,8 @@ onstart:
     if folder := folder_of_another_user():
         refuse(f"you cannot write into {folder}; work in a clone of your own, or let its owner run this")
     reads = in_one_line(reads_of_targets, PLAN, workflow.dag_settings.targets)
-    index.write(str(RUN_FILE), reads, LOOKED_UP.values(), PATTERNS)
+    index.write(str(RUN_FILE), reads, LOOKED_UP.values(), PATTERNS, products=records())
 
 
 onsuccess:
-    print(summary(PLAN, write_root()))
+    print(summary(PLAN, write_root(), called(RUN_FILE)))

@@ -27,6 +27,12 @@ def slice_of(product, wildcards):
     return SLICES[product.rule, name]
 
 
+def records():
+    """The manifest of each product that this run makes or finds made."""
+    rules = {product.rule: product for product in PRODUCTS}
+    return [rules[rule].record_of(name) for rule, name in SLICES]
+
+
 def is_reading():
     """Whether nothing may be written: a dry run, or one that another run in this folder will turn away."""
     locks = workflow.execution_settings is None or workflow.execution_settings.lock

@@ -17,6 +17,7 @@ from encore.claims.slice import CLAIMS, PRINTED, claims_plan, printed_plan
 from encore.commands.earlier import EarlierResults
 from encore.commands.products import FILES, ONE_OF_ITS_KIND
 from encore.errors import EncoreError
+from encore.plan import index
 from encore.plan.artifact import Artifact, upstream
 from encore.plan.figures.corpus_size import CORPUS_SIZE
 from encore.plan.plan import Plan
@@ -26,6 +27,7 @@ from encore.report.plan import report_reads
 from encore.storage import manifest
 from encore.storage.code_digest import code_digest
 from encore.storage.root import manifests_behind, product_manifests
+from encore.storage.typed import encore
 
 KINDS = ("tables", "figures")
 REPORT = Path("results/report") / manifest.MANIFEST
@@ -66,21 +68,30 @@ class AuditReport:
     notes: list[str] = field(default_factory=list)
     products: list[MadeProduct] = field(default_factory=list)
     verified: int = 0
+    others: dict[str, str] = field(default_factory=dict)  # manifests of products of other runs, and these runs
 
 
-def audit(plan: Plan) -> AuditReport:
-    """Check all that stands behind the tables, figures and claims that exist; one that was not made yet is a note."""
-    report = AuditReport()
+def audit(plan: Plan, run: str = "") -> AuditReport:
+    """Check all that stands behind the tables, figures and claims that exist; one that was not made yet is a note.
+
+    Args:
+        run: the run's file, as commands name it. What another run of this clone made is left to its own audit.
+    """
     slices = published_products(plan)
+    report = AuditReport(others=_of_other_runs(slices, run))
+    report.notes += _left_to_others(report.others)
     own, earlier = _own(plan), EarlierResults(plan)
-    made = []
+    made: dict[str, list[Path]] = {}
     for name, content in slices.items():
-        if not any(_files(place) for place in _places(name)):
+        places = [place for place in _places(name) if str(place) not in report.others]
+        if not places:
+            continue
+        if not any(map(_files, places)):
             report.notes.append(f"{_called(name, content)} is not made yet")
-        elif any(earlier.has_made(place) for place in _places(name) if not _is_of(place, content)):
+        elif any(earlier.has_made(place) for place in places if not _is_of(place, content)):
             report.notes.append(f"{_called(name, content)} was made by an earlier version; run snakemake for it again")
-        elif name in own or all(_is_of(place, content) for place in _places(name) if _files(place)):
-            made.append(name)
+        elif name in own or all(_is_of(place, content) for place in places if _files(place)):
+            made[name] = places
         else:
             report.notes.append(f"{_called(name, content)} was made of another plan; run snakemake for it again")
     affected = _cells(plan, slices)
@@ -88,10 +99,10 @@ def audit(plan: Plan) -> AuditReport:
     for folder, artifact in plan.made.items():
         if folder in wanted:
             _check(artifact, tuple(affected[folder]), report)
-    for name in made:
-        for place in _places(name):
+    for name, places in made.items():
+        for place in places:
             _check_product(slices[name], place, name, report)
-    if _files(REPORT):
+    if _files(REPORT) and str(REPORT) not in report.others:
         _check_product(None, REPORT, REPORT_NAME, report)
     if note := earlier.note():
         report.notes.append(note)
@@ -121,22 +132,44 @@ def published_products(plan: Plan) -> dict[str, dict[str, Any]]:
     return declared(plan) | {PRINTED: printed_plan(plan.catalogue)} | claims
 
 
-def prune(plan: Plan, report: AuditReport) -> list[str]:
-    """Remove exactly what is bad and what was made from it, so that the ordinary command repairs; gives what went."""
+def _of_other_runs(slices: dict[str, dict[str, Any]], run: str) -> dict[str, str]:
+    """The products that another run made and that this one would make otherwise, and which run that was."""
+    planned = {str(place): content for name, content in slices.items() for place in _places(name)}
+    found = {place: by for place, by in index.read().products.items() if by != run}
+    return {place: by for place, by in found.items() if place not in planned or not _has(Path(place), planned[place])}
+
+
+def _left_to_others(others: dict[str, str]) -> Iterator[str]:
+    for run in dict.fromkeys(others.values()):
+        places = [place for place, by in others.items() if by == run and Path(place).is_file()]
+        if places:
+            more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+            yield f"{places[0]}{more} of another run: `{encore('audit', run=run)}` looks at them"
+
+
+def to_prune(plan: Plan, report: AuditReport) -> list[str]:
+    """Exactly what is bad and what was made from it: folders of artifacts, then files of products.
+
+    Products that another run made are none of it.
+    """
     bad = {finding.place for finding in report.findings}
     for folder, artifact in plan.made.items():
         if any(parent.folder in bad for parent in artifact.inputs.values()):
             bad.add(folder)
     removed = sorted(folder for folder in bad if folder in plan.made and os.path.lexists(folder))
-    for folder in removed:
-        shutil.rmtree(folder) if _is_folder(folder) else Path(folder).unlink()
     affected = _cells(plan, published_products(plan))
     names = {cell.split(":")[0] for folder in removed for cell in affected.get(folder, [])}
     products = [place for name in sorted(names) for place in _places(name)]
     products += [Path(place) for place in sorted(bad) if place.endswith(manifest.MANIFEST)]
     for record in dict.fromkeys([*products, *([REPORT] if products else [])]):
-        removed += _remove_product(record)
+        removed += sorted(map(str, _files(record))) if str(record) not in report.others else []
     return removed
+
+
+def prune(places: list[str]) -> None:
+    """Remove what ``to_prune`` gave, so that the ordinary command repairs."""
+    for place in places:
+        shutil.rmtree(place) if _is_folder(place) else Path(place).unlink()
 
 
 def _is_folder(place: str) -> bool:
@@ -320,10 +353,15 @@ def _own(plan: Plan) -> set[str]:
 
 def _is_of(place: Path, content: dict[str, Any]) -> bool:
     """Whether a product's record has such a slice, or is no record at all, which is for ``_check_product`` to say."""
+    return _has(place, content) is not False
+
+
+def _has(place: Path, content: dict[str, Any]) -> bool | None:
+    """Whether a product's record has such a slice; None where there is no record that can be read."""
     try:
         return bool(json.loads(place.read_text())["spec"] == _as_json(content))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return True
+        return None
 
 
 def _called(name: str, content: dict[str, Any]) -> str:
@@ -349,13 +387,6 @@ def _files(record: Path) -> list[Path]:
     stem = record.name.removesuffix(manifest.MANIFEST)
     found = (path for path in record.parent.glob(f"{stem}*") if path.is_file())
     return [path for path in found if not path.name.startswith(f"{stem}reproduction.")]
-
-
-def _remove_product(record: Path) -> list[str]:
-    files = _files(record)
-    for path in files:
-        path.unlink()
-    return sorted(map(str, files))
 
 
 def _as_json(value: Any) -> Any:

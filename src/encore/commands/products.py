@@ -71,6 +71,10 @@ class Product:
         """The name of its log: the wildcard, or the rule's where there is one of its kind."""
         return f"{{{self.wildcard}}}" if self.wildcard else self.rule
 
+    def record_of(self, name: str) -> str:
+        """The manifest of the product whose slice of the plan is called so."""
+        return self.record.format(**{self.wildcard: name}) if self.wildcard else self.record
+
     def name(self, wildcards: Mapping[str, str]) -> str:
         """What its slice of the plan is called."""
         return wildcards[self.wildcard] if self.wildcard else ONE_OF_ITS_KIND.get(self.rule, self.rule)

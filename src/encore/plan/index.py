@@ -14,6 +14,7 @@ from typing import Any
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, upstream
 from encore.storage.files import write_changed, write_json
+from encore.storage.typed import called
 
 INDEX = Path("results/plan/index.json")
 SPECS = Path("results/plan/specs")
@@ -22,14 +23,21 @@ SPECS = Path("results/plan/specs")
 class Index:
     """The content of ``index.json``, as artifacts."""
 
-    def __init__(self, entries: Mapping[str, dict[str, Any]], patterns: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        entries: Mapping[str, dict[str, Any]],
+        patterns: Mapping[str, str] | None = None,
+        products: Mapping[str, str] | None = None,
+    ) -> None:
         """
         Args:
             entries: stage, spec, inputs and targets of each folder.
             patterns: the regular expressions of wildcards under which the run was planned.
+            products: the file of the run that last made or found each product, by the product's manifest.
         """
         self.entries = entries
         self.patterns = patterns or {}
+        self.products = products or {}
         self._found: dict[str, Artifact] = {}
 
     def get(self, folder: str) -> Artifact | None:
@@ -66,7 +74,9 @@ def read(path: Path = INDEX) -> Index:
         entries, patterns = content["artifacts"], content["patterns"]
     except (OSError, ValueError, KeyError, TypeError):
         return Index({})
-    return Index(entries, patterns) if isinstance(entries, dict) and isinstance(patterns, dict) else Index({})
+    products = content.get("products", {})
+    are_mappings = all(isinstance(each, dict) for each in (entries, patterns, products))
+    return Index(entries, patterns, products) if are_mappings else Index({})
 
 
 def spec_file(folder: str) -> Path:
@@ -80,10 +90,11 @@ def write(
     others: Iterable[Artifact] = (),
     patterns: Mapping[str, str] | None = None,
     path: Path = INDEX,
+    products: Iterable[str] = (),
 ) -> None:
     """Write the index, and the specs of what is needed.
 
-    What earlier plans had stays in it as long as its folder exists, with all that it is made from.
+    What earlier plans had stays in it as long as its folder exists, with all that it is made from; so do products.
 
     Args:
         run: the run's file.
@@ -91,6 +102,7 @@ def write(
         others: what further jobs make, such as those of a table that only the report shows.
         patterns: regular expressions of wildcards, by which a job distinguishes rules.
         path: where the index is written.
+        products: the manifests of the tables, figures, claims and report of this run.
     """
     needed: dict[str, Artifact] = {}
     needed_by: dict[str, list[str]] = {}
@@ -100,7 +112,11 @@ def write(
             needed_by.setdefault(artifact.folder, []).append(target)
     needed = {artifact.folder: artifact for artifact in upstream(others)} | needed
     now = {folder: _entry(artifact, needed_by.get(folder, [])) for folder, artifact in needed.items()}
-    write_json(path, {"run": run, "patterns": patterns or {}, "artifacts": _existing(read(path).entries) | now})
+    earlier = read(path)
+    made = {place: by for place, by in earlier.products.items() if Path(place).is_file()}
+    made |= dict.fromkeys(products, called(Path(run)))
+    artifacts = _existing(earlier.entries) | now
+    write_json(path, {"run": run, "patterns": patterns or {}, "products": made, "artifacts": artifacts})
     for folder, entry in now.items():
         write_changed(spec_file(folder), json.dumps(entry["spec"], sort_keys=True, indent=1, ensure_ascii=False) + "\n")
 

@@ -6,9 +6,9 @@ from typing import Any
 from encore.config.run_file import read_run
 from encore.plan.catalogue import Catalogue, read_catalogue
 from encore.plan.plan import Plan
+from encore.storage.typed import DEFAULT_RUN
 
 CATALOGUE = Path("config")
-DEFAULT_RUN = CATALOGUE / "config.yaml"
 
 
 def load_plan(run: Path = DEFAULT_RUN, given: dict[str, Any] | None = None) -> Plan:

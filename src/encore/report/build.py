@@ -13,7 +13,7 @@ from encore.plan.tables import layout
 from encore.report.page import read_content, render_page
 from encore.report.records import read_run
 from encore.report.slice import ReportSlice
-from encore.storage import manifest
+from encore.storage import manifest, typed
 from encore.storage.code_digest import code_digest
 from encore.storage.files import full_digest, sha256, write_json, write_text
 
@@ -64,4 +64,5 @@ def _verify(record: Path) -> None:
     for name, expected in outputs.items():
         path = record.parent / name
         if not path.is_file() or sha256(path) != expected["sha256"]:
-            raise EncoreError(f"{path} is not what its manifest says; run `encore audit --prune`, then snakemake again")
+            fix = typed.encore("audit", "--prune")
+            raise EncoreError(f"{path} is not what its manifest says; run `{fix}`, then snakemake again")

@@ -6,7 +6,6 @@ configuration makes them; it never requests another table.
 
 import csv
 import json
-import os
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,10 @@ from encore.claims.files import read_claims
 from encore.claims.slice import CLAIMS, all_shapes, cells_of, claims_plan, products_of
 from encore.config.tables import Table, printed_as
 from encore.plan.plan import Plan
-from encore.plan.project import DEFAULT_RUN
 from encore.plan.tables import table_plan, wanted_tables
 from encore.plan.tables.reported import PAPERS, reported_file
 from encore.storage.files import canonical, full_digest, sha256
+from encore.storage.typed import called
 from encore.targets import everything_declared
 
 REPORT = "report"
@@ -42,7 +41,7 @@ def report_plan(plan: Plan, run: Path) -> dict[str, Any]:
         "name": REPORT,
         "title": plan.config.title,
         "templates": templates_digest(),
-        "run": _called(run),
+        "run": called(run),
         "proxy_data": plan.config.proxy_data,
         "tables": tables,
         "figures": [path.removeprefix(_FIGURES).removesuffix(".png") for path in targets if path.startswith(_FIGURES)],
@@ -71,14 +70,6 @@ def templates_digest() -> str:
     """The digest of the page's templates, style and program, so that an edited one makes the page again."""
     files = {path.name: sha256(path) for path in TEMPLATES.iterdir() if path.is_file()}
     return full_digest(files)
-
-
-def _called(run: Path) -> str:
-    """The run's file as a command names it: nothing for the default, and no folders of one machine."""
-    name = os.path.relpath(run)
-    if Path(name) == DEFAULT_RUN:
-        return ""
-    return run.name if name.startswith("..") else name
 
 
 def _lies_there(plan: Plan, name: str) -> bool:

@@ -1,10 +1,10 @@
 """What the report is made of: its slice of the plan, ``results/plan/report.json``."""
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from encore.plan.tables.layout import Layout, Product, SlicePart
+from encore.storage import typed
 
 RESULTS = Path("results")
 
@@ -44,20 +44,16 @@ class ReportSlice(Product):
 
     def command(self, target: str) -> str:
         """What a person types to make a target, or all that the configuration declares."""
-        chosen = ["--configfile", self.run] if self.run else []
-        return shlex.join(["snakemake", *([target] if target else []), "--profile", "local", *chosen])
+        return typed.snakemake(*([target] if target else []), run=self.run)
 
     @property
     def audit(self) -> str:
         """The command that compares the page with the files that it is made of."""
-        return self._encore("audit")
+        return typed.encore("audit", run=self.run)
 
     def explain(self, question: Sequence[str]) -> str:
         """The command that explains a number of the page in a terminal."""
-        return self._encore("explain", *question)
-
-    def _encore(self, *words: str) -> str:
-        return shlex.join(["encore", *words, *(["--config", self.run] if self.run else [])])
+        return typed.encore("explain", *question, run=self.run)
 
     def note(self, dataset: str) -> str:
         """What a dataset replaces; empty where it replaces nothing."""

@@ -22,6 +22,7 @@ from encore.errors import EncoreError
 from encore.storage.code_digest import code_digest
 from encore.storage.files import sha256, write_json
 from encore.storage.lock import LOCK, locked
+from encore.storage.typed import encore
 
 MANIFEST = "manifest.json"
 PARTS = ("spec", "results", "inputs", "outputs")
@@ -100,9 +101,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     except OSError as error:
         raise EncoreError(f"{path} cannot be read ({error.strerror}); give access to it, then repeat") from error
     except (ValueError, RecursionError) as error:
-        raise EncoreError(f"{path} is not JSON ({error}); run `encore audit --prune`, then snakemake again") from error
+        raise EncoreError(f"{path} is not JSON ({error}); {_repair()}") from error
     if not _is_manifest(manifest):
-        raise EncoreError(f"{path} is not a manifest; run `encore audit --prune`, then snakemake again")
+        raise EncoreError(f"{path} is not a manifest; {_repair()}")
     return manifest
 
 
@@ -140,6 +141,11 @@ def read_results(folder: str) -> dict[str, Any]:
     return results
 
 
+def _repair() -> str:
+    """What to do about a damaged folder."""
+    return f"run `{encore('audit', '--prune')}`, then snakemake again"
+
+
 def verify(folder: Path, files: Sequence[str] | None = None) -> None:
     """Compare the files of an artifact with its manifest: all, or those that will be read.
 
@@ -147,7 +153,7 @@ def verify(folder: Path, files: Sequence[str] | None = None) -> None:
         EncoreError: naming the first file that differs, and how.
     """
     for reason in problems(folder, files):
-        raise EncoreError(f"{reason}; run `encore audit --prune`, then snakemake again")
+        raise EncoreError(f"{reason}; {_repair()}")
 
 
 def problems(folder: Path, files: Sequence[str] | None = None) -> Iterator[str]:

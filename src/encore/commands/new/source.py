@@ -1,0 +1,150 @@
+"""What a collection of one's own has: its splits, how many queries they ask, and whether judgments have grades."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from encore.config.validation import nearest
+from encore.data.collection import Collection
+from encore.data.download.ir_datasets import offline
+from encore.data.kinds import build_collection, load_kind
+from encore.errors import EncoreError
+
+TRAIN, TESTED = "train", ("test", "dev", "valid", "validation", "val")  # judgments as people call them
+LEAST, MOST = 10, 400  # queries that are held out for validation: a tenth of those that train
+TEXTS = ("text", "body", "abstract", "main_content", "default_text")  # a document's text as ir_datasets calls it
+
+
+@dataclass
+class Source:
+    """A collection of one's own: the fields of its entry but for the splits, and where each split's judgments are.
+
+    ``given`` is what a split says of that: ``{"file": "qrels/dev.tsv"}`` or ``{"id": "beir/scifact/test"}``.
+    """
+
+    fields: dict[str, Any]
+    given: dict[str, dict[str, str]]
+    passages: int
+    queries: dict[str, int]
+    grades: set[int]  # of what is tested
+    held_out: int | None = None
+    shared: dict[str, int] = field(default_factory=dict)  # test queries that share something with training
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether judgments tell more than relevant or not."""
+        return len({grade for grade in self.grades if grade > 0}) > 1
+
+
+def beir_source(folder: Path, *, zero_shot: bool, drop: bool) -> Source:
+    """Read a folder in BEIR's layout whole, as its job will.
+
+    Args:
+        zero_shot: nothing of it trains.
+        drop: leave out documents without text and judgments of what does not exist, instead of refusing them.
+
+    Raises:
+        EncoreError: a file is missing, or anything in it is wrong, with file and line.
+    """
+    found = sorted(path.stem for path in (folder / "qrels").glob("*.tsv"))
+    if not found:
+        raise EncoreError(f"{folder}/qrels holds no .tsv of judgments; give it a test.tsv, and a train.tsv to train on")
+    named = _named(found, f"{folder}/qrels", zero_shot=zero_shot)
+    given = {split: {} if name == split else {"file": f"qrels/{name}.tsv"} for split, name in named.items()}
+    fields: dict[str, Any] = {"kind": "beir", "path": str(folder)}
+    fields |= {"empty_documents": "drop", "unknown_judgments": "drop"} if drop else {}
+    with TemporaryDirectory() as place:
+        splits = {split: {"role": split, **where} for split, where in given.items()}
+        spec = load_kind("beir").fields.model_validate({**fields, "splits": splits}).resolve()
+        try:
+            build_collection("beir", spec, Path(place), source=folder)
+        except EncoreError as error:
+            hint = " (here: `--drop`)" if "drop`" in str(error) else ""
+            raise EncoreError(f"{error}{hint}") from error
+        counts = json.loads((Path(place) / "statistics.json").read_text())
+        grades = {grade for judged in Collection(Path(place)).qrels("test").values() for grade in judged.values()}
+    queries = {split: each["queries"] for split, each in counts["splits"].items()}
+    return _parted(Source(fields, given, counts["passages"], queries, grades, shared=counts["splits"]["test"]))
+
+
+def ir_datasets_source(name: str, data_root: Path, *, zero_shot: bool) -> Source:
+    """Look up what ir_datasets knows of a dataset, without downloading anything.
+
+    Raises:
+        EncoreError: there is no such dataset, or it has no judgments or no text that is known as such.
+    """
+    load = offline(data_root)
+    known = {split: f"{name}/{split}" for split in (TRAIN, *TESTED)}
+    loaded = {split: each for split, found in known.items() if (each := _loaded(load, found)) and each.has_qrels()}
+    whole = _loaded(load, name)
+    if whole is None:
+        import ir_datasets
+
+        raise EncoreError(f"ir_datasets has no {name!r}{nearest(name, ir_datasets.registry)}")
+    known["test"], loaded["test"] = (known["test"], loaded["test"]) if "test" in loaded else (name, whole)
+    if not loaded["test"].has_qrels():
+        del loaded["test"]
+    named = _named(list(loaded), f"ir_datasets' {name}", zero_shot=zero_shot)
+    terms = f"https://ir-datasets.com/{name.partition('/')[0]}.html"
+    fields = {"kind": "ir-datasets", "id": name, "licence": "see its terms", "terms": terms, **_renamed(whole, name)}
+    about = {split: loaded[found].metadata() for split, found in named.items()}
+    queries = {split: int(each.get("queries", {}).get("count", 0)) for split, each in about.items()}
+    judged = about["test"].get("qrels", {}).get("fields", {}).get("relevance", {}).get("counts_by_value", {})
+    given = {split: {"id": known[found]} for split, found in named.items()}
+    passages = int(whole.metadata().get("docs", {}).get("count", 0))
+    return _parted(Source(fields, given, passages, queries, {int(grade) for grade in judged}))
+
+
+def _named(found: list[str], where: str, *, zero_shot: bool) -> dict[str, str]:
+    """What each split is called there: `test` always, `train` and, if there is one, `valid` where there is training."""
+    tested = [name for name in TESTED if name in found]
+    tested = tested or [name for name in found if name != TRAIN][:1]
+    if not tested:
+        raise EncoreError(f"{where} has no judgments to test on; name them test, beside {', '.join(found)}")
+    if zero_shot:
+        return {"test": tested[0]}
+    if TRAIN not in found:
+        raise EncoreError(
+            f"{where} has no judgments to train on, only {', '.join(found)}; add a train.tsv, or evaluate models that "
+            "learned elsewhere, with --zero-shot"
+        )
+    return {"train": TRAIN, "test": tested[0]} | ({"valid": tested[1]} if len(tested) > 1 else {})
+
+
+def _parted(source: Source) -> Source:
+    """The same with validation held out of training, where it has no judgments of its own.
+
+    Raises:
+        EncoreError: too few queries train.
+    """
+    if "train" not in source.given or "valid" in source.given:
+        return source
+    held_out = min(MOST, source.queries["train"] // 10)
+    if held_out < LEAST:
+        raise EncoreError(
+            f"{source.queries['train']} training queries are too few to hold out {LEAST} of ten times as many for "
+            "validation; give more, or evaluate models that learned elsewhere, with --zero-shot"
+        )
+    source.held_out = held_out
+    source.queries |= {"train": source.queries["train"] - held_out, "valid": held_out}
+    return source
+
+
+def _loaded(load: Any, name: str) -> Any:
+    try:
+        return load(name)
+    except KeyError:
+        return None
+
+
+def _renamed(dataset: Any, name: str) -> dict[str, dict[str, str]]:
+    """How the library calls a document's text, where it is other than here."""
+    has = dataset.docs_cls()._fields
+    text = next((each for each in TEXTS if each in has), None)
+    if text is None:
+        raise EncoreError(
+            f"documents of {name} have {', '.join(has)}, and which is their text is not known; see `rename`"
+        )
+    return {} if text == "text" else {"rename": {"text": text}}

@@ -1,0 +1,65 @@
+"""Commands that are printed can be typed as they stand, and what removes files asks first."""
+
+import io
+import shlex
+from pathlib import Path
+
+import pytest
+
+from encore import cli
+from encore.plan.project import load_plan
+from encore.storage import typed
+from encore.targets import summary
+
+ROOT = Path(__file__).parents[2]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_command_names_the_run_unless_it_is_the_default(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    assert typed.called(Path("config/config.yaml")) == typed.called(ROOT / "config/config.yaml") == ""
+    assert typed.called(ROOT / "config/own.yaml") == "config/own.yaml"
+    assert typed.called(Path("/elsewhere/my run.yaml")) == "my run.yaml"
+    assert typed.encore("audit", run="") == "encore audit"
+    assert shlex.split(typed.encore("show", "t", run="a b.yaml")) == ["encore", "show", "t", "--config", "a b.yaml"]
+    assert typed.snakemake(run="config/own.yaml") == "snakemake --profile local --configfile config/own.yaml"
+
+
+def test_a_job_knows_its_run(monkeypatch):
+    monkeypatch.setenv("ENCORE_RUN", "config/own.yaml")
+    assert typed.encore("audit", "--prune") == "encore audit --prune --config config/own.yaml"
+    monkeypatch.delenv("ENCORE_RUN")
+    assert typed.encore("audit", "--prune") == "encore audit --prune"
+
+
+def test_a_finished_run_prints_complete_commands(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    last = summary(load_plan(Path("config/nano.yaml")), None, "config/nano.yaml").splitlines()[-1]
+    assert "`encore show table1 --config config/nano.yaml`" in last
+    assert "`encore audit --config config/nano.yaml`" in last
+
+
+@pytest.mark.parametrize(
+    ("stdin", "yes", "removes"),
+    [
+        (io.StringIO(""), False, False),
+        (Terminal("\n"), False, False),
+        (Terminal("y\n"), False, True),
+        (io.StringIO(""), True, True),
+    ],
+)
+def test_pruning_says_what_it_would_remove_and_asks(tmp_path, monkeypatch, capsys, stdin, yes, removes):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "table.csv").touch()
+    places = [str(tmp_path / "folder"), str(tmp_path / "table.csv")]
+    monkeypatch.setattr("sys.stdin", stdin)
+    assert cli._prune(places, "config/own.yaml", yes=yes) == (0 if removes else 1)
+    said = capsys.readouterr().out
+    assert all(place in said for place in places)
+    assert any(tmp_path.iterdir()) is not removes
+    after = "snakemake --profile local --configfile" if removes else "encore audit --prune --yes --config"
+    assert f"`{after} config/own.yaml`" in said
