@@ -121,7 +121,7 @@ def test_a_program_and_the_library_make_the_same_bytes(home, model, tmp_path):
     for name in ("model.safetensors", "validation.tsv", "losses.tsv", "heads.safetensors"):
         assert (tmp_path / "model" / name).read_bytes() == (model / name).read_bytes(), name
     results = json.loads((model / "manifest.json").read_text())["results"]
-    expected = {"steps": 12, "examples": 96, "flops": done.flops, "best_step": done.best_step}
+    expected = {"steps": 12, "examples": 96, "flops": done.flops, "best_step": done.best_step, "queries": 40}
     assert results == expected
     assert not (home / "state").exists()
 

@@ -74,6 +74,36 @@ def test_a_sample_of_queries_is_taken_when_the_step_says_so(store, collection):
     assert few != other
 
 
+def test_a_sample_is_drawn_of_the_queries_that_have_negatives(store, collection):
+    listed = {store.queries.names.find([name])[name] for name in NEGATIVES}
+    for sample in range(20):
+        some = training_queries(step(queries=5, sample=sample, least_negatives=1), collection, store, NEGATIVES)
+        assert len(some) == 5
+        assert {query.row for query in some} <= listed
+    every = training_queries(step(least_negatives=1), collection, store, NEGATIVES)
+    assert {query.row for query in every} == listed, "q7, which no file lists, brings no random passages"
+    with pytest.raises(EncoreError, match="as many as 4 negatives; lower `least_negatives`"):
+        training_queries(step(least_negatives=4), collection, store, NEGATIVES)
+
+
+def test_batches_alone_need_no_negatives(store, collection):
+    alone = step(negatives="none", least_negatives=1)
+    assert len(training_queries(alone, collection, store, {})) == 8
+
+
+def test_each_seed_learns_from_a_sample_of_its_own(store, collection):
+    def rows(seed, **changes):
+        return {query.row for query in training_queries(step(**changes), collection, store, NEGATIVES, seed=seed)}
+
+    drawn = [frozenset(rows(seed, queries=3)) for seed in range(12)]
+    assert {len(each) for each in drawn} == {3}
+    assert len(set(drawn)) > 6
+    assert drawn[0] == rows(0, queries=3, sample=0)
+    assert rows(0) == rows(5), "all queries are all queries"
+    numbers = {step(queries=3, sample=sample).sample_of(seed) for sample in range(3) for seed in range(10)}
+    assert len(numbers) == 30, "no seed's first sample is another's second"
+
+
 def test_targets_and_ignored_passages(task):
     examples, batch = batch_of(task, [0, 1, 2, 3])
     passages = sorted((p for e in examples for p in e.passages), key=lambda p: task.store.passages.lengths[p])

@@ -68,6 +68,31 @@ def negatives_of(plan, lineage="bert-base+marco-bm25", seed=0):
     return plan.model(plan.resolve.lineage(lineage), seed).inputs["negatives"]
 
 
+def test_a_file_is_read_once_for_every_sample_of_queries(make, triples):
+    plan = make(steps={name: {"triples": str(triples)} for name in ("marco-bm25", "costa-low-500")})
+    whole, few = (negatives_of(plan, f"bert-base+{name}") for name in ("marco-bm25", "costa-low-500"))
+    assert few is whole is negatives_of(plan, "bert-base+costa-low-500~sample=2")
+    assert (whole.spec["queries"], whole.spec["sample"]) == (None, 0)
+    assert negatives_of(plan, seed=1) is not whole, "each seed draws negatives of its own"
+
+
+def test_the_sample_of_training_queries_follows_the_seed(make):
+    plan = make()
+    lineage = plan.resolve.lineage("bert-base+mlm+marco-bm25+marco-hn")
+    runs = [plan.model(lineage, seed).inputs["negatives"].inputs["run"] for seed in (0, 1, 2)]
+    assert [run.spec["sample"] for run in runs] == [0, 1000, 2000]
+    others = [plan.model(lineage, seed).inputs["negatives"].inputs["other"].inputs["run"] for seed in (0, 1, 2)]
+    assert [run.spec["sample"] for run in others] == [0, 1000, 2000]
+    every = make(steps={"marco-bm25": {"queries": None}})
+    of_all = {
+        every.model(every.resolve.lineage("bert-base+marco-bm25"), seed).inputs["negatives"].inputs["run"].folder
+        for seed in (0, 1)
+    }
+    assert len(of_all) == 1, "without a sample all seeds share BM25's run"
+    student = plan.resolve.lineage("bert-base-tct+colbert+tct")
+    assert plan.model(student, 2).inputs["teacher0"].spec["sample"] == 2000
+
+
 def test_triples_stand_for_bm25s_negatives_by_their_content(make, triples):
     steps = {"marco-bm25": {"triples": str(triples)}}
     plan = make(steps=steps)

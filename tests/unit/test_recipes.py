@@ -99,7 +99,9 @@ def test_question_answering_takes_both_kinds_of_negatives_and_every_answer(make,
 
 
 def test_question_answering_learns_from_the_negatives_that_dpr_publishes(make):
-    plan = make(scale=deepcopy(DEFAULT["scale"]) | {"absent": {}})
+    scale = deepcopy(DEFAULT["scale"]) | {"absent": {}}
+    scale["finetune"]["queries"] = None
+    plan = make(scale=scale)
     first, second = (model(plan, "bert-base+bow" + rest) for rest in ("+bow-qa-1", "+bow-qa-1+bow-qa-2"))
     listed, both = first.inputs["negatives"], second.inputs["negatives"]
     assert (listed.stage, listed.owner[:10], set(listed.inputs)) == (

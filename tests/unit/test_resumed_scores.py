@@ -82,7 +82,8 @@ def test_a_killed_scoring_goes_on_to_the_same_bytes(
 def test_a_killed_teacher_says_the_same(
     home: Path, models: dict[str, Path], negatives: Path, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = {"form": "scores", "split": "train", "queries": None, "sample": 0, "fill": 5, "numerics": NUMERICS}
+    asked = {"split": "train", "queries": None, "sample": 0, "least_negatives": 0}
+    spec = {"form": "scores", **asked, "fill": 5, "numerics": NUMERICS}
     places = (models[kind], home / "tokens", home / "collection", negatives)
     write_teacher_outputs(spec, *places, tmp_path / "whole")
     killed_while_writing(monkeypatch, 6)

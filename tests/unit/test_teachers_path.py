@@ -31,7 +31,7 @@ negatives = test_dense_path.negatives
 KNOWN = {name: value for name, value in STEP.items() if name != "validate_every"}
 COLBERT = {**KNOWN, "scorer": "late-interaction", "token_dimension": 8, "per_query": 1}
 TCT = {**KNOWN, "loss": "kl-in-batch", "teacher_temperature": 0.05, "validate_every": 4}
-TEACH = {"split": "train", "queries": None, "sample": 0, "fill": 5, "numerics": NUMERICS}
+TEACH = {"split": "train", "queries": None, "sample": 0, "least_negatives": 0, "fill": 5, "numerics": NUMERICS}
 
 
 def trained(home: Path, step: dict[str, Any], weights: str, output: str, mined: str, *teachers: str) -> Path:

@@ -34,7 +34,7 @@ def main() -> None:
 
         places = (*inputs, args.negatives, args.output, args.state)
         done = finetune(args.spec, *places, args.checkpoint_seconds, args.teachers)
-        facts["results"] = {"steps": done.steps, "examples": done.examples, "flops": done.flops}
+        facts["results"] = done.results
         facts["results"] |= {"best_step": done.best_step} if done.validations else {}
         facts |= {"losses": done.losses[-1].terms, "micro_batch": done.micro_batch, "processes": launch.size()}
     if launch.leads():

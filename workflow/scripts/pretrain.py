@@ -39,7 +39,7 @@ def main() -> None:
             arguments.prepared,
             arguments.checkpoint_seconds,
         )
-        facts["results"] = {"steps": done.steps, "examples": done.examples, "flops": done.flops}
+        facts["results"] = done.results
         facts["results"] |= {"held_out": done.held_out[-1].rounded()} if done.held_out else {}
         facts |= {"losses": done.losses[-1].terms, "micro_batch": done.micro_batch, "processes": launch.size()}
     if launch.leads():

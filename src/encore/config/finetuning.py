@@ -9,6 +9,8 @@ from pydantic import Field, model_validator
 
 from encore.config.run import Positive, Step
 
+SAMPLES = 1000  # that a step may name
+
 
 class FinetuneStep(Step):
     """Fine-tuning on judged queries."""
@@ -53,7 +55,10 @@ class FinetuneStep(Step):
         None, description="The number of training queries in a random sample; without it, all are used."
     )
     sample: int = Field(
-        0, ge=0, description="The number of the random sample of `queries`; another number is another sample."
+        0,
+        ge=0,
+        lt=SAMPLES,
+        description="The number of the random sample of `queries`; another number or seed is another sample.",
     )
     negatives: Literal["bm25", "mined", "bm25+mined", "systems", "none"] = Field(
         description="Where negatives come from: BM25, a lineage's own run, both, a file of several systems, "
@@ -110,7 +115,9 @@ class FinetuneStep(Step):
         "an answer to the question.",
     )
     least_negatives: int = Field(
-        0, ge=0, description="The fewest negatives of a query; queries with fewer are left out."
+        0,
+        ge=0,
+        description="The fewest negatives of a query; queries with fewer are left out, before any sample is drawn.",
     )
     start: Literal["parent", "pretrained"] = Field(
         "parent",
@@ -140,6 +147,15 @@ class FinetuneStep(Step):
         return 0 if self.negatives == "none" else self.per_query
 
     @property
+    def needed_negatives(self) -> int:
+        """The negatives that a query must have to be learned from."""
+        return 0 if self.negatives == "none" else self.least_negatives
+
+    def sample_of(self, seed: int) -> int:
+        """The number of the sample of queries that a seed learns from: seeds differ in it as in all other chance."""
+        return self.sample + SAMPLES * seed if self.queries else 0
+
+    @property
     def is_distillation(self) -> bool:
         """Whether the loss learns from teachers' scores."""
         return self.loss in ("kl-in-batch", "kl-pairwise", "margin-mse")
@@ -154,7 +170,7 @@ class FinetuneStep(Step):
         """Fields that have no effect given the others: overriding one would give a model a second name."""
         late = self.scorer == "late-interaction"
         validation = {"valid_split", "validation_queries", "validation_pool", "validation_measure"}
-        taken = {"negatives_kept", "per_query", "replacement", "exclude_judged", "exclude_answers"}
+        taken = {"negatives_kept", "per_query", "replacement", "exclude_judged", "exclude_answers", "least_negatives"}
         return {
             *(set() if late else {"token_dimension", "normalised"}),
             *(set() if self.validate_every else validation),

@@ -153,11 +153,15 @@ def topics(collection: Collection, split: str, queries: int | None = None, sampl
     The sample is the ids whose sha256 of ``"<sample>:<id>"`` is smallest, so that a larger sample contains a smaller
     one and a query's luck does not depend on the other queries.
     """
-    judged = collection.query_ids(split)
-    if queries is None or queries >= len(judged):
-        return judged
-    chosen = set(smallest(judged, queries, str(sample)))
-    return [query for query in judged if query in chosen]
+    return sampled(collection.query_ids(split), queries, sample)
+
+
+def sampled(ids: Sequence[str], count: int | None, sample: int) -> list[str]:
+    """A sample of at most ``count`` ids, in their order, as ``topics`` draws it; all of them without ``count``."""
+    if count is None or count >= len(ids):
+        return list(ids)
+    chosen = set(smallest(ids, count, str(sample)))
+    return [name for name in ids if name in chosen]
 
 
 def smallest(ids: Iterable[str], count: int, salt: str) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from encore.config.finetuning import FinetuneStep
-from encore.data.collection import Collection, topics
+from encore.data.collection import Collection, sampled, topics
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.negatives.mining import Negatives
@@ -40,8 +40,9 @@ def training_queries(
     store: TokenStore,
     negatives: Negatives,
     positives: Negatives | None = None,
+    seed: int = 0,
 ) -> list[Query]:
-    """The judged queries of the step's training split, or the step's sample of them.
+    """The judged queries of the step's training split, or the seed's sample of them.
 
     Args:
         positives: documents that are right for a query besides those of its highest grade.
@@ -50,11 +51,8 @@ def training_queries(
         EncoreError: nothing is judged relevant or has negatives enough, or a query or document is not in the token
             store.
     """
-    found = judged_queries(collection, store, negatives, step.train_split, step.queries, step.sample, positives)
-    enough = [query for query in found if len(query.negatives) >= step.least_negatives]
-    if not enough:
-        raise EncoreError(f"no query has as many as {step.least_negatives} negatives; lower `least_negatives`")
-    return enough
+    wanted = step.train_split, step.queries, step.sample_of(seed), step.needed_negatives
+    return judged_queries(collection, store, negatives, *wanted, positives)
 
 
 def judged_queries(
@@ -64,11 +62,19 @@ def judged_queries(
     split: str,
     queries: int | None,
     sample: int,
+    least_negatives: int,
     positives: Negatives | None = None,
 ) -> list[Query]:
-    """The judged queries of a split, or that sample of them; raises as ``training_queries`` does."""
+    """The judged queries of a split that have negatives enough, or that sample of them.
+
+    Raises:
+        EncoreError: as ``training_queries``.
+    """
     judgments = collection.qrels(split)
-    names = topics(collection, split, queries=queries, sample=sample)
+    enough = [name for name in topics(collection, split) if len(negatives.get(name, ())) >= least_negatives]
+    if not enough:
+        raise EncoreError(f"no query has as many as {least_negatives} negatives; lower `least_negatives`")
+    names = sampled(enough, queries, sample)
     rows = store.queries.names.find(names)
     listed = [each.get(name, {}) for name in names for each in (judgments, negatives, positives or {})]
     passages = store.passages.names.find(document for each in listed for document in each)

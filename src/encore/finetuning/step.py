@@ -69,7 +69,7 @@ def finetune(
     encoder, heads = embed.load_for_tokens(weights, store), checkpoint.load_heads(weights)
     project(encoder, step.projector, heads, spec["seed"])
     sampled_negatives = (mining.read_negatives(mined), mining.read_positives(mined)) if mined else ({}, {})
-    queries = training_queries(step, judged, store, *sampled_negatives)
+    queries = training_queries(step, judged, store, *sampled_negatives, spec["seed"])
     if step.is_distillation:
         task: RetrievalTask = distillation(step, queries, store, teacher_outputs)
     else:
@@ -90,6 +90,7 @@ def finetune(
         step.validate_every,
         checkpoint_seconds,
     )
+    done.counts = {"queries": len(queries)}
     if not launch.leads():
         return done
     checkpoint.save_model(

@@ -15,7 +15,8 @@ CURVES = ("losses", "held_out")
 class Trained:
     """What a training did; the encoder and the heads that were given hold its weights.
 
-    ``micro_batch``: examples that went through the models at once in the end, where memory had run out.
+    ``micro_batch``: examples that went through the models at once in the end, where memory had run out. ``counts``: of
+    what there was to learn from, for the manifest.
     """
 
     steps: int = 0
@@ -26,6 +27,7 @@ class Trained:
     validations: list[tuple[int, float]] = field(default_factory=list)
     best_step: int | None = None
     micro_batch: int | None = None
+    counts: dict[str, float] = field(default_factory=dict)
 
     def count(self, values: dict[str, float], examples: int, flops: float, total: int) -> None:
         """Note one more step; about ``ROWS`` of the ``total`` steps leave a point of the curve."""
@@ -34,6 +36,11 @@ class Trained:
         self.flops += flops
         if self.steps % math.ceil(total / ROWS) == 0 or self.steps in (1, total):
             self.losses.append(CurvePoint(self.steps, values))
+
+    @property
+    def results(self) -> dict[str, Any]:
+        """What a manifest says of the training."""
+        return {"steps": self.steps, "examples": self.examples, "flops": self.flops, **self.counts}
 
     def packed(self) -> dict[str, Any]:
         """The record in plain types, as a checkpoint holds it."""

@@ -44,8 +44,8 @@ def write_teacher_outputs(
     """Show a teacher the training queries of a split with their passages; returns counts.
 
     Args:
-        spec: ``form`` (``scores`` or ``vectors``), ``split``, ``queries`` and ``sample``, ``fill`` (negatives that each
-            query has at least), ``numerics``.
+        spec: ``form`` (``scores`` or ``vectors``), ``split``, ``queries``, ``sample`` and ``least_negatives``, ``fill``
+            (negatives that each query has at least), ``numerics``.
         mined: the folder of negatives; None where students bring none.
         state: the folder of scores that are done so far, for a teacher of pairs; left for the caller to remove.
         checkpoint_seconds: between two writings of them.
@@ -57,7 +57,10 @@ def write_teacher_outputs(
     store = TokenStore.open(tokens)
     sampled_negatives = mining.read_negatives(mined) if mined else {}
     found = judged_queries(
-        Collection(collection), store, sampled_negatives, spec["split"], spec["queries"], spec["sample"]
+        Collection(collection),
+        store,
+        sampled_negatives,
+        *(spec[name] for name in ("split", "queries", "sample", "least_negatives")),
     )
     queries, passages = query_passage_pairs([filled(query, spec["fill"], len(store.passages)) for query in found])
     counts = {"queries": len(found), "pairs": len(queries)}

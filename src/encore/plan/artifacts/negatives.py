@@ -26,13 +26,13 @@ def planned(plan: Planner, parent: Lineage, step: FinetuneStep, seed: int) -> Ar
     miner = step.mined_by or str(parent)
     match step.negatives:
         case "bm25":
-            return _listed_for_bm25(plan, step, seed) or sampled_negatives(plan, BM25, step, seed)
+            return _listed_for_bm25(plan, _of_all(step), seed) or sampled_negatives(plan, BM25, step, seed)
         case "mined":
             return sampled_negatives(plan, miner, step, seed)
         case "bm25+mined":
             return _merged(plan, miner, step, seed)
         case "systems":
-            return listed(plan, step, seed)
+            return listed(plan, _of_all(step), seed)
         case "none":
             return None
 
@@ -43,7 +43,7 @@ def sampled_negatives(plan: Planner, system: str, step: FinetuneStep, seed: int)
     Those that a model mined are compared with BM25's by the same recipe. These are read for that alone, so they are
     no part of the identity.
     """
-    topics = Topics(step.train_split, step.depth, step.queries, step.sample)
+    topics = Topics(step.train_split, step.depth, step.queries, step.sample_of(seed))
     run = plan.run(system, seed, step.collection, topics)
     inputs = {"run": run, "collection": collection(plan, step.collection)}
     recipe: Spec = {
@@ -80,7 +80,7 @@ def _published(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
             "`published_negatives: false`, and BM25's are drawn"
         )
     inputs = {"collection": collection(plan, step.collection)}
-    queries = {"split": step.train_split, "queries": step.queries, "sample": step.sample}
+    queries = {"split": step.train_split, "queries": step.queries, "sample": step.sample_of(seed)}
     identity = {"form": "published", "exclude_judged": step.exclude_judged}
     spec = {
         "impl": plan.impl("negatives_from_dataset"),
@@ -90,7 +90,7 @@ def _published(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
         "seed": seed,
         **names(inputs),
     }
-    topics = Topics(step.train_split, step.depth, step.queries, step.sample)
+    topics = Topics(step.train_split, step.depth, step.queries, step.sample_of(seed))
     folder = f"negatives/published-{digest(identity)}/{plan.resolve.dataset_name(step.collection)}.{topics}"
     return plan.make("negatives_from_dataset", folder, spec, inputs)
 
@@ -105,7 +105,7 @@ def listed(plan: Planner, step: FinetuneStep, seed: int) -> Artifact:
     if source is None:
         raise EncoreError("`negatives: systems` come from a file; name it in the step's `systems_file`")
     fetched, content = _file(plan, source)
-    topics = Topics(step.train_split, step.depth, step.queries, step.sample)
+    topics = Topics(step.train_split, step.depth, step.queries, step.sample_of(seed))
     inputs = {"collection": collection(plan, step.collection), **fetched}
     recipe: Spec = {"keep": step.negatives_kept, "seed": seed}
     if form == "systems":
@@ -148,6 +148,11 @@ def _answers(step: FinetuneStep) -> str | None:
     if step.positives == "answers":
         return "positives"
     return "left out" if step.exclude_answers else None
+
+
+def _of_all(step: FinetuneStep) -> FinetuneStep:
+    """The recipe for all training queries: a file is read once, and a sample drawn of the queries that it lists."""
+    return step.model_copy(update={"queries": None, "sample": 0})
 
 
 def _judged_positives(step: FinetuneStep) -> FinetuneStep:

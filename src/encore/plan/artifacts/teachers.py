@@ -90,13 +90,14 @@ def _outputs(plan: Planner, lineage: Lineage, teacher: Lineage, seed: int, negat
         )
     inputs = {"model": plan.model(teacher, seed), "tokens": store, "collection": collection(plan, step.collection)}
     inputs |= {"negatives": negatives} if negatives else {}
-    topics = Topics(step.train_split, 0, step.queries, step.sample)
+    topics = Topics(step.train_split, 0, step.queries, step.sample_of(seed))
     spec = {
         "impl": plan.impl("teacher_scores"),
         "form": form,
         "split": topics.split,
         "queries": topics.queries,
         "sample": topics.sample,
+        "least_negatives": step.needed_negatives,
         "fill": max(step.negatives_kept, step.negatives_per_query) if negatives else 0,
         "numerics": plan.numerics(),
         **names(inputs),
