@@ -433,14 +433,14 @@ def test_no_held_out_query_is_in_a_body(collection):
 
 def test_a_reworded_query_counts_as_said():
     held_out = splits.HeldOutQueries([TEST_QUERY])
-    assert held_out.said(["Kept.", "It can walk the whole graph in order of size."]) == {1}
-    assert held_out.said(["Walk the whole", "graph in order of", "depth."]) == {0, 1, 2}
-    assert held_out.said(["The whole graph is walked in another order."]) == set()
+    assert held_out.containing(["Kept.", "It can walk the whole graph in order of size."]) == {1}
+    assert held_out.containing(["Walk the whole", "graph in order of", "depth."]) == {0, 1, 2}
+    assert held_out.containing(["The whole graph is walked in another order."]) == set()
 
 
 def test_without_the_removal_the_query_would_be_found(tmp_path, monkeypatch):
     """The test above can fail: with removal switched off, the planted sentences are there."""
-    monkeypatch.setattr(splits.HeldOutQueries, "said", lambda self, sentences: set())
+    monkeypatch.setattr(splits.HeldOutQueries, "containing", lambda self, sentences: set())
     write_pydocs(tmp_path, select(planted(), SALT, TRAIN, VALID), {})
     bodies = " ".join(sentences_of(Collection(tmp_path)))
     assert says(bodies, TEST_QUERY)

@@ -347,10 +347,10 @@ def test_nothing_that_pre_training_reads_says_a_part_of_a_question(tmp_path: Pat
     ]
     said = HeldOutQueries([*summaries, *found.queries().values()])
     read = [text for article in base.articles() for section in article["sections"] for text in section["sentences"]]
-    assert not said.said(read)
-    assert not [text for text in article_texts.VocabularyTexts(base) if said.said([text])]
-    assert not [name for name, texts in found.texts() if said.said(texts)]
-    assert said.said(["It can sort fences by their values."])  # the check itself finds what it looks for
+    assert not said.containing(read)
+    assert not [text for text in article_texts.VocabularyTexts(base) if said.containing([text])]
+    assert not [name for name, texts in found.texts() if said.containing(texts)]
+    assert said.containing(["It can sort fences by their values."])  # the check itself finds what it looks for
 
 
 def test_distractors_come_from_the_other_group(tmp_path: Path) -> None:

@@ -265,7 +265,7 @@ def read(path: Path, rows: list[dict[str, Any]], counts: Counter[str] | None = N
 def test_a_row_becomes_a_paragraph_with_the_place_of_its_answer(tmp_path: Path, form: str, text: str) -> None:
     (paragraph,) = read(tmp_path / "nq.jsonl.gz", [row(form)])
     assert (paragraph.title, paragraph.text) == ("Big Rain (film)", text)
-    assert paragraph.asked == [ParagraphQuestion("is it over", [(text.index("It's"), "It's over")])]
+    assert paragraph.questions == [ParagraphQuestion("is it over", [(text.index("It's"), "It's over")])]
 
 
 @pytest.mark.parametrize("form", ["original", "simplified"])
@@ -315,7 +315,7 @@ def test_the_open_domain_adds_sentences_of_another_collection(files: Path, tmp_p
     rows = [each for each in Collection(tmp_path / "c").corpus() if each["_id"].startswith("w")]
     assert {each["_id"].partition("#")[0] for each in rows} == {f"w{n}" for n in range(10)}, "not the asked passage"
     plain = fields(files)
-    assert fields(files, of="wikipedia", distractors=20).asked == plain.asked
+    assert fields(files, of="wikipedia", distractors=20).questions_identity == plain.questions_identity
     with pytest.raises(EncoreError, match="there are 20 distractors, 21 are asked for"):
         kinds.build_collection(
             "squad-reqa", spec | {"distractors": 21}, tmp_path / "d", source=files, base=tmp_path / "wiki"
@@ -339,8 +339,8 @@ def test_they_are_planned_without_their_files() -> None:
     asked = plan.collection("squad-reqa")
     assert asked.spec["source.squad"] == asked.inputs["source.squad"].name
     assert (
-        plan.resolve.dataset("nq-reqa").asked
-        == plan.resolve.dataset("nq-reqa-open").asked
-        != plan.resolve.dataset("squad-reqa").asked
+        plan.resolve.dataset("nq-reqa").questions_identity
+        == plan.resolve.dataset("nq-reqa-open").questions_identity
+        != plan.resolve.dataset("squad-reqa").questions_identity
     )
     assert published.PublishedReqaFields.model_validate(plan.resolve.dataset("squad-reqa").model_dump()).draws == 3

@@ -77,7 +77,7 @@ class Resolver:
 
     def questions(self, dataset: str) -> Any:
         """The identity of a dataset's queries: the field that gives it, otherwise the dataset's name."""
-        return getattr(self.dataset(dataset), "asked", self.dataset_name(dataset))
+        return getattr(self.dataset(dataset), "questions_identity", self.dataset_name(dataset))
 
     def may_share_queries(self, learned: str, tested: str) -> bool:
         """Whether two datasets may have queries in common: made of one, and not known to be apart."""

@@ -103,15 +103,15 @@ class DocIds(Sequence[str]):
         """The row of each id, int64 [n]; -1 for an id that is unknown."""
         found = np.full(len(names), -1, dtype=np.int64)
         for first in range(0, len(names), BLOCK):
-            asked = names[first : first + BLOCK]
-            plain = np.array([place for place, name in enumerate(asked) if "\n" not in name], dtype=np.int64)
-            found[first + plain] = self._rows(DocIds(_bytes([asked[place] for place in plain])))
+            requested = names[first : first + BLOCK]
+            plain = np.array([place for place, name in enumerate(requested) if "\n" not in name], dtype=np.int64)
+            found[first + plain] = self._rows(DocIds(_bytes([requested[place] for place in plain])))
         return found
 
     def find(self, names: Iterable[str]) -> dict[str, int]:
         """The rows of those ids that are known."""
-        asked = list(dict.fromkeys(names))
-        return {name: row for name, row in zip(asked, self.rows(asked).tolist(), strict=True) if row >= 0}
+        requested = list(dict.fromkeys(names))
+        return {name: row for name, row in zip(requested, self.rows(requested).tolist(), strict=True) if row >= 0}
 
     def places(self) -> np.ndarray:
         """The place of each row's id among all ids in ascending order, int64 [n]."""
@@ -129,17 +129,17 @@ class DocIds(Sequence[str]):
         bounds = self._bounds - np.arange(len(self._bounds))
         return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(bounds), pa.py_buffer(lines))
 
-    def _rows(self, asked: DocIds) -> np.ndarray:
+    def _rows(self, requested: DocIds) -> np.ndarray:
         """The row of each id; of rows with its hash, the first whose id is the same."""
         known, order = self._index
-        wanted, found = asked._hashes(), np.full(len(asked), -1, dtype=np.int64)
-        place, open_ = np.searchsorted(known, wanted), np.arange(len(asked))
+        wanted, found = requested._hashes(), np.full(len(requested), -1, dtype=np.int64)
+        place, open_ = np.searchsorted(known, wanted), np.arange(len(requested))
         while len(open_):
             inside = place[open_] < len(known)
             open_ = open_[inside]
             open_ = open_[known[place[open_]] == wanted[open_]]
             rows = order[place[open_]].astype(np.int64)
-            same = self._same(rows, asked, open_)
+            same = self._same(rows, requested, open_)
             found[open_[same]] = rows[same]
             open_ = open_[~same]
             place[open_] += 1

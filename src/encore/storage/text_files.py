@@ -98,8 +98,8 @@ def _text(line: bytes, place: str, first: bool) -> str:
         raise EncoreError(f"{place}: not UTF-8 ({error.reason}); convert the file, e.g. with iconv") from error
 
 
-def _no_number(said: str) -> float:
-    raise ValueError(f"{said} is no number")
+def _no_number(constant: str) -> float:
+    raise ValueError(f"{constant} is no number")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

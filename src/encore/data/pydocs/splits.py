@@ -35,19 +35,19 @@ class HeldOutQueries:
 
     def without(self, each: Object) -> Object:
         """The object with the sentences removed that say a held-out query."""
-        said = self.said(each.sentences)
-        if not said:
+        found = self.containing(each.sentences)
+        if not found:
             return each
-        return replace(each, sentences=tuple(text for number, text in enumerate(each.sentences) if number not in said))
+        return replace(each, sentences=tuple(text for number, text in enumerate(each.sentences) if number not in found))
 
-    def said(self, sentences: Iterable[str]) -> set[int]:
+    def containing(self, sentences: Iterable[str]) -> set[int]:
         """Numbers of the sentences that say a held-out query, alone or together with their neighbours."""
         found: dict[int, dict[tuple[str, ...], set[int]]] = {}
         for run, touched in self._hits(list(sentences)):
             for query in self._of_run[run]:
                 found.setdefault(query, {}).setdefault(run, set()).update(touched)
-        said = [runs.values() for query, runs in found.items() if 2 * len(runs) > self._runs[query]]
-        return set().union(*(touched for runs in said for touched in runs))
+        full = [runs.values() for query, runs in found.items() if 2 * len(runs) > self._runs[query]]
+        return set().union(*(touched for runs in full for touched in runs))
 
     def _hits(self, sentences: list[str]) -> Iterator[tuple[tuple[str, ...], list[int]]]:
         """Held-out runs in a text, with the numbers of the sentences that they touch."""

@@ -40,7 +40,7 @@ class ReqaFields(FormFields):
         return f"{ratio}-s{draw}" if draw else str(ratio)
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def questions_identity(self) -> dict[str, Any]:
         """What decides the questions and how they are parted: with other distractors they are the same ones."""
         others = {"splits", "absent", "segments", "distractors", "distractors_from"}
         return self.model_dump(exclude=others, mode="json")

@@ -30,7 +30,7 @@ class SourceParagraph:
 
     title: str
     text: str
-    asked: list[ParagraphQuestion] = field(default_factory=list)
+    questions: list[ParagraphQuestion] = field(default_factory=list)
 
 
 def questions(paragraphs: Iterable[SourceParagraph], spans: Spans, counts: Counter[str]) -> Iterator[AnsweredQuestion]:
@@ -42,48 +42,50 @@ def questions(paragraphs: Iterable[SourceParagraph], spans: Spans, counts: Count
     strings: set[tuple[str, str]] = set()
     for paragraph in paragraphs:
         counts["paragraphs"] += 1
-        if not paragraph.asked:
+        if not paragraph.questions:
             counts["paragraphs_not_asked_about"] += 1
             continue
         places = spans(paragraph.text)
-        said = [paragraph.text[start:end] for start, end in places]
-        passage = _passage(paragraph, said)
-        for asked in paragraph.asked:
+        sentences = [paragraph.text[start:end] for start, end in places]
+        passage = _passage(paragraph, sentences)
+        for question in paragraph.questions:
             counts["asked"] += 1
-            counts["ambiguous"] += _ambiguous(asked, said)
-            for sentence in dict.fromkeys(_answering(asked, paragraph.text, places, said, counts)):
+            counts["ambiguous"] += _ambiguous(question, sentences)
+            for sentence in dict.fromkeys(_answering(question, paragraph.text, places, sentences, counts)):
                 counts["inputs"] += 1
                 found = AnsweredQuestion(
-                    _line(asked.text), passage, passage.sentences.index(_line(sentence)), paragraph.title
+                    _line(question.text), passage, passage.sentences.index(_line(sentence)), paragraph.title
                 )
-                strings.add((asked.text, found.candidate))
+                strings.add((question.text, found.candidate))
                 yield found
     counts["published_queries"] = len({text for text, _ in strings})
     counts["published_tuples"] = len(strings)
 
 
-def _passage(paragraph: SourceParagraph, said: list[str]) -> Passage:
+def _passage(paragraph: SourceParagraph, sentences: list[str]) -> Passage:
     """The passage of a paragraph, called after its text."""
     name = "p:" + hashlib.sha256(paragraph.text.encode()).hexdigest()[:IDENTITY]
-    return Passage(name, paragraph.title, tuple(dict.fromkeys(filter(None, map(_line, said)))), _line(paragraph.text))
+    return Passage(
+        name, paragraph.title, tuple(dict.fromkeys(filter(None, map(_line, sentences)))), _line(paragraph.text)
+    )
 
 
 def _answering(
-    asked: ParagraphQuestion, text: str, places: list[tuple[int, int]], said: list[str], counts: Counter[str]
+    question: ParagraphQuestion, text: str, places: list[tuple[int, int]], sentences: list[str], counts: Counter[str]
 ) -> Iterator[str]:
-    for first, answer in asked.answers:
+    for first, answer in question.answers:
         sentence = next((number for number, (start, end) in enumerate(places) if start <= first < end), None)
         counts["answers"] += 1
         counts["answers_not_where_they_are_said_to_be"] += not text.startswith(answer, first)
         if sentence is None:
             counts["answers_outside_all_sentences"] += 1
         else:
-            yield said[sentence]
+            yield sentences[sentence]
 
 
-def _ambiguous(asked: ParagraphQuestion, said: list[str]) -> bool:
+def _ambiguous(question: ParagraphQuestion, sentences: list[str]) -> bool:
     """Whether an answer's text stands in more than one sentence, so that its place alone tells which is meant."""
-    return any(sum(answer in sentence for sentence in said) > 1 for _, answer in asked.answers)
+    return any(sum(answer in sentence for sentence in sentences) > 1 for _, answer in question.answers)
 
 
 def _line(text: str) -> str:

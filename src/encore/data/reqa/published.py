@@ -62,9 +62,9 @@ class PublishedReqaFields(ReqaFields):
         return self
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def questions_identity(self) -> dict[str, Any]:
         """What decides the questions: neither the distractors' collection nor the published counts do."""
-        return {name: value for name, value in super().asked.items() if name not in ("of", "expected")}
+        return {name: value for name, value in super().questions_identity.items() if name not in ("of", "expected")}
 
     def read(self) -> list[str]:
         """Every file that is read, by its place."""

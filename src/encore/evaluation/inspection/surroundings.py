@@ -32,8 +32,8 @@ def map_candidates(
     ranks = {document: rank for rank, document in enumerate(ranking, 1)}
     documents = [*ranking[: spec["candidates"]], *sorted(relevant - set(ranking[: spec["candidates"]]))]
     rows = {name: row for row, name in enumerate(store.passages.names)}
-    asked = np.array([store.queries.names.index(query)])
-    own = embed.embed_texts(encoder.query_tower, store.queries, asked, spec["query_length"])
+    query_row = np.array([store.queries.names.index(query)])
+    own = embed.embed_texts(encoder.query_tower, store.queries, query_row, spec["query_length"])
     found = embed.embed_texts(encoder, store.passages, np.array([rows[name] for name in documents]), spec["length"])
     places = mapped(np.concatenate([own, found]), spec["perplexity"], spec["seed_of_map"])
     kinds = ["query", *("relevant" if name in relevant else "candidate" for name in documents)]

@@ -125,10 +125,10 @@ def _dense(given: LatencyInputs, role: str, prepare: Any, open_shards: Any, how:
     with machine.precision(run["numerics"], device):
         encoding = measure(encode, len(names), given.warm_up)
     searching = measure(lambda n: best(queries[n : n + 1], run["depth"]), len(names), given.warm_up)
-    said = (
+    description = (
         f"{sum(p.numel() for p in encoder.query_tower.parameters()):,} parameters on {device.type}, tokenizer included"
     )
-    stages = [Stage("encoder", said, encoding), Stage("search", how, searching)]
+    stages = [Stage("encoder", description, encoding), Stage("search", how, searching)]
     size = IndexSize(sum((folder / "index").stat().st_size for folder in folders), len(store.passages))
     return Measurement(stages, one_after_another(stages), size, run["numerics"]["threads"])
 

@@ -41,10 +41,10 @@ def sentences(ends: Sequence[AdvantageEnd]) -> Iterator[str]:
     for panel, over, against in dict.fromkeys((end.panel, end.over, end.against) for end in ends):
         own = [end for end in ends if (end.panel, end.over, end.against) == (panel, over, against)]
         parts = [
-            _said("ends at", [f"{_place(end.at, over)}{_interval(end)} ({end.label})" for end in own if _seen(end)]),
-            _said("is not seen to end for", [end.label + _interval(end) for end in own if end.at == math.inf]),
-            _said("is nowhere for", [end.label + _interval(end) for end in own if end.at == -math.inf]),
-            _said("has no common range for", [end.label for end in own if math.isnan(end.at)]),
+            _part("ends at", [f"{_place(end.at, over)}{_interval(end)} ({end.label})" for end in own if _seen(end)]),
+            _part("is not seen to end for", [end.label + _interval(end) for end in own if end.at == math.inf]),
+            _part("is nowhere for", [end.label + _interval(end) for end in own if end.at == -math.inf]),
+            _part("has no common range for", [end.label for end in own if math.isnan(end.at)]),
         ]
         where = f"{panel}, by {OVER[over]}" if several else f"By {OVER[over]}"
         yield f"{where}, the lead over {against} {'; it '.join(filter(None, parts))}."
@@ -61,7 +61,7 @@ def _seen(end: AdvantageEnd) -> bool:
     return math.isfinite(end.at)
 
 
-def _said(says: str, found: Sequence[str]) -> str:
+def _part(says: str, found: Sequence[str]) -> str:
     return f"{says} {', '.join(found)}" if found else ""
 
 

@@ -43,10 +43,10 @@ def predicted(path: Path, names: Iterable[str], samples: int | None = None) -> I
                 f"{path}, line {number}: the corpus has {number - 1} passages, so no line {number} can be; are they "
                 "of another corpus?"
             )
-        said, queries = line
-        if said is not None and said != name:
+        passage, queries = line
+        if passage is not None and passage != name:
             raise EncoreError(
-                f"{path}, line {number}: it is about passage {said}, and the corpus has {name} there; put the lines "
+                f"{path}, line {number}: it is about passage {passage}, and the corpus has {name} there; put the lines "
                 "into the corpus' order"
             )
         yield name, queries
@@ -81,11 +81,11 @@ def _joined(folder: Path, parts: dict[int, dict[int, Path]], count: int | None) 
         if missing:
             raise EncoreError(f"{folder} lacks sample {missing[0]} of part {part}; fetch it again, or lower `samples`")
         paths = [parts[part][sample] for sample in samples]
-        for said in zip_longest(*map(numbered_lines, paths)):
-            if None in said:
-                short, long = paths[said.index(None)], paths[next(i for i, each in enumerate(said) if each)]
+        for numbered in zip_longest(*map(numbered_lines, paths)):
+            if None in numbered:
+                short, long = paths[numbered.index(None)], paths[next(i for i, each in enumerate(numbered) if each)]
                 raise EncoreError(f"{short} ends before {long.name} does; replace the files of part {part}")
-            yield None, [line for _, line in said]
+            yield None, [line for _, line in numbered]
         print(f"part {part + 1} of {1 + max(parts)} is read", flush=True)
 
 
