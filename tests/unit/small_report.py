@@ -54,6 +54,13 @@ def artifact(folder: Path, stage: str, spec: dict[str, Any], results: dict[str, 
     return folder
 
 
+MASKING = {
+    "mlm": {"mask_ratio": 0.3, "whole_word": True},
+    "control": {"mask_ratio": 0.15},
+    "ict": {"mask_ratio": 0.15, "mlm_weight": 0.0},
+}
+
+
 def lineage(name: str, seed: int, operations: float) -> Path:
     """A model with what it was made from, down to the collection."""
     texts = artifact(Path(f"results/collections/{TEXTS}"), "collection.small", {"kind": "small"}, COUNTS, [])
@@ -61,7 +68,7 @@ def lineage(name: str, seed: int, operations: float) -> Path:
     tokens = artifact(Path("results/tokens/small-22222222"), "tokens", said, {}, [texts])
     said = {"backbone": {"layers": 2, "hidden": 8}, "seed": seed, "tokens": tokens.name}
     start = artifact(Path(f"results/models/tiny-s{seed}-33333333"), "start", said, {}, [tokens])
-    step = {"collection": "small", "batch": 8, "learning_rate": 0.001}
+    step = {"collection": "small", "batch": 8, "learning_rate": 0.001, **MASKING.get(name, {})}
     spec = {"seed": seed, "step": step, "tokens": tokens.name, "weights": start.name}
     results = {"steps": 10, "flops": operations}
     folder = Path(f"results/models/tiny+{name}-s{seed}-44444444")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from encore.config.run import PretrainStep
 from encore.config.tables import SOURCES, fill_vars, has_own_value, printed_as
 from encore.plan.tables.printed import read
 
@@ -61,3 +62,25 @@ def test_no_name_in_a_cell_is_left_unfilled(papers):
         for row, column in cells(table):
             for need in SOURCES[column.source] if has_own_value(row, column) else ():
                 assert "{" not in fill_vars(row.system if need == "system" else getattr(column, need), row, column)
+
+
+def masking(plan, system):
+    """Share and kind of masking of each pre-training of a lineage."""
+    steps = [plan.resolve.step(step) for step in plan.resolve.lineage(system).steps]
+    return {(step.mask_ratio, step.whole_word) for step in steps if isinstance(step, PretrainStep)}
+
+
+def test_what_bow_compares_masks_alike(papers, make):
+    plan = make()
+    found = {}
+    for name in ("bow/table1", "bow/table2", "bow/table5", "bow/table6"):
+        table = papers[name]
+        for row, column in cells(table):
+            if row.system:
+                filled = fill_vars(row.system, row, column)
+                found.setdefault((name, row.id), set()).update(masking(plan, filled))
+    alone = {key: each for key, each in found.items() if key[1] not in ("bert", "baseline")}
+    assert {key[1] for key in alone} == {"mlm", "ae", "ar", "ed", "bow", "bow-15", "bow-30", "bow-45"}
+    shared = {frozenset(each) for (name, _), each in alone.items() if name != "bow/table6"}
+    assert shared == {frozenset({(0.3, True)})}
+    assert found["bow/table6", "mlm"] == found["bow/table6", "bow-15"] == {(0.15, True)}

@@ -5,6 +5,7 @@ Every fact is taken from what the rows' numbers were made from, so a difference 
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from encore.report.records import ArtifactRecords, RecordedArtifact
 from encore.report.slice import ReportSlice
@@ -110,6 +111,13 @@ def _collection(model: RecordedArtifact, made: RowOrigin) -> str:
     return collection.name if collection else ""
 
 
+def _masking(step: dict[str, Any]) -> str:
+    """What a pre-training step masks; nothing where it has no loss of masked tokens."""
+    if "mask_ratio" not in step or not step.get("mlm_weight", 1):
+        return ""
+    return f"{step['mask_ratio']:.0%} of {'whole words' if step.get('whole_word') else 'pieces'}"
+
+
 def _searched(made: RowOrigin) -> str:
     searched = (each.inputs.get("collection", "") for each in made.of("evaluate"))
     return _listed({folder.rsplit("/", 1)[-1] for folder in searched if folder})
@@ -128,6 +136,9 @@ FACTS: dict[str, Callable[[RowOrigin], str]] = {
     "Seeds": _of_models(lambda made: str(len(made.seeds))),
     "Start": _of_models(lambda made: _listed({each.stem for each in made.of("start")})),
     "Texts of pre-training": _texts("pretrain"),
+    "Masking of pre-training": _of_models(
+        lambda made: _listed({_masking(each.spec["step"]) for each in made.of("pretrain")} - {""})
+    ),
     "Operations of pre-training": _operations("pretrain"),
     "Texts of fine-tuning": _texts("finetune"),
     "Operations of fine-tuning": _operations("finetune"),
