@@ -64,6 +64,25 @@ class BeirFields(JudgedFields):
     def _named(self, role: str) -> str | None:
         return next((name for name, split in self.splits.items() if split.role == role), None)
 
+    @property
+    def _held_out(self) -> str | None:
+        """The split that has no file, being taken from another."""
+        return self._named("valid") if self.valid_queries else None
+
+    def _files(self) -> dict[str, str]:
+        """The file of each split's judgments, in the folder."""
+        return {
+            name: split.file or f"qrels/{name}.tsv" for name, split in self.splits.items() if name != self._held_out
+        }
+
+    def paths(self) -> dict[str, Path]:
+        """The files that are read: ``corpus``, ``queries``, ``qrels of`` each split, and ``answers`` if there are any.
+
+        Raises:
+            EncoreError: one is missing.
+        """
+        return _paths(Path(self.path), self._files())
+
     def resolve(self) -> dict[str, Any]:
         """The content's identity: digests of the files that are read, whatever the folder is called.
 
@@ -75,8 +94,8 @@ class BeirFields(JudgedFields):
         Raises:
             EncoreError: a file is missing.
         """
-        held_out = self._named("valid") if self.valid_queries else None
-        files = {name: split.file or f"qrels/{name}.tsv" for name, split in self.splits.items() if name != held_out}
+        held_out = self._held_out
+        files = self._files()
         grades = {name: list(map(list, self.splits[name].grades.items())) for name in files if self.splits[name].grades}
         holding = {"source": self._named("train"), "split": held_out, "queries": self.valid_queries}
         return {
@@ -84,7 +103,7 @@ class BeirFields(JudgedFields):
             "files": files,
             "held_out": holding if held_out else None,
             "empty_documents": self.empty_documents,
-            "content": {"absent": Path(self.path).name} if self.missing else contents(_paths(Path(self.path), files)),
+            "content": {"absent": Path(self.path).name} if self.missing else contents(self.paths()),
             **({"grades": grades} if grades else {}),
             **self.to_spec(),
             **self.form.to_spec(),
@@ -97,8 +116,7 @@ class BeirFields(JudgedFields):
             EncoreError: with file and line: there is no document, judgments cannot be read, no query would be left to
                 train on, or one that trains is tested.
         """
-        spec = self.resolve()
-        paths = _paths(Path(self.path), spec["files"])
+        spec, paths = self.resolve(), self.paths()
         if next(numbered_objects(paths["corpus"]), None) is None:
             raise EncoreError(f"{paths['corpus']} holds no document; give it some, or name another file")
         judgments, _ = _judgments(spec, paths)

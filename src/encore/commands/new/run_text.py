@@ -60,15 +60,14 @@ def about(source: Source) -> Iterator[str]:
 def _tables(config: RunConfig, catalogue: Catalogue, *, zero_shot: bool) -> list[str]:
     """The line of tables, with the rows that the other run builds of table 1 and that passages can speak to."""
     wanted = config.tables.get(TABLE, "all")
-    left_out = {} if zero_shot else _of_articles(catalogue, catalogue.tables[TABLE])
+    rows = list(dict.fromkeys(row.id for row in catalogue.tables[TABLE].rows)) if wanted == "all" else wanted
+    of_articles = {} if zero_shot else _of_articles(catalogue, catalogue.tables[TABLE])
+    left_out = {row: of_articles[name] for row in rows if (name := row.rpartition(": ")[2]) in of_articles}
     if not left_out:
         return [f"tables: {_flow({ZERO_SHOT if zero_shot else TABLE: wanted})}"]
-    rows = list(dict.fromkeys(row.id for row in catalogue.tables[TABLE].rows)) if wanted == "all" else wanted
-    rows = [row for row in rows if row.rpartition(": ")[2] not in left_out]
-    *most, last = left_out.values()
     return [
-        f"# {', '.join(most)} and {last} learn from articles and links, not from passages.",
-        f"tables: {_flow({TABLE: rows})}",
+        f"# Left out, since they learn from articles and links, not from passages: {', '.join(left_out.values())}.",
+        f"tables: {_flow({TABLE: [row for row in rows if row not in left_out]})}",
     ]
 
 

@@ -11,9 +11,11 @@ import numpy as np
 from pydantic import Field
 
 from encore.commands.preflight.lengths import TextLengths, assumed, sampled
+from encore.commands.preflight.on_disk import counted
 from encore.config.datasets import draw_of, role_of
 from encore.config.run import Positive, Strict
 from encore.config.validation import checked, read_yaml
+from encore.data.beir import BeirFields
 from encore.plan.artifact import Artifact
 from encore.plan.artifacts.collections import named_collection
 from encore.plan.plan import Plan
@@ -120,7 +122,7 @@ class CollectionSizes:
     def _size(self, name: str) -> CollectionSize:
         dataset = self.dataset(name)
         fields = self.plan.resolve.dataset_fields(dataset) if dataset in self.plan.resolve.dataset_names() else None
-        size = _estimated(fields, self.stated.get(dataset), self._base(fields))
+        size = _estimated(fields, self.stated.get(dataset) or _in_files(fields), self._base(fields))
         if getattr(fields, "kind", "") == "subset":
             _shrink(size, fields)
         counted = _json(Path("results/collections") / name / "statistics.json")
@@ -181,6 +183,13 @@ def _unknown(given: Stated, counted: bool) -> CollectionSize:
 def _like(base: CollectionSize) -> CollectionSize:
     """A size of its own with the numbers of another."""
     return replace(base, queries=dict(base.queries), notes=list(base.notes))
+
+
+def _in_files(fields: Any) -> Stated | None:
+    """What the files of a folder of one's own tell; None where there is no such folder."""
+    if not isinstance(fields, BeirFields) or not (found := counted(fields)):
+        return None
+    return Stated(**found, source="counted in its files")
 
 
 def _shrink(size: CollectionSize, fields: Any) -> None:
