@@ -118,9 +118,12 @@ def test_a_configuration_that_is_not_the_backbones_is_refused(tmp_path: Path) ->
     config.write_text(json.dumps(said | {"vocab_size": 50}))
     with pytest.raises(EncoreError, match="50 word embeddings for a tokenizer of 93 pieces"):
         start_model(backbone(), 0, tokenizer, checkpoint=tmp_path / "bert")
-    config.write_text("[1")
-    with pytest.raises(EncoreError, match="is not a JSON object"):
-        start_model(backbone(), 0, tokenizer, checkpoint=tmp_path / "bert")
+    for damaged in ("[1", '{"a": ' + "[" * 100_000):
+        config.write_text(damaged)
+        with pytest.raises(EncoreError, match="is not a JSON object"):
+            start_model(backbone(), 0, tokenizer, checkpoint=tmp_path / "bert")
+        with pytest.raises(EncoreError, match="is not a JSON object"):
+            checkpoint_vocabulary.load_checkpoint_tokenizer(tmp_path / "bert")
 
 
 class Harm:

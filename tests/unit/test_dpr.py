@@ -198,6 +198,8 @@ def test_an_array_is_read_as_it_was_written(tmp_path: Path, name: str, indent: i
         ('[[{"a": 1}]]', "element 1: an object is expected"),
         ('[{"a": 1}]\n[]', "element 2: damaged or cut short .parse error: trailing garbage."),
         ('[{"a": nope}]', "element 1: damaged or cut short"),
+        ('[{"a": 1}, {"a": ' + "[" * 100_000, "element 2: damaged or cut short .nested more than 100 deep"),
+        ('[{"a": 1}, ' + '{"a": ' * 100_000, "element 2: damaged or cut short .nested more than 100 deep"),
     ],
 )
 def test_a_damaged_array_is_refused_with_the_element(tmp_path: Path, text: str, message: str) -> None:

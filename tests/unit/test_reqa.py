@@ -20,6 +20,7 @@ from encore.data.reqa.build import write_reqa
 from encore.data.reqa.distractors import distractors, ready
 from encore.data.reqa.fields import ReqaFields
 from encore.data.reqa.parts import split_questions
+from encore.data.reqa.squad import squad_paragraphs
 from encore.data.reqa.tuples import AnsweredQuestion, Passage, answering
 from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
@@ -383,3 +384,10 @@ def test_bm25_indexes_the_sentence_and_the_passage(tmp_path: Path, monkeypatch: 
     assert not ended.value.code
     assert len(given) == 120
     assert given["c7#1"] == "It has 7 gates. Towns Town 7 is old. It has 7 gates. Its river is slow."
+
+
+def test_json_that_is_nested_without_end_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "train.json"
+    path.write_text('{"data": ' + "[" * 100_000)
+    with pytest.raises(EncoreError, match=r"train\.json: not JSON in UTF-8 .maximum recursion depth"):
+        list(squad_paragraphs([path]))

@@ -78,5 +78,5 @@ def _pieces(folder: Path) -> list[str]:
 def _json(path: Path) -> dict[str, Any]:
     try:
         return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise EncoreError(f"{path} is not a JSON object ({error}); fetch the checkpoint again") from error

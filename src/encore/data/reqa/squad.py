@@ -26,7 +26,7 @@ def _articles(path: Path) -> list[Any]:
     try:
         with open_text(path) as file:
             content = json.load(file)
-    except (ValueError, OSError, EOFError) as error:
+    except (ValueError, OSError, EOFError, RecursionError) as error:
         raise EncoreError(f"{path}: not JSON in UTF-8 ({error}); replace the file") from error
     return _list(content, "data", str(path))
 
