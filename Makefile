@@ -45,10 +45,10 @@ test-slurm: $(READY)
 
 # The longest files first, so that no worker is left alone with one at the end.
 test-code: $(READY)
-	pytest -n 2 --dist loadfile --no-loadscope-reorder tests/e2e tests/workflow tests/unit
+	pytest -n 2 --dist loadfile --no-loadscope-reorder tests/e2e tests/trust tests/workflow tests/unit
 
-test-all: test ## The same, and every table, figure and claim of the catalogue at nano scale (15 minutes more)
-	pytest -m everything tests/e2e/test_everything.py
+test-all: test ## The same, everything of the catalogue at nano scale, and all of tests/trust (an hour more)
+	pytest -m everything tests/e2e/test_everything.py tests/trust
 
 format: $(READY) ## Format the code and fix what linters can fix
 	ruff check --fix .

@@ -61,6 +61,14 @@ def test_a_page_as_it_was_made_is_clean(page: str) -> None:
     assert reasons(recompute.recompute_page) == []
 
 
+def test_a_page_of_other_code_must_come_out_again_too(page: str) -> None:
+    write_json(recompute.REPORT, json.loads(recompute.REPORT.read_text()) | {"code": "0"})
+    assert reasons(recompute.recompute_page) == []
+    PAGE.write_text(page.replace("</title>", "!</title>"))
+    (found,) = reasons(recompute.recompute_page)
+    assert found.endswith("(its manifest names other code than this version's)")
+
+
 def test_a_page_and_its_records_are_the_files_of_the_report(page: str) -> None:
     assert json.loads(recompute.REPORT.read_text())["outputs"].keys() == {"index.html", "index.runs.json"}
     report = AuditReport()
@@ -197,12 +205,13 @@ def test_a_picture_of_another_matplotlib_is_not_compared_and_its_data_are(produc
     assert "difference is '0.4321'" in remade("table1", FIGURE)[0]
 
 
-def test_what_other_code_made_is_a_note(products: Path) -> None:
+def test_what_other_code_made_must_come_out_again_too(products: Path) -> None:
+    """Its digest is in the manifest, where it can be forged with the rest."""
     write_json(TABLE, json.loads(TABLE.read_text()) | {"code": "0"})
     assert remade("table1", TABLE) == []
     forge(TABLE.with_name("table1.csv"), TABLE, "ICT", "IBT")
-    (note,) = remade("table1", TABLE)
-    assert "with the code of today it comes out otherwise" in note
+    (found,) = remade("table1", TABLE)
+    assert found.endswith("(its manifest names other code than this version's)")
 
 
 def test_a_table_whose_scores_are_gone_is_a_finding_and_no_crash(products: Path) -> None:

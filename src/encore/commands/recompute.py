@@ -1,7 +1,8 @@
 """What the audit makes again: every table, figure and claim, and the report.
 
 A digest cannot tell a number that was altered together with its manifest; this can. Products that are bad already, or
-that rest on an artifact that is, are not made again. A difference from what other code made is a note.
+that rest on an artifact that is, are not made again. What other code made must come out again too: who forges a number
+can forge the digest of the code that made it.
 """
 
 import json
@@ -26,14 +27,20 @@ def recompute_products(plan: Plan, run: Path, report: AuditReport) -> None:
     Args:
         run: the run's file.
     """
-    bad = {finding.place for finding in report.findings}
     remake_products(plan.catalogue, report)
+    recompute_report(plan, run, report)
+
+
+def recompute_report(plan: Plan, run: Path, report: AuditReport) -> None:
+    """Add what the page shows that does not come out again."""
+    bad = {finding.place for finding in report.findings}
     if str(REPORT) not in report.others and _can_be_compared(REPORT, bad):
         with _found(REPORT, report):
             spec, planned = json.loads(REPORT.read_text())["spec"], report_plan(plan, run)
-            if spec.get("templates") == planned["templates"]:
-                recompute_page(report)
-            if canonical(spec) != canonical(planned):
+            recompute_page(report)
+            if spec["run"] == planned["run"] and spec["proxy_data"] != planned["proxy_data"]:
+                report.findings.append(Finding(str(REPORT), f"{REPORT} has another `proxy_data` than {run}"))
+            elif canonical(spec) != canonical(planned):
                 report.notes.append(
                     "results/report/index.html does not show all that is made; run snakemake for it again"
                 )
@@ -59,10 +66,8 @@ def _found(place: Path, report: AuditReport) -> Iterator[None]:
 
 
 def _can_be_compared(place: Path, bad: set[str]) -> bool:
-    """Whether a product is there, is what its manifest says, and was made by the code of today."""
-    if not place.is_file() or str(place) in bad:
-        return False
-    return bool(json.loads(place.read_text()).get("code")) and is_of_this_code(place)
+    """Whether a product is there and is what its manifest says."""
+    return place.is_file() and str(place) not in bad
 
 
 def recompute_product(catalogue: Catalogue, product: MadeProduct, report: AuditReport) -> None:
@@ -71,11 +76,8 @@ def recompute_product(catalogue: Catalogue, product: MadeProduct, report: AuditR
     if product.rule == PRINTED and canonical(product.content) != canonical(printed_plan(catalogue)):
         report.notes.append(f"{place}: config/papers has other claims or numbers than it was made from")
         return
-    reasons = remake.differences(product.rule, place, product.content, catalogue)
-    if is_of_this_code(place):
-        report.findings += [Finding(str(place), reason) for reason in reasons]
-    elif reasons:
-        report.notes.append(f"{place}: with the code of today it comes out otherwise; run snakemake for it again")
+    for reason in remake.differences(product.rule, place, product.content, catalogue):
+        report.findings.append(Finding(str(place), reason + _of_other_code(place)))
     if not remake.same_pictures(place):
         report.notes.append(f"{place}: another version of matplotlib drew it, so only its data were compared")
 
@@ -96,4 +98,9 @@ def recompute_page(report: AuditReport) -> None:
         place = expected[:start].rpartition(' id="')[2].partition('"')[0]
         line = expected.count("\n", 0, start) + 1
         reason = f"{page}#{place} does not show what lies in results/ (line {line} is the first that differs)"
-        report.findings.append(Finding(str(REPORT), reason))
+        report.findings.append(Finding(str(REPORT), reason + _of_other_code(REPORT)))
+
+
+def _of_other_code(place: Path) -> str:
+    """What is said of a difference that an earlier or later version of Encore may have made."""
+    return "" if is_of_this_code(place) else " (its manifest names other code than this version's)"

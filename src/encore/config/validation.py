@@ -95,10 +95,10 @@ def load_yaml(path: Path, called: str = "") -> Any:
 def _refuse_depth(text: str) -> None:
     """The reader in C overflows its stack, and ends Python, where nesting never ends."""
     depth = deepest = 0
-    for sign in re.findall(r"[\[\]{}]", text):
+    for sign in re.findall(r"[\[\]{}]", text) if text.count("[") + text.count("{") > MOST_NESTED else ():
         depth = max(0, depth + (1 if sign in "[{" else -1))
         deepest = max(deepest, depth)
-    if max(deepest, *map(len, re.findall(r"^[ ?-]*", text, re.MULTILINE))) > MOST_NESTED:
+    if deepest > MOST_NESTED or re.search(rf"^[ ?-]{{{MOST_NESTED + 1}}}", text, re.MULTILINE):
         raise ValueError("nested too deeply")
 
 

@@ -1,6 +1,5 @@
 """A JSON array that is larger than the memory, one element after another."""
 
-import io
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,8 +35,8 @@ def elements(path: Path) -> Iterator[dict[str, Any]]:
             raise EncoreError(f"{path}, element {number}: damaged or cut short ({reason}); replace the file") from error
 
 
-def _items(file: io.BufferedIOBase) -> Iterator[Any]:
-    """What an array holds, one after another."""
+def _items(file: Any) -> Iterator[Any]:
+    """What the array of a binary file holds, one after another."""
     events = ijson.basic_parse(file, use_float=True)
     next(events)  # where the array begins
     depth, builder = 0, ijson.ObjectBuilder()

@@ -55,7 +55,7 @@ def found(rows: Reported, wanted: Mapping[str, str], row: str) -> Printed | None
     """
     if not wanted:
         return None
-    fitting = [each for each in rows if all(each.get(key) == value for key, value in wanted.items())]
+    fitting = [each for each in rows if wanted.items() <= each.items()]
     if len(fitting) > 1:
         raise EncoreError(f"{len(fitting)} reported numbers fit {wanted}; set `reported_setting` of row {row!r}")
     if not fitting or not fitting[0]["value"]:

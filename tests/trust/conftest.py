@@ -1,0 +1,39 @@
+"""How often what this folder's tests try has held, counted by class and printed; ``--record-trials`` writes it down."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Count = Callable[[str, str, int, int], None]
+SEED = 20261122  # of every draw
+
+
+@pytest.fixture
+def count(record_property: Callable[[str, object], None]) -> Count:
+    """Count trials: of what suite, of what class, how many, and how many of them held."""
+    return lambda suite, kind, tried, held: record_property("trials", [suite, kind, tried, held])
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--record-trials", metavar="FILE", help="write how many trials of each class held, as JSON")
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """The counts of all workers."""
+    reports = [each for kind in ("passed", "failed") for each in terminalreporter.stats.get(kind, [])]
+    counts: dict[str, dict[str, Counter[str]]] = {}
+    for name, value in (pair for each in reports for pair in each.user_properties):
+        if name == "trials":
+            suite, kind, tried, held = value
+            counts.setdefault(suite, {}).setdefault(kind, Counter()).update(tried=tried, held=held)
+    for suite, kinds in sorted(counts.items()):
+        tried, held = (sum(each[key] for each in kinds.values()) for key in ("tried", "held"))
+        terminalreporter.write_line(f"{suite}: {held} of {tried} held, in {len(kinds)} classes")
+    if (path := config.getoption("--record-trials")) and counts:
+        known = json.loads(Path(path).read_text()) if Path(path).exists() else {}
+        recorded = {suite: {kind: dict(each) for kind, each in kinds.items()} for suite, kinds in counts.items()}
+        Path(path).write_text(json.dumps(known | recorded, indent=1, sort_keys=True) + "\n")

@@ -1,0 +1,152 @@
+"""Jobs killed at any moment, trainings above all: no half file, and the same job again ends with the same bytes."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import served
+from clones import Clone, environment
+from conftest import SEED, Count
+
+from encore.storage import manifest
+from encore.storage.lock import locked
+
+TRAININGS = (
+    "tiny+ict-s0",
+    "tiny+control-s0",
+    "tiny+marco-bm25-s0",
+    "tiny+ict+marco-bm25-s0",
+    "tiny+marco-bm25+marco-hn",
+)
+OTHERS = ("collections/", "tokenizers/", "tokens/", "indexes/lucene/", "indexes/tiny+ict+", "models/tiny-s0-")
+OTHERS += ("runs/bm25-", "runs/tiny+control", "negatives/tiny+ict+", "scores/bm25-")
+WHOLE = [*((name, 5) for name in TRAININGS), *((name, 3) for name in OTHERS)]
+SIZES = [pytest.param(name, 2, id=f"sample {name}") for name in ("tiny+ict-s0", "negatives/tiny+ict+")]
+SIZES += [pytest.param(name, times, id=name, marks=pytest.mark.everything) for name, times in WHOLE]
+PATIENCE = 60.0  # seconds until a job must have come to the moment that is waited for
+Moment = Callable[[random.Random, Path], Callable[[], bool]]
+
+
+class Job:
+    """A job of a finished run, which is carried out again as its rule did."""
+
+    def __init__(self, clone: Clone, folder: str) -> None:
+        self.clone, self.folder = clone, clone.root / "results" / folder
+        self.before = clone.root / "before"
+        self.folder.rename(self.before)
+        self.command = json.loads((self.before / "run.json").read_text())["command"]
+        if self.trains:
+            self.command[self.command.index("--checkpoint-seconds") + 1] = "0.0001"
+        served.server()
+
+    @property
+    def trains(self) -> bool:
+        return "--state" in self.command
+
+    @property
+    def state(self) -> Path:
+        return self.clone.root / self.command[self.command.index("--state") + 1]
+
+    def start(self) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [str(served.folder() / "python"), *self.command],
+            cwd=self.clone.root,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def kill(self, moment: Callable[[], bool]) -> bool:
+        """Start the job and kill it at a moment; whether it was still at work then."""
+        process = self.start()
+        deadline = time.monotonic() + PATIENCE
+        while process.poll() is None and not moment() and time.monotonic() < deadline:
+            time.sleep(0.0005)
+        alive = process.poll() is None
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        with locked(self.folder):  # once the kernel has ended it
+            pass
+        return alive and not (self.folder / manifest.MANIFEST).exists()
+
+    def half_files(self) -> list[str]:
+        """Files under their last names with other bytes than the finished job gave them."""
+        present = [path for path in self.folder.rglob("*") if path.is_file() and not is_temporary(path)]
+        names = [str(path.relative_to(self.folder)) for path in present if path.name != "run.json"]
+        return [name for name in names if (self.folder / name).read_bytes() != (self.before / name).read_bytes()]
+
+    def finish(self) -> str:
+        """What the job says that is left in peace, if it fails."""
+        process = self.start()
+        said, _ = process.communicate(timeout=300)
+        return said if process.returncode else ""
+
+
+def is_temporary(path: Path) -> bool:
+    return any(part.endswith(".tmp") for part in path.parts)
+
+
+def at_random(chance: random.Random, state: Path | None) -> Callable[[], bool]:
+    end = time.monotonic() + chance.choice([0.05, 0.3, 1.5]) * chance.random()
+    return lambda: time.monotonic() > end
+
+
+def while_a_checkpoint_is_written(chance: random.Random, state: Path | None) -> Callable[[], bool]:
+    passed = chance.randrange(3)
+    return lambda: state is not None and len(checkpoints(state)) >= passed and bool(names(state, ".step-", ".tmp"))
+
+
+def as_a_checkpoint_is_renamed(chance: random.Random, state: Path | None) -> Callable[[], bool]:
+    before = set(checkpoints(state)) if state else set()
+    return lambda: state is not None and bool(set(checkpoints(state)) - before)
+
+
+def checkpoints(state: Path) -> list[str]:
+    return names(state, "step-", ".pt")
+
+
+def names(folder: Path, start: str, end: str) -> list[str]:
+    found = os.listdir(folder) if folder.is_dir() else []  # noqa: PTH208  # the fastest look
+    return [name for name in found if name.startswith(start) and name.endswith(end)]
+
+
+MOMENTS = {
+    "at a random moment": at_random,
+    "while a checkpoint is written": while_a_checkpoint_is_written,
+    "as a checkpoint is renamed": as_a_checkpoint_is_renamed,
+}
+
+
+@pytest.mark.parametrize(("name", "times"), SIZES)
+def test_a_killed_job_ends_with_the_same_bytes(nano: Clone, name: str, times: int, count: Count) -> None:
+    kind = name if "/" in name else f"models/{name}"
+    (folder, *_) = (path.parent for path in sorted((nano.root / "results").glob(f"{kind}*/**/{manifest.MANIFEST}")))
+    job = Job(nano, str(folder.relative_to(nano.root / "results")))
+    chance, done = random.Random(f"{SEED} {name}"), 0
+    while done < times:
+        moment = chance.choice([*MOMENTS]) if job.trains else "at a random moment"
+        if not job.kill(MOMENTS[moment](chance, job.state if job.trains else None)):
+            shutil.rmtree(job.folder)  # it was faster: again
+            continue
+        assert job.half_files() == []
+        count("kills", f"{'a training' if job.trains else 'another job'} {moment}", 1, 1)
+        done += 1
+    assert job.finish() == ""
+    assert {path: path.read_bytes() for path in outputs(job.folder)} == {
+        job.folder / path.relative_to(job.before): path.read_bytes() for path in outputs(job.before)
+    }
+    assert not [path for path in (nano.root / "results").rglob("*.tmp") if path.is_file()]
+    assert not any((nano.root / "results/state").glob("*"))
+
+
+def outputs(folder: Path) -> list[Path]:
+    """All files of an artifact but what tells times."""
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "run.json")

@@ -1,0 +1,116 @@
+"""Whatever is changed behind Snakemake's back is found, and exactly the rows that it stands behind are named."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from clones import Clone
+from conftest import SEED, Count
+from finished_run import CONFIG, FinishedRun
+from mutations import MUTATIONS, Expected, forge_throughout
+
+from encore.commands import audit
+from encore.commands.audit import AuditReport
+from encore.plan.plan import Plan
+from encore.plan.project import load_plan
+from encore.storage import manifest
+from encore.storage.files import sha256
+from encore.storage.root import compare_root, compute_root
+
+OF_EACH_CLASS = 13  # in all; `make test` draws some classes, once each
+SAMPLE = random.Random(SEED).sample(sorted(MUTATIONS), 12)
+SIZES = [pytest.param(SAMPLE, 1, id="sample")]
+SIZES += [pytest.param([kind], OF_EACH_CLASS, id=kind, marks=pytest.mark.everything) for kind in MUTATIONS]
+
+
+@pytest.fixture(scope="module")
+def run(finished: Clone, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedRun]:
+    """A copy of the finished run, which is the working folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        copy = FinishedRun(finished, tmp_path_factory.mktemp("mutations") / "copy")
+        patch.chdir(copy.root)
+        yield copy
+
+
+@pytest.fixture(autouse=True)
+def _hash_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that nobody has replaced is hashed once; what is changed is another file."""
+    known: dict[tuple[int, int, int], str] = {}
+
+    def hashed(path: Path) -> str:
+        about = path.stat()
+        key = (about.st_ino, about.st_size, about.st_ctime_ns)
+        if key not in known:
+            known[key] = sha256(path)
+        return known[key]
+
+    monkeypatch.setattr(manifest, "sha256", hashed)
+
+
+@pytest.fixture(scope="module")
+def plan(run: FinishedRun) -> Plan:
+    return load_plan(CONFIG)
+
+
+def test_nothing_is_said_of_a_run_that_nobody_changed(run: FinishedRun, plan: Plan) -> None:
+    report = run.audit(plan)
+    assert (report.findings, report.notes) == ([], [])
+    assert report.verified == len(run.manifests) + len(run.products) + 1  # and the page
+
+
+@pytest.mark.parametrize(("kinds", "times"), SIZES)
+def test_every_change_is_found_with_its_rows(
+    run: FinishedRun, plan: Plan, kinds: list[str], times: int, count: Count
+) -> None:
+    missed = []
+    for kind in kinds:
+        failures = [text for trial in range(times) if (text := tried(run, plan, kind, trial))]
+        count("mutations", kind, times, times - len(failures))
+        missed += failures
+    assert not missed, "\n".join(missed)
+
+
+def tried(run: FinishedRun, plan: Plan, kind: str, trial: int) -> str:
+    """What an audit fails to say of a change; empty where it says all.
+
+    Once it is found, products are made again in one of ten trials only, which must not stop the audit.
+    """
+    chance = random.Random(f"{SEED} {kind} {trial}")
+    try:
+        expected = MUTATIONS[kind](run, chance)
+        report = run.audit(plan, until=() if chance.random() < 0.1 else expected.places)
+        wrong = unsaid(report, expected)
+        return f"{kind}, trial {trial}: {wrong}" if wrong else ""
+    finally:
+        run.restore()
+
+
+def places(report: AuditReport) -> set[str]:
+    return {finding.place for finding in report.findings}
+
+
+def unsaid(report: AuditReport, expected: Expected) -> str:
+    named = {cell for finding in report.findings for cell in finding.cells if ": every " not in cell}
+    if not expected.places & places(report):
+        return f"nothing is said of {sorted(expected.places)}, but of {sorted(places(report))}"
+    return "" if named == expected.rows else f"named {sorted(named)}, not {sorted(expected.rows)}"
+
+
+@pytest.mark.parametrize("times", [1, pytest.param(OF_EACH_CLASS, marks=pytest.mark.everything)])
+def test_what_is_forged_with_every_digest_above_it_has_another_root(
+    run: FinishedRun, plan: Plan, times: int, count: Count
+) -> None:
+    """Nothing in the folder contradicts it, and so an audit may find nothing; what was written down elsewhere does."""
+    before = compute_root()
+    assert before
+    held = 0
+    for trial in range(times):
+        forge_throughout(run, random.Random(f"{SEED} throughout {trial}"))
+        if trial == 0:
+            assert audit.audit(plan, str(CONFIG)).findings == [], "the forgery is whole"
+        held += compare_root(before["root"][:16])[0] is not None
+        run.restore()
+        assert compare_root(before["root"])[0] is None
+    count("mutations", "forged: with every digest above it, against the root", times, held)
+    assert held == times
