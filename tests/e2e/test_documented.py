@@ -9,7 +9,8 @@ import pytest
 from clones import Clone
 from documented import documented, is_complete, needs_a_run
 
-COMMANDS = [command for command in documented() if needs_a_run(command) and is_complete(command)]
+OWN = "docs/own-collection.md"  # which test_own_collection.py follows
+COMMANDS = [each for each in documented() if needs_a_run(each) and is_complete(each) and each.page != OWN]
 NOT_MADE = {  # what nano has not: the one line that says so
     "encore show real/squad": "real/squad",
     "encore claims --runs": "snakemake results/claims.csv",

@@ -27,11 +27,11 @@ def write_scores(folder: Path, gain: float, seed: int, answered: int = 40) -> st
     generator = np.random.default_rng(seed)
     values = np.clip(0.3 + gain + 0.02 * generator.normal(size=40), 0, 1)
     values[answered:] = 0
-    there = np.arange(40) < answered
+    there, shared = np.arange(40) < answered, np.zeros(40, np.int8)
     found = {
-        ("test", "RR@10"): Scored(QUERIES, CLUSTERS, values, values - 0.001, values, there),
+        ("test", "RR@10"): Scored(QUERIES, CLUSTERS, values, values - 0.001, values, there, shared),
         ("graded", "nDCG@10"): Scored(
-            QUERIES[:8], CLUSTERS[:8], values[:8] / 2, values[:8] / 2, values[:8] / 2, there[:8]
+            QUERIES[:8], CLUSTERS[:8], values[:8] / 2, values[:8] / 2, values[:8] / 2, there[:8], shared[:8]
         ),
     }
     scores.write_scores(folder, found)

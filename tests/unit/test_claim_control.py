@@ -47,6 +47,7 @@ def values(truth, seeds=(0, 1, 2, 3, 4), salt=0, drift=0.0):
             low=own,
             high=own,
             answered=np.ones(len(QUERIES), dtype=bool),
+            shared=np.zeros(len(QUERIES), dtype=np.int8),
         )
         for place, _ in enumerate(seeds)
     ]

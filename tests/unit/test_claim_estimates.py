@@ -31,6 +31,7 @@ def values(truth, seeds=(0, 1, 2, 3, 4), queries=QUERIES, salt=0):
             low=own,
             high=own,
             answered=np.ones(len(queries), dtype=bool),
+            shared=np.zeros(len(queries), dtype=np.int8),
         )
         for _ in seeds
     ]

@@ -155,7 +155,7 @@ def scored(folder, truth, salt):
     """A measure of 60 queries around a truth, as a folder of scores has it."""
     values = np.clip(np.random.default_rng(salt).normal(truth, 0.1, len(QUERIES)), 0, 1)
     folder.mkdir(parents=True)
-    one = Scored(QUERIES, QUERIES, values, values, values, np.ones(len(QUERIES), bool))
+    one = Scored(QUERIES, QUERIES, values, values, values, np.ones(len(QUERIES), bool), np.zeros(len(QUERIES), np.int8))
     scores.write_scores(folder, {("test", "RR@10"): one})
 
 

@@ -180,7 +180,7 @@ def test_the_figure_says_what_its_data_says_and_is_the_same_twice(tmp_path):
     for seed, passages, value in given:
         folder = tmp_path / f"{seed}-{passages}"
         values = np.array([value, value])
-        scored = Scored(queries, queries, values, values, values, np.ones(2, bool))
+        scored = Scored(queries, queries, values, values, values, np.ones(2, bool), np.zeros(2, np.int8))
         scores.write_scores(folder / "scores", {("test", "RR@10"): scored})
         record = {"spec": {}, "results": {"passages": passages}, "inputs": {}, "outputs": {}}
         write_json(folder / "run" / MANIFEST, record)

@@ -58,7 +58,7 @@ def points(folder, role, seeds):
     for seed, (size, value) in product(seeds, enumerate(VALUES[role])):
         own = folder / f"{role}-{seed}-{size}"
         values = np.full(2, value + 0.01 * seed)
-        scored = Scored(["a", "b"], ["a", "b"], values, values, values, np.ones(2, bool))
+        scored = Scored(["a", "b"], ["a", "b"], values, values, values, np.ones(2, bool), np.zeros(2, np.int8))
         scores.write_scores(own, {("test", "RR@10"): scored})
         write_json(own / MANIFEST, {"spec": {}, "results": {"flops": 1e9 * 10**size}, "inputs": {}, "outputs": {}})
         about = {"measured": 0, "seed": seed, "sample": 0, "size": size, "scores": str(own), "models": [str(own)]}

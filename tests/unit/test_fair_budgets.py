@@ -1,6 +1,9 @@
 """A comparison is fair when every objective, and the control, spend the same."""
 
-from encore.commands.flops import RowFlops, budget_complaints
+from small_table import plan, table_of, write_artifact
+
+from encore.commands.flops import budget_complaints
+from encore.reporting.tables.budgets import RowFlops
 
 
 def rows(**changes):
@@ -26,3 +29,33 @@ def test_a_control_that_spends_too_little_or_too_much_is_named():
 def test_settings_are_compared_apart():
     dear = [RowFlops("mlm", "other", "objective", 9.0, 1.0)]
     assert budget_complaints(rows() + dear) == []
+
+
+def spent(tmp_path, pretraining, finetuning):
+    """The small table, with models that took so many operations."""
+    table = plan(tmp_path, seeds=1)
+    for row in table["rows"]:
+        if row["id"] in finetuning:
+            row["models"] = {
+                kind: [model(tmp_path / f"{row['id']}-{kind}", flops[row["id"]])] if row["id"] in flops else []
+                for kind, flops in (("pretrain", pretraining), ("finetune", finetuning))
+            }
+    return [note for note in table_of(table).footnotes if "budget" in note]
+
+
+def model(folder, flops):
+    place = write_artifact(folder, "config.json", {})
+    record = folder / "manifest.json"
+    record.write_text(record.read_text().replace('"results": {}', f'"results": {{"flops": {flops}}}'))
+    return place
+
+
+def test_the_table_says_by_how_much_budgets_differ(tmp_path):
+    """Steps that were calibrated on one collection make unequal budgets on another."""
+    finetuning = {"none": 1.0, "control": 3.32, "mlm": 1.0, "ict": 1.0}
+    (note,) = spent(tmp_path, {"mlm": 1.72, "ict": 2.0}, finetuning)
+    assert note.startswith("Unequal budgets under BM25 negatives: MLM −14%, CONTROL +16% of the dearest objective’s")
+
+
+def test_the_table_says_nothing_of_equal_budgets(tmp_path):
+    assert spent(tmp_path, {"mlm": 1.9, "ict": 2.0}, {"none": 1.0, "control": 2.9, "mlm": 1.0, "ict": 1.0}) == []

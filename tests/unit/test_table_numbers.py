@@ -93,7 +93,7 @@ def test_seeds_judged_on_other_queries_are_refused(tmp_path: Path) -> None:
     table = plan(tmp_path, seeds=2)
     folder = tmp_path / "other"
     there = np.ones(2, bool)
-    part = Scored(["q1", "q0"], ["m", "m"], *[np.zeros(2)] * 3, there)
+    part = Scored(["q1", "q0"], ["m", "m"], *[np.zeros(2)] * 3, there, np.zeros(2, np.int8))
     scores.write_scores(folder, {("test", "RR@10"): part, ("graded", "nDCG@10"): part})
     table["rows"][4]["cells"]["rr"]["reads"][1]["folder"] = str(folder)
     with pytest.raises(EncoreError, match="judged on different queries of pydocs"):

@@ -344,7 +344,7 @@ def quality(artifact):
 def pretend(artifact, value):
     with manifest.record(Path(artifact.folder), stage="evaluate", spec=artifact.spec, inputs=[]):
         found = np.array([value, value])
-        scored = Scored(["q", "r"], ["q", "r"], found, found, found, np.array([True, True]))
+        scored = Scored(["q", "r"], ["q", "r"], found, found, found, np.array([True, True]), np.zeros(2, np.int8))
         scores.write_scores(Path(artifact.folder), {("valid", "RR@10"): scored})
 
 

@@ -83,7 +83,7 @@ def find_cells(plan: Plan, table: str, row: str, column: str, setting: str | Non
     if name not in plan.catalogue.tables:
         raise EncoreError(f"there is no table {name!r}{nearest(name, plan.catalogue.tables)}")
     content = table_plan(plan, name)
-    columns = [each for each in content["columns"] if column in (each["id"], each["label"])]
+    columns = [each for each in _with_unseen(content["columns"]) if column in (each["id"], each["label"])]
     if not columns:
         known = [each[key] for each in content["columns"] for key in ("id", "label")]
         raise EncoreError(f"table {name!r} has no column {column!r}{nearest(column, known)}")
@@ -97,10 +97,18 @@ def find_cells(plan: Plan, table: str, row: str, column: str, setting: str | Non
         raise EncoreError(f"{row!r} of table {name!r} stands under {settings} and not under {setting!r}")
     return [
         ExplainedCell(
-            name, each, columns[0], list(upstream_cells(content, each["setting"], each["id"], columns[0]["id"]))
+            name, each, columns[0], list(upstream_cells(content, each["setting"], each["id"], columns[0]["planned"]))
         )
         for each in chosen
     ]
+
+
+def _with_unseen(columns: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """A table's columns, each with the planned one that it reads as: its own, or one of unseen queries alone."""
+    for column in columns:
+        yield column | {"planned": column["id"]}
+        of_unseen = {"id": f"{column['id']}-unseen", "label": f"{column['label']}, unseen"}
+        yield column | of_unseen | {"planned": column["id"]}
 
 
 def chain(plan: Plan, cell: ExplainedCell) -> Iterator[ChainLink]:

@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from encore.data.collection import Collection, topics
+from encore.data.overlap import Overlap, overlap_with_training
 from encore.data.runs import Ranking, Run
 from encore.errors import EncoreError
 from encore.evaluation import has_answer, measures, reference_evaluator, ties
 from encore.evaluation.measures import Grades, Measure
-from encore.evaluation.scores import Floats, Scored, Scores
+from encore.evaluation.scores import RELEVANT, TEXT, Floats, Scored, Scores
 
 TOLERANCE = 1e-9
 
@@ -37,7 +39,8 @@ def judge(run: Run, collection: Collection, spec: Mapping[str, Any]) -> Scores:
         else:
             judged = collection.qrels(split)
             grades = {query: judged[query] for query in chosen}
-        for name, scored in _split(run, grades, wanted, clusters).items():
+        overlap = overlap_with_training(collection, split)
+        for name, scored in _split(run, grades, wanted, clusters, overlap).items():
             if not scored.answered.any():
                 raise EncoreError(f"the run answers no judged query of split {split!r}; search that split first")
             scores[split, name] = scored
@@ -63,7 +66,9 @@ def _without_own(run: Run) -> Run:
     return found
 
 
-def _split(run: Run, grades: Grades, wanted: Mapping[str, Measure], clusters: Mapping[str, str]) -> dict[str, Scored]:
+def _split(
+    run: Run, grades: Grades, wanted: Mapping[str, Measure], clusters: Mapping[str, str], overlap: Overlap
+) -> dict[str, Scored]:
     queries = list(grades)
     computed = measures.measure_values(wanted.values(), grades, run)
     ranges = {query: _ranges(run.get(query), dict(grades[query]), list(wanted.values())) for query in queries}
@@ -80,8 +85,16 @@ def _split(run: Run, grades: Grades, wanted: Mapping[str, Measure], clusters: Ma
             low=np.where(low < again, low, values),  # exactly the value where no order of ties can change it
             high=np.where(high > again, high, values),
             answered=answered,
+            shared=_shared(queries, overlap, measure),
         )
     return scored
+
+
+def _shared(queries: list[str], overlap: Overlap, measure: Measure) -> NDArray[np.int8]:
+    """What each query shares with training, where documents of a grade that the measure calls relevant count."""
+    relevant = overlap.relevant(measure.rel)
+    found = [RELEVANT * (query in relevant) + TEXT * (query in overlap.texts) for query in queries]
+    return np.array(found, dtype=np.int8)
 
 
 def _ranges(ranking: Ranking | None, grades: dict[str, int], wanted: list[Measure]) -> list[tuple[float, float, float]]:

@@ -14,6 +14,7 @@ from encore.errors import EncoreError
 from encore.storage.files import replacing
 
 FILE = "scores.parquet"
+RELEVANT, TEXT = 1, 2
 Floats = NDArray[np.float64]
 
 _SCHEMA = pa.schema(
@@ -26,6 +27,7 @@ _SCHEMA = pa.schema(
         ("low", pa.float64()),
         ("high", pa.float64()),
         ("answered", pa.bool_()),
+        ("shared", pa.int8()),
     ]
 )
 
@@ -35,7 +37,8 @@ class Scored:
     """One measure on one split: a value for each judged query, all arrays [queries].
 
     ``low`` and ``high`` are the ends over all orders of tied scores; ``answered`` says whether the run had the query;
-    ``clusters`` are the units whose queries may err together.
+    ``clusters`` are the units whose queries may err together. ``shared`` is what a query shares with training: the sum
+    of ``RELEVANT`` (a relevant document that answers a training query) and ``TEXT`` (the text of one), 0 for nothing.
     """
 
     queries: list[str]
@@ -44,6 +47,16 @@ class Scored:
     low: Floats
     high: Floats
     answered: NDArray[np.bool_]
+    shared: NDArray[np.int8]
+
+    def only(self, chosen: NDArray[np.bool_]) -> "Scored":
+        """The chosen ones of its queries."""
+        places = np.flatnonzero(chosen)
+        return Scored(
+            queries=[self.queries[place] for place in places],
+            clusters=[self.clusters[place] for place in places],
+            **{name: getattr(self, name)[places] for name in ("values", "low", "high", "answered", "shared")},
+        )
 
 
 Scores = dict[tuple[str, str], Scored]  # by split and measure's short name
@@ -86,14 +99,15 @@ def _table(split: str, measure: str, scored: Scored) -> pa.Table:
         scored.low,
         scored.high,
         scored.answered,
+        scored.shared,
     ]
     return pa.table(dict(zip(_SCHEMA.names, columns, strict=True)), schema=_SCHEMA)
 
 
 def _scored(table: pa.Table, mask: NDArray[np.bool_]) -> Scored:
     chosen = table.filter(pa.array(mask))
-    value, low, high, answered = (chosen[name].to_numpy() for name in ("value", "low", "high", "answered"))
-    return Scored(chosen["query"].to_pylist(), chosen["cluster"].to_pylist(), value, low, high, answered)
+    arrays = (chosen[name].to_numpy() for name in ("value", "low", "high", "answered", "shared"))
+    return Scored(chosen["query"].to_pylist(), chosen["cluster"].to_pylist(), *arrays)
 
 
 def exact_mean(values: Sequence[float] | Floats) -> float:

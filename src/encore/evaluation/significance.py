@@ -23,6 +23,7 @@ level whatever the seeds' share; Satterthwaite's approximation exceeds a small l
 two checkpoints, not of two ways to train.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -113,6 +114,12 @@ class Difference:
         while self.power(most, level) < power:
             most *= 2
         return float(brentq(lambda effect: self.power(effect, level) - power, 0, most, rtol=1e-6))
+
+
+def can_be_tested(clusters: Sequence[str]) -> bool:
+    """Whether queries of these clusters tell anything about a spread: of two at least, and not nearly all of one."""
+    sizes = Counter(clusters).values()
+    return len(sizes) > 1 and sum(sizes) ** 2 >= LEAST_CLUSTERS * sum(size**2 for size in sizes)
 
 
 def clustered(differences: Floats, clusters: Sequence[str]) -> Difference:

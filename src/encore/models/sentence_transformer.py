@@ -44,7 +44,9 @@ def dense_layers(config: EncoderConfig) -> list[Dense]:
 def write_sentence_transformer(folder: Path, config: EncoderConfig, length: int) -> None:
     """Write all but weights; texts are cut at ``length`` tokens, special ones included."""
     modules = [("", "Transformer"), (POOLING, "Pooling")]
-    write_json(folder / "sentence_bert_config.json", {"max_seq_length": length, "do_lower_case": False})
+    without_pooler = {"add_pooling_layer": False}  # BERT's own, which would be missed: ours is a module of its own
+    use = {"max_seq_length": length, "do_lower_case": False, "model_args": without_pooler}
+    write_json(folder / "sentence_bert_config.json", use)
     write_json(folder / POOLING / "config.json", _pooling(config))
     if config.pooling == "content":
         modules.insert(1, (WEIGHTS, "WordWeights"))

@@ -15,7 +15,6 @@ from encore.plan.catalogue import Catalogue
 TABLE, ZERO_SHOT = "table1", "zero-shot"
 REPLACED = ("wikipedia", "wikipedia-bookcorpus", "msmarco-passage", "msmarco-passage-titles")  # what both tables need
 USES = {"train": "queries to train on", "valid": "to validate with", "test": "to test with"}
-SHARES = {"share_text": "the text of one that trains", "share_relevant": "a relevant passage that also trains"}
 
 
 def run_text(name: str, source: Source, base: tuple[str, RunConfig], catalogue: Catalogue, *, zero_shot: bool) -> str:
@@ -52,9 +51,12 @@ def about(source: Source) -> Iterator[str]:
     asked = ", ".join(f"{source.queries[split]:,} {use}" for split, use in USES.items() if split in source.queries)
     grades = "several grades" if source.is_graded else "one grade"
     yield f"{source.passages:,} passages; {asked}; judgments of {grades}."
-    shared = [f"{source.shared[key]:,} have {text}" for key, text in SHARES.items() if source.shared.get(key)]
-    if shared:
-        yield f"Of the test queries {' and '.join(shared)}: the table says so."
+    counts = {
+        "a relevant passage that also trains": source.overlap.grades,
+        "the text of one that trains": source.overlap.texts,
+    }
+    if shared := [f"{len(queries):,} have {what}" for what, queries in counts.items() if queries]:
+        yield f"Of the test queries {' and '.join(shared)}: the table tells the others apart."
 
 
 def _tables(config: RunConfig, catalogue: Catalogue, *, zero_shot: bool) -> list[str]:

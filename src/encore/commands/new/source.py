@@ -1,7 +1,7 @@
 """What a collection of one's own has: its splits, how many queries they ask, and whether judgments have grades."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -10,6 +10,7 @@ from encore.config.validation import nearest
 from encore.data.collection import Collection
 from encore.data.download.ir_datasets import offline
 from encore.data.kinds import build_collection, load_kind
+from encore.data.overlap import Overlap, overlap_with_training
 from encore.errors import EncoreError
 
 TRAIN, TESTED = "train", ("test", "dev", "valid", "validation", "val")  # judgments as people call them
@@ -30,7 +31,7 @@ class Source:
     queries: dict[str, int]
     grades: set[int]  # of what is tested
     held_out: int | None = None
-    shared: dict[str, int] = field(default_factory=dict)  # test queries that share something with training
+    overlap: Overlap = Overlap(frozenset(), {})  # noqa: RUF009  # frozen; of what is tested with what trains
 
     @property
     def is_graded(self) -> bool:
@@ -64,9 +65,11 @@ def beir_source(folder: Path, *, zero_shot: bool, drop: bool) -> Source:
             hint = " (here: `--drop`)" if "drop`" in str(error) else ""
             raise EncoreError(f"{error}{hint}") from error
         counts = json.loads((Path(place) / "statistics.json").read_text())
-        grades = {grade for judged in Collection(Path(place)).qrels("test").values() for grade in judged.values()}
+        made = Collection(Path(place))
+        grades = {grade for judged in made.qrels("test").values() for grade in judged.values()}
+        overlap = overlap_with_training(made, "test")
     queries = {split: each["queries"] for split, each in counts["splits"].items()}
-    return _parted(Source(fields, given, counts["passages"], queries, grades, shared=counts["splits"]["test"]))
+    return _parted(Source(fields, given, counts["passages"], queries, grades, overlap=overlap))
 
 
 def ir_datasets_source(name: str, data_root: Path, *, zero_shot: bool) -> Source:

@@ -10,6 +10,7 @@ from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.figures.corpus_size import CORPUS_SIZE
 from encore.plan.plan import Plan
+from encore.plan.tables.budgets import compared_models
 from encore.plan.tables.cells import cells, row_plan
 from encore.plan.tables.means import means, partial
 from encore.plan.tables.notes import notes
@@ -49,7 +50,9 @@ def table_scores(plan: Plan, name: str) -> list[Artifact]:
 
 def table_folders(rows: list[dict[str, Any]]) -> list[str]:
     """The folders that rows of a table's slice read."""
-    return [read["folder"] for row in rows for cell in row["cells"].values() for read in cell["reads"]]
+    scores = [read["folder"] for row in rows for cell in row["cells"].values() for read in cell["reads"]]
+    models = [folder for row in rows for folders in row.get("models", {}).values() for folder in folders]
+    return list(dict.fromkeys([*scores, *models]))
 
 
 def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:
@@ -60,15 +63,14 @@ def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:
     datasets = dict.fromkeys(cell.request.dataset for cell in found if cell.reads and cell.request.dataset)
     over = means(table.columns, found)
     released = references(plan, name, found)
+    cells_of = (found[place * width : (place + 1) * width] for place in range(len(rows)))
+    planned = [row_plan(plan, row, own, reported=is_reported) for row, own in zip(rows, cells_of, strict=True)]
     return {
         "name": name.rsplit("/", 1)[-1],
         "paper": name.split("/")[0] if "/" in name else OWN,
         "title": table.title,
         "unit": table.unit,
-        "rows": [
-            row_plan(plan, row, found[place * width : (place + 1) * width], reported=is_reported)
-            for place, row in enumerate(rows)
-        ],
+        "rows": compared_models(planned, plan.find),
         "columns": [_column(column, over.get(column.id, [])) for column in table.columns],
         "dataset_labels": {dataset: plan.resolve.dataset_name(dataset) for dataset in datasets},
         "significance": _design(table, rows),

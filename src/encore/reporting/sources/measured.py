@@ -37,6 +37,8 @@ def measure(request: CellSlice) -> CellScores | None:
     scored = [_one(Path(read.folder), request) for read in request.reads]
     for read, one in zip(request.reads, scored, strict=True):
         _same_queries(one, scored[0], f"{read.folder} and {request.reads[0].folder}", request)
+    if request.unseen:
+        scored = [one.only(one.shared == 0) for one in scored]
     return CellScores([read.seed for read in request.reads], scored)
 
 

@@ -13,6 +13,7 @@ from encore.reporting.tables.cells import cell_values
 from encore.reporting.tables.comparisons import Address, RowComparison, compare_rows
 from encore.reporting.tables.footnotes import DISAGREES, RAISED, footnotes
 from encore.reporting.tables.table import Cell, Column, Comparison, Ours, Printed, Row, State, Table
+from encore.reporting.tables.unseen import with_unseen
 from encore.reporting.tables.verdicts import OPEN, UNTESTED, detectable_gain, objective_verdict
 from encore.storage.csv_rows import rounded
 
@@ -30,6 +31,7 @@ def compute_table(layout: Layout, further: Sequence[str] = ()) -> Table:
     Raises:
         EncoreError: scores are missing, lack a measure, or cannot be compared.
     """
+    layout = with_unseen(layout)
     found = cell_values(layout)
     compared = compare_rows(layout, {address: one.queries for address, one in found.items() if one.queries})
     printed, ranks = reported.read(layout.reported), _ranks(layout, found)
@@ -41,7 +43,7 @@ def compute_table(layout: Layout, further: Sequence[str] = ()) -> Table:
 
     rows = [
         Row(
-            **row.model_dump(exclude={"cells"}),
+            **row.model_dump(exclude={"cells", "models"}),
             cells={column.id: cell(_Place(layout, row, column)) for column in layout.columns},
         )
         for row in layout.rows

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from encore.evaluation.significance import SIGNIFICANT
 from encore.plan.tables.layout import Layout
 from encore.reporting.sources import SOURCES
+from encore.reporting.tables.budgets import budget_notes
 from encore.reporting.tables.table import Ours, Table
+from encore.reporting.tables.unseen import unseen_notes
 from encore.reporting.tables.verdicts import ENOUGH_SEEDS, OPEN
 
 DISAGREES = "≠"
@@ -21,6 +23,8 @@ def footnotes(layout: Layout, table: Table) -> list[str]:
         *([PROXY_DATA] if table.proxy_data and run else []),
         *_marks(layout, table),
         *_data(table),
+        *unseen_notes(layout),
+        *budget_notes(layout),
         *_seeds(table),
         *_ties(table),
         *(note for source in SOURCES.values() for note in source.notes(layout)),
@@ -66,19 +70,20 @@ def _printed_markers(layout: Layout, labels: dict[str, str], *, differ: bool) ->
 
 def _data(table: Table) -> Iterator[str]:
     """One note for each split that was run: collection with digest, queries judged, queries answered."""
-    labels: dict[tuple[str, str], dict[str, None]] = {}
-    counts: dict[tuple[str, str], list[tuple[str, Ours]]] = {}
-    collections: dict[tuple[str, str], str] = {}
+    labels: dict[tuple[str, str, bool], dict[str, None]] = {}
+    counts: dict[tuple[str, str, bool], list[tuple[str, Ours]]] = {}
+    collections: dict[tuple[str, str, bool], str] = {}
     for row, column in ((row, column) for column in table.columns for row in table.rows):
         cell = row.cells[column.id]
         if cell.ours and cell.ours.judged is not None:
-            place = cell.request.dataset, cell.request.split
+            place = cell.request.dataset, cell.request.split, cell.request.unseen
             labels.setdefault(place, {})[column.label] = None
             counts.setdefault(place, []).append((row.label, cell.ours))
             collections.setdefault(place, cell.request.collection)
-    for (dataset, split), own in counts.items():
-        measures, name = ", ".join(labels[dataset, split]), table.datasets.get(dataset, dataset)
-        yield f"{measures}: {name}, split {split} of {collections[dataset, split]}; {_counts(own)}."
+    for place, own in counts.items():
+        dataset, split, _ = place
+        measures, name = ", ".join(labels[place]), table.datasets.get(dataset, dataset)
+        yield f"{measures}: {name}, split {split} of {collections[place]}; {_counts(own)}."
 
 
 def _counts(own: list[tuple[str, Ours]]) -> str:

@@ -1,0 +1,62 @@
+"""What tested queries share with training: the text of a training query, or a document that answers one."""
+
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from encore.config.datasets import draw_of, role_of
+from encore.data.collection import Collection
+
+_ENDS = " .?!:;"  # which change no question
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Tested queries that training has met.
+
+    ``texts`` are those with the text of a training query. ``grades`` has, for those that judge a document relevant
+    which is an answer to a training query, the highest grade that they give such a document.
+    """
+
+    texts: frozenset[str]
+    grades: dict[str, int]
+
+    def relevant(self, least: int = 1) -> set[str]:
+        """Queries with such a document of that grade or a higher one."""
+        return {query for query, grade in self.grades.items() if grade >= least}
+
+
+def overlap_with_training(collection: Collection, split: str) -> Overlap:
+    """What a split's queries share with the training of its draw (``config.datasets.draw_of``), if there is any.
+
+    The answers to a training query are its documents of its highest grade, as in fine-tuning. Texts are compared in
+    Unicode's form NFKC, without case, with one blank between words and without what ends a sentence.
+    """
+    texts = {query: _normalised(text) for query, text in collection.queries().items()}
+    answers, asked = set[str](), set[str]()
+    for training in _training(collection, split):
+        for query, judged in collection.qrels(training).items():
+            best = max(judged.values())
+            asked.add(texts[query])
+            answers.update(document for document, grade in judged.items() if grade == best > 0)
+    queries = collection.query_ids(split)
+    grades = collection.qrels(split) if collection.is_judged(split) else {}
+    shared = {
+        query: max((grade for name, grade in grades.get(query, {}).items() if name in answers), default=0)
+        for query in queries
+    }
+    return Overlap(
+        frozenset(query for query in queries if texts[query] in asked),
+        {query: grade for query, grade in shared.items() if grade > 0},
+    )
+
+
+def _training(collection: Collection, split: str) -> Iterable[str]:
+    """The splits that train where this one is tested."""
+    for name in collection.splits():
+        if role_of(name) == "train" and (draw_of(name) in (None, draw_of(split)) or draw_of(split) is None):
+            yield name
+
+
+def _normalised(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(_ENDS)

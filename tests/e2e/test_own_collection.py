@@ -1,0 +1,155 @@
+"""docs/own-collection.md, followed to the letter: nano is the default here, the texts are the standard library's."""
+
+import csv
+import importlib
+import inspect
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from clones import Clone
+from documented import ROOT, documented, of_page
+
+PAGE = "docs/own-collection.md"
+MODULES = ("os", "shutil", "json", "random", "statistics", "pathlib", "datetime", "decimal", "email.message", "tarfile")
+MODULES += (
+    "zipfile",
+    "logging",
+    "argparse",
+    "subprocess",
+    "threading",
+    "collections",
+    "socket",
+    "ssl",
+    "typing",
+    "ast",
+)
+TABLE = Path("results/tables/table1.csv")
+
+
+def write_folder(folder: Path) -> None:
+    """What section 1 says: functions with their docstrings; a query is a docstring's first line, and every third tests.
+
+    Some functions are asked for twice, by a query that trains and by one that tests.
+    """
+    texts = {}
+    for module in map(importlib.import_module, MODULES):
+        for name, member in inspect.getmembers(module):
+            for called, each in [(name, member), *(inspect.getmembers(member) if inspect.isclass(member) else [])]:
+                text = inspect.getdoc(each) if callable(each) else None
+                if text and len(text.split()) > 12 and text not in texts.values():
+                    texts[f"{module.__name__}.{name}.{called}"] = text
+    assert len(texts) > 250
+    (folder / "qrels").mkdir(parents=True)
+    judged: dict[str, list[str]] = {"train": [], "test": []}
+    queries = []
+    for number, (name, text) in enumerate(texts.items()):
+        splits = ["test" if number % 3 == 0 else "train", *(["test"] if number % 12 == 1 else [])]
+        for which, split in enumerate(splits):
+            query = f"q{number}-{which}"
+            words = text.split()[:8] if not which else text.split()[3:12]
+            row = {
+                "_id": query,
+                "text": " ".join(words),
+                "metadata": {"cluster": name.partition(".")[0] + str(number % 20)},
+            }
+            queries.append(json.dumps(row))
+            judged[split].append(f"{query}\t{name}\t1")
+    rows = (json.dumps({"_id": name, "title": name, "text": text}) for name, text in texts.items())
+    (folder / "corpus.jsonl").write_text("\n".join(rows) + "\n")
+    (folder / "queries.jsonl").write_text("\n".join(queries) + "\n")
+    for split, lines in judged.items():
+        text = "\n".join(["query-id\tcorpus-id\tscore", *lines]) + "\n"
+        (folder / f"qrels/{split}.tsv").write_text(text)
+
+
+@pytest.fixture(scope="module")
+def followed(finished: Clone, tmp_path_factory: pytest.TempPathFactory) -> tuple[Clone, dict[str, str]]:
+    """The clone after every command of the page in order, and what each printed."""
+    clone = finished.copy(tmp_path_factory.mktemp("own") / "clone")
+    shutil.copyfile(clone.root / "config/nano.yaml", clone.root / "config/config.yaml")
+    write_folder(clone.root / "data/own")
+    said = {}
+    for command in of_page(ROOT / PAGE, PAGE):
+        if command.inline:
+            continue
+        words = shlex.split(command.text)[1:]
+        done = clone.snakemake(*words) if command.tool == "snakemake" else clone.encore(*words)
+        allowed = {0, 1} if words[0] == "preflight" else {0}  # beyond this machine
+        assert done.code in allowed, f"{command}: {done.output}"
+        said[command.text] = done.output
+    return clone, said
+
+
+def test_every_command_of_the_page_runs(followed: tuple[Clone, dict[str, str]]) -> None:
+    _, said = followed
+    assert [text.split()[:2] for text in said] == [
+        ["encore", "new"],
+        ["encore", "preflight"],
+        ["snakemake", "--profile"],
+        ["encore", "show"],
+        ["encore", "new"],
+        ["snakemake", "--profile"],
+        ["encore", "show"],
+        ["encore", "audit"],
+    ]
+    assert re.search(r"audit: \d+ artifacts verified, 0 bad", said["encore audit --config config/own.yaml"])
+
+
+def test_the_run_that_is_written_has_the_form_that_the_page_shows(followed: tuple[Clone, dict[str, str]]) -> None:
+    clone, _ = followed
+    shown = next(
+        block for block in re.findall(r"```yaml\n(.*?)```", (ROOT / PAGE).read_text(), re.S) if "extends" in block
+    )
+    page, written = yaml.safe_load(shown), yaml.safe_load((clone.root / "config/own.yaml").read_text())
+    assert written.keys() == page.keys()
+    assert written["scale"] == page["scale"]
+    assert written["datasets"]["own"].keys() == page["datasets"]["own"].keys()
+    assert written["datasets"]["own"]["splits"] == page["datasets"]["own"]["splits"]
+    text = (clone.root / "config/own.yaml").read_text()
+    assert re.search(r"# Of the test queries \d+ have a relevant passage that also trains", text)
+
+
+def test_the_table_tells_unseen_queries_apart_and_names_the_run(followed: tuple[Clone, dict[str, str]]) -> None:
+    clone, said = followed
+    table = said["encore show table1 --config config/own.yaml"]
+    assert "RR@10, unseen" in table
+    assert "also answers a training query" in table
+    summary = said["snakemake --profile local --configfile config/own.yaml"]
+    assert "`encore show table1 --config config/own.yaml`" in summary
+    assert "`encore audit --config config/own.yaml`" in summary
+    with (clone.root / TABLE).open(newline="") as file:
+        lines = {(line["row"], line["column"]): line for line in csv.DictReader(file)}
+    both = [int(lines["bm25", column]["queries_judged"]) for column in ("rr10", "rr10-unseen")]
+    assert 0 < both[1] < 0.9 * both[0]
+    asked = ["results/tables/table1.csv", "--row", "bm25", "--column", "rr10-unseen", "--config", "config/own.yaml"]
+    explained = clone.encore("explain", *asked).succeeded()
+    assert f"shows ours {lines['bm25', 'rr10-unseen']['reproduced']}" in explained
+
+
+def test_an_audit_of_another_run_leaves_this_ones_products_alone(followed: tuple[Clone, dict[str, str]]) -> None:
+    """The default's audit found the table bad, and pruning removed it."""
+    clone, _ = followed
+    before = (clone.root / TABLE).read_bytes()
+    output = clone.encore("audit", "--prune", "--yes").succeeded()
+    assert "of another run: `encore audit --config config/own" in output
+    assert "nothing to prune" in output
+    assert (clone.root / TABLE).read_bytes() == before
+
+
+def test_zero_shot_models_are_those_of_the_other_run(followed: tuple[Clone, dict[str, str]]) -> None:
+    _, said = followed
+    assert "nDCG@10" in said["encore show zero-shot --config config/own-zero-shot.yaml"]
+    made = re.findall(
+        r"^(?:local)?rule (\w+):", said["snakemake --profile local --configfile config/own-zero-shot.yaml"], re.M
+    )
+    assert "evaluate" in made
+    assert {"pretrain", "finetune", "start"}.isdisjoint(made), "the finished run has them"
+
+
+def test_the_page_is_among_those_whose_commands_are_checked() -> None:
+    assert len({command.text for command in documented() if command.page == PAGE}) >= 8
