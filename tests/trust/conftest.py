@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-Count = Callable[[str, str, int, int], None]
-SEED = 20261122  # of every draw
+from trials import Count
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 from clones import Clone
-from conftest import SEED, Count
 from finished_run import CONFIG, FinishedRun
 from harmless import HARMLESS
+from trials import SEED, Count
 
 from encore.plan.project import load_plan
 from encore.storage.root import compute_root

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import served
 from clones import Clone, environment
-from conftest import SEED, Count
+from trials import SEED, Count
 
 from encore.storage import manifest
 from encore.storage.lock import locked

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from clones import Clone
-from conftest import SEED, Count
 from finished_run import CONFIG, FinishedRun
 from mutations import MUTATIONS, Expected, forge_throughout
+from trials import SEED, Count
 
 from encore.commands import audit
 from encore.commands.audit import AuditReport

@@ -170,6 +170,13 @@ def test_a_batch_of_one_without_any_negative_is_refused(name: str) -> None:
     objectives.fields(step | {"objective": "mlm", "batch": 1})
 
 
+def test_a_text_has_room_for_a_word(make: Callable[..., Plan]) -> None:
+    plan = make()
+    for field in ("length", "query_length"):
+        with pytest.raises(EncoreError, match=rf"{field}: input should be greater than or equal to 3"):
+            plan.resolve.step(plan.resolve.lineage(f"bert-base+ict~{field}=2").steps[0])
+
+
 def test_a_fine_tuning_without_any_negative_is_refused() -> None:
     step = {"kind": "finetune", "collection": "c", "batch": 1, "learning_rate": 0.1, "length": 64, "steps": 1}
     FinetuneStep.model_validate(step | {"negatives": "bm25"})

@@ -12,6 +12,7 @@ from encore.config.validation import DATASET, refuse_odd_name
 from encore.errors import EncoreError
 
 Positive = Annotated[int, Field(gt=0)]
+Length = Annotated[int, Field(ge=3)]  # [CLS], a word piece, [SEP]
 LARGEST_SEED = 2**32 - 1  # that every generator of random numbers takes
 MOST_SHARDS = 10_000  # each is a job
 DEEPEST = 1_000_000  # ranks
@@ -89,12 +90,12 @@ class Backbone(Strict):
         False,
         description="Whether queries are filled up to their full length with [MASK] tokens, which count like others.",
     )
-    length: Positive | None = Field(
+    length: Length | None = Field(
         None,
         description="The most tokens of a passage for a checkpoint that is used without a further step; without it, "
         "`max_length`.",
     )
-    query_length: Positive | None = Field(
+    query_length: Length | None = Field(
         None,
         description="The most tokens of a query for a checkpoint that is used without a further step; without it, "
         "`max_length`.",
@@ -148,8 +149,8 @@ class Step(Strict):
     )
     weight_decay: float = Field(0.0, ge=0, description="The weight decay of AdamW, applied to matrices only.")
     max_grad_norm: float = Field(1.0, gt=0, description="The norm that a larger gradient is scaled down to.")
-    length: Positive = Field(description="The most tokens of a passage or text, special tokens included.")
-    query_length: Positive = Field(64, description="The most tokens of a query, special tokens included.")
+    length: Length = Field(description="The most tokens of a passage or text, special tokens included.")
+    query_length: Length = Field(64, description="The most tokens of a query, special tokens included.")
     source: str = Field("", exclude=True, description="Where these values come from; it is part of no digest.")
 
     @model_validator(mode="after")
