@@ -157,7 +157,7 @@ def test_a_rule_says_its_own_threads(tmp_path: Path) -> None:
     own = rule_threads(load_run(), ROOT / "workflow/rules")
     assert own["collection"] == own["lucene_search"] == 2
     rules = "rule one:\n    threads: 4  # as many\n    shell: 'x'\n\n\nrule two:\n    shell: 'y'\n"
-    rules += "rule three:\n    threads: EXECUTION.processes\nrule four:\n    threads: PLAN.config.numerics.threads\n"
+    rules += "rule three:\n    threads: EXECUTION.processes\nrule four:\n    threads: NUMERICS.threads\n"
     (tmp_path / "a.smk").write_text(rules)
     found = rule_threads(load_run(execution={"processes": 8}, numerics={"threads": 16}), tmp_path)
     assert found == {"one": 4, "two": 1, "three": 8, "four": 16}

@@ -32,7 +32,8 @@ if workflow.is_main_process and (len(workflow.configfiles) > 1 or workflow.confi
     refuse("a run's configuration is one complete file: give one --configfile, and no --config")
 
 RUN_FILE = Path(workflow.configfiles[-1])
-EXECUTION = in_one_line(read_run, RUN_FILE, config).execution
+RUN = in_one_line(read_run, RUN_FILE, config)
+EXECUTION, NUMERICS = RUN.execution, RUN.numerics
 PLAN = in_one_line(load_plan, RUN_FILE, config) if workflow.is_main_process else None
 if PLAN:
     in_one_line(ledger.check, PLAN.catalogue, CATALOGUE)

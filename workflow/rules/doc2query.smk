@@ -15,7 +15,7 @@ rule train_doc2query:
         "results/benchmarks/train_doc2query/{doc2query_model}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: 1
+    threads: NUMERICS.threads
     resources:
         **by_attempt(mem_mb=8_000, runtime=8 * 60),
     params:
@@ -47,7 +47,7 @@ rule predict_queries:
         "results/benchmarks/predict_queries/{predicted_queries}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: 1
+    threads: NUMERICS.threads
     resources:
         **at_least("predicted_queries/{predicted_queries}", mem_mb=8_000, runtime=24 * 60),
     params:

@@ -15,7 +15,7 @@ rule inspect_model:
         "results/benchmarks/inspect_model/{model}/{inspection}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: 1
+    threads: NUMERICS.threads
     resources:
         **by_attempt(mem_mb=4_000, runtime=60),
     params:

@@ -124,7 +124,7 @@ rule teacher_scores:
         "results/benchmarks/teacher_scores/{teacher}/{topics}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: 1
+    threads: NUMERICS.threads
     resources:
         **at_least("teachers/{teacher}/{topics}", mem_mb=8_000, runtime=4 * 60),
     params:

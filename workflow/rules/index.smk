@@ -42,7 +42,7 @@ rule encode:
         "results/benchmarks/encode/{model}/{index}/{shard}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: 1
+    threads: NUMERICS.threads
     resources:
         **at_least("indexes/{model}/{index}/{shard}", mem_mb=4_000, runtime=2 * 60),
     params:

@@ -42,7 +42,7 @@ rule search_index:
         "results/benchmarks/search_index/{indexed}/{topics}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: 1
+    threads: NUMERICS.threads
     resources:
         **at_least("runs/{indexed}/{topics}", mem_mb=4_000, runtime=2 * 60),
     params:

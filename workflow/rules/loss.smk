@@ -15,7 +15,7 @@ rule masked_loss:
         "results/benchmarks/masked_loss/{model}/{loss}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: 1
+    threads: NUMERICS.threads
     resources:
         **by_attempt(mem_mb=4_000, runtime=60),
     params:

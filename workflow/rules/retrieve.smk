@@ -44,7 +44,7 @@ rule search:
         "results/benchmarks/search/{model}/{topics}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: 1
+    threads: NUMERICS.threads
     resources:
         **at_least("runs/{model}/{topics}", mem_mb=4_000, runtime=2 * 60),
     params:
@@ -137,7 +137,7 @@ rule rerank:
         "results/benchmarks/rerank/{rerank}/{topics}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: 1
+    threads: NUMERICS.threads
     resources:
         **at_least("runs/{rerank}/{topics}", mem_mb=8_000, runtime=8 * 60),
     params:

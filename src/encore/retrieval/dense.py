@@ -1,11 +1,12 @@
 """Exact search: the inner product of every query with every passage, whatever the number of shards.
 
-Scores are FAISS's. Its products are taken in blocks of 1,024 passages, shards hold whole blocks (``encode.BLOCK``),
-and queries go in fixed batches, so a score has the same bytes in every division of a collection. FAISS keeps arbitrary
-members of a tie at its last rank; ``search`` asks for more until the tie at ``depth`` is complete, then orders it by
-document id.
+Products are taken in tiles of fixed shape (``products.py``), shards hold whole tiles (``encode.BLOCK``), and queries go
+in fixed batches, so on a CPU a score has the same bytes in every division of a collection. Arbitrary members of a tie
+are found at the last rank; ``_best`` asks for more until the tie at ``depth`` is complete, then orders it by document
+id.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 import faiss
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from encore.data.collection import Collection, topics
@@ -22,12 +24,13 @@ from encore.errors import EncoreError
 from encore.models import embed
 from encore.models.encoder import Encoder
 from encore.retrieval import nested_corpora
+from encore.retrieval.products import BATCH, Tiles
 from encore.storage.document_ids import DocIds
 from encore.training import machine
 
-QUERIES = 2048  # in one product; a constant, since FAISS's rounding depends on it
 SPARE = 32  # ranks below ``depth`` that are asked for at once, for ties
 MOST = 64  # how many times ``depth`` a complete tie may be worth; a collapsed model ties everything
+CPU = torch.device("cpu")
 FIX = "encode the collection again with this model"
 
 
@@ -55,7 +58,7 @@ def answer_exactly(
         shards = restricted(shards, nested_corpora.members(subset, spec["size"]))
     names, queries = embedded(spec, encoder, store, collection)
     passages = sum(len(shard) for shard in shards)
-    run = search_exact(shards, names, queries, depth)
+    run = search_exact(shards, names, queries, depth, next(encoder.parameters()).device)
     method = {"name": "exact search", "method": "dense", "similarity": encoder.config.similarity, "depth": depth}
     header = describe(spec["system"], collection=collection.name, split=split, retrieval=[method])
     write_run(output / "run.trec.gz", run, header)
@@ -92,16 +95,12 @@ class Shard:
         """How many of its vectors are searched."""
         return len(self.documents) if self.kept is None else int(self.kept.sum())
 
-    def search(self, batch: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
-        """Scores and rows of the best, at most ``wanted`` and as many as there are, best first."""
-        count = min(wanted, len(self))
-        how: dict[str, Any] = {}
-        if self.kept is not None:
-            selector: Any = faiss.IDSelectorBitmap
-            parameters: Any = faiss.SearchParameters
-            how["params"] = parameters(sel=selector(np.packbits(self.kept, bitorder="little")))
-        found: tuple[np.ndarray, np.ndarray] = self.index.search(batch, count, **how)
-        return found
+    @property
+    def vectors(self) -> NDArray[np.float32]:
+        """The vectors of an exact index [passages, dimension], where they lie: in its memory, or in its mapped file."""
+        flat: Any = self.index
+        found: NDArray[np.float32] = faiss.rev_swig_ptr(flat.get_xb(), flat.ntotal * flat.d)
+        return found.reshape(flat.ntotal, flat.d)
 
 
 def restricted(shards: Sequence[Shard], members: set[str]) -> list[Shard]:
@@ -118,7 +117,7 @@ def open_shard(folder: Path) -> Shard:
         EncoreError: a file is missing or not an index, or vectors and documents differ in number.
     """
     try:
-        index = faiss.read_index(str(folder / "index"))
+        index = faiss.read_index(str(folder / "index"), faiss.IO_FLAG_MMAP_IFC)
         documents = DocIds.open(folder / "docid")
     except (RuntimeError, OSError) as error:
         raise EncoreError(f"shard {folder} is not readable ({str(error).splitlines()[-1][:120]}); {FIX}") from error
@@ -152,49 +151,70 @@ def _once_each(documents: DocIds, names: DocIds) -> bool:
     return bool((rows >= 0).all() and (np.bincount(rows, minlength=len(names)) == 1).all())
 
 
-def search_exact(shards: Sequence[Shard], names: Sequence[str], vectors: np.ndarray, depth: int) -> Run:
-    """The ``depth`` best documents of each query, by score, then by descending document id.
+def search_exact(
+    shards: Sequence[Shard],
+    names: Sequence[str],
+    vectors: np.ndarray,
+    depth: int,
+    device: torch.device = CPU,
+) -> Run:
+    """The ``depth`` best documents of each query, by score, then by descending document id; prints the rate.
 
     Args:
         names: query ids.
         vectors: float32 [queries, dimension], in the order of ``names``.
     """
-    searcher = Searcher(shards)
+    started = time.monotonic()
+    searcher = Searcher(shards, device)
     run: Run = {}
-    for start in range(0, len(names), QUERIES):
-        scores, documents = searcher.best(np.ascontiguousarray(vectors[start : start + QUERIES]), depth)
+    batch = BATCH[device.type]
+    for start in range(0, len(names), batch):
+        scores, documents = searcher.best(vectors[start : start + batch], depth)
         for name, found, its in zip(names[start:], documents, scores, strict=False):
             run[name] = Ranking(found, its)
+    operations = 2 * len(searcher.documents) * vectors.size
+    rate = operations / max(time.monotonic() - started, 1e-9) / 1e9
+    threads = f" with {torch.get_num_threads()} threads" if device.type == "cpu" else ""
+    print(f"exact search by torch on {device.type}{threads}: {rate:.1f} GF/s", flush=True)
     return run
 
 
 class Searcher:
-    """Shards, with what is the same for every batch of queries."""
+    """Shards, with what is the same for every batch of queries, on the device that multiplies."""
 
-    def __init__(self, shards: Sequence[Shard]) -> None:
-        self.shards = shards
+    def __init__(self, shards: Sequence[Shard], device: torch.device = CPU) -> None:
+        self.shards, self.device = shards, device
         self.documents = DocIds.joined([shard.documents for shard in shards])
         self.place = self.documents.places()
+        self.tiles = [Tiles(shard.vectors, device) for shard in shards]
 
     def best(self, batch: np.ndarray, depth: int) -> tuple[np.ndarray, list[list[str]]]:
         """Scores [queries, depth] and documents, of each query as many, of queries float32 [queries, dimension]."""
-        scores, rows = _best(self.shards, batch, self.place, depth)
+        scores, rows = self._best(torch.from_numpy(np.ascontiguousarray(batch)).to(self.device), depth)
         return scores, [self.documents.take(found) for found in rows]
 
+    def _best(self, batch: torch.Tensor, depth: int) -> tuple[np.ndarray, np.ndarray]:
+        """Scores and global rows, [queries, depth] each, of one batch of queries."""
+        wanted = depth + SPARE
+        while True:
+            found = list(self._hits(batch, wanted))
+            scores = np.concatenate([each for each, _ in found], axis=1) + np.float32(0)  # -0.0 becomes 0.0
+            rows = np.concatenate([each for _, each in found], axis=1)
+            order = _order(scores, self.place[rows])[:, :depth]
+            kept = np.take_along_axis(scores, order, axis=1)
+            cut = [each[:, -1] == kept[:, -1] for each, _ in found if each.shape[1] == wanted]
+            if not np.any(cut) or wanted > MOST * depth:
+                return kept, np.take_along_axis(rows, order, axis=1)
+            wanted *= 4
 
-def _best(shards: Sequence[Shard], batch: np.ndarray, place: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
-    """Scores and global rows, [queries, depth] each, of one batch of queries."""
-    wanted = depth + SPARE
-    while True:
-        found = list(_hits(shards, batch, wanted))
-        scores = np.concatenate([each for each, _ in found], axis=1) + np.float32(0)  # -0.0 becomes 0.0
-        rows = np.concatenate([each for _, each in found], axis=1)
-        order = _order(scores, place[rows])[:, :depth]
-        kept = np.take_along_axis(scores, order, axis=1)
-        cut = [each[:, -1] == kept[:, -1] for each, _ in found if each.shape[1] == wanted]
-        if not np.any(cut) or wanted > MOST * depth:
-            return kept, np.take_along_axis(rows, order, axis=1)
-        wanted *= 4
+    def _hits(self, batch: torch.Tensor, wanted: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Each shard's best scores and their global rows, best first: at most ``wanted``, and as many as there are."""
+        first = 0
+        for shard, tiles in zip(self.shards, self.tiles, strict=True):
+            if len(shard):
+                scores, rows = tiles.best(batch, min(wanted, len(shard)), shard.kept)
+                yield scores, rows + first
+            first += len(shard.documents)
 
 
 def _order(scores: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -204,13 +224,3 @@ def _order(scores: np.ndarray, places: np.ndarray) -> np.ndarray:
     tied = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     order[tied] = np.lexsort((-places[tied], -scores[tied]), axis=1)
     return order
-
-
-def _hits(shards: Sequence[Shard], batch: np.ndarray, wanted: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Each shard's best scores and their global rows, best first."""
-    first = 0
-    for shard in shards:
-        if len(shard):
-            scores, rows = shard.search(batch, wanted)
-            yield scores, rows + first
-        first += len(shard.documents)

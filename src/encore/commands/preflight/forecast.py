@@ -63,7 +63,7 @@ class Forecast:
 
     def seconds(self, job: Needed) -> float:
         """Seconds that a job takes on this machine."""
-        rate = self.machine.flops_a_second(self.precision) if self.on_gpu(job) else None
+        rate = self.machine.flops_a_second(job.precision(self.precision)) if self.on_gpu(job) else None
         return self.rates.seconds(job.artifact.stage, job.amounts, job.threads, rate, job.processes)
 
     def processor_seconds(self, job: Needed) -> float:

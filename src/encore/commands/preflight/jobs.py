@@ -43,6 +43,10 @@ class Needed:
         """Whether it runs a model, on a GPU where there is one."""
         return "flops" in self.amounts
 
+    def precision(self, numerics: str) -> str:
+        """What its operations are computed in, where a run's models compute in ``numerics``: exact search in fp32."""
+        return "fp32" if self.rule == "search" else numerics
+
 
 class Jobs:
     """The jobs of a plan, each counted once; ``machine``: whose GPU memory batches have to fit into."""
@@ -85,8 +89,6 @@ class Jobs:
         if rule == "collection" and (size := self.sizes.behind(made)):
             notes += size.notes
         threads = self._threads.get(rule, 1) if computes or rule != "prepare" else 1
-        if "products" in found:  # a search computes on as many as it is given, and no more than torch
-            threads = min(threads, self.plan.config.numerics.threads)
         return Needed(made, rule, Path(made.manifest).is_file(), found, threads, processes, memory, tuple(notes))
 
     def _training(self, made: Artifact, processes: int) -> tuple[float, list[str]]:

@@ -3,8 +3,8 @@
 For a job that has to do the amounts ``a`` (``amounts.py``), each of these is a sum over the rule's coefficients:
 
 - ``seconds``: of the processor, ``sum(c * a)``; what a rule does in ``parallel`` is shared by the threads that it is
-  given. Where there is a GPU, it does the ``flops``, at its maker's peak times a stated utilisation unless the rates
-  were measured on a GPU. The host's part comes on top; in a training it runs beside, as examples are made ahead;
+  given. Where there is a GPU, it does the operations ``on_gpu``, at its maker's peak times a stated utilisation unless
+  the rates were measured on a GPU. The host's part comes on top; in a training it runs at the same time;
 - ``ram``, ``disk``, ``scratch``: bytes of memory at the peak, bytes that stay, bytes that lie there while the job runs.
 
 A coefficient is ``fitted``, or ``stated`` where small jobs do not tell: sizes that follow from a format, and rates that
@@ -50,6 +50,7 @@ class RuleRates(Strict):
     jobs: int = Field(0, ge=0, description="finished jobs that it was fitted to; 0 where none was")
     error: float | None = Field(None, description="median error of a job that was left out, as a share")
     parallel: list[str] = Field([], description="amounts whose seconds are shared by threads")
+    on_gpu: list[str] = Field(["flops"], description="amounts, in operations, that a GPU does where there is one")
     seconds: Formula
     ram: Formula
     disk: Formula
@@ -98,8 +99,9 @@ class Rates(Strict):
         parts |= {name: parts[name] / threads for name in rule.parallel if name in parts}
         if flops_a_second is None:
             return sum(parts.values())
-        own = parts.pop("flops", 0.0)
-        device = (amounts["flops"] / flops_a_second if self.device == CPU else own) / processes
+        own = sum(parts.pop(name, 0.0) for name in rule.on_gpu)
+        operations = sum(amounts.get(name, 0.0) for name in rule.on_gpu)
+        device = (operations / flops_a_second if self.device == CPU else own) / processes
         start = parts.pop("start", 0.0)
         host = sum(parts.values())
         return start + (max(device, host) if "trained_tokens" in amounts else device + host)

@@ -39,7 +39,8 @@ class Requests:
         job = self._job(made)
         if job is None:
             return least
-        rate = self._machine.flops_a_second(self._plan.config.numerics.precision) if job.computes else None
+        precision = job.precision(self._plan.config.numerics.precision)
+        rate = self._machine.flops_a_second(precision) if job.computes else None
         seconds = self._rates.seconds(made.stage, job.amounts, job.threads, rate, job.processes)
         estimated = SPARE_TIME * seconds / 60
         return least if estimated <= least else min(LONGEST, 60 * ceil(estimated / 60))

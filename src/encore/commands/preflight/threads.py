@@ -27,4 +27,4 @@ def _number(given: str, config: RunConfig) -> int:
         return int(given)
     if "processes" in given:
         return config.execution.processes
-    return config.numerics.threads if "numerics.threads" in given else 1
+    return config.numerics.threads if "NUMERICS.threads" in given else 1

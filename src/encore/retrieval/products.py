@@ -1,0 +1,139 @@
+"""The passages with the largest inner products, exactly, on the device of a job.
+
+Vectors are read in tiles of a fixed shape, the last one padded with zeros, so a score has the same bytes wherever its
+tile begins. On a GPU they stay there where they fit, otherwise they are read once for each batch of queries. Products
+are in fp32; torch's own setting keeps TF32 off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+TILE = {"cpu": 1024, "cuda": 32_768}  # vectors in one product
+HELD = {"cpu": 8, "cuda": 4}  # tiles whose scores are ranked together
+BATCH = {"cpu": 2048, "cuda": 16_384}  # queries in one product; a constant, since rounding may depend on it
+RESERVE = 3.0  # times the scores of a batch: what ranking them takes of a GPU's memory
+
+
+class Tiles:
+    """Vectors, float32 [passages, dimension], in tiles on a device; an array that is mapped is never held whole."""
+
+    def __init__(self, vectors: np.ndarray, device: torch.device) -> None:
+        self.vectors, self.device = vectors, device
+        self.size, self.held = TILE[device.type], HELD[device.type]
+        self._resident = list(self._read()) if self._fits() else None
+
+    def best(self, queries: torch.Tensor, wanted: int, kept: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Scores and rows [queries, wanted] of the best vectors, best first.
+
+        Which of equal scores are found at the last rank is arbitrary.
+
+        Args:
+            queries: float32 [queries, dimension], on the device; at most ``BATCH``.
+            wanted: how many, at most as many as there are.
+            kept: which vectors are searched [passages]; all, if it is not given.
+        """
+        found = BEST[self.device.type](wanted)
+        scores = queries.new_empty(len(queries), self.held * self.size)
+        begin, filled = 0, 0
+        for number, tile in enumerate(self._resident if self._resident is not None else self._read()):
+            first = number * self.size
+            into = scores[:, filled : filled + self.size]
+            torch.mm(queries, tile.T, out=into)
+            into[:, len(self.vectors) - first :] = -torch.inf  # the padding of the last tile
+            if kept is not None:
+                out = torch.from_numpy(~kept[first : first + self.size]).to(self.device)
+                into[:, : len(out)].masked_fill_(out, -torch.inf)
+            filled += self.size
+            if filled == scores.shape[1]:
+                found.add(scores, begin)
+                begin, filled = begin + filled, 0
+        if filled:
+            found.add(scores[:, :filled], begin)
+        return found.found()
+
+    def _read(self) -> Iterator[torch.Tensor]:
+        """Each tile [size, dimension]. On a CPU they share their memory, unlike on a GPU, where they may stay."""
+        tile = torch.zeros(self.size, self.vectors.shape[1])
+        for first in range(0, len(self.vectors), self.size):
+            part = np.asarray(self.vectors[first : first + self.size])
+            tile.numpy()[: len(part)] = part
+            tile[len(part) :] = 0
+            yield tile if self.device.type == "cpu" else tile.to(self.device)
+
+    def _fits(self) -> bool:
+        """Whether all vectors fit into the GPU's free memory, next to the scores of a batch."""
+        if self.device.type != "cuda":
+            return False
+        free, _ = torch.cuda.mem_get_info(self.device)
+        scores = BATCH["cuda"] * self.held * self.size * 4
+        tiles = -(-len(self.vectors) // self.size)
+        return tiles * self.size * self.vectors.shape[1] * 4 + RESERVE * scores < free
+
+
+class _BestOnGpu:
+    """The best ``wanted`` of all scores that were added, best first, and their rows."""
+
+    def __init__(self, wanted: int) -> None:
+        self.wanted = wanted
+        self.scores, self.rows = torch.empty(0), torch.empty(0, dtype=torch.int64)
+
+    def add(self, scores: torch.Tensor, first: int) -> None:
+        """Take up scores [queries, columns]; the first column is the row ``first``."""
+        found, columns = scores.topk(min(self.wanted, scores.shape[1]))
+        if len(self.scores):
+            found = torch.cat([self.scores, found], 1)
+            rows = torch.cat([self.rows, columns + first], 1)
+            self.scores, order = found.topk(min(self.wanted, found.shape[1]))
+            self.rows = rows.gather(1, order)
+        else:
+            self.scores, self.rows = found, columns + first
+
+    def found(self) -> tuple[np.ndarray, np.ndarray]:
+        """Scores and rows [queries, wanted]."""
+        return self.scores.cpu().numpy(), self.rows.cpu().numpy()
+
+
+class _BestOnCpu:
+    """The same in NumPy, whose comparison and partition are several times as fast as torch's on a CPU."""
+
+    def __init__(self, wanted: int) -> None:
+        self.wanted = wanted
+        self.scores, self.rows = np.empty((0, 0), np.float32), np.empty((0, 0), np.int64)
+
+    def add(self, scores: torch.Tensor, first: int) -> None:
+        """Take up scores [queries, columns]; the first column is the row ``first``."""
+        new = scores.numpy()
+        if self.scores.shape[1] < self.wanted:
+            rows = np.broadcast_to(np.arange(first, first + new.shape[1]), new.shape)
+        else:
+            new, rows = _above(new, self.scores.min(axis=1), first)
+        earlier = [(self.scores, self.rows)] if len(self.scores) else []
+        together, its = map(np.hstack, zip(*earlier, (new, rows), strict=True))  # copies: the scores' memory is reused
+        if (worse := together.shape[1] - self.wanted) > 0:
+            best = np.argpartition(together, worse, axis=1)[:, worse:]
+            together, its = np.take_along_axis(together, best, 1), np.take_along_axis(its, best, 1)
+        self.scores, self.rows = together, its
+
+    def found(self) -> tuple[np.ndarray, np.ndarray]:
+        """Scores and rows [queries, wanted]."""
+        order = np.argsort(-self.scores, axis=1)
+        return np.take_along_axis(self.scores, order, 1), np.take_along_axis(self.rows, order, 1)
+
+
+def _above(scores: np.ndarray, least: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
+    """The scores above each query's ``least``, and their rows; filled up with minus infinity."""
+    at = np.flatnonzero(scores > least[:, None])
+    query, column = np.divmod(at, scores.shape[1])
+    counts = np.bincount(query, minlength=len(scores))
+    place = np.arange(len(at)) - np.repeat(np.cumsum(counts) - counts, counts)
+    found = np.full((len(scores), counts.max()), -np.inf, np.float32)
+    rows = np.zeros(found.shape, np.int64)
+    found[query, place], rows[query, place] = scores.ravel()[at], column + first
+    return found, rows
+
+
+BEST: dict[str, type[_BestOnCpu | _BestOnGpu]] = {"cpu": _BestOnCpu, "cuda": _BestOnGpu}
