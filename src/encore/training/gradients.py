@@ -183,7 +183,7 @@ def _carry_back(
     ends = [(done.embeddings[name] * gradient).sum() for name, gradient in pull.items()]
     whole = sum(end for end in (*ends, loss) if isinstance(end, Tensor) and end.requires_grad)
     if isinstance(whole, Tensor):
-        whole.backward()  # type: ignore[no-untyped-call]
+        whole.backward()
 
 
 def _terms(losses: Terms, contrasts: Terms, weights: dict[str, float]) -> Terms:
