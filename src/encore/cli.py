@@ -175,7 +175,8 @@ def show_table(arguments: argparse.Namespace) -> int:
     _plan(arguments)
     name = arguments.table
     bold = "\033[1m{}\033[0m" if sys.stdout.isatty() else "{}"
-    print(aligned_text.show_table(Path("results/tables"), name, bold=bold), end="")
+    run = typed.called(arguments.config)
+    print(aligned_text.show_table(Path("results/tables"), name, bold=bold, run=run), end="")
     print("\n".join(f"results/figures/{name}.{ending}" for ending in ("png", "svg", "csv")))
     return 0
 
@@ -202,7 +203,7 @@ def show_claims(arguments: argparse.Namespace) -> int:
     if arguments.id:
         from encore.claims import deciding
 
-        print(deciding.claim_text(_plan(arguments), arguments.id))
+        print(deciding.claim_text(_plan(arguments), arguments.id, typed.called(arguments.config)))
         return 0
     if not arguments.runs:
         from encore.claims import pages
@@ -213,7 +214,8 @@ def show_claims(arguments: argparse.Namespace) -> int:
         return 0
     page = Path("results/claims.md")
     if not page.is_file():
-        raise EncoreError(f"{page} is missing; make it with: snakemake results/claims.csv --profile local")
+        make = typed.snakemake("results/claims.csv", run=typed.called(arguments.config))
+        raise EncoreError(f"{page} is missing; make it with: {make}")
     print(page.read_text(encoding="utf-8"), end="")
     return 0
 

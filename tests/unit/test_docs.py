@@ -59,8 +59,8 @@ def test_the_pages_are_found():
 
 
 def test_the_example_of_an_own_collection_can_be_run(tmp_path, monkeypatch):
-    page = (ROOT / "docs/collections.md").read_text()
-    example = re.search(r"```yaml\n(extends: .*?)```", page, re.S)[1]
+    page = (ROOT / "docs/own-collection.md").read_text()
+    example = re.search(r"```yaml\n# 2,067.*?(extends: .*?)```", page, re.S)[1]
     own = tmp_path / "own"
     (own / "qrels").mkdir(parents=True)
     (own / "corpus.jsonl").write_text('{"_id": "1", "title": "", "text": "wing"}\n')

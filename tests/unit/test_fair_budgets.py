@@ -57,5 +57,11 @@ def test_the_table_says_by_how_much_budgets_differ(tmp_path):
     assert note.startswith("Unequal budgets under BM25 negatives: MLM −14%, CONTROL +16% of the dearest objective’s")
 
 
+def test_models_that_were_removed_are_no_budget_that_was_met(tmp_path):
+    table = plan(tmp_path, seeds=1)
+    table["rows"][1]["models"] = {"pretrain": [], "finetune": [str(tmp_path / "gone")]}
+    assert "Budgets were not compared: models of this table" in " ".join(table_of(table).footnotes)
+
+
 def test_the_table_says_nothing_of_equal_budgets(tmp_path):
     assert spent(tmp_path, {"mlm": 1.9, "ict": 2.0}, {"none": 1.0, "control": 2.9, "mlm": 1.0, "ict": 1.0}) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -205,6 +206,27 @@ def test_preflight_counts_the_files_that_are_there(clone: Path, pack: bool, monk
     monkeypatch.setattr("encore.commands.preflight.on_disk.READ", 400)  # a part of a large file stands for the rest
     again = CollectionSizes(plan, read_stated(command.SIZES)).of(plan.collection("own"))
     assert again.passages.count == pytest.approx(40, rel=0.0 if pack else 0.1)
+
+
+def test_preflight_says_where_steps_ask_for_more_queries_than_there_are(clone: Path) -> None:
+    folder({"train": judged(0, 300), "test": judged(300, 400)})
+    new("own", "--beir", "data/own")
+    done = inside.encore("preflight", "--config", "config/own.yaml")
+    assert "own: train has 270 queries, and steps ask for 1,000; all are taken" in " ".join(done.stdout.split())
+
+
+def test_a_published_encoder_can_stand_in_the_place_of_a_pre_training(clone: Path) -> None:
+    """The lines that docs/own-collection.md adds under `scale:`."""
+    folder({"test": judged(0, 100)})
+    new("own", "--beir", "data/own", "--zero-shot")
+    page = (ROOT / "docs/own-collection.md").read_text()
+    (added,) = (block for block in re.findall(r"```yaml\n(.*?)```", page, re.S) if "replace_prefix" in block)
+    text = Path("config/own.yaml").read_text()
+    Path("config/own.yaml").write_text(text.replace("scale:\n", added))
+    plan, jobs = planned("config/own.yaml")
+    assert jobs["fetch_checkpoint"] == 1
+    (model,) = (name for name in plan.made if name.startswith("results/models/costa-released+marco-bm25-"))
+    assert plan.made[model].inputs["weights"].name.startswith("costa-released-s0-")
 
 
 def test_files_that_cannot_be_read_are_assumed(clone: Path) -> None:

@@ -18,13 +18,17 @@ from encore.plan.plan import Plan
 from encore.plan.tables import table_plan
 from encore.plan.tables.reported import PAPERS
 from encore.plan.tables.upstream import upstream_cells
+from encore.storage.typed import snakemake
 
 SHOWN = 12  # comparisons of a test, and folders, that are named before the rest is counted
 RUNS = Path(f"results/{CLAIMS}.csv")
 
 
-def claim_text(plan: Plan, name: str) -> str:
+def claim_text(plan: Plan, name: str, run: str = "") -> str:
     """The description of a claim: its statement, each test as comparisons, its verdicts, and the folders still missing.
+
+    Args:
+        run: the run's file, as commands name it.
 
     Raises:
         EncoreError: there is no such claim.
@@ -40,7 +44,7 @@ def claim_text(plan: Plan, name: str) -> str:
         for test in tests:
             lines += _test(plan, title, test)
     lines.append(f"on printed numbers: {printed.judge_on_printed(claim, shapes, values, marks).verdict}")
-    return "\n".join([*lines, f"on runs: {_on_runs(name)}", *_reads(plan, claim)])
+    return "\n".join([*lines, f"on runs: {_on_runs(name, run)}", *_reads(plan, claim)])
 
 
 def claim_folders(plan: Plan, claim: Claim) -> tuple[list[str], list[str]]:
@@ -82,7 +86,7 @@ def _test(plan: Plan, title: str, test: AnyTest) -> list[str]:
     return [head, *_some([f"  {one}" for one in dict.fromkeys(map(str, found))])]
 
 
-def _on_runs(name: str) -> str:
+def _on_runs(name: str, run: str) -> str:
     """What ``claims.csv`` says, if it was made."""
     if RUNS.is_file():
         with RUNS.open(newline="", encoding="utf-8") as file:
@@ -90,7 +94,7 @@ def _on_runs(name: str) -> str:
                 if line["id"] == name:
                     weakest = f"; weakest: {line['weakest']}, {line['estimate']}" if line["weakest"] else ""
                     return line["verdict"] + (f" ({line['why']})" if line["why"] else "") + weakest
-    return f"not judged; make it with: snakemake {RUNS} --profile local"
+    return f"not judged; make it with: {snakemake(str(RUNS), run=run)}"
 
 
 def _reads(plan: Plan, claim: Claim) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -220,8 +220,20 @@ class Forecast:
             for note in job.notes
         ]
         unknown = sorted({job.rule for job in self.missing if not self.rates.knows(job.artifact.stage)} - PRODUCTS)
+        found += self._fewer_queries()
         found += [f"nothing is known of rule {rule}; it is taken to start and to do no more" for rule in unknown]
         return list(dict.fromkeys(found))
+
+    def _fewer_queries(self) -> Iterator[str]:
+        """Collections that have fewer training queries than steps ask for."""
+        for job in (job for job in self.missing if job.rule == "finetune"):
+            step, size = job.artifact.spec["step"], self.sizes.behind(job.artifact)
+            has = size.queries.get(step["train_split"]) if size else None
+            if has and step["queries"] and has < step["queries"]:
+                yield (
+                    f"{self.sizes.dataset(job.artifact.inputs['collection'])}: {step['train_split']} has {has:,.0f} "
+                    f"queries, and steps ask for {step['queries']:,}; all are taken"
+                )
 
 
 def forecast(

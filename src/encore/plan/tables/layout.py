@@ -75,7 +75,7 @@ class Row(RowFields, SlicePart):
     """A row with what each of its cells shows and reads."""
 
     cells: dict[str, CellSlice]  # by the column's id
-    models: dict[str, list[str]] = {}  # behind it, by kind of training, where a control is compared with
+    models: dict[str, list[str]] = {}  # behind what it reads, by kind of training; in a table with a control
 
 
 class Column(ColumnFields, SlicePart):
@@ -170,9 +170,7 @@ class Layout(Product):
             The files that are read, by folder; None for all of them.
         """
         cells = ((row.cells[column.id], column.source) for row in self.rows for column in self.columns)
-        behind = (folder for row in self.rows for folders in row.models.values() for folder in folders)
-        found: dict[Path, Sequence[str] | None] = {Path(folder): () for folder in behind}  # the manifest alone
-        return found | {Path(read.folder): FILES.get(source) for cell, source in cells for read in cell.reads}
+        return {Path(read.folder): FILES.get(source) for cell, source in cells for read in cell.reads}
 
 
 def read(path: Path, kind: type[P]) -> P:

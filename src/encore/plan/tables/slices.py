@@ -50,9 +50,7 @@ def table_scores(plan: Plan, name: str) -> list[Artifact]:
 
 def table_folders(rows: list[dict[str, Any]]) -> list[str]:
     """The folders that rows of a table's slice read."""
-    scores = [read["folder"] for row in rows for cell in row["cells"].values() for read in cell["reads"]]
-    models = [folder for row in rows for folders in row.get("models", {}).values() for folder in folders]
-    return list(dict.fromkeys([*scores, *models]))
+    return [read["folder"] for row in rows for cell in row["cells"].values() for read in cell["reads"]]
 
 
 def _slice(plan: Plan, name: str, table: Table) -> dict[str, Any]:

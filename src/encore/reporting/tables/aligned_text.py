@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from encore.errors import EncoreError
 from encore.reporting.tables.table import FORMATS, Entry, Table, read_table
+from encore.storage.typed import snakemake
 
 TERMINAL_BOLD = "\033[1m{}\033[0m"
 
@@ -28,17 +29,19 @@ def plain(text: str) -> str:
 MARKDOWN = Style(plain, "**{}**{}", "*{}*")
 
 
-def show_table(folder: Path, name: str, *, bold: str = TERMINAL_BOLD) -> str:
+def show_table(folder: Path, name: str, *, bold: str = TERMINAL_BOLD, run: str = "") -> str:
     """What ``encore show`` prints: the table, and where its files lie.
 
     Args:
         bold: how a terminal sets bold; "{}" where it cannot.
+        run: the run's file, as commands name it.
 
     Raises:
         EncoreError: the table has not been made.
     """
     if not (folder / f"{name}.json").is_file():
-        raise EncoreError(f"{folder / name}.json is missing; run `snakemake {folder / name}.csv --profile local` first")
+        make = snakemake(f"{folder / name}.csv", run=run)
+        raise EncoreError(f"{folder / name}.json is missing; run `{make}` first")
     table = read_table(folder / f"{name}.json")
     lines = aligned(table, Style(str, f"  {bold}{{}}  ", f"{bold}  ", len(bold) - len("{}")))
     notes = [f"- {note}" for note in (*table.footnotes, *table.notes)]

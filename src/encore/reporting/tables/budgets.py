@@ -6,6 +6,7 @@ Every objective gets one pre-training budget, and the control spends the dearest
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from encore.errors import EncoreError
 from encore.plan.tables.layout import Layout
 from encore.storage import manifest
 
@@ -53,18 +54,27 @@ def off_budget(rows: Sequence[RowFlops]) -> Iterator[OffBudget]:
 
 
 def operations(folders: Sequence[str]) -> float:
-    """What trainings took, by their manifests."""
+    """What trainings took, by their manifests.
+
+    Raises:
+        EncoreError: one has none: the model was not made yet, or was removed to make room.
+    """
     return sum(manifest.read_results(folder)["flops"] for folder in folders)
 
 
 def budget_notes(layout: Layout) -> Iterator[str]:
-    """Which rows had another budget than they are compared under, a note for each setting."""
-    labels = {(row.setting, row.id): row.label for row in layout.rows}
-    rows = [
-        RowFlops(row.id, row.setting, row.role, operations(row.models["pretrain"]), operations(row.models["finetune"]))
-        for row in layout.rows
-        if row.models
-    ]
+    """Which rows had another budget than they are compared under, a note for each setting.
+
+    Models are no inputs of the table, so that removing one to make room makes nothing again; a note says so then.
+    """
+    rows, labels = [], {(row.setting, row.id): row.label for row in layout.rows}
+    for row in (row for row in layout.rows if row.models):
+        try:
+            spent = [operations(row.models[kind]) for kind in ("pretrain", "finetune")]
+        except EncoreError:
+            yield "Budgets were not compared: models of this table are not in results any more."
+            return
+        rows.append(RowFlops(row.id, row.setting, row.role, *spent))
     found: dict[str, list[OffBudget]] = {}
     for each in off_budget(rows):
         found.setdefault(each.setting, []).append(each)
