@@ -84,6 +84,7 @@ def test_a_folder_becomes_a_run_of_table_1_and_nothing_else(clone: Path) -> None
     assert run["datasets"]["own"]["valid_queries"] == 30
     assert run["datasets"]["own"]["absent"] == {"graded": "its judgments have one grade"}
     assert "40 passages; 270 queries to train on, 30 to validate with, 100 to test with" in said
+    assert "Of the test queries 100 have a relevant passage of a query in train.tsv" in said
     assert "  snakemake --profile local --configfile config/own.yaml" in said.splitlines()
 
     plan, jobs = planned("config/own.yaml")

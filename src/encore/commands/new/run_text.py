@@ -51,12 +51,9 @@ def about(source: Source) -> Iterator[str]:
     asked = ", ".join(f"{source.queries[split]:,} {use}" for split, use in USES.items() if split in source.queries)
     grades = "several grades" if source.is_graded else "one grade"
     yield f"{source.passages:,} passages; {asked}; judgments of {grades}."
-    counts = {
-        "a relevant passage that also trains": source.overlap.grades,
-        "the text of one that trains": source.overlap.texts,
-    }
+    counts = {"a relevant passage": source.overlap.grades, "the text": source.overlap.texts}
     if shared := [f"{len(queries):,} have {what}" for what, queries in counts.items() if queries]:
-        yield f"Of the test queries {' and '.join(shared)}: the table tells the others apart."
+        yield f"Of the test queries {' and '.join(shared)} of a query in train.tsv: the table tells them apart."
 
 
 def _tables(config: RunConfig, catalogue: Catalogue, *, zero_shot: bool) -> list[str]:
