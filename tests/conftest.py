@@ -11,6 +11,15 @@ from filelock import FileLock
 from papers import RUN, TARGETS, cut
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what is marked `gpu` where there is none; only such a test imports torch for it."""
+    if item.get_closest_marker("gpu"):
+        import torch
+
+        if not torch.cuda.is_available():
+            pytest.skip("needs a GPU")
+
+
 @pytest.fixture
 def clone(tmp_path: Path) -> Clone:
     """A fresh clone, in a folder with a blank in its name."""

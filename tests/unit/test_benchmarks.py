@@ -131,3 +131,21 @@ def test_a_quick_run_writes_its_record(tmp_path: Path) -> None:
             "BoW Prediction",
         ]
     assert "## Goals" in (tmp_path / "here.md").read_text()
+
+
+def test_the_parts_of_the_gpu_benchmark_survive_each_other(tmp_path: Path) -> None:
+    """At tiny sizes, on what there is: a part that fails is told, and the goals stand beside what was measured."""
+    quick = [sys.executable, str(ROOT / "benchmarks/gpu.py"), "--quick", "--output", str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    (tmp_path / "checkpoint.json").mkdir()  # so that this part cannot write its numbers
+    only = ["--only", "peaks", "checkpoint", "search", "encoding"]
+    done = subprocess.run([*quick, *only], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (path,) = tmp_path.glob("gpu-*.json")
+    found = json.loads(path.read_text())
+    ended = {name: part["ended"] for name, part in found["parts"].items()}
+    assert ended.pop("checkpoint") == "exit code 1"
+    assert ended == {"peaks": "done", "search": "done", "encoding": "done"}
+    measured = {goal["goal"]: goal["measured"] for goal in found["goals"]}
+    assert [bool(value) for value in measured.values()] == [False, False, True, True, True]
+    assert "| search, one query, milliseconds |" in done.stdout

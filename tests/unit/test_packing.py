@@ -128,7 +128,7 @@ def test_only_ragged_batches_on_an_accelerator_are_packed() -> None:
     assert packing.layout(None).visible is None
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 @pytest.mark.parametrize("rate", [0.0, 0.1])
 def test_the_kernels_of_a_gpu_agree_with_the_cpu(rate: float) -> None:
     encoder = random_encoder(hidden=64, intermediate=64, dropout=rate).eval()

@@ -87,7 +87,7 @@ def test_a_score_has_the_same_bytes_wherever_its_tile_begins(data):
     assert whole.tobytes() == everything[:, :1024].tobytes()
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+@pytest.mark.gpu
 def test_a_gpu_finds_what_the_cpu_finds(data):
     vectors, queries = data
     ours, _ = products.Tiles(vectors, CPU).best(torch.from_numpy(queries), 100)
