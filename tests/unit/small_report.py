@@ -55,8 +55,8 @@ def artifact(folder: Path, stage: str, spec: dict[str, Any], results: dict[str, 
 
 
 MASKING = {
-    "mlm": {"mask_ratio": 0.3, "whole_word": True},
-    "control": {"mask_ratio": 0.15},
+    "mlm": {"mask_ratio": 0.3, "whole_word": True, "packing": "overfull", "short_texts": 0.15},
+    "control": {"mask_ratio": 0.15, "packing": "article", "short_texts": 0.0},
     "ict": {"mask_ratio": 0.15, "mlm_weight": 0.0},
 }
 

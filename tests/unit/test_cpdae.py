@@ -247,7 +247,7 @@ def test_the_variants_weigh_what_they_have() -> None:
 
 def test_frequencies_are_counted_over_the_texts_that_are_trained_on(tmp_path: Path) -> None:
     store = small_store.store([[[[20, 20, 21]], [[20, 22]], [[20, 21]], [[20, 23, 1]], [[22]]]])
-    counts = Idf(length=12, min_tokens=2).write(store, None, tmp_path)
+    counts = Idf(length=12, min_tokens=2, packing="section").write(store, None, tmp_path)
     assert counts == {"texts": 4, "pieces": 5}  # the text of one piece is too short
     idf = np.load(tmp_path / "idf.npy")
     raw = np.array([0, np.log(4 / 3), np.log(4 / 2), np.log(4 / 2), np.log(4 / 2)])  # of 20, 21, 22, 23, [UNK]
@@ -255,7 +255,7 @@ def test_frequencies_are_counted_over_the_texts_that_are_trained_on(tmp_path: Pa
     assert idf[[20, 21, 22, 23, 1]] == pytest.approx(raw / raw.mean(), rel=1e-6)
     assert idf[[20, 21, 22, 23, 1]].mean() == pytest.approx(1)
     assert idf[30] == pytest.approx(np.log(4) / raw.mean(), rel=1e-6)  # occurs nowhere
-    Idf(length=12, min_tokens=2).write(store, None, tmp_path / "again")
+    Idf(length=12, min_tokens=2, packing="section").write(store, None, tmp_path / "again")
     assert (tmp_path / "again/idf.npy").read_bytes() == (tmp_path / "idf.npy").read_bytes()
 
 

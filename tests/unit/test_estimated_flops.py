@@ -22,7 +22,7 @@ from encore.finetuning.late_interaction import LateInteraction
 from encore.finetuning.pairwise import Pairwise
 from encore.models import flops, towers
 from encore.models.config import EncoderConfig
-from encore.objectives.parts.chunks import text_chunks
+from encore.objectives.parts.chunks import PackingFields, text_chunks
 
 SHAPE = EncoderConfig(vocabulary=96, layers=2, hidden=16, heads=4, intermediate=24, max_length=64, dropout=0.0)
 JUDGED = {"kind": "finetune", "collection": "made-up", "steps": 1, "batch": 4, "learning_rate": 1.0, "length": 20}
@@ -152,12 +152,22 @@ def test_bert_base_has_its_published_size() -> None:
     assert shapes.parameters(shape) == 109_482_240 - 590_592
 
 
-def test_chunks_are_about_as_many_as_packing_gives() -> None:
+@pytest.mark.parametrize(
+    ("packing", "short", "filled"),
+    [
+        ("section", 0.0, lengths.FITTING),
+        ("article", 0.0, lengths.FITTING),
+        ("overfull", 0.0, 1.15),
+        ("overfull", 0.4, 1.15),
+    ],
+)
+def test_chunks_are_about_as_many_as_packing_gives(packing: str, short: float, filled: float) -> None:
     store = small_store.random_store()
-    chunks, usable = text_chunks(store, 30)
-    sections = np.diff(np.concatenate([[0], np.cumsum(store.sentences.lengths)])[store.sections])
-    estimated = lengths.packed(lengths.sampled(sections), 30)
-    assert estimated.count == pytest.approx(len(usable), rel=0.35)
+    chunks, usable = text_chunks(store, 30, PackingFields(packing=packing, short_texts=short))
+    bounds = store.sections if packing == "section" else store.sections[store.articles]
+    sources = np.diff(np.concatenate([[0], np.cumsum(store.sentences.lengths)])[bounds])
+    estimated = lengths.packed(lengths.sampled(sources), 30, filled, short)
+    assert estimated.count == pytest.approx(len(usable), rel=0.45)
     assert estimated.tokens == pytest.approx(chunks.lengths.sum(), rel=0.2)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from torch import nn
 
 from encore.errors import EncoreError
 from encore.models.encoder import Encoder
-from encore.objectives.parts.chunks import Chunks
+from encore.objectives.parts.chunks import Chunks, PackingFields, text_chunks
 from encore.training import losses
 from encore.training.randomness import generator
 
@@ -34,6 +36,56 @@ def test_chunks_pack_sentences_and_never_cross_a_section() -> None:
     assert [list(chunks.of_section(section)) for section in range(4)] == [[0, 1], [2], [3, 4], []]
     assert chunks.sizes.tolist() == [2, 1, 1, 1, 1]
     assert chunks.lengths.tolist() == [8, 3, 2, 10, 5]
+
+
+def small_articles() -> small_store.Store:
+    return small_store.store([[[[5] * 4, [6] * 4, [7] * 3], [[8] * 2]], [[[9] * 20, [10] * 5]], [[]]])
+
+
+def texts_of(packing: str, short: float = 0.0) -> list[list[int]]:
+    chunks, usable = text_chunks(small_articles(), 12, PackingFields(packing=packing, short_texts=short))
+    return [chunks[i].tolist() for i in usable]
+
+
+def test_texts_are_packed_over_sections_unless_a_step_says_otherwise() -> None:
+    """COSTA cuts documents; 12 tokens leave room for 10 pieces."""
+    assert PackingFields().packing == "article"
+    assert texts_of("article") == [[5] * 4 + [6] * 4, [7] * 3 + [8] * 2, [9] * 10, [10] * 5]
+    assert texts_of("section") == [[5] * 4 + [6] * 4, [7] * 3, [8] * 2, [9] * 10, [10] * 5]
+
+
+def released_packing(sizes: list[int], most: int, short: float, rng: random.Random) -> list[tuple[int, int]]:
+    """``pad_one_article`` of bowdpr's prepare_pretrain_data.py, of sentences' sizes: bounds of its texts."""
+    found: list[tuple[int, int]] = []
+    start, length = 0, 0
+    target = rng.randint(2, most) if rng.random() < short else most
+    for place, size in enumerate(sizes):
+        length += size
+        if length > target:
+            found.append((start, place + 1))
+            start, length = place + 1, 0
+            target = rng.randint(2, most) if rng.random() < short else most
+    return found + ([(start, len(sizes))] if start < len(sizes) and length else [])
+
+
+@pytest.mark.parametrize("short", [0.0, 0.15])
+def test_overfull_texts_are_packed_as_the_released_code_packs_them(short: float) -> None:
+    store = small_store.random_store()
+    chunks, _ = text_chunks(store, 30, PackingFields(packing="overfull", short_texts=short))
+    rng, expected = random.Random(0), []
+    for first, last in itertools.pairwise(store.sections[store.articles].tolist()):
+        own = released_packing(store.sentences.lengths[first:last].tolist(), 28, short, rng)
+        expected += [(first + start, first + end) for start, end in own]
+    assert chunks.bounds.tolist() == [list(pair) for pair in expected]
+    assert chunks.lengths.max() == 28
+
+
+def test_an_overfull_text_is_cut_at_a_random_place_each_time() -> None:
+    chunks, _ = text_chunks(small_articles(), 12, PackingFields(packing="overfull"))
+    whole = [5] * 4 + [6] * 4 + [7] * 3
+    reads = [chunks.read(0, generator(seed, "test")).tolist() for seed in range(40)]
+    assert {tuple(read) for read in reads} == {tuple(whole[:10]), tuple(whole[1:])}
+    assert chunks.read(1, generator(0, "test")).tolist() == [8] * 2, "what fits is read whole"
 
 
 def test_without_articles_texts_are_passages() -> None:

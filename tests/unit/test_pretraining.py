@@ -96,6 +96,8 @@ def test_the_program_writes_a_model_its_curve_and_its_manifest(inputs: tuple[Pat
     assert made["results"]["held_out"].keys() == {"loss", "mlm", "bow"}
     assert made["results"]["examples"] == 40
     assert made["results"]["flops"] > 0
+    assert made["results"]["texts"] > 40
+    assert 2 < made["results"]["pieces_per_text"] <= made["spec"]["step"]["length"] - 2
     assert set(made["outputs"]) >= {"losses.tsv", "model.safetensors", "heads.safetensors", "encoder.json"}
     assert json.loads((tmp_path / "one/run.json").read_text())["losses"].keys() == {"loss", "mlm", "bow"}
     assert len((tmp_path / "one/losses.tsv").read_text().splitlines()) == 6

@@ -190,7 +190,7 @@ def test_a_document_draws_the_same_whatever_the_others_draw(tmp_path: Path) -> N
 
 def test_short_documents_are_skipped_in_the_share_that_is_said(tmp_path: Path) -> None:
     store = small_store.store([[[[WORD, WORD + 1, WORD + 2]]] * 1000, [[[WORD + i for i in range(40)]]] * 50])
-    pairs = prepare(store, tmp_path, skip_share=0.8, skip_below=40, stored_pairs=1)
+    pairs = prepare(store, tmp_path, skip_share=0.8, skip_below=40, stored_pairs=1, packing="section")
     long = pairs.documents >= 1000
     assert long.sum() == 50
     assert (~long).sum() / 1000 == pytest.approx(0.2, abs=0.04)

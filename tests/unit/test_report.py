@@ -293,6 +293,7 @@ def test_the_confound_ledger_names_what_rows_differ_in(made: dict[str, Any]) -> 
     assert "Operations of pre-training" in ledger
     assert "1.0e+09: NONE; 2.0e+09: CONTROL; 3.0e+09: MLM; 4.0e+09: ICT" in ledger
     assert "none: NONE, CONTROL, ICT; 3 of learning_rate: MLM" in ledger
+    assert "article: CONTROL; overfull, 15% of them shorter: MLM" in ledger
     assert "15% of pieces: CONTROL; 30% of whole words: MLM" in ledger, "ICT without MLM masks nothing"
     assert "Texts of pre-training" not in ledger
     assert "Seeds" not in ledger

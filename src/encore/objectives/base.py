@@ -76,6 +76,10 @@ class Objective(Task, Generic[F]):
         """Whether a step with these fields reads an encoder's states of tokens, which a bag of words does not have."""
         return True
 
+    def counts(self) -> dict[str, float]:
+        """What there is to learn from, for the manifest of a training; held-out examples are among them."""
+        return {"pairs": len(self)}
+
     def outline(self, length: int, query_length: int) -> Arrays:
         """The arrays of a full batch without their content, as far as ``flops`` reads their shapes.
 

@@ -33,6 +33,9 @@ class CpdaeFields(MaskingFields):
     """Fields of CPDAE."""
 
     objective: Literal["cpdae"]
+    packing: Literal["article", "section"] = Field(
+        "article", description="Whether a text is packed from the sentences of an article or of a section."
+    )
     contrast: Literal["distributions", "vectors", "none"] = Field(
         "distributions", description="What the contrast compares: the decoder's distributions, or vectors (CPDAE_R)."
     )

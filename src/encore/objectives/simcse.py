@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from encore.config.run import Positive, PretrainStep
+from encore.config.run import PretrainStep
 from encore.models import flops, inputs
 from encore.objectives.base import Arrays, ForwardOutput, Objective, blank
-from encore.objectives.parts.chunks import text_chunks
+from encore.objectives.parts.chunks import PackingFields, text_chunks
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 VIEWS = 2
 
 
-class SimcseFields(PretrainStep):
+class SimcseFields(PackingFields, PretrainStep):
     """Fields of SimCSE."""
 
     contrasts_texts: ClassVar[bool] = True
@@ -41,7 +41,6 @@ class SimcseFields(PretrainStep):
     dropout: float = Field(
         0.1, gt=0, lt=1, description="The encoder's dropout rate in this step, in place of the backbone's."
     )
-    min_tokens: Positive = Field(1, description="The fewest word pieces of a text that is used.")
 
 
 class Simcse(Objective[SimcseFields]):
@@ -56,14 +55,18 @@ class Simcse(Objective[SimcseFields]):
 
     def __init__(self, fields: SimcseFields, store: TokenStore, prepared: Path | None = None) -> None:
         super().__init__(fields, store, prepared)
-        self.chunks, self.usable = text_chunks(store, fields.length, fields.min_tokens)
+        self.chunks, self.usable = text_chunks(store, fields.length, fields)
 
     def __len__(self) -> int:
         return len(self.usable)
 
     def example(self, index: int, rng: np.random.Generator) -> np.ndarray:
         """The pieces of a text."""
-        return self.chunks[self.usable[index]]
+        return self.chunks.read(self.usable[index], rng)
+
+    def counts(self) -> dict[str, float]:
+        """How many texts there are, and their mean length in word pieces."""
+        return {"texts": len(self), "pieces_per_text": round(float(self.chunks.lengths[self.usable].mean()), 1)}
 
     def size(self, example: Any) -> int:
         """Word pieces of the text."""

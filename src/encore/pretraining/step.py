@@ -68,6 +68,7 @@ def pretrain(
         checkpoint_seconds=checkpoint_seconds,
         watched=watched,
     )
+    trained.counts = objective.counts()
     if encoder.config.encoders == "separate":
         towers.follow(encoder, checkpoint.load_encoder(weights))
     if launch.leads():

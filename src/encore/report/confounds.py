@@ -111,6 +111,14 @@ def _collection(model: RecordedArtifact, made: RowOrigin) -> str:
     return collection.name if collection else ""
 
 
+def _packing(step: dict[str, Any]) -> str:
+    """How single texts are made of articles; nothing for pairs."""
+    if "packing" not in step:
+        return ""
+    short = step.get("short_texts", 0)
+    return str(step["packing"]) + (f", {short:.0%} of them shorter" if short else "")
+
+
 def _masking(step: dict[str, Any]) -> str:
     """What a pre-training step masks; nothing where it has no loss of masked tokens."""
     if "mask_ratio" not in step or not step.get("mlm_weight", 1):
@@ -136,6 +144,9 @@ FACTS: dict[str, Callable[[RowOrigin], str]] = {
     "Seeds": _of_models(lambda made: str(len(made.seeds))),
     "Start": _of_models(lambda made: _listed({each.stem for each in made.of("start")})),
     "Texts of pre-training": _texts("pretrain"),
+    "Packing of texts": _of_models(
+        lambda made: _listed({_packing(each.spec["step"]) for each in made.of("pretrain")} - {""})
+    ),
     "Masking of pre-training": _of_models(
         lambda made: _listed({_masking(each.spec["step"]) for each in made.of("pretrain")} - {""})
     ),

@@ -51,13 +51,23 @@ def sampled(lengths: np.ndarray) -> TextLengths:
     return TextLengths(len(ordered), np.maximum(kept, 1.0))
 
 
-def packed(sections: TextLengths, length: int) -> TextLengths:
-    """The chunks that sections are packed into (``objectives/parts/chunks.py``): full ones, and what is left over."""
-    room = FILLED * max(length - 2, 1)
-    full = np.floor(sections.lengths / room)
-    left = sections.lengths - full * room
-    chunks = np.concatenate([np.full(int(full.sum()), room), left[left >= 1]])
+def packed(sections: TextLengths, length: int, filled: float = 1.0, short: float = 0.0) -> TextLengths:
+    """The chunks that sections, or articles, are packed into (``objectives/parts/chunks.py``).
+
+    Full ones, those that are packed to a shorter length, and what is left over.
+
+    Args:
+        filled: of a full chunk's room, the share that it fills on average; above 1, the rest is cut off.
+        short: the share of chunks that are packed to a shorter length, any alike.
+    """
+    room = max(length - 2, 1)
+    full = np.floor(sections.lengths / (filled * room))
+    left = sections.lengths - full * filled * room
+    parts = full.sum() / (1 - short / 2)
+    shorter = np.linspace(1, filled * room, round(parts * short))
+    chunks = np.concatenate([np.full(round(parts * (1 - short)), filled * room), shorter, left[left >= 1]])
+    chunks = np.minimum(chunks, room)
     return TextLengths(sections.count * len(chunks) / len(sections.lengths), sampled(chunks).lengths)
 
 
-FILLED = 0.95  # of a chunk's room on average, since it ends before the first sentence that does not fit
+FITTING = 0.95  # of its room is filled by a chunk that ends before the first sentence that does not fit

@@ -55,7 +55,7 @@ class CollectionSize:
     origin: str
     sentence: float = SENTENCE  # tokens, where texts have sentences
     notes: list[str] = field(default_factory=list)
-    articles: float | None = None
+    articles: TextLengths | None = None
 
     @property
     def tokens(self) -> float:
@@ -165,7 +165,9 @@ def _estimated(fields: Any, stated: Stated | None, base: CollectionSize | None) 
     size.queries |= {key.partition(".")[2]: float(n) for key, n in expected.items() if key.startswith("queries.")}
     if (held_out := getattr(fields, "valid_queries", None)) and "train" in size.queries:
         size.queries |= {"train": size.queries["train"] - held_out, "valid": float(held_out)}
-    size.origin, size.articles = origin, given.articles or size.articles
+    if given.articles and size.sections:
+        size.articles = assumed(given.articles, size.sections.tokens / given.articles, "sections")
+    size.origin = origin
     return size
 
 
@@ -195,11 +197,13 @@ def _in_files(fields: Any) -> Stated | None:
 def _shrink(size: CollectionSize, fields: Any) -> None:
     """Keep the part that a collection of kind ``subset`` keeps."""
     articles, passages = getattr(fields, "articles", None), getattr(fields, "passages", None)
-    share = articles / size.articles if articles and size.articles else 1.0
+    share = articles / size.articles.count if articles and size.articles else 1.0
     share = min(1.0, passages / size.passages.count if passages else share)
     size.passages = TextLengths(size.passages.count * share, size.passages.lengths)
     if size.sections:
         size.sections = TextLengths(size.sections.count * share, size.sections.lengths)
+    if size.articles:
+        size.articles = TextLengths(size.articles.count * share, size.articles.lengths)
     if most := getattr(fields, "train_queries", None):
         for split in [name for name in size.queries if role_of(name) == "train"]:
             size.queries[split] = min(size.queries[split], float(most))
@@ -213,6 +217,7 @@ def _count(size: CollectionSize, counted: dict[str, Any]) -> None:
     if counted.get("sections") and size.sections is None:
         words = counted.get("sentences", counted["sections"]) * 20 / counted["sections"]
         size.sections = assumed(counted["sections"], words * PIECES, "sections")
+        size.articles = assumed(counted["articles"], size.sections.tokens / counted["articles"], "sections")
 
 
 def _measure(size: CollectionSize, store: Path) -> None:
@@ -225,6 +230,7 @@ def _measure(size: CollectionSize, store: Path) -> None:
     if len(sections) > 1:
         offsets = np.load(store / "sentences.offsets.npy", mmap_mode="r")
         size.sections = sampled(np.diff(offsets[np.asarray(sections)]))
+        size.articles = sampled(np.diff(offsets[np.asarray(sections)[np.load(store / "articles.npy")]]))
         size.sentence = float(offsets[-1]) / max(len(offsets) - 1, 1)
 
 

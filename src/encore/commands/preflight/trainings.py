@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from encore import objectives
-from encore.commands.preflight.lengths import TextLengths, packed, sampled
+from encore.commands.preflight.lengths import FITTING, TextLengths, packed, sampled
 from encore.commands.preflight.sizes import CollectionSize
 from encore.config.finetuning import FinetuneStep
 from encore.config.run import PretrainStep, Step
@@ -54,13 +54,20 @@ def _pretrain(step: PretrainStep, shape: EncoderConfig, size: CollectionSize) ->
 
 
 def usable(step: PretrainStep, size: CollectionSize) -> TextLengths:
-    """The texts that a pre-training step learns from: chunks of sections, or passages, those that it skips left out."""
-    texts = packed(size.sections, step.length) if size.sections else size.passages
+    """The texts that a pre-training step learns from: chunks of articles, or passages, those that it skips left out."""
+    texts = _texts(step, size)
     long_enough = texts.lengths >= getattr(step, "min_tokens", 1)
     kept = np.where(texts.lengths < getattr(step, "skip_below", 0), 1 - getattr(step, "skip_share", 0), 1) * long_enough
     lengths = texts.lengths[kept > 0] if (kept > 0).any() else texts.lengths
     held_out = min(256.0, step.held_out * texts.count)
     return TextLengths(max(1.0, texts.count * float(kept.mean()) - held_out), sampled(lengths).lengths)
+
+
+def _texts(step: PretrainStep, size: CollectionSize) -> TextLengths:
+    packing = getattr(step, "packing", "section")  # no pair crosses one
+    source = size.sections if packing == "section" else size.articles or size.sections
+    filled = 1 + size.sentence / 2 / max(step.length - 2, 1) if packing == "overfull" else FITTING
+    return packed(source, step.length, filled, getattr(step, "short_texts", 0.0)) if source else size.passages
 
 
 def pretraining_flops(

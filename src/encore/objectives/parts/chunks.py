@@ -1,14 +1,17 @@
-"""Texts of a given length: consecutive sentences of a section, packed one after another until the next does not fit."""
+"""Texts of a given length: consecutive sentences of an article or a section, packed one after another."""
 
 from __future__ import annotations
 
+import random
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
+from pydantic import Field
 
+from encore.config.run import Positive, Share, Strict
 from encore.errors import EncoreError
 
 if TYPE_CHECKING:
@@ -16,24 +19,44 @@ if TYPE_CHECKING:
 
 PIECES = 2**23  # of a block of texts, which takes about 1 GB while its words are counted
 SECTIONS = 2**16  # that are packed at once
+SHORTEST = 2  # pieces of a text that is packed to a shorter length
+
+Pack = Callable[[list[int], int], Iterator[tuple[int, int]]]  # sizes of sentences, pieces of room -> bounds of texts
+
+
+class PackingFields(Strict):
+    """How single texts are made of articles."""
+
+    packing: Literal["article", "section", "overfull"] = Field(
+        "article",
+        description="What a text is packed from: the sentences of an article, whatever their section, or of a section. "
+        "A text ends before the sentence that does not fit. With `overfull` it is of an article, ends behind that "
+        "sentence, and is cut at a random place each time that it is read.",
+    )
+    short_texts: Share = Field(
+        0.0, description="The share of texts that are packed to a random shorter length, in place of `length`."
+    )
+    min_tokens: Positive = Field(1, description="The fewest word pieces of a text that is used.")
 
 
 class Chunks:
     """The chunks of a collection, in its order; ``chunks[i]`` gives pieces without special tokens.
 
-    A chunk never crosses a section. A sentence that alone is too long makes a chunk of its own, cut at its end.
+    A chunk never crosses a section and ends before the first sentence that does not fit. A sentence that alone is too
+    long makes a chunk of its own, cut at its end.
     """
 
-    def __init__(self, sentences: Sequences, sections: np.ndarray, rooms: np.ndarray) -> None:
+    def __init__(self, sentences: Sequences, sections: np.ndarray, rooms: np.ndarray, short: float = 0.0) -> None:
         """Pack.
 
         Args:
-            sections: [sections + 1] offsets into ``sentences``.
+            sections: [sections + 1] offsets into ``sentences``, of sections or of what else no chunk crosses.
             rooms: [sections] pieces that a chunk of the section may have.
+            short: the share of chunks whose room is a random part of it, the same for every training.
         """
         self.sentences = sentences
         self.rooms = rooms
-        self.bounds, self.section = _pack(np.asarray(sentences.lengths), sections, rooms)
+        self.bounds, self.section = _bounds(np.asarray(sentences.lengths), sections, rooms, self._pack(_targets(short)))
         self._first_of_section = np.searchsorted(self.section, np.arange(len(sections)))
 
     def __len__(self) -> int:
@@ -41,6 +64,10 @@ class Chunks:
 
     def __getitem__(self, chunk: int) -> np.ndarray:
         return np.concatenate(self.parts(chunk))[: self.rooms[self.section[chunk]]]
+
+    def read(self, chunk: int, rng: np.random.Generator) -> np.ndarray:
+        """The pieces of a chunk for an example."""
+        return self[chunk]
 
     def parts(self, chunk: int) -> list[np.ndarray]:
         """The sentences of a chunk, those without a piece left out."""
@@ -61,9 +88,25 @@ class Chunks:
         """The chunks of a section; a section without text has none."""
         return range(*self._first_of_section[section : section + 2])
 
+    def _pack(self, target: Callable[[int], int]) -> Pack:
+        return lambda sizes, room: _fitting(sizes, room, target)
+
     def _between(self, counts: np.ndarray) -> np.ndarray:
         """Sum of a count over the sentences of each chunk."""
         return np.diff(np.concatenate([[0], np.cumsum(counts)])[self.bounds])[:, 0]
+
+
+class OverfullChunks(Chunks):
+    """Chunks that end behind the sentence that does not fit, as the BoW paper's released code packs."""
+
+    def read(self, chunk: int, rng: np.random.Generator) -> np.ndarray:
+        """The pieces of a chunk; of what does not fit a random part is cut off at either end, anew each time."""
+        pieces, room = np.concatenate(self.parts(chunk)), self.rooms[self.section[chunk]]
+        start = int(rng.integers(len(pieces) - room + 1)) if len(pieces) > room else 0
+        return pieces[start : start + room]
+
+    def _pack(self, target: Callable[[int], int]) -> Pack:
+        return lambda sizes, room: _overfull(sizes, room, target)
 
 
 class ChunkBlock(NamedTuple):
@@ -93,7 +136,7 @@ class Blocks:
         return (self[number] for number in range(len(self)))
 
 
-def text_chunks(store: TokenStore, length: int, min_tokens: int = 1) -> tuple[Chunks, np.ndarray]:
+def text_chunks(store: TokenStore, length: int, fields: PackingFields) -> tuple[Chunks, np.ndarray]:
     """Chunks for objectives on single texts, and which of them have at least ``min_tokens`` pieces.
 
     A collection without articles gives its passages instead, each one a chunk.
@@ -101,14 +144,17 @@ def text_chunks(store: TokenStore, length: int, min_tokens: int = 1) -> tuple[Ch
     Raises:
         EncoreError: no text is long enough.
     """
-    source, sections = store.sentences, store.sections
+    source, bounds = store.sentences, store.sections
     if len(source) == 0:
-        source, sections = store.passages, np.arange(len(store.passages) + 1)
-    chunks = Chunks(source, sections, np.full(len(sections) - 1, length - 2))
-    usable = np.flatnonzero(chunks.lengths >= min_tokens)
+        source, bounds = store.passages, np.arange(len(store.passages) + 1)
+    elif fields.packing != "section":
+        bounds = store.sections[store.articles]
+    kind = OverfullChunks if fields.packing == "overfull" else Chunks
+    chunks = kind(source, bounds, np.full(len(bounds) - 1, length - 2), fields.short_texts)
+    usable = np.flatnonzero(chunks.lengths >= fields.min_tokens)
     if len(usable) == 0:
         raise EncoreError(
-            f"the collection has no text of {min_tokens} or more pieces; lower `min_tokens` or take other texts"
+            f"the collection has no text of {fields.min_tokens} or more pieces; lower `min_tokens` or take other texts"
         )
     return chunks, usable
 
@@ -127,26 +173,45 @@ def title_rooms(store: TokenStore, length: int) -> np.ndarray:
     return np.where(lengths > 0, np.minimum(lengths + 1, max(length // 4, 2)), 0)
 
 
-def _pack(lengths: np.ndarray, sections: np.ndarray, rooms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _fitting(sizes: list[int], room: int, target: Callable[[int], int]) -> Iterator[tuple[int, int]]:
+    """Greedy: a chunk ends before the first sentence that does not fit; chunks without a piece are left out."""
+    start, used, most = 0, 0, target(room)
+    for sentence, size in enumerate(sizes):
+        if used and used + size > most:
+            yield start, sentence
+            start, used, most = sentence, 0, target(room)
+        used += size
+    if used:
+        yield start, len(sizes)
+
+
+def _overfull(sizes: list[int], room: int, target: Callable[[int], int]) -> Iterator[tuple[int, int]]:
+    """A chunk ends behind the first sentence that does not fit; chunks without a piece are left out."""
+    start, used, most = 0, 0, target(room)
+    for end, size in enumerate(sizes, 1):
+        used += size
+        if used > most:
+            yield start, end
+            start, used, most = end, 0, target(room)
+    if used:
+        yield start, len(sizes)
+
+
+def _targets(short: float) -> Callable[[int], int]:
+    """The pieces that the next text is packed to, of those that it has room for."""
+    if not short:
+        return lambda room: room
+    rng = random.Random(0)
+    return lambda room: rng.randint(min(SHORTEST, room), room) if rng.random() < short else room
+
+
+def _bounds(lengths: np.ndarray, sections: np.ndarray, rooms: np.ndarray, pack: Pack) -> tuple[np.ndarray, np.ndarray]:
     """Bounds [n, 2] in sentences and section [n] of each chunk; sections without text have none."""
     bounds, owners = array("q"), array("q")
     for part in range(0, len(sections) - 1, SECTIONS):
         ends = sections[part : part + SECTIONS + 1].tolist()
         for section, (first, last) in enumerate(pairwise(ends), part):
-            for start, end in _pack_section(lengths[first:last].tolist(), int(rooms[section])):
+            for start, end in pack(lengths[first:last].tolist(), int(rooms[section])):
                 bounds.extend((first + start, first + end))
                 owners.append(section)
     return np.array(bounds).reshape(-1, 2), np.array(owners)
-
-
-def _pack_section(sizes: list[int], room: int) -> list[tuple[int, int]]:
-    """Greedy: a chunk ends before the first sentence that does not fit; chunks without a piece are left out."""
-    found, start, used = [], 0, 0
-    for sentence, size in enumerate(sizes):
-        if used and used + size > room:
-            found.append((start, sentence))
-            start, used = sentence, 0
-        used += size
-    if used:
-        found.append((start, len(sizes)))
-    return found

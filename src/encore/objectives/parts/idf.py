@@ -10,7 +10,7 @@ import numpy as np
 from encore.config.run import Positive
 from encore.errors import EncoreError
 from encore.objectives.base import Preparation
-from encore.objectives.parts.chunks import text_chunks
+from encore.objectives.parts.chunks import PackingFields, text_chunks
 from encore.storage.files import write_array
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FILE = "idf.npy"
 
 
-class Idf(Preparation):
+class Idf(Preparation, PackingFields):
     """``idf_v = ln(N / (1 + df_v))``, not below 0, over the N texts, divided by its mean over the pieces that occur.
 
     The paper gives no formula; the mean of 1 keeps the loss on the scale of the one without weights. A piece of every
@@ -29,7 +29,6 @@ class Idf(Preparation):
     name: ClassVar[str] = "idf"
 
     length: Positive
-    min_tokens: Positive
 
     def write(self, store: TokenStore, weights: Path | None, output: Path, state: Path | None = None) -> dict[str, Any]:
         """Write ``idf.npy``, float32 [V].
@@ -37,7 +36,7 @@ class Idf(Preparation):
         Raises:
             EncoreError: no piece is rarer than the texts are many, as in a collection of one or two texts.
         """
-        chunks, usable = text_chunks(store, self.length, self.min_tokens)
+        chunks, usable = text_chunks(store, self.length, self)
         frequency = np.zeros(store.vocabulary, dtype=np.int64)
         for chunk in usable:
             frequency[np.unique(chunks[chunk])] += 1

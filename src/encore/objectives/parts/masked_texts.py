@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from pydantic import Field
 
-from encore.config.run import Positive, PretrainStep, Share
+from encore.config.run import PretrainStep, Share
 from encore.models import flops, inputs
 from encore.objectives.base import Arrays, Objective, blank
-from encore.objectives.parts.chunks import text_chunks
+from encore.objectives.parts.chunks import PackingFields, text_chunks
 from encore.objectives.parts.masking import (
     Masked,
     choose_pieces,
@@ -30,14 +30,13 @@ if TYPE_CHECKING:
     from encore.models.encoder import Encoder
 
 
-class MaskingFields(PretrainStep):
+class MaskingFields(PackingFields, PretrainStep):
     """Fields of every objective that masks."""
 
     renamed: ClassVar[dict[str, str]] = {**PretrainStep.renamed, "shortest": "min_tokens"}
 
     mask_ratio: Share = Field(0.15, description="The share of a text's tokens that are masked.")
     whole_word: bool = Field(False, description="Whether words are masked as a whole.")
-    min_tokens: Positive = Field(1, description="The fewest word pieces of a text that is used.")
 
 
 class MaskedText(NamedTuple):
@@ -55,7 +54,7 @@ class MaskedTexts(Objective[F]):
 
     def __init__(self, fields: F, store: TokenStore, prepared: Path | None = None) -> None:
         super().__init__(fields, store, prepared)
-        self.chunks, self.usable = text_chunks(store, fields.length, fields.min_tokens)
+        self.chunks, self.usable = text_chunks(store, fields.length, fields)
 
     def __len__(self) -> int:
         return len(self.usable)
@@ -66,13 +65,17 @@ class MaskedTexts(Objective[F]):
 
     def text(self, index: int, rng: np.random.Generator) -> MaskedText:
         """A text, masked anew."""
-        ids = self.chunks[self.usable[index]]
+        ids = self.chunks.read(self.usable[index], rng)
         count = count_to_mask(len(ids), self.fields.mask_ratio)
         if self.fields.whole_word:
             chosen = choose_words(word_starts(ids, self.store.continues), len(ids), count, rng)
         else:
             chosen = choose_pieces(len(ids), count, rng)
         return MaskedText(ids, corrupt(ids, chosen, self.store.vocabulary, self.store.special.mask, rng))
+
+    def counts(self) -> dict[str, float]:
+        """How many texts there are, and their mean length in word pieces."""
+        return {"texts": len(self), "pieces_per_text": round(float(self.chunks.lengths[self.usable].mean()), 1)}
 
     def size(self, example: Any) -> int:
         """Word pieces of the text."""

@@ -32,6 +32,9 @@ class PreferenceFields(MaskingFields, SetFields):
 
     renamed: ClassVar[dict[str, str]] = {**MaskingFields.renamed, "most_masked": "max_masked"}
 
+    packing: Literal["article", "section"] = Field(
+        "article", description="Whether a text is packed from the sentences of an article or of a section."
+    )
     mask_ratio: Share = Field(0.15, description="The share of a text's words that are masked.")
     whole_word: Literal[True] = Field(True, description="Whether words are masked as a whole.")
     max_masked: Positive = Field(60, description="The most word pieces of a text that are masked.")

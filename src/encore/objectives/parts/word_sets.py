@@ -17,7 +17,7 @@ from encore.config.run import Positive, Share, Strict
 from encore.errors import EncoreError
 from encore.objectives.base import Preparation
 from encore.objectives.parts.attention import Attention, attended
-from encore.objectives.parts.chunks import Blocks, ChunkBlock, text_chunks
+from encore.objectives.parts.chunks import Blocks, ChunkBlock, PackingFields, text_chunks
 from encore.objectives.parts.lexicon import Lexicon, Occurrences
 from encore.storage.files import appending
 from encore.training import launch
@@ -61,11 +61,10 @@ class Statistics(Protocol):
         """The distribution of each of its texts' words."""
 
 
-class WordSets(Preparation, SetFields):
+class WordSets(Preparation, PackingFields, SetFields):
     """Base of the preparations: a subclass says from what distribution words are drawn."""
 
     length: Positive
-    min_tokens: Positive = 1
 
     @abstractmethod
     def statistics(self, attention: Attention | None) -> Statistics:
@@ -79,7 +78,7 @@ class WordSets(Preparation, SetFields):
         Raises:
             EncoreError: no document is long enough and has words enough.
         """
-        chunks, usable = text_chunks(store, self.length, self.min_tokens)
+        chunks, usable = text_chunks(store, self.length, self)
         blocks = Blocks(chunks, usable)
         if not self.reads_weights:
             return self._write(store, blocks, usable, self.statistics(None), output)
