@@ -29,6 +29,7 @@ from encore.storage.manifest import read_run
 DOCS = Path(__file__).resolve().parent
 RECORDED = DOCS / "recorded"
 KEPT = (".csv", ".md", ".png")  # of a product's files; the others hold the same
+TRIALS = ("<!-- trials -->", "<!-- end of trials -->")  # the lines of docs/trust.md around its counts
 DEMO = ("<!-- demo output -->", "<!-- end of demo output -->")  # the lines of README.md around its table
 
 
@@ -145,6 +146,17 @@ def records() -> dict[str, Record]:
     return {path.parent.name: Record(path.parent) for path in sorted(RECORDED.glob("*/run.json"))}
 
 
+def trials() -> str:
+    """How many trials of each suite and class of ``tests/trust`` held, as Markdown."""
+    suites = json.loads((RECORDED / "trials.json").read_text())
+    lines = ["| suite | class | tried | held |", "| --- | --- | ---: | ---: |"]
+    for suite, kinds in suites.items():
+        tried, held = (sum(kind[key] for kind in kinds.values()) for key in ("tried", "held"))
+        lines.append(f"| **{suite}** | {len(kinds)} classes | **{tried}** | **{held}** |")
+        lines += [f"| | {name} | {kind['tried']} | {kind['held']} |" for name, kind in kinds.items()]
+    return "\n".join(lines)
+
+
 def rendered() -> dict[Path, str]:
     """The text of every page that shows recorded numbers."""
     loader = jinja2.FileSystemLoader(DOCS)
@@ -160,7 +172,10 @@ def rendered() -> dict[Path, str]:
     before, _, rest = readme.read_text().partition(DEMO[0])
     picture = "![Gain over the control with 95 % intervals](docs/recorded/demo/figures/table1.png)"
     shown = f"{DEMO[0]}\n\n{records()['demo'].table('table1', notes=True)}\n\n{picture}\n\n{DEMO[1]}"
-    return {DOCS / "results.md": page, readme: before + shown + rest.partition(DEMO[1])[2]}
+    trust = DOCS / "trust.md"
+    above, _, below = trust.read_text().partition(TRIALS[0])
+    counted = f"{above}{TRIALS[0]}\n\n{trials()}\n\n{TRIALS[1]}{below.partition(TRIALS[1])[2]}"
+    return {DOCS / "results.md": page, trust: counted, readme: before + shown + rest.partition(DEMO[1])[2]}
 
 
 def render() -> None:

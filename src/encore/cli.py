@@ -22,6 +22,9 @@ from encore.storage import typed
 from encore.storage.root import compare_root
 from encore.targets import lineage_targets
 
+NOT_DEEP = (
+    "compared: digests, inputs, products made again; not made again: models, indexes, runs and scores (see --deep)"
+)
 RENAMED = {"budget": "flops", "path": "targets"}  # commands of older versions: what each is called now
 RENAMED_FLAGS = {"preflight": {"--against": "--compare-finished"}}  # likewise their flags, by command
 
@@ -42,8 +45,16 @@ def main() -> None:
     )
     checking.add_argument("folder", nargs="?", type=Path, help="a copy of results from elsewhere; it needs no --config")
     checking.add_argument("--root", metavar="DIGITS", help="the root that you wrote down: other results are bad")
+    checking.add_argument(
+        "--deep", action="store_true", help="evaluate runs again, and search a sample of queries again"
+    )
+    checking.add_argument("--queries", type=int, default=20, metavar="N", help="of each run under --deep (default 20)")
     checking.add_argument("--prune", action="store_true", help="remove what is bad and all that was made from it")
     checking.add_argument("--yes", action="store_true", help="with --prune: without asking")
+    packing = _command(
+        commands, "crate", show_crate, "copy what was made, with all that it was made from, as an RO-Crate"
+    )
+    packing.add_argument("folder", type=Path, help="a new folder; `encore audit FOLDER` verifies it")
     table = _command(commands, "show", show_table, "print a table that was made, and where its files lie")
     table.add_argument("table", nargs="?", default="table1")
     explaining = _command(
@@ -116,9 +127,12 @@ def show_audit(arguments: argparse.Namespace) -> int:
     _print_findings(report.notes[notes:], report.findings[findings:])
     if arguments.prune:
         return _prune(audit.to_prune(plan, report), this, yes=arguments.yes)
+    if arguments.deep:
+        _check_deeply(report, arguments.queries)
     bad = len({finding.place for finding in report.findings})
     fix = f"; fix with `{typed.encore('audit', '--prune', run=this)}`" if bad else ""
     print(f"audit: {report.verified} artifacts verified, {bad} bad{fix}")
+    print(report.scope)
     return _show_root(*compare_root(arguments.root), bad)
 
 
@@ -146,13 +160,23 @@ def _show_audit_of_copy(arguments: argparse.Namespace) -> int:
 
     if arguments.prune:
         raise EncoreError("--prune is for results of one's own; a copy is only read")
-    report, wrong, root = audit_copy(arguments.folder, arguments.root)
+    queries = arguments.queries if arguments.deep else None
+    report, wrong, root = audit_copy(arguments.folder, arguments.root, queries)
     _print_findings(report.notes, report.findings)
     bad = len({finding.place for finding in report.findings})
     print(
         f"audit: {report.verified} artifacts verified by their own manifests, {bad} bad; compared with no configuration"
     )
+    print(report.scope)
     return _show_root(wrong, root, bad)
+
+
+def _check_deeply(report: audit.AuditReport, queries: int) -> None:
+    from encore.commands.deep import check_deeply
+
+    before = len(report.findings)
+    check_deeply(report, queries)
+    _print_findings([], report.findings[before:])
 
 
 def _show_root(wrong: str | None, root: str, bad: int) -> int:
@@ -166,6 +190,16 @@ def _print_findings(notes: list[str], findings: list[audit.Finding]) -> None:
         print(f"note: {note}")
     for finding in findings:
         print(f"bad: {finding}", flush=True)
+
+
+def show_crate(arguments: argparse.Namespace) -> int:
+    """The place of the crate, and how many files it has."""
+    from encore.commands.crate import METADATA, write_crate
+
+    title = _plan(arguments).config.title
+    files = write_crate(title, arguments.config, arguments.folder)
+    print(f"{arguments.folder / METADATA} describes {files} files; verify them with `encore audit {arguments.folder}`")
+    return 0
 
 
 def show_table(arguments: argparse.Namespace) -> int:

@@ -1,6 +1,7 @@
 """Changes behind Snakemake's back, by class: each changes one thing, and says who must be found and what it affects."""
 
 import csv
+import dataclasses
 import io
 import random
 import shutil
@@ -8,8 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 from finished_run import MANIFEST, FinishedRun, Json
 
+from encore.evaluation import scores
 from encore.storage import manifest
 
 ODD_JSON = [
@@ -282,15 +285,10 @@ def forged_scores(run: FinishedRun, chance: random.Random) -> Expected:
 
 def raise_scores(folder: Path) -> None:
     """Each query's first measure to its best."""
-    import numpy as np
-
-    from encore.evaluation import scores
-
-    found = scores.read_scores(folder)
     forged = {}
-    for key, scored in found.items():
+    for key, scored in scores.read_scores(folder).items():
         best = np.ones_like(scored.values)
-        forged[key] = scores.Scored(scored.queries, scored.clusters, best, best, best, scored.answered)
+        forged[key] = dataclasses.replace(scored, values=best, low=best, high=best)
     scores.write_scores(folder, forged)  # in the place of a link, by renaming
 
 

@@ -31,7 +31,6 @@ WHOLE = [*((name, 5) for name in TRAININGS), *((name, 3) for name in OTHERS)]
 SIZES = [pytest.param(name, 2, id=f"sample {name}") for name in ("tiny+ict-s0", "negatives/tiny+ict+")]
 SIZES += [pytest.param(name, times, id=name, marks=pytest.mark.everything) for name, times in WHOLE]
 PATIENCE = 60.0  # seconds until a job must have come to the moment that is waited for
-Moment = Callable[[random.Random, Path], Callable[[], bool]]
 
 
 class Job:
@@ -49,6 +48,10 @@ class Job:
     @property
     def trains(self) -> bool:
         return "--state" in self.command
+
+    @property
+    def steps(self) -> int:
+        return int(json.loads((self.before / manifest.MANIFEST).read_text())["results"]["steps"])
 
     @property
     def state(self) -> Path:
@@ -94,35 +97,37 @@ def is_temporary(path: Path) -> bool:
     return any(part.endswith(".tmp") for part in path.parts)
 
 
-def at_random(chance: random.Random, state: Path | None) -> Callable[[], bool]:
+def at_random(chance: random.Random) -> Callable[[], bool]:
     end = time.monotonic() + chance.choice([0.05, 0.3, 1.5]) * chance.random()
     return lambda: time.monotonic() > end
 
 
-def while_a_checkpoint_is_written(chance: random.Random, state: Path | None) -> Callable[[], bool]:
-    passed = chance.randrange(3)
-    return lambda: state is not None and len(checkpoints(state)) >= passed and bool(names(state, ".step-", ".tmp"))
+def in_training(chance: random.Random, state: Path, steps: int) -> Callable[[], bool]:
+    """Some milliseconds after the checkpoint of some step; each step has one, so half of the time one is written."""
+    after, more = chance.randrange(steps - 1), chance.random() * 0.05
+    seen: list[float] = []
+
+    def come() -> bool:
+        if not seen and last_step(state) >= after:
+            seen.append(time.monotonic())
+        return bool(seen) and time.monotonic() > seen[0] + more
+
+    return come
 
 
-def as_a_checkpoint_is_renamed(chance: random.Random, state: Path | None) -> Callable[[], bool]:
-    before = set(checkpoints(state)) if state else set()
-    return lambda: state is not None and bool(set(checkpoints(state)) - before)
+def last_step(state: Path) -> int:
+    """Of the newest checkpoint; 0 where there is none."""
+    names = os.listdir(state) if state.is_dir() else []  # noqa: PTH208  # the fastest look
+    return max((int(name[5:-3]) for name in names if name.startswith("step-")), default=0)
 
 
-def checkpoints(state: Path) -> list[str]:
-    return names(state, "step-", ".pt")
-
-
-def names(folder: Path, start: str, end: str) -> list[str]:
-    found = os.listdir(folder) if folder.is_dir() else []  # noqa: PTH208  # the fastest look
-    return [name for name in found if name.startswith(start) and name.endswith(end)]
-
-
-MOMENTS = {
-    "at a random moment": at_random,
-    "while a checkpoint is written": while_a_checkpoint_is_written,
-    "as a checkpoint is renamed": as_a_checkpoint_is_renamed,
-}
+def what_was_hit(job: Job) -> str:
+    """The moment at which a job was killed, by what it has left."""
+    if not job.trains:
+        return "another job"
+    if any(job.state.glob(".step-*.tmp")):
+        return "a training, while a checkpoint was written"
+    return f"a training, {'between' if last_step(job.state) else 'before the first of its'} checkpoints"
 
 
 @pytest.mark.parametrize(("name", "times"), SIZES)
@@ -132,12 +137,12 @@ def test_a_killed_job_ends_with_the_same_bytes(nano: Clone, name: str, times: in
     job = Job(nano, str(folder.relative_to(nano.root / "results")))
     chance, done = random.Random(f"{SEED} {name}"), 0
     while done < times:
-        moment = chance.choice([*MOMENTS]) if job.trains else "at a random moment"
-        if not job.kill(MOMENTS[moment](chance, job.state if job.trains else None)):
+        moment = in_training(chance, job.state, job.steps) if job.trains else at_random(chance)
+        if not job.kill(moment):
             shutil.rmtree(job.folder)  # it was faster: again
             continue
         assert job.half_files() == []
-        count("kills", f"{'a training' if job.trains else 'another job'} {moment}", 1, 1)
+        count("kills", what_was_hit(job), 1, 1)
         done += 1
     assert job.finish() == ""
     assert {path: path.read_bytes() for path in outputs(job.folder)} == {

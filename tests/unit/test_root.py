@@ -149,5 +149,5 @@ def test_the_command_audits_a_copy(
             cli.main()
         assert ended.value.code == code
         lines = capsys.readouterr().out.splitlines()
-        assert "5 artifacts verified by their own manifests, 0 bad; compared with no configuration" in lines[-2]
+        assert "5 artifacts verified by their own manifests, 0 bad; compared with no configuration" in lines[-3]
         assert lines[-1] == last

@@ -68,6 +68,9 @@ class AuditReport:
     notes: list[str] = field(default_factory=list)
     products: list[MadeProduct] = field(default_factory=list)
     verified: int = 0
+    scope: str = (
+        "compared: digests, inputs, products made again; not made again: models, indexes, runs, scores (--deep)"
+    )
     others: dict[str, str] = field(default_factory=dict)  # manifests of products of other runs, and these runs
 
 

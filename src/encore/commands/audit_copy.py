@@ -17,11 +17,12 @@ from encore.plan.project import CATALOGUE, load_catalogue
 from encore.storage.root import compare_root, product_manifests
 
 
-def audit_copy(folder: Path, expected: str | None) -> tuple[AuditReport, str | None, str]:
+def audit_copy(folder: Path, expected: str | None, queries: int | None = None) -> tuple[AuditReport, str | None, str]:
     """Audit a results folder, or the folder that holds one.
 
     Args:
         expected: the beginning of a root that was written down elsewhere.
+        queries: how many of each run are searched again by ``deep.check_deeply``; None for a quick audit.
 
     Returns:
         The audit's report, and what ``compare_root`` says.
@@ -35,6 +36,10 @@ def audit_copy(folder: Path, expected: str | None) -> tuple[AuditReport, str | N
             raise EncoreError(f"{folder} has no manifest of a table, a figure or claims; give a results folder")
         check_copy(report)
         remake_products(catalogue, report)
+        if queries is not None:
+            from encore.commands.deep import check_deeply
+
+            check_deeply(report, queries)
         return report, *compare_root(expected)
 
 

@@ -78,9 +78,14 @@ def embedded(
 ) -> tuple[list[str], np.ndarray]:
     """The queries that ``spec`` asks for: their ids, and their vectors, float32 [queries, dimension]."""
     names = topics(Collection(collection), spec["split"], queries=spec["queries"], sample=spec["sample"])
+    return names, embed_queries(spec, encoder, store, names)
+
+
+def embed_queries(spec: dict[str, Any], encoder: Encoder, store: TokenStore, names: Sequence[str]) -> np.ndarray:
+    """The vectors of queries by their ids, float32 [queries, dimension], at ``spec``'s precision and length."""
     with machine.precision(spec["numerics"], next(encoder.parameters()).device):
         rows = store.queries.names.rows(names)
-        return names, embed.embed_texts(encoder.query_tower, store.queries, rows, spec["query_length"])
+        return embed.embed_texts(encoder.query_tower, store.queries, rows, spec["query_length"])
 
 
 @dataclass(frozen=True)

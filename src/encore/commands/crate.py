@@ -1,0 +1,179 @@
+"""Results as an RO-Crate: a folder that says of itself what it is, by the Workflow Run profile.
+
+It holds the workflow's files, the configuration, and tables, figures and claims with everything that they were made
+from, so that ``encore audit FOLDER`` verifies it and finds the root of the original.
+https://w3id.org/ro/crate/1.1 and https://w3id.org/ro/wfrun/workflow/0.5
+"""
+
+import json
+import mimetypes
+import os
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from encore.errors import EncoreError
+from encore.storage import manifest
+from encore.storage.files import sha256, write_json
+from encore.storage.root import RESULTS, ROOT, manifests_behind, product_manifests
+
+METADATA = "ro-crate-metadata.json"
+SIGNATURE = ROOT.with_name("root.json.sig")  # of `ssh-keygen -Y sign`
+WORKFLOW = "Snakefile"
+SNAKEMAKE = "https://w3id.org/workflowhub/workflow-ro-crate#snakemake"
+PROFILES = {
+    "https://w3id.org/ro/wfrun/process/0.5": ("Process Run Crate", "0.5"),
+    "https://w3id.org/ro/wfrun/workflow/0.5": ("Workflow Run Crate", "0.5"),
+    "https://w3id.org/workflowhub/workflow-ro-crate/1.0": ("Workflow RO-Crate", "1.0"),
+}
+CONTEXT = ["https://w3id.org/ro/crate/1.1/context", "https://w3id.org/ro/terms/workflow-run/context"]
+FORMATS = {".yaml": "application/yaml", ".smk": "text/x-python", ".tsv": "text/tab-separated-values"}
+LICENSE = "https://spdx.org/licenses/Apache-2.0"
+CODE = (WORKFLOW, "LICENSE", "workflow", "config")
+Entity = dict[str, Any]
+
+
+def write_crate(title: str, run: Path, folder: Path) -> int:
+    """Fill a new folder with a crate of what lies in ``results/``; the number of its files.
+
+    Files are linked where the disk allows it, and copied elsewhere.
+
+    Args:
+        title: of the run.
+        run: the run's file, within the repository.
+
+    Raises:
+        EncoreError: the folder is there already, nothing is made yet, or a file behind it is missing.
+    """
+    products = product_manifests()
+    if not products:
+        raise EncoreError("no table, figure or claims are made yet; run snakemake first")
+    if folder.exists():
+        raise EncoreError(f"{folder} is there already; name a new folder")
+    places = dict.fromkeys([*_code(), run, *_of_products(products), *_behind(products)])
+    for place in places:
+        _put(place, folder / place)
+    graph = _graph(title, run, folder, [*places], [str(path) for path in _of_products(products)])
+    write_json(folder / METADATA, {"@context": CONTEXT, "@graph": graph})
+    return len(places)
+
+
+def _code() -> Iterator[Path]:
+    """The workflow and its catalogue."""
+    for name in CODE:
+        path = Path(name)
+        found = sorted(path.rglob("*")) if path.is_dir() else [path]
+        yield from (each for each in found if each.is_file() and "__pycache__" not in each.parts)
+
+
+def _of_products(products: list[Path]) -> Iterator[Path]:
+    """What people read, the root over it and its signature, and the manifests of tables, figures and claims."""
+    for place in products:
+        yield place
+        yield from (place.with_name(name) for name in sorted(json.loads(place.read_text())["outputs"]))
+    report = sorted((RESULTS / "report").glob("*")) if (RESULTS / "report").is_dir() else []
+    yield from (path for path in [ROOT, SIGNATURE, *report] if path.is_file())
+
+
+def _behind(products: list[Path]) -> Iterator[Path]:
+    """Every file of every artifact behind products."""
+    for name in manifests_behind(products):
+        place = Path(name)
+        if place not in products:
+            outputs = manifest.read_manifest(place.parent)["outputs"] if place.name == manifest.MANIFEST else {}
+            yield place
+            yield from (place.parent / output for output in sorted(outputs))
+            yield from (path for path in [place.parent / "run.json"] if path.is_file())
+
+
+def _put(place: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(place.resolve(), target)
+    except FileNotFoundError as error:
+        raise EncoreError(f"{place} is missing; run `encore audit` to see what it stands behind") from error
+    except OSError:  # another disk
+        shutil.copy2(place, target)
+
+
+def _graph(title: str, run: Path, folder: Path, places: list[Path], results: list[str]) -> list[Entity]:
+    """The crate's entities."""
+    ended = max((folder / place).stat().st_mtime for place in results)
+    when = datetime.fromtimestamp(ended, UTC).isoformat(timespec="seconds")
+    root: Entity = {
+        "@id": "./",
+        "@type": "Dataset",
+        "name": f"Encore: {title}",
+        "description": "Tables, figures and claims of a run of Encore, with everything that they were made from. "
+        f"Its root is in {ROOT}; `encore audit` verifies it.",
+        "datePublished": when,
+        "license": _to(LICENSE),
+        "conformsTo": [_to(name) for name in PROFILES],
+        "hasPart": [_to(_id(place)) for place in places],
+        "mainEntity": _to(WORKFLOW),
+        "mentions": _to("#run"),
+    }
+    action = {
+        "@id": "#run",
+        "@type": "CreateAction",
+        "name": f"Run of {WORKFLOW} with {run}",
+        "description": "Snakemake made the results from the configuration.",
+        "endTime": when,
+        "actionStatus": "http://schema.org/CompletedActionStatus",
+        "instrument": _to(WORKFLOW),
+        "object": _to(_id(run)),
+        "result": [_to(_id(Path(name))) for name in results],
+    }
+    language = {
+        "@id": SNAKEMAKE,
+        "@type": "ComputerLanguage",
+        "name": "Snakemake",
+        "alternateName": "Snakemake",
+        "identifier": _to("https://doi.org/10.1093/bioinformatics/bts480"),
+        "url": _to("https://snakemake.readthedocs.io"),
+        "version": version("snakemake"),
+    }
+    licence = {"@id": LICENSE, "@type": "CreativeWork", "name": "Apache License 2.0", "identifier": LICENSE}
+    profiles = [
+        {"@id": name, "@type": "CreativeWork", "name": called, "version": number}
+        for name, (called, number) in PROFILES.items()
+    ]
+    descriptor = {
+        "@id": METADATA,
+        "@type": "CreativeWork",
+        "about": _to("./"),
+        "conformsTo": [_to("https://w3id.org/ro/crate/1.1"), _to("https://w3id.org/workflowhub/workflow-ro-crate/1.0")],
+    }
+    return [descriptor, root, action, language, licence, *profiles, *(_file(folder, place) for place in places)]
+
+
+def _file(folder: Path, place: Path) -> Entity:
+    """A file of the crate; one of them is the workflow."""
+    path, (kind, packed) = folder / place, mimetypes.guess_type(place.name)
+    kind = "application/gzip" if packed else FORMATS.get(place.suffix, kind or "application/octet-stream")
+    entity: Entity = {
+        "@id": _id(place),
+        "@type": "File",
+        "name": str(place),
+        "contentSize": str(path.stat().st_size),
+        "sha256": sha256(path),
+        "encodingFormat": kind,
+    }
+    if str(place) == WORKFLOW:
+        entity["@type"] = ["File", "SoftwareSourceCode", "ComputationalWorkflow"]
+        entity |= {"name": "Encore", "version": version("encore-ir"), "encodingFormat": "text/x-python"}
+        entity |= {"programmingLanguage": _to(SNAKEMAKE), "license": _to(LICENSE)}
+    return entity
+
+
+def _id(place: Path) -> str:
+    """A file's place as a relative URI."""
+    return quote(str(place))
+
+
+def _to(name: str) -> Entity:
+    return {"@id": name}

@@ -1,0 +1,184 @@
+"""The deep audit: runs are evaluated again, and a sample of their queries is searched again in what lies in results.
+
+So a score or a run that was forged together with every digest above it is found. Models, indexes and collections are
+taken as they lie: nothing is trained, encoded or downloaded again.
+"""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from encore.commands.audit import AuditReport, Finding
+from encore.data.collection import Collection, topics
+from encore.data.runs import Ranking, Run, read_run
+from encore.evaluation import fusion_weights, judging
+from encore.evaluation.scores import FILE as SCORES
+from encore.evaluation.scores import Scores, read_scores, write_scores
+from encore.retrieval.fusion import align, fuse
+from encore.storage import manifest
+from encore.storage.root import manifests_behind, product_manifests
+
+QUERIES = 20  # of each run, if not said otherwise
+RUN = "run.trec.gz"
+TOLERANCE = {"fp32": 1e-4}  # of a score, relative above 1; other machines round otherwise
+COARSE = 2e-2  # the same for lower precisions
+Spec = dict[str, Any]
+Inputs = dict[str, list[Path]]  # folders, by the kind of artifact: "models", "runs"
+
+
+def check_deeply(report: AuditReport, queries: int) -> None:
+    """Evaluate and search again what stands behind the products in ``results/``, and add what differs to the findings.
+
+    The report's ``scope`` then says in one line what was verified and what was not.
+
+    Args:
+        queries: the most queries of a run that are searched again, drawn anew each time.
+    """
+    bad, counts = {finding.place for finding in report.findings}, Counter[str]()
+    for place in manifests_behind(product_manifests()):
+        folder = Path(place).parent
+        if Path(place).name == manifest.MANIFEST and str(folder) not in bad:
+            try:
+                counts[_check(folder, queries, report)] += 1
+            except Exception as error:  # whatever damage raises
+                reason = f"{folder} cannot be made again ({type(error).__name__}: {str(error)[:200]})"
+                report.findings.append(Finding(str(folder), reason))
+    left = sum(number for kind, number in counts.items() if kind.startswith("not "))
+    kinds = ", ".join(sorted(kind.removeprefix("not ") for kind in counts if kind.startswith("not ")))
+    report.scope = (
+        f"deep: {counts['evaluated']} runs evaluated again, {counts['searched']} searched again for up to {queries} "
+        f"queries each; {left} not" + (f" ({kinds})" if left else "") + "; nothing was trained or encoded again"
+    )
+
+
+def _check(folder: Path, queries: int, report: AuditReport) -> str:
+    """What was done with an artifact; what differs is a finding."""
+    record = manifest.read_manifest(folder)
+    stage, spec = record["stage"], record["spec"]
+    inputs: Inputs = {}
+    for name in record["inputs"]:
+        inputs.setdefault(Path(name).parts[1], []).append(Path(name).parent)
+    if stage == "evaluate":
+        report.findings += [Finding(str(folder), reason) for reason in _evaluated(folder, spec, inputs)]
+        return "evaluated"
+    if (folder / RUN).is_file() and stage not in SEARCHED:
+        return f"not {stage}"
+    if stage in SEARCHED:
+        report.findings += [Finding(str(folder), reason) for reason in _searched(folder, stage, spec, inputs, queries)]
+        return "searched"
+    return "no run"
+
+
+def _evaluated(folder: Path, spec: Spec, inputs: Inputs) -> list[str]:
+    """Which scores do not come out again from their run."""
+    (run,), (collection,) = inputs["runs"], inputs["collections"]
+    with TemporaryDirectory() as place:
+        write_scores(Path(place), judging.judge(read_run(run / RUN), Collection(collection), spec))
+        found, again = read_scores(folder), read_scores(Path(place))
+    return [f"{folder}/{SCORES}: {text}" for text in [_other_scores(found, again)] if text]
+
+
+def _other_scores(found: Scores, again: Scores) -> str:
+    """The first score that differs; empty where none does."""
+    if found.keys() != again.keys():
+        return "has other measures than come out again"
+    for (split, measure), one in found.items():
+        other = again[split, measure]
+        if (one.queries, one.clusters) != (other.queries, other.clusters):
+            return f"{measure} on {split} is of other queries than come out again"
+        for part in ("values", "low", "high", "shared"):
+            values, expected = getattr(one, part), getattr(other, part)
+            for place in np.flatnonzero(~np.isclose(values, expected, rtol=0, atol=1e-9))[:1]:
+                query, value = one.queries[place], float(values[place])
+                return f"{measure} of {query} on {split} is {value:.4f}, comes out again as {expected[place]:.4f}"
+    return ""
+
+
+def _searched(folder: Path, stage: str, spec: Spec, inputs: Inputs, queries: int) -> list[str]:
+    """Which of a sample of queries are answered otherwise than in a run."""
+    run = read_run(folder / RUN)
+    if stage == "fuse":
+        known = sorted({query for place in inputs["runs"] for query in read_run(place / RUN)})
+    else:
+        known = topics(Collection(inputs["collections"][0]), spec["split"], spec["queries"], spec["sample"])
+    chosen = random.SystemRandom().sample(known, min(queries, len(known)))
+    again = SEARCHED[stage](spec, inputs, chosen)
+    tolerance = TOLERANCE.get(spec.get("numerics", {}).get("precision", "fp32"), COARSE)
+    wrong = [query for query in chosen if not _alike(run.get(query), again.get(query), tolerance)]
+    if not wrong:
+        return []
+    return [
+        f"{folder}/{RUN}: {len(wrong)} of {len(chosen)} queries are answered otherwise when asked again: {wrong[0]}"
+    ]
+
+
+def _alike(found: Ranking | None, again: Ranking | None, tolerance: float) -> bool:
+    """Whether two answers agree, but for rounding and for the order of what it makes equal."""
+    if not found or not again:
+        return not found and not again
+    room = tolerance * np.maximum(1, np.abs(again.scores))
+    if len(found) != len(again) or not (np.abs(found.scores - again.scores) <= room).all():
+        return False
+    scores = dict(zip(again.documents, again.scores.tolist(), strict=True))
+    last = float(again.scores[-1])  # what rounding pushed out had about this
+    pairs = zip(found.documents, found.scores.tolist(), room.tolist(), strict=True)
+    return all(abs(score - scores.get(document, last)) <= allowed for document, score, allowed in pairs)
+
+
+def _exactly(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
+    from encore.data.tokens import TokenStore
+    from encore.retrieval import dense, nested_corpora
+
+    store = TokenStore.open(inputs["tokens"][0])
+    encoder = dense.opened(spec, inputs["models"][0], store)
+    shards = dense.open_shards(inputs["indexes"], store.passages.names, encoder.dimension)
+    if "subsets" in inputs:
+        shards = dense.restricted(shards, nested_corpora.members(inputs["subsets"][0], spec["size"]))
+    return dense.search_exact(shards, chosen, dense.embed_queries(spec, encoder, store, chosen), spec["depth"])
+
+
+def _in_an_index(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
+    from encore.data.tokens import TokenStore
+    from encore.retrieval import approximate, dense
+
+    store = TokenStore.open(inputs["tokens"][0])
+    encoder = dense.opened(spec, inputs["models"][0], store)
+    (held,) = dense.open_shards(inputs["indexes"], store.passages.names, encoder.dimension)
+    approximate.set_up(held.index, spec["search"])
+    vectors = dense.embed_queries(spec, encoder, store, chosen)
+    return approximate.search_approximate(held, chosen, vectors, spec["depth"])
+
+
+def _by_bm25(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
+    from encore.retrieval.lucene import Bm25Parameters, search_bm25
+
+    texts = Collection(inputs["collections"][0]).queries()
+    bm25 = Bm25Parameters(spec["k1"], spec["b"], spec["depth"])
+    return search_bm25(inputs["indexes"][0], {query: texts[query] for query in chosen}, bm25)
+
+
+def _fused(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
+    """Sparse and dense: which of the two runs is weighted, their own manifests say."""
+    first, second = inputs["runs"]
+    sparse, dense = (first, second) if _is_sparse(first) else (second, first)
+    weight = fusion_weights.read_weight(inputs["fusions"][0])
+    runs = [read_run(folder / RUN) for folder in (sparse, dense)]
+    return {query: fuse(align(*(run.get(query) for run in runs)), weight, spec["depth"]) for query in chosen}
+
+
+def _is_sparse(run: Path) -> bool:
+    return bool(json.loads((run / manifest.MANIFEST).read_text())["stage"] == "lucene_search")
+
+
+SEARCHED: dict[str, Callable[[Spec, Inputs, Sequence[str]], Run]] = {
+    "search": _exactly,
+    "search_index": _in_an_index,
+    "lucene_search": _by_bm25,
+    "fuse": _fused,
+}

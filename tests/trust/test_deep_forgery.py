@@ -1,0 +1,44 @@
+"""What was forged together with all that was made from it: an audit finds nothing, a deep one does."""
+
+import gzip
+import json
+import re
+import sys
+
+import pytest
+from clones import NANO, REPOSITORY, Clone, Done
+
+from encore.storage import manifest
+from encore.storage.files import write_bytes, write_json
+
+CONFIG = NANO[-2:]
+
+
+@pytest.mark.everything
+def test_a_run_that_was_forged_and_evaluated(nano: Clone) -> None:
+    """BM25's results get the mined model's name, and Snakemake makes everything above from them."""
+    config = ("--config", CONFIG[1])
+
+    def audit(*flags: str) -> Done:
+        """In a process of its own: this one may remember the scores of before."""
+        environment = {"PYTHONPATH": str(REPOSITORY / "src")}
+        return nano.run(sys.executable, "-m", "encore.cli", "audit", *config, *flags, env=environment)
+
+    better = next((nano.root / "results/runs").glob("bm25-*/*.test-*"))
+    forged = next((nano.root / "results/runs").glob("tiny+ict+marco-bm25+marco-hn-*/*.test-*"))
+    root = audit().succeeded().split("root ")[1][:64]
+    write_bytes(forged / "run.trec.gz", gzip.compress(gzip.decompress((better / "run.trec.gz").read_bytes())))
+    record = json.loads((forged / manifest.MANIFEST).read_text())
+    record["outputs"]["run.trec.gz"] = manifest.describe(forged / "run.trec.gz")
+    write_json(forged / manifest.MANIFEST, record)
+    assert "report" in nano.built()
+
+    said = audit().succeeded()
+    assert "0 bad" in said
+    assert "not made again: models, indexes, runs, scores (--deep)" in said
+    assert audit("--root", root).code == 1
+    deep = audit("--deep", "--queries", "4")
+    assert deep.code == 1
+    (bad,) = re.findall("^bad: .*", deep.output, re.MULTILINE)
+    assert f"{forged.relative_to(nano.root)}/run.trec.gz: 4 of 4 queries are answered otherwise" in bad
+    assert "deep: 6 runs evaluated again, 9 searched again for up to 4 queries each; 0 not" in deep.output

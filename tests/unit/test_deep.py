@@ -1,0 +1,83 @@
+"""The deep audit's comparisons: what rounding may change, and what it may not."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from encore.commands import deep
+from encore.commands.audit import AuditReport
+from encore.data.runs import Ranking
+from encore.evaluation.scores import Scored
+from encore.storage import manifest
+from encore.storage.files import write_text
+
+
+def ranking(**scores: float) -> Ranking:
+    return Ranking([*scores], np.array([*scores.values()], dtype=np.float32))
+
+
+AGAIN = ranking(a=3.0, b=2.0, c=1.0)
+
+
+@pytest.mark.parametrize(
+    ("found", "alike"),
+    [
+        (AGAIN, True),
+        (ranking(a=3.0, b=2.0, d=1.0), True),  # a tie at the last rank
+        (ranking(a=3.00001, b=2.00001, c=1.00001), True),
+        (ranking(a=3.0, b=2.0), False),
+        (ranking(a=3.0, b=2.1, c=1.0), False),
+        (ranking(b=3.0, a=2.0, c=1.0), False),
+        (ranking(a=3.0, d=2.0, c=1.0), False),
+        (None, False),
+    ],
+)
+def test_answers_are_alike_but_for_rounding(found: Ranking | None, alike: bool) -> None:
+    assert deep._alike(found, AGAIN, 1e-4) is alike
+    assert deep._alike(None, ranking(), 1e-4)
+
+
+def scored() -> Scored:
+    values = np.array([0.5, 1.0])
+    return Scored(["q1", "q2"], ["a", "b"], values, values, values, np.array([True, True]), np.zeros(2, dtype=np.int8))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda one: one, ""),
+        (
+            lambda one: dataclasses.replace(one, values=one.values + np.array([0, 0.25])),
+            "RR of q2 on test is 1.2500, comes out ",
+        ),
+        (
+            lambda one: dataclasses.replace(one, low=one.low - np.array([0.125, 0])),
+            "RR of q1 on test is 0.3750, comes out again",
+        ),
+        (lambda one: dataclasses.replace(one, queries=["q1", "q3"]), "is of other queries than come out again"),
+    ],
+)
+def test_the_first_score_that_differs_is_named(change: Callable[[Scored], Scored], says: str) -> None:
+    said = deep._other_scores({("test", "RR"): change(scored())}, {("test", "RR"): scored()})
+    assert says in said
+    assert bool(said) is bool(says)
+    assert "other measures" in deep._other_scores({}, {("test", "RR"): scored()})
+
+
+def test_what_cannot_be_searched_again_is_said_and_damage_is_a_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, stage in (("reranked", "rerank"), ("empty", "evaluate")):
+        with manifest.record(Path(f"results/runs/{name}"), stage=stage, spec={}, inputs=[]):
+            write_text(Path(f"results/runs/{name}/run.trec.gz"), "")
+    places = {f"results/runs/{name}/manifest.json": "" for name in ("reranked", "empty")}
+    monkeypatch.setattr(deep, "manifests_behind", lambda products: places)
+    report = AuditReport()
+    deep.check_deeply(report, 5)
+    assert "0 runs evaluated again, 0 searched again for up to 5 queries each; 1 not (rerank)" in report.scope
+    (finding,) = report.findings
+    assert str(finding).startswith("results/runs/empty cannot be made again (KeyError")
