@@ -26,14 +26,27 @@ def lineages(plan, row):
 
 
 def test_a_table_row_needs_no_pre_training(catalogue):
-    plan = planned(catalogue, {"bert-base+seed": "seed-released", "bert-base+costa": "costa-released"})
+    plan = planned(catalogue, {"bert-base+costa": "costa-released"})
     assert lineages(plan, "seed") == {"seed-released+marco-bm25", "seed-released+marco-bm25+marco-hn"}
     assert lineages(plan, "costa") == {"costa-released+marco-bm25", "costa-released+marco-bm25+marco-hn"}
     stages = [artifact.stage for artifact in upstream(table_reads(plan, "costa/table1"))]
     without = [artifact.stage for artifact in upstream(table_reads(planned(catalogue, {}), "costa/table1"))]
-    assert "pretrain.seed" in without
+    assert "pretrain.costa" in without
     assert not {"pretrain.seed", "pretrain.costa"} & set(stages)
     assert "pretrain.ict" in stages
+
+
+def test_seed_is_the_released_encoder_at_the_papers_scale_and_trained_below_it(catalogue):
+    for table in ("costa/table1", "costa/table2", "cpdae/table1", "cpdae/table2", "cpdae/table3"):
+        content = table_plan(Plan(read_run(PAPER), catalogue), table)
+        rows = [row for row in content["rows"] if row["id"] == "seed"]
+        systems = {cell["system"] for row in rows for cell in row["cells"].values() if cell.get("system")}
+        assert systems
+        assert all(system.startswith("seed-released+") for system in systems)
+    small = Plan(read_run(Path("config/small.yaml")), catalogue)
+    assert lineages(small, "seed") == {"mini+seed+marco-bm25", "mini+seed+marco-bm25+marco-hn"}
+    alternative = planned(catalogue, {"seed-released": "bert-base+seed"})
+    assert lineages(alternative, "seed") == {"bert-base+seed+marco-bm25", "bert-base+seed+marco-bm25+marco-hn"}
 
 
 def test_the_longest_beginning_counts_and_overrides_are_another_beginning(catalogue):

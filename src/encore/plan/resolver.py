@@ -107,9 +107,10 @@ class Resolver:
         """Why the backbone that a system starts from is absent at this scale; None where it is not."""
         if system in self.catalogue.systems:
             return next((reason for part in self.system(system).parts if (reason := self.missing_start(part))), None)
-        own = naming.split_index(system)[0]
-        start = self._started(naming.parse(own)).backbone if self.config.scale.replace_prefix else own.partition("+")[0]
-        return self.config.scale.absent.get(start)
+        parts, starts = naming.split_index(system)[0].split("+"), self.config.scale.replace_prefix
+        beginnings = ("+".join(parts[:count]) for count in range(len(parts), 0, -1))  # of a template of a lineage too
+        own = next((starts[each] for each in beginnings if each in starts), parts[0])
+        return self.config.scale.absent.get(own.partition("+")[0])
 
     def made_of(self, name: str) -> list[str]:
         """A dataset's own name, and the names of those that it is made of, one after another."""
