@@ -42,7 +42,7 @@ def new(arguments: argparse.Namespace) -> int:
         raise EncoreError(f"{taken}; choose another name, or remove it")
     base = read_run(arguments.config)
     found = _source(arguments, Path(base.execution.data_root))
-    text = run_text(arguments.name, found, (str(arguments.config), base), catalogue, zero_shot=arguments.zero_shot)
+    text = run_text(arguments.name, found, (str(arguments.config), base), catalogue)
     everything_declared(project.load_plan(path, yaml.safe_load(text)))  # what cannot be planned is refused here
     write_text(path, text)
     run = typed.called(path)

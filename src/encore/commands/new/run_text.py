@@ -14,26 +14,25 @@ from encore.plan.catalogue import Catalogue
 
 TABLE, ZERO_SHOT = "table1", "zero-shot"
 REPLACED = ("wikipedia", "wikipedia-bookcorpus", "msmarco-passage", "msmarco-passage-titles")  # what both tables need
+MEASURES = {"RR@10": "RR@10", "R@100": "R@100", "R@1000": "R@1000"}
 USES = {"train": "queries to train on", "valid": "to validate with", "test": "to test with"}
 
 
-def run_text(name: str, source: Source, base: tuple[str, RunConfig], catalogue: Catalogue, *, zero_shot: bool) -> str:
-    """The text of ``config/<name>.yaml``.
+def run_text(name: str, source: Source, base: tuple[str, RunConfig], catalogue: Catalogue) -> str:
+    """The text of ``config/<name>.yaml``: table 1, or where nothing of the collection trains, zero-shot search in it.
 
     Args:
         base: the file of the run that it extends, and what that says.
-        zero_shot: whether models that learned from the other run's texts are tested on it.
     """
     extended, config = base
     kept = {each: config.scale.datasets[each] for each in REPLACED if each in config.scale.datasets}
-    datasets = kept | {ZERO_SHOT: name} if zero_shot else dict.fromkeys(REPLACED, name)
-    entry = _entry(source, zero_shot=zero_shot)
-    splits = entry.pop("splits")
+    datasets = dict.fromkeys(REPLACED, name) if source.trains else kept | {ZERO_SHOT: name}
+    entry, splits = _entry(source) if source.trains else _tested_entry(source)
     lines = [
         *(f"# {line}" for line in about(source)),
         f"extends: {_flow(extended)}",
-        f"title: {_flow(f'{name}, zero-shot' if zero_shot else name)}",
-        *_tables(config, catalogue, zero_shot=zero_shot),
+        f"title: {_flow(name if source.trains else f'{name}, zero-shot')}",
+        *_tables(source, config.tables.get(TABLE, "all"), catalogue),
         "scale:",
         f"  datasets: {_flow(datasets)}",
         "",
@@ -56,39 +55,44 @@ def about(source: Source) -> Iterator[str]:
         yield f"Of the test queries {' and '.join(shared)} of a query in train.tsv: the table tells them apart."
 
 
-def _tables(config: RunConfig, catalogue: Catalogue, *, zero_shot: bool) -> list[str]:
-    """The line of tables, with the rows that the other run builds of table 1 and that passages can speak to."""
-    wanted = config.tables.get(TABLE, "all")
-    rows = list(dict.fromkeys(row.id for row in catalogue.tables[TABLE].rows)) if wanted == "all" else wanted
-    of_articles = {} if zero_shot else _of_articles(catalogue, catalogue.tables[TABLE])
+def _tables(source: Source, wanted: list[str] | str, catalogue: Catalogue) -> list[str]:
+    """The line of tables, with those rows of table 1 that the other run wants and that passages can speak to."""
+    if not source.trains:
+        return [f"tables: {_flow({ZERO_SHOT: wanted})}"]
+    table = catalogue.tables[TABLE]
+    rows = list(dict.fromkeys(row.id for row in table.rows)) if isinstance(wanted, str) else wanted
+    of_articles = _of_articles(catalogue, table)
     left_out = {row: of_articles[name] for row in rows if (name := row.rpartition(": ")[2]) in of_articles}
     if not left_out:
-        return [f"tables: {_flow({ZERO_SHOT if zero_shot else TABLE: wanted})}"]
+        return [f"tables: {_flow({TABLE: wanted})}"]
     return [
         f"# Left out, since they learn from articles and links, not from passages: {', '.join(left_out.values())}.",
         f"tables: {_flow({TABLE: [row for row in rows if row not in left_out]})}",
     ]
 
 
-def _entry(source: Source, *, zero_shot: bool) -> dict[str, Any]:
-    """The dataset's entry."""
-    tested = {"RR@10": "RR@10", "R@100": "R@100", "R@1000": "R@1000"}
-    given = source.given
-    entry: dict[str, Any] = dict(source.fields)
-    if zero_shot:
-        measures = {"nDCG@10": "nDCG@10", **tested}
-        return entry | {"zero_shot": True, "splits": {"test": {"role": "test", **given["test"], "measures": measures}}}
+def _tested_entry(source: Source) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The dataset's entry and its one split, where nothing of it trains."""
+    split = {"role": "test", **source.given["test"], "measures": {"nDCG@10": "nDCG@10", **MEASURES}}
+    return source.fields | {"zero_shot": True}, {"test": split}
+
+
+def _entry(source: Source) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The dataset's entry and its splits."""
+    given, entry = source.given, dict(source.fields)
     splits: dict[str, Any] = {
         "train": {"role": "train", **given["train"]},
         "valid": {"role": "valid", **given.get("valid", {}), "measures": {"RR@10": "RR@10"}},
-        "test": {"role": "test", **given["test"], "measures": tested},
+        "test": {"role": "test", **given["test"], "measures": MEASURES},
     }
-    entry |= {"valid_queries": source.held_out} if source.held_out else {}
-    if not source.is_graded:
-        return entry | {"absent": {"graded": "its judgments have one grade"}, "splits": splits}
-    same = given["test"] or {"file": "qrels/test.tsv"}
-    splits["graded"] = {"role": "graded", "topics": "test", **same, "measures": {"nDCG@10": "nDCG@10"}}
-    return entry | {"splits": splits}
+    if source.held_out:
+        entry["valid_queries"] = source.held_out
+    if source.is_graded:
+        same = given["test"] or {"file": "qrels/test.tsv"}
+        splits["graded"] = {"role": "graded", "topics": "test", **same, "measures": {"nDCG@10": "nDCG@10"}}
+    else:
+        entry["absent"] = {"graded": "its judgments have one grade"}
+    return entry, splits
 
 
 def _of_articles(catalogue: Catalogue, table: Table) -> dict[str, str]:

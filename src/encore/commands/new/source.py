@@ -34,6 +34,11 @@ class Source:
     overlap: Overlap = Overlap(frozenset(), {})  # noqa: RUF009  # frozen; of what is tested with what trains
 
     @property
+    def trains(self) -> bool:
+        """Whether anything of it trains."""
+        return "train" in self.given
+
+    @property
     def is_graded(self) -> bool:
         """Whether judgments tell more than relevant or not."""
         return len({grade for grade in self.grades if grade > 0}) > 1
@@ -122,7 +127,7 @@ def _parted(source: Source) -> Source:
     Raises:
         EncoreError: too few queries train.
     """
-    if "train" not in source.given or "valid" in source.given:
+    if not source.trains or "valid" in source.given:
         return source
     held_out = min(MOST, source.queries["train"] // 10)
     if held_out < LEAST:
