@@ -78,7 +78,7 @@ def followed(finished: Clone, tmp_path_factory: pytest.TempPathFactory) -> tuple
         if command.inline:
             continue
         words = shlex.split(command.text)[1:]
-        done = clone.snakemake(*words) if command.tool == "snakemake" else clone.encore(*words)
+        done = clone.snakemake(*words, timeout=1800) if command.tool == "snakemake" else clone.encore(*words)
         allowed = {0, 1} if words[0] == "preflight" else {0}  # beyond this machine
         assert done.code in allowed, f"{command}: {done.output}"
         said[command.text] = done.output
@@ -96,6 +96,7 @@ def test_every_command_of_the_page_runs(followed: tuple[Clone, dict[str, str]]) 
         ["snakemake", "--profile"],
         ["encore", "show"],
         ["encore", "audit"],
+        ["encore", "crate"],
     ]
     assert re.search(r"audit: \d+ artifacts verified, 0 bad", said["encore audit --config config/own.yaml"])
 
