@@ -58,7 +58,11 @@ def serve(address: str, python: str) -> None:
                 ended(running)
             if listener in ready:
                 client = listener.accept()[0]
-                request, streams = received(client)
+                try:
+                    request, streams = received(client)
+                except (EOFError, OSError, ValueError):  # it was killed before it had asked
+                    client.close()
+                    continue
                 if child := os.fork():
                     running[child] = client
                     for stream in streams:
@@ -94,10 +98,14 @@ def library(root: Path) -> dict[str, tuple[int, int]]:
 def received(client: socket.socket) -> tuple[tuple[list[str], str, dict[str, str]], list[int]]:
     """A command with its folder and environment, and its three streams."""
     head, streams, _, _ = socket.recv_fds(client, LENGTH, STREAMS)
+    if len(streams) < STREAMS:
+        raise EOFError
     left, parts = int.from_bytes(head, "little"), []
     while left:
         parts.append(client.recv(left))
         left -= len(parts[-1])
+        if not parts[-1]:
+            raise EOFError
     return marshal.loads(b"".join(parts)), streams
 
 

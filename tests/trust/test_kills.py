@@ -73,7 +73,7 @@ class Job:
         deadline = time.monotonic() + PATIENCE
         while process.poll() is None and not moment() and time.monotonic() < deadline:
             time.sleep(0.0005)
-        alive = process.poll() is None
+        alive = process.poll() is None and moment()
         process.send_signal(signal.SIGKILL)
         process.communicate()
         with locked(self.folder):  # once the kernel has ended it
@@ -97,20 +97,25 @@ def is_temporary(path: Path) -> bool:
     return any(part.endswith(".tmp") for part in path.parts)
 
 
-def at_random(chance: random.Random) -> Callable[[], bool]:
-    end = time.monotonic() + chance.choice([0.05, 0.3, 1.5]) * chance.random()
-    return lambda: time.monotonic() > end
+def at_work(chance: random.Random, folder: Path) -> Callable[[], bool]:
+    """Some time after a job has begun to make its folder."""
+    return after(folder.is_dir, chance.choice([0.01, 0.1, 1.0]) * chance.random())
 
 
 def in_training(chance: random.Random, state: Path, steps: int) -> Callable[[], bool]:
     """Some milliseconds after the checkpoint of some step; each step has one, so half of the time one is written."""
-    after, more = chance.randrange(steps - 1), chance.random() * 0.05
+    step = chance.randrange(steps - 1)
+    return after(lambda: last_step(state) >= step, chance.random() * 0.05)
+
+
+def after(begun: Callable[[], bool], seconds: float) -> Callable[[], bool]:
+    """Whether so many seconds have passed since something began."""
     seen: list[float] = []
 
     def come() -> bool:
-        if not seen and last_step(state) >= after:
+        if not seen and begun():
             seen.append(time.monotonic())
-        return bool(seen) and time.monotonic() > seen[0] + more
+        return bool(seen) and time.monotonic() > seen[0] + seconds
 
     return come
 
@@ -135,21 +140,22 @@ def test_a_killed_job_ends_with_the_same_bytes(nano: Clone, name: str, times: in
     kind = name if "/" in name else f"models/{name}"
     (folder, *_) = (path.parent for path in sorted((nano.root / "results").glob(f"{kind}*/**/{manifest.MANIFEST}")))
     job = Job(nano, str(folder.relative_to(nano.root / "results")))
-    chance, done = random.Random(f"{SEED} {name}"), 0
-    while done < times:
-        moment = in_training(chance, job.state, job.steps) if job.trains else at_random(chance)
+    chance, hit = random.Random(f"{SEED} {name}"), []
+    while len(hit) < times:
+        moment = in_training(chance, job.state, job.steps) if job.trains else at_work(chance, job.folder)
         if not job.kill(moment):
-            shutil.rmtree(job.folder)  # it was faster: again
+            shutil.rmtree(job.folder, ignore_errors=True)  # it was faster: again
             continue
         assert job.half_files() == []
-        count("kills", what_was_hit(job), 1, 1)
-        done += 1
+        hit.append(what_was_hit(job))
     assert job.finish() == ""
     assert {path: path.read_bytes() for path in outputs(job.folder)} == {
         job.folder / path.relative_to(job.before): path.read_bytes() for path in outputs(job.before)
     }
     assert not [path for path in (nano.root / "results").rglob("*.tmp") if path.is_file()]
     assert not any((nano.root / "results/state").glob("*"))
+    for kind in hit:
+        count("kills", kind, 1, 1)
 
 
 def outputs(folder: Path) -> list[Path]:

@@ -171,7 +171,7 @@ def folders() -> tuple[str, ...]:
 
 def made_of(words: list[str]) -> bool:
     """Each word that names files of results names those of a folder that the embedded default makes, or its root."""
-    patterns = [word for word in words if word.startswith("results/") and Path(word) != root.ROOT]
+    patterns = [word for word in words if word.startswith("results/") and not word.startswith(str(root.ROOT))]
     for pattern in patterns:
         parts = [str(parent) for parent in Path(pattern).parents if len(parent.parts) > 2]
         assert any(fnmatch.fnmatch(folder, part) for folder in folders() for part in parts), pattern

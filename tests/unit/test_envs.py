@@ -82,7 +82,7 @@ def test_conda_takes_its_packages_from_the_cpu_lock() -> None:
 
 def test_the_container_takes_its_packages_from_a_lock() -> None:
     recipe = (ENVS / "Dockerfile").read_text()
-    assert re.search(r"^FROM python:3\.11-", recipe, re.M)
+    assert re.search(r"^ARG BASE=python:3\.11-.*\nFROM \${BASE}$", recipe, re.M)
     assert re.search(r"^ARG LOCK=cpu\.txt$", recipe, re.M)
     assert re.findall(r"^RUN pip install (.*)$", recipe, re.M) == [
         "--require-hashes --requirement /opt/envs/cuda.txt --requirement /opt/envs/${LOCK}",

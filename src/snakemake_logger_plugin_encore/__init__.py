@@ -1,0 +1,59 @@
+"""Looks at a run's file before Snakemake does; it logs nothing.
+
+Snakemake tells mistakes in a file of ``--configfile`` without its name and line, and executes Python that stands in one
+which says ``__use_yte__``. Both happen before the Snakefile is read. What comes earlier still is that Snakemake imports
+its plugins: every package with a name such as this one's.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from snakemake_interface_logger_plugins.base import LogHandlerBase
+
+from encore.config.validation import read_yaml
+from encore.errors import EncoreError
+
+TEMPLATES = "__use_yte__"
+
+
+class LogHandler(LogHandlerBase):
+    """What a package of this kind has to have; nobody asks for it."""
+
+    writes_to_stream = writes_to_file = has_filter = has_formatter = needs_rulegraph = False
+
+
+def run_files(words: list[str]) -> list[Path]:
+    """The files that a command line of Snakemake's gives as configuration."""
+    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    parser.add_argument("--configfile", "--configfiles", nargs="*", type=Path, default=[], action="extend")
+    try:
+        found: list[Path] = parser.parse_known_args(words)[0].configfile
+    except argparse.ArgumentError:
+        return []  # which is for Snakemake to say
+    return found
+
+
+def refuse(path: Path) -> None:
+    """Refuse what is no run's file, or has code in it.
+
+    Raises:
+        EncoreError: with the file and, where there is one, the line.
+    """
+    if not path.exists():
+        raise EncoreError(f"--configfile {path}: there is no such file; name a run's, and targets before it")
+    if TEMPLATES in read_yaml(path):
+        raise EncoreError(f"{path}: {TEMPLATES} would have Snakemake execute what stands in the file; remove that key")
+
+
+def main() -> None:
+    """Look at the files of this process's command line; end it with one line where one is wrong."""
+    try:
+        for path in run_files(sys.argv[1:]):
+            refuse(path)
+    except EncoreError as error:
+        sys.exit(f"error: {error}")
+
+
+if Path(sys.argv[0]).name == "snakemake" or Path(sys.argv[0]).parent.name == "snakemake":
+    main()
