@@ -16,7 +16,7 @@ from encore.commands.whatif import command as asking
 from encore.config.lineage import split_index
 from encore.config.validation import nearest
 from encore.errors import EncoreError
-from encore.plan import folders, ledger, project
+from encore.plan import folders, index, ledger, project
 from encore.plan.plan import Plan
 from encore.storage import typed
 from encore.storage.root import compare_root
@@ -25,6 +25,7 @@ from encore.targets import lineage_targets
 NOT_DEEP = (
     "compared: digests, inputs, products made again; not made again: models, indexes, runs and scores (see --deep)"
 )
+ASKS = ("show", "explain", "flops")  # commands about a table or figure, which know the run that made it
 RENAMED = {"budget": "flops", "path": "targets"}  # commands of older versions: what each is called now
 RENAMED_FLAGS = {"preflight": {"--against": "--compare-finished"}}  # likewise their flags, by command
 
@@ -93,6 +94,8 @@ def main() -> None:
     if message := _old_words(sys.argv[1:]):
         run(lambda: _refuse(message))
     arguments = parser.parse_args()
+    asked = getattr(arguments, "table", None) if sys.argv[1] in ASKS else None
+    arguments.config = arguments.config or (index.read().run_of(asked) if asked else None) or project.DEFAULT_RUN
     run(lambda: arguments.answer(arguments))
 
 
@@ -318,7 +321,8 @@ def _command(
     commands: Any, name: str, answer: Callable[[argparse.Namespace], int], says: str
 ) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = commands.add_parser(name, help=says, description=says)
-    command.add_argument("--config", type=Path, default=project.DEFAULT_RUN, help="the run's configuration")
+    made = " (without: that of the run which made the table or figure, else the default)"
+    command.add_argument("--config", type=Path, help=f"the run's configuration{made if name in ASKS else ''}")
     command.set_defaults(answer=answer)
     return command
 

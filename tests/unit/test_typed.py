@@ -4,9 +4,11 @@ import io
 import shlex
 from pathlib import Path
 
+import inside
 import pytest
 
 from encore import cli
+from encore.plan import index
 from encore.plan.project import load_plan
 from encore.storage import typed
 from encore.targets import summary
@@ -63,3 +65,26 @@ def test_pruning_says_what_it_would_remove_and_asks(tmp_path, monkeypatch, capsy
     assert any(tmp_path.iterdir()) is not removes
     after = "snakemake --profile local --configfile" if removes else "encore audit --prune --yes --config"
     assert f"`{after} config/own.yaml`" in said
+
+
+def test_questions_about_a_table_are_answered_for_the_run_that_made_it(tmp_path, monkeypatch):
+    """Without `--config` the default was asked, whose table of that name is another one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config").mkdir()
+    run = Path("config/own.yaml")
+    run.touch()
+    found = index.Index(
+        {}, products={"results/tables/table1.manifest.json": str(run), "results/tables/two.manifest.json": ""}
+    )
+    assert [found.run_of(name) for name in ("table1", "results/tables/table1.csv", "two", "three")] == [
+        run,
+        run,
+        None,
+        None,
+    ]
+    asked = []
+    monkeypatch.setattr(index, "read", lambda: found)
+    monkeypatch.setattr(cli, "show_table", lambda arguments: asked.append(arguments.config) or 0)
+    for words in (["show", "table1"], ["show", "two"], ["show", "table1", "--config", "config/other.yaml"]):
+        assert inside.encore(*words).returncode == 0
+    assert asked == [run, Path("config/config.yaml"), Path("config/other.yaml")]

@@ -61,6 +61,16 @@ class Index:
             raise EncoreError(f"{INDEX} has no {folder}; run snakemake, which plans and writes it")
         return found
 
+    def run_of(self, product: str) -> Path | None:
+        """The file of the run that made a table or figure; None where it is the default, or nobody knows.
+
+        Args:
+            product: a table's name, or a file of a table or figure.
+        """
+        place = Path(product if product.startswith("results/") else f"results/tables/{product}.csv")
+        found = self.products.get(str(place.with_suffix(".manifest.json")))
+        return Path(found) if found and Path(found).is_file() else None
+
     @cached_property
     def targets(self) -> dict[str, list[str]]:
         """For each folder the targets that need it."""
