@@ -105,7 +105,7 @@ def loss_by_definition(task, encoder, examples):
         kept = [
             i
             for i, passage in enumerate(passages)
-            if own <= i < after or passage not in example.query.relevant
+            if own <= i < after or passage not in example.query.relevant or not task.step.exclude_relevant
             if task.step.in_batch_group is None
             or np.searchsorted(place, i, "right") - 1 in neighbours(number, task.step.in_batch_group)
         ]

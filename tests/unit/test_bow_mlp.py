@@ -233,8 +233,11 @@ def test_states_of_tokens_are_refused() -> None:
         ),
         ("bow-mlp+ict~mlm_weight=1", "which ict learns from"),
         ("bow-mlp+costa", "which costa learns from; take ict, bfs, wlp or ict-bfs-wlp"),
-        ("bow-mlp+colbert", "take a step with `scorer: vector` and `projector: none`"),
-        ("bow-mlp+marco-bm25~projector=linear", "take a step with `scorer: vector` and `projector: none`"),
+        ("bow-mlp+colbert", "take a step with `scorer: vector`, `projector: none` and no `pooling`"),
+        (
+            "bow-mlp+marco-bm25~projector=linear",
+            "take a step with `scorer: vector`, `projector: none` and no `pooling`",
+        ),
         ("bow-mlp+ict-bfs-wlp+reqa-1", None),
     ],
 )

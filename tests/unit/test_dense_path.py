@@ -126,6 +126,19 @@ def test_a_program_and_the_library_make_the_same_bytes(home, model, tmp_path):
     assert not (home / "state").exists()
 
 
+def test_a_step_says_how_texts_get_their_vectors_from_then_on(home, model, tmp_path):
+    """BEIR's script fine-tunes with the mean and cosines what another way of pooling pre-trained."""
+    before = checkpoint.load_encoder(model).config
+    other = {
+        "pooling": "mean" if before.pooling == "cls" else "cls",
+        "similarity": "dot" if before.similarity == "cosine" else "cosine",
+    }
+    tuned(home, tmp_path / "other", **other, validate_every=None)
+    after = checkpoint.load_encoder(tmp_path / "other").config
+    assert {name: getattr(after, name) for name in other} == other
+    assert (tmp_path / "other" / "model.safetensors").read_bytes() != (model / "model.safetensors").read_bytes()
+
+
 def test_heads_of_pre_training_are_handed_on(model):
     assert checkpoint.load_heads(model)["mlm.bias"].tolist() == [0.0, 1.0, 2.0]
 

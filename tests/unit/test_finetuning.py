@@ -126,9 +126,9 @@ def rows_of(task, batch):
     return rows
 
 
-@pytest.mark.parametrize("temperature", [0.05, 1.0])
-def test_loss_is_the_one_by_definition(store, collection, temperature):
-    wanted = step(temperature=temperature)
+@pytest.mark.parametrize(("temperature", "exclude_relevant"), [(0.05, True), (1.0, True), (0.05, False)])
+def test_loss_is_the_one_by_definition(store, collection, temperature, exclude_relevant):
+    wanted = step(temperature=temperature, exclude_relevant=exclude_relevant)
     task = Contrastive(wanted, training_queries(wanted, collection, store, NEGATIVES), store)
     torch.manual_seed(1)
     encoder = Lookup()

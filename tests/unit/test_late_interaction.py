@@ -18,6 +18,7 @@ from encore.finetuning.late_interaction import LateInteraction
 from encore.finetuning.queries import Query
 from encore.finetuning.retrieval_task import RetrievalTask
 from encore.models import inputs, late_interaction
+from encore.models.config import EncoderConfig
 from encore.models.late_interaction import max_sim
 from encore.training import gradients
 from encore.training.distributed import ProcessGroup
@@ -220,3 +221,9 @@ def test_scores_are_precise_where_the_encoder_is_not() -> None:
         coarse = torch.einsum("bid,pjd->bpij", queries, passages).max(-1).values.sum(-1)
     assert (found.double() - exact).abs().max() < 1e-5
     assert (coarse.double() - exact).abs().max() > 1e-3, "the check sees bf16's rounding"
+
+
+def test_the_map_to_token_vectors_has_a_bias_as_the_released_one():
+    """tct_colbert's train/model_fn.py adds ``output_bias``, which starts at 0."""
+    (linear,) = late_interaction.token_head(EncoderConfig(vocabulary=9, hidden=12, heads=2), 5).values()
+    assert linear.bias.tolist() == [0.0] * 5

@@ -106,6 +106,10 @@ class FinetuneStep(Step):
         description="Whether the logarithm of a passage's sampling probability is subtracted from each of its scores.",
     )
     exclude_judged: bool = Field(True, description="Whether a judged document is never taken as a negative.")
+    exclude_relevant: bool = Field(
+        True,
+        description="Whether what another query brings to a batch and is relevant for this one is no negative of it.",
+    )
     exclude_answers: bool = Field(
         False, description="Whether a passage that contains an answer to the question is never taken as a negative."
     )
@@ -127,6 +131,12 @@ class FinetuneStep(Step):
         "none",
         description="A map of the pooled vector that becomes part of the model; it starts from the "
         "pre-trained one if there is one.",
+    )
+    pooling: Literal["cls", "mean", "content"] | None = Field(
+        None, description="What a text's vector is made of from this step on; without it, as the backbone says."
+    )
+    similarity: Literal["dot", "cosine"] | None = Field(
+        None, description="How two vectors are compared from this step on; without it, as the backbone says."
     )
     validate_every: Positive | None = Field(
         None,
@@ -242,7 +252,7 @@ class FinetuneStep(Step):
     @model_validator(mode="after")
     def _ask_for_vectors_only_where_there_are_some(self) -> "FinetuneStep":
         if self.scorer != "vector":
-            for field in ("loss", "projector", "validate_every"):
+            for field in ("loss", "projector", "pooling", "similarity", "validate_every"):
                 if getattr(self, field) != type(self).model_fields[field].default:
                     raise ValueError(
                         f"`{field}` is about a text's vector, and scorer {self.scorer} has none; remove it"

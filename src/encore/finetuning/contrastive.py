@@ -2,7 +2,8 @@
 
 The loss of a query is the cross-entropy of its positive among all passages of the batch (InfoNCE; the released code of
 COSTA and of BoW: list-wise over the batch). A passage that another query brings and that is relevant for this one is no
-negative of it, so it is left out of this query's denominator; what the query itself brings always stays in.
+negative of it, so it is left out of this query's denominator (``exclude_relevant``; released codes keep it); what the
+query itself brings always stays in.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class Contrastive(RetrievalTask):
         passages = embeddings["passages"]
         positive = torch.arange(len(passages), device=passages.device) * passages.shape[1]
         log_q = embeddings["log_q"].flatten() if "log_q" in embeddings else None
-        ignored = left_out(passages, embeddings["relevant"], self.step.in_batch_group)
+        relevant = embeddings["relevant"] if self.step.exclude_relevant else embeddings["relevant"][:, :0]
+        ignored = left_out(passages, relevant, self.step.in_batch_group)
         with torch.autocast(passages.device.type, enabled=False):
             scores = self.scores(embeddings) / self.step.temperature
             return {"contrast": losses.choice(scores, positive, ignored, log_q)}

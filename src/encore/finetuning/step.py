@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,7 @@ def finetune(
     store, judged = TokenStore.open(tokens), Collection(collection)
     encoder, heads = embed.load_for_tokens(weights, store), checkpoint.load_heads(weights)
     project(encoder, step.projector, heads, spec["seed"])
+    _compare(encoder, step)
     sampled_negatives = (mining.read_negatives(mined), mining.read_positives(mined)) if mined else ({}, {})
     queries = training_queries(step, judged, store, *sampled_negatives, spec["seed"])
     if step.is_distillation:
@@ -100,6 +102,13 @@ def finetune(
     if done.validations:
         write_record(output / "validation.tsv", done.validations, step.validation_measure)
     return done
+
+
+def _compare(encoder: Encoder, step: FinetuneStep) -> None:
+    """Let texts have vectors as the step says, where it says so."""
+    changes: dict[str, Any] = {name: value for name in ("pooling", "similarity") if (value := getattr(step, name))}
+    for tower in {encoder, encoder.query_tower}:
+        tower.config = replace(tower.config, **changes)
 
 
 def _own_heads(task: RetrievalTask, encoder: Encoder, weights: Path, seed: int) -> nn.ModuleDict:

@@ -14,8 +14,8 @@ NAME = "late"  # of the linear map among the modules besides the encoder
 
 
 def token_head(config: EncoderConfig, dimension: int) -> nn.ModuleDict:
-    """The linear map from a token's state to its vector, without a bias, drawn as BERT's weights are."""
-    return nn.ModuleDict({NAME: initialise(nn.Linear(config.hidden, dimension, bias=False))})
+    """The linear map from a token's state to its vector, drawn as BERT's weights are; its bias starts at 0."""
+    return nn.ModuleDict({NAME: initialise(nn.Linear(config.hidden, dimension))})
 
 
 def token_vectors(

@@ -88,8 +88,8 @@ def _check_states(plan: Planner, lineage: Lineage, step: Step) -> None:
     where = f"{lineage}: {lineage.backbone!r} is a bag of words and has no states of tokens"
     if isinstance(step, PretrainStep) and objectives.load(step.objective).needs_states(step):
         raise EncoreError(f"{where}, which {step.objective} learns from; take ict, bfs, wlp or ict-bfs-wlp")
-    if isinstance(step, FinetuneStep) and (step.scorer != "vector" or step.projector != "none"):
-        raise EncoreError(f"{where}; take a step with `scorer: vector` and `projector: none`")
+    if isinstance(step, FinetuneStep) and (step.scorer != "vector" or step.projector != "none" or step.pooling):
+        raise EncoreError(f"{where}; take a step with `scorer: vector`, `projector: none` and no `pooling`")
 
 
 def _check_length(plan: Planner, lineage: Lineage, step: Step) -> None:
