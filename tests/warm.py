@@ -91,7 +91,7 @@ def warm_up() -> None:
 def library(root: Path) -> dict[str, tuple[int, int]]:
     """Size and time of every file of a clone's library and programs."""
     paths = [path for part in ("src/encore", "workflow/scripts") for path in (root / part).rglob("*.*")]
-    found = {str(path.relative_to(root)): path.stat() for path in paths if path.suffix != ".pyc"}
+    found = {str(path.relative_to(root)): path.stat() for path in paths if path.parent.name != "__pycache__"}
     return {name: (about.st_size, about.st_mtime_ns) for name, about in found.items()}
 
 

@@ -167,10 +167,8 @@ def _show_audit_of_copy(arguments: argparse.Namespace) -> int:
     report, wrong, root = audit_copy(arguments.folder, arguments.root, queries)
     _print_findings(report.notes, report.findings)
     bad = len({finding.place for finding in report.findings})
-    print(
-        f"audit: {report.verified} artifacts verified by their own manifests, {bad} bad; compared with no configuration; "
-        "the papers' printed numbers are this checkout's"
-    )
+    known = "compared with no configuration; the papers' printed numbers are this checkout's"
+    print(f"audit: {report.verified} artifacts verified by their own manifests, {bad} bad; {known}")
     print(report.scope)
     return _show_root(wrong, root, bad)
 

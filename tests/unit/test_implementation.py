@@ -127,3 +127,22 @@ def test_an_unknown_stage_is_refused():
 def test_the_record_is_yaml_that_names_modules():
     recorded = yaml.safe_load((PACKAGE / code_digest.RECORDED).read_text())
     assert {"encore.storage.document_ids", "encore.storage.files", "encode.py"} <= recorded["modules"].keys()
+
+
+def test_what_was_read_is_not_read_again_until_it_changes(tmp_path, monkeypatch):
+    package = tmp_path / "src/encore"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(HERE.programs, tmp_path / "workflow/scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    first = Code(package).digest("encode")
+    assert first == HERE.digest("encode")
+    read, parse = [], ast.parse
+    monkeypatch.setattr(ast, "parse", lambda text, *more: read.append(text) or parse(text, *more))
+    assert Code(package).digest("encode") == first
+    assert read == []
+    with (package / "errors.py").open("a") as file:
+        file.write("PLANTED = 1\n")
+    assert Code(package).digest("encode") != first
+    assert len(read) == 1
+    for damaged in ("", "[]", "{", '{"encore.errors": 1}'):
+        (package / "__pycache__/code_digests.json").write_text(damaged)
+        assert Code(package).digest("encode") != first

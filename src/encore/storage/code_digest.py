@@ -9,10 +9,12 @@ asks to raise ``impl`` (results change) or to record the new digests (they do no
 
 import ast
 import hashlib
+import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -36,6 +38,8 @@ class Code:
         self.package = package
         self.programs = package.parents[1] / "workflow/scripts"
         self._files: dict[str, _File] = {}
+        self._paths: dict[str, Path | None] = {}
+        self._kept = package / "__pycache__/code_digests.json"  # where Python keeps what it compiles
 
     @cached_property
     def stages(self) -> dict[str, dict[str, Any]]:
@@ -69,7 +73,9 @@ class Code:
 
     def digest(self, stage: str) -> str:
         """Digest of the syntax trees of all code of a stage, blind to comments, docstrings and layout."""
-        return hashlib.sha256("".join(map(self.module_digest, self.modules(stage))).encode()).hexdigest()[:16]
+        found = hashlib.sha256("".join(map(self.module_digest, self.modules(stage))).encode()).hexdigest()[:16]
+        self._keep()
+        return found
 
     def module_digest(self, name: str) -> str:
         """The same of one module or program."""
@@ -104,32 +110,70 @@ class Code:
 
     def _file(self, name: str) -> "_File":
         if name not in self._files:
-            self._files[name] = _File(self._path(name), self._path)
-        return self._files[name]
+            path = self._path(name)
+            assert path is not None
+            self._files[name] = self._known_file(name, path) or _File.read(path)
+        file = self._files[name]
+        return file._replace(imports=[each for each in file.imports if self._path(each) is not None])
+
+    @cached_property
+    def _known(self) -> dict[str, Any]:
+        """What earlier processes read, by name: reading all of it takes a job or an audit seconds."""
+        try:
+            known = json.loads(self._kept.read_text())
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return known if isinstance(known, dict) else {}
+
+    def _known_file(self, name: str, path: Path) -> "_File | None":
+        """What was read of a file that has had the same size and time since."""
+        try:
+            known = _File(*self._known[name])
+        except (KeyError, TypeError):
+            return None
+        return known if known.stamp == _stamp(path) else None
+
+    def _keep(self) -> None:
+        """Keep what was read, but for what depends on other files too."""
+        files = {name: list(file) for name, file in self._files.items() if file.is_alone}
+        if any(self._known.get(name) != file for name, file in files.items()):
+            self._known.update(files)
+            with suppress(EncoreError):  # the folder can only be read
+                write_text(self._kept, json.dumps(self._known))
 
     def _path(self, name: str) -> Path | None:
         """The file of a program (``encode.py``) or of a module (``encore.retrieval.encode``); None where it is none."""
-        if name.endswith(".py"):
-            return self.programs / name
-        place = self.package.joinpath(*name.split(".")[1:])
-        file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
-        return file if file.is_file() else None
+        if name not in self._paths:
+            place = self.package.joinpath(*name.split(".")[1:])
+            file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+            file = self.programs / name if name.endswith(".py") else file
+            self._paths[name] = file if name.endswith(".py") or file.is_file() else None
+        return self._paths[name]
 
 
-class _File:
-    """One file: the modules of Encore that it imports, and the digest of what it does.
+class _File(NamedTuple):
+    """One file: its size and time, the digest of what it does, the modules that it may import, and whether that is all.
 
     A module that names the folder ``templates`` next to it does what the files in there say.
     """
 
-    def __init__(self, path: Path | None, find: Any) -> None:
-        assert path is not None
-        tree = ast.parse(path.read_text())
-        self.imports = sorted({name for name in _imported(tree) if find(name) is not None})
+    stamp: list[int]
+    digest: str
+    imports: list[str]
+    is_alone: bool
+
+    @classmethod
+    def read(cls, path: Path) -> "_File":
+        stamp, tree = _stamp(path), ast.parse(path.read_text())
         named = any(isinstance(node, ast.Constant) and node.value == "templates" for node in ast.walk(tree))
         files = sorted(each for each in (path.parent / "templates").rglob("*") if each.is_file()) if named else []
         content = [ast.dump(_without_docstrings(tree)).encode(), *(each.read_bytes() for each in files)]
-        self.digest = hashlib.sha256(b"".join(content)).hexdigest()[:16]
+        return cls(stamp, hashlib.sha256(b"".join(content)).hexdigest()[:16], sorted(set(_imported(tree))), not named)
+
+
+def _stamp(path: Path) -> list[int]:
+    about = path.stat()
+    return [about.st_size, about.st_mtime_ns]
 
 
 HERE = Code(PACKAGE)
