@@ -72,7 +72,7 @@ class Job:
         process = self.start()
         deadline = time.monotonic() + PATIENCE
         while process.poll() is None and not moment() and time.monotonic() < deadline:
-            time.sleep(0.0005)
+            pass  # a checkpoint is written in milliseconds
         alive = process.poll() is None and moment()
         process.send_signal(signal.SIGKILL)
         process.communicate()
@@ -103,9 +103,11 @@ def at_work(chance: random.Random, folder: Path) -> Callable[[], bool]:
 
 
 def in_training(chance: random.Random, state: Path, steps: int) -> Callable[[], bool]:
-    """Some milliseconds after the checkpoint of some step; each step has one, so half of the time one is written."""
-    step = chance.randrange(steps - 1)
-    return after(lambda: last_step(state) >= step, chance.random() * 0.05)
+    """Some milliseconds after the checkpoint of some step, or while the next one is written; each step has one."""
+    step = chance.randrange(max(1, steps - 4))
+    if chance.random() < 0.4:
+        return after(lambda: last_step(state) >= step, chance.random() * 0.05)
+    return lambda: last_step(state) >= step and (any(state.glob(".step-*.tmp")) or last_step(state) > step + 2)
 
 
 def after(begun: Callable[[], bool], seconds: float) -> Callable[[], bool]:

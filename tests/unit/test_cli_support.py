@@ -102,3 +102,16 @@ def test_a_reader_who_has_enough_is_no_mistake() -> None:
 def test_a_command_or_flag_of_an_older_version_names_the_new_one(words: list[str], new: str) -> None:
     ended = subprocess.run([sys.executable, "-m", "encore.cli", *words], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (1, f"error: {new}; use that name\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        ("MemoryError()", "error: out of memory; give the program more, then repeat\n"),
+        ("OSError(12, 'Cannot allocate memory')", "error: a file: Cannot allocate memory; fix that, then repeat\n"),
+    ],
+)
+def test_too_little_memory_is_one_line(error: str, says: str) -> None:
+    program = f"from encore.storage.program import run\ndef main():\n    raise {error}\nrun(main)"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (1, says)

@@ -140,7 +140,8 @@ def _exactly(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
     shards = dense.open_shards(inputs["indexes"], store.passages.names, encoder.dimension)
     if "subsets" in inputs:
         shards = dense.restricted(shards, nested_corpora.members(inputs["subsets"][0], spec["size"]))
-    return dense.search_exact(shards, chosen, dense.embed_queries(spec, encoder, store, chosen), spec["depth"])
+    vectors, device = dense.embed_queries(spec, encoder, store, chosen), next(encoder.parameters()).device
+    return dense.search_exact(shards, chosen, vectors, spec["depth"], device)
 
 
 def _in_an_index(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:

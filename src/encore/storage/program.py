@@ -18,7 +18,7 @@ from encore.errors import EncoreError
 
 INTERRUPTED = "error: interrupted; the same command goes on from here"
 _interruptions: list[int] = []  # the signal that has ended this program, once it came
-USERS_TO_FIX = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR}
+USERS_TO_FIX = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.ENOMEM}
 
 
 def run(main: Callable[[], int | None]) -> NoReturn:
@@ -38,6 +38,9 @@ def run(main: Callable[[], int | None]) -> NoReturn:
         if error.errno not in USERS_TO_FIX:
             raise
         print(f"error: {error.filename or 'a file'}: {error.strerror}; fix that, then repeat", file=sys.stderr)
+        code = 1
+    except MemoryError:
+        print("error: out of memory; give the program more, then repeat", file=sys.stderr)
         code = 1
     except KeyboardInterrupt:
         print(INTERRUPTED, file=sys.stderr)
