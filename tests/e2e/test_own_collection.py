@@ -112,13 +112,15 @@ def test_the_run_that_is_written_has_the_form_that_the_page_shows(followed: tupl
     assert written["datasets"]["own"].keys() == page["datasets"]["own"].keys()
     assert written["datasets"]["own"]["splits"] == page["datasets"]["own"]["splits"]
     text = (clone.root / "config/own.yaml").read_text()
-    assert re.search(r"# Of the test queries \d+ have a relevant passage of a query in train", text)
+    assert re.search(
+        r"# Of the test queries \d+ have a relevant passage and \d+ have the text of a query in train", text
+    )
 
 
 def test_the_table_tells_unseen_queries_apart_and_names_the_run(followed: tuple[Clone, dict[str, str]]) -> None:
     clone, said = followed
     table = said["encore show table1 --config config/own.yaml"]
-    assert "RR@10, unseen" in table
+    assert "RR@10 (unseen)" in table
     assert "also answers a training query" in table
     summary = said["snakemake --profile local --configfile config/own.yaml"]
     assert "`encore show table1 --config config/own.yaml`" in summary

@@ -13,6 +13,7 @@ from encore.data.overlap import overlap_with_training
 from encore.data.runs import Ranking
 from encore.evaluation import judging, scores
 from encore.evaluation.scores import RELEVANT, TEXT
+from encore.plan.tables.layout import of_unseen
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST, describe
 
@@ -100,7 +101,7 @@ def with_shared(one: scores.Scored, relevant: int, text: int) -> scores.Scored:
 def test_a_measure_of_which_training_has_met_over_a_tenth_gets_a_column_of_the_others(tmp_path: Path) -> None:
     table = table_of(met(tmp_path, relevant=5, text=2))
     assert [column.id for column in table.columns] == ["rr", "rr-unseen", "ndcg"], "one cluster is left under nDCG"
-    assert [column.label for column in table.columns][:2] == ["RR@10", "RR@10, unseen"]
+    assert [column.label for column in table.columns][:2] == ["RR@10", "RR@10 (unseen)"]
     row = next(row for row in table.rows if row.id == "ict")
     seeds = [scores.read_scores(tmp_path / f"ict-s{seed}")["test", "RR@10"].values for seed in range(2)]
     everything, unseen_only = row.cells["rr"].ours, row.cells["rr-unseen"].ours
@@ -115,7 +116,7 @@ def test_a_measure_of_which_training_has_met_over_a_tenth_gets_a_column_of_the_o
         "RR@10: of 40 queries of Python documentation, 5 have a relevant document that also answers a training query "
         "and 2 have the text of one; “unseen” are the other 35." in notes
     )
-    assert "RR@10, unseen: Python documentation, split test of pydocs-1a2b3c4d; 35 queries judged" in notes
+    assert "RR@10 (unseen): Python documentation, split test of pydocs-1a2b3c4d; 35 queries judged" in notes
     assert len(lines_of(tmp_path, table)) == 2 * len({row.id for row in table.rows})
 
 
@@ -142,5 +143,6 @@ def test_such_a_column_is_explained_by_what_it_was_computed_from() -> None:
     found = list(_with_unseen([{"id": "rr", "label": "RR@10"}]))
     assert [(each["id"], each["label"], each["planned"]) for each in found] == [
         ("rr", "RR@10", "rr"),
-        ("rr-unseen", "RR@10, unseen", "rr"),
+        ("rr-unseen", "RR@10 (unseen)", "rr"),
     ]
+    assert of_unseen("ndcg", "nDCG@10 (graded)") == ("ndcg-unseen", "nDCG@10 (graded, unseen)")

@@ -11,6 +11,7 @@ from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.plan.tables import table_plan
+from encore.plan.tables.layout import of_unseen
 from encore.plan.tables.upstream import upstream_cells
 from encore.storage import manifest
 from encore.storage.files import sha256
@@ -107,8 +108,8 @@ def _with_unseen(columns: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """A table's columns, each with the planned one that it reads as: its own, or one of unseen queries alone."""
     for column in columns:
         yield column | {"planned": column["id"]}
-        of_unseen = {"id": f"{column['id']}-unseen", "label": f"{column['label']}, unseen"}
-        yield column | of_unseen | {"planned": column["id"]}
+        name, label = of_unseen(column["id"], column["label"])
+        yield column | {"id": name, "label": label, "planned": column["id"]}
 
 
 def chain(plan: Plan, cell: ExplainedCell) -> Iterator[ChainLink]:

@@ -97,6 +97,11 @@ class Column(ColumnFields, SlicePart):
     reported_scale: float = 1.0  # the factor from a printed number to our unit
 
 
+def of_unseen(column: str, label: str) -> tuple[str, str]:
+    """The id and the label of a column's second one, which is about those queries alone that training has not met."""
+    return f"{column}-unseen", f"{label[:-1]}, unseen)" if label.endswith(")") else f"{label} (unseen)"
+
+
 class Design(SlicePart):
     """Which rows of the same setting each row is compared with, and how a family of tests is corrected."""
 

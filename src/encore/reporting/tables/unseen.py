@@ -7,7 +7,7 @@ import numpy as np
 
 from encore.evaluation.scores import RELEVANT, TEXT
 from encore.evaluation.significance import can_be_tested
-from encore.plan.tables.layout import CellSlice, Column, Layout
+from encore.plan.tables.layout import CellSlice, Column, Layout, of_unseen
 from encore.reporting.sources.measured import measure
 
 LEAST = 0.1  # the share of queries from which on the others get columns of their own
@@ -36,9 +36,8 @@ def with_unseen(layout: Layout) -> Layout:
     for column in layout.columns:
         columns.append(column)
         if (met := met_in_training(layout, column)) and met.is_shown and not column.hidden:
-            more = column.model_copy(
-                update={"id": f"{column.id}-unseen", "label": f"{column.label}, unseen", "primary": False}
-            )
+            name, label = of_unseen(column.id, column.label)
+            more = column.model_copy(update={"id": name, "label": label, "primary": False})
             columns.append(more)
             for cells in rows:
                 cells[more.id] = cells[column.id].model_copy(update={"unseen": True, "reported": {}})
