@@ -31,7 +31,7 @@ CHANGES = [
     "numerics.threads=2",
     "execution.checkpoint_seconds=60",
     "tables={table1: [none, ict]}",
-    "scale.backbones.bert-base=tiny-cls",
+    "scale.backbones.bert-base=tiny-random",
     "backbones.tiny.layers=3",
     "datasets.pydocs-stdlib.minimum_passages=1400",
 ]

@@ -74,14 +74,14 @@ def test_a_run_with_tables_of_its_own_makes_nothing_that_it_does_not_name(write:
     assert (len(more.corpus_size.systems), len(more.references), more.figures) == (1, 1, ["bow/figure2"])
 
 
-def test_five_seeds_make_the_folders_that_their_complete_file_makes(
+def test_ten_seeds_make_the_folders_that_their_complete_file_makes(
     catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Nothing of a spec says whether a value was taken over: config/seeds.yaml as it was, all keys in one file."""
     monkeypatch.chdir(ROOT)
     complete = read_yaml(Path("config/config.yaml")) | {
-        "title": "Embedded default (pydocs, five seeds)",
-        "seeds": [0, 1, 2, 3, 4],
+        "title": "Embedded default (pydocs, ten seeds)",
+        "seeds": list(range(10)),
     }
     (tmp_path / "seeds.yaml").write_text(yaml.safe_dump(complete, sort_keys=False))
     assert len([line for line in Path("config/seeds.yaml").read_text().splitlines() if line[0] != "#"]) == 3

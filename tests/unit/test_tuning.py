@@ -1,5 +1,8 @@
 """Choosing on the validation role: what is tried, what is never asked for, and that configurations hold the choice."""
 
+import os
+import re
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -7,9 +10,8 @@ import numpy as np
 import pytest
 import yaml
 
-from encore.commands.tuning import search, trials
-from encore.commands.tuning.grid import TuningGrid, read_grid, rounds, systems
-from encore.commands.tuning.trials import Trial
+from encore.commands.tuning import search
+from encore.commands.tuning.grid import TuningGrid, read_grid, systems
 from encore.config.lineage import StepName
 from encore.config.run import RunConfig
 from encore.config.validation import checked
@@ -22,13 +24,22 @@ from encore.evaluation.scores import Scored
 from encore.plan.catalogue import read_dataset
 from encore.plan.plan import Plan
 from encore.plan.project import load_plan
+from encore.plan.tables import table_plan
+from encore.plan.tuning import edges, trials
+from encore.plan.tuning.trials import Trial
 from encore.storage import manifest
 
 ROOT = Path(__file__).parents[2]
+GRIDS = {
+    "default": "trials",
+    "objectives": "objectives",
+    "recipes": "recipes",
+    "hard-negatives": "hard-negatives",
+}  # and the records of their trials
 RECORDS = {
-    Path("config/tuning/default.yaml"): Path("config/tuning/trials.csv"),
-    Path("config/tuning/objectives.yaml"): Path("config/tuning/objectives.csv"),
-    Path("config/tuning/recipes.yaml"): Path("config/tuning/recipes.csv"),
+    Path(f"config/tuning/{name}.yaml"): Path(f"config/tuning/{record}.csv")
+    for name, record in GRIDS.items()
+    if (ROOT / f"config/tuning/{record}.csv").is_file()  # those of the other tables wait for more processor time
 }
 VALUES = [1e-3, 2e-3]
 
@@ -40,6 +51,7 @@ def grid(**changes):
     names = {"random": "marco-scratch", "none": "marco-bm25", "control": "control"}
     names |= {name: name for name in ("mlm", "ict", "bfs", "wlp", "ict-bfs-wlp", "bow", "costa")}
     fields = {"table": "table1", "setting": "BM25 negatives", "dataset": "msmarco-passage", "split": "valid"}
+    fields |= {"recipe": "none"}
     rows = {row: {"step": step, "values": VALUES} for row, step in names.items()}
     return checked(TuningGrid, fields | {"measure": "RR@10", "rows": rows} | changes, "grid")
 
@@ -65,24 +77,29 @@ def test_nano_has_the_chosen_recipe_and_objective():
     assert trials.differences(load_plan(Path("config/nano.yaml")), shared) == []
 
 
-def test_every_trained_row_has_equally_many_trials():
-    counts = Counter(trial.row for trial in every_trial())
-    tables = load_plan().catalogue.tables
-    recipes = [row for row in tables["table2"].rows if row.setting == "Recipes"]
-    rows = [*tables["table1"].rows, *tables["objectives"].rows, *recipes]
-    assert counts.keys() == {row.id for row in rows if row.id != "bm25"}
-    assert set(counts.values()) == {3}
+def test_every_trained_row_of_table_1_has_recorded_trials():
+    rows = load_plan().catalogue.tables["table1"].rows
+    assert {trial.row for trial in every_trial()} >= {row.id for row in rows if row.id != "bm25"}
 
 
 @pytest.mark.parametrize("file", RECORDS)
-def test_the_recorded_trials_are_those_of_the_grid_on_the_validation_split(file):
+def test_every_row_of_a_grid_tried_equally_many_values_and_those_of_the_grid(file):
     tried, recorded = read_grid(file), trials.read_trials(RECORDS[file])
-    wanted = [(row, tuned.step, settings) for row, tuned in tried.rows.items() for settings in tuned.settings()]
-    assert sorted((trial.row, trial.step, str(trial.settings)) for trial in recorded) == sorted(
-        (row, step, str(settings)) for row, step, settings in wanted
-    )
+    values = {row: {trial.value for trial in recorded if trial.row == row} for row in tried.rows}
+    assert {trial.row for trial in recorded} == tried.rows.keys()
+    assert len({len(found) for row, found in values.items() if row != tried.recipe}) == 1
+    for row, tuned in tried.rows.items():
+        assert set(tuned.values) <= values[row]
+        assert {trial.step for trial in recorded if trial.row == row} == {tuned.step}
     assert {(trial.split, trial.measure) for trial in recorded} == {("valid", "RR@10")}
     assert load_plan().resolve.dataset(tried.dataset).splits["valid"].role == "valid"
+
+
+@pytest.mark.parametrize("file", RECORDS)
+def test_no_recorded_choice_is_at_an_edge_while_more_values_are_allowed(file):
+    tried, recorded = read_grid(file), trials.read_trials(RECORDS[file])
+    values = {row: len({trial.value for trial in recorded if trial.row == row}) for row in tried.rows}
+    assert not edges.at_an_edge(recorded) or max(values.values()) + 2 > (tried.most or 0)
 
 
 def test_a_value_that_is_not_the_best_trials_is_noticed():
@@ -96,30 +113,26 @@ def test_a_value_that_is_not_the_best_trials_is_noticed():
 # What is tried
 
 
-def test_rows_that_share_a_recipe_come_after_the_row_that_chooses_it():
-    wanted = grid()
-    first, second = rounds(wanted, systems(wanted, load_plan()))
-    assert first == ["random", "none", "control"]
-    assert second == ["mlm", "ict", "bfs", "wlp", "ict-bfs-wlp", "bow", "costa"]
-
-
 def test_rows_that_an_earlier_grid_chose_are_not_tried_again():
     later = read_grid(Path("config/tuning/objectives.yaml"))
     assert not later.rows.keys() & read_grid(later.after).rows.keys()
     lineages = systems(later, load_plan())
     assert lineages.keys() == later.rows.keys()
-    assert len(rounds(later, lineages)) == 1, "what they share is chosen already"
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_every_grid_fits_its_table(name):
+    """Rows that go on from a row of the grid are left to a later one: hard negatives after the student."""
+    asked = read_grid(Path(f"config/tuning/{name}.yaml"))
+    assert systems(asked, load_plan()).keys() == asked.rows.keys()
 
 
 def test_a_trial_is_an_override_of_the_rows_own_step():
-    plan, tuned = load_plan(), grid().rows["ict"]
-    lineage = search.trial_lineage(plan, "bert-base+ict+marco-bm25", tuned, {"learning_rate": 0.25})
+    plan, rate = load_plan(), ("ict", "learning_rate")
+    lineage = search.trial_lineage(plan, "bert-base+ict+marco-bm25", {rate: 0.25})
     assert str(lineage) == "bert-base+ict~learning_rate=0.25+marco-bm25"
     now = plan.resolve.step(StepName("ict")).learning_rate
-    assert (
-        str(search.trial_lineage(plan, "bert-base+ict+marco-bm25", tuned, {"learning_rate": now}))
-        == "bert-base+ict+marco-bm25"
-    )
+    assert str(search.trial_lineage(plan, "bert-base+ict+marco-bm25", {rate: now})) == "bert-base+ict+marco-bm25"
 
 
 @pytest.mark.parametrize(
@@ -147,6 +160,48 @@ def test_two_rows_do_not_choose_one_value():
         grid(rows=rows)
 
 
+def test_a_row_does_not_choose_for_another():
+    rows = {row: tuned.model_dump() for row, tuned in grid().rows.items()}
+    with pytest.raises(EncoreError, match="row 'mlm' takes step 'marco-bm25', which row 'none' chooses for; make"):
+        systems(grid(rows=rows, recipe=None), load_plan())
+    with pytest.raises(EncoreError, match="recipe: 'nine' is none of the rows"):
+        grid(rows=rows, recipe="nine")
+
+
+def test_the_recipe_is_the_best_in_the_mean_over_all_its_rows():
+    """Not the best of the row without pre-training, nor one that only some rows have tried."""
+    low, high, further = ("r~learning_rate=0.1", "r~learning_rate=0.2", "r~learning_rate=0.3")
+    scored = {
+        ("none", low): 0.50, ("ict", low): 0.50, ("mlm", low): 0.40,
+        ("none", high): 0.40, ("ict", high): 0.70, ("mlm", high): 0.45,
+        ("ict", further): 0.90,
+    }  # fmt: skip
+    tried = [trial(1e-3, score, row, recipe) for (row, recipe), score in scored.items()]
+    tried += [trial(2e-3, 0.55, "ict", low), trial(2e-3, 0.65, "ict", high), trial(1e-3, 0.3, "control")]
+    chosen = trials.chosen_of(trials.choose(tried))
+    assert {row: best.score for row, best in chosen.items()} == {"none": 0.4, "ict": 0.7, "mlm": 0.45, "control": 0.3}
+    assert {best.recipe for row, best in chosen.items() if row != "control"} == {high}
+
+
+@pytest.mark.parametrize(
+    ("best", "edge", "further"),
+    [(1e-3, True, [3.3e-4, 1.1e-4]), (3e-3, False, [1.7e-3, 5.2e-3]), (9e-3, True, [2.7e-2, 8.1e-2])],
+)
+def test_an_edge_is_gone_beyond_and_a_best_inside_is_looked_at_more_closely(best, edge, further):
+    values = [1e-3, 3e-3, 9e-3]
+    done = trials.choose([trial(value, 1.0 if value == best else 0.5) for value in values])
+    assert edges.at_an_edge(done) == (["ict"] if edge else [])
+    assert edges.two_more(values, best) == pytest.approx(further)
+
+
+def test_several_fields_together_have_no_edge():
+    tried = [
+        Trial("r", "s", {"batch": batch, "learning_rate": 1e-3}, "a+s", "12345678", "valid", "RR@10", batch)
+        for batch in (8.0, 16.0)
+    ]
+    assert edges.at_an_edge(trials.choose(tried)) == []
+
+
 def test_the_best_is_chosen_and_of_equals_the_first():
     tried = [trial(1e-3, 0.5), trial(2e-3, 0.5), trial(3e-3, 0.4), trial(1e-3, 0.1, "mlm")]
     assert [done.chosen for done in trials.choose(tried)] == [True, False, False, True]
@@ -161,8 +216,8 @@ def test_a_record_reads_back_and_is_sorted(tmp_path):
         trials.read_trials(tmp_path / "trials.csv")
 
 
-def trial(value, score, row="ict"):
-    return Trial(row, "ict", {"learning_rate": value}, "a+b", "12345678", "valid", "RR@10", score)
+def trial(value, score, row="ict", recipe=""):
+    return Trial(row, "ict", {"learning_rate": value}, "a+b", "12345678", "valid", "RR@10", score, recipe=recipe)
 
 
 # What is never asked for
@@ -225,7 +280,6 @@ def test_few_labels_are_tuned_over_the_papers_grid_for_every_model_and_size():
     low = read_grid(LOW)
     found = systems(low, load_plan())
     assert found == low.lineages
-    assert rounds(low, found) == [list(low.lineages)]
     for row, tuned in low.rows.items():
         assert len({(tried["batch"], tried["learning_rate"]) for tried in tuned.settings()}) == 6
         assert tuned.step == f"costa-low-{row.rsplit('-', 1)[-1]}"
@@ -338,7 +392,8 @@ def workshop(tmp_path, monkeypatch):
 
 def quality(artifact):
     """A score that is best at the larger value of `ict`, at the smaller one of other steps."""
-    return 0.75 if ("ict~" in artifact.folder) == ("=0.002" in artifact.folder) else 0.25
+    ict = 0.5 if ("ict~" in artifact.folder) == ("ict~learning_rate=0.002" in artifact.folder) else 0.25
+    return ict + (0.25 if "marco-bm25~learning_rate=0.001" in artifact.folder else 0.0)
 
 
 def pretend(artifact, value):
@@ -348,16 +403,55 @@ def pretend(artifact, value):
         scores.write_scores(Path(artifact.folder), {("valid", "RR@10"): scored})
 
 
-def test_later_rounds_use_what_was_chosen_first(workshop):
+def test_all_rows_choose_the_recipe_together_and_their_own_values_under_it(workshop):
     build, asked = workshop
     done = search.tune(Path("config/nano.yaml"), grid(), build)
-    assert Counter(trial.row for trial in done) == dict.fromkeys(grid().rows, len(VALUES))
-    chosen = {trial.row: trial.settings["learning_rate"] for trial in done if trial.chosen}
-    assert chosen == dict.fromkeys(grid().rows, 1e-3) | {"ict": 2e-3}
-    (first, _), (second, targets) = asked
-    assert first.resolve.step(StepName("marco-bm25")).learning_rate == 5e-6, "starts from the papers' own value"
-    assert second.resolve.step(StepName("marco-bm25")).learning_rate == 1e-3
-    assert all("tiny+" in target and "+marco-bm25-s0" in target for target in targets)
+    chosen = trials.chosen_of(done)
+    assert chosen["ict"].lineage == "bert-base+ict~learning_rate=0.002+marco-bm25~learning_rate=0.001"
+    sharing = grid().rows.keys() - {"random", "control"}
+    assert {chosen[row].recipe for row in sharing} == {"marco-bm25~learning_rate=0.001"}
+    assert chosen["none"].value == 1e-3
+    for row in grid().rows:
+        tried = {trial.value for trial in done if trial.row == row and trial.recipe == chosen[row].recipe}
+        assert tried == ({1e-3} if row == "none" else set(VALUES)), "every value under the recipe that was chosen"
+    for row in sharing:
+        recipes = {trial.recipe for trial in done if trial.row == row and trial.value == chosen[row].value}
+        assert len(recipes) == (1 if row == "none" else len(VALUES)), "every recipe with the value that was chosen"
+    assert len({under.resolve.step(StepName("marco-bm25")).learning_rate for under, _ in asked}) == 1
+    assert asked[0][0].resolve.step(StepName("marco-bm25")).learning_rate == 5e-6, "starts from the papers' own value"
+
+
+def test_an_edge_buys_two_more_values_for_every_row_until_none_is_at_one(workshop):
+    """Of `ict` the best is 0.008, two extensions beyond its grid; of all others it is inside from the first."""
+    _, asked = workshop
+    three = [5e-4, 1e-3, 2e-3]
+
+    def build(run, targets):
+        asked.append((load_plan(run), targets))
+        for target in targets:
+            artifact = asked[-1][0].find(str(Path(target).parent))
+            far = abs(np.log2(rate(artifact.folder, "ict", 1e-3) / 8e-3))
+            off = sum(abs(np.log2(rate(artifact.folder, step, 1e-3) / 1e-3)) for step in STEPS)
+            pretend(artifact, float(np.exp(-far - off)))
+
+    rows = {row: {"step": tuned.step, "values": three} for row, tuned in grid().rows.items()}
+    done = search.tune(Path("config/nano.yaml"), grid(rows=rows, most=9), build)
+    assert edges.at_an_edge(done) == []
+    assert trials.chosen_of(done)["ict"].value == 8e-3
+    values = {row: sorted({trial.value for trial in done if trial.row == row}) for row in rows}
+    assert values["ict"][:6] == [5e-4, 1e-3, 2e-3, 4e-3, 8e-3, 1.6e-2]
+    assert {row: len(found) for row, found in values.items()} == dict.fromkeys(rows, 7) | {"none": 3}
+    assert trials.chosen_of(done)["mlm"].value == 1e-3
+    once = search.tune(Path("config/nano.yaml"), grid(rows=rows, most=5), build)
+    assert edges.at_an_edge(once) == ["ict"], "at the edge of as many as are allowed: the table says so"
+
+
+STEPS = ("marco-scratch", "marco-bm25", "control", "mlm", "bfs", "wlp", "ict-bfs-wlp", "bow", "costa")
+
+
+def rate(folder, step, default):
+    found = re.search(rf"\+{step}~learning_rate=([0-9.e-]+?)(?:\+|-s0)", folder)
+    return float(found[1]) if found else default
 
 
 def test_trials_keep_their_names_after_the_choice_is_written(workshop):
@@ -373,9 +467,9 @@ def test_trials_keep_their_names_after_the_choice_is_written(workshop):
 def test_a_trial_declares_no_table(workshop):
     build, asked = workshop
     search.tune(Path("config/nano.yaml"), grid(), build)
-    run = checked(RunConfig, yaml.safe_load(Path("results/tuning/round2.yaml").read_text()), "round2")
+    run = checked(RunConfig, yaml.safe_load(Path("results/tuning/trials.yaml").read_text()), "trials")
     assert (run.tables, run.lineages) == ({}, [])
-    assert len(asked) == 2
+    assert len(asked) > 1
 
 
 def test_altered_scores_are_not_read(workshop):
@@ -387,3 +481,26 @@ def test_altered_scores_are_not_read(workshop):
 
     with pytest.raises(EncoreError, match=r"scores\.parquet has 6 bytes"):
         search.tune(Path("config/nano.yaml"), grid(), spoil)
+
+
+def test_a_table_names_the_rows_that_are_best_at_an_edge(workshop, tmp_path):
+    """Those whose models the trials made, and no others: another value, or another start, is another model."""
+    build, _ = workshop
+    done = search.tune(Path("config/nano.yaml"), grid(), build)
+    assert {"ict", "mlm"} < set(edges.at_an_edge(done)), "of two values each is at an edge"
+    content = yaml.safe_load(Path("config/nano.yaml").read_text()) | {"tables": {"table1": ["none", "ict"]}}
+    content["scale"]["steps"].setdefault("marco-bm25", {})["learning_rate"] = 1e-3
+    content["scale"]["steps"]["ict"]["learning_rate"] = 2e-3
+    told = "Best at the edge of what was tried, so a value beyond it may be better: "
+    assert not [note for note in table_plan(load_plan(given=content), "table1")["notes"] if note.startswith(told)]
+    own = tmp_path / "own"
+    shutil.copytree(ROOT / "config", own / "config")
+    for record in (own / "config/tuning").glob("*.csv"):
+        record.unlink()
+    trials.write_trials(own / "config/tuning/trials.csv", done)
+    os.chdir(own)
+    notes = table_plan(load_plan(given=content), "table1")["notes"]
+    assert f"{told}No pre-training (learning_rate 0.001), ICT (learning_rate 0.002)." in notes
+    content["scale"]["steps"]["ict"]["learning_rate"] = 3e-3
+    notes = table_plan(load_plan(given=content), "table1")["notes"]
+    assert f"{told}No pre-training (learning_rate 0.001)." in notes

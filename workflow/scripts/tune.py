@@ -6,16 +6,16 @@ Trials are ordinary targets, so a repeated command goes on where it stopped. Opt
 import argparse
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from encore.storage.program import run
 
-from encore.commands.tuning import search, trials
+from encore.commands.tuning import search
 from encore.commands.tuning.grid import read_grid
 from encore.errors import EncoreError
 from encore.plan.project import DEFAULT_RUN, load_plan
+from encore.plan.tuning import edges, trials
 
 
 def main() -> None:
@@ -36,8 +36,11 @@ def main() -> None:
     trials.write_trials(args.output, done)
     for trial in done:
         print(f"{trial.row:<12} {trial.score:.4f} {trial.lineage} {'<- chosen' if trial.chosen else ''}".rstrip())
-    counts = Counter(trial.row for trial in done)
-    print(f"{len(done)} trials, {min(counts.values())} for each of {len(counts)} rows: {args.output}")
+    print(f"{len(done)} trials of {len({trial.row for trial in done})} rows: {args.output}")
+    for row in edges.at_an_edge(done):
+        print(
+            f"row {row!r} is still best at an edge; its table says so, and more `values` or a larger `most` would help"
+        )
     for difference in trials.differences(load_plan(args.config), done) if grid.table else ():
         print(f"{args.config}, {difference}")
 

@@ -17,13 +17,13 @@ from encore.config.tables import Table, printed_as
 from encore.plan.plan import Plan
 from encore.plan.tables import table_plan, wanted_tables
 from encore.plan.tables.reported import PAPERS, reported_file
+from encore.plan.tuning.trials import TUNING
 from encore.storage.files import canonical, full_digest, sha256
 from encore.storage.typed import called
 from encore.targets import everything_declared
 
 REPORT = "report"
 TEMPLATES = Path(__file__).parent / "templates"
-TUNING = Path("config/tuning")
 _TABLES, _FIGURES = "results/tables/", "results/figures/"
 
 

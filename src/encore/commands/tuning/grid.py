@@ -1,7 +1,8 @@
 """What is tried: for each row of a table, values of one field of one of its steps. An entry of ``config/tuning/``.
 
-A row tunes a step of its own; what another row tunes (the shared fine-tuning) it takes as chosen there, so rows come in
-rounds. A grid may instead name lineages, each of which chooses for itself alone, also of several fields together.
+A row tunes a step of its own. Of a step that rows share, the recipe, one value is chosen for all of
+them together. A grid may instead name lineages, each of which chooses for itself alone, also of several
+fields together.
 """
 
 from itertools import product
@@ -20,7 +21,7 @@ Settings = dict[str, float]  # values of a step's fields
 
 
 class Tuned(Strict):
-    """The values that a row tries, in ascending order; of equally good ones the first is chosen."""
+    """The values that a step's field is tried with, in ascending order; of equally good ones the first is chosen."""
 
     step: str
     field: str = "learning_rate"
@@ -40,11 +41,6 @@ class Tuned(Strict):
         """The values of every field, in the order of the fields' names."""
         return dict(sorted({self.field: self.values, **self.crossed}.items()))
 
-    @property
-    def keys(self) -> list[tuple[str, str]]:
-        """The step with each of the fields that are tried, in the order of the fields' names."""
-        return [(self.step, field) for field in self.fields]
-
     def settings(self) -> list[Settings]:
         """Everything that is tried, in the order of the values."""
         return [dict(zip(self.fields, values, strict=True)) for values in product(*self.fields.values())]
@@ -61,13 +57,21 @@ class TuningGrid(Strict):
     measure: str
     seed: int = Field(0, ge=0)
     rows: dict[str, Tuned] = Field(min_length=1, description="by the row's id")
+    recipe: str | None = Field(
+        None,
+        description="the row whose step other rows share: its values are tried with each row's best one, and the one "
+        "that is best in the mean over all these rows is taken for all",
+    )
+    most: int | None = Field(
+        None, description="values of a row: while one's best is at an edge, every row gets two more, up to so many"
+    )
     after: Path | None = Field(None, description="a grid whose rows were chosen before and are not tried again")
 
     @model_validator(mode="after")
     def _treat_rows_alike(self) -> "TuningGrid":
         if len({len(tuned.settings()) for tuned in self.rows.values()}) > 1:
             raise ValueError("every row must have equally many values")
-        keys = [key for tuned in self.rows.values() for key in tuned.keys]
+        keys = [(tuned.step, field) for tuned in self.rows.values() for field in tuned.fields]
         if self.table and len(set(keys)) < len(keys):
             raise ValueError("two rows choose the same field of the same step; give one of them a step of its own")
         return self
@@ -76,6 +80,10 @@ class TuningGrid(Strict):
     def _know_what_is_tuned(self) -> "TuningGrid":
         if bool(self.table) == bool(self.lineages):
             raise ValueError("a grid is of a `table` and its `setting`, or of `lineages`; give one of them")
+        if self.recipe is not None and self.recipe not in self.rows:
+            raise ValueError(f"recipe: {self.recipe!r} is none of the rows")
+        if any(tuned.crossed for tuned in self.rows.values()) and (self.most or self.recipe):
+            raise ValueError("a row with `crossed` fields has no edge to go beyond; leave out `most` and `recipe`")
         return self
 
 
@@ -101,41 +109,41 @@ def systems(grid: TuningGrid, plan: Plan) -> dict[str, str]:
         reason = "has no trials; give it some" if name in rows else f"is no trained row of it{nearest(name, rows)}"
         raise EncoreError(f"{place}: row {name!r} {reason}")
     for name, lineage in rows.items():
-        steps = [step.name for step in naming.parse(lineage).steps]
-        if grid.rows[name].step not in steps:
+        if grid.rows[name].step not in (steps := steps_of(lineage)):
             raise EncoreError(f"row {name!r} takes no step {grid.rows[name].step!r}; its steps are {', '.join(steps)}")
+    _refuse_sharing(grid, rows)
     return rows
 
 
-def rounds(grid: TuningGrid, lineages: dict[str, str]) -> list[list[str]]:
-    """Rows in the order of their trials: after those that choose for a step which they share.
+def steps_of(lineage: str) -> list[str]:
+    """The names of a lineage's steps."""
+    return [step.name for step in naming.parse(lineage).steps]
 
-    Raises:
-        EncoreError: rows wait for each other.
-    """
-    if grid.lineages:
-        return [list(lineages)]  # each chooses for itself
-    steps = {row: {step.name for step in naming.parse(lineage).steps} for row, lineage in lineages.items()}
-    waiting, found = list(lineages), list[list[str]]()
-    while waiting:
-        open_steps = {grid.rows[row].step for row in waiting}
-        ready = [row for row in waiting if steps[row] & open_steps == {grid.rows[row].step}]
-        if not ready:
-            raise EncoreError(
-                f"rows {', '.join(waiting)} choose for each other's steps; let one choose for a step first"
-            )
-        found.append(ready)
-        waiting = [row for row in waiting if row not in ready]
-    return found
+
+def _refuse_sharing(grid: TuningGrid, rows: dict[str, str]) -> None:
+    """Refuse a row that takes a step which another row chooses for, unless that is the recipe."""
+    owners = {tuned.step: name for name, tuned in grid.rows.items() if name != grid.recipe} if grid.table else {}
+    for name, lineage in rows.items():
+        for step in steps_of(lineage):
+            if owners.get(step, name) != name:
+                raise EncoreError(
+                    f"row {name!r} takes step {step!r}, which row {owners[step]!r} chooses for; "
+                    "make that row the grid's `recipe`"
+                )
 
 
 def _rows_of(table: str, grid: TuningGrid, plan: Plan) -> dict[str, str]:
-    """The lineages of a table's trained rows that no earlier grid chose for."""
+    """The lineages of a table's trained rows that no earlier grid chose for.
+
+    Rows without trials that go on from another row's model inherit what that one chooses, or wait for a later grid.
+    """
     if table not in plan.catalogue.tables:
         raise EncoreError(f"table {table!r} is unknown{nearest(table, plan.catalogue.tables)}")
     before = read_grid(grid.after).rows.keys() if grid.after else set()
     trained = [row for row in plan.catalogue.tables[table].rows if _trained(row, grid, plan)]
-    return {row.id: row.system for row in trained if row.id not in before}
+    found = {row.id: row.system for row in trained if row.id not in before}
+    tuned = tuple(f"{system}+" for name, system in found.items() if name in grid.rows)
+    return {name: system for name, system in found.items() if name in grid.rows or not system.startswith(tuned)}
 
 
 def _trained(row: RowEntry, grid: TuningGrid, plan: Plan) -> bool:

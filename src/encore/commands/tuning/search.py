@@ -3,17 +3,20 @@
 A trial is a lineage with overrides. It starts from the papers' own values of what is tuned, whatever the run's
 configuration holds now, so its name and its folders stay the same after the chosen values are written there. Where a
 grid is of lineages nothing is written: the chosen trial's name is what to ask for.
+
+Every value of a row is tried under the best recipe, and every recipe with each row's best value, until both choices
+stand. While a best value is at an edge, every row gets two more.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from encore.commands.tuning.grid import Settings, Tuned, TuningGrid, rounds, systems
-from encore.commands.tuning.trials import Trial, choose
+from encore.commands.tuning.grid import Settings, TuningGrid, steps_of, systems
 from encore.config import lineage as naming
 from encore.config.lineage import Lineage, StepName
 from encore.config.run_file import run_content
@@ -23,11 +26,13 @@ from encore.evaluation import scores
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.plan.project import load_plan
+from encore.plan.tuning.edges import at_an_edge, two_more
+from encore.plan.tuning.trials import Trial, choose, chosen_of, with_values
 from encore.storage.files import write_text
 from encore.storage.manifest import verify
 
 RUNS = Path("results/tuning")
-Chosen = dict[tuple[str, str], float]  # by step and field
+Values = dict[tuple[str, str], float]  # by step and field
 Build = Callable[[Path, Sequence[str]], None]  # makes targets under a run's configuration
 
 
@@ -44,48 +49,88 @@ def tune(run: Path, grid: TuningGrid, build: Build) -> list[Trial]:
     """
     plan = load_plan(run)
     lineages = systems(grid, plan)
-    chosen: Chosen = {}
-    trials: list[Trial] = []
-    order = rounds(grid, lineages)
-    for number, rows in enumerate(order, 1):
-        path = RUNS / f"round{number}.yaml"
-        _write_run(path, run_content(run), tried_from(plan, grid, chosen))
-        requested = _round(load_plan(path), grid, {row: lineages[row] for row in rows})
-        print(f"round {number} of {len(order)}: {len(requested)} trials of {', '.join(rows)}", flush=True)
-        build(path, [artifact.manifest for _, artifact in requested])
-        done = choose(replace(trial, score=_score(artifact, grid)) for trial, artifact in requested)
-        if grid.table:
-            best = [trial for trial in done if trial.chosen]
-            chosen |= {(trial.step, field): value for trial in best for field, value in trial.settings.items()}
-        trials += done
-    return trials
+    path = RUNS / "trials.yaml"
+    _write_run(path, run_content(run), papers_values(plan, grid))
+    under = load_plan(path)
+    values = {row: grid.rows[row].settings() for row in lineages}
+    done: list[Trial] = []
+    while True:
+        tried = {(trial.row, str(trial.settings), trial.recipe) for trial in done}
+        wanted = [
+            _trial(under, grid, lineages[row], row, *pair) for row, *pair in _wanted(grid, lineages, values, done)
+        ]
+        requested = [each for each in wanted if (each[0].row, str(each[0].settings), each[0].recipe) not in tried]
+        if requested:
+            print(
+                f"{len(requested)} trials of {', '.join(dict.fromkeys(trial.row for trial, _ in requested))}",
+                flush=True,
+            )
+            build(path, [artifact.manifest for _, artifact in requested])
+            done = choose([*done, *(replace(trial, score=_score(artifact, grid)) for trial, artifact in requested)])
+        elif not _extended(grid, values, done):
+            return done
 
 
-def tried_from(plan: Plan, grid: TuningGrid, chosen: Chosen) -> Chosen:
-    """What every tuned field is without an override: the chosen value, and before the choice the papers' own.
+def _wanted(
+    grid: TuningGrid, lineages: dict[str, str], values: dict[str, list[Settings]], done: list[Trial]
+) -> Iterator[tuple[str, Settings, Settings]]:
+    """Every value of every row under the best recipe, and every recipe with each row's best value.
+
+    Of each: the row, its own values, and the recipe's where it takes that. Before the first trial the recipe is the
+    middle one.
+    """
+    best = chosen_of(done)
+    recipes = values[grid.recipe] if grid.recipe else []
+    for row, lineage in lineages.items():
+        if grid.recipe in (None, row) or grid.rows[grid.recipe].step not in steps_of(lineage):
+            yield from product([row], values[row], [{}])
+        elif not best:
+            yield from product([row], values[row], [recipes[len(recipes) // 2]])
+        else:
+            yield from product([row], values[row], [best[grid.recipe].settings])
+            yield from product([row], [best[row].settings], recipes)
+
+
+def _extended(grid: TuningGrid, values: dict[str, list[Settings]], done: list[Trial]) -> bool:
+    """Whether a best value at an edge has bought every row two more; a recipe gets them at its own edge only."""
+    best, edges = chosen_of(done), at_an_edge(done)
+    if not edges or max(map(len, values.values())) + 2 > (grid.most or 0):
+        return False
+    for row, own in values.items():
+        if row != grid.recipe or row in edges:
+            own += [{grid.rows[row].field: value} for value in two_more([*map(_value, own)], best[row].value)]
+    return True
+
+
+def _value(settings: Settings) -> float:
+    (value,) = settings.values()
+    return value
+
+
+def papers_values(plan: Plan, grid: TuningGrid) -> Values:
+    """What every tuned field is without an override: the papers' own value.
 
     Raises:
         EncoreError: a step has no such field of its own.
     """
-    papers: Chosen = {}
-    for step, field in (key for tuned in grid.rows.values() for key in tuned.keys):
+    papers: Values = {}
+    for step, field in ((tuned.step, field) for tuned in grid.rows.values() for field in tuned.fields):
         known = plan.catalogue.steps[step]
         if field not in known:
             raise EncoreError(f"steps.yaml gives {step!r} no {field!r} to start from{nearest(field, known)}")
         papers[step, field] = known[field]
-    return papers | chosen if grid.table else {}
+    return papers if grid.table else {}
 
 
-def trial_lineage(plan: Plan, system: str, tuned: Tuned, settings: Settings) -> Lineage:
-    """A row's lineage with the values as overrides of its step; without one where the step has the value anyway."""
+def trial_lineage(plan: Plan, system: str, values: Values) -> Lineage:
+    """A row's lineage with values as overrides of its steps; without one where a step has the value anyway."""
     lineage = naming.parse(system)
     steps = []
     for step in lineage.steps:
-        if step.name == tuned.step:
-            other = {name: value for name, value in settings.items() if getattr(plan.resolve.step(step), name) != value}
-            overrides = dict(step.overrides) | {name: naming.spelled(value) for name, value in other.items()}
-            step = StepName(step.name, tuple(sorted(overrides.items())))
-        steps.append(step)
+        own = {field: value for (name, field), value in values.items() if name == step.name}
+        other = {field: value for field, value in own.items() if getattr(plan.resolve.step(step), field) != value}
+        overrides = dict(step.overrides) | {field: naming.spelled(value) for field, value in other.items()}
+        steps.append(StepName(step.name, tuple(sorted(overrides.items()))))
     return Lineage(lineage.backbone, tuple(steps))
 
 
@@ -112,19 +157,21 @@ def validation_scores(plan: Plan, grid: TuningGrid, lineage: str) -> Artifact:
     return artifact
 
 
-def _round(plan: Plan, grid: TuningGrid, lineages: dict[str, str]) -> list[tuple[Trial, Artifact]]:
-    """The trials of some rows, still without scores, and the artifacts that hold these."""
-    return [(trial, validation_scores(plan, grid, trial.lineage)) for trial in _trials(plan, grid, lineages)]
-
-
-def _trials(plan: Plan, grid: TuningGrid, lineages: dict[str, str]) -> Iterator[Trial]:
-    for row, system in lineages.items():
-        tuned = grid.rows[row]
-        for settings in tuned.settings():
-            lineage = str(trial_lineage(plan, system, tuned, settings))
-            model = plan.model(plan.resolve.lineage(lineage), grid.seed).name.rsplit("-", 1)[-1]
-            tried = (row, tuned.step, settings, lineage, model)
-            yield Trial(*tried, split=grid.split, measure=grid.measure, score=0.0)
+def _trial(
+    plan: Plan, grid: TuningGrid, system: str, row: str, own: Settings, shared: Settings
+) -> tuple[Trial, Artifact]:
+    """A trial that has no score yet, and the artifact that will hold it."""
+    step = grid.rows[row].step
+    values = {(step, field): value for field, value in own.items()}
+    values |= {(grid.rows[grid.recipe].step, field): value for field, value in shared.items()} if grid.recipe else {}
+    lineage = str(trial_lineage(plan, system, values))
+    learned = plan.resolve.lineage(lineage)
+    while learned.steps[-1].name != step:
+        learned = learned.parent
+    model = plan.model(learned, grid.seed).name.rsplit("-", 1)[-1]
+    recipe = with_values(grid.rows[grid.recipe].step, own if row == grid.recipe else shared) if grid.recipe else ""
+    trial = Trial(row, step, own, lineage, model, grid.split, grid.measure, 0.0, recipe=recipe)
+    return trial, validation_scores(plan, grid, lineage)
 
 
 def _score(artifact: Artifact, grid: TuningGrid) -> float:
@@ -134,7 +181,7 @@ def _score(artifact: Artifact, grid: TuningGrid) -> float:
     return round(float(scores.read_scores(folder)[grid.split, grid.measure].values.mean()), 6)
 
 
-def _write_run(path: Path, content: dict[str, Any], values: Chosen) -> None:
+def _write_run(path: Path, content: dict[str, Any], values: Values) -> None:
     """Write a run's configuration with other values of steps and nothing declared: no table, no lineage."""
     scale = dict(content.get("scale", {}))
     steps = {name: dict(fields) for name, fields in scale.get("steps", {}).items()}

@@ -2,17 +2,29 @@
 
 from collections.abc import Iterable, Iterator
 
+from encore.config.lineage import spelled
 from encore.config.tables import RowEntry
-from encore.plan.artifact import Artifact
+from encore.plan.artifact import Artifact, upstream
 from encore.plan.plan import Plan
 from encore.plan.substitutes import substitutes
 from encore.plan.tables.cells import Cell
+from encore.plan.tuning import trials
+from encore.plan.tuning.edges import at_an_edge
+from encore.plan.tuning.trials import TUNING
 
 
 def notes(plan: Plan, rows: list[RowEntry], cells: list[Cell]) -> list[str]:
     """Sentences, each once, in the order of the table."""
     return list(
-        dict.fromkeys([*_copied(rows), *_absent(plan, cells), *_empty(cells), *substitutes(plan, _read(cells))])
+        dict.fromkeys(
+            [
+                *_copied(rows),
+                *_absent(plan, cells),
+                *_empty(cells),
+                *_at_an_edge(cells),
+                *substitutes(plan, _read(cells)),
+            ]
+        )
     )
 
 
@@ -47,6 +59,24 @@ def _empty(cells: list[Cell]) -> Iterator[str]:
             columns.setdefault((cell.row.label, reason), []).append(cell.column.label)
     for (row, reason), labels in columns.items():
         yield f"{row} has no {' and no '.join(labels)}: {reason}."
+
+
+def _at_an_edge(cells: list[Cell]) -> Iterator[str]:
+    """Which rows' models were trained with a value that is best at the edge of what was tried for it."""
+    recorded = [trials.read_trials(path) for path in sorted(TUNING.glob("*.csv"))]
+    edges = {
+        made.model: made
+        for each in recorded
+        for name, made in trials.chosen_of(each).items()
+        if name in at_an_edge(each)
+    }
+    found: dict[str, None] = {}
+    for cell in cells if edges else ():
+        for artifact in upstream(read for _, read in (cell.reads.by_seed if cell.reads else ())):
+            if trial := edges.get(artifact.name.rpartition("-")[2]):
+                found[f"{cell.row.label} ({trial.field} {spelled(trial.value)})"] = None
+    if found:
+        yield f"Best at the edge of what was tried, so a value beyond it may be better: {', '.join(found)}."
 
 
 def _read(cells: list[Cell]) -> Iterable[Artifact]:

@@ -5,13 +5,15 @@ import io
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 
 from encore.config.lineage import StepName, spelled
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.storage.files import write_text
 
-COLUMNS = ("row", "step", "field", "value", "lineage", "model", "split", "measure", "score", "chosen")
+TUNING = Path("config/tuning")  # the grids, and the records of their trials
+COLUMNS = ("row", "step", "field", "value", "recipe", "lineage", "model", "split", "measure", "score", "chosen")
 
 
 @dataclass(frozen=True)
@@ -22,21 +24,64 @@ class Trial:
     step: str
     settings: dict[str, float]  # by field
     lineage: str
-    model: str  # the digest that ends the model's folder
+    model: str  # the digest that ends the folder of the model that the step made
     split: str
     measure: str
     score: float  # the mean over the split's queries, to six decimals
     chosen: bool = False
+    recipe: str = ""  # the step that rows share, with its value: marco-bm25~learning_rate=0.001
+
+    @property
+    def field(self) -> str:
+        """The one field that is tried."""
+        (field,) = self.settings
+        return field
+
+    @property
+    def value(self) -> float:
+        """The value of the one field that is tried."""
+        (value,) = self.settings.values()
+        return value
 
 
 def choose(trials: Iterable[Trial]) -> list[Trial]:
-    """Mark the best trial of every row; of equally good ones the first."""
+    """Mark the best trial of every row; of equally good ones the first.
+
+    Rows that share a recipe have one: that under which the mean of their best scores is highest.
+    """
     listed = list(trials)
+    recipe = _best_recipe(listed)
     best: dict[str, Trial] = {}
     for trial in listed:
-        if trial.row not in best or trial.score > best[trial.row].score:
+        if trial.recipe in ("", recipe) and (trial.row not in best or trial.score > best[trial.row].score):
             best[trial.row] = trial
     return [replace(trial, chosen=trial is best[trial.row]) for trial in listed]
+
+
+def with_values(step: str, settings: dict[str, float]) -> str:
+    """A step's name with values as overrides; empty without any."""
+    overrides = tuple((field, spelled(value)) for field, value in sorted(settings.items()))
+    return str(StepName(step, overrides)) if settings else ""
+
+
+def chosen_of(trials: Iterable[Trial]) -> dict[str, Trial]:
+    """The chosen trial of every row."""
+    return {trial.row: trial for trial in trials if trial.chosen}
+
+
+def _best_recipe(trials: list[Trial]) -> str:
+    """Of the recipes that all their rows tried the one with the best mean; the first among equals, empty for none."""
+    best: dict[str, dict[str, float]] = {}
+    for trial in trials:
+        if trial.recipe:
+            rows = best.setdefault(trial.recipe, {})
+            rows[trial.row] = max(trial.score, rows.get(trial.row, trial.score))
+    most = max(map(len, best.values()), default=0)
+    return max(
+        (recipe for recipe, rows in best.items() if len(rows) == most),
+        key=lambda name: fmean(best[name].values()),
+        default="",
+    )
 
 
 def differences(plan: Plan, trials: Iterable[Trial]) -> list[str]:

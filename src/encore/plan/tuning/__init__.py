@@ -1,0 +1,1 @@
+"""What was tried on the validation role, as it is recorded in ``config/tuning/``."""
