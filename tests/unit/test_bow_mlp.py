@@ -229,7 +229,7 @@ def test_states_of_tokens_are_refused() -> None:
     [
         (
             "bow-mlp+mlm-two-tower",
-            "'tiny-bow-mlp' is a bag of words and has no states of tokens, which mlm learns from",
+            "'micro-bow-mlp' is a bag of words and has no states of tokens, which mlm learns from",
         ),
         ("bow-mlp+ict~mlm_weight=1", "which ict learns from"),
         ("bow-mlp+costa", "which costa learns from; take ict, bfs, wlp or ict-bfs-wlp"),

@@ -67,7 +67,7 @@ def test_a_name_overrides_no_field_that_changes_nothing(
 
 
 WRONG: dict[str, tuple[str, dict[str, dict[str, Any]], str]] = {
-    "a text too long": ("bert-base+marco-bm25~length=600", {}, "reads 600 tokens of a text, and 'tiny' has 160"),
+    "a text too long": ("bert-base+marco-bm25~length=600", {}, "reads 600 tokens of a text, and 'micro-bert' has 160"),
     "a new start of nothing": ("bert-base+bow-ft-hn", {}, "no fine-tuning stands before it"),
     "an index of a system": ("bm25@hnsw", {}, "'bm25' is a system, and here only a lineage can stand"),
     "a system that is none": ("bm26", {}, "no system either; did you mean bm25"),

@@ -117,8 +117,8 @@ def test_the_ledger_shows_what_stands_in_the_configuration(entry):
 
 
 def test_the_values_of_the_default_run_are_shown_with_the_groups_that_they_stand_in():
-    expected = {"finetune.queries": "1000", "finetune.per_query": "1", "pretrain.length": "128"}
-    expected |= {"steps.ict.temperature": "0.05", "steps.wlp.titles": "False", "steps.bprop.skip_below": "50"}
+    expected = {"finetune.queries": "1000", "finetune.per_query": "1", "pretrain.length": "64"}
+    expected |= {"steps.ict.temperature": "0.05", "steps.wlp.titles": "False", "steps.bprop.skip_below": "25"}
     assert {name: shown()[f"config.scale.{name}"] for name in expected} == expected
     gone = ledger.Entry("config.scale.steps.wlp.nothing", "ours", "", "A test.", "encore")
     assert "not set" in ledger.table([gone], STANDING, CONFIG)

@@ -20,8 +20,8 @@ from encore.plan.scale import with_single_names
 from encore.plan.tables import table_reads
 
 ROOT = Path(__file__).parents[2]
-BUDGETS = {"config": 2.0e12, "small": 1.0e16}  # operations of a pre-training, as each configuration says
-MOST = 1.25  # budgets of a pre-training; the lengths of texts are assumed here, so counts are off by a few tenths
+BUDGETS = {"config": 3.0e11, "small": 1.0e16}  # operations of a pre-training, as each configuration says
+MOST = 1.4  # budgets of a pre-training; the lengths of texts are assumed here, so counts are off by a few tenths
 LEAST = 0.5  # of one that starts from the scale's BERT; the two-tower paper's smaller shapes have their steps, not more
 MOST_LEARNT = 2.5  # budgets of a fine-tuning: the control spends one more than plain fine-tuning, documents are long
 NOT_HERE = ("real/",)  # tables of data that these configurations do not declare
@@ -60,6 +60,8 @@ def flops(plan: Plan, kind: str) -> dict[str, float]:
 
 def test_every_pre_training_has_the_budget_of_its_scale(plan: Plan, scale: str) -> None:
     costs, budget = flops(plan, "pretrain"), BUDGETS[scale]
+    start = {name: costs.pop(name) for name in list(costs) if "mlm-start" in name}
+    assert {name: cost for name, cost in start.items() if cost > 2 * MOST * budget} == {}, "it has two, for all rows"
     assert len(costs) > 40
     assert {name: cost for name, cost in costs.items() if cost > MOST * budget} == {}
     common = {
@@ -75,7 +77,7 @@ def test_no_fine_tuning_was_left_at_the_papers_size(plan: Plan, scale: str) -> N
     assert {name: cost for name, cost in costs.items() if cost > MOST_LEARNT * BUDGETS[scale]} == {}
 
 
-@pytest.mark.parametrize("step", ["ar-marco", "costa-base"])
+@pytest.mark.parametrize("step", ["ar-marco", "bow"])
 def test_a_step_that_is_not_scaled_is_far_beyond_the_budget(catalogue: Catalogue, step: str) -> None:
     """What the tests above look for can be seen: without its line in `scale:` a step is out of bounds."""
     run = with_single_names(read_run(ROOT / "config/config.yaml"), catalogue)

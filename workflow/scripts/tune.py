@@ -37,7 +37,7 @@ def main() -> None:
     for trial in done:
         print(f"{trial.row:<12} {trial.score:.4f} {trial.lineage} {'<- chosen' if trial.chosen else ''}".rstrip())
     print(f"{len(done)} trials of {len({trial.row for trial in done})} rows: {args.output}")
-    for row in edges.at_an_edge(done):
+    for row in (trial.row for trial in edges.at_an_edge(done)):
         print(
             f"row {row!r} is still best at an edge; its table says so, and more `values` or a larger `most` would help"
         )

@@ -93,7 +93,7 @@ def _wanted(
 
 def _extended(grid: TuningGrid, values: dict[str, list[Settings]], done: list[Trial]) -> bool:
     """Whether a best value at an edge has bought every row two more; a recipe gets them at its own edge only."""
-    best, edges = chosen_of(done), at_an_edge(done)
+    best, edges = chosen_of(done), {trial.row for trial in at_an_edge(done)}
     if not edges or max(map(len, values.values())) + 2 > (grid.most or 0):
         return False
     for row, own in values.items():
@@ -165,12 +165,10 @@ def _trial(
     values = {(step, field): value for field, value in own.items()}
     values |= {(grid.rows[grid.recipe].step, field): value for field, value in shared.items()} if grid.recipe else {}
     lineage = str(trial_lineage(plan, system, values))
-    learned = plan.resolve.lineage(lineage)
-    while learned.steps[-1].name != step:
-        learned = learned.parent
-    model = plan.model(learned, grid.seed).name.rsplit("-", 1)[-1]
+    resolved = plan.resolve.lineage(lineage)
+    model = plan.model(resolved, grid.seed).name.rsplit("-", 1)[-1]
     recipe = with_values(grid.rows[grid.recipe].step, own if row == grid.recipe else shared) if grid.recipe else ""
-    trial = Trial(row, step, own, lineage, model, grid.split, grid.measure, 0.0, recipe=recipe)
+    trial = Trial(row, step, own, str(resolved), model, grid.split, grid.measure, 0.0, recipe=recipe)
     return trial, validation_scores(plan, grid, lineage)
 
 

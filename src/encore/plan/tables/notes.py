@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Iterator
 
-from encore.config.lineage import spelled
+from encore.config import lineage as naming
 from encore.config.tables import RowEntry
-from encore.plan.artifact import Artifact, upstream
+from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.plan.substitutes import substitutes
 from encore.plan.tables.cells import Cell
 from encore.plan.tuning import trials
 from encore.plan.tuning.edges import at_an_edge
-from encore.plan.tuning.trials import TUNING
+from encore.plan.tuning.trials import TUNING, Trial
 
 
 def notes(plan: Plan, rows: list[RowEntry], cells: list[Cell]) -> list[str]:
@@ -21,7 +21,7 @@ def notes(plan: Plan, rows: list[RowEntry], cells: list[Cell]) -> list[str]:
                 *_copied(rows),
                 *_absent(plan, cells),
                 *_empty(cells),
-                *_at_an_edge(cells),
+                *_at_an_edge(plan, cells),
                 *substitutes(plan, _read(cells)),
             ]
         )
@@ -61,22 +61,26 @@ def _empty(cells: list[Cell]) -> Iterator[str]:
         yield f"{row} has no {' and no '.join(labels)}: {reason}."
 
 
-def _at_an_edge(cells: list[Cell]) -> Iterator[str]:
-    """Which rows' models were trained with a value that is best at the edge of what was tried for it."""
-    recorded = [trials.read_trials(path) for path in sorted(TUNING.glob("*.csv"))]
-    edges = {
-        made.model: made
-        for each in recorded
-        for name, made in trials.chosen_of(each).items()
-        if name in at_an_edge(each)
-    }
+def _at_an_edge(plan: Plan, cells: list[Cell]) -> Iterator[str]:
+    """Which rows were trained with a value that is best at the edge of what was tried for it, from the same start."""
+    edges = [trial for path in sorted(TUNING.glob("*.csv")) for trial in at_an_edge(trials.read_trials(path))]
     found: dict[str, None] = {}
     for cell in cells if edges else ():
-        for artifact in upstream(read for _, read in (cell.reads.by_seed if cell.reads else ())):
-            if trial := edges.get(artifact.name.rpartition("-")[2]):
-                found[f"{cell.row.label} ({trial.field} {spelled(trial.value)})"] = None
+        if cell.reads and cell.reads.by_seed and cell.request.system and not cell.reads.absent:
+            found |= dict.fromkeys(_edges_of(plan, cell, edges))
     if found:
         yield f"Best at the edge of what was tried, so a value beyond it may be better: {', '.join(found)}."
+
+
+def _edges_of(plan: Plan, cell: Cell, edges: list[Trial]) -> Iterator[str]:
+    own = naming.split_index(cell.request.system)[0]
+    if own in plan.catalogue.systems:
+        return
+    lineage = plan.resolve.lineage(own)
+    for trial in edges:
+        alike = lineage.steps if naming.parse(trial.lineage).backbone == lineage.backbone else ()
+        if trial.value in [getattr(plan.resolve.step(step), trial.field) for step in alike if step.name == trial.step]:
+            yield f"{cell.row.label} ({trial.field} {naming.spelled(trial.value)})"
 
 
 def _read(cells: list[Cell]) -> Iterable[Artifact]:

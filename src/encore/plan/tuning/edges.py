@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from encore.plan.tuning.trials import Trial, chosen_of
 
 
-def at_an_edge(trials: Sequence[Trial]) -> list[str]:
-    """The rows whose chosen value is the least or the largest that they tried, in the order of their trials.
+def at_an_edge(trials: Sequence[Trial]) -> list[Trial]:
+    """The chosen trials of rows whose value is the least or the largest that they tried.
 
     Rows that tried several fields together are left out: their grid is their paper's.
     """
@@ -15,7 +15,7 @@ def at_an_edge(trials: Sequence[Trial]) -> list[str]:
     for row, best in chosen_of(trials).items():
         if len(best.settings) == 1:
             values = [trial.value for trial in trials if trial.row == row]
-            found += [row] if best.value in (min(values), max(values)) else []
+            found += [best] if best.value in (min(values), max(values)) else []
     return found
 
 

@@ -23,8 +23,8 @@ class Trial:
     row: str
     step: str
     settings: dict[str, float]  # by field
-    lineage: str
-    model: str  # the digest that ends the folder of the model that the step made
+    lineage: str  # from the backbone that was trained
+    model: str  # the digest that ends the model's folder
     split: str
     measure: str
     score: float  # the mean over the split's queries, to six decimals
