@@ -80,7 +80,8 @@ def _edges_of(plan: Plan, cell: Cell, edges: list[Trial]) -> Iterator[str]:
     for trial in edges:
         alike = lineage.steps if naming.parse(trial.lineage).backbone == lineage.backbone else ()
         if trial.value in [getattr(plan.resolve.step(step), trial.field) for step in alike if step.name == trial.step]:
-            yield f"{cell.row.label} ({trial.field} {naming.spelled(trial.value)})"
+            shared = trial.recipe.startswith(f"{trial.step}~")
+            yield f"{trial.step if shared else cell.row.label} ({trial.field} {naming.spelled(trial.value)})"
 
 
 def _read(cells: list[Cell]) -> Iterable[Artifact]:
