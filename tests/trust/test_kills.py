@@ -71,9 +71,10 @@ class Job:
         """Start the job and kill it at a moment; whether it was still at work then."""
         process = self.start()
         deadline = time.monotonic() + PATIENCE
-        while process.poll() is None and not moment() and time.monotonic() < deadline:
-            pass  # a checkpoint is written in milliseconds
-        alive = process.poll() is None and moment()
+        has_come = False
+        while process.poll() is None and not has_come and time.monotonic() < deadline:
+            has_come = moment()  # without a pause: a checkpoint is written in milliseconds
+        alive = process.poll() is None and has_come
         process.send_signal(signal.SIGKILL)
         process.communicate()
         with locked(self.folder):  # once the kernel has ended it
