@@ -9,7 +9,7 @@ import yaml
 from test_claim_simulation import every, rates, within
 
 from encore import cli
-from encore.claims import printed_claims, run_claims
+from encore.claims import printed_claims
 from encore.claims.contrasts import Address
 from encore.claims.expansion import contrasts
 from encore.claims.files import read_claims
@@ -36,13 +36,6 @@ def test_the_example_is_a_claim_on_tables_that_there_are(catalogue):
 def test_every_kind_of_test_is_explained():
     grammar = PAGE.split("## Tests")[1].split("kind of figure")[0]
     assert re.findall(r"^\| `([\w-]+)` \| ", grammar, re.M) == list(KINDS)
-
-
-def test_every_column_is_explained():
-    named = set(re.findall(r"`(\w+)`", PAGE))
-    assert set(printed_claims.HEADER) <= named
-    shared = {"id", "paper", "place", "claim", "verdict", "inequalities", "needed", "held"}
-    assert set(run_claims.HEADER) - shared <= named
 
 
 def test_the_page_counts_the_claims():

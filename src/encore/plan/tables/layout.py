@@ -62,6 +62,7 @@ class CellSlice(SlicePart):
     system: str = ""
     dataset: str = ""
     split: str = ""
+    expression: str = ""  # the measure in full, as ir-measures writes it
     collection: str = ""  # named with its digest
     unseen: bool = False  # whether it is about those queries alone that training has not met
     reads: list[Read] = []

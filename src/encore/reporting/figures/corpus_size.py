@@ -18,6 +18,7 @@ from encore.reporting.tables.footnotes import PROXY_DATA
 from encore.storage import manifest
 from encore.storage.csv_rows import number, write_rows
 
+HEADER = ["label", "system", "seed", "dataset", "split", "measure", "size", "passages", "queries", "value"]
 HEADING = "Retrieval from a growing collection"
 COLOURS = ("#2f6690", "#c4752a", "#1b7f5c", "#8f4f8f", "#b5472f", "#3a9aa8", "#8a6d1f", "#5f6bbd")
 
@@ -75,8 +76,7 @@ def draw_corpus_size(folder: Path, content: CorpusSizeSlice) -> None:
     if not content.rows:
         raise EncoreError(f"{content.name}: the run has no `corpus_size:`, so there is nothing to draw")
     values = [value for row in content.rows for point in row.seeds for value in _values(content, row, point)]
-    header = ["label", "system", "seed", "dataset", "split", "measure", "size", "passages", "queries", "value"]
-    write_rows(folder / f"{content.name}.csv", header, [_row(content, value) for value in values])
+    write_rows(folder / f"{content.name}.csv", HEADER, [_row(content, value) for value in values])
     with style.style():
         style.save(_figure(content, values), folder, content.name)
 

@@ -17,6 +17,7 @@ from encore.reporting.tables.table import Column, Table
 from encore.reporting.tables.verdicts import ENOUGH_SEEDS
 from encore.storage.csv_rows import number, write_rows
 
+HEADER = ["setting", "label", "difference", "interval_low", "interval_high", "significant"]
 GAIN, LOSS, OPEN = "#1b7f5c", "#b5472f", "#6b7680"
 
 
@@ -55,9 +56,8 @@ def _arms(table: Table, column: Column) -> list[ForestArm]:
 
 
 def _write_data(path: Path, arms: list[ForestArm]) -> None:
-    header = ["setting", "label", "difference", "interval_low", "interval_high", "significant"]
     rows = [[a.setting, a.label, number(a.mean), number(a.low), number(a.high), str(a.sign)] for a in arms]
-    write_rows(path, header, rows)
+    write_rows(path, HEADER, rows)
 
 
 def _figure(table: Table, caption: str, column: Column, arms: list[ForestArm]) -> Figure:

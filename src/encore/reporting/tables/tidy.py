@@ -72,4 +72,7 @@ def _line(table: Table, row: Row, column: Column) -> dict[str, Any]:
         "markers_printed": printed.markers if printed else "",
         "markers_unconfirmed": printed.unconfirmed if printed else "",
         "markers_unprinted": printed.unprinted if printed else "",
+        "expression": request.expression,
+        "real_dataset": table.datasets.get(request.dataset, request.dataset),
+        "stand_in": "yes" if table.proxy_data else "no",
     }
