@@ -143,7 +143,7 @@ def test_nothing_small_stands_for_published_weights(catalogue: Catalogue) -> Non
     assert len(released) > 6
     assert released <= plan.config.scale.absent.keys()
     with pytest.raises(EncoreError, match="not testable here: these are weights that somebody trained"):
-        plan.resolve.lineage("seed-released+marco-bm25")
+        plan.resolve.lineage("retromae-released+marco-bm25")
 
 
 def test_rows_of_what_nothing_stands_for_are_empty_and_say_why(catalogue: Catalogue) -> None:
