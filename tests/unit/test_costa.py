@@ -189,7 +189,7 @@ def test_a_granularity_is_named_once() -> None:
 
 def test_spans_of_a_long_text_are_clamped_to_it_and_short_ones_dropped() -> None:
     """A text of 70 pieces has paragraphs of 64 to 70; one of 10 has words and phrases only; each keeps its own n_i."""
-    store = small_store.store([[[list(range(8, 78))], [list(range(20, 30))]]])
+    store = small_store.store([[[list(range(8, 78))]], [[list(range(20, 30))]]])
     objective = make("costa", store, spans=5, length=128)
     long, short = (objective.example(index, generator(index)).spans for index in (0, 1))
     paragraphs = long[15:, 1] - long[15:, 0]
