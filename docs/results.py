@@ -23,6 +23,7 @@ from encore.commands import audit, recompute
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.plan.project import DEFAULT_RUN, load_plan
+from encore.storage import typed
 from encore.storage.files import sha256, write_json
 from encore.storage.manifest import read_run
 
@@ -40,7 +41,7 @@ def record(name: str, config: Path, results: Path = Path("results"), into: Path 
         EncoreError: the audit finds anything bad, or nothing of this configuration was made.
     """
     plan = load_plan(config)
-    report = audit.audit(plan)
+    report = audit.audit(plan, typed.called(config))
     recompute.recompute_products(plan, config, report)
     if report.findings:
         raise EncoreError(f"{report.findings[0]}; only an intact run is recorded: see `encore audit --config {config}`")

@@ -168,7 +168,7 @@ def test_chunks_are_about_as_many_as_packing_gives(packing: str, short: float, f
     sources = np.diff(np.concatenate([[0], np.cumsum(store.sentences.lengths)])[bounds])
     estimated = lengths.packed(lengths.sampled(sources), 30, filled, short)
     assert estimated.count == pytest.approx(len(usable), rel=0.45)
-    assert estimated.tokens == pytest.approx(chunks.lengths.sum(), rel=0.2)
+    assert estimated.tokens == pytest.approx(chunks.lengths.sum(), rel=0.25)  # a sentence here is half a text
 
 
 def test_assumed_lengths_have_the_mean_that_was_asked_for() -> None:

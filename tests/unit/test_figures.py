@@ -128,7 +128,7 @@ def test_the_head_that_all_are_asked_with_is_that_of_their_start():
     inspections = {
         artifact.inputs["model"].name.split("-s0")[0]: artifact for artifact in figure_reads(plan, "bow/figure2")
     }
-    assert inspections["tiny+mlm"].inputs["head"].folder == inspections["tiny"].inputs["model"].folder
+    assert inspections["tiny+mlm-wwm"].inputs["head"].folder == inspections["tiny"].inputs["model"].folder
     assert all("head" not in artifact.inputs for artifact in figure_reads(make(), "bow/figure2"))
 
 
