@@ -43,8 +43,9 @@ ICT_CHAIN = {"pretrain tiny+ict-s0"} | tuned(ICT, ICT_MINED) | mined(ICT) | PROD
 RECIPE_CHAIN = tuned(*MODELS) | mined(NONE) | mined(ICT) | PRODUCTS
 SCORES = {f"evaluate {system} pydocs-stdlib.test" for system in ("bm25", *MODELS)}
 SEED_1 = {job.replace("-s0", "-s1") for job in RECIPE_CHAIN | {"start tiny-s0", "pretrain tiny+ict-s0"}} | {
-    "negatives bm25 pydocs-stdlib.train.200"
-}  # drawn anew for each seed
+    "lucene_search bm25 pydocs-stdlib.train.200",
+    "negatives bm25 pydocs-stdlib.train.200",
+}  # each seed draws its own queries and negatives
 
 
 def comments(clone: Clone) -> None:
