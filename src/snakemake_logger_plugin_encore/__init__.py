@@ -11,9 +11,6 @@ from pathlib import Path
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 
-from encore.config.validation import read_yaml
-from encore.errors import EncoreError
-
 TEMPLATES = "__use_yte__"
 
 
@@ -40,6 +37,9 @@ def refuse(path: Path) -> None:
     Raises:
         EncoreError: with the file and, where there is one, the line.
     """
+    from encore.config.validation import read_yaml
+    from encore.errors import EncoreError
+
     if not path.exists():
         raise EncoreError(f"--configfile {path}: there is no such file; name a run's, and targets before it")
     if TEMPLATES in read_yaml(path):
@@ -47,12 +47,21 @@ def refuse(path: Path) -> None:
 
 
 def main() -> None:
-    """Look at the files of this process's command line; end it with one line where one is wrong."""
+    """Look at the files of this process's command line; end it with one line where one is wrong.
+
+    What it imports of the library for that is forgotten: the Snakefile imports that of its own clone.
+    """
+    known = set(sys.modules)
+    from encore.errors import EncoreError
+
     try:
         for path in run_files(sys.argv[1:]):
             refuse(path)
     except EncoreError as error:
         sys.exit(f"error: {error}")
+    for name in set(sys.modules) - known:
+        if name.partition(".")[0] == "encore":
+            del sys.modules[name]
 
 
 if Path(sys.argv[0]).name == "snakemake" or Path(sys.argv[0]).parent.name == "snakemake":

@@ -85,7 +85,7 @@ class InterruptionError(Exception):
 def test_the_loss_falls_on_sixty_four_texts(name: str, tmp_path: Path) -> None:
     fields = {"min_tokens": 8} if name in ("mlm", "bow", "costa") else small_objective.SMALL.get(name, {})
     trained, _ = run(
-        tmp_path, name, steps=30, batch=16, learning_rate=1e-2, schedule="constant", model=encoder(0.0), **fields
+        tmp_path, name, steps=45, batch=16, learning_rate=1e-2, schedule="constant", model=encoder(0.0), **fields
     )
     first, last = (
         np.mean([point.terms["loss"] for point in part]) for part in (trained.losses[:5], trained.losses[-5:])
