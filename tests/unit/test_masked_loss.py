@@ -163,7 +163,7 @@ def test_only_how_words_are_masked_decides_and_it_is_part_of_no_other_artifact(p
             masked_loss(plan, lineage, 0, "msmarco-passage", wrong)
 
 
-@pytest.mark.parametrize(("run", "length"), [("paper", 144), ("config", 128)])
+@pytest.mark.parametrize(("run", "length"), [("paper", 144), ("config", 64)])
 def test_passages_are_masked_at_the_length_that_the_papers_models_search(
     catalogue: Any, at_the_root: None, run: str, length: int
 ) -> None:

@@ -92,7 +92,7 @@ def test_a_model_of_passages_reads_as_much_of_documents_as_they_say(catalogue):
         plan.resolve.lineage("bert-base+marco-bm25+marco-doc-1"),
     )
     assert [plan.resolve.passage_length(passages, name) for name in ("msmarco-passage", "msmarco-document")] == [
-        128,
+        64,
         160,
     ]
     assert plan.resolve.passage_length(documents, "msmarco-document") == 160

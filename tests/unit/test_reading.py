@@ -145,7 +145,7 @@ def test_from_training_to_a_run_every_text_is_read_alike(home, negatives, tmp_pa
         known = content(store.passages[passage], (10, 13, 12), 0)
         if scorer == "vector":
             return float(asked.mean(0) @ known.mean(0))
-        asked, known = asked @ heads["late.weight"].T, known @ heads["late.weight"].T
+        asked, known = (states @ heads["late.weight"].T + heads["late.bias"] for states in (asked, known))
         return float((asked @ torch.nn.functional.normalize(known, dim=-1).T).max(dim=1).values.sum())
 
     pairs = np.array([[52, 3], [52, 9], [60, 63], [5, 5]]).T

@@ -52,7 +52,7 @@ def one_pair(kind, model, store, query, passage):
     if kind == "vector":
         one, other = (torch.nn.functional.normalize(found.mean(0), dim=0) for found in states)
         return float(one @ other)
-    one, other = (found[1:-1] @ heads["late.weight"].T for found in states)
+    one, other = (found[1:-1] @ heads["late.weight"].T + heads["late.bias"] for found in states)
     return float((one @ torch.nn.functional.normalize(other, dim=-1).T).max(dim=1).values.sum())
 
 
