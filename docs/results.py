@@ -19,7 +19,8 @@ from encore.storage.program import run
 import jinja2
 import pandas as pd
 
-from encore.commands import audit, recompute
+from encore.commands.audit import audit, recompute
+from encore.commands.audit.findings import REPORT
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
 from encore.plan.project import DEFAULT_RUN, load_plan
@@ -45,7 +46,7 @@ def record(name: str, config: Path, results: Path = Path("results"), into: Path 
     recompute.recompute_products(plan, config, report)
     if report.findings:
         raise EncoreError(f"{report.findings[0]}; only an intact run is recorded: see `encore audit --config {config}`")
-    made = [path for product in report.products if product.place != audit.REPORT for path in _files_of(product.place)]
+    made = [path for product in report.products if product.place != REPORT for path in _files_of(product.place)]
     if not made:
         raise EncoreError(f"{results} has no table, figure or claims of {config}; run snakemake first")
     folder = into / name

@@ -28,7 +28,7 @@ def compare(folder: Path, printed: dict[str, float]) -> list[dict[str, Any]]:
     return [
         _row("paired t, TREC-8", paired_t(trec8), printed["paired t, TREC-8"], 5e-11),
         _row("ours, a query a cluster, TREC-8", clustered(trec8[:, None], each).p, printed["paired t, TREC-8"], 5e-11),
-        _row("permutation, TREC-8", randomised(trec8[:, None], each, SAMPLES), p, chance),
+        _row("permutation, TREC-8", randomised([trec8[:, None]], each, SAMPLES)[0], p, chance),
         _row("paired t, Robust 2003", paired_t(robust), printed["paired t, Robust 2003"], 5e-5),
     ]
 

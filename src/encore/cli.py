@@ -9,7 +9,9 @@ from typing import Any
 
 from encore.storage.program import run
 
-from encore.commands import audit, compare, explain, explain_product, flops, recompute
+from encore.commands import compare, explain, explain_product, flops
+from encore.commands.audit import audit, prune, recompute
+from encore.commands.audit.findings import AuditReport, Finding
 from encore.commands.new import command as making
 from encore.commands.preflight import command
 from encore.commands.whatif import command as asking
@@ -129,7 +131,7 @@ def show_audit(arguments: argparse.Namespace) -> int:
     recompute.recompute_products(plan, arguments.config, report)
     _print_findings(report.notes[notes:], report.findings[findings:])
     if arguments.prune:
-        return _prune(audit.to_prune(plan, report), this, yes=arguments.yes)
+        return _prune(prune.to_prune(plan, report), this, yes=arguments.yes)
     if arguments.deep:
         _check_deeply(report, arguments.queries)
     bad = len({finding.place for finding in report.findings})
@@ -148,7 +150,7 @@ def _prune(places: list[str], run: str, *, yes: bool) -> int:
     if not yes and not _agreed(len(places)):
         print(f"nothing was removed; `{typed.encore('audit', '--prune', '--yes', run=run)}` removes it")
         return 1
-    audit.prune(places)
+    prune.prune(places)
     print(f"pruned; `{typed.snakemake(run=run)}` makes it again")
     return 0
 
@@ -159,7 +161,7 @@ def _agreed(count: int) -> bool:
 
 
 def _show_audit_of_copy(arguments: argparse.Namespace) -> int:
-    from encore.commands.audit_copy import audit_copy
+    from encore.commands.audit.copy import audit_copy
 
     if arguments.prune:
         raise EncoreError("--prune is for results of one's own; a copy is only read")
@@ -173,8 +175,8 @@ def _show_audit_of_copy(arguments: argparse.Namespace) -> int:
     return _show_root(wrong, root, bad)
 
 
-def _check_deeply(report: audit.AuditReport, queries: int) -> None:
-    from encore.commands.deep import check_deeply
+def _check_deeply(report: AuditReport, queries: int) -> None:
+    from encore.commands.audit.deep import check_deeply
 
     before = len(report.findings)
     check_deeply(report, queries)
@@ -187,7 +189,7 @@ def _show_root(wrong: str | None, root: str, bad: int) -> int:
     return 1 if bad or wrong else 0
 
 
-def _print_findings(notes: list[str], findings: list[audit.Finding]) -> None:
+def _print_findings(notes: list[str], findings: list[Finding]) -> None:
     for note in notes:
         print(f"note: {note}")
     for finding in findings:

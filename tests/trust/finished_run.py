@@ -10,7 +10,8 @@ from typing import Any
 
 from clones import NANO, Clone
 
-from encore.commands import audit, recompute
+from encore.commands.audit import audit, recompute
+from encore.commands.audit.findings import AuditReport
 from encore.plan.plan import Plan
 
 MANIFEST = "manifest.json"
@@ -60,7 +61,7 @@ class FinishedRun:
         change(content)
         self.write(place, json.dumps(content, sort_keys=True, indent=1, ensure_ascii=False) + "\n")
 
-    def audit(self, plan: Plan, until: Collection[str] = ()) -> audit.AuditReport:
+    def audit(self, plan: Plan, until: Collection[str] = ()) -> AuditReport:
         """What ``encore audit`` says, in this process, which must work in the clone's root.
 
         Args:

@@ -124,11 +124,12 @@ def another_title(run: FinishedRun, chance: random.Random) -> None:
 
 
 def more_to_make(run: FinishedRun, chance: random.Random) -> None:
-    """A table or a lineage that is not made yet, and that adds nothing to a figure that is (docs/trust.md)."""
+    """A table or a lineage that is not made yet; one has a step of pre-training that a figure would show."""
     more = chance.choice(
         [
             lambda content: content.update(lineages=["bert-base+mlm+marco-bm25"]),
             lambda content: content["tables"].update(table2=["bm25"]),
+            lambda content: content["tables"].update(objectives=["simcse"]),
         ]
     )
     edit_run(run, more)

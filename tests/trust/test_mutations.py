@@ -10,8 +10,8 @@ from finished_run import CONFIG, FinishedRun
 from mutations import MUTATIONS, Expected, forge_throughout
 from trials import SEED, Count
 
-from encore.commands import audit
-from encore.commands.audit import AuditReport
+from encore.commands.audit import audit
+from encore.commands.audit.findings import AuditReport
 from encore.plan.plan import Plan
 from encore.plan.project import load_plan
 from encore.storage import manifest

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from encore.commands import audit
+from encore.commands.audit import audit, prune
 from encore.commands.products import FILES
 from encore.errors import EncoreError
 from encore.plan import index
@@ -87,8 +88,8 @@ def tamper(path):
 
 def pruned(plan, run=""):
     """What pruning removes."""
-    places = audit.to_prune(plan, audit.audit(plan, run))
-    audit.prune(places)
+    places = prune.to_prune(plan, audit.audit(plan, run))
+    prune.prune(places)
     return places
 
 
@@ -270,6 +271,29 @@ def test_the_figure_of_pre_training_is_checked_and_pruned_with_its_models(result
     assert [finding.cells for finding in report.findings] == [("pretraining: ICT",)]
     assert {B.folder, str(figure)} <= set(pruned(results))
     assert not figure.exists()
+
+
+def test_the_figure_of_pre_training_that_was_drawn_before_a_table_was_declared_is_checked_as_it_is(
+    results, monkeypatch
+):
+    """The new table may call the same step otherwise, and its models need not be made."""
+    ict, wlp = ({"seeds": [{"seed": 0, "model": made.folder}]} for made in (B, C))
+    planned = {
+        "pretraining": {"name": "pretraining", "rows": [{"label": "ICT (ours)", **ict}, {"label": "WLP", **wlp}]}
+    }
+    monkeypatch.setattr(audit, "published_products", lambda plan: dict(planned))
+    figure, drawn = Path("results/figures/pretraining"), {"name": "pretraining", "rows": [{"label": "ICT", **ict}]}
+    write_product(figure, "curves", drawn, [B])
+    shutil.rmtree(C.folder)
+    report = audit.audit(results)
+    assert (report.findings, report.verified) == ([], 3)
+    assert report.notes == ["figure pretraining does not show all that is declared; run snakemake for it again"]
+    assert [product.content for product in report.products] == [drawn]
+    tamper(f"{B.folder}/file")
+    assert [finding.cells for finding in audit.audit(results).findings] == [("pretraining: ICT",)]
+    other = {"label": "ICT", "seeds": [{"seed": 0, "model": "results/models/of-another-plan"}]}
+    write_product(figure, "curves", drawn | {"rows": [other]}, [A])
+    assert "has another plan" in audit.audit(results).findings[0].reason
 
 
 @pytest.mark.parametrize("damaged", [False, True])

@@ -14,13 +14,15 @@ import small_table
 
 from encore.claims import printed_claims
 from encore.claims.slice import PRINTED, printed_plan
-from encore.commands import audit, recompute
-from encore.commands.audit import AuditReport, MadeProduct
+from encore.commands.audit import recompute
+from encore.commands.audit.findings import REPORT, AuditReport, MadeProduct
+from encore.commands.audit.products import check_product
 from encore.commands.products import FILES
 from encore.plan.project import load_catalogue
 from encore.plan.tables import write_plan
 from encore.plan.tables.layout import Layout
 from encore.report import build
+from encore.report.plan import REPORT as REPORT_NAME
 from encore.reporting.figures.forest import draw_forest
 from encore.reporting.products import recorded
 from encore.reporting.tables import formats
@@ -62,7 +64,7 @@ def test_a_page_as_it_was_made_is_clean(page: str) -> None:
 
 
 def test_a_page_of_other_code_must_come_out_again_too(page: str) -> None:
-    write_json(recompute.REPORT, json.loads(recompute.REPORT.read_text()) | {"code": "0"})
+    write_json(REPORT, json.loads(recompute.REPORT.read_text()) | {"code": "0"})
     assert reasons(recompute.recompute_page) == []
     PAGE.write_text(page.replace("</title>", "!</title>"))
     (found,) = reasons(recompute.recompute_page)
@@ -70,9 +72,9 @@ def test_a_page_of_other_code_must_come_out_again_too(page: str) -> None:
 
 
 def test_a_page_and_its_records_are_the_files_of_the_report(page: str) -> None:
-    assert json.loads(recompute.REPORT.read_text())["outputs"].keys() == {"index.html", "index.runs.json"}
+    assert json.loads(REPORT.read_text())["outputs"].keys() == {"index.html", "index.runs.json"}
     report = AuditReport()
-    audit._check_product(None, audit.REPORT, audit.REPORT_NAME, report)
+    check_product(None, REPORT, REPORT_NAME, report)
     assert report.findings == []
     assert report.verified == 1
 
@@ -81,7 +83,7 @@ def test_a_number_of_a_table_that_was_forged_is_found_where_it_stands(page: str)
     cell = page[page.index('id="c-table1-4-0"') :].partition("</td>")[0]
     number = re.search(r"0\.\d+", cell)
     assert number
-    forge(PAGE, recompute.REPORT, cell, cell.replace(number[0], "0.999"))
+    forge(PAGE, REPORT, cell, cell.replace(number[0], "0.999"))
     (found,) = reasons(recompute.recompute_page)
     assert found.startswith(f"{PAGE}#c-table1-4-0 does not show what lies in results/ (line ")
 
@@ -99,7 +101,7 @@ def test_a_number_of_a_table_that_was_forged_is_found_where_it_stands(page: str)
     ],
 )
 def test_nothing_of_the_page_is_outside_of_the_comparison(page: str, old: str, new: str) -> None:
-    forge(PAGE, recompute.REPORT, old, new)
+    forge(PAGE, REPORT, old, new)
     (found,) = reasons(recompute.recompute_page)
     assert "does not show what lies in results/" in found
 

@@ -15,7 +15,8 @@ import small_report
 import test_audit
 
 from encore import cli
-from encore.commands import audit, recompute
+from encore.commands.audit import audit, prune, recompute
+from encore.commands.audit.findings import REPORT, AuditReport
 from encore.errors import EncoreError
 from encore.report import build
 from encore.report.records import ArtifactRecords, read_run
@@ -105,7 +106,7 @@ def test_any_damage_is_a_finding_and_is_pruned(results: Any, tmp_path: Path) -> 
             assert not report.findings
         elif path.name != "table1.manifest.json" and not (path.is_file() and path.read_bytes() == before):
             assert report.findings, f"{path}, seed {seed}"
-        audit.prune(audit.to_prune(results, report))
+        prune.prune(prune.to_prune(results, report))
         if report.findings and path.name != "run.json":
             left = audit.audit(results).findings
             assert not left, f"{path}, seed {seed}: {left}"
@@ -117,7 +118,7 @@ def test_a_manifest_without_its_parts_is_a_finding(results: Any, content: Any) -
     write_json(Path(test_audit.B.manifest), content)
     report = audit.audit(results)
     assert f"{test_audit.B.manifest} is not a manifest" in str(report.findings[0])
-    assert test_audit.B.folder in audit.to_prune(results, report)
+    assert test_audit.B.folder in prune.to_prune(results, report)
 
 
 def test_a_folder_that_is_a_file_or_a_link_is_pruned(results: Any) -> None:
@@ -160,19 +161,19 @@ def test_any_damage_to_what_a_page_shows_is_a_finding_of_the_page(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_json(Path("report.json"), small_report.products(tmp_path))
-    build.make_report(Path("report.json"), None, recompute.REPORT.parent)
-    monkeypatch.setattr(recompute, "_can_be_compared", lambda place, bad: place == recompute.REPORT)
-    monkeypatch.setattr(recompute, "report_plan", lambda plan, run: json.loads(recompute.REPORT.read_text())["spec"])
+    build.make_report(Path("report.json"), None, REPORT.parent)
+    monkeypatch.setattr(recompute, "_can_be_compared", lambda place, bad: place == REPORT)
+    monkeypatch.setattr(recompute, "report_plan", lambda plan, run: json.loads(REPORT.read_text())["spec"])
     shutil.copytree("results", tmp_path / "backup")
     files = sorted(path for path in Path("results").rglob("*") if path.is_file())
     found = 0
     for seed in range(40):
         rng = random.Random(seed)
         damage(rng.choice(files), rng)
-        report = audit.AuditReport()
+        report = AuditReport()
         recompute.recompute_products(SimpleNamespace(catalogue=None), Path("run.yaml"), report)  # type: ignore[arg-type]
         plain([str(finding) for finding in report.findings])
-        assert {finding.place for finding in report.findings} <= {str(recompute.REPORT)}
+        assert {finding.place for finding in report.findings} <= {str(REPORT)}
         found += bool(report.findings)
         again(tmp_path / "backup")
     assert found > 12

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from encore.commands import audit
+from encore.commands.audit import audit, prune
 from encore.plan.artifact import Artifact
 from encore.plan.index import spec_file
 from encore.storage import manifest
@@ -63,7 +63,7 @@ def test_a_table_of_an_earlier_version_is_a_note_and_is_not_pruned(results, spec
     record("table1", spec)
     report = audit.audit(results)
     assert (report.findings, report.notes) == ([], [REPEAT, NOTE])
-    assert audit.to_prune(results, report) == []
+    assert prune.to_prune(results, report) == []
     assert Path(OLD.folder).is_dir()
     assert Path("results/tables/table1.csv").is_file()
 

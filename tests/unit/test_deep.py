@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from encore.commands import deep
-from encore.commands.audit import AuditReport
+from encore.commands.audit import deep
+from encore.commands.audit.findings import AuditReport
 from encore.data.runs import Ranking
 from encore.evaluation.scores import Scored
 from encore.storage import manifest

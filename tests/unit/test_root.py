@@ -11,7 +11,7 @@ import pytest
 import test_audit
 
 from encore import cli
-from encore.commands import audit_copy
+from encore.commands.audit import copy as audit_copy
 from encore.errors import EncoreError
 from encore.storage import manifest, root
 from encore.storage.files import write_json

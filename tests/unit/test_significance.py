@@ -94,11 +94,16 @@ def test_the_randomisation_test_counts_sign_flips() -> None:
     differences = np.array([0.3, 0.1, 0.4, 0.2, 0.5, -0.1])
     flips = np.array(list(product([-1, 1], repeat=6))) @ differences
     exact = np.mean(np.abs(flips) >= differences.sum() - 1e-9)
-    found = significance.randomised(differences[:, None], list("abcdef"), samples=50_000)
+    (found,) = significance.randomised([differences[:, None]], list("abcdef"), samples=50_000)
     assert found == pytest.approx(exact, abs=0.004)
-    assert significance.randomised(differences[:, None], list("abcdef"), samples=500) == significance.randomised(
-        np.repeat(differences[:, None], 3, axis=1), list("abcdef"), samples=500
-    )
+
+
+def test_the_randomisation_test_averages_over_seeds_and_takes_each_test_by_itself() -> None:
+    tests = [np.random.default_rng(test).normal(test / 4, 1, (6, 1)) for test in range(3)]
+    alone = [significance.randomised([test], list("aabbcd"), samples=2_500) for test in tests]
+    assert significance.randomised(tests, list("aabbcd"), samples=2_500) == [p for (p,) in alone]
+    assert len({p for (p,) in alone}) == 3
+    assert significance.randomised([np.repeat(tests[0], 3, axis=1)], list("aabbcd"), samples=2_500) == alone[0]
 
 
 def test_holm_multiplies_the_smallest_most_and_never_falls() -> None:
@@ -110,7 +115,7 @@ def test_holm_multiplies_the_smallest_most_and_never_falls() -> None:
 def test_equal_systems_do_not_differ() -> None:
     found = significance.clustered(np.zeros((10, 5)), list("aabbccddee"))
     assert (found.mean, found.error, found.p) == (0.0, 0.0, 1.0)
-    assert significance.randomised(np.zeros((10, 5)), list("aabbccddee"), samples=100) == 1.0
+    assert significance.randomised([np.zeros((10, 5))], list("aabbccddee"), samples=100) == [1.0]
 
 
 def test_one_cluster_cannot_be_tested() -> None:

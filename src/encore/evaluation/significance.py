@@ -188,20 +188,24 @@ def paired_t(differences: Floats) -> float:
     return Difference(float(differences.mean()), (Component(variance, count - 1),), 1).p
 
 
-def randomised(differences: Floats, clusters: Sequence[str], samples: int = SAMPLES, seed: int = 0) -> float:
-    """p of a two-tailed randomisation test: signs flip for whole clusters, after averaging over seeds [queries, seeds].
+def randomised(tests: Sequence[Floats], clusters: Sequence[str], samples: int = SAMPLES, seed: int = 0) -> list[float]:
+    """p of two-tailed randomisation tests: signs flip for whole clusters, after averaging over seeds.
 
     Without clusters this is Fisher's test as in Smucker, Allan & Carterette (CIKM 2007). The observed order is counted
     among the samples, so p is never 0 (Phipson & Smyth 2010). It knows nothing of the variance between seeds.
+
+    Args:
+        tests: of each its differences [queries, seeds]. All tests see the same samples.
+        clusters: [queries], the cluster that each query belongs to.
     """
-    sums = _by_cluster(differences, clusters)[0].mean(axis=1)
+    sums = np.stack([_by_cluster(differences, clusters)[0].mean(axis=1) for differences in tests], axis=1)
     generator = np.random.default_rng(seed)
-    observed = abs(sums.sum()) * (1 - 1e-12)  # rounding must not make an equal sum look smaller
-    larger = 0
+    observed = np.abs(sums.sum(axis=0)) * (1 - 1e-12)  # rounding must not make an equal sum look smaller
+    larger = np.zeros(len(tests), dtype=np.int64)
     for start in range(0, samples, 1000):
         signs = 2.0 * generator.integers(0, 2, (min(1000, samples - start), len(sums))) - 1
-        larger += int((np.abs(signs @ sums) >= observed).sum())
-    return (larger + 1) / (samples + 1)
+        larger += (np.abs(signs @ sums) >= observed).sum(axis=0)
+    return [float(p) for p in (larger + 1) / (samples + 1)]
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -217,10 +221,17 @@ def _by_cluster(differences: Floats, clusters: Sequence[str]) -> tuple[Floats, N
     """Sums [clusters, seeds] of the differences, and how many queries each cluster has [clusters]."""
     if len(clusters) != len(differences):
         raise EncoreError(f"{len(differences)} differences with {len(clusters)} clusters; evaluate both runs again")
-    names, member = np.unique(np.asarray(clusters), return_inverse=True)
-    sums = np.zeros((len(names), differences.shape[1]))
+    member = _members(tuple(clusters))
+    sizes = np.bincount(member)
+    sums = np.zeros((len(sizes), differences.shape[1]))
     np.add.at(sums, member, differences)
-    return sums, np.bincount(member)
+    return sums, sizes
+
+
+@lru_cache(maxsize=32)
+def _members(clusters: tuple[str, ...]) -> NDArray[np.int64]:
+    """For each query the place of its cluster among their sorted names."""
+    return np.unique(np.asarray(clusters), return_inverse=True)[1]
 
 
 def _jackknife(sums: Floats, shares: Floats) -> float:

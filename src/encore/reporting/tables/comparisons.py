@@ -1,7 +1,10 @@
 """Differences of a table's rows to their comparators, with p values corrected by Holm's procedure (1979)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from encore.evaluation.significance import SIGNIFICANT, Difference, clustered, holm, paired_t, randomised
 from encore.plan.tables.layout import Column, Layout, Row
@@ -9,6 +12,7 @@ from encore.reporting.sources.base import CellScores
 from encore.reporting.sources.measured import differences
 
 Address = tuple[str, str, str]  # setting, row id, column id
+Test = tuple[Address, str]  # a cell, and the row id of a comparator
 Comparisons = dict[Address, dict[str, "RowComparison"]]  # then by the comparator's row id
 
 
@@ -47,11 +51,19 @@ def compare_rows(layout: Layout, found: dict[Address, CellScores]) -> Comparison
         EncoreError: two rows share no seed, or were judged on different queries.
     """
     compared: Comparisons = {}
+    apart: dict[Test, NDArray[np.float64]] = {}
     for column in layout.columns:
         for row in layout.rows:
             address = (row.setting, row.id, column.id)
             if address in found:
-                compared[address] = dict(_against(layout, found, row, column))
+                compared[address] = {}
+                apart |= {(address, other): each for other, each in _against(layout, found, row, column)}
+    for of_clusters in _by_clusters(apart, found):
+        clusters = found[of_clusters[0][0]].clusters
+        randomly = randomised([apart[test] for test in of_clusters], clusters)
+        for (address, other), p_randomised in zip(of_clusters, randomly, strict=True):
+            each = apart[address, other]
+            compared[address][other] = RowComparison(clustered(each, clusters), paired_t(each[:, 0]), p_randomised)
     for setting in layout.settings():
         family = [address for address in _family(layout, setting) if address in compared]
         deciding = [row.id for row in layout.rows if row.setting == setting and row.role in ("none", "control")]
@@ -61,21 +73,22 @@ def compare_rows(layout: Layout, found: dict[Address, CellScores]) -> Comparison
 
 def _against(
     layout: Layout, found: dict[Address, CellScores], row: Row, column: Column
-) -> Iterator[tuple[str, RowComparison]]:
+) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    """The comparators of a row under a column, with the row's differences to each [queries, seeds]."""
     ours = found[row.setting, row.id, column.id]
     for other in layout.comparators():
         theirs = found.get((row.setting, other, column.id))
-        if other == row.id or theirs is None:
-            continue
-        apart = differences(ours, theirs, f"rows {row.id!r} and {other!r} of {row.setting!r}", row.cells[column.id])
-        yield (
-            other,
-            RowComparison(
-                difference=clustered(apart, ours.clusters),
-                p_one_seed=paired_t(apart[:, 0]),
-                p_randomised=randomised(apart, ours.clusters),
-            ),
-        )
+        if other != row.id and theirs is not None:
+            names = f"rows {row.id!r} and {other!r} of {row.setting!r}"
+            yield other, differences(ours, theirs, names, row.cells[column.id])
+
+
+def _by_clusters(tests: Iterable[Test], found: dict[Address, CellScores]) -> list[list[Test]]:
+    """The tests, those over the same clusters of queries together."""
+    groups: dict[tuple[str, ...], list[Test]] = {}
+    for address, other in tests:
+        groups.setdefault(tuple(found[address].clusters), []).append((address, other))
+    return list(groups.values())
 
 
 def _family(layout: Layout, setting: str) -> list[Address]:

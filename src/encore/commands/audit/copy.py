@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from encore.commands.audit import AuditReport, check_copy
-from encore.commands.recompute import remake_products
+from encore.commands.audit.audit import check_copy
+from encore.commands.audit.findings import AuditReport
+from encore.commands.audit.recompute import remake_products
 from encore.errors import EncoreError
 from encore.plan.project import CATALOGUE, load_catalogue
 from encore.storage.root import compare_root, product_manifests
@@ -37,7 +38,7 @@ def audit_copy(folder: Path, expected: str | None, queries: int | None = None) -
         check_copy(report)
         remake_products(catalogue, report)
         if queries is not None:
-            from encore.commands.deep import check_deeply
+            from encore.commands.audit.deep import check_deeply
 
             check_deeply(report, queries)
         return report, *compare_root(expected)

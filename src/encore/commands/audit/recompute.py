@@ -12,8 +12,9 @@ from itertools import zip_longest
 from pathlib import Path
 
 from encore.claims.slice import PRINTED, printed_plan
-from encore.commands import remake
-from encore.commands.audit import REPORT, AuditReport, Finding, MadeProduct, is_of_this_code
+from encore.commands.audit import remake
+from encore.commands.audit.findings import REPORT, AuditReport, Finding, MadeProduct
+from encore.commands.audit.products import is_of_this_code
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue
 from encore.plan.plan import Plan

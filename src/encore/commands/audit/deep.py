@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from encore.commands.audit import AuditReport, Finding
+from encore.commands.audit.findings import AuditReport, Finding
 from encore.data.collection import Collection, topics
 from encore.data.runs import Ranking, Run, read_run
 from encore.evaluation import fusion_weights, judging

@@ -1,0 +1,143 @@
+"""The audit: is each file behind what is published what its manifest says, and made from what the plan says?
+
+Snakemake trusts what lies in ``results/``; this does not. It recomputes every digest, compares every manifest with the
+plan, and names the cells that a bad file stands behind. ``recompute.py`` makes every product again.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from encore.claims.slice import CLAIMS, PRINTED, claims_plan, printed_plan
+from encore.commands.audit.artifacts import as_json, check_artifact, explained, problems_without_plan
+from encore.commands.audit.earlier import EarlierResults
+from encore.commands.audit.findings import REPORT, AuditReport, Finding
+from encore.commands.audit.products import cells_behind, check_product, files_of, name_of, places_of
+from encore.plan import index
+from encore.plan.figures.corpus_size import CORPUS_SIZE
+from encore.plan.plan import Plan
+from encore.plan.tables import CURVES, declared
+from encore.report.plan import REPORT as REPORT_NAME
+from encore.storage.root import manifests_behind, product_manifests
+from encore.storage.typed import encore
+
+
+def audit(plan: Plan, run: str = "") -> AuditReport:
+    """Check all that stands behind the tables, figures and claims that exist; one that was not made yet is a note.
+
+    Args:
+        run: the run's file, as commands name it. What another run of this clone made is left to its own audit.
+    """
+    slices = published_products(plan)
+    report = AuditReport(others=_of_other_runs(slices, run))
+    report.notes += _left_to_others(report.others)
+    own, earlier = _own(plan), EarlierResults(plan)
+    made: dict[str, list[Path]] = {}
+    for name, content in slices.items():
+        places = [place for place in places_of(name) if str(place) not in report.others]
+        if len(places) < len(places_of(name)) and not any(map(files_of, places)):
+            continue  # all that there is of it is another run's
+        if not any(map(files_of, places)):
+            report.notes.append(f"{_called(name, content)} is not made yet")
+        elif any(earlier.has_made(place) for place in places if not _is_of(place, content)):
+            report.notes.append(f"{_called(name, content)} was made by an earlier version; run snakemake for it again")
+        elif name == CURVES and (drawn := _of_fewer_steps(places, content)):
+            report.notes.append(
+                f"{_called(name, content)} does not show all that is declared; run snakemake for it again"
+            )
+            slices[name], made[name] = drawn, places
+        elif name in own or all(_is_of(place, content) for place in places if files_of(place)):
+            made[name] = places
+        else:
+            report.notes.append(f"{_called(name, content)} was made of another plan; run snakemake for it again")
+    affected = cells_behind(plan, slices)
+    wanted = {folder for folder, cells in affected.items() if any(cell.split(":")[0] in made for cell in cells)}
+    for folder, artifact in plan.made.items():
+        if folder in wanted:
+            check_artifact(artifact, tuple(affected[folder]), report)
+    for name, places in made.items():
+        for place in places:
+            check_product(slices[name], place, name, report)
+    if files_of(REPORT) and str(REPORT) not in report.others:
+        check_product(None, REPORT, REPORT_NAME, report)
+    if note := earlier.note():
+        report.notes.append(note)
+    return report
+
+
+def check_copy(report: AuditReport) -> None:
+    """Check all that lies behind the tables, figures and claims in ``results/`` by what they say of themselves."""
+    products = product_manifests()
+    for found in manifests_behind(products):
+        if Path(found) not in products:
+            folder = str(Path(found).parent)
+            reasons = list(explained(found, problems_without_plan(folder)))
+            report.findings += [Finding(folder, reason) for reason in reasons]
+            report.verified += not reasons
+    for place in products:
+        try:
+            content = json.loads(place.read_bytes())["spec"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            content = None  # no manifest, which is for the check to say
+        check_product(content, place, name_of(place), report)
+
+
+def published_products(plan: Plan) -> dict[str, dict[str, Any]]:
+    """The slices of the tables and figures that are declared or lie in results, and of the claims."""
+    claims = {CLAIMS: claims_plan(plan)} if any(map(files_of, places_of(CLAIMS))) else {}
+    return declared(plan) | {PRINTED: printed_plan(plan.catalogue)} | claims
+
+
+def _of_other_runs(slices: dict[str, dict[str, Any]], run: str) -> dict[str, str]:
+    """The products that another run made and that this one would make otherwise, and which run that was."""
+    planned = {str(place): content for name, content in slices.items() for place in places_of(name)}
+    found = {place: by for place, by in index.read().products.items() if by != run}
+    return {place: by for place, by in found.items() if place not in planned or not _has(Path(place), planned[place])}
+
+
+def _left_to_others(others: dict[str, str]) -> Iterator[str]:
+    for run in dict.fromkeys(others.values()):
+        places = [place for place, by in others.items() if by == run and Path(place).is_file()]
+        if places:
+            more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+            yield f"{places[0]}{more} of another run: `{encore('audit', run=run)}` looks at them"
+
+
+def _own(plan: Plan) -> set[str]:
+    """What the configuration itself declares; other tables and figures were only asked for, perhaps under another."""
+    return {*plan.config.tables, *plan.config.figures, CURVES, CORPUS_SIZE, PRINTED}
+
+
+def _is_of(place: Path, content: dict[str, Any]) -> bool:
+    """Whether a product's record has such a slice, or is no record at all, which is for ``check_product`` to say."""
+    return _has(place, content) is not False
+
+
+def _has(place: Path, content: dict[str, Any]) -> bool | None:
+    """Whether a product's record has such a slice; None where there is no record that can be read."""
+    try:
+        return bool(json.loads(place.read_text())["spec"] == as_json(content))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _of_fewer_steps(places: list[Path], content: dict[str, Any]) -> dict[str, Any] | None:
+    """The slice that a figure of pre-training steps was drawn from, where it lacks some of today's and has no other.
+
+    It was drawn before another table was declared, which may call its steps otherwise.
+    """
+    try:
+        (drawn,) = [json.loads(place.read_text())["spec"] for place in places if place.is_file()]
+        shown = [row["seeds"] for row in drawn["rows"]]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    planned = [row["seeds"] for row in content["rows"]]
+    fewer = 0 < len(shown) < len(planned) and all(seeds in planned for seeds in shown)
+    return drawn if fewer and drawn["name"] == content["name"] else None
+
+
+def _called(name: str, content: dict[str, Any]) -> str:
+    if name in (CLAIMS, PRINTED):
+        return f"results/{name}.csv"
+    return f"{'figure' if name in (CURVES, CORPUS_SIZE) or 'kind' in content else 'table'} {name}"

@@ -1,0 +1,40 @@
+"""What ``encore audit --prune`` removes, so that the ordinary command repairs."""
+
+import os
+import shutil
+from pathlib import Path
+
+from encore.commands.audit import audit
+from encore.commands.audit.findings import REPORT, AuditReport
+from encore.commands.audit.products import cells_behind, files_of, places_of
+from encore.plan.plan import Plan
+from encore.storage import manifest
+
+
+def to_prune(plan: Plan, report: AuditReport) -> list[str]:
+    """Exactly what is bad and what was made from it: folders of artifacts, then files of products.
+
+    Products that another run made are none of it.
+    """
+    bad = {finding.place for finding in report.findings}
+    for folder, artifact in plan.made.items():
+        if any(parent.folder in bad for parent in artifact.inputs.values()):
+            bad.add(folder)
+    removed = sorted(folder for folder in bad if folder in plan.made and os.path.lexists(folder))
+    affected = cells_behind(plan, audit.published_products(plan))
+    names = {cell.split(":")[0] for folder in removed for cell in affected.get(folder, [])}
+    products = [place for name in sorted(names) for place in places_of(name)]
+    products += [Path(place) for place in sorted(bad) if place.endswith(manifest.MANIFEST)]
+    for record in dict.fromkeys([*products, *([REPORT] if products else [])]):
+        removed += sorted(map(str, files_of(record))) if str(record) not in report.others else []
+    return removed
+
+
+def prune(places: list[str]) -> None:
+    """Remove what ``to_prune`` gave, so that the ordinary command repairs."""
+    for place in places:
+        shutil.rmtree(place) if _is_folder(place) else Path(place).unlink()
+
+
+def _is_folder(place: str) -> bool:
+    return Path(place).is_dir() and not Path(place).is_symlink()
