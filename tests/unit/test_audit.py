@@ -293,7 +293,7 @@ def test_the_figure_of_pre_training_that_was_drawn_before_a_table_was_declared_i
     assert [finding.cells for finding in audit.audit(results).findings] == [("pretraining: ICT",)]
     other = {"label": "ICT", "seeds": [{"seed": 0, "model": "results/models/of-another-plan"}]}
     write_product(figure, "curves", drawn | {"rows": [other]}, [A])
-    assert "has another plan" in audit.audit(results).findings[0].reason
+    assert any("has another plan" in finding.reason for finding in audit.audit(results).findings)
 
 
 @pytest.mark.parametrize("damaged", [False, True])
