@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from encore.commands.preflight import command
 from encore.commands.preflight.forecast import forecast
-from encore.commands.preflight.machine import find_machine
+from encore.commands.preflight.machine import MACHINES, find_machine
 from encore.commands.preflight.rates import SHIPPED, read_rates
+from encore.commands.preflight.sizes import SIZES
 from encore.config import checkpoints
 from encore.config.run import Backbone, RunConfig
 from encore.config.tables import Table
@@ -163,10 +163,10 @@ def test_rows_of_what_nothing_stands_for_are_empty_and_say_why(catalogue: Catalo
 
 def test_a_forecast_counts_a_checkpoint_once_and_not_what_lies_there(catalogue: Catalogue, tmp_path: Path) -> None:
     plan = plan_of(catalogue, tables={}, lineages=["tct-released"], execution={"data_root": str(tmp_path)})
-    machine = find_machine("cpu", command.MACHINES)
+    machine = find_machine("cpu", MACHINES)
 
     def missing() -> dict[str, float | None]:
-        found = forecast(plan, (), machine, read_rates(SHIPPED), 1, machine.cores, command.SIZES)
+        found = forecast(plan, (), machine, read_rates(SHIPPED), 1, machine.cores, SIZES)
         return {each.name: each.missing for each in found.downloads if each.kind == "checkpoint"}
 
     (before,) = missing().values()

@@ -11,12 +11,13 @@ from typing import Any
 import inside
 import pytest
 
-from encore.commands.preflight import command, downloads, finished, forecast_text, machine
+from encore.commands.preflight import downloads, finished, forecast_text, machine
 from encore.commands.preflight.fetches import Fetches
 from encore.commands.preflight.forecast import PRODUCTS, Forecast, forecast
 from encore.commands.preflight.jobs import Jobs
+from encore.commands.preflight.machine import MACHINES
 from encore.commands.preflight.rates import SHIPPED, read_rates
-from encore.commands.preflight.sizes import CollectionSizes, read_stated
+from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
 from encore.config.run import Limits
 from encore.config.validation import read_yaml
 from encore.errors import EncoreError
@@ -42,8 +43,8 @@ def planned(**changes: Any) -> Plan:
 
 
 def estimate(plan: Plan, name: str = "cpu", gpus: int = 1, tables: tuple[str, ...] = ()) -> Forecast:
-    known = machine.find_machine(name, command.MACHINES)
-    return forecast(plan, tables, known, read_rates(SHIPPED), gpus, known.cores, command.SIZES)
+    known = machine.find_machine(name, MACHINES)
+    return forecast(plan, tables, known, read_rates(SHIPPED), gpus, known.cores, SIZES)
 
 
 def finish(artifact: Artifact, **content: Any) -> None:
@@ -187,7 +188,7 @@ def test_limits_are_part_of_no_digest(clone: Path) -> None:
 def test_an_unknown_size_is_named(clone: Path) -> None:
     own = {"kind": "beir", "path": "data/own", "splits": {"test": {"role": "test", "measures": {"RR@10": "RR@10"}}}}
     plan = planned(datasets={"own": own})
-    size = CollectionSizes(plan, read_stated(command.SIZES)).of("own-00000000")
+    size = CollectionSizes(plan, read_stated(SIZES)).of("own-00000000")
     assert size.topics("test") > 0
     assert any("passages unknown" in note for note in size.notes)
     assert any("queries of test unknown" in note for note in size.notes)
@@ -195,7 +196,7 @@ def test_an_unknown_size_is_named(clone: Path) -> None:
 
 def test_published_counts_come_before_stated_ones(clone: Path) -> None:
     plan = planned(scale=read_yaml(RUN)["scale"] | {"datasets": {}})
-    size = CollectionSizes(plan, read_stated(command.SIZES)).of("msmarco-passage-00000000")
+    size = CollectionSizes(plan, read_stated(SIZES)).of("msmarco-passage-00000000")
     assert size.passages.count == 8_841_823
     assert size.topics("test") == 6_980
     assert size.topics("train") == 502_939 - 6_980
@@ -210,7 +211,7 @@ def test_a_part_of_a_collection_is_as_large_as_it_says(clone: Path) -> None:
     split = {"train": {"role": "train"}, "test": {"role": "test", "measures": {"RR@10": "RR@10"}}}
     parts["some"]["splits"] = split
     plan = planned(datasets=parts)
-    sizes = CollectionSizes(plan, read_stated(command.SIZES))
+    sizes = CollectionSizes(plan, read_stated(SIZES))
     some, pages, whole = (sizes.of(f"{name}-00000000") for name in ("some", "pages", "wikipedia"))
     assert (some.passages.count, some.topics("train"), some.topics("test")) == (50_000, 700, 6_980)
     assert pages.passages.count == pytest.approx(whole.passages.count * 70_000 / whole.articles.count)
@@ -222,16 +223,16 @@ def test_counts_of_a_made_collection_come_before_all(clone: Path) -> None:
     folder.mkdir(parents=True)
     counted = {"passages": 77, "sections": 5, "sentences": 9, "splits": {"test": {"queries": 3}}}
     (folder / "statistics.json").write_text(json.dumps(counted))
-    size = CollectionSizes(planned(), read_stated(command.SIZES)).of("pydocs-stdlib-00000000")
+    size = CollectionSizes(planned(), read_stated(SIZES)).of("pydocs-stdlib-00000000")
     assert (size.passages.count, size.topics("test"), size.origin) == (77, 3, "counted")
 
 
 def test_an_unknown_machine_has_a_nearest_name(clone: Path) -> None:
     with pytest.raises(EncoreError, match="did you mean a100-80gb"):
-        machine.find_machine("a100-80g", command.MACHINES)
+        machine.find_machine("a100-80g", MACHINES)
 
 
-@pytest.mark.parametrize("name", read_yaml(ROOT / command.MACHINES))
+@pytest.mark.parametrize("name", read_yaml(ROOT / MACHINES))
 def test_every_named_machine_is_faster_than_a_core_if_it_has_a_gpu(clone: Path, name: str) -> None:
     found, core = estimate(planned(), name), estimate(planned())
     trainings = [job for job in found.jobs if job.rule == "finetune"]

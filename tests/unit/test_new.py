@@ -14,8 +14,7 @@ import pytest
 import yaml
 
 from encore.commands.new import source
-from encore.commands.preflight import command
-from encore.commands.preflight.sizes import CollectionSizes, read_stated
+from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
 from encore.plan.plan import Plan
 from encore.plan.project import load_plan
 from encore.targets import downloads, everything_declared, needed_by
@@ -199,13 +198,13 @@ def test_preflight_counts_the_files_that_are_there(clone: Path, pack: bool, monk
         packed.unlink()
     new("own", "--beir", "data/own")
     plan, _ = planned("config/own.yaml")
-    size = CollectionSizes(plan, read_stated(command.SIZES)).of(plan.collection("own"))
+    size = CollectionSizes(plan, read_stated(SIZES)).of(plan.collection("own"))
     assert size.passages.count == 40
     assert size.queries == {"train": 270.0, "valid": 30.0, "test": 100.0}
     assert size.passages.mean == pytest.approx(6 * 1.3, rel=0.01)
     assert (size.origin, size.notes) == ("stated", [])
     monkeypatch.setattr("encore.commands.preflight.on_disk.READ", 400)  # a part of a large file stands for the rest
-    again = CollectionSizes(plan, read_stated(command.SIZES)).of(plan.collection("own"))
+    again = CollectionSizes(plan, read_stated(SIZES)).of(plan.collection("own"))
     assert again.passages.count == pytest.approx(40, rel=0.0 if pack else 0.1)
 
 
@@ -235,6 +234,6 @@ def test_files_that_cannot_be_read_are_assumed(clone: Path) -> None:
     new("own", "--beir", "data/own")
     (place / "corpus.jsonl.gz").write_bytes(b"no archive")
     plan, _ = planned("config/own.yaml")
-    size = CollectionSizes(plan, read_stated(command.SIZES)).of(plan.collection("own"))
+    size = CollectionSizes(plan, read_stated(SIZES)).of(plan.collection("own"))
     assert size.origin == "assumed"
     assert size.notes

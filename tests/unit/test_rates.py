@@ -15,10 +15,12 @@ import yaml
 from test_forecast import RUN, estimate, finish, planned
 from test_forecast import clone as clone
 
-from encore.commands.preflight import command, finished, machine
+from encore.commands.preflight import finished, machine
 from encore.commands.preflight.fit import errors_left_out, refined
 from encore.commands.preflight.forecast import forecast
+from encore.commands.preflight.machine import MACHINES
 from encore.commands.preflight.rates import OTHER, SHIPPED, Formula, Rates, read_rates
+from encore.commands.preflight.sizes import SIZES
 from encore.commands.preflight.threads import rule_threads
 from encore.config.run import RunConfig
 from encore.config.validation import read_yaml
@@ -132,11 +134,11 @@ def test_too_few_jobs_are_refused(clone: Path) -> None:
 
 def test_rates_of_a_gpu_need_a_machine_with_one(clone: Path) -> None:
     own = read_rates(SHIPPED).model_copy(update={"device": "NVIDIA H200"})
-    cpu = machine.find_machine(None, command.MACHINES)
+    cpu = machine.find_machine(None, MACHINES)
     with pytest.raises(EncoreError, match="measured on a GPU"):
-        forecast(planned(), (), cpu, own, 1, 1, command.SIZES)
-    hopper = machine.find_machine("h200", command.MACHINES)
-    found = forecast(planned(), (), hopper, own, 1, 1, command.SIZES)
+        forecast(planned(), (), cpu, own, 1, 1, SIZES)
+    hopper = machine.find_machine("h200", MACHINES)
+    found = forecast(planned(), (), hopper, own, 1, 1, SIZES)
     job = next(job for job in found.jobs if job.rule == "encode")
     assert found.seconds(job) == pytest.approx(own.rules["encode"].seconds.of(job.amounts))
 
@@ -190,11 +192,11 @@ def test_a_training_on_gpus_waits_for_the_process_that_feeds_them(clone: Path) -
 def test_more_to_do_takes_no_less(clone: Path) -> None:
     """Ten times the passages and queries: each job's time, memory and disk grow, or stay."""
     plan = planned()
-    small, sizes = estimate(plan), yaml.safe_load(command.SIZES.read_text())
+    small, sizes = estimate(plan), yaml.safe_load(SIZES.read_text())
     entry = sizes["pydocs-stdlib"]
     entry |= {name: 10 * entry[name] for name in ("passages", "sections")}
     entry["queries"] = {split: 10 * count for split, count in entry["queries"].items()}
-    command.SIZES.write_text(yaml.safe_dump(sizes))
+    SIZES.write_text(yaml.safe_dump(sizes))
     large = estimate(plan)
     pairs = list(zip(small.jobs, large.jobs, strict=True))
     assert sum(large.seconds(b) > small.seconds(a) for a, b in pairs) > 15
@@ -205,9 +207,9 @@ def test_more_to_do_takes_no_less(clone: Path) -> None:
 
 
 def test_the_papers_scale_is_estimated_in_seconds(clone: Path) -> None:
-    plan, hopper = load_plan(Path("config/paper.yaml")), machine.find_machine("h100-80gb", command.MACHINES)
+    plan, hopper = load_plan(Path("config/paper.yaml")), machine.find_machine("h100-80gb", MACHINES)
     began = time.process_time()
-    found = forecast(plan, (), hopper, read_rates(SHIPPED), 64, 1024, command.SIZES)
+    found = forecast(plan, (), hopper, read_rates(SHIPPED), 64, 1024, SIZES)
     assert time.process_time() - began < 10
     assert len(found.jobs) > 1000
     assert found.gpu_hours > 500

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from encore.commands.preflight import command
 from encore.commands.preflight.amounts import amounts
-from encore.commands.preflight.sizes import CollectionSizes, read_stated
+from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
 from encore.config.lineage import StepName
 from encore.config.run import PretrainStep
 from encore.config.run_file import read_run
@@ -53,7 +52,7 @@ def plan(scale: str, catalogue: Catalogue, tmp_path_factory: pytest.TempPathFact
 
 def flops(plan: Plan, kind: str) -> dict[str, float]:
     """What each training of a kind costs, by the name of its model."""
-    sizes = CollectionSizes(plan, read_stated(command.SIZES))
+    sizes = CollectionSizes(plan, read_stated(SIZES))
     found = [made for made in list(plan.made.values()) if made.stage.partition(".")[0] == kind]
     return {made.name: amounts(made, sizes)["flops"] for made in found}
 

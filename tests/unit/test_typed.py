@@ -7,7 +7,8 @@ from pathlib import Path
 import inside
 import pytest
 
-from encore import cli
+from encore.cli import audit as cli_audit
+from encore.cli import show
 from encore.plan import index
 from encore.plan.project import load_plan
 from encore.storage import typed
@@ -59,7 +60,7 @@ def test_pruning_says_what_it_would_remove_and_asks(tmp_path, monkeypatch, capsy
     (tmp_path / "table.csv").touch()
     places = [str(tmp_path / "folder"), str(tmp_path / "table.csv")]
     monkeypatch.setattr("sys.stdin", stdin)
-    assert cli._prune(places, "config/own.yaml", yes=yes) == (0 if removes else 1)
+    assert cli_audit._prune(places, "config/own.yaml", yes=yes) == (0 if removes else 1)
     said = capsys.readouterr().out
     assert all(place in said for place in places)
     assert any(tmp_path.iterdir()) is not removes
@@ -84,7 +85,7 @@ def test_questions_about_a_table_are_answered_for_the_run_that_made_it(tmp_path,
     ]
     asked = []
     monkeypatch.setattr(index, "read", lambda: found)
-    monkeypatch.setattr(cli, "show_table", lambda arguments: asked.append(arguments.config) or 0)
+    monkeypatch.setattr(show, "answer", lambda arguments: asked.append(arguments.config) or 0)
     for words in (["show", "table1"], ["show", "two"], ["show", "table1", "--config", "config/other.yaml"]):
         assert inside.encore(*words).returncode == 0
     assert asked == [run, Path("config/config.yaml"), Path("config/other.yaml")]

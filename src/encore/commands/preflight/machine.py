@@ -10,6 +10,7 @@ from encore.config.run import Positive, Share, Strict
 from encore.config.validation import checked, nearest, read_yaml
 from encore.errors import EncoreError
 
+MACHINES = Path("config/machines.yaml")
 CPU = "cpu"  # the entry without a GPU, which is taken without a name
 
 

@@ -16,7 +16,7 @@ from encore.storage.files import write_text
 from encore.targets import everything_declared
 
 
-def add_new(parser: argparse.ArgumentParser) -> None:
+def add_flags(parser: argparse.ArgumentParser) -> None:
     """The flags of ``encore new``; ``--config`` is the run that the new one extends."""
     parser.add_argument("name", help="of the collection and of its run: config/NAME.yaml is written")
     source = parser.add_mutually_exclusive_group(required=True)
@@ -28,7 +28,7 @@ def add_new(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def new(arguments: argparse.Namespace) -> int:
+def answer(arguments: argparse.Namespace) -> int:
     """Look at the collection, write the run's file, and say what to type next.
 
     Raises:

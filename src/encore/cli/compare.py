@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 MEASURES = ["RR@10", "nDCG@10", "R@1000"]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_flags(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument("run", type=Path, help="a TREC run, gzipped or not")
     parser.add_argument("reference", type=Path, help="the run that it should reproduce")
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
-def compare(arguments: argparse.Namespace) -> int:
+def answer(arguments: argparse.Namespace) -> int:
     """Read all files and print how close the runs are.
 
     Raises:

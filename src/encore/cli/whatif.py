@@ -7,10 +7,11 @@ from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 
-from encore.commands.preflight.command import MACHINES, SIZES
+from encore.cli.plan import plan_of
 from encore.commands.preflight.forecast import Forecast, forecast
-from encore.commands.preflight.machine import Machine, find_machine
+from encore.commands.preflight.machine import MACHINES, Machine, find_machine
 from encore.commands.preflight.rates import read_rates
+from encore.commands.preflight.sizes import SIZES
 from encore.commands.whatif.change import changed
 from encore.commands.whatif.compare import PlanChange, compare_plans
 from encore.config.run_file import read_run
@@ -21,16 +22,17 @@ from encore.plan.plan import Plan
 SHOWN = 12  # rows of a table that are named before the rest is counted
 
 
-def add_whatif(parser: argparse.ArgumentParser) -> None:
+def add_flags(parser: argparse.ArgumentParser) -> None:
     """The flags of ``encore whatif``."""
     parser.add_argument("changes", nargs="+", metavar="PATH=VALUE", help="for example steps.costa.temperature=0.05")
     parser.add_argument("--machine", help="an entry of config/machines.yaml")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def whatif(plan: Plan, run: Path, arguments: argparse.Namespace) -> int:
+def answer(arguments: argparse.Namespace) -> int:
     """Print what the changes would do; nothing is changed and nothing runs."""
-    after, note = _after(plan, run, arguments.changes)
+    plan = plan_of(arguments)
+    after, note = _after(plan, arguments.config, arguments.changes)
     known = find_machine(arguments.machine, MACHINES)
     found = compare_plans(plan, after, (_forecast(plan, known), _forecast(after, known)))
     if arguments.json:

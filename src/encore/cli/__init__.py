@@ -1,0 +1,81 @@
+"""``encore``: questions about a run, a module for each command. What makes files is Snakemake's (``workflow/``).
+
+A module has ``answer``, from the parsed command line to the exit status, and ``add_flags`` where the command takes any.
+Only the command that was typed is imported.
+"""
+
+import argparse
+import sys
+from importlib import import_module
+from pathlib import Path
+
+from encore.storage.program import run
+
+from encore.errors import EncoreError
+
+COMMANDS = {
+    "targets": "print the targets of a lineage, a system, a source or a dataset, declared or not",
+    "audit": "verify tables, figures, claims, the report and all that they were made from",
+    "crate": "copy what was made, with all that it was made from, as an RO-Crate",
+    "show": "print a table that was made, and where its files lie",
+    "explain": "print what stands behind a cell, down to the raw text",
+    "claims": "print what each claim of the papers says of their own numbers",
+    "flops": "print the floating-point operations that each row of a table spent",
+    "ledger": "print where the values of steps and objectives come from",
+    "new": "write a run's file for a collection of your own: config/NAME.yaml",
+    "preflight": "print what a run needs and what is missing, before it starts",
+    "calibrate": "fit the rates of `encore preflight` to finished jobs",
+    "whatif": "print the jobs, hours, cells and claims that a change would change",
+    "compare": "print how close a run is to one that it should reproduce",
+    "schema": "print the JSON schema of a run's configuration",
+}
+ASKS = ("show", "explain", "flops")  # commands about a table or figure, which know the run that made it
+RENAMED = {"budget": "flops", "path": "targets"}  # commands of older versions: what each is called now
+RENAMED_FLAGS = {"preflight": {"--against": "--compare-finished"}}  # likewise their flags, by command
+
+
+def main() -> None:
+    """Parse the command line and answer."""
+    words = sys.argv[1:]
+    if message := _old_words(words):
+        run(lambda: _refuse(message))
+    parser = argparse.ArgumentParser(prog="encore", description="Questions about a run of Encore.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name, does in COMMANDS.items():
+        command = commands.add_parser(name, help=does, description=does)
+        if words[:1] == [name]:
+            _add(command, name)
+    arguments = parser.parse_args(words)
+    arguments.config = arguments.config or _run_behind(arguments, words[0])
+    run(lambda: arguments.answer(arguments))
+
+
+def _add(command: argparse.ArgumentParser, name: str) -> None:
+    """Import a command, and give it its flags."""
+    made = " (without: that of the run which made the table or figure, else the default)"
+    command.add_argument("--config", type=Path, help=f"the run's configuration{made if name in ASKS else ''}")
+    module = import_module(f"encore.cli.{name}")
+    command.set_defaults(answer=module.answer)
+    if hasattr(module, "add_flags"):
+        module.add_flags(command)
+
+
+def _run_behind(arguments: argparse.Namespace, name: str) -> Path:
+    """The run that made the table or figure which a command is about; the default for any other."""
+    from encore.plan import index
+    from encore.storage.typed import DEFAULT_RUN
+
+    return (index.read().run_of(arguments.table) if name in ASKS else None) or DEFAULT_RUN
+
+
+def _old_words(words: list[str]) -> str:
+    """What a command line with a command or flag of an older version is answered; empty for any other."""
+    name, *flags = words or [""]
+    if name in RENAMED:
+        return f"`encore {name}` is now called `encore {RENAMED[name]}`; use that name"
+    flag = next((flag for flag in flags if flag in RENAMED_FLAGS.get(name, {})), None)
+    return f"`encore {name} {flag}` is now called `{RENAMED_FLAGS[name][flag]}`; use that name" if flag else ""
+
+
+def _refuse(message: str) -> int:
+    raise EncoreError(message)

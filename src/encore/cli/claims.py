@@ -1,0 +1,37 @@
+"""``encore claims``: what each claim of the papers says of their own numbers, and of what was run."""
+
+import argparse
+from pathlib import Path
+
+from encore.cli.plan import plan_of
+from encore.errors import EncoreError
+from encore.plan import project
+from encore.storage import typed
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of the command."""
+    parser.add_argument("id", nargs="?", help="one claim: what decides it, and what of that is made: C48")
+    parser.add_argument("--runs", action="store_true", help="of what was run instead: results/claims.md")
+
+
+def answer(arguments: argparse.Namespace) -> int:
+    """The page of the claims: made here from the printed numbers, or by the workflow from the runs; or one claim."""
+    if arguments.id:
+        from encore.claims import deciding
+
+        print(deciding.claim_text(plan_of(arguments), arguments.id, typed.called(arguments.config)))
+        return 0
+    if not arguments.runs:
+        from encore.claims import pages
+        from encore.claims import printed_claims as claims
+
+        lines = claims.judged_lines(project.CATALOGUE / "papers", project.load_catalogue())
+        print(pages.of_printed(claims.HEADER, lines), end="")
+        return 0
+    page = Path("results/claims.md")
+    if not page.is_file():
+        make = typed.snakemake("results/claims.csv", run=typed.called(arguments.config))
+        raise EncoreError(f"{page} is missing; make it with: {make}")
+    print(page.read_text(encoding="utf-8"), end="")
+    return 0

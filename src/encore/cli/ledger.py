@@ -1,0 +1,26 @@
+"""``encore ledger``: where the values of steps and objectives come from."""
+
+import argparse
+
+from encore.cli.plan import plan_of
+from encore.config.validation import nearest
+from encore.errors import EncoreError
+from encore.plan import ledger, project
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of the command."""
+    parser.add_argument("--paper", help="one paper's ledger: a folder of config/papers")
+
+
+def answer(arguments: argparse.Namespace) -> int:
+    """A line for each value: what it is, where it stands, why; checked first."""
+    catalogue = plan_of(arguments).catalogue
+    ledger.check(catalogue, project.CATALOGUE)
+    entries = ledger.read(project.CATALOGUE)
+    papers = {entry.paper for entry in entries}
+    if arguments.paper and arguments.paper not in papers:
+        raise EncoreError(f"there is no ledger of {arguments.paper!r}{nearest(arguments.paper, papers)}")
+    shown = [entry for entry in entries if arguments.paper in (None, entry.paper)]
+    print(ledger.table(shown, catalogue, project.CATALOGUE))
+    return 0

@@ -1,0 +1,32 @@
+"""``encore targets``: what Snakemake can be asked for about a lineage, a system, a source or a dataset."""
+
+import argparse
+
+from encore.cli.plan import plan_of
+from encore.config.lineage import split_index
+from encore.errors import EncoreError
+from encore.plan import folders
+from encore.targets import lineage_targets
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of the command."""
+    parser.add_argument("lineage", help="for example bert-base+costa~temperature=0.05+marco-bm25")
+
+
+def answer(arguments: argparse.Namespace) -> int:
+    """The model's folder for every seed, if it is a lineage, then what Snakemake can be asked for."""
+    plan = plan_of(arguments)
+    if texts := folders.named(plan, arguments.lineage):
+        print("\n".join(texts))
+        return 0
+    if arguments.lineage in plan.catalogue.systems:
+        print("\n".join(dict.fromkeys(lineage_targets(plan, arguments.lineage))))
+        return 0
+    if "+" not in arguments.lineage and (meant := folders.misspelt(plan, arguments.lineage)):
+        raise EncoreError(meant)
+    lineage = plan.resolve.lineage(split_index(arguments.lineage)[0])
+    found = [plan.model(lineage, seed).manifest for seed in plan.config.seeds]
+    found += lineage_targets(plan, arguments.lineage) if lineage.steps else []
+    print("\n".join(dict.fromkeys(found)))
+    return 0
