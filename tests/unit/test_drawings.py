@@ -12,8 +12,8 @@ from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import Scored
 from encore.report import figures
-from encore.reporting import figures as drawings
 from encore.reporting.figures import curve, heat
+from encore.reporting.figures import kinds as drawings
 from encore.reporting.figures.curve import round_places
 from encore.storage.files import write_json
 from encore.storage.manifest import MANIFEST

@@ -14,7 +14,7 @@ from encore.plan.catalogue import read_catalogue
 from encore.plan.figures import figure_plan, figure_reads
 from encore.plan.plan import Plan
 from encore.plan.tables import declared
-from encore.reporting import figures as drawings
+from encore.reporting.figures import kinds as drawings
 from encore.targets import PAGES, check_target, everything_declared
 
 ROOT = Path(__file__).parents[2]

@@ -7,9 +7,9 @@ from encore.reporting import products
 
 def main() -> None:
     args = products.command_line(__doc__)
-    from encore.reporting import figures
+    from encore.reporting.figures import kinds
 
-    kind, draw = figures.KINDS[figures.kind_of(args.plan)]
+    kind, draw = kinds.KINDS[kinds.kind_of(args.plan)]
     with products.recorded(
         args.plan, args.spec, args.output, kind, stage="draw", endings=["png", "svg", "csv"]
     ) as drawn:

@@ -68,7 +68,7 @@ def _maker(rule: str, content: dict[str, Any], folder: Path, catalogue: Catalogu
 
         return lambda to: draw_forest(to, compute_table(layout))
     if rule == "draw":
-        from encore.reporting.figures import KINDS
+        from encore.reporting.figures.kinds import KINDS
 
         kind, draw = KINDS[content["kind"]]
         return lambda to: draw(to, kind.model_validate(content))
