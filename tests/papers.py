@@ -33,7 +33,7 @@ def cut(clone: Clone) -> None:
     scale = run["scale"]
     scale["absent"]["msmarco-document"] = "whole documents take too long here"
     scale["absent"][ABSENT] = "nothing is run for it"
-    del scale["datasets"]["msmarco-document"]
+    del scale["datasets"]["msmarco-document"], scale["replace_prefix"][ABSENT]
     figures = scale["figures"]
     figures["tct_colbert/figure2"]["systems"].pop("KD from ColBERT, pairs")
     figures["costa/figure4"]["samples"] = [0]

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 from clones import Clone, jobs
-from papers import RUN, TABLES, TARGETS
+from papers import ABSENT, RUN, TABLES, TARGETS
 
 from encore.claims.files import read_claims
 from encore.commands.products import FILES
@@ -90,6 +90,12 @@ def test_a_reproduced_value_is_what_its_run_says(papers: Clone, name: str) -> No
                 assert int(line["queries_judged"]) == its["query"].nunique() > 0
             checked += bool(cell["reads"])
     assert checked > 0
+
+
+def test_a_row_of_an_absent_model_costs_nothing(papers: Clone) -> None:
+    models = [path.name for path in (papers.root / "results/models").iterdir()]
+    assert [name for name in models if "+costa" in name]
+    assert [name for name in models if "+seed" in name] == [], f"what {ABSENT} would be trained as"
 
 
 def test_pages_say_what_stands_in_and_what_is_not_there(papers: Clone) -> None:

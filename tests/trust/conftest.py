@@ -2,12 +2,36 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from clones import Clone
+from finished_run import FinishedRun
 from trials import Count
+
+from encore.storage import manifest
+from encore.storage.files import sha256
+
+
+@pytest.fixture(scope="module")
+def run(finished: Clone, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedRun]:
+    """A copy of the finished run, which is the working folder; a file that nobody has replaced is hashed once."""
+    known: dict[tuple[int, int, int], str] = {}
+
+    def hashed(path: Path) -> str:
+        about = path.stat()
+        key = (about.st_ino, about.st_size, about.st_ctime_ns)
+        if key not in known:
+            known[key] = sha256(path)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        copy = FinishedRun(finished, tmp_path_factory.mktemp("run") / "a copy")
+        patch.chdir(copy.root)
+        patch.setattr(manifest, "sha256", hashed)
+        yield copy
 
 
 @pytest.fixture

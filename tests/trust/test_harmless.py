@@ -1,10 +1,8 @@
 """What changes no result raises no alarm."""
 
 import random
-from collections.abc import Iterator
 
 import pytest
-from clones import Clone
 from finished_run import CONFIG, FinishedRun
 from harmless import HARMLESS
 from trials import SEED, Count
@@ -16,14 +14,6 @@ OF_EACH_CLASS = 6
 SAMPLE = random.Random(SEED).sample(sorted(HARMLESS), 5)
 SIZES = [pytest.param(SAMPLE, 1, id="sample")]
 SIZES += [pytest.param([kind], OF_EACH_CLASS, id=kind, marks=pytest.mark.everything) for kind in HARMLESS]
-
-
-@pytest.fixture(scope="module")
-def run(finished: Clone, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedRun]:
-    with pytest.MonkeyPatch.context() as patch:
-        copy = FinishedRun(finished, tmp_path_factory.mktemp("harmless") / "a copy")
-        patch.chdir(copy.root)
-        yield copy
 
 
 @pytest.mark.parametrize(("kinds", "times"), SIZES)

@@ -1,11 +1,8 @@
 """Whatever is changed behind Snakemake's back is found, and exactly the rows that it stands behind are named."""
 
 import random
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from clones import Clone
 from finished_run import CONFIG, FinishedRun
 from mutations import MUTATIONS, Expected, forge_throughout
 from trials import SEED, Count
@@ -14,38 +11,12 @@ from encore.commands.audit import audit
 from encore.commands.audit.findings import AuditReport
 from encore.plan.plan import Plan
 from encore.plan.project import load_plan
-from encore.storage import manifest
-from encore.storage.files import sha256
 from encore.storage.root import compare_root, compute_root
 
 OF_EACH_CLASS = 13  # in all; `make test` draws some classes, once each
 SAMPLE = random.Random(SEED).sample(sorted(MUTATIONS), 12)
 SIZES = [pytest.param(SAMPLE, 1, id="sample")]
 SIZES += [pytest.param([kind], OF_EACH_CLASS, id=kind, marks=pytest.mark.everything) for kind in MUTATIONS]
-
-
-@pytest.fixture(scope="module")
-def run(finished: Clone, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedRun]:
-    """A copy of the finished run, which is the working folder."""
-    with pytest.MonkeyPatch.context() as patch:
-        copy = FinishedRun(finished, tmp_path_factory.mktemp("mutations") / "copy")
-        patch.chdir(copy.root)
-        yield copy
-
-
-@pytest.fixture(autouse=True)
-def _hash_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that nobody has replaced is hashed once; what is changed is another file."""
-    known: dict[tuple[int, int, int], str] = {}
-
-    def hashed(path: Path) -> str:
-        about = path.stat()
-        key = (about.st_ino, about.st_size, about.st_ctime_ns)
-        if key not in known:
-            known[key] = sha256(path)
-        return known[key]
-
-    monkeypatch.setattr(manifest, "sha256", hashed)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""pydocs: docstrings read statically, cleaned, split by module; above all, nothing learned from says a test query."""
+"""pydocs: what objects link, and their modules split; above all, nothing learned from says a test query."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from encore.data import kinds
 from encore.data.collection import Collection
-from encore.data.pydocs import blocks, docstrings, extract, links, markup, passages, sources, splits
+from encore.data.pydocs import links, sources, splits
 from encore.data.pydocs.build import select, write_pydocs
 from encore.data.pydocs.fields import PydocsFields
 from encore.data.pydocs.objects import Object, words
@@ -32,263 +32,6 @@ def fields(**others) -> PydocsFields:
     return PydocsFields.model_validate(
         {"kind": "pydocs", "packages": [], "minimum_passages": 1, "splits": {}, **others}
     )
-
-
-# Sources and extraction
-
-
-def test_objects_are_found_statically(tmp_path):
-    path = tmp_path / "m.py"
-    path.write_text(
-        '"""About the module."""\n'
-        "raise SystemExit('imported')\n"
-        "def f():\n    '''F.'''\n    def inner():\n        '''Inner.'''\n"
-        "def _private():\n    '''P.'''\n"
-        "class C:\n    '''C.'''\n    def method(self):\n        '''M.'''\n    def __init__(self):\n        '''I.'''\n"
-        "class _Hidden:\n    def method(self):\n        '''H.'''\n"
-        "if True:\n    async def g():\n        '''G.'''\nelse:\n    def g():\n        '''Other G.'''\n"
-        "try:\n    import x\nexcept ImportError:\n    def h():\n        '''H.'''\n"
-    )
-    found = [(entry.name, entry.docstring) for entry in extract.documented(SourceFile("m", path))]
-    assert found == [
-        ("", "About the module."),
-        ("f", "F."),
-        ("C", "C."),
-        ("C.method", "M."),
-        ("g", "G."),
-        ("h", "H."),
-    ]
-
-
-def test_docstrings_added_to_compiled_objects_are_found(tmp_path):
-    path = tmp_path / "docs.py"
-    path.write_text(
-        "add_newdoc('np.core', 'array', 'Make one.')\n"
-        "add_newdoc('np.core', 'ndarray', ('sort', 'Sort it.'))\n"
-        "add_newdoc('np.core', 'ndarray', [('size', 'Its size.')])\n"
-        "add_newdoc('np.core', 'ndarray', ('__len__', 'Hidden.'))\n"
-        "add_newdoc('gamma', 'The gamma function.')\n"
-        "add_newdoc('ArrayLike', 'a.b.c', 'Another function of that name.')\n"
-        "add_newdoc('np.core', name, f'Computed {text}.')\n"
-    )
-    found = [tuple(entry) for entry in extract.documented(SourceFile("np.special._docs", path))]
-    assert found == [
-        ("np.core", "array", "Make one."),
-        ("np.core", "ndarray.sort", "Sort it."),
-        ("np.core", "ndarray.size", "Its size."),
-        ("np.special", "gamma", "The gamma function."),
-    ]
-
-
-def test_a_file_that_cannot_be_parsed_has_no_objects(tmp_path):
-    (tmp_path / "m.py").write_text('"""Doc."""\nprint "two"\n')
-    assert extract.documented(SourceFile("m", tmp_path / "m.py")) == []
-
-
-def install(folder: Path, name: str, files: dict[str, str]) -> None:
-    """What pip leaves behind: files and a dist-info folder that lists them."""
-    for path, text in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
-    info = folder / f"{name}-1.2.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2\n")
-    (info / "RECORD").write_text("".join(f"{path},,\n" for path in files))
-
-
-def test_a_packages_own_files_are_read_in_order_of_names(tmp_path, monkeypatch):
-    names = [
-        "lib/z.py",
-        "lib/__init__.py",
-        "lib/a.py",
-        "lib/tests/test_a.py",
-        "lib/_vendor/x.py",
-        "lib/bad-name.py",
-        "lib/x.so",
-    ]
-    install(tmp_path, "lib", dict.fromkeys(names, ""))
-    (tmp_path / "lib/stray.py").write_text("")  # not the package's
-    monkeypatch.syspath_prepend(tmp_path)
-    assert [source.module for source in sources.package("lib")] == ["lib", "lib.a", "lib.z"]
-    assert sources.version("lib") == "1.2"
-
-
-def test_a_package_that_is_not_installed_is_named_with_the_mend():
-    with pytest.raises(EncoreError, match=r"'no-such' is not installed.*pip install no-such.*`packages`"):
-        fields(packages=["no-such"]).resolve()
-
-
-def test_the_standard_library_is_found():
-    modules = [source.module for source in sources.standard_library()]
-    assert modules == sorted(modules)
-    assert {"json", "json.decoder", "heapq"} <= set(modules)
-    assert not [name for name in modules if name.startswith(("test", "site-packages", "_sysconfigdata"))]
-
-
-# Cleaning
-
-
-NUMPY_STYLE = """
-argsort(a, axis=-1)
-
-Returns the indices that would sort an array. Uses the algorithm of `kind`.
-
-Parameters
-----------
-a : array_like
-    Array to sort, see :ref:`glossary`.
-axis : int or None, optional
-    Axis along which to sort, or **None**:
-
-    * `None` flattens,
-    * -1 is the last one.
-
-Returns
--------
-index_array : ndarray
-    Array of indices, of type ``numpy.intp`` [1]_.
-
-See Also
---------
-sort : Describes the algorithms.
-lexsort, ndarray.sort
-:func:`~numpy.argpartition` : Indirect partial sort.
-    Deeper lines describe.
-
-Notes
------
-See `sort` for notes on the different sorting algorithms. It costs :math:`\\mathcal{O}(n)` each.
-The same is done as follows::
-
-    take(a, index)
-
-.. versionadded:: 1.4
-
-.. note:: It works in place with :meth:`numpy.ndarray.sort`, `numpy.take` and :mod:`heapq`.
-
-Examples
---------
->>> argsort([3, 1, 2])
-array([1, 2, 0])
-"""
-
-
-def test_a_docstring_is_taken_apart():
-    parsed = docstrings.parse(NUMPY_STYLE)
-    assert parsed.summary == "Returns the indices that would sort an array."
-    assert parsed.sentences == (
-        "Uses the algorithm of kind.",
-        "axis (int or None, optional): Axis along which to sort, or None:",
-        "None flattens,",
-        "-1 is the last one.",
-        "index_array (ndarray): Array of indices, of type intp.",
-        "See sort for notes on the different sorting algorithms.",
-        "It works in place with sort, take and heapq.",
-    )
-    assert parsed.see_also == ("sort", "lexsort", "ndarray.sort", "numpy.argpartition")
-    assert parsed.references == ("numpy.intp", "numpy.ndarray.sort", "numpy.take", "heapq")
-
-
-def test_google_sections_and_field_lists_are_known():
-    parsed = docstrings.parse(
-        "Opens a file.\n\nIt must exist.\n\nArgs:\n    path: Where it lies.\n    mode (str): How to open it.\n\n"
-        "Example:\n    open('x')\n\n:param int size: Of the buffer.\n:type size: int\n:returns: A stream of bytes.\n"
-    )
-    assert parsed.summary == "Opens a file."
-    assert parsed.sentences == ("It must exist.", "path: Where it lies.", "mode (str): How to open it.")
-    fields_only = docstrings.parse(
-        "Opens it.\n\n:param size: Of the buffer.\n:type size: int\n:returns: A stream of bytes."
-    )
-    assert fields_only.sentences == ("size: Of the buffer.", "A stream of bytes.")
-
-
-def test_a_modules_title_is_its_summary():
-    parsed = docstrings.parse("=======\nSpatial algorithms\n=======\n\n.. currentmodule:: x\n\nThese hold points.\n")
-    assert (parsed.summary, parsed.sentences) == ("Spatial algorithms", ("These hold points.",))
-
-
-@pytest.mark.parametrize("name", ["See Also\n--------", "See also:", "SEE ALSO\n========", ".. seealso::\n"])
-def test_see_also_text_is_in_no_body(name):
-    text = f"Sorts it.\n\nThe order is stable.\n\n{name}\n    heapq.merge : Merges sorted inputs.\n"
-    parsed = docstrings.parse(text)
-    assert parsed.sentences == ("The order is stable.",)
-    assert parsed.see_also == ("heapq.merge",)
-    assert docstrings.parse("Sorts it.\n\nStable. See also `heapq.merge` which merges.").sentences == ()
-
-
-@pytest.mark.parametrize(
-    ("written", "words"),
-    [
-        (":func:`~numpy.sort` and :py:meth:`list.sort`", "sort and sort"),
-        ("the `User Guide <https://x.org>`_ at https://y.org/z says", "the User Guide at says"),
-        ("``axis`` of *a* or **b**, `*args`", "axis of a or b, *args"),
-        ("%(name)s of {klass} in {'a', 'b'}", "of in {'a', 'b'}"),
-        ("see `~.Axes.plot` and `.plot`", "see plot and plot"),
-        ("coef_ and `parsers.py`", "coef_ and parsers.py"),
-        (":math:`n` rows [2]_ of $k$", "n rows of k"),
-        ("costs $O(n^2)$", f"costs {markup.CUT}"),
-    ],
-)
-def test_markup_becomes_words(written, words):
-    assert markup.plain(written) == words
-
-
-def test_blocks_that_are_no_prose_are_dropped():
-    lines, see_also = blocks.prose_lines(
-        "Text.\n\n>>> f()\n1\n\n```\ncode\n```\n\n.. math::\n\n   x\n\n"
-        "===== =====\na     b\n===== =====\n\n.. seealso:: :func:`g`\n\nEnd."
-    )
-    assert [line for line in lines if line] == ["Text.", "End."]
-    assert "".join(see_also) == ":func:`g`"
-
-
-# Passages and queries
-
-
-def test_a_lead_ends_with_a_sentence():
-    sentences = [" ".join(["word"] * 50) + ".", " ".join(["other"] * 40) + ".", "More."]
-    assert passages.lead(sentences) == " ".join(sentences[:2])
-    assert passages.lead(sentences[:1] * 2) == sentences[0]
-    assert len(passages.lead([" ".join(["word"] * 200)]).split()) == 90
-
-
-PROSE = "This function walks the whole tree and gives each node to the visitor that was registered for it."
-
-
-def test_short_bodies_and_repetitions_are_no_passages():
-    nearly = PROSE.replace("registered", "chosen")
-    other = "Rows of the sparse matrix are normalised in place so that the sum of their squares becomes one."
-    objects = [
-        Object("m", "first", "", (PROSE,)),
-        Object("m", "short", "", ("Far too short.",)),
-        Object("m", "same", "", (PROSE,)),
-        Object("m", "nearly", "", (nearly,)),
-        Object("m", "table", "", ("1 2 3 4 5 6 7 8 9 10 11 12 13 14",)),
-        Object("m", "other", "", (other,)),
-    ]
-    assert list(passages.passages(objects)) == ["m.first", "m.other"]
-
-
-@pytest.mark.parametrize(
-    ("summary", "query"),
-    [
-        ("Return the sorted keys.", "Return the sorted keys"),
-        ("Return it.", None),
-        ("This is for you to use.", None),  # no three content words
-        ("Deprecated alias for the sorted keys.", None),
-        ("Supported keys of mappings:", None),
-        (f"Computes {markup.CUT} of sorted keys.", None),
-        ("word " * 41, None),
-    ],
-)
-def test_a_query_asks_for_something(summary, query):
-    assert passages.queries([Object("m", "f", summary, ("Body.",))]).get("m.f") == query
-
-
-def test_a_query_means_one_object_and_is_not_in_its_body():
-    twice = [Object("m", name, "Return the sorted keys.", ("Body.",)) for name in ("f", "g")]
-    inside = Object("m", "h", "Merge several sorted inputs.", ("To merge several sorted inputs, call it.",))
-    assert passages.queries([*twice, inside]) == {}
 
 
 # Links
@@ -543,6 +286,11 @@ def test_identity_holds_versions_and_no_measures(monkeypatch):
     assert fields(packages=["numpy"]).resolve()["packages"].keys() == {"numpy"}
     assert fields(salt="other").resolve() != spec
     assert json.loads(json.dumps(spec)) == spec
+
+
+def test_a_package_that_is_not_installed_is_named_with_the_mend():
+    with pytest.raises(EncoreError, match=r"'no-such' is not installed.*pip install no-such.*`packages`"):
+        fields(packages=["no-such"]).resolve()
 
 
 def test_unknown_fields_and_impossible_shares_are_refused():
