@@ -68,8 +68,8 @@ def encoding(sizes: Facts) -> Facts:
         torch.manual_seed(0)
         encoder = Encoder(setting.shape()).to(device()).eval()
         with numerics.precision(setting.numerics(), device()):
-            encode(encoder, store.passages, CollectionShard(0, 50), LENGTH)  # to warm up
-            seconds = timing.time_of(lambda: encode(encoder, store.passages, CollectionShard(0, 1), LENGTH)).wall
+            list(encode(encoder, store.passages, CollectionShard(0, 50), LENGTH))  # to warm up
+            seconds = timing.time_of(lambda: list(encode(encoder, store.passages, CollectionShard(0, 1), LENGTH))).wall
     return {"passages_per_second": len(store.passages) / seconds}
 
 

@@ -73,7 +73,8 @@ class Recipe:
         """RR@10 of a trained encoder: all queries of the validation role, exact search in the whole collection."""
         encoder.eval()
         with contextlib.redirect_stdout(io.StringIO()):  # the progress of encoding
-            passages = encode(encoder, self.store.passages, CollectionShard(0, 1), self.step.length)
+            blocks = encode(encoder, self.store.passages, CollectionShard(0, 1), self.step.length)
+            passages = np.concatenate(list(blocks))
         index = faiss.IndexFlatIP(encoder.dimension)
         index.add(passages)
         names = topics(self.collection, SPLIT)

@@ -41,13 +41,14 @@ def encoder():
 
 @pytest.fixture(scope="module")
 def whole(encoder, passages):
-    return encode(encoder, passages, CollectionShard(0, 1), LENGTH)
+    return np.concatenate(list(encode(encoder, passages, CollectionShard(0, 1), LENGTH)))
 
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_vectors_are_the_same_bytes_for_any_number_of_shards(encoder, passages, whole, count):
     assert whole.shape == (PASSAGES, 16)
-    shards = [encode(encoder, passages, CollectionShard(number, count), LENGTH) for number in range(count)]
+    parts = [CollectionShard(number, count) for number in range(count)]
+    shards = [block for part in parts for block in encode(encoder, passages, part, LENGTH)]
     assert np.concatenate(shards).tobytes() == whole.tobytes()
 
 
@@ -84,7 +85,7 @@ def test_the_ranking_is_the_same_bytes_for_any_number_of_shards(passages, whole,
         folders = []
         for rows in (CollectionShard(number, count).rows(PASSAGES) for number in range(count)):
             folders.append(tmp_path / f"{rows.start}-of-{count}")
-            write_shard(folders[-1], passages.names[rows.start : rows.stop], whole[rows.start : rows.stop])
+            write_shard(folders[-1], passages.names[rows.start : rows.stop], 16, [whole[rows.start : rows.stop]])
         runs.append(search_exact(open_shards(folders[::-1], passages.names, 16), names, queries, 50))
     for run in runs[1:]:
         for name in names:
@@ -95,19 +96,20 @@ def test_the_ranking_is_the_same_bytes_for_any_number_of_shards(passages, whole,
 def test_a_shard_is_an_index_and_its_documents(tmp_path):
     found = np.arange(12, dtype=np.float32).reshape(3, 4)
     for name in ("one", "two"):
-        write_shard(tmp_path / name, ["c", "a", "b"], found)
+        write_shard(tmp_path / name, ["c", "a", "b"], 4, [found[:2], found[2:]])
     index = faiss.read_index(str(tmp_path / "one" / "index"))
     assert (index.ntotal, index.d, index.metric_type) == (3, 4, faiss.METRIC_INNER_PRODUCT)
     assert np.array_equal(index.reconstruct_n(0, 3), found)
     assert (tmp_path / "one" / "docid").read_text() == "c\na\nb\n"
     assert sorted(path.name for path in (tmp_path / "one").iterdir()) == ["docid", "index"]
-    assert (tmp_path / "one" / "index").read_bytes() == (tmp_path / "two" / "index").read_bytes()
+    faiss.write_index(index, str(tmp_path / "whole"))
+    written = [(tmp_path / name).read_bytes() for name in ("one/index", "two/index", "whole")]
+    assert written[0] == written[1] == written[2]
 
 
 def test_a_shard_may_be_empty(encoder, passages, tmp_path):
     found = encode(encoder, passages, CollectionShard(0, 5), LENGTH)  # three blocks for five shards
-    assert found.shape == (0, 16)
-    write_shard(tmp_path, [], found)
+    write_shard(tmp_path, [], 16, found)
     assert open_shards([tmp_path], [], 16)[0].documents == []
 
 
@@ -119,7 +121,7 @@ def test_a_diverged_model_is_one_clear_line(passages):
 
 
 def test_progress_tells_rate_and_end(encoder, passages, capsys):
-    encode(encoder, passages, CollectionShard(2, 3), LENGTH)
+    list(encode(encoder, passages, CollectionShard(2, 3), LENGTH))
     assert capsys.readouterr().out.startswith("60/60 passages  ")
 
 

@@ -51,7 +51,7 @@ def shards(data, folder, count):
     for number in range(count):
         rows = CollectionShard(number, count).rows(PASSAGES)
         made.append(folder / f"{number:03d}-of-{count:03d}")
-        write_shard(made[-1], documents[rows.start : rows.stop], vectors[rows.start : rows.stop])
+        write_shard(made[-1], documents[rows.start : rows.stop], vectors.shape[1], [vectors[rows.start : rows.stop]])
     return made
 
 

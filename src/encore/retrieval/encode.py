@@ -7,8 +7,9 @@ never reach over a block. So the vectors are the same bytes for any number of sh
 from __future__ import annotations
 
 import re
+import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,15 +55,14 @@ class CollectionShard:
         return range(first * BLOCK, min(last * BLOCK, passages))
 
 
-def encode(encoder: Encoder, passages: Sequences, part: CollectionShard, length: int) -> np.ndarray:
-    """Vectors of a shard, float32 [passages, dimension]; prints the rate now and then."""
+def encode(encoder: Encoder, passages: Sequences, part: CollectionShard, length: int) -> Iterator[np.ndarray]:
+    """Vectors of a shard block by block, float32 [at most ``BLOCK``, dimension]; prints the rate now and then."""
     rows = np.array(part.rows(len(passages)), dtype=np.int64)
     progress = EncodingProgress(len(rows))
-    found = [np.empty((0, encoder.dimension), dtype=np.float32)]
     for start in range(0, len(rows), BLOCK):
-        found.append(embed.embed_texts(encoder, passages, rows[start : start + BLOCK], length))
-        progress.show(start + len(found[-1]))
-    return np.concatenate(found)
+        block = embed.embed_texts(encoder, passages, rows[start : start + BLOCK], length)
+        progress.show(start + len(block))
+        yield block
 
 
 def make_shard(spec: dict[str, Any], model: Path, tokens: Path, name: str, output: Path) -> dict[str, Any]:
@@ -74,18 +74,33 @@ def make_shard(spec: dict[str, Any], model: Path, tokens: Path, name: str, outpu
     part, store, numerics = CollectionShard.parse(name), TokenStore.open(tokens), spec["numerics"]
     device = machine.prepare(numerics)
     encoder = embed.load_for_tokens(model, store).to(device).eval()
-    with machine.precision(numerics, device):
-        found = encode(encoder, store.passages, part, spec["length"])
     rows = part.rows(len(store.passages))
-    write_shard(output, store.passages.names[rows.start : rows.stop], found)
+    documents = store.passages.names[rows.start : rows.stop]
+    with machine.precision(numerics, device):
+        blocks = encode(encoder, store.passages, part, spec["length"])
+        write_shard(output, documents, encoder.dimension, blocks)
     return {"shard": name, "passages": len(rows), "dimension": encoder.dimension}
 
 
-def write_shard(folder: Path, documents: Sequence[str], found: np.ndarray) -> None:
-    """Write ``index`` (FAISS, exact inner product) and ``docid`` (one id a line, in the index's order)."""
-    index = faiss.IndexFlatIP(found.shape[1])
-    index.add(found)
-    write_index(folder, documents, index)
+def write_shard(folder: Path, documents: Sequence[str], dimension: int, blocks: Iterable[np.ndarray]) -> None:
+    """Write ``index`` (FAISS, exact inner product) and ``docid`` (one id a line, in the index's order).
+
+    Vectors are written as they come, so that memory never holds more than a block of them.
+
+    Args:
+        blocks: float32 [any number, dimension], a vector for each of the documents in all.
+    """
+    with replacing(folder / "index") as temporary, temporary.open("wb") as file:
+        file.write(_flat_header(len(documents), dimension))
+        for block in blocks:
+            file.write(np.ascontiguousarray(block, dtype="<f4").data)
+    write_bytes(folder / "docid", DocIds.joined([documents]).lines.tobytes())
+
+
+def _flat_header(vectors: int, dimension: int) -> bytes:
+    """What stands before the vectors in the file of an ``IndexFlatIP``: that of an empty one, with other counts."""
+    empty = faiss.serialize_index(faiss.IndexFlatIP(dimension)).tobytes()
+    return empty[:8] + struct.pack("<q", vectors) + empty[16:-8] + struct.pack("<q", vectors * dimension)
 
 
 def write_index(folder: Path, documents: Sequence[str], index: faiss.Index) -> None:
