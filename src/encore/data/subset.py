@@ -45,7 +45,7 @@ class SubsetFields(CollectionFields):
         return self
 
     def inheriting(self, base: CollectionFields) -> "SubsetFields":
-        """With what nothing is said of as the whole has it: its splits and their measures, and how much is read.
+        """With what is not given as the whole has it: its splits and their measures, and how much is read.
 
         What answers judge is left out, since a part of the passages would lose right ones.
         """

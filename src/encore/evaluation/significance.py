@@ -130,7 +130,7 @@ def clustered(differences: Floats, clusters: Sequence[str]) -> Difference:
         clusters: [queries], the cluster that each query belongs to.
 
     Raises:
-        EncoreError: fewer than two clusters, so that nothing can be said about the spread.
+        EncoreError: fewer than two clusters, so that nothing is known about the spread.
     """
     return summed([(differences, clusters)])
 

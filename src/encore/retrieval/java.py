@@ -32,7 +32,7 @@ _INSTALL = "install the locked dependencies again (`make env`)"
 
 
 def run(program: str, arguments: Sequence[str], memory_mb: int) -> str:
-    """Run an Anserini class with at most ``memory_mb`` MiB of heap and return what it said.
+    """Run an Anserini class with at most ``memory_mb`` MiB of heap and return what it printed.
 
     Raises:
         EncoreError: Java or the jar is missing, or the program complained; with the last line of its complaint.
@@ -124,6 +124,6 @@ def _output(process: subprocess.Popen[bytes], log: IO[str]) -> str:
     complaints = [line for line in text.splitlines() if _COMPLAINT.search(line) and not line.startswith((" ", "\t"))]
     if code == 0 and not complaints:
         return text
-    last = (complaints or text.splitlines() or [f"exit code {code}, nothing said"])[-1]
+    last = (complaints or text.splitlines() or [f"exit code {code}, no message"])[-1]
     fix = "give it more with --memory-mb" if "OutOfMemory" in text or code == -9 else "fix what it names, then repeat"
     raise EncoreError(f"Anserini failed: {last.rpartition(') - ')[2].strip()[:500]}; {fix}")

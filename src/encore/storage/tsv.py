@@ -58,7 +58,7 @@ def read_tsv(path: Path, names: Sequence[str], size: int = BYTES) -> Iterator[Ts
 
 
 def malformed(path: Path, number: int, names: Sequence[str]) -> EncoreError:
-    """What is said of a line that is not of a file's form."""
+    """The message about a line that is not of a file's form."""
     return EncoreError(f"{path}, line {number}: not `{'<TAB>'.join(names)}`; fix or remove the line")
 
 

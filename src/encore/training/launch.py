@@ -38,7 +38,7 @@ def start_processes(processes: int) -> None:
 
 
 def torchrun() -> None:
-    """PyTorch's own, but quiet where a process fails: that one has said why, in a line."""
+    """PyTorch's own, but quiet where a process fails: that one has printed why, in a line."""
     import logging
 
     from torch.distributed import run

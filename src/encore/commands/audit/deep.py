@@ -24,7 +24,7 @@ from encore.retrieval.fusion import align, fuse
 from encore.storage import manifest
 from encore.storage.root import manifests_behind, product_manifests
 
-QUERIES = 20  # of each run, if not said otherwise
+QUERIES = 20  # of each run, unless another number is given
 RUN = "run.trec.gz"
 TOLERANCE = {"fp32": 1e-4}  # of a score, relative above 1; other machines round otherwise
 COARSE = 2e-2  # the same for lower precisions

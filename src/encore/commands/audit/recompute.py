@@ -103,5 +103,5 @@ def recompute_page(report: AuditReport) -> None:
 
 
 def _of_other_code(place: Path) -> str:
-    """What is said of a difference that an earlier or later version of Encore may have made."""
+    """What is added to a difference that an earlier or later version of Encore may have made."""
     return "" if is_of_this_code(place) else " (its manifest names other code than this version's)"

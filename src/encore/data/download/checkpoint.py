@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 HUB = "https://huggingface.co"
 PLACE = "checkpoints"  # below data_root
-PUBLISHED = "published.json"  # what the hub said of the files, kept until somebody removes it
+PUBLISHED = "published.json"  # what the hub stated of the files, kept until somebody removes it
 SECONDS = 60.0  # for the hub to say what it has of a checkpoint
 _READ = "|".join(
     map(re.escape, [checkpoints.CONFIG, *checkpoints.WEIGHTS, *checkpoints.VOCABULARY, *checkpoints.TOKENIZER_SETTINGS])

@@ -121,7 +121,7 @@ def verify(remote: Remote, path: Path) -> None:
 
 
 class PartialFile:
-    """What has come of a file, and which version of it the server said it was."""
+    """What has come of a file, and which version of it the server reported."""
 
     def __init__(self, target: Path) -> None:
         self.target = target
@@ -135,7 +135,7 @@ class PartialFile:
 
     @property
     def version(self) -> str | None:
-        """The entity tag or date that the part began with; None where nothing came, or the server said neither."""
+        """The entity tag or date that the part began with; None where nothing came, or the server reported neither."""
         try:
             version = json.loads(self._note.read_text())["version"] if self.size else None
         except (OSError, ValueError, KeyError, TypeError, RecursionError):

@@ -167,7 +167,7 @@ def _field(field: re.Match[str]) -> str:
 
 
 def _items(lines: list[str]) -> list[str]:
-    """The entries of a parameter table: ``x (array_like): Input data.`` and what else is said under it."""
+    """The entries of a parameter table: ``x (array_like): Input data.`` and what else stands under it."""
     base = dedent_of(lines)
     entries: list[list[str]] = []
     for line in lines:

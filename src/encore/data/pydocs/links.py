@@ -97,7 +97,7 @@ def _is_subsequence(parts: tuple[str, ...], candidate: tuple[str, ...]) -> bool:
 
 
 def _distance(parts: tuple[str, ...], candidate: tuple[str, ...], source: tuple[str, ...]) -> tuple[int, int, int]:
-    """How far a candidate is: by what it shares with the place of mention, then by the parts that were not said."""
+    """How far a candidate is: by what it shares with the place of mention, then by the parts that were left out."""
     shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(source, candidate, strict=False)))
     public = sum(not part.startswith("_") for part in candidate)
     return -shared, public - len(parts), len(candidate)

@@ -37,7 +37,7 @@ class PublishedReqaFields(ReqaFields):
     )
     of: str | None = Field(None, description="the collection that distractors are drawn from")
     expected: dict[Count, int] = Field(
-        {}, description="counts as published, of strings; others are said, and stay on record"
+        {}, description="counts as published, of strings; others are printed, and stay on record"
     )
     licence: str = Field("", exclude=True, description="in a few words")
     terms: str = Field("", exclude=True, description="the address of the page where it is offered")

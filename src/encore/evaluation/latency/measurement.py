@@ -18,7 +18,7 @@ def measure_latency(kind: str, given: LatencyInputs, output: Path) -> dict[str, 
 
 
 def record(found: Measurement, given: LatencyInputs) -> dict[str, Any]:
-    """All that is said about a measurement."""
+    """All that is recorded about a measurement."""
     return {
         "system": given.run["system"],
         "split": given.run["split"],
