@@ -30,8 +30,8 @@ environment = {
     "ENCORE_JAVA_MB": EXECUTION.java_memory_mb,
 }
 prefix = f"export PATH={quote(str(Path(sys.executable).parent))}:$PATH "
-prefix += " ".join(f"{name}={quote(str(value))}" for name, value in environment.items())
-shell.prefix(prefix.replace("{", "{{").replace("}", "}}") + "; ")  # which Snakemake formats
+prefix += " ".join(f"{name}={quote(str(value))}" for name, value in environment.items()) + "; "
+shell.prefix(prefix.replace("{", "{{").replace("}", "}}"))  # which Snakemake formats
 
 
 # With --sdm apptainer every job runs in it; envs/Dockerfile says how it is built.
@@ -56,6 +56,7 @@ include: "workflow/rules/figures.smk"
 include: "workflow/rules/slices.smk"
 include: "workflow/rules/products.smk"
 include: "workflow/rules/audit.smk"
+include: "workflow/rules/forkserver.smk"
 include: "workflow/rules/run.smk"
 
 

@@ -84,7 +84,7 @@ class Clone:
         return self.snakemake(*arguments, *NANO, **options)
 
     def nano_as_typed(self) -> "Done":
-        """The same as a newcomer has it: every program is a process of its own."""
+        """The same as a newcomer has it."""
         return self.run(str(BIN / "snakemake"), *NANO)
 
     def planned(self, *arguments: str) -> set[str]:

@@ -8,6 +8,7 @@ from clones import Clone, jobs
 from test_reruns import CURVES, ICT, temperature_of_ict, tuned
 
 STARTED = "rule finetune:"
+FORKED = "import argparse\nimport sys\n\nprint('a fork:', 'ir_measures' in sys.modules)\n"
 ALL_ROWS = '[bm25, none, "BM25 negatives: control", ict]'
 ONE_ROW = '["BM25 negatives: ict"]'
 
@@ -30,22 +31,33 @@ def interrupted(clone: Clone, number: int) -> str:
 def test_ctrl_c_and_the_same_command_again(clone: Clone, nano: Clone) -> None:
     """Also: two runs from scratch, one of them interrupted and in a folder with a blank, give equal bytes.
 
-    This one is a newcomer's to the end: every program is a process of its own that imports what it needs.
+    Until then its jobs are forks of one process; the rest are processes of their own, which import what they need.
     """
     for each in (clone, nano):
         each.replace("config/nano.yaml", ALL_ROWS, ONE_ROW)  # every program from raw text to a page
+    for program in ("negatives", "evaluate"):
+        clone.replace(f"workflow/scripts/{program}.py", "import argparse\n", FORKED)
     output = interrupted(clone, signal.SIGINT)
     assert "Traceback" not in output
     assert clone.manifests(), "something was finished before"
+    assert "a fork: True" in log_of(clone, "negatives")
+    clone.replace("config/nano.yaml", "java_memory_mb: 512", "java_memory_mb: 512, fork_jobs: false")
 
     rest = jobs(clone.nano_as_typed().succeeded())
     assert "collection pydocs-stdlib" in jobs(output) - rest, "what was finished is not done again"
     assert rest | jobs(output) == nano.planned("--forceall")
     assert clone.planned() == set()
+    assert "a fork: False" in log_of(clone, "evaluate")
     nano.nano().succeeded()
     assert clone.table() == nano.table()
     local = nano.manifests()
     assert clone.manifests() == {name: local[name] for name in clone.manifests()}
+
+
+def log_of(clone: Clone, rule: str) -> str:
+    """What the one job of a rule printed."""
+    (log,) = (clone.root / "results/logs" / rule).rglob("*.log")
+    return log.read_text()
 
 
 def test_a_killed_snakemake_leaves_a_lock_and_nothing_else(nano: Clone) -> None:

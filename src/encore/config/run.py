@@ -317,6 +317,9 @@ class Execution(Strict):
     processes: Positive = Field(1, description="The processes of a training, one per GPU, started by torchrun.")
     checkpoint_seconds: Positive = Field(120, description="The seconds between two checkpoints of a training.")
     java_memory_mb: Positive = Field(1024, description="The heap of Lucene's Java process in megabytes.")
+    fork_jobs: bool = Field(
+        True, description="Whether jobs of a run on one machine are forks of a process that has imported torch."
+    )
     data_root: str = Field(
         "data", min_length=1, description="The folder of downloaded files, which may also be put there by hand."
     )

@@ -1,0 +1,28 @@
+"""A run on one machine: its jobs are forks of a process that has imported torch, unless `execution: {fork_jobs: false}`."""
+
+import atexit
+import os
+import subprocess
+import tempfile
+
+FORKSERVER = Path(workflow.basedir) / "workflow/forkserver"
+THREADS = ("OMP_NUM_THREADS", "GOTO_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+THREADS += ("VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS")
+FEW = 4  # jobs, whose imports take no longer than the server's
+
+
+def jobs_can_be_forks():
+    """Whether all jobs run here, in this Python, and are enough to pay for the server."""
+    here = workflow.executor_plugin.name == "local" and not workflow.deployment_settings.deployment_method
+    return EXECUTION.fork_jobs and here and sys.platform == "linux" and len(list(workflow.dag.needrun_jobs())) > FEW
+
+
+def start_forkserver():
+    """Start the server, which takes some seconds; jobs before that start by themselves. It ends with this process."""
+    address = Path(tempfile.mkdtemp(prefix="encore-")) / "socket"
+    one_thread = dict.fromkeys(THREADS, "1")  # a job that Snakemake gives more starts by itself
+    server = f"{prefix}exec python {quote(str(FORKSERVER / 'server.py'))} {quote(str(address))}"
+    started = subprocess.Popen(["bash", "-c", server], stdin=subprocess.PIPE, env=os.environ | one_thread)
+    atexit.register(started.stdin.close)
+    client = f"python() {{ command python -IS {quote(str(FORKSERVER / 'client.py'))} {quote(str(address))} \"$@\"; }}; "
+    shell.prefix((prefix + client).replace("{", "{{").replace("}", "}}"))
