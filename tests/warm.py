@@ -81,7 +81,7 @@ def warm_up() -> None:
         importlib.import_module(name)
     sys.path.insert(0, str(REPOSITORY / "src"))
     for found in pkgutil.walk_packages([str(REPOSITORY / "src/encore")], "encore."):
-        if found.name != OWN_IMPORTS:
+        if found.name != OWN_IMPORTS and not found.name.endswith("__main__"):
             importlib.import_module(found.name)
     java: Any = sys.modules["encore.retrieval.java"]
     java._FLAGS += SHORT_LIVED
