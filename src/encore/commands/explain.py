@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from encore.config.published_counts import PublishedCount
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
+from encore.plan.published_counts import published_counts
 from encore.plan.tables import table_plan
 from encore.plan.tables.layout import of_unseen
 from encore.plan.tables.upstream import upstream_cells
@@ -49,7 +51,8 @@ class ExplainedCell:
 class ChainLink:
     """An artifact of a chain: how far from the cell, as what it is read, and what its records say.
 
-    ``record`` and ``run`` are None where it is not made yet; ``again`` is one that stands above already.
+    ``record`` and ``run`` are None where it is not made yet; ``again`` is one that stands above already. ``published``:
+    counts of such a training, whose data are others under ``proxy_data``.
     """
 
     depth: int
@@ -58,6 +61,8 @@ class ChainLink:
     record: dict[str, Any] | None
     run: dict[str, Any] | None
     again: bool
+    published: tuple[PublishedCount, ...] = ()
+    proxy_data: bool = False
 
     @property
     def digest(self) -> str | None:
@@ -68,6 +73,21 @@ class ChainLink:
     def size(self) -> int | None:
         """Bytes of all its files."""
         return sum(file["bytes"] for file in self.record["outputs"].values()) if self.record else None
+
+    @property
+    def counts(self) -> list[dict[str, Any]]:
+        """Counts of its manifest next to published ones; ``ours`` is None where it is not made yet."""
+        results = self.record["results"] if self.record else {}
+        return [
+            {
+                "count": each.count,
+                "ours": results.get(each.count),
+                "published": each.published,
+                "place": each.place,
+                "proxy_data": self.proxy_data,
+            }
+            for each in self.published
+        ]
 
 
 def find_cells(plan: Plan, table: str, row: str, column: str, setting: str | None = None) -> list[ExplainedCell]:
@@ -122,7 +142,7 @@ def chain_of(plan: Plan, reads: Iterable[dict[str, Any]]) -> Iterator[ChainLink]
     seen: set[str] = set()
     for read in {read["folder"]: read for read in reads}.values():
         role = "reads" if read["seed"] is None else f"reads, seed {read['seed']}"
-        yield from _links(plan.find(read["folder"]), role, 0, seen)
+        yield from _links(plan, plan.find(read["folder"]), role, 0, seen)
 
 
 def cell_text(cell: ExplainedCell, links: Sequence[ChainLink], shown: str) -> str:
@@ -165,6 +185,7 @@ def chain_json(links: Iterable[ChainLink]) -> list[dict[str, Any]]:
             "manifest_sha256": link.digest,
             "bytes": link.size,
             "run": link.run,
+            "counts": link.counts,
         }
         for link in links
         if not link.again
@@ -192,12 +213,14 @@ def shown_in(cell: ExplainedCell) -> str:
     return ""
 
 
-def _links(artifact: Artifact, role: str, depth: int, seen: set[str]) -> Iterator[ChainLink]:
+def _links(plan: Plan, artifact: Artifact, role: str, depth: int, seen: set[str]) -> Iterator[ChainLink]:
     again = artifact.folder in seen
     seen.add(artifact.folder)
-    yield ChainLink(depth, role, artifact, *_records(Path(artifact.folder)), again)
+    published = tuple(published_counts(plan.catalogue, artifact))
+    records = _records(Path(artifact.folder))
+    yield ChainLink(depth, role, artifact, *records, again, published, plan.config.proxy_data)
     for inner, parent in {} if again else artifact.inputs.items():
-        yield from _links(parent, inner, depth + 1, seen)
+        yield from _links(plan, parent, inner, depth + 1, seen)
 
 
 def _records(folder: Path) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
@@ -219,6 +242,10 @@ def _lines(link: ChainLink) -> Iterator[str]:
     yield f"{inner}stage {link.artifact.stage}, {_made(link)}"
     if parameters := _parameters(link.artifact):
         yield f"{inner}with {parameters}"
+    for each in link.counts:
+        where = "here, on other data" if each["proxy_data"] else "here"
+        ours = "not counted yet" if each["ours"] is None else f"{each['ours']:,} {where}"
+        yield f"{inner}{each['count']}: {ours}; {each['published']:,.10g} published ({each['place']})"
     if link.run:
         yield f"{inner}{_how(link.run)}"
         yield f"{inner}$ {' '.join(link.run.get('command', []))[:300]}"

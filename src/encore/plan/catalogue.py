@@ -16,6 +16,7 @@ from encore.config.dataset_sets import read_datasets
 from encore.config.datasets import CollectionFields
 from encore.config.figures import KINDS, FigureEntry
 from encore.config.finetuning import FinetuneStep
+from encore.config.published_counts import PublishedCount, read_published_counts
 from encore.config.run import Backbone, Step, System
 from encore.config.sources import SourceEntry
 from encore.config.tables import Table
@@ -41,6 +42,7 @@ class Catalogue:
     sources: dict[str, SourceEntry]
     tables: dict[str, Table]
     figures: dict[str, Any]
+    published_counts: list[PublishedCount]
 
 
 def read_catalogue(folder: Path) -> Catalogue:
@@ -53,6 +55,7 @@ def read_catalogue(folder: Path) -> Catalogue:
     steps = _entries(folder / "steps.yaml", lambda value, place: value)
     for name, step in steps.items():
         explained(read_step, step, f"{folder}/steps.yaml: {name}")
+    kinds_of_steps = {name: step["kind"] for name, step in steps.items()}
     starts.check(backbones, steps, f"{folder}/backbones.yaml")
     file = folder / "datasets.yaml"
     datasets = _checked_entries(read_datasets(file), file, _by_kind(read_dataset))
@@ -73,6 +76,7 @@ def read_catalogue(folder: Path) -> Catalogue:
         sources,
         tables,
         _of_papers(folder, "figures.yaml", _by_kind(_read_figure)),
+        read_published_counts(folder / "published_counts.yaml", kinds_of_steps, sources),
     )
 
 

@@ -24,6 +24,7 @@ from encore.config.finetuning import FinetuneStep
 from encore.models import flops
 from encore.models.config import EncoderConfig
 from encore.plan.artifact import Artifact
+from encore.plan.published_counts import share_with_triples
 
 Amounts = dict[str, float]
 FP32 = 4
@@ -36,9 +37,10 @@ def amounts(made: Artifact, sizes: CollectionSizes) -> Amounts:
     """The amounts of the job that makes an artifact, by name; a kind of job that is not known has the general ones."""
     found: Amounts = {"start": 1.0}
     size, model = sizes.behind(made), shapes.model_of(made)
+    share = share_with_triples(sizes.plan.catalogue, made)
     if size:
         found |= {"passages": size.passages.count, "tokens": size.tokens}
-        found |= _asked(made, size)
+        found |= _asked(made, size, share)
     if model:
         shape = shapes.shape_of(model)
         found["parameters"] = shapes.parameters(shape)
@@ -46,7 +48,7 @@ def amounts(made: Artifact, sizes: CollectionSizes) -> Amounts:
             found["vectors"] = size.passages.count * shape.dimension / _shards(made)
     rule = made.stage.partition(".")[0]
     if size and model and rule in ("pretrain", "finetune"):
-        found |= trainings.amounts(shapes.step_of(model), shapes.shape_of(model), size)
+        found |= trainings.amounts(shapes.step_of(model), shapes.shape_of(model), size, share)
     elif size and model and rule in WITH_MODEL:
         found |= WITH_MODEL[rule](_Job(made, size, shapes.shape_of(model), found))
     elif size and rule in WITHOUT_MODEL:
@@ -71,7 +73,7 @@ class _Job(NamedTuple):
         return self.made.spec
 
 
-def _asked(made: Artifact, size: CollectionSize) -> Amounts:
+def _asked(made: Artifact, size: CollectionSize, share: float) -> Amounts:
     """Queries, and lines of runs; those that a fusion is tuned on are of two splits."""
     run = made.inputs.get("run", made).spec
     if made.stage == "tune_fusion":
@@ -82,7 +84,7 @@ def _asked(made: Artifact, size: CollectionSize) -> Amounts:
         return {"queries": queries, "ranked": queries * size.passages.count**0.5}
     if "split" not in run:
         return {}
-    queries = size.topics(run["split"], run.get("queries"))
+    queries = size.topics(run["split"], run.get("queries"), share)
     ranked = queries * size.passages.count**0.5
     return {"queries": queries, "lines": queries * run.get("depth", 0), "ranked": ranked}
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from encore.commands.preflight import requested
+from encore.commands.preflight.counts import ComparedCount, compared_counts
 from encore.commands.preflight.downloads import Download, published
 from encore.commands.preflight.fetches import Fetches
 from encore.commands.preflight.jobs import TRAINING, Jobs, Needed, fetched
@@ -21,6 +22,7 @@ from encore.config.run import Limits
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
+from encore.plan.published_counts import share_with_triples, triples_of
 from encore.storage import manifest
 from encore.targets import declared_reads, reads_of
 
@@ -183,6 +185,11 @@ class Forecast:
         """Bytes beyond what is there now; nothing that a run makes is removed but checkpoints."""
         return sum(self.disk.values())
 
+    @cached_property
+    def counts(self) -> list[ComparedCount]:
+        """Ours next to published ones; none where other data stand for the papers'."""
+        return [] if self.sizes.plan.config.proxy_data else compared_counts(self.jobs, self.sizes)
+
     def complaints(self, limits: Limits) -> list[str]:
         """What is beyond a limit, one line each; free disk and the machine's memory are limits too."""
         reached = {
@@ -220,15 +227,29 @@ class Forecast:
             for note in job.notes
         ]
         unknown = sorted({job.rule for job in self.missing if not self.rates.knows(job.artifact.stage)} - PRODUCTS)
+        found += self._without_triples()
         found += self._fewer_queries()
         found += [f"nothing is known of rule {rule}; it is taken to start and to do no more" for rule in unknown]
         return list(dict.fromkeys(found))
+
+    def _without_triples(self) -> Iterator[str]:
+        """Files of triples that lack some of the queries: how many are learned from was not counted here."""
+        for job in (job for job in self.missing if job.rule == "finetune"):
+            share = share_with_triples(self.sizes.plan.catalogue, job.artifact)
+            size, split = self.sizes.behind(job.artifact), job.artifact.spec["step"]["train_split"]
+            if size and share < 1:
+                learned, all_of_them = size.topics(split, share=share), size.topics(split)
+                yield (
+                    f"{self.sizes.dataset(job.artifact.inputs['collection'])}: {learned:,.0f} of {all_of_them:,.0f} "
+                    f"{split} queries are in {triples_of(job.artifact)}, as published"
+                )
 
     def _fewer_queries(self) -> Iterator[str]:
         """Collections that have fewer training queries than steps ask for."""
         for job in (job for job in self.missing if job.rule == "finetune"):
             step, size = job.artifact.spec["step"], self.sizes.behind(job.artifact)
-            has = size.queries.get(step["train_split"]) if size else None
+            share = share_with_triples(self.sizes.plan.catalogue, job.artifact)
+            has = share * size.queries.get(step["train_split"], 0) if size else None
             if has and step["queries"] and has < step["queries"]:
                 yield (
                     f"{self.sizes.dataset(job.artifact.inputs['collection'])}: {step['train_split']} has {has:,.0f} "

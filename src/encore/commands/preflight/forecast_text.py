@@ -20,7 +20,8 @@ UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 def forecast_text(found: Forecast, complaints: Sequence[str] = ()) -> str:
     """The whole forecast for a terminal: what it comes to, then by rule, by download and by kind of file."""
     beyond = "\n".join(f"beyond: {complaint}" for complaint in complaints)
-    parts = [_summary(found), beyond, _rules(found), _downloads(found), _disk(found), _chain(found), _notes(found)]
+    parts = [_summary(found), beyond, _rules(found), _downloads(found), _disk(found), _chain(found)]
+    parts += [_counts(found), _notes(found)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -47,6 +48,7 @@ def forecast_json(found: Forecast, complaints: Sequence[str]) -> dict[str, Any]:
         "gpu_hours": found.gpu_hours,
         "core_hours": found.core_hours,
         "energy_kwh": found.energy_kwh,
+        "counts": [vars(count) for count in found.counts],
         "notes": found.notes,
         "complaints": list(complaints),
     }
@@ -121,6 +123,18 @@ def _chain(found: Forecast) -> str:
     if len(names) > CHAIN:
         names = [*names[: CHAIN // 2], f"… {len(names) - CHAIN} more …", *names[-CHAIN // 2 :]]
     return "\n".join(["longest chain", *(f"  {_cut(name, WIDTH - 2)}" for name in names)]) if names else ""
+
+
+def _counts(found: Forecast) -> str:
+    rows = [
+        [f"{each.count} of {_some(each.steps)}", f"{each.ours:,.0f}", f"{each.published:,.0f}", _cut(each.place, 40)]
+        for each in found.counts
+    ]
+    return columns(["counts", "ours", "published", "where"], rows, "<>><") if rows else ""
+
+
+def _some(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 
 def _notes(found: Forecast) -> str:

@@ -63,14 +63,14 @@ class CollectionSize:
         """Tokens of all passages and articles."""
         return self.passages.tokens + (self.sections.tokens if self.sections else 0.0)
 
-    def topics(self, split: str, most: int | None = None) -> float:
-        """How many queries a split has, or a sample of them."""
-        if split not in self.queries and (share := _share(split)) is not None and ALL in self.queries:
-            self.queries[split] = max(1.0, share * self.queries[ALL])
+    def topics(self, split: str, most: int | None = None, share: float = 1.0) -> float:
+        """How many queries a split has, or that share of them, or a sample."""
+        if split not in self.queries and (part := _share(split)) is not None and ALL in self.queries:
+            self.queries[split] = max(1.0, part * self.queries[ALL])
         if split not in self.queries:
             self.queries[split] = float(UNKNOWN["queries"])
             self.notes.append(f"queries of {split} unknown, {UNKNOWN['queries']:,} assumed")
-        found = self.queries[split]
+        found = share * self.queries[split]
         return min(found, most) if most else found
 
 

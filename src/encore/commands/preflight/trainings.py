@@ -19,12 +19,30 @@ from encore.training.schedule import total_steps
 QUANTILES = (np.arange(16) + 0.5) / 16  # of lengths at which operations are counted
 
 
-def amounts(step: Step, shape: EncoderConfig, size: CollectionSize) -> dict[str, float]:
-    """``flops``, ``trained_tokens``, ``longest`` (tokens of the longest text), ``uncounted`` if nobody did."""
+def amounts(step: Step, shape: EncoderConfig, size: CollectionSize, share: float) -> dict[str, float]:
+    """``flops``, ``trained_tokens``, ``longest`` (tokens of the longest text), ``uncounted`` if nobody did.
+
+    Args:
+        share: of the judged queries, those that have negatives enough to be learned from.
+    """
     if isinstance(step, PretrainStep):
         return _pretrain(step, shape, size)
     assert isinstance(step, FinetuneStep)
-    return _finetune(step, shape, size)
+    return _finetune(step, shape, size, share)
+
+
+def counts(step: Step, size: CollectionSize, share: float) -> dict[str, float]:
+    """What the manifest of a training will say: ``steps``, and ``queries`` or ``pieces_per_text``.
+
+    Args:
+        share: as for ``amounts``.
+    """
+    if isinstance(step, PretrainStep):
+        texts = usable(step, size)
+        return {"steps": total_steps(step, max(1, round(texts.count))), "pieces_per_text": texts.mean}
+    assert isinstance(step, FinetuneStep)
+    queries = max(1, round(size.topics(step.train_split, step.queries, share)))
+    return {"steps": total_steps(step, queries), "queries": queries}
 
 
 def reading(shape: EncoderConfig, lengths: np.ndarray) -> float:
@@ -98,9 +116,9 @@ class _Shape:
         self.config, self.dimension = config, config.dimension
 
 
-def _finetune(step: FinetuneStep, shape: EncoderConfig, size: CollectionSize) -> dict[str, float]:
+def _finetune(step: FinetuneStep, shape: EncoderConfig, size: CollectionSize, share: float) -> dict[str, float]:
     """A batch's queries are padded to the longest, its passages, sorted, to the longest of their part."""
-    steps = total_steps(step, max(1, round(size.topics(step.train_split, step.queries))))
+    steps = int(counts(step, size, share)["steps"])
     examples, passages = steps * step.batch, 1 + step.negatives_per_query
     queries, texts = query_lengths(size, shape, step.query_length), size.passages.read(step.length)
     if step.scorer == "cross-encoder":

@@ -1,0 +1,75 @@
+"""Counts of trainings that were published: the entries of ``config/published_counts.yaml``."""
+
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from encore.config.groups import names_of
+from encore.config.run import Positive, Strict
+from encore.config.validation import checked, load_yaml, nearest
+from encore.errors import EncoreError
+
+COUNTED = {"pretrain": ("steps", "pieces_per_text"), "finetune": ("queries", "steps")}  # by kind of step
+
+
+class PublishedCount(Strict):
+    """A count of the trainings of some steps, or of the queries in files of triples."""
+
+    steps: str | None = Field(None, description="a step, or several in braces or with a star")
+    triples: str | None = Field(None, description="a source of triples, or several: of all steps that read them")
+    count: str = Field(description="as manifests name it: queries, steps or pieces_per_text")
+    published: float = Field(gt=0)
+    judged: Positive | None = Field(None, description="of how many judged queries the triples hold some")
+    place: str = Field(min_length=1, description="where it is published")
+
+    @model_validator(mode="after")
+    def _be_about_one_thing(self) -> "PublishedCount":
+        if (self.steps is None) == (self.triples is None):
+            raise ValueError("is about `steps` or about `triples`; name one of them")
+        if (self.triples is None) != (self.judged is None):
+            raise ValueError("`judged` goes with `triples`; give both, or `steps` alone")
+        if self.judged and self.published > self.judged:
+            raise ValueError(f"of {self.judged} judged queries {self.published:g} cannot be in the triples")
+        return self
+
+    @property
+    def share(self) -> float:
+        """The share of the judged queries that the triples hold."""
+        return self.published / self.judged if self.judged else 1.0
+
+
+def read_published_counts(path: Path, steps: Mapping[str, str], sources: Collection[str]) -> list[PublishedCount]:
+    """The entries of the file, with what each is about written out, one for each name.
+
+    Args:
+        steps: the kind of every step.
+
+    Raises:
+        EncoreError: an entry is malformed, or about what there is not; in one line.
+    """
+    content = load_yaml(path)
+    if not isinstance(content, list):
+        raise EncoreError(f"{path} must hold a list of counts, each with `published:`")
+    places = [(value, f"{path}: entry {number}") for number, value in enumerate(content, 1)]
+    return [each for value, place in places for each in _read(value, place, steps, sources)]
+
+
+def _read(value: Any, place: str, steps: Mapping[str, str], sources: Collection[str]) -> Iterable[PublishedCount]:
+    entry = checked(PublishedCount, value, place)
+    if entry.triples is not None:
+        for source in names_of(entry.triples, sources):
+            _refuse_unknown(source, sources, "source", place)
+            _refuse_unknown(entry.count, ["queries"], "count of triples", place)
+            yield entry.model_copy(update={"triples": source})
+    if entry.steps is not None:
+        for step in names_of(entry.steps, steps):
+            _refuse_unknown(step, steps, "step", place)
+            _refuse_unknown(entry.count, COUNTED[steps[step]], f"count of {step!r}", place)
+            yield entry.model_copy(update={"steps": step})
+
+
+def _refuse_unknown(name: str, known: Collection[str], what: str, place: str) -> None:
+    if name not in known:
+        raise EncoreError(f"{place}: unknown {what} {name!r}{nearest(name, known)}")

@@ -1,0 +1,39 @@
+"""Which published counts a training of the plan can be compared with."""
+
+from encore.config.lineage import parse
+from encore.config.published_counts import PublishedCount
+from encore.plan.artifact import Artifact
+from encore.plan.catalogue import Catalogue
+
+
+def published_counts(catalogue: Catalogue, made: Artifact) -> list[PublishedCount]:
+    """The counts that were published of a model's last step, as the catalogue has it; none of any other artifact.
+
+    What a file of triples holds is nothing to compare a sample of queries with.
+    """
+    if "step" not in made.spec or "weights" not in made.inputs:
+        return []
+    step = step_name(made)
+    fields = catalogue.steps[step]
+    triples = None if fields.get("queries") else fields.get("triples")
+    return [each for each in catalogue.published_counts if each.steps == step or (triples and each.triples == triples)]
+
+
+def step_name(model: Artifact) -> str:
+    """The name of a model's last step, without what it overrides."""
+    return parse(model.name.rsplit("-s", 1)[0]).steps[-1].name
+
+
+def triples_of(made: Artifact) -> str | None:
+    """The source of triples that the negatives of a training, or of what teaches it, come from."""
+    negatives = made.inputs.get("negatives")
+    if negatives is None or negatives.spec.get("form") != "triples" or "fetched" not in negatives.inputs:
+        return None
+    return negatives.inputs["fetched"].name.rpartition("-")[0]
+
+
+def share_with_triples(catalogue: Catalogue, made: Artifact) -> float:
+    """The share of the judged queries that are learned from where those without triples are left out; else 1."""
+    fields = made.spec.get("step", made.spec)
+    source = triples_of(made) if fields.get("least_negatives") else None
+    return next((each.share for each in catalogue.published_counts if source and each.triples == source), 1.0)
