@@ -157,7 +157,7 @@ def test_a_job_with_another_variable_starts_by_itself(server: Server, name: str)
 def test_a_job_ends_with_its_client(server: Server, number: int) -> None:
     client, job = server.waiting()
     client.send_signal(number)
-    assert client.wait() == -number
+    assert client.wait(timeout=60) == -number
     assert ends(job)
 
 
@@ -165,7 +165,7 @@ def test_a_job_ends_with_its_client(server: Server, number: int) -> None:
 def test_ctrl_c_ends_a_job_in_one_line(server: Server, send: Any) -> None:
     client, job = server.waiting(start_new_session=True)
     send(client.pid, signal.SIGINT)
-    assert client.communicate()[0] == "error: interrupted; the same command goes on from here\n"
+    assert client.communicate(timeout=60)[0] == "error: interrupted; the same command goes on from here\n"
     assert client.returncode == 130
     assert not is_running(job)
 
@@ -187,9 +187,9 @@ def test_jobs_end_with_the_server(tmp_path: Path, is_killed: bool) -> None:
     client, job = server.waiting()
     assert server.process.stdin
     server.process.kill() if is_killed else server.process.stdin.close()
-    assert client.communicate()[0].startswith("error: the process that starts jobs was killed")
+    assert client.communicate(timeout=60)[0].startswith("error: the process that starts jobs was killed")
     assert client.returncode == 1
     assert ends(job)
-    assert server.process.wait() == (-signal.SIGKILL if is_killed else 0)
+    assert server.process.wait(timeout=60) == (-signal.SIGKILL if is_killed else 0)
     assert is_killed or not server.address.parent.exists()
     assert server.forked("print('by itself')").stdout == "by itself\n"
