@@ -13,7 +13,7 @@ from statistics import mean, median
 from typing import Any
 
 from encore.data.collection import Collection
-from encore.data.runs import Run
+from encore.data.rankings import Run
 from encore.evaluation import measures
 from encore.evaluation.measures import Grades
 from encore.retrieval import lucene

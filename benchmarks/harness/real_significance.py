@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from encore.data.runs import read_run
+from encore.data.trec_runs import read_trec
 from encore.evaluation import measures
 from encore.evaluation.significance import Floats, clustered, paired_t, randomised
 from encore.storage.files import open_text
@@ -49,7 +49,7 @@ def _precision(folder: Path, one: str, other: str) -> Floats:
     grades = judgments(folder / "qrels.robust03.txt.gz")
     measure = measures.parse_measure("P@10")
     first, second = (
-        measures.measure_values([measure], grades, read_run(folder / f"runs/input.{name}.gz"))[measure]
+        measures.measure_values([measure], grades, read_trec(folder / f"runs/input.{name}.gz"))[measure]
         for name in (one, other)
     )
     return np.array([first[query] - second[query] for query in first])

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from encore.data.runs import Run, read_run
+from encore.data.rankings import Run
+from encore.data.trec_runs import read_trec
 from encore.errors import EncoreError
 from encore.evaluation import measures, reference_evaluator
-from encore.evaluation.measures import Grades, Measure
+from encore.evaluation.hits import Grades, Hits
+from encore.evaluation.measures import Measure
 from encore.storage.text_files import numbered_lines
 
 ALL = "all"  # the query of the rows that are means
@@ -45,7 +47,8 @@ def compare(folder: Path, case: Case) -> dict[str, object]:
         raise EncoreError(f"{folder / case.output} has no measure of ours; name an output of trec_eval")
     wanted = [measures.parse_measure(expression) for expression in printed]
     first = measures.measure_values(wanted, grades, run)
-    again = {measure: _second(measure, grades, run) for measure in wanted}
+    hits = Hits.of(run, grades)
+    again = {measure: _second(measure, hits) for measure in wanted}
     compared, furthest = 0, 0.0
     for measure in wanted:
         theirs = printed[str(measure)]
@@ -94,11 +97,11 @@ def _run(path: Path) -> Run:
     """A run, of whose lines trec_eval reads six columns and forgets the rest; our own reader takes no such line."""
     lines = [line.split() for _, line in numbered_lines(path)]
     if all(len(columns) == 6 for columns in lines):
-        return read_run(path)
+        return read_trec(path)
     with tempfile.NamedTemporaryFile("w", suffix=".trec", encoding="utf-8") as file:
         file.writelines(" ".join(columns[:6]) + "\n" for columns in lines)
         file.flush()
-        return read_run(Path(file.name))
+        return read_trec(Path(file.name))
 
 
 def _printed(path: Path, case: Case) -> Values:
@@ -110,8 +113,6 @@ def _printed(path: Path, case: Case) -> Values:
     return found
 
 
-def _second(measure: Measure, grades: Grades, run: Run) -> dict[str, float]:
-    return {
-        query: reference_evaluator.measure_value(measure, reference_evaluator.judged_ranks(run.get(query), dict(of)))
-        for query, of in grades.items()
-    }
+def _second(measure: Measure, hits: Hits) -> dict[str, float]:
+    ranks = reference_evaluator.judged_ranks(hits, reference_evaluator.count(hits))
+    return dict(zip(hits.grades, reference_evaluator.measure_values(measure, ranks).tolist(), strict=True))

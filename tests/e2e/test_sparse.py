@@ -37,7 +37,7 @@ def results(path: Path) -> dict:
 def plain(run: Path) -> dict[str, dict[str, float]]:
     return {
         query: dict(zip(found.documents, found.scores.astype(np.float64).tolist(), strict=True))
-        for query, found in read_run(run / "run.trec.gz").items()
+        for query, found in read_run(run).items()
     }
 
 

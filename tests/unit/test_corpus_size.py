@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from encore.config.run import RunConfig
-from encore.data.runs import Ranking
+from encore.data.rankings import Ranking
 from encore.errors import EncoreError
 from encore.evaluation import scores
 from encore.evaluation.scores import Scored

@@ -9,7 +9,7 @@ import pytest
 
 from encore.commands.audit import deep
 from encore.commands.audit.findings import AuditReport
-from encore.data.runs import Ranking
+from encore.data.rankings import Ranking
 from encore.evaluation.scores import Scored
 from encore.storage import manifest
 from encore.storage.files import write_text
@@ -73,7 +73,7 @@ def test_what_cannot_be_searched_again_is_said_and_damage_is_a_finding(
     monkeypatch.chdir(tmp_path)
     for name, stage in (("reranked", "rerank"), ("empty", "evaluate")):
         with manifest.record(Path(f"results/runs/{name}"), stage=stage, spec={}, inputs=[]):
-            write_text(Path(f"results/runs/{name}/run.trec.gz"), "")
+            write_text(Path(f"results/runs/{name}/run.npz"), "")
     places = {f"results/runs/{name}/manifest.json": "" for name in ("reranked", "empty")}
     monkeypatch.setattr(deep, "manifests_behind", lambda products: places)
     report = AuditReport()

@@ -12,7 +12,8 @@ import torch
 
 from encore.data import vocabulary
 from encore.data.collection import Collection, Judgment, write_collection
-from encore.data.runs import Ranking, describe, read_run, write_run
+from encore.data.rankings import Ranking
+from encore.data.runs import describe, read_run, write_run
 from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
 from encore.finetuning.step import finetune
@@ -65,7 +66,7 @@ def home(tmp_path_factory):
         checkpoint.save_model(Encoder(shape), {"mlm.bias": torch.arange(3.0)}, home / "start", store.tokenizer_folder)
     with made(home / "run", "lucene_search"):
         run = {f"q{i}": ranking_of(i) for i in roles["train"]}
-        write_run(home / "run" / "run.trec.gz", run, describe("fake", collection="c", split="train", retrieval=[]))
+        write_run(home / "run", run, describe("fake", collection="c", split="train", retrieval=[]))
     return home
 
 
@@ -177,7 +178,7 @@ def index(home, model):
 def test_a_run_has_the_queries_of_its_split_in_any_number_of_shards(home, model, index):
     flags = ("--model", "model", "--tokens", "tokens", "--collection", "collection", "--indexes", "index")
     assert "5 queries answered" in succeed(home, "search", SEARCH, *flags, "--output", "answer")
-    run = read_run(home / "answer" / "run.trec.gz")
+    run = read_run(home / "answer")
     assert len(run) == 5
     assert set(run) <= {f"q{i}" for i in range(52, 64)}
     assert {len(ranking) for ranking in run.values()} == {7}
@@ -186,7 +187,7 @@ def test_a_run_has_the_queries_of_its_split_in_any_number_of_shards(home, model,
     for shard in shards:
         make_shard(ENCODE, model, home / "tokens", shard.name, shard)
     answer_exactly(SEARCH, model, home / "tokens", home / "collection", shards[::-1], home / "again")
-    assert (home / "again" / "run.trec.gz").read_bytes() == (home / "answer" / "run.trec.gz").read_bytes()
+    assert (home / "again" / "run.npz").read_bytes() == (home / "answer" / "run.npz").read_bytes()
 
 
 def test_a_corrupted_shard_is_one_clear_line(home, model, index):

@@ -362,7 +362,7 @@ SEARCH = {"k1": 0.9, "b": 0.4, "depth": 10, "split": "test", "queries": None, "s
 
 
 def found(folder: str) -> dict[str, list[str]]:
-    run = read_run(Path(folder, "run.trec.gz"))
+    run = read_run(Path(folder))
     return {query: ranking.documents for query, ranking in run.items()}
 
 

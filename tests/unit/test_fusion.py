@@ -10,7 +10,8 @@ from oracles import fused_scores
 
 from encore.config.systems import Fusion, WeightGrid, read_system
 from encore.data import collection
-from encore.data.runs import Ranking, describe, rank, read_header, read_run, write_run
+from encore.data.rankings import Ranking, rank
+from encore.data.runs import describe, read_header, read_run, write_run
 from encore.errors import EncoreError
 from encore.evaluation import fusion_weights
 from encore.evaluation.measures import parse_measure
@@ -186,7 +187,7 @@ def test_scripts_choose_and_fuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             with record(Path(f"{name}-{split}"), stage="search", spec={}, inputs=[]):
                 header = describe(name, collection="tiny", split=split, retrieval=[])
                 shown = "t" if split == "test" else query
-                write_run(Path(f"{name}-{split}/run.trec.gz"), {shown: found[query]}, header)
+                write_run(Path(f"{name}-{split}"), {shown: found[query]}, header)
     spec = {"weights": [0.0, 0.7, 2.0], "measure": "RR@10", "tuned_on": "held-out", "queries": None, "sample": 0}
     spec |= {"splits": {"train": "train", "held-out": "valid"}}
     flags = ["--train", "sparse-train", "dense-train", "--held-out", "sparse-valid", "dense-valid"]
@@ -201,8 +202,8 @@ def test_scripts_choose_and_fuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     fusing = {"depth": 1, "split": "test", "collection": "tiny", "system": "hybrid"}
     lists = ["--sparse", "sparse-test", "--dense", "dense-test", "--weight", "weight"]
     run_script("fuse", fusing, *lists, "--output", "fused")
-    assert {query: found.documents for query, found in read_run(Path("fused/run.trec.gz")).items()} == {"t": ["a"]}
-    assert read_header(Path("fused/run.trec.gz"))["method"]["retrieval"][0]["weight"] == 0.7
+    assert {query: found.documents for query, found in read_run(Path("fused")).items()} == {"t": ["a"]}
+    assert read_header(Path("fused"))["method"]["retrieval"][0]["weight"] == 0.7
 
 
 def run_script(name: str, spec: dict, *flags: str) -> None:

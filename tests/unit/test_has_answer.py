@@ -11,7 +11,7 @@ import small_dpr
 from encore.config.datasets import Split
 from encore.data.collection import Collection, write_collection
 from encore.data.kinds import build_collection
-from encore.data.runs import Run, rank
+from encore.data.rankings import Run, rank
 from encore.errors import EncoreError
 from encore.evaluation import judging
 from encore.plan.artifact import Topics

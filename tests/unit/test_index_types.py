@@ -12,7 +12,7 @@ import yaml
 from encore.config import index_types
 from encore.config.lineage import split_index
 from encore.config.run import RunConfig
-from encore.data.runs import Ranking
+from encore.data.rankings import Ranking
 from encore.errors import EncoreError
 from encore.plan import project
 from encore.plan.plan import Plan

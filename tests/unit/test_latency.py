@@ -169,7 +169,7 @@ def test_a_fusion_waits_for_the_slower_list_and_keeps_both_indexes(home, measure
     run = {name: approximate.Ranking(["d1", "d2"], np.array([2, 1], dtype=np.float32)) for name in names}
     for side in ("sparse", "dense"):
         header = dense.describe(side, collection="c", split="test", retrieval=[])
-        dense.write_run(tmp_path / side / "run.trec.gz", run, header)
+        dense.write_run(tmp_path / side, run, header)
     paths = {"collection": [home / "collection"], "sparse": [tmp_path / "sparse"], "dense": [tmp_path / "dense"]}
     parts = [home / "bm25", home / "exact"]
     found = MEASURERS["fuse"](LatencyInputs(SEARCH | {"system": "hybrid"}, 8, 3, paths, parts))
@@ -184,7 +184,7 @@ def test_reranking_adds_to_its_first_stage(home, measured, tmp_path):
     names = [f"q{i}" for i in range(12, 24)]
     ranking = approximate.Ranking([f"d{i}" for i in range(9, 0, -1)], np.arange(9, 0, -1, dtype=np.float32))
     header = dense.describe("first", collection="c", split="test", retrieval=[])
-    dense.write_run(tmp_path / "first/run.trec.gz", dict.fromkeys(names[1:], ranking), header)
+    dense.write_run(tmp_path / "first", dict.fromkeys(names[1:], ranking), header)
     paths = {role: [home / role] for role in ("collection", "model", "tokens")} | {"first": [tmp_path / "first"]}
     run = SEARCH | {"system": "again", "reranked": 4}
     found = MEASURERS["rerank"](LatencyInputs(run, 8, 3, paths, [home / "bm25"]))

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from encore.data import collection
-from encore.data.runs import Run, read_header, read_run
+from encore.data.rankings import Run
+from encore.data.runs import read_header, read_run
 from encore.errors import EncoreError
 from encore.retrieval import java, lucene, segment
 from encore.retrieval.lucene import Bm25Parameters, build_lucene_index, search_bm25
@@ -281,9 +282,9 @@ def test_scripts_index_and_search_a_collection(tmp_path: Path, monkeypatch: pyte
     spec = {"k1": 0.9, "b": 0.4, "depth": 10, "split": "test", "queries": None, "sample": 0, "system": "bm25"}
     out = run_script("lucene_search", spec, "--index", "index", "--collection", "tiny", "--output", "run")
     assert "2 of 3 queries answered" in out
-    run = read_run(Path("run/run.trec.gz"))
+    run = read_run(Path("run"))
     assert {query: ranking.documents for query, ranking in run.items()} == {"q1": ["a"], "q2": ["b"]}
-    assert read_header(Path("run/run.trec.gz"))["method"]["retrieval"][0]["k1"] == 0.9
+    assert read_header(Path("run"))["method"]["retrieval"][0]["k1"] == 0.9
     assert json.loads(Path("run/manifest.json").read_text())["results"] == {"queries": 3, "answered": 2}
 
 

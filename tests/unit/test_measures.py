@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from encore.data.collection import Collection, Judgment, write_collection
-from encore.data.runs import Ranking, Run, rank, write_run
+from encore.data.rankings import Ranking, Run, rank
+from encore.data.runs import describe, write_run
 from encore.errors import EncoreError
 from encore.evaluation import judging, measures, reference_evaluator, scores
+from encore.evaluation.hits import Grades, Hits
 from encore.evaluation.measures import Measure
 from encore.storage.manifest import record
 
@@ -47,12 +49,18 @@ def value(expression: str, ranking: Ranking, grades: dict[str, int]) -> float:
     return measures.measure_values([measure], {"q": grades}, {"q": ranking})[measure]["q"]
 
 
+def second(measure: Measure, grades: Grades, run: Run) -> list[float]:
+    """What the second evaluator says of all queries."""
+    hits = Hits.of(run, grades)
+    place = reference_evaluator.judged_ranks(hits, reference_evaluator.count(hits))
+    return reference_evaluator.measure_values(measure, place).tolist()
+
+
 @pytest.mark.parametrize("expression", KNOWN)
 def test_known_values(expression: str) -> None:
     assert value(expression, FIVE, GRADES) == pytest.approx(KNOWN[expression], abs=1e-12)
-    place = reference_evaluator.judged_ranks(FIVE, GRADES)
-    assert reference_evaluator.measure_value(measures.parse_measure(expression), place) == pytest.approx(
-        KNOWN[expression], abs=1e-12
+    assert second(measures.parse_measure(expression), {"q": GRADES}, {"q": FIVE}) == pytest.approx(
+        [KNOWN[expression]], abs=1e-12
     )
 
 
@@ -77,16 +85,10 @@ def test_both_evaluators_agree_on_random_rankings() -> None:
     for seed in range(30):
         run, grades = random_world(seed)
         first = measures.measure_values(wanted, grades, run)
-        for query, judged in grades.items():
-            place = reference_evaluator.judged_ranks(run.get(query), judged)
-            for measure in wanted:
-                assert reference_evaluator.measure_value(measure, place) == pytest.approx(
-                    first[measure][query], abs=1e-9
-                ), (
-                    measure,
-                    query,
-                )
-                seen += first[measure][query] > 0
+        for measure in wanted:
+            expected = [first[measure][query] for query in grades]
+            assert second(measure, grades, run) == pytest.approx(expected, abs=1e-9), measure
+            seen += sum(value > 0 for value in expected)
     assert seen > 1000
 
 
@@ -96,9 +98,10 @@ def test_only_the_head_of_a_ranking_that_counts_is_handed_on_and_no_value_change
     run, grades = random_world(0)
     grades["3"] = {"not retrieved": 3}
     whole = {query: dict(zip(found.documents, range(len(found), 0, -1), strict=True)) for query, found in run.items()}
-    handed = {query: measures._to_last(run[query].documents, grades[query]) for query in run}
-    assert sum(map(len, handed.values())) < sum(map(len, whole.values()))
-    assert handed["3"] == run["3"].documents[:1]
+    hits = Hits.of(run, grades)
+    handed, counted = (dict(measures._handed_on(hits, 100, counting)) for counting in (False, True))
+    assert sum(map(len, counted.values())) < sum(map(len, handed.values())) < sum(map(len, whole.values()))
+    assert len(handed["3"]) == len(counted["3"]) == 1
     found = measures.measure_values(wanted, grades, run)
     for metric in ir_measures.iter_calc([ir_measures.parse_measure(str(each)) for each in wanted], grades, whole):
         assert found[measures.parse_measure(str(metric.measure))][metric.query_id] == metric.value
@@ -174,8 +177,10 @@ def test_every_judged_query_has_a_row_that_reads_back(collection: Collection, tm
 
 
 def test_a_wrong_second_evaluator_stops_the_job(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = reference_evaluator.measure_value
-    monkeypatch.setattr(reference_evaluator, "measure_value", lambda measure, place: right(measure, place) * (1 + 2e-9))
+    right = reference_evaluator.measure_values
+    monkeypatch.setattr(
+        reference_evaluator, "measure_values", lambda measure, place: right(measure, place) * (1 + 2e-9)
+    )
     with pytest.raises(EncoreError, match=r"disagree on nDCG@10 of query q0"):
         judging.judge({"q0": FIVE}, collection, SPEC)
 
@@ -195,7 +200,7 @@ def test_damaged_scores_are_refused_in_one_line(tmp_path: Path) -> None:
 
 def test_the_program_writes_scores_and_a_manifest(collection: Collection, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
-    write_run(tmp_path / "run" / "run.trec.gz", {"q0": FIVE}, {"tag": "bm25"})
+    write_run(tmp_path / "run", {"q0": FIVE}, describe("bm25", collection="c", split="test", retrieval=[]))
     for folder in (tmp_path / "run", collection.folder):
         with record(folder, stage="search", spec={}, inputs=[]):
             pass

@@ -12,7 +12,8 @@ import pytest
 
 from encore.data import runs
 from encore.data.collection import Judgment, write_collection
-from encore.data.runs import describe, rank, write_run
+from encore.data.rankings import rank
+from encore.data.runs import describe, write_run
 from encore.finetuning.negatives import mining
 from encore.storage import manifest
 from encore.storage.files import contents
@@ -48,12 +49,12 @@ def made(tmp_path):
         header = describe(name, collection="collection", split="train", retrieval=[])
         with manifest.record(tmp_path / name, stage="search", spec={}, inputs=[]):
             ranked = rank(order, np.arange(20.0, 0, -1))
-            write_run(tmp_path / name / "run.trec.gz", {"q1": ranked, "q2": ranked}, header)
+            write_run(tmp_path / name, {"q1": ranked, "q2": ranked}, header)
     return tmp_path
 
 
 def test_runs_are_as_the_programs_read_them(made):
-    assert runs.read_run(made / "bm25/run.trec.gz")["q1"].documents == DOCUMENTS
+    assert runs.read_run(made / "bm25")["q1"].documents == DOCUMENTS
 
 
 def test_mined_negatives_say_how_they_overlap_with_bm25s_and_what_set_they_are(made, monkeypatch):

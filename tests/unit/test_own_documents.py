@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from encore.data.collection import Collection, Judgment, write_collection
-from encore.data.runs import rank
+from encore.data.rankings import rank
 from encore.evaluation import judging
 from encore.plan import project
 

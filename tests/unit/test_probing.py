@@ -15,7 +15,8 @@ from torch import nn
 from encore.data import tokens, vocabulary
 from encore.data.collection import Collection, write_collection
 from encore.data.judgments import Judgment
-from encore.data.runs import Ranking, describe, write_run
+from encore.data.rankings import Ranking
+from encore.data.runs import describe, write_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.evaluation.inspection import heat, inspect_model, surroundings
@@ -161,7 +162,7 @@ def test_a_map_has_the_query_its_candidates_and_what_is_relevant(made: Path) -> 
     ranked = [f"d{number}" for number in (0, 1, 2, 6, 7, 8, 3)]
     run = {name: Ranking(ranked, np.arange(7, 0, -1, dtype=np.float32)) for name in ("q1", "q2")}
     with manifest.record(made / "run", stage="search", spec={}, inputs=[]):
-        write_run(made / "run/run.trec.gz", run, describe("x", collection="c", split="test", retrieval=[]))
+        write_run(made / "run", run, describe("x", collection="c", split="test", retrieval=[]))
     spec = {"kind": "map", "split": "test", "sample": 0, "candidates": 5, "perplexity": 30.0, "seed_of_map": 0}
     spec |= {"length": 12, "query_length": 12, "numerics": NUMERICS}
     given = {"run": made / "run", "collection": made / "collection"}

@@ -158,6 +158,6 @@ def test_from_training_to_a_run_every_text_is_read_alike(home, negatives, tmp_pa
         spec = {"split": "test", "queries": None, "sample": 0, "depth": 64, "query_length": 10, "system": "ours"}
         given = (tmp_path / "model", home / "tokens", home / "collection", [tmp_path / "index"], tmp_path / "run")
         answer_exactly({**spec, "numerics": NUMERICS}, *given)
-        run = read_run(tmp_path / "run" / "run.trec.gz")["q52"]
+        run = read_run(tmp_path / "run")["q52"]
         scores = dict(zip(run.documents, run.scores.tolist(), strict=True))
         np.testing.assert_allclose([scores["d3"], scores["d9"]], expected[:2], rtol=1e-4, atol=1e-4)

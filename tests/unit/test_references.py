@@ -15,8 +15,10 @@ import pytest
 from scipy import stats
 
 from encore.data.collection import Collection
-from encore.data.runs import Ranking, Run, rank, write_run
+from encore.data.rankings import Ranking, Run, rank
 from encore.data.runs import describe as header
+from encore.data.runs import write_run
+from encore.data.trec_runs import write_trec
 from encore.errors import EncoreError
 from encore.evaluation import judging, scores
 from encore.evaluation.reproducibility import PERSISTENCE, order
@@ -135,8 +137,8 @@ def collection(folder: Path) -> Path:
 def ours(tmp_path: Path, name: str, run: Run) -> dict[str, str]:
     """A run of ours and its scores."""
     folder, judged = tmp_path / f"run-{name}", tmp_path / f"scores-{name}"
-    write_run(folder / "run.trec.gz", run, header(name, collection="c", split="test", retrieval=[]))
-    outputs = {"run.trec.gz": describe(folder / "run.trec.gz")}
+    write_run(folder, run, header(name, collection="c", split="test", retrieval=[]))
+    outputs = {name: describe(folder / name) for name in ("run.npz", "run.trec.gz")}
     write_json(folder / MANIFEST, {"spec": {}, "results": {}, "inputs": {}, "outputs": outputs})
     scores.write_scores(judged, judging.judge(run, Collection(tmp_path / "collection"), SPEC))
     outputs = {scores.FILE: describe(judged / scores.FILE)}
@@ -159,7 +161,7 @@ def plan(tmp_path: Path) -> Path:
     for row in ("base", "better"):
         made = [ours(tmp_path, f"{row}{seed}", run) for seed, run in enumerate(RUNS[row])]
         theirs = tmp_path / f"their-{row}.trec.gz"
-        write_run(theirs, RUNS[f"their-{row}"][0], header("theirs", collection="c", split="test", retrieval=[]))
+        write_trec(theirs, RUNS[f"their-{row}"][0], header("theirs", collection="c", split="test", retrieval=[]))
         reads = [{"seed": seed, "folder": each["scores"]} for seed, each in enumerate(made)]
         asked = {"system": row, "dataset": "small", "split": "test", "reads": reads}
         cells = {"rr": asked | {"value": "RR"}, "ndcg": asked | {"value": "nDCG"}}

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from encore.data.runs import Ranking, Run, describe, write_run
+from encore.data.rankings import Ranking, Run
+from encore.data.runs import describe
+from encore.data.trec_runs import write_trec
 from encore.errors import EncoreError
 from encore.evaluation.measures import Measure
 from encore.evaluation.reproducibility import PERSISTENCE, closeness, order
@@ -105,7 +107,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
 def test_the_command_prints_what_was_computed(tmp_path: Path) -> None:
     names = {"ours": answers([1, 2, 1, 4, 2, 1]), "theirs": answers([1, 1, 1, 2, 2, 1])}
     for name, run in names.items():
-        write_run(tmp_path / f"{name}.gz", run, describe(name, collection="c", split="s", retrieval=[]))
+        write_trec(tmp_path / f"{name}.gz", run, describe(name, collection="c", split="s", retrieval=[]))
     judged = "".join(f"{query} 0 {document} 1\n" for query, of in GRADES.items() for document in of)
     (tmp_path / "qrels").write_text(judged)
     files = [str(tmp_path / name) for name in ("ours.gz", "theirs.gz", "qrels")]

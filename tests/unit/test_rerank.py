@@ -10,7 +10,8 @@ import yaml
 from test_dense_path import NUMERICS, STEP, home, negatives, succeed  # noqa: F401
 
 from encore.config.run import RunConfig
-from encore.data.runs import Ranking, describe, rank, read_header, read_run, write_run
+from encore.data.rankings import Ranking, rank
+from encore.data.runs import describe, read_header, read_run, write_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.scoring import open_scorer
@@ -99,7 +100,7 @@ def first(home):  # noqa: F811
     run = {f"q{i}": rank([f"d{row}" for row in rng.permutation(64)[:20]], np.linspace(9, 1, 20)) for i in range(52, 64)}
     stage = [{"name": "bm25", "method": "fake"}]
     with record(home / "first", stage="lucene_search", spec={}, inputs=[]):
-        write_run(home / "first" / "run.trec.gz", run, describe("bm", collection="c", split="test", retrieval=stage))
+        write_run(home / "first", run, describe("bm", collection="c", split="test", retrieval=stage))
     return home / "first"
 
 
@@ -107,7 +108,7 @@ def test_the_program_ranks_by_the_models_scores(home, first, ranker):  # noqa: F
     flags = ("--model", ranker.name, "--tokens", "tokens", "--first", "first")
     output = f"again-{ranker.name}"
     assert "12 queries ranked again, 96 pairs scored" in succeed(home, "rerank", SPEC, *flags, "--output", output)
-    before, after = (read_run(home / name / "run.trec.gz") for name in ("first", output))
+    before, after = (read_run(home / name) for name in ("first", output))
     store = TokenStore.open(home / "tokens")
     scorer = open_scorer(ranker, store)
     changed = 0
@@ -119,10 +120,10 @@ def test_the_program_ranks_by_the_models_scores(home, first, ranker):  # noqa: F
         np.testing.assert_allclose(found.scores[:8], expected.scores, rtol=1e-4, atol=1e-5)
         changed += expected.documents != top
     assert changed > 6, "a ranker that changes nothing proves nothing"
-    stages = read_header(home / output / "run.trec.gz")["method"]["retrieval"]
+    stages = read_header(home / output)["method"]["retrieval"]
     assert [stage["name"] for stage in stages] == ["bm25", "reranking"]
     succeed(home, "rerank", SPEC, *flags, "--output", f"{output}-twice")
-    same = [(home / name / "run.trec.gz").read_bytes() for name in (output, f"{output}-twice")]
+    same = [(home / name / "run.npz").read_bytes() for name in (output, f"{output}-twice")]
     assert same[0] == same[1]
     assert json.loads((home / output / "manifest.json").read_text())["results"] == {"queries": 12, "pairs": 96}
 

@@ -10,7 +10,8 @@ import pytest
 import test_dense_path
 from test_dense_path import NUMERICS, STEP
 
-from encore.data.runs import describe, rank, write_run
+from encore.data.rankings import rank
+from encore.data.runs import describe, write_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.scoring import cross_encoder, open_scorer, resume
@@ -116,7 +117,7 @@ def test_a_killed_reranking_ranks_the_same(
     store = TokenStore.open(home / "tokens")
     ranked = rank(store.passages.names[:30], np.arange(30.0, 0, -1))
     header = describe("bm25", collection="collection", split="test", retrieval=[])
-    write_run(tmp_path / "first/run.trec.gz", dict.fromkeys(store.queries.names[:5], ranked), header)
+    write_run(tmp_path / "first", dict.fromkeys(store.queries.names[:5], ranked), header)
     spec = {"reranked": 20, "depth": 25, "numerics": NUMERICS, "system": "x", "collection": "c", "split": "test"}
     places = (models["cross-encoder"], home / "tokens", tmp_path / "first")
     whole = answer_reranked(spec, *places, tmp_path / "whole")
@@ -126,5 +127,5 @@ def test_a_killed_reranking_ranks_the_same(
     monkeypatch.undo()
     monkeypatch.setitem(cross_encoder.BATCH, "cpu", 8)
     assert answer_reranked(spec, *places, tmp_path / "again", tmp_path / "state", 0) == whole
-    runs = [(tmp_path / name / "run.trec.gz").read_bytes() for name in ("whole", "again")]
+    runs = [(tmp_path / name / "run.npz").read_bytes() for name in ("whole", "again")]
     assert runs[0] == runs[1]

@@ -72,7 +72,7 @@ def chain(home: Path, negatives: Path) -> Path:
     search = {"split": "train", "queries": None, "sample": 0, "depth": 20, "query_length": 8, "system": "tct"}
     places = [home / name for name in ("tct", "tokens", "collection")]
     answer_exactly({**search, "numerics": NUMERICS}, *places, [home / "index"], home / "answers")
-    ranking = {query: found.documents for query, found in read_run(home / "answers" / "run.trec.gz").items()}
+    ranking = {query: found.documents for query, found in read_run(home / "answers").items()}
     mining.write_negatives(
         home / "hard", *mining.mine(ranking, Collection(home / "collection").qrels("train"), depth=20, keep=5)
     )
@@ -101,7 +101,7 @@ def test_students_learn_what_their_teacher_says(chain: Path) -> None:
 
 
 def test_mined_negatives_are_the_students_own_and_never_judged(chain: Path) -> None:
-    run = read_run(chain / "answers" / "run.trec.gz")
+    run = read_run(chain / "answers")
     rows = [line.split("\t") for line in gunzip(chain / "hard" / "negatives.tsv.gz")]
     assert len(rows) == 200
     for query, document, _ in rows:

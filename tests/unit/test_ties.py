@@ -6,10 +6,20 @@ from itertools import groupby, permutations, product
 import numpy as np
 import pytest
 
-from encore.data.runs import Ranking, rank
+from encore.data.rankings import Ranking, rank
 from encore.evaluation import measures, reference_evaluator, ties
+from encore.evaluation.hits import Hits
+from encore.evaluation.reference_evaluator import JudgedRanks
 
 EXPRESSIONS = ["RR@3", "R@2", "nDCG", "nDCG@3", "AP", "AP(rel=2)@4", "P@3", "Success(rel=2)@2", "RR(rel=3)@10"]
+
+
+def ranks(ranking: Ranking, grades: dict[str, int]) -> list[JudgedRanks]:
+    """Worst, usual, best."""
+    hits = Hits.of({"q": ranking}, {"q": grades})
+    counts = reference_evaluator.count(hits)
+    worst, best = ties.extremes(hits, counts)
+    return [worst, reference_evaluator.judged_ranks(hits, counts), best]
 
 
 def orders(ranking: Ranking) -> Iterator[Ranking]:
@@ -25,19 +35,20 @@ def test_extremes_are_those_of_all_orders(seed: int) -> None:
     generator = np.random.default_rng(seed)
     ranking = rank(list("abcdefg"), generator.integers(0, 3, 7))
     grades = dict(zip("abcdz", generator.integers(0, 4, 5).tolist(), strict=True))
-    worst, best = ties.extremes(ranking, grades)
-    everywhere = [reference_evaluator.judged_ranks(order, grades) for order in orders(ranking)]
-    assert ties.has_ties(ranking.scores)
+    worst, usual, best = ranks(ranking, grades)
+    everywhere = [ranks(order, grades)[1] for order in orders(ranking)]
     assert len(everywhere) > 1
     for measure in map(measures.parse_measure, EXPRESSIONS):
-        found = [reference_evaluator.measure_value(measure, place) for place in everywhere]
-        assert reference_evaluator.measure_value(measure, worst) == pytest.approx(min(found), abs=1e-12), measure
-        assert reference_evaluator.measure_value(measure, best) == pytest.approx(max(found), abs=1e-12), measure
+        found = [float(reference_evaluator.measure_values(measure, place)[0]) for place in everywhere]
+        low, middle, high = (
+            float(reference_evaluator.measure_values(measure, each)[0]) for each in (worst, usual, best)
+        )
+        assert low == pytest.approx(min(found), abs=1e-12), measure
+        assert high == pytest.approx(max(found), abs=1e-12), measure
+        assert low <= middle <= high
 
 
 def test_the_usual_order_lies_between_and_without_ties_all_three_are_one() -> None:
     ranking = rank(list("abc"), [3, 2, 1])
-    assert not ties.has_ties(ranking.scores)
-    worst, best = ties.extremes(ranking, {"b": 1, "c": 2})
-    usual = reference_evaluator.judged_ranks(ranking, {"b": 1, "c": 2})
+    worst, usual, best = ranks(ranking, {"b": 1, "c": 2})
     assert worst.ranks.tolist() == usual.ranks.tolist() == best.ranks.tolist() == [2, 3]

@@ -12,7 +12,7 @@ from encore.commands.tuning.grid import read_grid, systems
 from encore.config.lineage import StepName
 from encore.data.collection import Collection, Judgment, topics, write_collection
 from encore.data.kinds import build_collection
-from encore.data.runs import Ranking
+from encore.data.rankings import Ranking
 from encore.errors import EncoreError
 from encore.evaluation import judging
 from encore.plan.catalogue import read_dataset

@@ -113,7 +113,7 @@ def test_search_scores_are_products_of_the_two_towers(path: dict[str, Path], hom
     make_shard({"length": 16, "numerics": NUMERICS}, model, home / "tokens", "000-of-001", home / "index")
     spec = {"split": "test", "queries": None, "sample": 0, "depth": 8, "query_length": 8, "system": "x"}
     answer_exactly({**spec, "numerics": NUMERICS}, model, home / "tokens", home / "c", [home / "index"], home / "run")
-    ranking = read_run(home / "run/run.trec.gz")["q7"]
+    ranking = read_run(home / "run")["q7"]
     encoder, store = checkpoint.load_encoder(model).eval(), TokenStore.open(home / "tokens")
     passages = embed.embed_texts(encoder, store.passages, np.arange(8), 16)
     scores = {}

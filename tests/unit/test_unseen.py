@@ -10,7 +10,7 @@ from test_beir import build, fields, write
 from encore.commands.explain import _with_unseen
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.overlap import overlap_with_training
-from encore.data.runs import Ranking
+from encore.data.rankings import Ranking
 from encore.evaluation import judging, scores
 from encore.evaluation.scores import RELEVANT, TEXT
 from encore.plan.tables.layout import of_unseen

@@ -32,9 +32,9 @@ rule search_index:
     """Rank passages by what an index of a named type finds, and measure its recall of the exact answer."""
     input:
         **manifests("runs/{indexed}/{topics}", "model", "tokens", "collection", "index", "exact"),
-        **large_files("runs/{indexed}/{topics}", model="model.safetensors", index="index", exact="run.trec.gz"),
+        **large_files("runs/{indexed}/{topics}", model="model.safetensors", index="index", exact="run.npz"),
     output:
-        run="results/runs/{indexed}/{topics}/run.trec.gz",
+        run="results/runs/{indexed}/{topics}/run.npz",
         manifest="results/runs/{indexed}/{topics}/manifest.json",
     log:
         "results/logs/search_index/{indexed}/{topics}.log",

@@ -6,7 +6,7 @@ rule lucene_search:
     input:
         **manifests("runs/{bm25}/{topics}", "index", "collection"),
     output:
-        run="results/runs/{bm25}/{topics}/run.trec.gz",
+        run="results/runs/{bm25}/{topics}/run.npz",
         manifest="results/runs/{bm25}/{topics}/manifest.json",
     log:
         "results/logs/lucene_search/{bm25}/{topics}.log",
@@ -36,7 +36,7 @@ rule search:
         **manifests("runs/{model}/{topics}", "model", "tokens", "collection", "shard*", "subset"),
         **large_files("runs/{model}/{topics}", model="model.safetensors", shard="index"),
     output:
-        run="results/runs/{model}/{topics}/run.trec.gz",
+        run="results/runs/{model}/{topics}/run.npz",
         manifest="results/runs/{model}/{topics}/manifest.json",
     log:
         "results/logs/search/{model}/{topics}.log",
@@ -100,7 +100,7 @@ rule fuse:
     input:
         **manifests("runs/{fusion}/{topics}", "sparse", "dense", "weight"),
     output:
-        run="results/runs/{fusion}/{topics}/run.trec.gz",
+        run="results/runs/{fusion}/{topics}/run.npz",
         manifest="results/runs/{fusion}/{topics}/manifest.json",
     log:
         "results/logs/fuse/{fusion}/{topics}.log",
@@ -129,7 +129,7 @@ rule rerank:
         **manifests("runs/{rerank}/{topics}", "first", "tokens", "model"),
         **large_files("runs/{rerank}/{topics}", model="model.safetensors"),
     output:
-        run="results/runs/{rerank}/{topics}/run.trec.gz",
+        run="results/runs/{rerank}/{topics}/run.npz",
         manifest="results/runs/{rerank}/{topics}/manifest.json",
     log:
         "results/logs/rerank/{rerank}/{topics}.log",

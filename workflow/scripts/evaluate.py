@@ -18,7 +18,7 @@ def main() -> None:
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
     with record(args.output, stage="evaluate", spec=args.spec, inputs=[args.run, args.collection]) as facts:
-        found = judging.judge(read_run(args.run / "run.trec.gz"), Collection(args.collection), args.spec)
+        found = judging.judge(read_run(args.run), Collection(args.collection), args.spec)
         scores.write_scores(args.output, found)
         facts["results"] = summary = judging.summary(found)
     for split, counts in summary.items():

@@ -20,13 +20,13 @@ def main() -> None:
     args = parser.parse_args()
     spec, inputs = args.spec, [args.sparse, args.dense, args.weight]
     with record(args.output, stage="fuse", spec=spec, inputs=inputs) as facts:
-        sparse, dense = (read_run(folder / "run.trec.gz") for folder in (args.sparse, args.dense))
+        sparse, dense = (read_run(folder) for folder in (args.sparse, args.dense))
         weight = fusion_weights.read_weight(args.weight)
         queries = list(dict.fromkeys([*dense, *sparse]))
         found = {query: fuse(align(sparse.get(query), dense.get(query)), weight, spec["depth"]) for query in queries}
         stages = [{"name": "fusion", "method": "weight * sparse + dense", "weight": weight}]
         header = describe(spec["system"], collection=spec["collection"], split=spec["split"], retrieval=stages)
-        write_run(args.output / "run.trec.gz", found, header)
+        write_run(args.output, found, header)
         facts["results"] = {"answered": len(found), "weight": weight}
     print(f"fuse: {len(found)} queries, weight {weight:g}")
 

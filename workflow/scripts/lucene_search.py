@@ -32,7 +32,7 @@ def main() -> None:
             {"name": "bm25", "method": "Lucene BM25Similarity", "k1": model.k1, "b": model.b, "hits": model.depth}
         ]
         header = describe(spec["system"], collection=args.collection.name, split=spec["split"], retrieval=stages)
-        write_run(args.output / "run.trec.gz", found, header)
+        write_run(args.output, found, header)
         facts["results"] = {"queries": len(queries), "answered": len(found)}
     print(f"lucene_search: {len(found)} of {len(queries)} queries answered in {time.time() - started:.1f} s")
 

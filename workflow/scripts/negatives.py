@@ -27,7 +27,7 @@ def main() -> None:
     recipe = {name: spec[name] for name in RECIPE if name in spec}
     inputs = [args.run, args.collection, *([args.other] if args.other else [])]
     with record(args.output, stage="negatives", spec=spec, inputs=inputs) as facts:
-        ranking = {query: ranked.documents for query, ranked in read_run(args.run / "run.trec.gz").items()}
+        ranking = {query: ranked.documents for query, ranked in read_run(args.run).items()}
         window = {name: spec[name] for name in WINDOW if name in spec}
         right = answering(ranking, collection, **window) if spec.get("answers") else {}
         found = {query: documents.keys() for query, documents in right.items()}

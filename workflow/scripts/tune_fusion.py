@@ -28,7 +28,7 @@ def main() -> None:
         for name, split in spec["splits"].items():
             judged = collection.qrels(split)
             grades = {query: judged[query] for query in topics(collection, split, spec["queries"], spec["sample"])}
-            sparse, dense = (read_run(folder / "run.trec.gz") for folder in given[name])
+            sparse, dense = (read_run(folder) for folder in given[name])
             tried[name] = fusion_weights.attempt(sparse, dense, grades, measure, spec["weights"])
         fusion_weights.write_weights(args.output, spec["tuned_on"], tried)
         facts["results"] = {name: each.summary() for name, each in tried.items()}

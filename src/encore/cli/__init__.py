@@ -27,6 +27,7 @@ COMMANDS = {
     "calibrate": "fit the rates of `encore preflight` to finished jobs",
     "whatif": "print the jobs, hours, cells and claims that a change would change",
     "compare": "print how close a run is to one that it should reproduce",
+    "export": "write runs as TREC's text, which those over reported queries have already",
     "schema": "print the JSON schema of a run's configuration",
 }
 ASKS = ("show", "explain", "flops")  # commands about a table or figure, which know the run that made it

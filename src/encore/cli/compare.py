@@ -34,7 +34,7 @@ def answer(arguments: argparse.Namespace) -> int:
     from collections import Counter
 
     from encore.data import qrels
-    from encore.data.runs import read_run
+    from encore.data.trec_runs import read_trec
     from encore.evaluation.measures import parse_measure
     from encore.evaluation.reproducibility import DEPTH, closeness, order
 
@@ -42,8 +42,8 @@ def answer(arguments: argparse.Namespace) -> int:
     for judgment in qrels.read_qrels(arguments.qrels, {}, Counter(), str(arguments.qrels)):
         grades.setdefault(judgment.query, {})[judgment.document] = judgment.grade
     measures = [parse_measure(expression) for expression in arguments.measure]
-    ours, theirs = read_run(arguments.run), read_run(arguments.reference)
-    baselines = tuple(map(read_run, arguments.baseline)) if arguments.baseline else None
+    ours, theirs = read_trec(arguments.run), read_trec(arguments.reference)
+    baselines = tuple(map(read_trec, arguments.baseline)) if arguments.baseline else None
     ranked = order(ours, theirs, arguments.depth or DEPTH)
     close = closeness(ours, theirs, grades, measures, baselines)  # type: ignore[arg-type]  # argparse took two
     if arguments.json:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from encore.data.runs import Run
+from encore.data.rankings import Run
 from encore.evaluation import measures
 from encore.evaluation.measures import Grades, Measure
 from encore.retrieval.fusion import align, fuse

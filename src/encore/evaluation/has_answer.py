@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from encore.data import answer_matching
 from encore.data.collection import Collection
-from encore.data.runs import Ranking, Run
+from encore.data.rankings import Ranking, Run
 from encore.evaluation.measures import Grades, Measure
 
 

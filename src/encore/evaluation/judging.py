@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from encore.data.collection import Collection, topics
 from encore.data.overlap import Overlap, overlap_with_training
-from encore.data.runs import Ranking, Run
+from encore.data.rankings import Run, RunMatrices
 from encore.errors import EncoreError
 from encore.evaluation import has_answer, measures, reference_evaluator, ties
-from encore.evaluation.measures import Grades, Measure
+from encore.evaluation.hits import Grades, Hits
+from encore.evaluation.measures import Measure
 from encore.evaluation.scores import RELEVANT, TEXT, Floats, Scored, Scores
 
 TOLERANCE = 1e-9
@@ -29,6 +30,7 @@ def judge(run: Run, collection: Collection, spec: Mapping[str, Any]) -> Scores:
         EncoreError: a measure is unknown, the run answers no query of a split, or the evaluators disagree.
     """
     clusters = collection.clusters()
+    run = RunMatrices.of(run)
     run = _without_own(run) if spec.get("ignore_identical_ids") else run
     scores: Scores = {}
     for split, expressions in sorted(spec["splits"].items()):
@@ -56,27 +58,23 @@ def summary(scores: Scores) -> dict[str, Any]:
     return found
 
 
-def _without_own(run: Run) -> Run:
+def _without_own(run: RunMatrices) -> RunMatrices:
     """A run in which no query has the document of its own id for an answer; queries left with none are absent."""
-    found = {}
-    for query, ranking in run.items():
-        keep = [place for place, document in enumerate(ranking.documents) if document != query]
-        if keep:
-            found[query] = Ranking([ranking.documents[place] for place in keep], ranking.scores[keep])
-    return found
+    own = run.documents.rows(run.queries)[:, None]
+    return run.without((run.rows == own) & (own >= 0))
 
 
 def _split(
-    run: Run, grades: Grades, wanted: Mapping[str, Measure], clusters: Mapping[str, str], overlap: Overlap
+    run: RunMatrices, grades: Grades, wanted: Mapping[str, Measure], clusters: Mapping[str, str], overlap: Overlap
 ) -> dict[str, Scored]:
-    queries = list(grades)
-    computed = measures.measure_values(wanted.values(), grades, run)
-    ranges = {query: _ranges(run.get(query), dict(grades[query]), list(wanted.values())) for query in queries}
-    answered = np.array([query in run for query in queries])
+    queries, hits = list(grades), Hits.of(run, grades)
+    computed = measures.values_of(wanted.values(), hits)
+    counts = reference_evaluator.count(hits)
+    usual, (worst, best) = reference_evaluator.judged_ranks(hits, counts), ties.extremes(hits, counts)
     scored = {}
-    for column, (name, measure) in enumerate(wanted.items()):
+    for name, measure in wanted.items():
         values = np.array([computed[measure][query] for query in queries])
-        low, again, high = np.array([ranges[query][column] for query in queries]).T
+        low, again, high = (reference_evaluator.measure_values(measure, each) for each in (worst, usual, best))
         _agree(measure, queries, values, again)
         scored[name] = Scored(
             queries=queries,
@@ -84,7 +82,7 @@ def _split(
             values=values,
             low=np.where(low < again, low, values),  # exactly the value where no order of ties can change it
             high=np.where(high > again, high, values),
-            answered=answered,
+            answered=hits.places >= 0,
             shared=_shared(queries, overlap, measure),
         )
     return scored
@@ -95,24 +93,6 @@ def _shared(queries: list[str], overlap: Overlap, measure: Measure) -> NDArray[n
     relevant = overlap.relevant(measure.rel)
     found = [RELEVANT * (query in relevant) + TEXT * (query in overlap.texts) for query in queries]
     return np.array(found, dtype=np.int8)
-
-
-def _ranges(ranking: Ranking | None, grades: dict[str, int], wanted: list[Measure]) -> list[tuple[float, float, float]]:
-    """For each measure of one query: lowest value, the second evaluator's value, highest value."""
-    usual = reference_evaluator.judged_ranks(ranking, grades)
-    if ranking is None or not ties.has_ties(ranking.scores):
-        return [
-            (again, again, again) for again in (reference_evaluator.measure_value(measure, usual) for measure in wanted)
-        ]
-    worst, best = ties.extremes(ranking, grades)
-    return [
-        (
-            reference_evaluator.measure_value(m, worst),
-            reference_evaluator.measure_value(m, usual),
-            reference_evaluator.measure_value(m, best),
-        )
-        for m in wanted
-    ]
 
 
 def _agree(measure: Measure, queries: list[str], first: Floats, again: Floats) -> None:

@@ -10,61 +10,80 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from encore.data.runs import Ranking
+from encore.evaluation.hits import Hits, Integers, parts
 from encore.evaluation.measures import Measure
 
-Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class JudgedRanks:
-    """The ranks of a query's documents of positive grade, with all that was judged for the query.
+    """The ranks of all queries' documents of positive grade, with all that was judged for them.
 
     Args:
-        ranks: int64 [found], from 1, ascending, of the retrieved documents of positive grade.
+        queries: how many queries.
+        query: int64 [found], which query, ascending, of the retrieved documents of positive grade.
+        ranks: int64 [found], their ranks, from 1, ascending within a query.
         grades: int64 [found], their grades.
-        judged: int64 [judged], all positive grades of the query, retrieved or not, descending.
+        judged_query: int64 [judged], which query, ascending, of all positive grades, retrieved or not.
+        judged: int64 [judged], these grades, descending within a query.
     """
 
+    queries: int
+    query: Integers
     ranks: Integers
     grades: Integers
+    judged_query: Integers
     judged: Integers
 
 
-def judged_ranks(ranking: Ranking | None, grades: dict[str, int]) -> JudgedRanks:
-    """The rank of each document of positive grade, found by counting, in trec_eval's order of ties.
+@dataclass(frozen=True)
+class Counts:
+    """Of each document that was found, how many of its query's score higher, or equal, or equal with a greater id.
 
-    Args:
-        ranking: the query's; None where the run has no answer to it.
-        grades: grade by document id.
+    All int64 [found]; ``equal`` counts the document itself.
     """
-    found = retrieved_relevant(ranking, grades) if ranking is not None else {}
-    ranks = np.array([_rank(ranking, place) for place in found] if ranking is not None else [], dtype=np.int64)
-    return sorted_ranks(ranks, np.array(list(found.values()), dtype=np.int64), grades)
+
+    above: Integers
+    equal: Integers
+    greater: Integers
 
 
-def retrieved_relevant(ranking: Ranking, grades: dict[str, int]) -> dict[int, int]:
-    """Grades of the retrieved documents of positive grade, by their index in the ranking's arrays."""
-    answered = set(ranking.documents)
-    found = [document for document, grade in grades.items() if grade > 0 and document in answered]
-    return {ranking.documents.index(document): grades[document] for document in found}
+def count(hits: Hits) -> Counts:
+    """What a rank is made of, in any order of ties."""
+    place = hits.places[hits.query]
+    counts = np.empty((3, len(place)), dtype=np.int64)
+    for part in parts(hits.run, len(place)):
+        scores, rows = hits.run.scores[place[part]], hits.run.rows[place[part]]
+        own = np.arange(len(scores)), hits.column[part]
+        equal = scores == scores[own][:, None]
+        counts[0, part] = (scores > scores[own][:, None]).sum(axis=1)
+        counts[1, part] = equal.sum(axis=1)
+        counts[2, part] = (equal & (rows > rows[own][:, None])).sum(axis=1)  # rows are by ascending id
+    return Counts(*counts)
 
 
-def sorted_ranks(ranks: Integers, found: Integers, grades: dict[str, int]) -> JudgedRanks:
-    """``JudgedRanks`` from ranks in any order.
-
-    Args:
-        ranks: int64 [found], from 1.
-        found: int64 [found], the grades of these documents.
-        grades: all grades of the query, by document id.
-    """
-    order = np.argsort(ranks)
-    judged = np.array([grade for grade in grades.values() if grade > 0], dtype=np.int64)
-    return JudgedRanks(ranks[order], found[order], np.sort(judged)[::-1])
+def judged_ranks(hits: Hits, counts: Counts) -> JudgedRanks:
+    """The rank of each document of positive grade, in trec_eval's order of ties."""
+    return sorted_ranks(hits, 1 + counts.above + counts.greater)
 
 
-def measure_value(measure: Measure, place: JudgedRanks) -> float:
-    """The value of one measure for one query, in [0, 1].
+def sorted_ranks(hits: Hits, ranks: Integers) -> JudgedRanks:
+    """``JudgedRanks`` from the ranks of the documents that were found, from 1 [found]."""
+    order = np.lexsort((ranks, hits.query))
+    ideal = np.lexsort((-hits.judged, hits.judged_query))
+    return JudgedRanks(
+        queries=len(hits.grades),
+        query=hits.query[order],
+        ranks=ranks[order],
+        grades=hits.grade[order],
+        judged_query=hits.judged_query[ideal],
+        judged=hits.judged[ideal],
+    )
+
+
+def measure_values(measure: Measure, place: JudgedRanks) -> Floats:
+    """The values of one measure, float64 [queries], each in [0, 1].
 
     With r the ranks of relevant documents up to the cutoff k, and n the number of relevant documents that are judged:
     RR = 1/min r; R = |r|/n; P = |r|/k; Success = [r not empty]; AP = (1/n) sum_i i/r_i;
@@ -72,40 +91,45 @@ def measure_value(measure: Measure, place: JudgedRanks) -> float:
     1999); AP, Buckley & Voorhees (SIGIR 2000); nDCG, Järvelin & Kekäläinen (ACM TOIS 20(4), 2002) with the gains and
     discounts of trec_eval; Success@k is DPR's top-k accuracy (Karpukhin et al. 2020).
     """
-    ranks = place.ranks[(place.grades >= measure.rel) & _within(place.ranks, measure.cutoff)]
-    relevant = int((place.judged >= measure.rel).sum())
-    if relevant == 0 or len(ranks) == 0:
-        return 0.0
+    counted = (place.grades >= measure.rel) & _within(place.ranks, measure.cutoff)
+    query, ranks = place.query[counted], place.ranks[counted]
+    relevant = np.bincount(place.judged_query[place.judged >= measure.rel], minlength=place.queries)
+    found = np.bincount(query, minlength=place.queries)
+    values: Floats = np.zeros(place.queries)
+    some = found > 0
     if measure.name == "RR":
-        return float(1 / ranks[0])
-    if measure.name == "R":
-        return len(ranks) / relevant
-    if measure.name == "P":
-        return len(ranks) / float(measure.cutoff or 1)
-    if measure.name == "Success":
-        return 1.0
-    if measure.name == "AP":
-        return float((np.arange(1, len(ranks) + 1) / ranks).sum() / relevant)
-    return _ndcg(place, measure.cutoff)
+        first = np.full(place.queries, np.inf)
+        np.minimum.at(first, query, ranks)
+        values = 1 / first
+    elif measure.name == "R":
+        values[some] = found[some] / relevant[some]
+    elif measure.name == "P":
+        values[some] = found[some] / float(measure.cutoff or 1)
+    elif measure.name == "Success":
+        values[some] = 1
+    elif measure.name == "AP":
+        precision = _numbered(query) / ranks
+        values[some] = _sums(query, precision, place.queries)[some] / relevant[some]
+    else:
+        gained = _gain(place.query, place.ranks, place.grades, measure.cutoff, place.queries)
+        ideal = _gain(place.judged_query, _numbered(place.judged_query), place.judged, measure.cutoff, place.queries)
+        values[some] = gained[some] / ideal[some]
+    return values
 
 
-def _ndcg(place: JudgedRanks, cutoff: int | None) -> float:
-    ideal_ranks = np.arange(1, len(place.judged) + 1)
-    return _gain(place.ranks, place.grades, cutoff) / _gain(ideal_ranks, place.judged, cutoff)
-
-
-def _gain(ranks: Integers, grades: Integers, cutoff: int | None) -> float:
+def _gain(query: Integers, ranks: Integers, grades: Integers, cutoff: int | None, queries: int) -> Floats:
     inside = _within(ranks, cutoff)
-    return float((grades[inside] / np.log2(ranks[inside] + 1)).sum())
+    return _sums(query[inside], grades[inside] / np.log2(ranks[inside] + 1), queries)
+
+
+def _sums(query: Integers, numbers: Floats, queries: int) -> Floats:
+    return np.bincount(query, weights=numbers, minlength=queries).astype(np.float64)
+
+
+def _numbered(query: Integers) -> Integers:
+    """1, 2, 3, … within each query, which stand together in ascending order."""
+    return np.arange(1, len(query) + 1) - np.searchsorted(query, query)
 
 
 def _within(ranks: Integers, cutoff: int | None) -> NDArray[np.bool_]:
     return ranks <= (cutoff if cutoff is not None else np.iinfo(np.int64).max)
-
-
-def _rank(ranking: Ranking, place: int) -> int:
-    """Rank of the document at ``place``, by counting those that stand before it."""
-    score, document = ranking.scores[place], ranking.documents[place]
-    tied = np.flatnonzero(ranking.scores == score)
-    greater = sum(ranking.documents[other] > document for other in tied) if len(tied) > 1 else 0
-    return 1 + int((ranking.scores > score).sum()) + greater

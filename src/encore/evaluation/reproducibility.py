@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from encore.data.runs import Ranking, Run
+from encore.data.rankings import Ranking, Run
 from encore.errors import EncoreError
 from encore.evaluation.measures import Measure, measure_values
 

@@ -7,36 +7,32 @@ unknown and not counted.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from encore.data.runs import Ranking
-from encore.evaluation.reference_evaluator import Integers, JudgedRanks, retrieved_relevant, sorted_ranks
-
-
-def has_ties(scores: NDArray[np.float32]) -> bool:
-    """Whether any two scores of a ranking, in its own order, are equal."""
-    return bool((scores[1:] == scores[:-1]).any())
+from encore.evaluation.hits import Hits, Integers
+from encore.evaluation.reference_evaluator import Counts, JudgedRanks, sorted_ranks
 
 
-def extremes(ranking: Ranking, grades: dict[str, int]) -> tuple[JudgedRanks, JudgedRanks]:
-    """The worst and the best ranks of a query's documents of positive grade over all orders of tied scores.
+def extremes(hits: Hits, counts: Counts) -> tuple[JudgedRanks, JudgedRanks]:
+    """The worst and the best ranks of all documents of positive grade over all orders of tied scores.
 
     For any measure that no rise of a relevant document lowers, these give its lowest and its highest value (after
     McSherry & Najork, ECIR 2008).
     """
-    found = retrieved_relevant(ranking, grades)
-    scores = ranking.scores[list(found)]
-    gained = np.array(list(found.values()), dtype=np.int64)
-    rivals = (scores[:, None] == scores[None, :]) & _before(gained)  # the column's document goes first
-    above = (ranking.scores[None, :] > scores[:, None]).sum(axis=1)
-    last = (ranking.scores[None, :] >= scores[:, None]).sum(axis=1)
-    best = 1 + above + rivals.sum(axis=1)
-    worst = last - rivals.sum(axis=1)
-    return sorted_ranks(worst, gained, grades), sorted_ranks(best, gained, grades)
+    rivals = _rivals(hits, counts.above)
+    best = 1 + counts.above + rivals
+    worst = counts.above + counts.equal - rivals
+    return sorted_ranks(hits, worst), sorted_ranks(hits, best)
 
 
-def _before(gained: Integers) -> NDArray[np.bool_]:
-    """[found, found]: the column's grade is higher than the row's, or equal and it comes first; never both ways."""
-    place = np.arange(len(gained))
-    equal = (gained[None, :] == gained[:, None]) & (place[None, :] < place[:, None])
-    return (gained[None, :] > gained[:, None]) | equal
+def _rivals(hits: Hits, above: Integers) -> Integers:
+    """How many of the relevant documents that share its block of ranks go before each one [found].
+
+    Those of a higher grade do, and of its own grade those that come first.
+    """
+    order = np.lexsort((-hits.grade, above, hits.query))
+    block = np.stack([hits.query[order], above[order]])  # as many are above two documents only if they are tied
+    begins = np.flatnonzero(np.any(block[:, 1:] != block[:, :-1], axis=0)) + 1
+    starts = np.concatenate([[0], begins])
+    rivals = np.empty(len(order), dtype=np.int64)
+    rivals[order] = np.arange(len(order)) - np.repeat(starts, np.diff([*starts, len(order)]))
+    return rivals

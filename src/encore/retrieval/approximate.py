@@ -13,7 +13,8 @@ from typing import Any
 import faiss
 import numpy as np
 
-from encore.data.runs import Ranking, Run, describe, rank, read_run, write_run
+from encore.data.rankings import Ranking, Run, rank
+from encore.data.runs import describe, read_run, write_run
 from encore.data.tokens import TokenStore
 from encore.retrieval.dense import MOST, SPARE, Shard, embedded, open_shards, opened
 
@@ -24,7 +25,7 @@ CUTS = (10, 100, 1000)  # of the exact answer
 def answer_from_index(
     spec: dict[str, Any], model: Path, tokens: Path, collection: Path, index: Path, exact: Path, output: Path
 ) -> dict[str, Any]:
-    """Answer the queries of a split from one index, write ``run.trec.gz``, and return counts and recall.
+    """Answer the queries of a split from one index, write the run, and return counts and recall.
 
     Args:
         spec: as for exact search, and ``search``, how the index is searched.
@@ -38,8 +39,8 @@ def answer_from_index(
     run = search_approximate(held, names, queries, spec["depth"])
     method = {"name": "index", "method": type(held.index).__name__, "depth": spec["depth"], **spec["search"]}
     header = describe(spec["system"], collection=collection.name, split=spec["split"], retrieval=[method])
-    write_run(output / "run.trec.gz", run, header)
-    found = recall(run, read_run(exact / "run.trec.gz"), spec["depth"])
+    write_run(output, run, header)
+    found = recall(run, read_run(exact), spec["depth"])
     print(f"{len(names)} queries; of the exact answers: {found}", flush=True)
     return {"queries": len(names), "passages": len(held.documents), "recall": found}
 

@@ -18,7 +18,8 @@ import torch
 from numpy.typing import NDArray
 
 from encore.data.collection import Collection, topics
-from encore.data.runs import Ranking, Run, describe, write_run
+from encore.data.rankings import RunMatrices
+from encore.data.runs import describe, write_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.models import embed
@@ -43,7 +44,7 @@ def answer_exactly(
     output: Path,
     subset: Path | None = None,
 ) -> dict[str, Any]:
-    """Answer the queries of a split with a model, write ``run.trec.gz``, and return its counts.
+    """Answer the queries of a split with a model, write the run, and return its counts.
 
     Args:
         spec: ``split``, ``queries`` and ``sample`` of it, ``depth``, ``query_length`` in tokens, ``numerics``, and
@@ -61,7 +62,7 @@ def answer_exactly(
     run = search_exact(shards, names, queries, depth, next(encoder.parameters()).device)
     method = {"name": "exact search", "method": "dense", "similarity": encoder.config.similarity, "depth": depth}
     header = describe(spec["system"], collection=collection.name, split=split, retrieval=[method])
-    write_run(output / "run.trec.gz", run, header)
+    write_run(output, run, header)
     print(f"{len(names)} queries answered from {passages} passages", flush=True)
     return {"queries": len(names), "passages": passages}
 
@@ -162,7 +163,7 @@ def search_exact(
     vectors: np.ndarray,
     depth: int,
     device: torch.device = CPU,
-) -> Run:
+) -> RunMatrices:
     """The ``depth`` best documents of each query, by score, then by descending document id; prints the rate.
 
     Args:
@@ -170,13 +171,12 @@ def search_exact(
         vectors: float32 [queries, dimension], in the order of ``names``.
     """
     started = time.monotonic()
-    searcher = Searcher(shards, device)
-    run: Run = {}
-    batch = BATCH[device.type]
-    for start in range(0, len(names), batch):
-        scores, documents = searcher.best(vectors[start : start + batch], depth)
-        for name, found, its in zip(names[start:], documents, scores, strict=False):
-            run[name] = Ranking(found, its)
+    searcher, batch = Searcher(shards, device), BATCH[device.type]
+    found = [searcher.best(vectors[start : start + batch], depth) for start in range(0, len(names), batch)]
+    if not found:
+        return RunMatrices.of({})
+    scores, rows = (np.concatenate(part) for part in zip(*found, strict=True))
+    run = RunMatrices.chosen(names, searcher.documents, searcher.place, rows, scores)
     operations = 2 * len(searcher.documents) * vectors.size
     rate = operations / max(time.monotonic() - started, 1e-9) / 1e9
     threads = f" with {torch.get_num_threads()} threads" if device.type == "cpu" else ""
@@ -193,10 +193,9 @@ class Searcher:
         self.place = self.documents.places()
         self.tiles = [Tiles(shard.vectors, device) for shard in shards]
 
-    def best(self, batch: np.ndarray, depth: int) -> tuple[np.ndarray, list[list[str]]]:
-        """Scores [queries, depth] and documents, of each query as many, of queries float32 [queries, dimension]."""
-        scores, rows = self._best(torch.from_numpy(np.ascontiguousarray(batch)).to(self.device), depth)
-        return scores, [self.documents.take(found) for found in rows]
+    def best(self, batch: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+        """Scores and rows of ``documents``, [queries, depth] each, of queries float32 [queries, dimension]."""
+        return self._best(torch.from_numpy(np.ascontiguousarray(batch)).to(self.device), depth)
 
     def _best(self, batch: torch.Tensor, depth: int) -> tuple[np.ndarray, np.ndarray]:
         """Scores and global rows, [queries, depth] each, of one batch of queries."""

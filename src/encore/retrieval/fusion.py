@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from encore.data.runs import Ranking, rank
+from encore.data.rankings import Ranking, rank
 
 Floats = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from encore.data.runs import Run, checked_column, rank
+from encore.data.rankings import Run, checked_column, rank
 from encore.errors import EncoreError
 from encore.retrieval import java
 from encore.retrieval.segment import make_reproducible

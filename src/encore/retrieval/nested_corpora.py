@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from encore.data.collection import Collection, topics
-from encore.data.runs import Run, read_run
+from encore.data.rankings import Run
+from encore.data.runs import read_run
 from encore.errors import EncoreError
 from encore.storage.files import open_text, open_text_writer
 
@@ -27,9 +28,7 @@ def order_passages(spec: dict[str, Any], run: Path, collection: Path, output: Pa
     texts = Collection(collection)
     chosen, judged = topics(texts, spec["split"], spec["queries"], spec["sample"]), texts.qrels(spec["split"])
     relevant = {document for query in chosen for document, grade in judged[query].items() if grade > 0}
-    first, rest = ordered(
-        [document["_id"] for document in texts.corpus()], relevant, read_run(run / "run.trec.gz"), spec
-    )
+    first, rest = ordered([document["_id"] for document in texts.corpus()], relevant, read_run(run), spec)
     for name, documents in ((START, first), (REST, rest)):
         with open_text_writer(output / name) as file:
             file.writelines(f"{document}\n" for document in documents)

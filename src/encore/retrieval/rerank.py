@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from encore.data.runs import Ranking, Run, describe, rank, read_header, read_run, write_run
+from encore.data.rankings import Ranking, Run, rank
+from encore.data.runs import describe, read_header, read_run, write_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.scoring import Scorer, open_scorer
@@ -27,7 +28,7 @@ def answer_reranked(
     state: Path | None = None,
     checkpoint_seconds: float = 120.0,
 ) -> dict[str, Any]:
-    """Rank the first stage's run again with a model, write ``run.trec.gz``, and return its counts.
+    """Rank the first stage's run again with a model, write the run, and return its counts.
 
     Args:
         spec: ``reranked``, how many of each query's results the model scores; ``depth``, how many are kept;
@@ -39,12 +40,12 @@ def answer_reranked(
     store, numerics = TokenStore.open(tokens), spec["numerics"]
     device = machine.prepare(numerics)
     with machine.precision(numerics, device):
-        kept, found = ScoreState(state, spec, checkpoint_seconds), read_run(first / "run.trec.gz")
+        kept, found = ScoreState(state, spec, checkpoint_seconds), read_run(first)
         run, pairs = rerank(found, open_scorer(model, store).to(device), store, spec, kept)
-    before = read_header(first / "run.trec.gz")["method"]["retrieval"]
+    before = read_header(first)["method"]["retrieval"]
     stage = {"name": "reranking", "method": "trained scorer", "model": model.name, "depth": spec["reranked"]}
     header = describe(spec["system"], collection=spec["collection"], split=spec["split"], retrieval=[*before, stage])
-    write_run(output / "run.trec.gz", run, header)
+    write_run(output, run, header)
     print(f"{len(run)} queries ranked again, {pairs} pairs scored", flush=True)
     return {"queries": len(run), "pairs": pairs}
 

@@ -16,16 +16,18 @@ import numpy as np
 
 from encore.commands.audit.findings import AuditReport, Finding
 from encore.data.collection import Collection, topics
-from encore.data.runs import Ranking, Run, read_run
+from encore.data.rankings import Ranking, Run
+from encore.data.runs import RUN, TEXT, read_header, read_run
+from encore.data.trec_runs import write_trec
 from encore.evaluation import fusion_weights, judging
 from encore.evaluation.scores import FILE as SCORES
 from encore.evaluation.scores import Scores, read_scores, write_scores
 from encore.retrieval.fusion import align, fuse
 from encore.storage import manifest
+from encore.storage.files import sha256
 from encore.storage.root import manifests_behind, product_manifests
 
 QUERIES = 20  # of each run, unless another number is given
-RUN = "run.trec.gz"
 TOLERANCE = {"fp32": 1e-4}  # of a score, relative above 1; other machines round otherwise
 COARSE = 2e-2  # the same for lower precisions
 Spec = dict[str, Any]
@@ -64,6 +66,8 @@ def _check(folder: Path, queries: int, report: AuditReport) -> str:
     inputs: Inputs = {}
     for name in record["inputs"]:
         inputs.setdefault(Path(name).parts[1], []).append(Path(name).parent)
+    if (folder / TEXT).is_file():
+        report.findings += [Finding(str(folder), reason) for reason in _other_text(folder)]
     if stage == "evaluate":
         report.findings += [Finding(str(folder), reason) for reason in _evaluated(folder, spec, inputs)]
         return "evaluated"
@@ -79,9 +83,17 @@ def _evaluated(folder: Path, spec: Spec, inputs: Inputs) -> list[str]:
     """Which scores do not come out again from their run."""
     (run,), (collection,) = inputs["runs"], inputs["collections"]
     with TemporaryDirectory() as place:
-        write_scores(Path(place), judging.judge(read_run(run / RUN), Collection(collection), spec))
+        write_scores(Path(place), judging.judge(read_run(run), Collection(collection), spec))
         found, again = read_scores(folder), read_scores(Path(place))
     return [f"{folder}/{SCORES}: {text}" for text in [_other_scores(found, again)] if text]
+
+
+def _other_text(folder: Path) -> list[str]:
+    """Whether a run's text is not that of its matrices."""
+    with TemporaryDirectory() as place:
+        write_trec(Path(place, TEXT), read_run(folder), read_header(folder))
+        same = sha256(Path(place, TEXT)) == sha256(folder / TEXT)
+    return [] if same else [f"{folder}/{TEXT}: is not the text of {RUN}; compare it with `encore export {folder}`"]
 
 
 def _other_scores(found: Scores, again: Scores) -> str:
@@ -102,9 +114,9 @@ def _other_scores(found: Scores, again: Scores) -> str:
 
 def _searched(folder: Path, stage: str, spec: Spec, inputs: Inputs, queries: int) -> list[str]:
     """Which of a sample of queries are answered otherwise than in a run."""
-    run = read_run(folder / RUN)
+    run = read_run(folder)
     if stage == "fuse":
-        known = sorted({query for place in inputs["runs"] for query in read_run(place / RUN)})
+        known = sorted({query for place in inputs["runs"] for query in read_run(place)})
     else:
         known = topics(Collection(inputs["collections"][0]), spec["split"], spec["queries"], spec["sample"])
     chosen = random.SystemRandom().sample(known, min(queries, len(known)))
@@ -169,7 +181,7 @@ def _fused(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
     first, second = inputs["runs"]
     sparse, dense = (first, second) if _is_sparse(first) else (second, first)
     weight = fusion_weights.read_weight(inputs["fusions"][0])
-    runs = [read_run(folder / RUN) for folder in (sparse, dense)]
+    runs = [read_run(folder) for folder in (sparse, dense)]
     return {query: fuse(align(*(run.get(query) for run in runs)), weight, spec["depth"]) for query in chosen}
 
 

@@ -28,7 +28,7 @@ def map_candidates(
             passage and ``query_length`` in tokens.
     """
     query, relevant = chosen(Collection(collection), spec["split"], spec["sample"])
-    ranking = read_run(run / "run.trec.gz")[query].documents
+    ranking = read_run(run)[query].documents
     ranks = {document: rank for rank, document in enumerate(ranking, 1)}
     documents = [*ranking[: spec["candidates"]], *sorted(relevant - set(ranking[: spec["candidates"]]))]
     rows = {name: row for row, name in enumerate(store.passages.names)}

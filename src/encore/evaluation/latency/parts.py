@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from encore.data.collection import Collection, topics
-from encore.data.runs import Ranking, read_run
+from encore.data.rankings import Ranking
+from encore.data.runs import read_run
 from encore.errors import EncoreError
 from encore.evaluation.latency.timing import Stage, measure, one_after_another
 
@@ -149,7 +150,7 @@ def fused(given: LatencyInputs) -> Measurement:
     """Two lists as one. The paper answers both at once, so the slower one counts; both indexes are kept."""
     from encore.retrieval.fusion import align, fuse
 
-    sparse, dense = (read_run(given.folder(role) / "run.trec.gz") for role in ("sparse", "dense"))
+    sparse, dense = (read_run(given.folder(role)) for role in ("sparse", "dense"))
     weight, depth, names = 1.0, given.run["depth"], given.names()  # whatever the weight, the sums are as many
     times = measure(
         lambda n: fuse(align(sparse.get(names[n]), dense.get(names[n])), weight, depth), len(names), given.warm_up
@@ -161,14 +162,14 @@ def fused(given: LatencyInputs) -> Measurement:
 
 def reranked(given: LatencyInputs) -> Measurement:
     """A first stage, then a scorer over the best of its results, whose texts it reads anew for each query."""
-    from encore.data.runs import rank
+    from encore.data.rankings import rank
     from encore.data.tokens import TokenStore
     from encore.finetuning.scoring import open_scorer
     from encore.retrieval.rerank import above
     from encore.training import machine
 
     run, store, names = given.run, TokenStore.open(given.folder("tokens")), given.names()
-    device, first = machine.prepare(run["numerics"]), read_run(given.folder("first") / "run.trec.gz")
+    device, first = machine.prepare(run["numerics"]), read_run(given.folder("first"))
     scorer = open_scorer(given.folder("model"), store).to(device)
     empty = Ranking([], np.empty(0, dtype=np.float32))
     queries = store.queries.names.find(names)

@@ -75,10 +75,10 @@ def refuse_damaged(plan: Plan, tables: Iterable[str]) -> None:
 
 def _read(table: str, file: str) -> None:
     """Read a released run, as its table's job will."""
-    from encore.data.runs import read_run
+    from encore.data.trec_runs import read_trec
 
     try:
-        answered = len(read_run(Path(file)))
+        answered = len(read_trec(Path(file)))
     except EncoreError as error:  # whose message says how to fix our own runs
         raise EncoreError(f"references.{table}: {str(error).rpartition(';')[0]}; bring another copy") from error
     if answered == 0:

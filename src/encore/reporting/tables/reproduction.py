@@ -9,7 +9,9 @@ from functools import cache
 from pathlib import Path
 
 from encore.data.collection import Collection
-from encore.data.runs import Ranking, Run, read_run
+from encore.data.rankings import RunMatrices
+from encore.data.runs import read_run
+from encore.data.trec_runs import read_trec
 from encore.errors import EncoreError
 from encore.evaluation import judging, scores
 from encore.evaluation.reproducibility import DEPTH, Closeness, compared, gains, order
@@ -75,7 +77,7 @@ def _lines(layout: Layout, one: Reference) -> Iterator[list[str]]:
     base = next((other for other in layout.references if one.over and other.key == one.over.key), None)
     for ours, read in zip(one.ours, _judged(layout, one), strict=True):
         try:
-            ranked = order(read_run(Path(ours.folder) / "run.trec.gz"), theirs, min(DEPTH, layout.depth))
+            ranked = order(read_run(Path(ours.folder)), theirs, min(DEPTH, layout.depth))
         except EncoreError as error:
             raise EncoreError(f"{one.run} and {ours.folder}: {error}") from error
         for name in one.columns:
@@ -133,9 +135,8 @@ def _judge(run: str, depth: int, collection: str, like: str) -> scores.Scores:
 
 
 @cache
-def _released(path: str, depth: int) -> Run:
-    run = read_run(Path(path))
-    return {query: Ranking(found.documents[:depth], found.scores[:depth]) for query, found in run.items()}
+def _released(path: str, depth: int) -> RunMatrices:
+    return read_trec(Path(path)).cut(depth)
 
 
 def _judged(layout: Layout, one: Reference) -> list[Read]:

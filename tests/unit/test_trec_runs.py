@@ -1,4 +1,4 @@
-"""Runs: what is written, in which order, and that other people's readers take it."""
+"""Runs as text: what is written, in which order, and that other people's readers take it."""
 
 import gzip
 import subprocess
@@ -11,7 +11,9 @@ import pytest
 import pytrec_eval
 import yaml
 
-from encore.data.runs import END, START, Ranking, describe, rank, read_header, read_run, write_run
+from encore.data.rankings import Ranking, rank
+from encore.data.runs import describe
+from encore.data.trec_runs import END, START, read_trec, write_trec
 from encore.errors import EncoreError
 
 HEADER = describe("bm25", collection="pydocs", split="test", retrieval=[{"name": "bm25", "method": "BM25", "k1": 0.9}])
@@ -31,7 +33,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_ties_go_to_the_higher_id_and_lines_are_written_in_that_order(path: Path) -> None:
-    write_run(path, {"q1": ranking(["d9", "d1", "d10", "b"], [1, 2, 1, 1])}, HEADER)
+    write_trec(path, {"q1": ranking(["d9", "d1", "d10", "b"], [1, 2, 1, 1])}, HEADER)
     assert text_of(path).splitlines() == [
         "q1 Q0 d1 1 2 bm25",
         "q1 Q0 d9 2 1 bm25",
@@ -45,9 +47,9 @@ def test_scores_that_differ_below_float32_are_ties() -> None:
 
 
 def test_negative_zero_ties_with_zero(path: Path) -> None:
-    write_run(path, {"q": ranking(["a", "b"], [0.0, -0.0])}, HEADER)
+    write_trec(path, {"q": ranking(["a", "b"], [0.0, -0.0])}, HEADER)
     assert "-0" not in text_of(path)
-    assert read_run(path)["q"].documents == ["b", "a"]
+    assert read_trec(path)["q"].documents == ["b", "a"]
 
 
 def test_order_is_that_of_utf8_bytes() -> None:
@@ -64,36 +66,29 @@ def test_every_float32_reads_back_equal(path: Path) -> None:
     bits = np.random.default_rng(0).integers(0, 2**32, 20_000, dtype=np.uint32).view(np.float32)
     values = np.concatenate([bits[np.isfinite(bits)], np.float32([1e-45, 1.1754944e-38, 3.4028235e38, 0.1, 16777216])])
     names = [f"d{i}" for i in range(len(values))]
-    write_run(path, {"q": Ranking(names, values)}, HEADER)
-    back = read_run(path)["q"]
+    write_trec(path, {"q": Ranking(names, values)}, HEADER)
+    back = read_trec(path)["q"]
     expected = dict(zip(names, values.tolist(), strict=True))
     assert [expected[name] for name in back.documents] == back.scores.tolist()
     assert (np.diff(back.scores) <= 0).all()
 
 
 def test_equal_runs_are_equal_bytes_whatever_their_order_was(tmp_path: Path) -> None:
-    write_run(tmp_path / "1.gz", {"q": ranking(["a", "b"], [1, 2])}, HEADER)
-    write_run(tmp_path / "other-name.gz", {"q": ranking(["b", "a"], [2, 1])}, HEADER)
+    write_trec(tmp_path / "1.gz", {"q": ranking(["a", "b"], [1, 2])}, HEADER)
+    write_trec(tmp_path / "other-name.gz", {"q": ranking(["b", "a"], [2, 1])}, HEADER)
     assert (tmp_path / "1.gz").read_bytes() == (tmp_path / "other-name.gz").read_bytes()
 
 
-def test_header_reads_back_and_can_be_seen_without_unpacking(path: Path) -> None:
+def test_the_header_can_be_seen_without_unpacking(path: Path) -> None:
     header = describe("größe", collection="pydocs", split="test", retrieval=[])
-    write_run(path, {"q": ranking(["a"], [1])}, header)
-    assert read_header(path) == header
+    write_trec(path, {"q": ranking(["a"], [1])}, header)
     lines = path.read_bytes()[10:].partition(b"\0")[0].decode("ascii").splitlines()
     assert (lines[0], lines[-1]) == (START, END)
-    assert yaml.safe_load("\n".join(line.removeprefix("# ") for line in lines[1:-1]))["tag"] == "größe"
-
-
-def test_a_gzip_file_without_header_says_so(path: Path) -> None:
-    path.write_bytes(gzip.compress(b"q Q0 d 1 1.0 t\n"))
-    with pytest.raises(EncoreError, match="no ir_metadata header"):
-        read_header(path)
+    assert yaml.safe_load("\n".join(line.removeprefix("# ") for line in lines[1:-1])) == header
 
 
 def test_ir_measures_takes_the_file_on_its_command_line(path: Path, tmp_path: Path) -> None:
-    write_run(path, {"q1": ranking(["a", "b"], [1, 2]), "q2": ranking(["c"], [1])}, HEADER)
+    write_trec(path, {"q1": ranking(["a", "b"], [1, 2]), "q2": ranking(["c"], [1])}, HEADER)
     (tmp_path / "qrels").write_text("q1 0 a 3\nq2 0 c 1\nq2 0 d 1\n")
     command = [sys.executable, "-m", "ir_measures", str(tmp_path / "qrels"), str(path), "RR@10", "R@100"]
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -101,7 +96,7 @@ def test_ir_measures_takes_the_file_on_its_command_line(path: Path, tmp_path: Pa
 
 
 def test_other_readers_take_it(path: Path) -> None:
-    write_run(path, {"q1": ranking(["a", "b"], [1, 2])}, HEADER)
+    write_trec(path, {"q1": ranking(["a", "b"], [1, 2])}, HEADER)
     assert pytrec_eval.parse_run(text_of(path).splitlines()) == {"q1": {"b": 2.0, "a": 1.0}}
     assert [row.doc_id for row in ir_measures.read_trec_run(str(path))] == ["b", "a"]
     assert subprocess.run(["gzip", "-t", str(path)], check=False).returncode == 0
@@ -116,8 +111,8 @@ def test_comment_lines_would_not_pass_ir_measures() -> None:
 def test_trec_eval_ranks_as_we_do(path: Path) -> None:
     generator = np.random.default_rng(1)
     documents = [f"d{i}" for i in generator.permutation(200)]
-    write_run(path, {"q": Ranking(documents, generator.integers(0, 9, 200).astype(np.float32))}, HEADER)
-    ours = read_run(path)["q"].documents
+    write_trec(path, {"q": Ranking(documents, generator.integers(0, 9, 200).astype(np.float32))}, HEADER)
+    ours = read_trec(path)["q"].documents
     for place in (0, 1, 17, 150):
         evaluator = pytrec_eval.RelevanceEvaluator({"q": {ours[place]: 1}}, {"recip_rank"})
         run = pytrec_eval.parse_run(text_of(path).splitlines())
@@ -129,7 +124,7 @@ def test_reads_other_programs_runs(tmp_path: Path) -> None:
     path.write_text(
         "# ir_metadata.start\n# tag: x\n# ir_metadata.end\nq 0 a 0 1 t\n\nr 0 c 1 5 t\nq\t0\tb\t1\t2e0\tt\n"
     )
-    run = read_run(path)
+    run = read_trec(path)
     assert {query: found.documents for query, found in run.items()} == {"q": ["b", "a"], "r": ["c"]}
     assert run["q"].scores.dtype == np.float32
 
@@ -139,7 +134,7 @@ def test_any_blanks_and_any_order_of_queries_give_the_same_run(tmp_path: Path, c
     path, generator = tmp_path / "run.txt", np.random.default_rng(2)
     lines = [f"q{n % 3} Q0 é#{n} 0 {score!r} t" for n, score in enumerate(generator.normal(size=90).tolist())]
     path.write_text("\n".join(map(change, lines)))
-    run = read_run(path)
+    run = read_trec(path)
     assert list(run) == ["q0", "q1", "q2"]
     for place, found in enumerate(run.values()):
         own = [line.split() for line in lines[place::3]]
@@ -152,14 +147,14 @@ def test_an_id_with_a_blank_that_is_no_space_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.txt"
     path.write_text("q Q0 a 1 2.0 t\nq Q0 b\u00a0c 2 1.0 t\n")
     with pytest.raises(EncoreError, match="line 2: 7 columns"):
-        read_run(path)
+        read_trec(path)
 
 
 def test_a_run_of_nothing_reads_as_nothing(path: Path) -> None:
-    write_run(path, {}, HEADER)
-    assert read_run(path) == {}
-    write_run(path, {"q": ranking([], [])}, HEADER)
-    assert read_run(path) == {}
+    write_trec(path, {}, HEADER)
+    assert read_trec(path) == {}
+    write_trec(path, {"q": ranking([], [])}, HEADER)
+    assert read_trec(path) == {}
 
 
 @pytest.mark.parametrize(
@@ -176,22 +171,22 @@ def test_bad_lines_are_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "run.txt"
     path.write_text(text)
     with pytest.raises(EncoreError, match=message) as caught:
-        read_run(path)
+        read_trec(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:-20] + b"\0" * 20])
 def test_a_damaged_file_is_refused(path: Path, damage) -> None:
-    write_run(path, {"q": Ranking([f"d{i}" for i in range(1000)], np.random.default_rng(0).random(1000))}, HEADER)
+    write_trec(path, {"q": Ranking([f"d{i}" for i in range(1000)], np.random.default_rng(0).random(1000))}, HEADER)
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(EncoreError, match="damaged"):
-        read_run(path)
+        read_trec(path)
 
 
 def test_a_missing_file_is_refused(path: Path) -> None:
     with pytest.raises(EncoreError, match="missing"):
-        read_run(path)
+        read_trec(path)
 
 
 @pytest.mark.parametrize(
@@ -208,13 +203,13 @@ def test_ids_that_columns_cannot_hold_are_refused(
     path: Path, query: str, document: str, tag: str, message: str
 ) -> None:
     with pytest.raises(EncoreError, match=message):
-        write_run(path, {query: ranking([document], [1])}, {"tag": tag})
+        write_trec(path, {query: ranking([document], [1])}, {"tag": tag})
     assert list(path.parent.iterdir()) == []
 
 
 def test_a_score_that_is_no_number_is_refused_with_its_query(path: Path) -> None:
     with pytest.raises(EncoreError, match=r"run\.trec\.gz, query q7: the score of document b"):
-        write_run(path, {"q7": ranking(["a", "b"], [1, float("inf")])}, HEADER)
+        write_trec(path, {"q7": ranking(["a", "b"], [1, float("inf")])}, HEADER)
 
 
 def test_importing_runs_is_cheap() -> None:

@@ -1,0 +1,284 @@
+"""Rankings and runs in memory: a run is two matrices, rows of documents and scores, and one rule for ties.
+
+The documents of a run are numbered by ascending id, so the rule for ties (descending id, as in trec_eval) is an order
+of whole numbers, and no id is made a string before somebody asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from encore.errors import EncoreError
+from encore.storage.document_ids import DocIds
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NOT_FINITE = "is not a finite number; the model that gave it has diverged"
+REPEATED = "a document occurs twice in one ranking; remove the duplicate from the index or the run"
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """One query's answer: document ids and float32 scores of equal length, best first."""
+
+    documents: list[str]
+    scores: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+
+Run = Mapping[str, Ranking]  # by query id; queries without an answer are absent
+
+
+def rank(documents: Sequence[str], scores: ArrayLike, depth: int | None = None) -> Ranking:
+    """Order documents by descending float32 score, equal scores by descending document id as trec_eval does, and cut.
+
+    Ids compare by code point, which is the order of their UTF-8 bytes.
+
+    Raises:
+        EncoreError: a score is not a finite number or a document occurs twice.
+    """
+    rounded = _float32(scores)
+    if not np.isfinite(rounded).all():
+        where = documents[int(np.flatnonzero(~np.isfinite(rounded))[0])]
+        raise EncoreError(f"the score of document {where} {NOT_FINITE}")
+    if len(set(documents)) < len(documents):
+        raise EncoreError(REPEATED)
+    if _in_order(documents, rounded):
+        return Ranking(list(documents[:depth]), rounded[:depth])
+    pairs = sorted(zip(rounded.tolist(), documents, strict=True), reverse=True)[:depth]
+    values = np.array([score for score, _ in pairs], dtype=np.float32)
+    return Ranking([document for _, document in pairs], values)
+
+
+class RunMatrices(Mapping[str, Ranking]):
+    """A run in the order of ``rank``; as a mapping, it gives each query's ``Ranking``.
+
+    Attributes:
+        queries: the ids of those that are answered, none twice.
+        documents: the ids of all documents in it, ascending.
+        rows: int32 [queries, depth], rows of ``documents``; -1 behind the end of a shorter ranking.
+        scores: float32 [queries, depth]; minus infinity there.
+    """
+
+    def __init__(
+        self, queries: Sequence[str], documents: DocIds, rows: NDArray[np.int32], scores: NDArray[np.float32]
+    ) -> None:
+        self.queries, self.documents, self.rows, self.scores = list(queries), documents, rows, scores
+
+    @classmethod
+    def of(cls, run: Run) -> RunMatrices:
+        """Any run, put into the order of ``rank``; queries without an answer are left out.
+
+        Raises:
+            EncoreError: a document's id is no column of a run, or as ``rank``.
+        """
+        if isinstance(run, RunMatrices):
+            return run
+        import pyarrow as pa
+
+        answered = {query: ranking for query, ranking in run.items() if len(ranking)}
+        names = pa.array(chain.from_iterable(each.documents for each in answered.values()), pa.string())
+        counts = [len(ranking) for ranking in answered.values()]
+        scores = np.concatenate([np.empty(0, np.float32), *(each.scores for each in answered.values())])
+        return cls.arranged(
+            list(answered), names.dictionary_encode(), np.repeat(np.arange(len(counts)), counts), scores
+        )
+
+    @classmethod
+    def arranged(
+        cls, queries: Sequence[str], names: pa.DictionaryArray, of_query: NDArray[np.int64], scores: ArrayLike
+    ) -> RunMatrices:
+        """A run from its lines, in any order.
+
+        Args:
+            names: the document of each line [lines].
+            of_query: which of ``queries`` each line is of [lines]; none is without a line.
+            scores: [lines].
+
+        Raises:
+            EncoreError: a document's id is no column of a run, or as ``rank``.
+        """
+        import pyarrow.compute as pc
+
+        known = names.dictionary.to_pylist()
+        check_columns(known, "document id")
+        rounded = _float32(scores)
+        if not np.isfinite(rounded).all():
+            line = int(np.flatnonzero(~np.isfinite(rounded))[0])
+            raise EncoreError(f"query {queries[of_query[line]]}: the score of document {names[line]} {NOT_FINITE}")
+        ascending = pc.sort_indices(names.dictionary).to_numpy()
+        place = np.empty(len(ascending), np.int32)
+        place[ascending] = np.arange(len(ascending))
+        rows = place[names.indices.to_numpy()]
+        if not _lines_in_order(of_query, rounded, rows):
+            order = np.lexsort((-rows, -rounded, of_query))
+            of_query, rounded, rows = of_query[order], rounded[order], rows[order]
+        counts = np.bincount(of_query, minlength=len(queries))
+        column = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+        found = cls(queries, DocIds.of(np.array(known, dtype=object)[ascending]), *_empty(counts))
+        found.rows[of_query, column], found.scores[of_query, column] = rows, rounded
+        found._refuse_repeated()
+        return found
+
+    @classmethod
+    def chosen(
+        cls,
+        queries: Sequence[str],
+        documents: DocIds,
+        places: NDArray[np.int64],
+        rows: NDArray[np.int64],
+        scores: NDArray[np.float32],
+    ) -> RunMatrices:
+        """A run from a search whose hits are in the order of ``rank``, as many for each query.
+
+        Args:
+            documents: the ids of a collection, in its order.
+            places: the place of each row's id among all in ascending order [documents].
+            rows: rows of the collection [queries, depth].
+            scores: float32 [queries, depth], without -0.0.
+        """
+        if not rows.size:
+            return cls([], DocIds.of([]), *_empty(np.empty(0, np.int64)))
+        used = np.zeros(len(documents), dtype=bool)
+        used[rows] = True
+        kept = np.flatnonzero(used)
+        kept = kept[np.argsort(places[kept])]
+        own = np.empty(len(documents), np.int32)
+        own[kept] = np.arange(len(kept))
+        return cls(queries, documents.of_rows(kept), own[rows], scores)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.queries)
+
+    def __contains__(self, query: object) -> bool:
+        return query in self._place
+
+    def __getitem__(self, query: str) -> Ranking:
+        place = self._place[query]
+        end = int(self.lengths[place])
+        return Ranking(self._names[self.rows[place, :end]].tolist(), self.scores[place, :end])
+
+    def places(self, queries: Sequence[str]) -> NDArray[np.int64]:
+        """Where queries stand among those that are answered, [queries]; -1 for one that is not."""
+        return np.array([self._place.get(query, -1) for query in queries], dtype=np.int64)
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """How many documents each query found, at least 1 [queries]."""
+        lengths: NDArray[np.int64] = (self.rows >= 0).sum(axis=1)
+        return lengths
+
+    def cut(self, depth: int) -> RunMatrices:
+        """The first ``depth`` documents of each query."""
+        return RunMatrices(self.queries, self.documents, self.rows[:, :depth], self.scores[:, :depth])
+
+    def without(self, out: NDArray[np.bool_]) -> RunMatrices:
+        """The run without some hits [queries, depth]; those below move up, and a query that has none left is absent."""
+        places = np.flatnonzero(out.any(axis=1))
+        rows, scores = self.rows.copy(), self.scores.copy()
+        order = np.argsort(out[places], axis=1, kind="stable")
+        for each, missing in ((rows, -1), (scores, -np.inf)):
+            each[places] = np.take_along_axis(np.where(out[places], missing, each[places]), order, axis=1)
+        left = rows[:, 0] >= 0 if rows.size else np.empty(0, dtype=bool)
+        queries = [query for query, stays in zip(self.queries, left.tolist(), strict=True) if stays]
+        return RunMatrices(queries, self.documents, rows[left], scores[left])
+
+    def check(self) -> None:
+        """What a damaged file would break.
+
+        Raises:
+            EncoreError: shapes or kinds differ, a row is of no document, a score is no number, or an order is wrong.
+        """
+        rows, scores = self.rows, self.scores
+        if rows.ndim != 2 or rows.shape != scores.shape or len(rows) != len(self.queries):
+            raise EncoreError(
+                f"rows {rows.shape} and scores {scores.shape} of {len(self.queries)} queries do not match"
+            )
+        if (rows.dtype, scores.dtype) != (np.int32, np.float32):
+            raise EncoreError(f"rows are {rows.dtype} and scores {scores.dtype}, not int32 and float32")
+        if not rows.size:
+            return
+        if rows.min() < -1 or rows.max() >= len(self.documents):
+            raise EncoreError(
+                f"rows are from {rows.min()} to {rows.max()}, but there are {len(self.documents)} documents"
+            )
+        found = rows >= 0
+        if not np.isfinite(scores[found]).all():
+            raise EncoreError("a score is not a finite number")
+        higher, equal = scores[:, :-1] > scores[:, 1:], scores[:, :-1] == scores[:, 1:]
+        in_order = higher | (equal & (rows[:, :-1] > rows[:, 1:])) | ~found[:, 1:]
+        if not in_order.all() or not found[:, 0].all() or (found[:, 1:] & ~found[:, :-1]).any():
+            raise EncoreError("a ranking is empty or not in its order")
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {query: place for place, query in enumerate(self.queries)}
+
+    @cached_property
+    def _names(self) -> NDArray[np.object_]:
+        return np.array(list(self.documents), dtype=object)
+
+    def _refuse_repeated(self) -> None:
+        ascending = np.sort(self.rows, axis=1)
+        repeated = ((ascending[:, 1:] == ascending[:, :-1]) & (ascending[:, 1:] >= 0)).any(axis=1)
+        if repeated.any():
+            raise EncoreError(f"query {self.queries[int(np.flatnonzero(repeated)[0])]}: {REPEATED}")
+
+
+def check_columns(names: Sequence[str], kind: str) -> None:
+    """Refuse ids that a column of TREC's runs cannot hold; ``kind`` says in the message what they are.
+
+    Raises:
+        EncoreError: one is empty or has blanks.
+    """
+    if " ".join(names).split() != list(names):
+        for name in names:
+            checked_column(name, kind)
+
+
+def checked_column(name: str, kind: str) -> str:
+    """An id or tag that a column of a run can hold; ``kind`` says in the message what it is."""
+    if name.split() != [name]:
+        raise EncoreError(
+            f"{kind} {name!r} is empty or has blanks, which TREC's columns cannot hold; rename it in the collection"
+        )
+    return name
+
+
+def _float32(scores: ArrayLike) -> NDArray[np.float32]:
+    """Scores as runs have them: adding zero turns -0.0, which prints differently, into 0.0."""
+    return np.asarray(scores, dtype=np.float32) + np.float32(0)
+
+
+def _empty(lengths: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    shape = (len(lengths), int(lengths.max(initial=0)))
+    return np.full(shape, -1, np.int32), np.full(shape, -np.inf, np.float32)
+
+
+def _in_order(documents: Sequence[str], scores: NDArray[np.float32]) -> bool:
+    """Whether a ranking stands as ``rank`` would put it, which most do."""
+    falls = scores[:-1] > scores[1:]
+    return all(
+        scores[place] == scores[place + 1] and documents[place] > documents[place + 1]
+        for place in np.flatnonzero(~falls).tolist()
+    )
+
+
+def _lines_in_order(of_query: NDArray[np.int64], scores: NDArray[np.float32], rows: NDArray[np.int32]) -> bool:
+    """Whether lines stand query by query, each in the order of ``rank``."""
+    later, same = of_query[1:] > of_query[:-1], of_query[1:] == of_query[:-1]
+    falls = (scores[:-1] > scores[1:]) | ((scores[:-1] == scores[1:]) & (rows[:-1] >= rows[1:]))
+    return bool((later | (same & falls)).all())
