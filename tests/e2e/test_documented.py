@@ -36,6 +36,8 @@ def test_the_command_runs(default: Clone, command: str) -> None:
     words = shlex.split(command)[1:]
     if words[0] == "compare":
         words = compared(default, words)
+    if words[0] == "export":
+        words = [each for word in words for each in placed(default, word)]
     if "--root" in words:
         words[-1] = json.loads((default.root / "results/root.json").read_text())["root"][:8]
     done = default.encore(*words)
@@ -43,6 +45,11 @@ def test_the_command_runs(default: Clone, command: str) -> None:
         assert expected in done.error()
     else:
         assert len(done.succeeded().splitlines()) >= 1
+
+
+def placed(clone: Clone, word: str) -> list[str]:
+    """What a shell makes of a word."""
+    return [str(path.relative_to(clone.root)) for path in clone.root.glob(word)] if "*" in word else [word]
 
 
 def compared(clone: Clone, words: list[str]) -> list[str]:

@@ -92,19 +92,33 @@ def test_both_evaluators_agree_on_random_rankings() -> None:
     assert seen > 1000
 
 
-def test_only_the_head_of_a_ranking_that_counts_is_handed_on_and_no_value_changes() -> None:
+@pytest.mark.parametrize("seed", range(5))
+def test_only_what_counts_is_handed_on_and_no_value_changes(seed: int) -> None:
     """Against ir-measures itself, given the whole rankings."""
     wanted = [measures.parse_measure(expression) for expression in EXPRESSIONS]
-    run, grades = random_world(0)
+    run, grades = random_world(seed)
     grades["3"] = {"not retrieved": 3}
     whole = {query: dict(zip(found.documents, range(len(found), 0, -1), strict=True)) for query, found in run.items()}
     hits = Hits.of(run, grades)
-    handed, counted = (dict(measures._handed_on(hits, 100, counting)) for counting in (False, True))
-    assert sum(map(len, counted.values())) < sum(map(len, handed.values())) < sum(map(len, whole.values()))
-    assert len(handed["3"]) == len(counted["3"]) == 1
+    handed, counted = (measures._shapes(hits, 100, counting) for counting in (False, True))
+    lengths = [sum(len(shape.ranking()) for shape in shapes if shape) for shapes in (counted, handed)]
+    assert lengths[0] < lengths[1] < sum(map(len, whole.values()))
+    assert handed[list(grades).index("3")] == measures.Shape((), (), (3,))
+    nothing = [query for query in grades if query not in run or max(grades[query].values()) <= 0]
+    assert [query for query, shape in zip(grades, handed, strict=True) if shape is None] == nothing
     found = measures.measure_values(wanted, grades, run)
     for metric in ir_measures.iter_calc([ir_measures.parse_measure(str(each)) for each in wanted], grades, whole):
         assert found[measures.parse_measure(str(metric.measure))][metric.query_id] == metric.value
+
+
+def test_queries_that_a_measure_cannot_tell_apart_are_handed_on_once() -> None:
+    """Two relevant documents below rank 10, of whichever ids and at whichever ranks, are alike to RR@10."""
+    run = {str(n): rank([f"d{n + place}" for place in range(30)], np.arange(30, 0, -1)) for n in range(8)}
+    grades = {str(n): {f"d{n + 12 + n}": 1, "d100": 2, f"d{n}": -1, f"d{n + 1}": 0} for n in range(8)}
+    hits = Hits.of(run, grades)
+    assert set(measures._shapes(hits, 10, counting=False)) == {measures.Shape((), (), (1, 2))}
+    assert set(measures._shapes(hits, 100, counting=True)) == {measures.Shape((0,), (1,), (1, 2))}
+    assert len(set(measures._shapes(hits, 100, counting=False))) == 8
 
 
 def test_ties_stand_by_descending_document_id_in_float32() -> None:

@@ -210,10 +210,3 @@ def test_ids_that_columns_cannot_hold_are_refused(
 def test_a_score_that_is_no_number_is_refused_with_its_query(path: Path) -> None:
     with pytest.raises(EncoreError, match=r"run\.trec\.gz, query q7: the score of document b"):
         write_trec(path, {"q7": ranking(["a", "b"], [1, float("inf")])}, HEADER)
-
-
-def test_importing_runs_is_cheap() -> None:
-    code = "import sys, encore.data.runs; print([m for m in ('torch', 'pandas', 'scipy') if m in sys.modules])"
-    assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
-    )

@@ -8,7 +8,9 @@ of nothing are 0.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +20,7 @@ from encore.evaluation.hits import Grades, Hits
 
 __all__ = ["Grades", "Measure", "measure_values", "parse_measure"]
 
-COUNTING = ("R", "P", "Success")  # how many of the first k are relevant, at whatever ranks
+COUNTING = ("R", "P", "Success")  # how many of the first k are relevant
 
 
 def measure_values(measures: Iterable[Measure], grades: Grades, run: Run) -> dict[Measure, dict[str, float]]:
@@ -33,33 +35,75 @@ def measure_values(measures: Iterable[Measure], grades: Grades, run: Run) -> dic
 def values_of(measures: Iterable[Measure], hits: Hits) -> dict[Measure, dict[str, float]]:
     """The same of what a run found.
 
-    Only the order of a ranking is handed on, not its scores: ir-measures' providers break ties in different ways, and
-    the order (``rankings.rank``) is settled. Only what is relevant has its name there. A measure at k is given k
-    documents, which is all that it may look at, and of these the ones down to the last that is relevant, or the
-    relevant ones alone where it does but count them: the others change no value, and take most time.
+    A value depends on the ranks and grades of what is relevant and on nothing else, so ir-measures is given one query
+    of each such shape, made up, and its value counts for all that are alike. Ranks have an order already
+    (``rankings.rank``): ir-measures' providers break ties in different ways.
     """
     found: dict[Measure, dict[str, float]] = {}
     alike: dict[tuple[int | None, bool], list[Measure]] = {}
     for measure in measures:
         alike.setdefault((measure.cutoff, measure.name in COUNTING), []).append(measure)
-    judged = {query: dict(documents) for query, documents in hits.grades.items()}
-    nothing = [query for query, documents in judged.items() if not documents]  # ir-measures would pass over them
     for (cutoff, counting), group in alike.items():
-        found.update(_by_ir_measures(group, judged, dict(_handed_on(hits, cutoff, counting))))
-    for of_queries in found.values():
-        of_queries.update(dict.fromkeys(nothing, 0.0))
+        shapes = _shapes(hits, cutoff, counting)
+        values = _by_ir_measures(group, list(dict.fromkeys(shape for shape in shapes if shape)))
+        for measure, its in values.items():
+            found[measure] = {
+                query: its[shape] if shape else 0.0 for query, shape in zip(hits.grades, shapes, strict=True)
+            }
     return found
 
 
-def _by_ir_measures(
-    measures: list[Measure], judged: dict[str, dict[str, int]], ordered: dict[str, dict[str, float]]
-) -> dict[Measure, dict[str, float]]:
+class Shape(NamedTuple):
+    """What a measure may know of a query: ``columns`` and ``grades`` of what was found, and all positive grades."""
+
+    columns: tuple[int, ...]
+    grades: tuple[int, ...]
+    judged: tuple[int, ...]
+
+    def judgments(self) -> dict[str, int]:
+        """Grades by document; what was found comes first."""
+        missed = Counter(self.judged) - Counter(self.grades)
+        return {f"relevant {place}": grade for place, grade in enumerate([*self.grades, *missed.elements()])}
+
+    def ranking(self) -> dict[str, float]:
+        """Down to the last relevant document; one document at least, as it is an answer."""
+        names = [f"other {place}" for place in range(max(self.columns, default=0) + 1)]
+        for place, column in enumerate(self.columns):
+            names[column] = f"relevant {place}"
+        return {name: -float(place) for place, name in enumerate(names)}
+
+
+def _shapes(hits: Hits, cutoff: int | None, counting: bool) -> list[Shape | None]:
+    """The shape of each query down to a rank; None where a value is 0: no answer, or nothing to find."""
+    queries = np.arange(len(hits.grades) + 1)
+    bounds, ends = (np.searchsorted(each, queries).tolist() for each in (hits.query, hits.judged_query))
+    columns, grades, judged = hits.column.tolist(), hits.grade.tolist(), hits.judged.tolist()
+    shapes: list[Shape | None] = []
+    for query, place in enumerate(hits.places.tolist()):
+        wanted = sorted(judged[ends[query] : ends[query + 1]])
+        if place < 0 or not wanted:
+            shapes.append(None)
+            continue
+        first, end = bounds[query], bounds[query + 1]
+        if cutoff is not None:
+            end = bisect_left(columns, cutoff, first, end)
+        if counting:  # at whatever ranks
+            its, graded = range(end - first), sorted(grades[first:end])
+        else:
+            its, graded = columns[first:end], grades[first:end]
+        shapes.append(Shape(tuple(its), tuple(graded), tuple(wanted)))
+    return shapes
+
+
+def _by_ir_measures(measures: list[Measure], shapes: list[Shape]) -> dict[Measure, dict[Shape, float]]:
     import ir_measures  # here, so that a plan can be checked without it
 
     theirs = {_theirs(measure): measure for measure in measures}
-    found: dict[Measure, dict[str, float]] = {measure: {} for measure in measures}
-    for metric in ir_measures.iter_calc(list(theirs), judged, ordered):
-        found[theirs[metric.measure]][metric.query_id] = float(metric.value)
+    found: dict[Measure, dict[Shape, float]] = {measure: {} for measure in measures}
+    judgments = {str(number): shape.judgments() for number, shape in enumerate(shapes)}
+    rankings = {str(number): shape.ranking() for number, shape in enumerate(shapes)}
+    for metric in ir_measures.iter_calc(list(theirs), judgments, rankings):
+        found[theirs[metric.measure]][shapes[int(metric.query_id)]] = float(metric.value)
     return found
 
 
@@ -70,23 +114,3 @@ def _theirs(measure: Measure):  # type: ignore[no-untyped-def]  # ir-measures' o
     if measure.cutoff is not None:
         parameters["cutoff"] = measure.cutoff
     return getattr(ir_measures, measure.name)(**parameters)
-
-
-def _handed_on(hits: Hits, cutoff: int | None, counting: bool) -> Iterator[tuple[str, dict[str, float]]]:
-    """Each answered query with its ranking, as scores without ties; one document at least, as it is an answer."""
-    depth = hits.run.rows.shape[1] if cutoff is None else cutoff
-    others = [f" {place}" for place in range(min(depth, hits.run.rows.shape[1]))]  # no id has a blank
-    scores = [float(-place) for place in range(len(others))]
-    bounds = np.searchsorted(hits.query, np.arange(len(hits.grades) + 1)).tolist()
-    columns, places = hits.column.tolist(), hits.places.tolist()
-    for query, place, first, end in zip(hits.grades, places, bounds[:-1], bounds[1:], strict=True):
-        if place < 0:
-            continue
-        end = first + bisect_left(columns[first:end], depth)
-        if counting:
-            names = hits.found[first:end] or others[:1]
-        else:
-            names = others[: columns[end - 1] + 1 if end > first else 1]
-            for at in range(first, end):
-                names[columns[at]] = hits.found[at]
-        yield query, dict(zip(names, scores, strict=False))
