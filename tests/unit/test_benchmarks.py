@@ -133,6 +133,22 @@ def test_a_quick_run_writes_its_record(tmp_path: Path) -> None:
     assert "## Goals" in (tmp_path / "here.md").read_text()
 
 
+def test_evaluation_agrees_with_pytrec_eval_to_the_last_bit() -> None:
+    """The benchmark compares the values of all ways, and fails where they differ."""
+    words = ["--queries", "30", "--depth", "200", "--documents", "500", "--judged", "40", "--repetitions", "1"]
+    command = [sys.executable, str(ROOT / "benchmarks/evaluation.py"), *words]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [line.split("  ")[0] for line in done.stdout.splitlines()[1:]] == [
+        "pytrec_eval, plain text",
+        "pytrec_eval, gzipped text",
+        "Encore, plain text",
+        "Encore, gzipped text",
+        "Encore, matrices",
+    ]
+
+
 def test_the_parts_of_the_gpu_benchmark_survive_each_other(tmp_path: Path) -> None:
     """At tiny sizes, on what there is: a part that fails is told, and the goals stand beside what was measured."""
     quick = [sys.executable, str(ROOT / "benchmarks/gpu.py"), "--quick", "--output", str(tmp_path)]

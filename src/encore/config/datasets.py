@@ -19,6 +19,11 @@ def role_of(split: str) -> str:
     return split.partition("-")[0]
 
 
+def is_reported(split: str) -> bool:
+    """Whether a split's queries are reported, and do not train or choose a model."""
+    return role_of(split) not in ("train", "valid")
+
+
 def draw_of(split: str) -> str | None:
     """``train-80-s1`` -> ``80-s1``: which of several ways to part the queries a split belongs to; None with one way.
 

@@ -10,16 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from encore.errors import EncoreError
 from encore.storage.document_ids import DocIds
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 NOT_FINITE = "is not a finite number; the model that gave it has diverged"
 REPEATED = "a document occurs twice in one ranking; remove the duplicate from the index or the run"
@@ -84,48 +80,50 @@ class RunMatrices(Mapping[str, Ranking]):
         """
         if isinstance(run, RunMatrices):
             return run
-        import pyarrow as pa
-
         answered = {query: ranking for query, ranking in run.items() if len(ranking)}
-        names = pa.array(chain.from_iterable(each.documents for each in answered.values()), pa.string())
         counts = [len(ranking) for ranking in answered.values()]
+        numbers: dict[str, int] = {}
+        lines = chain.from_iterable(ranking.documents for ranking in answered.values())
+        of_document = np.fromiter((numbers.setdefault(name, len(numbers)) for name in lines), np.int64, sum(counts))
         scores = np.concatenate([np.empty(0, np.float32), *(each.scores for each in answered.values())])
         return cls.arranged(
-            list(answered), names.dictionary_encode(), np.repeat(np.arange(len(counts)), counts), scores
+            list(answered), list(numbers), np.repeat(np.arange(len(counts)), counts), of_document, scores
         )
 
     @classmethod
     def arranged(
-        cls, queries: Sequence[str], names: pa.DictionaryArray, of_query: NDArray[np.int64], scores: ArrayLike
+        cls,
+        queries: Sequence[str],
+        documents: Sequence[str],
+        of_query: NDArray[np.int64],
+        of_document: NDArray[np.int64],
+        scores: ArrayLike,
     ) -> RunMatrices:
         """A run from its lines, in any order.
 
         Args:
-            names: the document of each line [lines].
-            of_query: which of ``queries`` each line is of [lines]; none is without a line.
+            queries, documents: different ids; no query is without a line.
+            of_query, of_document: which of them each line is of [lines].
             scores: [lines].
 
         Raises:
             EncoreError: a document's id is no column of a run, or as ``rank``.
         """
-        import pyarrow.compute as pc
-
-        known = names.dictionary.to_pylist()
-        check_columns(known, "document id")
+        check_columns(documents, "document id")
         rounded = _float32(scores)
         if not np.isfinite(rounded).all():
             line = int(np.flatnonzero(~np.isfinite(rounded))[0])
-            raise EncoreError(f"query {queries[of_query[line]]}: the score of document {names[line]} {NOT_FINITE}")
-        ascending = pc.sort_indices(names.dictionary).to_numpy()
-        place = np.empty(len(ascending), np.int32)
-        place[ascending] = np.arange(len(ascending))
-        rows = place[names.indices.to_numpy()]
+            name = documents[of_document[line]]
+            raise EncoreError(f"query {queries[of_query[line]]}: the score of document {name} {NOT_FINITE}")
+        known = DocIds.of(documents)
+        places = known.places().astype(np.int32)
+        rows = places[of_document]
         if not _lines_in_order(of_query, rounded, rows):
             order = np.lexsort((-rows, -rounded, of_query))
             of_query, rounded, rows = of_query[order], rounded[order], rows[order]
         counts = np.bincount(of_query, minlength=len(queries))
         column = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-        found = cls(queries, DocIds.of(np.array(known, dtype=object)[ascending]), *_empty(counts))
+        found = cls(queries, known.of_rows(np.argsort(places)), *_empty(counts))
         found.rows[of_query, column], found.scores[of_query, column] = rows, rounded
         found._refuse_repeated()
         return found

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from encore.config.datasets import role_of
+from encore.config.datasets import is_reported
 from encore.data.rankings import Run, RunMatrices, check_columns
 from encore.data.trec_runs import write_trec
 from encore.errors import EncoreError
@@ -22,7 +22,6 @@ from encore.storage.document_ids import DocIds
 from encore.storage.files import replacing
 
 RUN, TEXT = "run.npz", "run.trec.gz"
-UNREPORTED = ("train", "valid")
 
 
 def describe(tag: str, *, collection: str, split: str, retrieval: list[dict[str, Any]]) -> dict[str, Any]:
@@ -58,7 +57,7 @@ def write_run(folder: Path, run: Run, header: Mapping[str, Any]) -> None:
     }
     with replacing(folder / RUN) as temporary, temporary.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
-    if role_of(header["data"]["test collection"]["topics"]) not in UNREPORTED:
+    if is_reported(header["data"]["test collection"]["topics"]):
         write_trec(folder / TEXT, matrices, header)
 
 

@@ -72,7 +72,11 @@ def read_trec(path: Path) -> RunMatrices:
     queries, documents = (table[name].combine_chunks() for name in ("query", "document"))
     try:
         return RunMatrices.arranged(
-            queries.dictionary.to_pylist(), documents, queries.indices.to_numpy(), table["score"].to_numpy()
+            queries.dictionary.to_pylist(),
+            documents.dictionary.to_pylist(),
+            queries.indices.to_numpy(),
+            documents.indices.to_numpy(),
+            table["score"].to_numpy(),
         )
     except EncoreError as error:
         raise EncoreError(f"{path}, {error}") from error

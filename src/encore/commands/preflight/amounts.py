@@ -3,7 +3,8 @@
 The amounts, each where a job has it:
 
 - ``start``: 1, for what any job of a rule takes;
-- ``passages``, ``tokens``: of its collection, the tokens of articles included; ``queries``, and ``lines`` of a run;
+- ``passages``, ``tokens``: of its collection, the tokens of articles included; ``queries``, and ``lines`` of a run,
+  ``text_lines`` where it is written as text too;
 - ``parameters``: of its model; ``vectors``: the numbers in the vectors of its passages;
 - ``flops``: operations of a model, as ``models/flops.py`` and the objectives count them, texts at their own lengths;
   where there is a GPU, it does these. ``trained_tokens``: those that a training reads in all its steps;
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 
 from encore.commands.preflight import shapes, trainings
 from encore.commands.preflight.sizes import CollectionSize, CollectionSizes
+from encore.config.datasets import is_reported
 from encore.config.finetuning import FinetuneStep
 from encore.models import flops
 from encore.models.config import EncoderConfig
@@ -85,8 +87,8 @@ def _asked(made: Artifact, size: CollectionSize, share: float) -> Amounts:
     if "split" not in run:
         return {}
     queries = size.topics(run["split"], run.get("queries"), share)
-    ranked = queries * size.passages.count**0.5
-    return {"queries": queries, "lines": queries * run.get("depth", 0), "ranked": ranked}
+    ranked, lines = queries * size.passages.count**0.5, queries * run.get("depth", 0)
+    return {"queries": queries, "lines": lines, "text_lines": lines * is_reported(run["split"]), "ranked": ranked}
 
 
 def _shards(made: Artifact) -> int:
