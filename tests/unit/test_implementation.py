@@ -32,8 +32,8 @@ def test_every_stage_of_this_version_is_recorded():
 PLANTED = {
     # What turns rows into ids of documents: far from every program, and behind all that reads a run.
     "encore.storage.document_ids": (
-        {"encode", "search", "finetune", "pretrain.ict", "rerank", "teacher_scores"},
-        {"fuse", "evaluate"},
+        {"encode", "search", "finetune", "pretrain.ict", "rerank", "fuse", "evaluate"},
+        {"tokenizer", "start"},
     ),
     "encore.storage.files": (set(all_stages()), set()),
     "encore.objectives.parts.stop_words": (
