@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+import quick_java
+
 # A program's file is handed to the warm process, with folder, environment and streams; all else (-c, -m) is Python's.
 CLIENT = """#!{python} -IS
 import os, sys
@@ -38,6 +40,7 @@ def server() -> "subprocess.Popen[bytes]":
     clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     command = [sys.executable, "-P", str(Path(__file__).with_name("warm.py"))]
     command += [str(folder() / name) for name in ("socket", "python")]
+    command += quick_java.flags()
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=clean)
     atexit.register(process.kill)
     assert process.stdout

@@ -29,12 +29,11 @@ IMPORTED = (
 )
 REPOSITORY = Path(__file__).resolve().parents[1]
 OWN_IMPORTS = "encore.retrieval.doc2query.model"  # the one that imports Transformers
-SHORT_LIVED = ("-XX:TieredStopAtLevel=1",)  # for Java: its second compiler pays only for minutes of work
 LENGTH = 8  # bytes that say how long a request is
 STREAMS = 3
 
 
-def serve(address: str, python: str) -> None:
+def serve(address: str, python: str, *flags_of_java: str) -> None:
     """Answer requests at a socket until standard input ends; ``python`` is what Snakemake's jobs are started with."""
     wake, woken = os.pipe()
     os.set_blocking(woken, False)
@@ -44,7 +43,7 @@ def serve(address: str, python: str) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
         listener.listen(64)
-        warm_up()
+        warm_up(flags_of_java)
         known = library(REPOSITORY)
         gc.collect()
         gc.freeze()
@@ -75,8 +74,8 @@ def serve(address: str, python: str) -> None:
                 running.pop(child).close()
 
 
-def warm_up() -> None:
-    """Import all that a program may, but for Transformers."""
+def warm_up(flags_of_java: tuple[str, ...]) -> None:
+    """Import all that a program may, but for Transformers; and start Java with these flags besides its own."""
     for name in IMPORTED:
         importlib.import_module(name)
     sys.path.insert(0, str(REPOSITORY / "src"))
@@ -84,7 +83,7 @@ def warm_up() -> None:
         if found.name != OWN_IMPORTS and not found.name.endswith("__main__"):
             importlib.import_module(found.name)
     java: Any = sys.modules["encore.retrieval.java"]
-    java._FLAGS += SHORT_LIVED
+    java._FLAGS += flags_of_java
     del sys.path[0]
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import quick_java
 import yaml
-from warm import SHORT_LIVED
 
 from encore.config.run import RunConfig
 from encore.plan import project
@@ -20,9 +20,9 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="session", autouse=True)
 def short_lived_java() -> Iterator[None]:
-    """Java that is quick to end: each test's has a handful of documents."""
+    """Java that is quick to start and to end: each test's has a handful of documents."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(java, "_FLAGS", (*java._FLAGS, *SHORT_LIVED))
+        patch.setattr(java, "_command", quick_java.command)
         yield
 
 

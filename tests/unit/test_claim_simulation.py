@@ -1,7 +1,8 @@
 """The grammar of verdicts by simulation: with a truth that is planted, a wrong verdict must be rare."""
 
 from dataclasses import replace
-from itertools import combinations
+from functools import cache
+from itertools import combinations, count
 
 import numpy as np
 import pytest
@@ -14,22 +15,28 @@ STATED = 0.05
 SLACK = 2 * (STATED * (1 - STATED) / DRAWS) ** 0.5  # two standard errors of a rate that is just right
 
 
-def differences(generator, truths, spread=0.02):
-    """Estimates of true differences: queries, seeds and both together add noise, shared by nothing."""
-    found = []
-    for truth in truths:
-        noise = generator.normal(0, 0.2, (QUERIES, SEEDS))
-        noise += generator.normal(0, 0.1, (QUERIES, 1)) + generator.normal(0, spread, (1, SEEDS))
-        found.append(clustered(truth + noise, [str(query) for query in range(QUERIES)]))
+@cache
+def noise(place):
+    """Estimates of nothing, one a draw: queries, seeds and both together add noise, shared with no other place."""
+    generator, found = np.random.default_rng([7, place]), []
+    for _ in range(DRAWS):
+        drawn = generator.normal(0, 0.2, (QUERIES, SEEDS))
+        drawn += generator.normal(0, 0.1, (QUERIES, 1)) + generator.normal(0, 0.02, (1, SEEDS))
+        found.append(clustered(drawn, [str(query) for query in range(QUERIES)]))
     return found
 
 
+@cache
+def estimates_of(truth, place):
+    """The same of a true difference; each remembers its p value, which is most of the work."""
+    return [one.shifted(truth) for one in noise(place)]
+
+
 def rates(judge, truths):
-    """How often each evidence comes out."""
-    generator = np.random.default_rng(7)
+    """How often each evidence comes out of estimates of these true differences, one from each place."""
     counts = dict.fromkeys(Evidence, 0)
-    for _ in range(DRAWS):
-        counts[judge([Estimate(one) for one in differences(generator, truths)])] += 1
+    for drawn in zip(*map(estimates_of, truths, count()), strict=True):
+        counts[judge([*map(Estimate, drawn)])] += 1
     return {evidence: count / DRAWS for evidence, count in counts.items()}
 
 
