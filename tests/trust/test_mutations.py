@@ -3,8 +3,10 @@
 import random
 
 import pytest
+from changes import Expected
 from finished_run import CONFIG, FinishedRun
-from mutations import MUTATIONS, Expected, forge_throughout
+from forgeries import forge_throughout
+from mutations import MUTATIONS
 from trials import SEED, Count
 
 from encore.commands.audit import audit

@@ -1,5 +1,6 @@
 """The shipped catalogue, read once for all tests that plan with it."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from pathlib import Path
@@ -35,6 +36,15 @@ def catalogue() -> Catalogue:
 def at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work where a person runs Snakemake."""
     monkeypatch.chdir(ROOT)
+
+
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with the configuration alone, nothing made."""
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    (tmp_path / "Snakefile").touch()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture(scope="session")

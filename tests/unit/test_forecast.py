@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,15 +28,6 @@ ROOT = Path(__file__).parents[2]
 RUN = Path("config/nano.yaml")
 
 
-@pytest.fixture
-def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The configuration alone, nothing made."""
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    (tmp_path / "Snakefile").write_text("")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def planned(**changes: Any) -> Plan:
     return load_plan(RUN, {**read_yaml(RUN), **changes})
 
@@ -57,7 +47,7 @@ def finish(artifact: Artifact, **content: Any) -> None:
     (folder / "run.json").write_text(json.dumps(run))
 
 
-def test_before_anything_is_made_everything_is_missing(clone: Path) -> None:
+def test_before_anything_is_made_everything_is_missing(bare: Path) -> None:
     found = estimate(planned())
     assert len(found.missing) == len(found.jobs) > 30
     rules = {rule.rule: rule for rule in found.rules}
@@ -68,7 +58,7 @@ def test_before_anything_is_made_everything_is_missing(clone: Path) -> None:
     assert found.schedule.wall >= found.schedule.critical_seconds > 0
 
 
-def test_what_is_finished_is_not_made_again_nor_what_it_was_made_from(clone: Path) -> None:
+def test_what_is_finished_is_not_made_again_nor_what_it_was_made_from(bare: Path) -> None:
     plan = planned()
     before = estimate(plan)
     model = next(job.artifact for job in before.jobs if job.rule == "pretrain")
@@ -80,7 +70,7 @@ def test_what_is_finished_is_not_made_again_nor_what_it_was_made_from(clone: Pat
     assert collection.folder in {job.artifact.folder for job in after.missing}, "others still need it"
 
 
-def test_a_finished_root_needs_nothing_behind_it(clone: Path) -> None:
+def test_a_finished_root_needs_nothing_behind_it(bare: Path) -> None:
     plan = planned()
     for job in estimate(plan).jobs:
         if job.rule == "evaluate":
@@ -89,7 +79,7 @@ def test_a_finished_root_needs_nothing_behind_it(clone: Path) -> None:
     assert {job.rule for job in found.missing} == {"table", "figure"}
 
 
-def test_gpus_shorten_the_wall_but_not_below_the_chain(clone: Path) -> None:
+def test_gpus_shorten_the_wall_but_not_below_the_chain(bare: Path) -> None:
     one, four = (estimate(planned(), "a100-80gb", gpus) for gpus in (1, 4))
     assert four.schedule.wall <= one.schedule.wall
     assert four.schedule.critical_seconds == one.schedule.critical_seconds <= four.schedule.wall
@@ -97,7 +87,7 @@ def test_gpus_shorten_the_wall_but_not_below_the_chain(clone: Path) -> None:
     assert one.energy_kwh > 0
 
 
-def test_larger_batches_than_fit_are_parted(clone: Path) -> None:
+def test_larger_batches_than_fit_are_parted(bare: Path) -> None:
     steps = read_yaml(RUN)["scale"]["steps"] | {"ict": {"batch": 8192, "steps": 1}}
     backbones = {"bert-base": "bert-base", "bert-base-tct": "bert-base-tct", "bert-base-random": "tiny-random"}
     plan = planned(scale=read_yaml(RUN)["scale"] | {"steps": steps, "backbones": backbones})
@@ -107,7 +97,7 @@ def test_larger_batches_than_fit_are_parted(clone: Path) -> None:
 
 
 @pytest.mark.parametrize("limit", list(Limits.model_fields))
-def test_every_limit_refuses_by_name(clone: Path, limit: str) -> None:
+def test_every_limit_refuses_by_name(bare: Path, limit: str) -> None:
     found = estimate(planned(), "l4")
     object.__setattr__(found, "downloads", [downloads.Download("made-up", "source", 5e9, 0.0, "")])
     complaints = found.complaints(Limits(**{limit: 1e-9}))
@@ -116,13 +106,13 @@ def test_every_limit_refuses_by_name(clone: Path, limit: str) -> None:
     assert found.complaints(Limits(**{limit: 1e9})) == []
 
 
-def test_too_little_free_disk_is_refused(clone: Path) -> None:
+def test_too_little_free_disk_is_refused(bare: Path) -> None:
     found = estimate(planned())
     object.__setattr__(found, "free", 10.0)
     assert any(complaint.startswith("disk: ") for complaint in found.complaints(Limits()))
 
 
-def test_the_program_refuses_with_1_and_says_why(clone: Path) -> None:
+def test_the_program_refuses_with_1_and_says_why(bare: Path) -> None:
     run = read_yaml(RUN) | {"limits": {"disk_gb": 0.001, "wall_hours": 1e-6}}
     Path("config/tight.yaml").write_text(json.dumps(run))
     done = inside.encore("preflight", "--config", "config/tight.yaml")
@@ -132,7 +122,7 @@ def test_the_program_refuses_with_1_and_says_why(clone: Path) -> None:
     assert max(map(len, done.stdout.splitlines())) <= forecast_text.WIDTH
 
 
-def test_json_holds_what_the_text_says(clone: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_holds_what_the_text_says(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = planned()
     found = estimate(plan)
     content = json.loads(json.dumps(forecast_text.forecast_json(found, ["x"])))
@@ -142,7 +132,7 @@ def test_json_holds_what_the_text_says(clone: Path, capsys: pytest.CaptureFixtur
     assert content["disk"]["peak"] == pytest.approx(sum(found.disk.values()))
 
 
-def test_a_rule_that_was_not_measured_is_named_and_taken_for_any_other(clone: Path) -> None:
+def test_a_rule_that_was_not_measured_is_named_and_taken_for_any_other(bare: Path) -> None:
     found, strange = estimate(planned()), Artifact("divine", "results/divined/x-00000000", {})
     job = Jobs(planned(), found.sizes, found.machine, Fetches(planned(), {})).of(strange)
     object.__setattr__(found, "missing", [*found.missing, job])
@@ -152,7 +142,7 @@ def test_a_rule_that_was_not_measured_is_named_and_taken_for_any_other(clone: Pa
     assert all(f"rule {rule};" not in note for note in found.notes for rule in known)
 
 
-def test_any_table_of_the_catalogue_is_estimated_and_no_other(clone: Path) -> None:
+def test_any_table_of_the_catalogue_is_estimated_and_no_other(bare: Path) -> None:
     declared, paper = estimate(planned(), tables=("table1",)), estimate(planned(), tables=("costa/table4",))
     assert {job.rule for job in paper.jobs} >= {"pretrain", "finetune", "table"}
     assert {job.artifact.folder for job in paper.jobs} != {job.artifact.folder for job in declared.jobs}
@@ -160,7 +150,7 @@ def test_any_table_of_the_catalogue_is_estimated_and_no_other(clone: Path) -> No
         estimate(planned(), tables=("costa/tabel4",))
 
 
-def test_a_figure_and_the_claims_are_estimated_too(clone: Path) -> None:
+def test_a_figure_and_the_claims_are_estimated_too(bare: Path) -> None:
     figure, claims = estimate(planned(), tables=("label_efficiency",)), estimate(planned(), tables=("claims",))
     assert "table" not in {job.rule for job in figure.jobs}
     assert {job.rule for job in figure.jobs} >= {"pretrain", "finetune", "evaluate"}
@@ -171,21 +161,21 @@ def test_a_figure_and_the_claims_are_estimated_too(clone: Path) -> None:
 
 
 @pytest.mark.parametrize("flag", ["--gpus=0", "--cores=-1", "--gpus=many"])
-def test_a_count_below_one_is_refused(clone: Path, flag: str) -> None:
+def test_a_count_below_one_is_refused(bare: Path, flag: str) -> None:
     done = inside.encore("preflight", flag)
     assert done.returncode == 2
     assert "is no whole number above 0" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_limits_are_part_of_no_digest(clone: Path) -> None:
+def test_limits_are_part_of_no_digest(bare: Path) -> None:
     names = [
         {job.artifact.folder for job in estimate(planned(**more)).jobs} for more in ({}, {"limits": {"ram_gb": 4}})
     ]
     assert names[0] == names[1]
 
 
-def test_an_unknown_size_is_named(clone: Path) -> None:
+def test_an_unknown_size_is_named(bare: Path) -> None:
     own = {"kind": "beir", "path": "data/own", "splits": {"test": {"role": "test", "measures": {"RR@10": "RR@10"}}}}
     plan = planned(datasets={"own": own})
     size = CollectionSizes(plan, read_stated(SIZES)).of("own-00000000")
@@ -194,7 +184,7 @@ def test_an_unknown_size_is_named(clone: Path) -> None:
     assert any("queries of test unknown" in note for note in size.notes)
 
 
-def test_published_counts_come_before_stated_ones(clone: Path) -> None:
+def test_published_counts_come_before_stated_ones(bare: Path) -> None:
     plan = planned(scale=read_yaml(RUN)["scale"] | {"datasets": {}})
     size = CollectionSizes(plan, read_stated(SIZES)).of("msmarco-passage-00000000")
     assert size.passages.count == 8_841_823
@@ -203,7 +193,7 @@ def test_published_counts_come_before_stated_ones(clone: Path) -> None:
     assert size.topics("train", 100) == 100
 
 
-def test_a_part_of_a_collection_is_as_large_as_it_says(clone: Path) -> None:
+def test_a_part_of_a_collection_is_as_large_as_it_says(bare: Path) -> None:
     parts = {
         "some": {"kind": "subset", "of": "msmarco-passage", "passages": 50_000, "train_queries": 700},
         "pages": {"kind": "subset", "of": "wikipedia", "articles": 70_000},
@@ -218,8 +208,8 @@ def test_a_part_of_a_collection_is_as_large_as_it_says(clone: Path) -> None:
     assert sizes.of("msmarco-passage-00000000").passages.count == 8_841_823, "the whole is as it was"
 
 
-def test_counts_of_a_made_collection_come_before_all(clone: Path) -> None:
-    folder = clone / "results/collections/pydocs-stdlib-00000000"
+def test_counts_of_a_made_collection_come_before_all(bare: Path) -> None:
+    folder = bare / "results/collections/pydocs-stdlib-00000000"
     folder.mkdir(parents=True)
     counted = {"passages": 77, "sections": 5, "sentences": 9, "splits": {"test": {"queries": 3}}}
     (folder / "statistics.json").write_text(json.dumps(counted))
@@ -227,13 +217,13 @@ def test_counts_of_a_made_collection_come_before_all(clone: Path) -> None:
     assert (size.passages.count, size.topics("test"), size.origin) == (77, 3, "counted")
 
 
-def test_an_unknown_machine_has_a_nearest_name(clone: Path) -> None:
+def test_an_unknown_machine_has_a_nearest_name(bare: Path) -> None:
     with pytest.raises(EncoreError, match="did you mean a100-80gb"):
         machine.find_machine("a100-80g", MACHINES)
 
 
 @pytest.mark.parametrize("name", read_yaml(ROOT / MACHINES))
-def test_every_named_machine_is_faster_than_a_core_if_it_has_a_gpu(clone: Path, name: str) -> None:
+def test_every_named_machine_is_faster_than_a_core_if_it_has_a_gpu(bare: Path, name: str) -> None:
     found, core = estimate(planned(), name), estimate(planned())
     trainings = [job for job in found.jobs if job.rule == "finetune"]
     faster = [found.seconds(job) < core.seconds(job) for job in trainings]
@@ -271,7 +261,7 @@ def test_what_ir_datasets_downloads_is_found_by_name(ids: list[str], total: int)
     assert sum(entry["size_hint"] for entry in downloads.wanted(ids, known).values()) == total
 
 
-def test_a_file_that_several_datasets_need_counts_once(clone: Path) -> None:
+def test_a_file_that_several_datasets_need_counts_once(bare: Path) -> None:
     fetches = Fetches(planned(), {"beir": {"cqadupstack": {"size_hint": 7, "cache_path": "x.zip"}}})
     forums = [
         Artifact(
@@ -285,35 +275,35 @@ def test_a_file_that_several_datasets_need_counts_once(clone: Path) -> None:
     assert fetches.of(forums[0]).missing == 7, "and as often as it is asked"
 
 
-def test_a_source_without_a_size_is_unknown_until_it_is_here(clone: Path) -> None:
+def test_a_source_without_a_size_is_unknown_until_it_is_here(bare: Path) -> None:
     plan = planned(execution={"data_root": "there"})
     made = Artifact("fetch_source", "results/sources/msmarco-titles-00000000", {})
     assert downloads.of_source(plan, made).bytes is None
-    (clone / "there/msmarco-titles").mkdir(parents=True)
-    (clone / "there/msmarco-titles/marco.tar.gz").write_bytes(b"12345")
+    (bare / "there/msmarco-titles").mkdir(parents=True)
+    (bare / "there/msmarco-titles/marco.tar.gz").write_bytes(b"12345")
     found = downloads.of_source(plan, made)
     assert (found.bytes, found.here, found.missing) == (5, 5, 0)
     assert "non-commercial" in found.licence
 
 
-def test_a_rounded_size_counts_until_the_file_is_here(clone: Path) -> None:
+def test_a_rounded_size_counts_until_the_file_is_here(bare: Path) -> None:
     plan = planned(execution={"data_root": "there"})
     made = Artifact("fetch_source", "results/sources/msmarco-expansions-00000000", {})
     rounded = downloads.of_source(plan, made)
     assert (rounded.bytes, rounded.missing) == (7.9e9, 7.9e9)
-    (clone / "there/msmarco-expansions").mkdir(parents=True)
-    (clone / "there/msmarco-expansions/predicted_queries_topk_sampling.zip").write_bytes(b"12345")
+    (bare / "there/msmarco-expansions").mkdir(parents=True)
+    (bare / "there/msmarco-expansions/predicted_queries_topk_sampling.zip").write_bytes(b"12345")
     assert downloads.of_source(plan, made).missing == 0
 
 
-def test_finished_jobs_are_compared_with_their_estimates(clone: Path) -> None:
+def test_finished_jobs_are_compared_with_their_estimates(bare: Path) -> None:
     plan = planned()
     jobs = [job for job in estimate(plan).jobs if job.rule in ("pretrain", "finetune")]
     for job in jobs:
         finish(job.artifact, results={"flops": 5e9})
-    (clone / "results/benchmarks/pretrain").mkdir(parents=True)
+    (bare / "results/benchmarks/pretrain").mkdir(parents=True)
     model = next(job.artifact for job in jobs if job.rule == "pretrain")
-    benchmark = clone / f"results/benchmarks/pretrain/{model.name}.tsv"
+    benchmark = bare / f"results/benchmarks/pretrain/{model.name}.tsv"
     benchmark.write_text("s\th:m:s\tmax_rss\tcpu_time\n20.0\t0:00:20\t512\t9.5\n")
     rows = finished.compare_with_finished(estimate(plan))
     found = {row["rule"]: row for row in rows}
@@ -331,7 +321,7 @@ def test_finished_jobs_are_compared_with_their_estimates(clone: Path) -> None:
 
 
 @pytest.mark.parametrize(("cpu", "divided"), [(9.5, False), (None, True)])
-def test_processor_time_is_compared_with_that_of_all_threads(clone: Path, cpu: float | None, divided: bool) -> None:
+def test_processor_time_is_compared_with_that_of_all_threads(bare: Path, cpu: float | None, divided: bool) -> None:
     found = estimate(planned())
     job = next(job for job in found.jobs if job.rule == "lucene_search")
     real = finished.Measured(seconds=20.0, cpu=cpu, ram=1.0, disk=1.0, flops=None, device="cpu")
@@ -340,7 +330,7 @@ def test_processor_time_is_compared_with_that_of_all_threads(clone: Path, cpu: f
     assert seconds["measured"]["seconds"] == (20.0 if divided else 9.5)
 
 
-def test_a_comparison_with_nothing_finished_is_refused(clone: Path) -> None:
+def test_a_comparison_with_nothing_finished_is_refused(bare: Path) -> None:
     with pytest.raises(EncoreError, match="nothing of this configuration is finished"):
         finished.compare_with_finished(estimate(planned()))
 

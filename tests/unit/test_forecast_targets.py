@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
-from test_forecast import ROOT, estimate, planned
+from test_forecast import estimate, planned
 
 from encore.errors import EncoreError
 
 MADE = {"table", "figure", "curves", "corpus_size", "draw", "claims", "claims_printed", "report"}
 
 
-@pytest.fixture
-def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The configuration alone, nothing made."""
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    monkeypatch.chdir(tmp_path)
-
-
-def test_any_target_can_be_asked_about(clone: None) -> None:
+def test_any_target_can_be_asked_about(bare: Path) -> None:
     plan = planned()
     for names, rules in {
         ("results/tables/table1.md",): {"table"},
@@ -48,6 +40,6 @@ def test_any_target_can_be_asked_about(clone: None) -> None:
         "corpus_size": "this run has no `corpus_size:`",
     }.items(),
 )
-def test_what_nothing_makes_is_refused_with_what_is_near(clone: None, name: str, words: str) -> None:
+def test_what_nothing_makes_is_refused_with_what_is_near(bare: Path, name: str, words: str) -> None:
     with pytest.raises(EncoreError, match=re.escape(words)):
         estimate(planned(), tables=(name,))

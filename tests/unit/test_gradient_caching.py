@@ -250,13 +250,19 @@ def _tensors(part: BatchPart) -> dict[str, Tensor]:
     return {name: torch.from_numpy(array) for name, array in part.arrays.items()}
 
 
-def test_a_training_imports_no_algebra() -> None:
-    """Torch imports SymPy, for half a second, where a backward pass is handed gradients."""
+def test_a_training_imports_neither_algebra_nor_a_compiler() -> None:
+    """Torch imports SymPy, for half a second, where a backward pass is given gradients, and Dynamo in its own AdamW."""
     code = (
         f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
         "from test_gradient_caching import found, models_of\n"
         "terms, gradients = found(models_of('ict'), 4)\n"
-        "print(len(gradients) > 0, 'sympy' in sys.modules)"
+        "import torch\n"
+        "from encore.training.loop import AdamW\n"
+        "model = torch.nn.Linear(2, 2)\n"
+        "optimizer = AdamW(model, 0.1)\n"
+        "model(torch.ones(1, 2)).sum().backward()\n"
+        "optimizer.step(0.1)\n"
+        "print(len(gradients) > 0, 'sympy' in sys.modules, 'torch._dynamo' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True", "False"]
+    assert done.stdout.split() == ["True", "False", "False"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -22,15 +21,6 @@ from encore.targets import downloads, everything_declared, needed_by
 ROOT = Path(__file__).parents[2]
 HEADER = "query-id\tcorpus-id\tscore"
 ARTICLES = {"bfs", "wlp", "ict-bfs-wlp"}
-
-
-@pytest.fixture
-def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The configuration alone, nothing made."""
-    shutil.copytree(ROOT / "config", tmp_path / "config")
-    (tmp_path / "Snakefile").write_text("")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def folder(qrels: dict[str, list[str]], name: str = "data/own", texts: int = 40, queries: int = 400) -> Path:
@@ -72,7 +62,7 @@ def planned(path: str) -> tuple[Plan, Counter[str]]:
     return plan, Counter(each.stage.partition(".")[0] for each in needed_by(plan, everything_declared(plan)))
 
 
-def test_a_folder_becomes_a_run_of_table_1_and_nothing_else(clone: Path) -> None:
+def test_a_folder_becomes_a_run_of_table_1_and_nothing_else(bare: Path) -> None:
     folder({"train": judged(0, 300), "test": judged(300, 400)})
     said = new("own", "--beir", "data/own")
     run = yaml.safe_load(Path("config/own.yaml").read_text())
@@ -97,7 +87,7 @@ def test_a_folder_becomes_a_run_of_table_1_and_nothing_else(clone: Path) -> None
     assert downloads(plan) == []
 
 
-def test_grades_and_judgments_for_validation_are_used_where_there_are_any(clone: Path) -> None:
+def test_grades_and_judgments_for_validation_are_used_where_there_are_any(bare: Path) -> None:
     folder({"train": judged(0, 200), "dev": judged(200, 250), "test": [*judged(250, 300, 2), *judged(300, 350)]})
     assert "50 to validate with, 100 to test with; judgments of several grades" in new("own", "--beir", "data/own")
     own = yaml.safe_load(Path("config/own.yaml").read_text())["datasets"]["own"]
@@ -113,7 +103,7 @@ def test_grades_and_judgments_for_validation_are_used_where_there_are_any(clone:
     assert set(plan.resolve.dataset("own").splits) == {"train", "valid", "test", "graded"}
 
 
-def test_a_collection_without_training_queries_is_tested_with_models_of_the_other_run(clone: Path) -> None:
+def test_a_collection_without_training_queries_is_tested_with_models_of_the_other_run(bare: Path) -> None:
     folder({"test": judged(0, 100)})
     assert "with --zero-shot" in refused("own", "--beir", "data/own")
     new("own", "--beir", "data/own", "--zero-shot")
@@ -128,7 +118,7 @@ def test_a_collection_without_training_queries_is_tested_with_models_of_the_othe
     assert jobs["collection"] == 2
 
 
-def test_the_run_that_is_extended_says_which_rows_there_are(clone: Path) -> None:
+def test_the_run_that_is_extended_says_which_rows_there_are(bare: Path) -> None:
     folder({"train": judged(0, 300), "test": judged(300, 400)})
     new("own", "--beir", "data/own", "--config", "config/nano.yaml")
     run = yaml.safe_load(Path("config/own.yaml").read_text())
@@ -149,7 +139,7 @@ BAD = [
 
 @pytest.mark.parametrize(("qrels", "words", "said"), BAD)
 def test_what_cannot_be_used_is_refused_and_leaves_nothing(
-    clone: Path, qrels: dict[str, list[str]], words: tuple[str, ...], said: str
+    bare: Path, qrels: dict[str, list[str]], words: tuple[str, ...], said: str
 ) -> None:
     folder(qrels)
     assert said in refused("own", "--beir", "data/own", *words)
@@ -159,18 +149,18 @@ def test_what_cannot_be_used_is_refused_and_leaves_nothing(
     ("name", "said"),
     [("mein korpus", "cannot be the name of a dataset"), ("pydocs", "has a dataset"), ("seeds", "is there already")],
 )
-def test_a_name_that_cannot_be_had_is_refused(clone: Path, name: str, said: str) -> None:
+def test_a_name_that_cannot_be_had_is_refused(bare: Path, name: str, said: str) -> None:
     folder({"train": judged(0, 300), "test": judged(300, 400)})
     assert said in refused(name, "--beir", "data/own")
 
 
-def test_what_is_dropped_is_left_out(clone: Path) -> None:
+def test_what_is_dropped_is_left_out(bare: Path) -> None:
     folder({"train": judged(0, 300), "test": [*judged(300, 400), "q301\td99\t1"]})
     new("Own", "--beir", "data/own", "--drop")
     assert yaml.safe_load(Path("config/Own.yaml").read_text())["datasets"]["Own"]["unknown_judgments"] == "drop"
 
 
-def test_an_id_of_ir_datasets_is_looked_up_without_a_network(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_id_of_ir_datasets_is_looked_up_without_a_network(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import ir_datasets
 
     monkeypatch.setattr(source, "offline", lambda data_root: ir_datasets.load)
@@ -191,7 +181,7 @@ def test_an_id_of_ir_datasets_is_looked_up_without_a_network(clone: Path, monkey
 
 
 @pytest.mark.parametrize("pack", [True, False])
-def test_preflight_counts_the_files_that_are_there(clone: Path, pack: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_preflight_counts_the_files_that_are_there(bare: Path, pack: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     place = folder({"train": judged(0, 300), "test": judged(300, 400)})
     for packed in () if pack else list(place.glob("*.gz")):
         packed.with_suffix("").write_bytes(gzip.decompress(packed.read_bytes()))
@@ -208,14 +198,14 @@ def test_preflight_counts_the_files_that_are_there(clone: Path, pack: bool, monk
     assert again.passages.count == pytest.approx(40, rel=0.0 if pack else 0.1)
 
 
-def test_preflight_says_where_steps_ask_for_more_queries_than_there_are(clone: Path) -> None:
+def test_preflight_says_where_steps_ask_for_more_queries_than_there_are(bare: Path) -> None:
     folder({"train": judged(0, 300), "test": judged(300, 400)})
     new("own", "--beir", "data/own")
     done = inside.encore("preflight", "--config", "config/own.yaml")
     assert "own: train has 270 queries, and steps ask for 1,000; all are taken" in " ".join(done.stdout.split())
 
 
-def test_a_published_encoder_can_stand_in_the_place_of_a_pre_training(clone: Path) -> None:
+def test_a_published_encoder_can_stand_in_the_place_of_a_pre_training(bare: Path) -> None:
     """The lines that docs/own-collection.md adds under `scale:`."""
     folder({"test": judged(0, 100)})
     new("own", "--beir", "data/own", "--zero-shot")
@@ -229,7 +219,7 @@ def test_a_published_encoder_can_stand_in_the_place_of_a_pre_training(clone: Pat
     assert plan.made[model].inputs["weights"].name.startswith("costa-released-s0-")
 
 
-def test_files_that_cannot_be_read_are_assumed(clone: Path) -> None:
+def test_files_that_cannot_be_read_are_assumed(bare: Path) -> None:
     place = folder({"train": judged(0, 300), "test": judged(300, 400)})
     new("own", "--beir", "data/own")
     (place / "corpus.jsonl.gz").write_bytes(b"no archive")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -136,12 +134,6 @@ def test_the_optimiser_takes_the_steps_of_torchs() -> None:
         own.step(0.1)
         reference.step()
     assert equal(ours.state_dict(), theirs.state_dict())
-
-
-def test_training_does_not_import_torchs_compiler() -> None:
-    code = "import sys, torch, encore.training.loop as l; m = torch.nn.Linear(2, 2); o = l.AdamW(m, 0.1); o.step(0.1)"
-    code += "; m(torch.ones(1, 2)).sum().backward(); o.step(0.1); print('torch._dynamo' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
 # Validation
