@@ -33,7 +33,7 @@ PLANTED = {
     # What turns rows into ids of documents: far from every program, and behind all that reads a run.
     "encore.storage.document_ids": (
         {"encode", "search", "finetune", "pretrain.ict", "rerank", "fuse", "evaluate"},
-        {"tokenizer", "start"},
+        {"tokenizer", "merged_negatives"},
     ),
     "encore.storage.files": (set(all_stages()), set()),
     "encore.objectives.parts.stop_words": (
