@@ -24,7 +24,7 @@ help: ## List these targets
 
 env: $(READY) ## Make .venv with the locked packages; the targets below do so by themselves
 
-demo: $(READY) ## Build table 1 of the embedded default from raw text, and show it (about 10 minutes on 2 cores)
+demo: $(READY) ## Build table 1 of the embedded default from raw text, and show it (about 5 minutes on 2 cores)
 	@set -o pipefail; snakemake results/tables/table1.csv results/figures/table1.png --profile local 2>&1 \
 	    | python workflow/scripts/follow.py
 	@encore show table1

@@ -182,17 +182,29 @@ def test_one_example_too_many_is_an_error_with_its_mend(tmp_path: Path) -> None:
         trained(tmp_path, "mlm", None, most=0)
 
 
-def test_sizes_are_halved_upwards() -> None:
+@pytest.mark.parametrize(
+    "error",
+    [torch.OutOfMemoryError(), RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate`")],
+)
+def test_sizes_are_halved_upwards(error: RuntimeError) -> None:
     seen = []
 
     def work(size: int) -> int:
         seen.append(size)
         if size > 1:
-            raise torch.OutOfMemoryError
+            raise error
         return size
 
     assert MicroBatch(7, says=False).fit(work) == 1
     assert seen == [7, 4, 2, 1]
+
+
+def test_another_error_is_not_taken_for_want_of_memory() -> None:
+    def work(size: int) -> int:
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+    with pytest.raises(RuntimeError, match="illegal"):
+        MicroBatch(7).fit(work)
 
 
 # Precision

@@ -46,3 +46,13 @@ def test_more_processes_than_gpus_are_refused(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("LOCAL_RANK", "2")
     with pytest.raises(EncoreError, match=r"more processes than GPUs \(2\); lower `execution: processes`"):
         machine.prepare({})
+
+
+def test_a_gpu_without_bf16_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Tesla T4")
+    with pytest.raises(EncoreError, match="Tesla T4 has no bf16; set `numerics: precision: fp32`"):
+        machine.prepare({"precision": "bf16"})

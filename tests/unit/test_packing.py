@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -109,6 +110,16 @@ def test_the_kernel_of_variable_length_is_told_where_texts_begin(monkeypatch: py
     monkeypatch.setattr(packing, "has_kernel", lambda query, rate: rate == 0)
     monkeypatch.setattr("torch.nn.attention.varlen.varlen_attn", plain)  # whose import takes a second
     torch.testing.assert_close(in_a_row(encoder, ids, mask)[mask], expected[mask], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(("capability", "runs"), [((9, 0), True), ((8, 0), True), ((7, 5), False), ((7, 0), False)])
+def test_the_kernel_is_for_gpus_from_a100_on(
+    capability: tuple[int, int], runs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    query: Any = SimpleNamespace(is_cuda=True, dtype=torch.bfloat16, device="cuda:0")
+    assert packing.has_kernel(query, 0) is runs
+    assert not packing.has_kernel(query, 0.1)
 
 
 def test_a_text_of_one_token_and_a_batch_of_one_are_packed_too() -> None:

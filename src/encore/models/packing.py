@@ -12,6 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+AMPERE = (8, 0)  # the compute capability of GPUs from A100 on, which FlashAttention needs
+
 
 class Rectangle:
     """A batch as it is: texts of L tokens, keys at padding hidden from attention."""
@@ -76,7 +78,8 @@ class Packing:
 
 def has_kernel(query: Tensor, rate: float) -> bool:
     """Whether PyTorch's attention of variable length computes this query [T, heads, D]; it knows no dropout."""
-    return query.is_cuda and query.dtype in (torch.bfloat16, torch.float16) and rate == 0
+    half = query.dtype in (torch.bfloat16, torch.float16)
+    return query.is_cuda and half and rate == 0 and torch.cuda.get_device_capability(query.device) >= AMPERE
 
 
 Visible = Tensor | Packing | None

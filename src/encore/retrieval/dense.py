@@ -180,7 +180,7 @@ def search_exact(
     operations = 2 * len(searcher.documents) * vectors.size
     rate = operations / max(time.monotonic() - started, 1e-9) / 1e9
     threads = f" with {torch.get_num_threads()} threads" if device.type == "cpu" else ""
-    print(f"exact search by torch on {device.type}{threads}: {rate:.1f} GF/s", flush=True)
+    print(f"exact search by torch on {device.type}{threads}: {rate:.1f} GFLOP/s", flush=True)
     return run
 
 

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from encore.training import launch
+from encore.training.memory import is_out_of_memory
 
 PATIENCE = timedelta(hours=2)  # of the others while the first validates
 
@@ -55,43 +56,62 @@ class ProcessGroup:
         error = None
         try:
             yield
-        except torch.OutOfMemoryError as found:
+        except RuntimeError as found:
+            if not is_out_of_memory(found):
+                raise
             error = str(found)
         if self.sum(torch.tensor(float(error is not None))) > 0:
             raise torch.OutOfMemoryError(error or "another process ran out of memory")
 
-    def gather(self, rows: Tensor, count: int) -> Tensor:
+    def room(self, rows: Tensor, count: int) -> list[Tensor]:
+        """Memory for ``gather``: what this process sends, then what each of them has sent; none where it is alone.
+
+        Arguments as there. To be called in ``together``, as it may be too much.
+        """
+        if self.size == 1:
+            return []
+        kind = torch.uint8 if rows.dtype == torch.bool else rows.dtype
+        shape = (-(-count // self.size), *rows.shape[1:])
+        return [torch.zeros(shape, dtype=kind, device=rows.device) for _ in range(1 + self.size)]
+
+    def gather(self, rows: Tensor, count: int, room: list[Tensor]) -> Tensor:
         """The rows of a whole batch, from all processes.
 
         Args:
             rows: [n, ...], those of this process's share of the batch.
             count: the examples of the whole batch.
+            room: of ``room``.
 
         Returns:
             [count, ...] in the batch's order; gradients reach this process's own rows, the others' are values.
         """
         if self.size == 1:
             return rows
-        sent = rows.detach().view(torch.uint8) if rows.dtype == torch.bool else rows.detach()
-        padded = sent.new_zeros(-(-count // self.size), *rows.shape[1:])
-        padded[: len(rows)] = sent
-        found = [torch.empty_like(padded) for _ in range(self.size)]
-        torch.distributed.all_gather(found, padded)
+        sent, *found = room
+        sent[: len(rows)] = rows.detach().view(sent.dtype)
+        torch.distributed.all_gather(found, sent)
         shares = [part[: len(self.share(count, rank))].view(rows.dtype) for rank, part in enumerate(found)]
         shares[self.rank] = rows
         return torch.cat(shares)
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
-        """Sum each parameter's gradient over all processes; a parameter that none has a gradient of stays without."""
+        """Sum each parameter's gradient over all processes, in place; one that none has a gradient of stays without.
+
+        Raises:
+            torch.OutOfMemoryError: on every process, where one has no memory for a gradient that only others have.
+        """
         if self.size == 1:
             return
         every = [parameter for parameter in parameters if parameter.requires_grad]
         has = self.sum(torch.tensor([float(parameter.grad is not None) for parameter in every]))
         used = [parameter for parameter, count in zip(every, has.tolist(), strict=True) if count]
-        own = [torch.zeros_like(parameter) if parameter.grad is None else parameter.grad for parameter in used]
-        whole = self.sum(torch.cat([gradient.flatten() for gradient in own]))
-        for parameter, gradient in zip(used, whole.split([len(g.flatten()) for g in own]), strict=True):
-            parameter.grad = gradient.view_as(parameter)
+        with self.together():
+            for parameter in used:
+                own = parameter.grad
+                parameter.grad = torch.zeros_like(parameter) if own is None else own.contiguous()
+        sums = [torch.distributed.all_reduce(parameter.grad, async_op=True) for parameter in used]
+        for each in sums:
+            each.wait()
 
 
 @contextmanager

@@ -95,9 +95,10 @@ def backward(models: TrainingModels, batch: list[BatchPart], weights: dict[str, 
     with group.together():
         first = models.run(batch[0])
         leaves = _leaves(models, batch, first)
+        rooms = {name: group.room(leaf, whole[EXAMPLES]) for name, leaf in leaves.items()}
         kept = first if len(batch) == 1 or not leaves else None  # its graph makes room where all parts run again
         del first
-    embeddings = {name: group.gather(leaf, whole[EXAMPLES]) for name, leaf in leaves.items()}
+    embeddings = {name: group.gather(leaf, whole[EXAMPLES], rooms[name]) for name, leaf in leaves.items()}
     losses: Terms = {}
     with group.together():
         contrasts, pulls = _batch_loss(models.task, leaves, embeddings, weights)

@@ -20,7 +20,7 @@ def prepare(numerics: dict[str, Any]) -> torch.device:
     On a CPU with a fixed number of threads, equal runs then end with equal bytes.
 
     Raises:
-        EncoreError: an unknown precision, or more processes than GPUs.
+        EncoreError: an unknown precision, one that the GPU does not compute in, or more processes than GPUs.
     """
     if numerics.get("precision", "fp32") not in PRECISIONS:
         raise EncoreError(f"precision {numerics['precision']!r} is unknown; use one of {', '.join(PRECISIONS)}")
@@ -33,6 +33,11 @@ def prepare(numerics: dict[str, Any]) -> torch.device:
     device = torch.device("cuda", launch.local_rank()) if torch.cuda.is_available() else torch.device("cpu")
     if device.type == "cuda":
         torch.cuda.set_device(device)
+        if numerics.get("precision") == "bf16" and not torch.cuda.is_bf16_supported(including_emulation=False):
+            name = torch.cuda.get_device_name(device)
+            raise EncoreError(
+                f"{name} does not compute in bf16; set `numerics: precision: fp32`, or take an A100 or later"
+            )
     # It does what `use_deterministic_algorithms` does, which first imports torch's compiler for over a second.
     torch.set_deterministic_debug_mode("error" if device.type == "cpu" else "default")
     # It costs time, and nothing here reads unwritten memory.

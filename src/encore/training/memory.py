@@ -11,6 +11,12 @@ import torch
 from encore.errors import EncoreError
 
 T = TypeVar("T")
+NO_MEMORY = ("CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")  # of libraries that allocate for themselves
+
+
+def is_out_of_memory(error: RuntimeError) -> bool:
+    """Whether torch, or a library that it calls, could not have the memory that it needed."""
+    return isinstance(error, torch.OutOfMemoryError) or any(name in str(error) for name in NO_MEMORY)
 
 
 class MicroBatch:
@@ -29,8 +35,10 @@ class MicroBatch:
         while True:
             try:
                 return work(self.size)
-            except torch.OutOfMemoryError:
-                pass  # what the error holds is freed before the work is done again
+            except RuntimeError as error:
+                if not is_out_of_memory(error):
+                    raise
+            # What the error holds is freed before the work is done again.
             self._halve()
 
     def _halve(self) -> None:
