@@ -54,5 +54,5 @@ def test_a_gpu_without_bf16_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Tesla T4")
-    with pytest.raises(EncoreError, match="Tesla T4 has no bf16; set `numerics: precision: fp32`"):
+    with pytest.raises(EncoreError, match="Tesla T4 does not compute in bf16; set `numerics: precision: fp32`"):
         machine.prepare({"precision": "bf16"})
