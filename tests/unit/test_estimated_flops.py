@@ -93,7 +93,7 @@ def _task(kind: Any, **fields: Any) -> Any:
 def estimated(step: FinetuneStep) -> float:
     """Operations that are forecast for a step over long texts, all of which are cut."""
     size = CollectionSize(TextLengths(100, np.full(4, 50.0)), None, {"train": 10.0}, np.full(4, 30.0), "made-up")
-    return trainings.amounts(step, SHAPE, size)["flops"]
+    return trainings.amounts(step, SHAPE, size, 1.0)["flops"]
 
 
 def _filled(*shape: int) -> np.ndarray:

@@ -112,7 +112,7 @@ def test_what_is_found_first_scores_one(recipe: Recipe, monkeypatch: pytest.Monk
     encoder = embed.load_for_tokens(recipe.start, recipe.store)
     assert 0 < recipe.score(encoder) < 1
     own = np.roll(np.eye(36, 16, dtype=np.float32), 24, axis=0)  # a direction for each passage of the validation role
-    monkeypatch.setattr("harness.recipe.encode", lambda *_: own)
+    monkeypatch.setattr("harness.recipe.encode", lambda *_: iter([own]))
     monkeypatch.setattr(embed, "embed_texts", lambda encoder, sequences, rows, length: own[rows])
     assert recipe.score(encoder) == 1
 

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import yaml
 from test_forecast import RUN, estimate, finish, planned
-from test_forecast import clone as clone
 
 from encore.commands.preflight import finished, machine
 from encore.commands.preflight.fit import errors_left_out, refined
@@ -71,7 +70,7 @@ def test_what_jobs_do_not_tell_stays_as_it_was() -> None:
     assert twice["lines"] > 4e-6
 
 
-def noted(clone: Path, by: float) -> None:
+def noted(bare: Path, by: float) -> None:
     """Let nano look finished: each job took so many times what the shipped rates say."""
     found = estimate(planned())
     for job in found.jobs:
@@ -83,8 +82,8 @@ def noted(clone: Path, by: float) -> None:
         path.write_text(json.dumps(run))
 
 
-def test_a_calibration_learns_how_slow_this_machine_is_and_says_its_error(clone: Path) -> None:
-    noted(clone, 3.0)
+def test_a_calibration_learns_how_slow_this_machine_is_and_says_its_error(bare: Path) -> None:
+    noted(bare, 3.0)
     before = inside.encore("preflight", "--config", str(RUN), "--compare-finished")
     assert float(re.findall(r"needed, ([\d.]+) times that", before.stdout)[0]) == pytest.approx(3.0, abs=0.02)
     done = inside.encore("calibrate", "--output", "mine.yaml")
@@ -98,8 +97,8 @@ def test_a_calibration_learns_how_slow_this_machine_is_and_says_its_error(clone:
     assert "half within" in other.stdout, "the error stands on the first screen of any forecast"
 
 
-def test_own_rates_are_taken_before_the_shipped_ones(clone: Path) -> None:
-    noted(clone, 2.0)
+def test_own_rates_are_taken_before_the_shipped_ones(bare: Path) -> None:
+    noted(bare, 2.0)
     shipped = read_rates()
     assert inside.encore("calibrate").returncode == 0
     own = read_rates()
@@ -116,7 +115,7 @@ def test_own_rates_are_taken_before_the_shipped_ones(clone: Path) -> None:
         ("device: cpu\nmachine: m\nruns: r\ndate: d\njobs: 1\nrules: {}\n", "lacks the rule 'other'"),
     ],
 )
-def test_wrong_rates_are_refused_in_one_line(clone: Path, content: str | None, says: str) -> None:
+def test_wrong_rates_are_refused_in_one_line(bare: Path, content: str | None, says: str) -> None:
     if content:
         Path("mine.yaml").write_text(content)
     done = inside.encore("preflight", "--rates", "mine.yaml")
@@ -125,14 +124,14 @@ def test_wrong_rates_are_refused_in_one_line(clone: Path, content: str | None, s
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_too_few_jobs_are_refused(clone: Path) -> None:
+def test_too_few_jobs_are_refused(bare: Path) -> None:
     (job,) = (job for job in estimate(planned()).jobs if job.rule == "pretrain")
     finish(job.artifact)
     with pytest.raises(EncoreError, match="rates cannot be fitted to 1 finished jobs"):
         finished.fitted(read_rates(SHIPPED), finished.finished_jobs(estimate(planned())), "x", "y")
 
 
-def test_rates_of_a_gpu_need_a_machine_with_one(clone: Path) -> None:
+def test_rates_of_a_gpu_need_a_machine_with_one(bare: Path) -> None:
     own = read_rates(SHIPPED).model_copy(update={"device": "NVIDIA H200"})
     cpu = machine.find_machine(None, MACHINES)
     with pytest.raises(EncoreError, match="measured on a GPU"):
@@ -177,7 +176,7 @@ def test_threads_share_what_is_parallel_alone() -> None:
 SEARCH = {"start": 1.0, "products": 1.0, "lines": 2.0}
 
 
-def test_a_training_on_gpus_waits_for_the_process_that_feeds_them(clone: Path) -> None:
+def test_a_training_on_gpus_waits_for_the_process_that_feeds_them(bare: Path) -> None:
     rates, job = read_rates(SHIPPED), {"start": 1.0, "flops": 1e16, "trained_tokens": 1e6}
     of_host = rates.of("pretrain.mlm").seconds.stated["trained_tokens"]
     one, eight = (rates.seconds("pretrain.mlm", job, 1, 1e14, processes) for processes in (1, 8))
@@ -189,7 +188,7 @@ def test_a_training_on_gpus_waits_for_the_process_that_feeds_them(clone: Path) -
     assert slow > 5 * fed
 
 
-def test_more_to_do_takes_no_less(clone: Path) -> None:
+def test_more_to_do_takes_no_less(bare: Path) -> None:
     """Ten times the passages and queries: each job's time, memory and disk grow, or stay."""
     plan = planned()
     small, sizes = estimate(plan), yaml.safe_load(SIZES.read_text())
@@ -206,7 +205,7 @@ def test_more_to_do_takes_no_less(clone: Path) -> None:
         assert large.disk_of(b) >= small.disk_of(a), a.artifact.folder
 
 
-def test_the_papers_scale_is_estimated_in_seconds(clone: Path) -> None:
+def test_the_papers_scale_is_estimated_in_seconds(bare: Path) -> None:
     plan, hopper = load_plan(Path("config/paper.yaml")), machine.find_machine("h100-80gb", MACHINES)
     began = time.process_time()
     found = forecast(plan, (), hopper, read_rates(SHIPPED), 64, 1024, SIZES)

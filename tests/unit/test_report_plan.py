@@ -96,7 +96,7 @@ def test_claims_on_runs_are_shown_once_they_lie_there(plan: Plan) -> None:
 def test_the_slice_repeats_and_its_trials_are_those_that_are_recorded(plan: Plan) -> None:
     content = report_plan(plan, NANO)
     assert canonical(content) == canonical(report_plan(plan, NANO))
-    assert content["trials"]["ict"] == {"learning_rate": 3}
+    assert content["trials"]["ict"] == {"learning_rate": 5}
     assert content["about"]["C01"] == ["cpdae/table1", "objectives"]
 
 

@@ -146,7 +146,7 @@ def make(monkeypatch):
 
 def test_a_rerank_run_is_made_of_the_first_stage_and_a_model(make):
     plan = make()
-    topics = Topics("test", 1000)
+    topics = Topics("test", plan.config.depth)
     run = plan.run("bm25-colbert", 0, "msmarco-passage", topics)
     assert run.stage == "rerank"
     assert run.inputs["first"] is plan.run("bm25", None, "msmarco-passage", topics)

@@ -186,6 +186,7 @@ def become(job: Job) -> None:
     sys.argv = job.arguments
     program, main = Path(sys.argv[0]).absolute(), ModuleType("__main__")
     sys.path[0], sys.modules["__main__"], main.__file__ = str(program.resolve().parent), main, str(program)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where who started Snakemake ignores it
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     exec(compile(program.read_bytes(), program, "exec"), main.__dict__)
 
