@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from encore import objectives
-from encore.config.run import PretrainStep
+from encore.config.entries import PretrainStep
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.models.encoder import Encoder

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from encore.config.run import Backbone
+from encore.config.entries import Backbone
 
 SMALL = {"layers": 2, "hidden": 8, "heads": 2, "intermediate": 16, "max_length": 20, "dropout": 0.0, "source": "test"}
 

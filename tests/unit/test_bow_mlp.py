@@ -15,7 +15,8 @@ from small_models import TEXTS, random_batch, tokenizer_folder
 from small_store import random_store
 
 from encore import objectives
-from encore.config.run import Backbone, RunConfig
+from encore.config.entries import Backbone
+from encore.config.run import RunConfig
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError

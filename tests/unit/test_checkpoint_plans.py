@@ -13,7 +13,8 @@ from encore.commands.preflight.machine import MACHINES, find_machine
 from encore.commands.preflight.rates import SHIPPED, read_rates
 from encore.commands.preflight.sizes import SIZES
 from encore.config import checkpoints
-from encore.config.run import Backbone, RunConfig
+from encore.config.entries import Backbone
+from encore.config.run import RunConfig
 from encore.config.tables import Table
 from encore.errors import EncoreError
 from encore.plan import folders, project

@@ -14,8 +14,8 @@ from encore import objectives
 from encore.commands.preflight import gpu, lengths, shapes, trainings
 from encore.commands.preflight.lengths import TextLengths
 from encore.commands.preflight.sizes import CollectionSize
+from encore.config.entries import Backbone
 from encore.config.finetuning import FinetuneStep
-from encore.config.run import Backbone
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.cross_encoder import CrossEncoder
 from encore.finetuning.late_interaction import LateInteraction

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from encore import objectives
-from encore.config.run import PretrainStep
+from encore.config.entries import PretrainStep
 from encore.plan.project import load_plan
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from encore.config.run import PretrainStep
+from encore.config.entries import PretrainStep
 from encore.config.tables import SOURCES, fill_vars, has_own_value, printed_as
 from encore.plan.tables.printed import read
 

@@ -11,7 +11,7 @@ import small_models
 import torch
 from test_dense_path import NUMERICS, STEP, home, negatives  # noqa: F401
 
-from encore.config.run import Backbone
+from encore.config.entries import Backbone
 from encore.data import vocabulary
 from encore.data.runs import read_run
 from encore.data.tokens import TokenStore

@@ -6,8 +6,8 @@ import pytest
 from small_objective import STEP
 
 from encore import objectives
+from encore.config.entries import Backbone
 from encore.config.finetuning import FinetuneStep
-from encore.config.run import Backbone
 from encore.config.validation import checked
 from encore.errors import EncoreError
 

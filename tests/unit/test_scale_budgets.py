@@ -9,8 +9,8 @@ import pytest
 
 from encore.commands.preflight.amounts import amounts
 from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
+from encore.config.entries import PretrainStep
 from encore.config.lineage import StepName
-from encore.config.run import PretrainStep
 from encore.config.run_file import read_run
 from encore.plan.catalogue import Catalogue
 from encore.plan.figures import figure_reads

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from encore.config.run import Step
+from encore.config.entries import Step
 from encore.errors import EncoreError
 from encore.training.schedule import learning_rate, total_steps
 

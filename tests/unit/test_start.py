@@ -13,7 +13,7 @@ import torch
 from scipy import sparse
 from small_models import tokenizer_folder
 
-from encore.config.run import Backbone
+from encore.config.entries import Backbone
 from encore.data import vocabulary
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.tokens import TokenStore, write_store

@@ -14,7 +14,7 @@ from small_objective import encoder as small_encoder
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from encore.config.run import Backbone
+from encore.config.entries import Backbone
 from encore.errors import EncoreError
 from encore.finetuning.projector import project
 from encore.models import checkpoint, flops, towers

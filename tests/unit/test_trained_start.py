@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from encore.config.run import Backbone
+from encore.config.entries import Backbone
 from encore.errors import EncoreError
 from encore.plan import starts
 from encore.plan.catalogue import Catalogue

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from encore import objectives
-from encore.config.run import Step
+from encore.config.entries import Step
 from encore.errors import EncoreError
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder

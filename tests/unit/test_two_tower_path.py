@@ -10,7 +10,7 @@ import pytest
 import torch
 from small_models import TEXTS, tokenizer_folder
 
-from encore.config.run import Backbone
+from encore.config.entries import Backbone
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.data.runs import read_run
 from encore.data.tokens import TokenStore, write_store

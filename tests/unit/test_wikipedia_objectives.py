@@ -10,7 +10,7 @@ import torch
 from small_dump import Wiki, write
 
 from encore import objectives
-from encore.config.run import Backbone
+from encore.config.entries import Backbone
 from encore.data import article_texts, kinds, vocabulary
 from encore.data.collection import Collection
 from encore.data.tokens import TokenStore, write_store

@@ -11,8 +11,8 @@ from typing import Any
 from encore.storage.program import run
 
 from encore import objectives
+from encore.config.entries import PretrainStep
 from encore.config.lineage import parse
-from encore.config.run import PretrainStep
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.models import checkpoint

@@ -8,7 +8,7 @@ from encore.storage.program import artifact, run, spec_file
 import torch
 
 from encore.config import checkpoints
-from encore.config.run import Backbone
+from encore.config.entries import Backbone
 from encore.models import checkpoint as folder
 from encore.models.start import start_model
 from encore.storage.manifest import record

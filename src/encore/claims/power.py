@@ -18,7 +18,7 @@ from pydantic import Field
 from encore.claims.contrasts import Address, Contrast, entries_of
 from encore.claims.files import DATASETS, SPREAD
 from encore.config.dataset_sets import read_datasets
-from encore.config.run import Strict
+from encore.config.strict import Strict
 from encore.config.tables import TESTED, ColumnEntry, RowEntry, Table, fill_vars
 from encore.config.validation import checked, read_yaml
 

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from encore.config.run import Positive, Strict
+from encore.config.strict import Positive, Strict
 
 Names = Annotated[list[str], Field(min_length=1)]
 

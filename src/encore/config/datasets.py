@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 
 from encore.config.measures import parse_measure
-from encore.config.run import Positive, Strict
+from encore.config.strict import Positive, Strict
 from encore.errors import EncoreError
 
 _OF_THE_RETRIEVED = re.compile(r"(Success|RR|P)@\d+")

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from encore.config.run import Positive, Share, Strict
+from encore.config.strict import Positive, Share, Strict
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.storage.files import contents

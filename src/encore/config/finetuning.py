@@ -7,7 +7,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from encore.config.run import Positive, Step
+from encore.config.entries import Step
+from encore.config.strict import Positive
 
 SAMPLES = 1000  # that a step may name
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from encore.config.run import Positive, Strict
+from encore.config.strict import Positive, Strict
 from encore.config.validation import by_kind
 from encore.errors import EncoreError
 

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from encore.config.groups import names_of
-from encore.config.run import Positive, Strict
+from encore.config.strict import Positive, Strict
 from encore.config.validation import checked, load_yaml, nearest
 from encore.errors import EncoreError
 

@@ -1,200 +1,20 @@
-"""The typed configuration: what a run, a backbone and a step may say.
+"""The typed configuration of a run: data, scale, numerics, execution, limits.
 
-These are the models; reading files and explaining mistakes is ``catalogue.py``. Nothing here imports torch, since the
+These are the models; reading files and explaining mistakes is ``run_file.py``. Nothing here imports torch, since the
 workflow is parsed twice for every SLURM job.
 """
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
+from encore.config.strict import Positive, Strict
 from encore.config.validation import DATASET, refuse_odd_name
 from encore.errors import EncoreError
 
-Positive = Annotated[int, Field(gt=0)]
-Length = Annotated[int, Field(ge=3)]  # [CLS], a word piece, [SEP]
 LARGEST_SEED = 2**32 - 1  # that every generator of random numbers takes
 MOST_SHARDS = 10_000  # each is a job
 DEEPEST = 1_000_000  # ranks
-LARGEST_BATCH = 1_000_000  # examples
-Share = Annotated[float, Field(ge=0, le=1)]
-
-
-class Strict(BaseModel):
-    """Unknown keys are errors, numbers are finite, values never change after validation."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-    renamed: ClassVar[dict[str, str]] = {}  # keys of older versions: what each is called now
-
-
-class Backbone(Strict):
-    """The encoder that a lineage starts from: a checkpoint, or a configuration to initialise (``backbones.yaml``)."""
-
-    renamed: ClassVar[dict[str, str]] = {"towers": "encoders", "head": "projection_dim"}
-
-    start: Literal["checkpoint", "random", "lsa", "lineage"] = Field(
-        description="Where the weights come from: a published checkpoint, random numbers, random numbers with word "
-        "embeddings from a latent semantic analysis of a corpus, or the model of a lineage, which all seeds share."
-    )
-    lineage: str | None = Field(
-        None,
-        description="The lineage of `start: lineage`: another backbone of the same shape and what it was pre-trained "
-        "with, such as tiny+mlm.",
-    )
-    architecture: Literal["bert", "bow-mlp"] = Field(
-        "bert",
-        description="`bert` is a transformer; `bow-mlp` maps the mean of word embeddings (`hidden`) through a tanh "
-        "layer (`intermediate`) and a linear one (`projection_dim`).",
-    )
-    checkpoint: str | None = Field(
-        None,
-        description="The checkpoint of `start: checkpoint`: an id of Hugging Face's hub, an entry of sources.yaml, or "
-        "a folder.",
-    )
-    revision: str | None = Field(
-        None,
-        pattern="^[0-9a-f]{40}$",
-        description="The commit of a checkpoint of the hub; without it, the first one that was fetched is kept.",
-    )
-    collection: str | None = Field(
-        None, description="The dataset that a new vocabulary (and the latent semantic analysis) is computed from."
-    )
-    vocabulary: Positive | None = Field(None, description="The number of WordPiece entries of a new vocabulary.")
-    layers: Positive = Field(12, description="The number of transformer layers.")
-    hidden: Positive = Field(768, description="The width of a token's state.")
-    heads: Positive = Field(12, description="The number of attention heads of a layer; it divides `hidden`.")
-    intermediate: Positive = Field(3072, description="The width of a layer's feed-forward part.")
-    max_length: Positive = Field(512, description="The most tokens of a text, special tokens included.")
-    dropout: Share = Field(0.1, description="The dropout rate of states and attention weights in training.")
-    pooling: Literal["cls", "mean", "content"] = Field(
-        "cls",
-        description="What a text's vector is made of: the state of [CLS], the mean over all tokens, or the mean over "
-        "tokens that are neither special nor a marker.",
-    )
-    similarity: Literal["dot", "cosine"] = Field("dot", description="How two vectors are compared.")
-    projection_dim: Positive | None = Field(
-        None, description="The dimension of a linear map of the pooled vector; without it there is no such map."
-    )
-    encoders: Literal["shared", "separate"] = Field(
-        "shared",
-        description="Whether queries and passages share one encoder or have two that start with the same weights.",
-    )
-    query_marker: str = Field(
-        "", description="Plain text behind [CLS] that marks a query; it is read as word pieces, not as a new token."
-    )
-    passage_marker: str = Field(
-        "", description="Plain text behind [CLS] that marks a passage; it has as many word pieces as `query_marker`."
-    )
-    separator: bool = Field(True, description="Whether [SEP] ends a text.")
-    augment: bool = Field(
-        False,
-        description="Whether queries are filled up to their full length with [MASK] tokens, which count like others.",
-    )
-    length: Length | None = Field(
-        None,
-        description="The most tokens of a passage for a checkpoint that is used without a further step; without it, "
-        "`max_length`.",
-    )
-    query_length: Length | None = Field(
-        None,
-        description="The most tokens of a query for a checkpoint that is used without a further step; without it, "
-        "`max_length`.",
-    )
-    source: str = Field("", exclude=True, description="Where these values come from; it is part of no digest.")
-
-    @model_validator(mode="after")
-    def _name_what_a_checkpoint_needs(self) -> "Backbone":
-        if self.checkpoint is not None and self.start != "checkpoint":
-            raise ValueError(
-                f"`start: {self.start}` reads no `checkpoint:`; leave it out, or write `start: checkpoint`"
-            )
-        if self.lineage is not None and self.start != "lineage":
-            raise ValueError(f"`start: {self.start}` reads no `lineage:`; leave it out, or write `start: lineage`")
-        if self.revision and self.checkpoint is None:
-            raise ValueError("`revision:` is the commit of a `checkpoint:`, and there is none")
-        return self
-
-    @model_validator(mode="after")
-    def _give_a_bag_of_words_what_it_needs(self) -> "Backbone":
-        if self.architecture == "bow-mlp" and (
-            self.start not in ("random", "lsa") or self.projection_dim is None or self.pooling != "content"
-        ):
-            raise ValueError(
-                "architecture bow-mlp needs `projection_dim`, `pooling: content`, and `start: random` or `lsa`"
-            )
-        return self
-
-
-class Step(Strict):
-    """The fields of every training step."""
-
-    renamed: ClassVar[dict[str, str]] = {"clip": "max_grad_norm"}
-
-    collection: str = Field(description="The dataset whose texts and judgments the step learns from.")
-    epochs: float | None = Field(None, gt=0, description="The number of passes over the examples.")
-    steps_per_epoch: Positive | None = Field(
-        None, description="The number of optimiser steps that count as an epoch; without it, those of all examples."
-    )
-    steps: Positive | None = Field(None, description="The number of optimiser steps, in place of `epochs`.")
-    batch: Positive = Field(description="The number of examples in one optimiser step, over all devices.")
-    learning_rate: float = Field(gt=0, description="The highest learning rate, which the warm-up ends at.")
-    warmup: float = Field(
-        0.1,
-        ge=0,
-        description="The length of the linear warm-up: a share of all steps if below 1, else a number.",
-    )
-    schedule: Literal["linear", "cosine", "constant"] = Field(
-        "linear",
-        description="How the learning rate falls after the warm-up: to 0 in a line, to 10 % along a cosine, or not.",
-    )
-    weight_decay: float = Field(0.0, ge=0, description="The weight decay of AdamW, applied to matrices only.")
-    max_grad_norm: float = Field(1.0, gt=0, description="The norm that a larger gradient is scaled down to.")
-    length: Length = Field(description="The most tokens of a passage or text, special tokens included.")
-    query_length: Length = Field(64, description="The most tokens of a query, special tokens included.")
-    source: str = Field("", exclude=True, description="Where these values come from; it is part of no digest.")
-
-    @model_validator(mode="after")
-    def _stay_within_reason(self) -> "Step":
-        if self.batch > LARGEST_BATCH:
-            raise ValueError(f"batch: {self.batch} examples are more than {LARGEST_BATCH}; take fewer")
-        return self
-
-
-class PretrainStep(Step):
-    """Pre-training on text without judgments. Each objective extends this with its own fields."""
-
-    renamed: ClassVar[dict[str, str]] = {**Step.renamed, "keep": "save_heads"}
-
-    contrasts_texts: ClassVar[bool] = False  # the other texts of a batch are an example's only negatives
-
-    kind: Literal["pretrain"]
-    objective: str = Field(description="The name of the objective: a file of src/encore/objectives.")
-    save_heads: tuple[str, ...] | None = Field(
-        None, description="The modules besides the encoder that are saved for the next step; without it, all of them."
-    )
-    held_out: Share = Field(
-        0.02,
-        description="The share of the examples (at most 256 of them) that losses are measured on and that are never "
-        "trained on.",
-    )
-
-    @model_validator(mode="after")
-    def _have_negatives(self) -> "PretrainStep":
-        if self.contrasts_texts and self.batch < 2:
-            raise ValueError("batch: the other texts of a batch are the only negatives, so one alone teaches nothing")
-        return self
-
-
-class System(Strict):
-    """What answers queries without being a lineage: an entry of ``systems.yaml``. Its kinds are in ``systems.py``."""
-
-    kind: str
-    source: str = Field("", exclude=True, description="Where these values come from; it is part of no digest.")
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The systems and lineages that it is made of."""
-        return ()
 
 
 class Numerics(Strict):

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from encore.config.run import Positive, Share, Strict, System
+from encore.config.entries import System
+from encore.config.strict import Positive, Share, Strict
 from encore.config.validation import by_kind
 
 

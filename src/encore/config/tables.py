@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, Field, StrictFloat, StrictInt, StrictStr, model_validator
 
 from encore.config.lineage import spelled
-from encore.config.run import Strict
+from encore.config.strict import Strict
 from encore.config.validation import nearest
 
 Variables = dict[str, StrictInt | StrictFloat | StrictStr]

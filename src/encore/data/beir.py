@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from encore.config.datasets import Split
-from encore.config.run import Positive
+from encore.config.strict import Positive
 from encore.data import qrels as judged
 from encore.data.collection import Judgment, refuse_shared, write_collection
 from encore.data.held_out import hold_out

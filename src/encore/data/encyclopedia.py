@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from encore.config.datasets import CollectionFields, Split
-from encore.config.run import Positive
+from encore.config.strict import Positive
 from encore.data.article_passages import passages
 from encore.data.collection import Row, write_collection
 from encore.data.kinds import BuildInputs, Kind

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from encore.config.datasets import Split
-from encore.config.run import Positive
+from encore.config.strict import Positive
 from encore.data.collection import Judgment, Row, write_collection
 from encore.data.download.ir_datasets import explained, offline
 from encore.data.held_out import hold_out

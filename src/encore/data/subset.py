@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from encore.config.datasets import CollectionFields, Split, role_of
-from encore.config.run import Positive
+from encore.config.strict import Positive
 from encore.data.collection import Collection, Judgment, Row, smallest, write_collection
 from encore.data.kinds import BuildInputs, Kind
 from encore.data.text_fields import Form

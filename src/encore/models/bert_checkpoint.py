@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from encore.config.checkpoints import WEIGHTS, is_seed_encoder
-from encore.config.run import Backbone
+from encore.config.entries import Backbone
 from encore.errors import EncoreError
 from encore.models import seed_encoder
 from encore.models.checkpoint import OUR_NAME, USUAL_NAME, read_tensors

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from encore.config.run import Backbone
+from encore.config.entries import Backbone
 from encore.data.vocabulary import SpecialTokens
 from encore.errors import EncoreError
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from encore.config.run import Backbone
+from encore.config.entries import Backbone
 from encore.data import vocabulary
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError

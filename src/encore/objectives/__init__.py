@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from encore.config.run import PretrainStep
+from encore.config.entries import PretrainStep
 from encore.config.validation import UNKNOWN, first_error
 from encore.errors import EncoreError
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from encore.config.run import Share
+from encore.config.strict import Share
 from encore.objectives.base import Arrays
 from encore.objectives.parts.decoding import Decoding, LayeredFields, layer_flops
 from encore.objectives.parts.masked_texts import MaskedText, MaskedTexts

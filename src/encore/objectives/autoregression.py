@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from encore.config.run import Positive
+from encore.config.strict import Positive
 from encore.objectives.base import Arrays
 from encore.objectives.parts.decoding import Decoding, LayeredFields, following, layer_flops
 from encore.objectives.parts.masked_texts import MaskedText

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from encore.config.run import PretrainStep, Strict
+from encore.config.entries import PretrainStep
+from encore.config.strict import Strict
 from encore.training.task import Arrays, ForwardOutput, Task
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from encore.config.run import Share
+from encore.config.strict import Share
 from encore.models import flops
 from encore.objectives.base import Arrays, ForwardOutput
 from encore.objectives.parts.bags import bags

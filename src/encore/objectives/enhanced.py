@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from encore.config.run import Positive, Share
+from encore.config.strict import Positive, Share
 from encore.objectives.base import Arrays
 from encore.objectives.parts.decoding import Decoding, DecodingFields, layer_flops
 from encore.objectives.parts.masking import Masked, count_to_mask, word_starts

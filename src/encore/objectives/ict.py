@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from pydantic import Field
 
-from encore.config.run import Share
+from encore.config.strict import Share
 from encore.errors import EncoreError
 from encore.objectives.parts.pairs import PairFields, Pairs, TextPair
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from encore.config.run import Positive, Strict
+from encore.config.strict import Positive, Strict
 from encore.objectives.parts.lexicon import Lexicon, Occurrences, Sums, Tally, summed
 from encore.objectives.parts.preference import PreferenceFields, Preferences
 from encore.objectives.parts.word_sets import Drawn, WordSets

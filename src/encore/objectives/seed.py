@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from encore.config.run import Positive
+from encore.config.strict import Positive
 from encore.models import flops
 from encore.objectives.base import Arrays
 from encore.objectives.parts.decoding import Decoding, DecodingFields, following, layer_flops

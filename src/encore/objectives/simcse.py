@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from encore.config.run import PretrainStep
+from encore.config.entries import PretrainStep
 from encore.models import flops, inputs
 from encore.objectives.base import Arrays, ForwardOutput, Objective, blank
 from encore.objectives.parts.chunks import PackingFields, text_chunks

@@ -14,10 +14,10 @@ from encore import objectives
 from encore.config import doc2query, index_types, systems
 from encore.config.dataset_sets import read_datasets
 from encore.config.datasets import CollectionFields
+from encore.config.entries import Backbone, Step, System
 from encore.config.figures import KINDS, FigureEntry
 from encore.config.finetuning import FinetuneStep
 from encore.config.published_counts import PublishedCount, read_published_counts
-from encore.config.run import Backbone, Step, System
 from encore.config.sources import SourceEntry
 from encore.config.tables import Table
 from encore.config.validation import by_kind, checked, explained, nearest, read_yaml, refuse_odd_name

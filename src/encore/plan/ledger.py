@@ -15,9 +15,10 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
+from encore.config.entries import PretrainStep, Step, System
 from encore.config.groups import alternatives
-from encore.config.run import PretrainStep, Step, Strict, System
 from encore.config.run_file import read_run
+from encore.config.strict import Strict
 from encore.config.validation import checked, load_yaml, nearest
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue, read_step

@@ -4,7 +4,8 @@ A folder's name ends with the digest of its spec, and a spec names the folders i
 everything upstream of it. What names mean is in ``resolver.py``, each kind of artifact in a file of ``artifacts/``.
 """
 
-from encore.config.run import Backbone, RunConfig
+from encore.config.entries import Backbone
+from encore.config.run import RunConfig
 from encore.errors import EncoreError
 from encore.plan import folders, index
 from encore.plan.artifact import Artifact

@@ -5,11 +5,12 @@ from typing import Any
 
 from encore.config import index_types
 from encore.config import lineage as naming
+from encore.config.entries import Backbone, Step, System
 from encore.config.figures import KINDS
 from encore.config.finetuning import FinetuneStep
 from encore.config.index_types import IndexType
 from encore.config.lineage import Lineage, StepName
-from encore.config.run import Backbone, RunConfig, Step, System
+from encore.config.run import RunConfig
 from encore.config.validation import checked, explained, nearest
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue, read_dataset, read_step

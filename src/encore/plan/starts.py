@@ -3,7 +3,7 @@
 from typing import Any
 
 from encore.config import lineage as naming
-from encore.config.run import Backbone
+from encore.config.entries import Backbone
 from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from encore.config.run import Step
+from encore.config.entries import Step
 from encore.errors import EncoreError
 from encore.models.encoder import Encoder
 from encore.storage.files import digest

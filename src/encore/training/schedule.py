@@ -3,7 +3,7 @@
 import math
 from typing import Literal
 
-from encore.config.run import Step
+from encore.config.entries import Step
 from encore.errors import EncoreError
 
 

@@ -6,8 +6,8 @@ from math import ceil
 
 from encore import objectives
 from encore.commands.preflight import shapes
+from encore.config.entries import PretrainStep, Step
 from encore.config.finetuning import FinetuneStep
-from encore.config.run import PretrainStep, Step
 from encore.models.config import EncoderConfig
 
 FP32 = 4

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from encore.config.run import Positive, Share, Strict
+from encore.config.strict import Positive, Share, Strict
 from encore.config.validation import checked, nearest, read_yaml
 from encore.errors import EncoreError
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from pydantic import Field
 
 from encore.commands.preflight.amounts import Amounts
-from encore.config.run import Strict
+from encore.config.strict import Strict
 from encore.config.validation import checked, read_yaml
 from encore.errors import EncoreError
 

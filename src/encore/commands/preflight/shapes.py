@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from encore import objectives
+from encore.config.entries import Backbone, Step
 from encore.config.finetuning import FinetuneStep
-from encore.config.run import Backbone, Step
 from encore.models.config import EncoderConfig
 from encore.models.flops import PRODUCTS
 from encore.plan.artifact import Artifact

@@ -13,7 +13,7 @@ from pydantic import Field
 from encore.commands.preflight.lengths import TextLengths, assumed, sampled
 from encore.commands.preflight.on_disk import counted
 from encore.config.datasets import draw_of, role_of
-from encore.config.run import Positive, Strict
+from encore.config.strict import Positive, Strict
 from encore.config.validation import checked, read_yaml
 from encore.data.beir import BeirFields
 from encore.plan.artifact import Artifact

@@ -9,8 +9,8 @@ import numpy as np
 from encore import objectives
 from encore.commands.preflight.lengths import FITTING, TextLengths, packed, sampled
 from encore.commands.preflight.sizes import CollectionSize
+from encore.config.entries import PretrainStep, Step
 from encore.config.finetuning import FinetuneStep
-from encore.config.run import PretrainStep, Step
 from encore.finetuning.retrieval_task import PARTS
 from encore.models import flops
 from encore.models.config import EncoderConfig

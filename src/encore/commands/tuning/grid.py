@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import Field, model_validator
 
 from encore.config import lineage as naming
-from encore.config.run import Strict
+from encore.config.strict import Strict
 from encore.config.tables import RowEntry
 from encore.config.validation import checked, nearest, read_yaml
 from encore.errors import EncoreError

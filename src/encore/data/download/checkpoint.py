@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from encore.config import checkpoints
-from encore.config.run import Positive, Strict
 from encore.config.sources import DIGEST, Remote
+from encore.config.strict import Positive, Strict
 from encore.config.validation import checked
 from encore.data.download.source import obtain, print_terms
 from encore.data.download.trust import trust

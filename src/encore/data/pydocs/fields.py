@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from encore.config.datasets import CollectionFields
-from encore.config.run import Positive
+from encore.config.strict import Positive
 from encore.data.pydocs import sources
 from encore.errors import EncoreError
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from encore.config.run import Positive
+from encore.config.strict import Positive
 from encore.data.text_fields import FormFields, Segments
 
 SENTENCE = ".sentence"  # how the splits end that are judged by ReQA's own rule, the sentence's string

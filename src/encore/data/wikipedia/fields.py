@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from encore.config.datasets import CollectionFields, Split
-from encore.config.run import Positive
+from encore.config.strict import Positive
 from encore.errors import EncoreError
 from encore.storage.files import contents, sha256
 

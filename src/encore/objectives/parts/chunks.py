@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from encore.config.run import Positive, Share, Strict
+from encore.config.strict import Positive, Share, Strict
 from encore.errors import EncoreError
 
 if TYPE_CHECKING:

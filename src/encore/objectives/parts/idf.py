@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from encore.config.run import Positive
+from encore.config.strict import Positive
 from encore.errors import EncoreError
 from encore.objectives.base import Preparation
 from encore.objectives.parts.chunks import PackingFields, text_chunks

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from pydantic import Field
 
-from encore.config.run import PretrainStep, Share
+from encore.config.entries import PretrainStep
+from encore.config.strict import Share
 from encore.models import flops, inputs
 from encore.objectives.base import Arrays, Objective, blank
 from encore.objectives.parts.chunks import PackingFields, text_chunks

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from pydantic import Field
 
-from encore.config.run import PretrainStep, Share
+from encore.config.entries import PretrainStep
+from encore.config.strict import Share
 from encore.models import flops
 from encore.models import inputs as texts
 from encore.objectives.base import Arrays, ForwardOutput, Objective, blank

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeVar
 import numpy as np
 from pydantic import Field
 
-from encore.config.run import Positive, Share
+from encore.config.strict import Positive, Share
 from encore.errors import EncoreError
 from encore.models import flops, inputs
 from encore.objectives.base import Arrays, ForwardOutput, blank

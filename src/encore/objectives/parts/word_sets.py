@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 import numpy as np
 from pydantic import Field
 
-from encore.config.run import Positive, Share, Strict
+from encore.config.strict import Positive, Share, Strict
 from encore.errors import EncoreError
 from encore.objectives.base import Preparation
 from encore.objectives.parts.attention import Attention, attended

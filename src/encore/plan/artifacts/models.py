@@ -4,9 +4,9 @@ from typing import Any
 
 from encore import objectives
 from encore.config.datasets import draw_of
+from encore.config.entries import PretrainStep, Step
 from encore.config.finetuning import FinetuneStep
 from encore.config.lineage import Lineage
-from encore.config.run import PretrainStep, Step
 from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, names, required

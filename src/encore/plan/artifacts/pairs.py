@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from encore import objectives
+from encore.config.entries import PretrainStep
 from encore.config.lineage import Lineage
-from encore.config.run import PretrainStep
 from encore.errors import EncoreError
 from encore.objectives.parts.pairs import PairFields
 from encore.plan.artifact import Artifact, names

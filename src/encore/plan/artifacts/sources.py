@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from encore.config import checkpoints
-from encore.config.run import Backbone
+from encore.config.entries import Backbone
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Spec, names, required

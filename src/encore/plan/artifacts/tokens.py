@@ -1,6 +1,6 @@
 """Vocabularies, and token stores: a collection's texts as token ids."""
 
-from encore.config.run import Backbone
+from encore.config.entries import Backbone
 from encore.plan.artifact import Artifact, names, required
 from encore.plan.artifacts import sources
 from encore.plan.artifacts.collections import collection

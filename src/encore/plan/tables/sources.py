@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from encore.config import lineage as naming
+from encore.config.entries import PretrainStep
 from encore.config.lineage import Lineage
-from encore.config.run import PretrainStep
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
