@@ -35,15 +35,16 @@ STREAMS = 3
 
 def serve(address: str, python: str, *flags_of_java: str) -> None:
     """Answer requests at a socket until standard input ends; ``python`` is what Snakemake's jobs are started with."""
-    wake, woken = os.pipe()
-    os.set_blocking(woken, False)
-    signal.set_wakeup_fd(woken)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    sys.path.insert(0, str(REPOSITORY / "src"))
+    from encore.storage.processes import wake_when_a_child_ends
+
+    wake, _ = wake_when_a_child_ends()
     running: dict[int, socket.socket] = {}
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
         listener.listen(64)
         warm_up(flags_of_java)
+        del sys.path[0]
         known = library(REPOSITORY)
         gc.collect()
         gc.freeze()
@@ -78,13 +79,11 @@ def warm_up(flags_of_java: tuple[str, ...]) -> None:
     """Import all that a program may, but for Transformers; and start Java with these flags besides its own."""
     for name in IMPORTED:
         importlib.import_module(name)
-    sys.path.insert(0, str(REPOSITORY / "src"))
     for found in pkgutil.walk_packages([str(REPOSITORY / "src/encore")], "encore."):
         if found.name != OWN_IMPORTS and not found.name.endswith("__main__"):
             importlib.import_module(found.name)
     java: Any = sys.modules["encore.retrieval.java"]
     java._FLAGS += flags_of_java
-    del sys.path[0]
 
 
 def library(root: Path) -> dict[str, tuple[int, int]]:

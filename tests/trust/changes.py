@@ -135,8 +135,8 @@ def a_lost_folder(run: FinishedRun, chance: random.Random) -> Expected:
 
 def an_added_file(run: FinishedRun, chance: random.Random) -> Expected:
     folder, place = any_file(run, chance)
-    beside = str(Path(place).parent if chance.random() < 0.7 else folder)
-    run.write(f"{beside}/{chance.choice(STRAYS)}", chance.choice([b"", b"more", (run.root / place).read_bytes()]))
+    where = str(Path(place).parent if chance.random() < 0.7 else folder)
+    run.write(f"{where}/{chance.choice(STRAYS)}", chance.choice([b"", b"more", (run.root / place).read_bytes()]))
     return of_artifact(run, folder)
 
 

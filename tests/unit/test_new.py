@@ -64,7 +64,7 @@ def planned(path: str) -> tuple[Plan, Counter[str]]:
 
 def test_a_folder_becomes_a_run_of_table_1_and_nothing_else(bare: Path) -> None:
     folder({"train": judged(0, 300), "test": judged(300, 400)})
-    said = new("own", "--beir", "data/own")
+    printed = new("own", "--beir", "data/own")
     run = yaml.safe_load(Path("config/own.yaml").read_text())
     assert run.keys() == {"extends", "title", "tables", "scale", "datasets"}
     assert (run["title"], run["tables"].keys()) == ("own", {"table1"})
@@ -72,9 +72,9 @@ def test_a_folder_becomes_a_run_of_table_1_and_nothing_else(bare: Path) -> None:
     assert "articles and links, not from passages: BFS, WLP, ICT+BFS+WLP." in Path("config/own.yaml").read_text()
     assert run["datasets"]["own"]["valid_queries"] == 30
     assert run["datasets"]["own"]["absent"] == {"graded": "its judgments have one grade"}
-    assert "40 passages; 270 queries to train on, 30 to validate with, 100 to test with" in said
-    assert "Of the test queries 100 have a relevant passage of a query in train.tsv" in said
-    assert "  snakemake --profile local --configfile config/own.yaml" in said.splitlines()
+    assert "40 passages; 270 queries to train on, 30 to validate with, 100 to test with" in printed
+    assert "Of the test queries 100 have a relevant passage of a query in train.tsv" in printed
+    assert "  snakemake --profile local --configfile config/own.yaml" in printed.splitlines()
 
     plan, jobs = planned("config/own.yaml")
     assert everything_declared(plan)[0] == "results/tables/table1.csv"
@@ -137,21 +137,21 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("qrels", "words", "said"), BAD)
+@pytest.mark.parametrize(("qrels", "words", "message"), BAD)
 def test_what_cannot_be_used_is_refused_and_leaves_nothing(
-    bare: Path, qrels: dict[str, list[str]], words: tuple[str, ...], said: str
+    bare: Path, qrels: dict[str, list[str]], words: tuple[str, ...], message: str
 ) -> None:
     folder(qrels)
-    assert said in refused("own", "--beir", "data/own", *words)
+    assert message in refused("own", "--beir", "data/own", *words)
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [("mein korpus", "cannot be the name of a dataset"), ("pydocs", "has a dataset"), ("seeds", "is there already")],
 )
-def test_a_name_that_cannot_be_had_is_refused(bare: Path, name: str, said: str) -> None:
+def test_a_name_that_cannot_be_had_is_refused(bare: Path, name: str, message: str) -> None:
     folder({"train": judged(0, 300), "test": judged(300, 400)})
-    assert said in refused(name, "--beir", "data/own")
+    assert message in refused(name, "--beir", "data/own")
 
 
 def test_what_is_dropped_is_left_out(bare: Path) -> None:

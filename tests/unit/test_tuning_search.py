@@ -37,12 +37,12 @@ class Workshop:
 
     def __init__(self, folder):
         (folder / "config").symlink_to(ROOT / "config")
-        self.folder, self.asked = folder, []
+        self.folder, self.requested = folder, []
 
     def build(self, run, targets):
         """Pretend that Snakemake made these, and remember under which plan."""
         plan = load_plan(run)
-        self.asked.append((plan, targets))
+        self.requested.append((plan, targets))
         for target in targets:
             artifact = plan.find(str(Path(target).parent))
             pretend(artifact, quality(artifact))
@@ -63,13 +63,13 @@ def tuned(tmp_path_factory):
 
 
 def test_every_lineage_gets_its_own_choice_under_a_name_to_ask_for(workshop):
-    asked = workshop.asked
+    requested = workshop.requested
     low = read_grid(LOW)
 
     def prefer(run, targets):
-        asked.append((load_plan(run), targets))
+        requested.append((load_plan(run), targets))
         for target in targets:
-            artifact = asked[-1][0].find(str(Path(target).parent))
+            artifact = requested[-1][0].find(str(Path(target).parent))
             best = "batch=8" if "costa+" in target else "batch=16"
             pretend(artifact, 0.75 if best in target and "learning_rate" in target else 0.25)
 
@@ -111,21 +111,21 @@ def test_all_rows_choose_the_recipe_together_and_their_own_values_under_it(tuned
     for row in sharing:
         recipes = {trial.recipe for trial in done if trial.row == row and trial.value == chosen[row].value}
         assert len(recipes) == (1 if row == "none" else len(VALUES)), "every recipe with the value that was chosen"
-    assert len({under.resolve.step(StepName("marco-bm25")).learning_rate for under, _ in workshop.asked}) == 1
-    assert workshop.asked[0][0].resolve.step(StepName("marco-bm25")).learning_rate == 5e-6, (
+    assert len({under.resolve.step(StepName("marco-bm25")).learning_rate for under, _ in workshop.requested}) == 1
+    assert workshop.requested[0][0].resolve.step(StepName("marco-bm25")).learning_rate == 5e-6, (
         "starts from the papers' own value"
     )
 
 
 def test_an_edge_buys_two_more_values_for_every_row_until_none_is_at_one(workshop):
     """Of `ict` the best is 0.008, two extensions beyond its grid; of all others it is inside from the first."""
-    asked = workshop.asked
+    requested = workshop.requested
     three = [5e-4, 1e-3, 2e-3]
 
     def build(run, targets):
-        asked.append((load_plan(run), targets))
+        requested.append((load_plan(run), targets))
         for target in targets:
-            artifact = asked[-1][0].find(str(Path(target).parent))
+            artifact = requested[-1][0].find(str(Path(target).parent))
             far = abs(np.log2(rate(artifact.folder, "ict", 1e-3) / 8e-3))
             off = sum(abs(np.log2(rate(artifact.folder, step, 1e-3) / 1e-3)) for step in STEPS)
             pretend(artifact, float(np.exp(-far - off)))
@@ -166,7 +166,7 @@ def test_a_trial_declares_no_table(tuned):
     text = (workshop.folder / "results/tuning/trials.yaml").read_text()
     run = checked(RunConfig, yaml.safe_load(text), "trials")
     assert (run.tables, run.lineages) == ({}, [])
-    assert len(workshop.asked) > 1
+    assert len(workshop.requested) > 1
 
 
 def test_altered_scores_are_not_read(workshop):

@@ -69,7 +69,7 @@ def test_pruning_says_what_it_would_remove_and_asks(tmp_path, monkeypatch, capsy
 
 
 def test_questions_about_a_table_are_answered_for_the_run_that_made_it(tmp_path, monkeypatch):
-    """Without `--config` the default was asked, whose table of that name is another one."""
+    """Without `--config` the default was taken, whose table of that name is another one."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config").mkdir()
     run = Path("config/own.yaml")
@@ -83,9 +83,9 @@ def test_questions_about_a_table_are_answered_for_the_run_that_made_it(tmp_path,
         None,
         None,
     ]
-    asked = []
+    runs = []
     monkeypatch.setattr(index, "read", lambda: found)
-    monkeypatch.setattr(show, "answer", lambda arguments: asked.append(arguments.config) or 0)
+    monkeypatch.setattr(show, "answer", lambda arguments: runs.append(arguments.config) or 0)
     for words in (["show", "table1"], ["show", "two"], ["show", "table1", "--config", "config/other.yaml"]):
         assert inside.encore(*words).returncode == 0
-    assert asked == [run, Path("config/config.yaml"), Path("config/other.yaml")]
+    assert runs == [run, Path("config/config.yaml"), Path("config/other.yaml")]

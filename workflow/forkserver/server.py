@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-from encore.storage.processes import end_with_parent
+from encore.storage.processes import end_with_parent, wake_when_a_child_ends
 
 ROOT = Path(__file__).resolve().parents[2]
 PRODUCTS = ("claims", "cli", "commands", "plan", "report", "reporting", "targets")  # packages for a few jobs a run
@@ -76,10 +76,7 @@ def serve(address: str, known: list[tuple[str, int, int]]) -> Job | None:
     """Answer clients until standard input ends, then give None; in each fork give the job that it is to become."""
     if sys.modules["torch"].cuda.is_available():
         return None  # CUDA survives no fork
-    server, (wake, woken) = os.getpid(), os.pipe()
-    os.set_blocking(woken, False)
-    signal.set_wakeup_fd(woken)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    server, (wake, woken) = os.getpid(), wake_when_a_child_ends()
     running: dict[int, socket.socket] = {}
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)

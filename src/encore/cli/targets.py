@@ -1,4 +1,4 @@
-"""``encore targets``: what Snakemake can be asked for about a lineage, a system, a source or a dataset."""
+"""``encore targets``: the targets of a lineage, a system, a source or a dataset."""
 
 import argparse
 
@@ -15,7 +15,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(arguments: argparse.Namespace) -> int:
-    """The model's folder for every seed, if it is a lineage, then what Snakemake can be asked for."""
+    """The model's folder for every seed, if it is a lineage, then the targets."""
     plan = plan_of(arguments)
     if texts := folders.named(plan, arguments.lineage):
         print("\n".join(texts))

@@ -68,10 +68,10 @@ def read_run(folder: Path) -> RunMatrices:
         EncoreError: the file is missing or damaged.
     """
     found = _read(folder, "queries", "documents", "rows", "scores")
-    run = RunMatrices(list(DocIds(found["queries"])), DocIds(found["documents"]), found["rows"], found["scores"])
     try:
+        run = RunMatrices(list(DocIds(found["queries"])), DocIds(found["documents"]), found["rows"], found["scores"])
         run.check()
-    except EncoreError as error:
+    except (EncoreError, ValueError) as error:  # an id that is no UTF-8 is a ValueError
         raise _damaged(folder, error) from error
     return run
 

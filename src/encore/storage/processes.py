@@ -30,6 +30,15 @@ def end_with_parent(parent: int | None = None) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+def wake_when_a_child_ends() -> tuple[int, int]:
+    """The two ends of a pipe: the first can be read from when a child has ended, so that ``select`` tells of it."""
+    wake, woken = os.pipe()
+    os.set_blocking(woken, False)
+    signal.set_wakeup_fd(woken)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    return wake, woken
+
+
 @contextmanager
 def process_pool(processes: int, initializer: Callable[[], object] | None = None) -> Iterator[ProcessPoolExecutor]:
     """A pool whose processes outlive neither the block nor this process.

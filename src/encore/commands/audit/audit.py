@@ -105,7 +105,7 @@ def _left_to_others(others: dict[str, str]) -> Iterator[str]:
 
 
 def _own(plan: Plan) -> set[str]:
-    """What the configuration itself declares; other tables and figures were only asked for, perhaps under another."""
+    """What the configuration itself declares; other tables and figures were only requested, perhaps under another."""
     return {*plan.config.tables, *plan.config.figures, CURVES, CORPUS_SIZE, PRINTED}
 
 

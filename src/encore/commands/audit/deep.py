@@ -126,7 +126,7 @@ def _searched(folder: Path, stage: str, spec: Spec, inputs: Inputs, queries: int
     if not wrong:
         return []
     return [
-        f"{folder}/{RUN}: {len(wrong)} of {len(chosen)} queries are answered otherwise when asked again: {wrong[0]}"
+        f"{folder}/{RUN}: {len(wrong)} of {len(chosen)} queries are answered otherwise when searched again: {wrong[0]}"
     ]
 
 
