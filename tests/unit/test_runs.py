@@ -147,6 +147,7 @@ DAMAGE = {
     "a score is not a finite": lambda arrays: arrays["scores"].__setitem__((3, 0), np.nan),
     "not in its order": swapped,
     "a ranking is empty": lambda arrays: arrays["rows"].__setitem__(3, -1),
+    "can't decode byte": lambda arrays: arrays["queries"].__setitem__(0, 0xFF),
     "'rows is not a file": lambda arrays: arrays.pop("rows"),
     "allow_pickle": lambda arrays: arrays.update(rows=np.array([{}], dtype=object)),
 }
