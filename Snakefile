@@ -26,6 +26,7 @@ environment = {
     "PYTHONPATH": Path(workflow.basedir) / "src",
     "ENCORE_RUN": RUN_FILE,
     "ENCORE_DATA_ROOT": EXECUTION.data_root,
+    "ENCORE_WORKERS": EXECUTION.workers,
     "ENCORE_CHECKPOINT_SECONDS": EXECUTION.checkpoint_seconds,
     "ENCORE_JAVA_MB": EXECUTION.java_memory_mb,
 }

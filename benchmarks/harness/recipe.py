@@ -27,7 +27,7 @@ from encore.plan import project
 from encore.plan.catalogue import read_step
 from encore.retrieval.dense import Shard, search_exact
 from encore.retrieval.encode import CollectionShard, encode
-from encore.training.randomness import example_batches
+from encore.training.batches import BatchMaker
 from encore.training.schedule import total_steps
 
 DEPTH = 100  # ranks that are searched; the measure looks at ten
@@ -53,7 +53,8 @@ class Recipe:
 
     def batches(self, seed: int) -> list[list[Example]]:
         """The examples of every optimiser step, as our own loop draws them from the seed."""
-        return [batch.examples for batch in islice(example_batches(self.task, self.step.batch, seed), self.steps)]
+        maker = BatchMaker(self.task, self.step.batch, seed)
+        return [maker.examples(draw, range(len(draw.indices))) for draw in islice(maker.draws(), self.steps)]
 
     def texts(self, example: Example) -> list[str]:
         """A query, its positive, its negatives, as the token store has read them."""

@@ -11,6 +11,7 @@ import oracles
 import pytest
 import small_models
 import torch
+from batch_parts import in_parts
 from torch import Tensor, nn
 
 from encore.config.finetuning import FinetuneStep
@@ -121,7 +122,7 @@ def test_parts_have_the_gradients_of_the_whole_batch(micro_batch: int) -> None:
         task, models = make()
         gradients.backward(
             models,
-            gradients.split_batch(task, examples(task), size, ProcessGroup(), 0),
+            in_parts(task, examples(task), size),
             task.loss_weights(0.0),
             ProcessGroup(),
         )

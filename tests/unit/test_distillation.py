@@ -9,6 +9,7 @@ import numpy as np
 import oracles
 import pytest
 import torch
+from batch_parts import in_parts
 from small_finetuning import PASSAGES, Lookup, small_store, step
 from torch import nn
 
@@ -213,7 +214,7 @@ def test_parts_have_the_gradients_of_the_whole_batch(store: Any, loss: str, size
         torch.manual_seed(0)
         models = TrainingModels(task, Lookup(), nn.ModuleDict(), torch.device("cpu"), NUMERICS)  # type: ignore[arg-type]
         examples = [task.example(row, generator(0, "example", 0, row)) for row in range(8)]
-        parts = gradients.split_batch(task, examples, micro_batch, ProcessGroup(), 0, "step", 1)
+        parts = in_parts(task, examples, micro_batch, "step", 1)
         terms = gradients.backward(models, parts, task.loss_weights(0.0), ProcessGroup())
         found.append((terms["loss"].item(), models.encoder.table.weight.grad))
     assert found[0][0] == pytest.approx(found[1][0], rel=1e-6)

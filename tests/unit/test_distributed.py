@@ -17,6 +17,8 @@ from test_training import NUMERICS, step_of
 from encore.errors import EncoreError
 from encore.training import loop
 from encore.training.distributed import ProcessGroup
+from encore.training.memory import PartSize
+from encore.training.record import Trained
 
 HERE = Path(__file__).parent
 
@@ -43,7 +45,11 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
 
 
 @pytest.mark.parametrize("case", two_processes.CASES)
-def test_two_processes_learn_what_one_does(case: str, pair: tuple[Path, list[str]], tmp_path: Path) -> None:
+def test_two_processes_learn_what_one_does(
+    case: str, pair: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "dropout" in case:  # which is drawn from where a part begins: so this one has the parts of two processes
+        monkeypatch.setattr(PartSize, "split", lambda size, sizes: [range(rank, len(sizes), 2) for rank in range(2)])
     first, second = (load_file(pair[0] / f"{case}-{rank}") for rank in range(2))
     done, alone = two_processes.trained(case, tmp_path)
     counts, losses = first.pop("counts"), first.pop("losses")
@@ -64,18 +70,19 @@ def test_the_first_process_alone_prints_and_saves(pair: tuple[Path, list[str]]) 
 
 
 def test_memory_that_ends_in_one_process_ends_in_all(pair: tuple[Path, list[str]]) -> None:
-    assert [load_file(pair[0] / f"mlm in little memory-{rank}")["counts"][2] for rank in range(2)] == [2, 2]
-    assert "out of memory; going on with 2 examples at a time" in pair[1][0]
+    first, second = (load_file(pair[0] / f"mlm in little memory-{rank}")["counts"][2] for rank in range(2))
+    assert first == second > 0
+    assert "out of memory; going on with " in pair[1][0]
 
 
 @pytest.mark.parametrize(("count", "size"), [(8, 2), (7, 2), (7, 3), (3, 3)])
-def test_shares_are_all_examples_in_their_order(count: int, size: int) -> None:
+def test_shares_are_all_examples(count: int, size: int) -> None:
     shares = [ProcessGroup(rank, size).share(count) for rank in range(size)]
-    assert [place for share in shares for place in share] == list(range(count))
+    assert sorted(place for share in shares for place in share) == list(range(count))
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
     assert max(map(len, shares)) == -(-count // size)
 
 
 def test_more_processes_than_examples_are_refused() -> None:
     with pytest.raises(EncoreError, match="a batch of 2 examples cannot be shared by 3 processes; start fewer"):
-        loop._at_once(step_of(batch=2), 100, NUMERICS, ProcessGroup(0, 3))
+        loop._part_size(Trained(), step_of(batch=2), 100, NUMERICS, ProcessGroup(0, 3))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from batch_parts import in_parts
 from small_finetuning import (
     NEGATIVES,
     Lookup,
@@ -67,7 +68,7 @@ def test_a_batch_in_parts_has_the_loss_and_the_gradient_of_the_whole(store, coll
     models = TrainingModels(
         task, encoder, torch.nn.ModuleDict(), torch.device("cpu"), {"precision": "fp32", "threads": 1}
     )
-    parts = gradients.split_batch(task, examples, micro_batch, ProcessGroup(), 0)
+    parts = in_parts(task, examples, micro_batch)
     terms = gradients.backward(models, parts, task.loss_weights(0.0), ProcessGroup())
     assert terms["loss"].item() == pytest.approx(whole.item(), abs=1e-12)
     torch.testing.assert_close(encoder.table.weight.grad, expected, rtol=1e-9, atol=1e-12)

@@ -5,23 +5,28 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from batch_parts import in_parts
 from small_objective import encoder, heads_of, make
-from test_training import NUMERICS, STEP, equal
+from test_training import NUMERICS, STEP
 from torch import Tensor, nn
 
 from encore import objectives
 from encore.errors import EncoreError
 from encore.training import gradients, losses
+from encore.training.batches import BatchPart
 from encore.training.distributed import ProcessGroup
-from encore.training.gradients import BatchPart, TrainingModels
+from encore.training.gradients import TrainingModels
 from encore.training.loop import train
-from encore.training.memory import MicroBatch
+from encore.training.memory import MicroBatch, PartSize
 from encore.training.randomness import generator
+from encore.training.record import Trained
 from encore.training.task import ForwardOutput
 
 NAMES = objectives.names()
@@ -43,7 +48,7 @@ def models_of(name: str, dropout: float = 0.0) -> TrainingModels:
 
 def parts_of(models: TrainingModels, micro_batch: int) -> list[BatchPart]:
     examples = [models.task.example(i, generator(0, "example", 0, i)) for i in range(8)]
-    return gradients.split_batch(models.task, examples, micro_batch, ProcessGroup(), 0, "step", 3)
+    return in_parts(models.task, examples, micro_batch, "step", 3)
 
 
 def parameters(models: TrainingModels) -> dict[str, nn.Parameter]:
@@ -148,15 +153,16 @@ class Narrow:
         return self.original(encoder, heads, batch)
 
 
-def trained(state: Path, name: str, micro_batch: int | None, **narrow: Any) -> tuple[Any, dict[str, Tensor]]:
+def trained(state: Path, name: str, micro_batch: int | None, **narrow: Any) -> tuple[Trained, dict[str, Tensor]]:
     step = objectives.fields({**STEP, "objective": name, "steps": 3, "min_tokens": 8})
-    task, model = make(name, min_tokens=8), encoder(dropout=0.1)
+    task, model = make(name, min_tokens=8), encoder()
     heads = heads_of(task, model)
     Narrow(task, **narrow)
     done = train(task, model, heads, step, 0, state, {**NUMERICS, "micro_batch": micro_batch})
     return done, nn.ModuleDict({"encoder": model, "heads": heads}).state_dict()
 
 
+@pytest.mark.usefixtures("double")
 @pytest.mark.parametrize(
     ("name", "micro_batch", "narrow"),
     [
@@ -166,15 +172,35 @@ def trained(state: Path, name: str, micro_batch: int | None, **narrow: Any) -> t
         ("costa", 4, {"fails_at": 4}),
     ],
 )
-def test_out_of_memory_halves_what_goes_through_at_once_and_nothing_else(
+def test_out_of_memory_makes_parts_smaller_and_changes_nothing_else(
     name: str, micro_batch: int | None, narrow: dict[str, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     done, weights = trained(tmp_path / "narrow", name, micro_batch, **narrow)
-    assert done.micro_batch == 2
-    assert "out of memory; going on with 2 examples at a time, the same batch" in capsys.readouterr().out
-    wide, expected = trained(tmp_path / "wide", name, 2)
-    assert equal(weights, expected)
-    assert done == wide
+    assert f"out of memory; going on with {done.micro_batch_tokens} tokens at a time" in capsys.readouterr().out
+    wide, expected = trained(tmp_path / "wide", name, None)
+    assert wide.micro_batch_tokens is None
+    assert done.examples == wide.examples == 24
+    assert_close(weights, expected)
+
+
+def test_shorter_texts_still_go_together_in_as_many_as_before() -> None:
+    micro_batch, seen = MicroBatch(PartSize(4), says=False), []
+
+    def work(sizes: np.ndarray, size: PartSize) -> None:
+        parts = size.split(sizes)
+        seen.append([sizes[part].tolist() for part in parts])
+        if any(len(part) * sizes[part].max() > 100 for part in parts):
+            raise torch.OutOfMemoryError
+
+    for sizes in ([10, 20, 30, 40], [10, 10, 20, 20, 20], [50, 60, 90]):
+        micro_batch.fit(partial(work, np.array(sizes)), np.array(sizes))
+    assert seen == [
+        [[10, 20, 30, 40]],  # 160 tokens, and then at most 80
+        [[10, 20], [30, 40]],
+        [[10, 10, 20, 20], [20]],
+        [[50], [60], [90]],  # one that is larger than that goes alone
+    ]
+    assert micro_batch.size == PartSize(4, 80)
 
 
 def test_one_example_too_many_is_an_error_with_its_mend(tmp_path: Path) -> None:
@@ -186,25 +212,35 @@ def test_one_example_too_many_is_an_error_with_its_mend(tmp_path: Path) -> None:
     "error",
     [torch.OutOfMemoryError(), RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate`")],
 )
-def test_sizes_are_halved_upwards(error: RuntimeError) -> None:
-    seen = []
+def test_parts_are_halved_upwards_until_they_fit(error: RuntimeError) -> None:
+    seen, sizes = [], np.zeros(7, dtype=np.int64)
 
-    def work(size: int) -> int:
-        seen.append(size)
-        if size > 1:
+    def work(size: PartSize) -> int:
+        seen.append(max(map(len, size.split(sizes))))
+        if seen[-1] > 1:
             raise error
-        return size
+        return seen[-1]
 
-    assert MicroBatch(7, says=False).fit(work) == 1
+    assert MicroBatch(PartSize(7), says=False).fit(work, sizes) == 1
     assert seen == [7, 4, 2, 1]
 
 
+def test_processes_agree_on_the_size_of_parts() -> None:
+    def work(size: PartSize) -> None:
+        if size.tokens is None:
+            raise torch.OutOfMemoryError
+
+    micro_batch = MicroBatch(PartSize(2), largest=lambda tokens: max(tokens, 500), says=False)
+    micro_batch.fit(work, np.array([30]))  # not this process's: it has one example
+    assert micro_batch.size == PartSize(2, 250)
+
+
 def test_another_error_is_not_taken_for_want_of_memory() -> None:
-    def work(size: int) -> int:
+    def work(size: PartSize) -> int:
         raise RuntimeError("CUDA error: an illegal memory access was encountered")
 
     with pytest.raises(RuntimeError, match="illegal"):
-        MicroBatch(7).fit(work)
+        MicroBatch(PartSize(7)).fit(work, np.zeros(7, dtype=np.int64))
 
 
 # Precision

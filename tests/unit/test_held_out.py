@@ -17,6 +17,7 @@ from encore import objectives
 from encore.training import checkpoint, held_out
 from encore.training.gradients import TrainingModels
 from encore.training.loop import train
+from encore.training.memory import MicroBatch, PartSize
 from encore.training.randomness import generator
 from encore.training.task import Task
 
@@ -111,9 +112,8 @@ def test_an_interruption_leaves_the_same_curve(tmp_path: Path, monkeypatch: pyte
 def test_the_losses_are_means_over_batches_of_the_steps_size() -> None:
     task, model = make("ict"), encoder()
     models = TrainingModels(task, model, heads_of(task, model), torch.device("cpu"), NUMERICS)
-    examples = sorted(
-        [task.example(index, generator(0, "held out", index)) for index in range(len(task))], key=task.size
-    )
+    examples = [task.example(index, generator(0, "held out", index)) for index in range(len(task))]
+    examples.sort(key=lambda pair: len(pair.document))
     sizes, losses = [], []
     for first in range(0, len(examples), 10):
         batch = task.collate(examples[first : first + 10])
@@ -121,7 +121,8 @@ def test_the_losses_are_means_over_batches_of_the_steps_size() -> None:
         terms = task.loss(model, models.heads, {name: torch.from_numpy(array) for name, array in batch.items()})
         losses.append(float(terms["contrast"].detach()))
     assert len(sizes) > 2
-    found = held_out.held_out_losses(models, task, 10, 10)
+    whole = MicroBatch(PartSize(10))
+    found = held_out.held_out_losses(models, task, 10, whole)
     assert found["contrast"] == pytest.approx(np.average(losses, weights=sizes))
-    assert held_out.held_out_losses(models, task, 10, 3) == pytest.approx(found)
-    assert held_out.held_out_losses(models, task, 10, 10) == found
+    assert held_out.held_out_losses(models, task, 10, MicroBatch(PartSize(3))) == pytest.approx(found)
+    assert held_out.held_out_losses(models, task, 10, whole) == found

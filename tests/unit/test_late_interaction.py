@@ -11,6 +11,7 @@ import oracles
 import pytest
 import small_models
 import torch
+from batch_parts import in_parts
 from torch import Tensor, nn
 
 from encore.config.finetuning import FinetuneStep
@@ -148,7 +149,7 @@ def test_the_order_of_a_batch_does_not_matter() -> None:
 def test_parts_have_the_gradients_of_the_whole_batch(micro_batch: int) -> None:
     def found(size: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         task, models = make()
-        made = gradients.split_batch(Subset(task, np.arange(6)), examples(task), size, ProcessGroup(), 0)
+        made = in_parts(Subset(task, np.arange(6)), examples(task), size)
         terms = gradients.backward(models, made, task.loss_weights(0.0), ProcessGroup())
         named = nn.ModuleDict({"encoder": models.encoder, "heads": models.heads}).named_parameters()
         return terms, {name: value.grad for name, value in named if value.grad is not None}

@@ -82,7 +82,7 @@ def by_hand(store: Path, at: Path) -> float:
     heads = objective.heads(encoder).eval()
     checkpoint.restore_heads(heads, at)
     made = [objective.example(index, generator(0, "held out", index)) for index in range(len(objective))]
-    made.sort(key=objective.size)
+    made.sort(key=lambda text: len(text.ids))
     means, sizes = [], []
     for first in range(0, len(made), STEP["batch"]):  # type: ignore[call-overload]
         losses = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,18 @@ def test_importing_the_objectives_does_not_import_torch() -> None:
 def test_defaults_are_the_papers(name: str, expected: dict[str, Any]) -> None:
     fields = objectives.fields({**STEP, "objective": name}).model_dump()
     assert {key: fields[key] for key in expected} == expected
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_sizes_are_told_before_an_example_is_made(name: str) -> None:
+    objective, chance = make(name), partial(generator, 3)
+    indices = np.arange(len(objective))[::2]
+    made = [objective.example(index, chance(index)) for index in indices.tolist()]
+    texts = [
+        one if isinstance(one, np.ndarray) else one.document if hasattr(one, "document") else one.ids for one in made
+    ]
+    assert objective.sizes(indices, chance).tolist() == [len(text) for text in texts]
+    assert len({len(text) for text in texts}) > 1
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -20,8 +20,10 @@ from encore.errors import EncoreError
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import initialise
-from encore.training import checkpoint, loop, machine
+from encore.training import checkpoint, machine
+from encore.training.batches import BatchMaker
 from encore.training.loop import train
+from encore.training.memory import MicroBatch, PartSize
 from encore.training.optimiser import AdamW
 from encore.training.progress import CurvePoint, write_curve
 from encore.training.record import Trained
@@ -51,7 +53,7 @@ def run(state: Path, name: str = "ict", articles: int = 16, model: Encoder | Non
     """Train an objective; gives the record and all weights."""
     arguments = {
         key: fields.pop(key)
-        for key in ("validate", "validate_every", "checkpoint_seconds", "checkpoint_steps")
+        for key in ("validate", "validate_every", "checkpoint_seconds", "checkpoint_steps", "workers")
         if key in fields
     }
     step = objectives.fields({**STEP, "objective": name, **fields})
@@ -101,14 +103,21 @@ def test_equal_runs_end_with_equal_bytes_and_other_seeds_do_not(tmp_path: Path) 
     assert not equal(weights, run(tmp_path / "c", "costa", min_tokens=8, temperature=0.2)[1])
 
 
+@pytest.mark.parametrize("name", ["mlm", "ict"])
+def test_a_training_whose_batches_workers_make_ends_with_the_same_bytes(name: str, tmp_path: Path) -> None:
+    (alone, weights), (helped, again) = (run(tmp_path / str(count), name, workers=count) for count in (0, 2))
+    assert equal(weights, again)
+    assert alone == helped
+
+
 def test_the_record_counts_steps_examples_and_operations(tmp_path: Path) -> None:
     trained, _ = run(tmp_path, steps=7)
     assert (trained.steps, trained.examples) == (7, 56)
     assert [point.step for point in trained.losses] == list(range(1, 8))
     step = objectives.fields({**STEP, "objective": "ict"})
     task, model = objectives.load("ict")(step, small_store.random_store()), encoder()
-    made = itertools.islice(loop.example_batches(task, 8, 0), 7)
-    assert trained.flops == pytest.approx(sum(task.flops(model, task.collate(batch.examples)) for batch in made))
+    made = itertools.islice(BatchMaker(task, 8, 0).batches(0, MicroBatch(PartSize(8))), 7)
+    assert trained.flops == pytest.approx(sum(task.flops(model, batch.parts[0].arrays) for batch in made))
 
 
 def test_matrices_decay_and_vectors_do_not() -> None:

@@ -66,5 +66,5 @@ if __name__ == "__main__":
     for case in CASES:
         done, weights = trained(case, output / "state")
         weights["losses"] = torch.tensor([point.terms["loss"] for point in done.losses])
-        weights["counts"] = torch.tensor([done.flops, done.examples, done.micro_batch or 0])
+        weights["counts"] = torch.tensor([done.flops, done.examples, done.micro_batch_tokens or 0])
         save_file(weights, output / f"{case}-{launch.rank()}")

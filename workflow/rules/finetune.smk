@@ -161,6 +161,7 @@ rule finetune:
     threads: EXECUTION.processes
     resources:
         **at_least("models/{finetuned}", mem_mb=8_000, runtime=8 * 60),
+        cpus_per_task=EXECUTION.processes * (1 + EXECUTION.workers),
     params:
         spec=spec_of("models/{finetuned}"),
     shell:
@@ -173,6 +174,7 @@ rule finetune:
         " --teachers {input.teachers:q}"
         " --state results/state/{wildcards.finetuned:q}"
         " --processes {threads}"
+        ' --workers "$ENCORE_WORKERS"'
         ' --checkpoint-seconds "$ENCORE_CHECKPOINT_SECONDS"'
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

@@ -80,6 +80,7 @@ rule pretrain:
     threads: EXECUTION.processes
     resources:
         **at_least("models/{pretrained}", mem_mb=8_000, runtime=24 * 60),
+        cpus_per_task=EXECUTION.processes * (1 + EXECUTION.workers),
     params:
         spec=spec_of("models/{pretrained}"),
     shell:
@@ -90,6 +91,7 @@ rule pretrain:
         " --prepared {input.prepared:q}"
         " --state results/state/{wildcards.pretrained:q}"
         " --processes {threads}"
+        ' --workers "$ENCORE_WORKERS"'
         ' --checkpoint-seconds "$ENCORE_CHECKPOINT_SECONDS"'
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

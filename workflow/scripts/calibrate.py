@@ -18,7 +18,8 @@ from encore.errors import EncoreError
 from encore.models import checkpoint
 from encore.plan.project import DEFAULT_RUN, load_plan
 from encore.training import held_out
-from encore.training.randomness import example_batches
+from encore.training.batches import BatchMaker
+from encore.training.memory import MicroBatch, PartSize
 
 
 def main() -> None:
@@ -45,8 +46,9 @@ def steps(step: PretrainStep, inputs: dict[str, Path], budget: float, seed: int)
     objective: Any = objectives.load(step.objective)(step, TokenStore.open(inputs["tokens"]), inputs.get("prepared"))
     task, _ = held_out.hold_out(objective, step.held_out)
     spent = 0.0
-    for number, batch in enumerate(example_batches(task, step.batch, seed)):
-        cost = task.flops(encoder, task.collate(batch.examples))
+    whole = MicroBatch(PartSize(step.batch))
+    for number, batch in enumerate(BatchMaker(task, step.batch, seed).batches(0, whole)):
+        cost = sum(task.flops(encoder, part.arrays) for part in batch.parts)
         if spent + cost / 2 > budget:
             return number
         spent += cost

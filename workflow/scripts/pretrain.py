@@ -20,6 +20,7 @@ def main() -> None:
     parser.add_argument("--output", type=artifact, required=True, help="folder of the new model")
     parser.add_argument("--state", type=Path, required=True, help="checkpoints, removed when the model is written")
     parser.add_argument("--processes", type=int, default=1, help="that train together, one a GPU, under torchrun")
+    parser.add_argument("--workers", type=int, default=0, help="that make batches, beside each of these")
     parser.add_argument("--checkpoint-seconds", type=float, default=120, help="between two checkpoints")
     arguments = parser.parse_args()
     launch.start_processes(arguments.processes)
@@ -38,6 +39,7 @@ def main() -> None:
             arguments.state,
             arguments.prepared,
             arguments.checkpoint_seconds,
+            arguments.workers,
         )
         facts["results"] = done.results
         facts["results"] |= {"held_out": done.held_out[-1].rounded()} if done.held_out else {}

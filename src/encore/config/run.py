@@ -135,6 +135,13 @@ class Execution(Strict):
         "dataset, with one shard for the others.",
     )
     processes: Positive = Field(1, description="The processes of a training, one per GPU, started by torchrun.")
+    workers: int = Field(
+        0,
+        ge=0,
+        le=64,
+        description="The processes beside each process of a training that make its batches; on a GPU, "
+        "without any, a thread does.",
+    )
     checkpoint_seconds: Positive = Field(120, description="The seconds between two checkpoints of a training.")
     java_memory_mb: Positive = Field(1024, description="The heap of Lucene's Java process in megabytes.")
     fork_jobs: bool = Field(

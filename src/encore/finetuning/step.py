@@ -48,6 +48,7 @@ def finetune(
     state: Path,
     checkpoint_seconds: float = 120.0,
     teacher_outputs: Sequence[Path] = (),
+    workers: int = 0,
 ) -> Trained:
     """Train the model in ``weights`` on the training role of ``collection`` and write the model folder ``output``.
 
@@ -60,6 +61,7 @@ def finetune(
         state: the folder of checkpoints of this training.
         checkpoint_seconds: between two checkpoints.
         teacher_outputs: folders of each teacher's scores or vectors.
+        workers: processes that make batches ahead.
 
     Raises:
         EncoreError: a wrong field, a loss that asks teachers without any, judgments, negatives or scores that do not
@@ -91,6 +93,7 @@ def finetune(
         validate,
         step.validate_every,
         checkpoint_seconds,
+        workers=workers,
     )
     done.counts = {"queries": len(queries)}
     if not launch.leads():

@@ -5,7 +5,7 @@ Recipe of the released code, with this collection's texts for its sentences and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -56,6 +56,7 @@ class Simcse(Objective[SimcseFields]):
     def __init__(self, fields: SimcseFields, store: TokenStore, prepared: Path | None = None) -> None:
         super().__init__(fields, store, prepared)
         self.chunks, self.usable = text_chunks(store, fields.length, fields)
+        self.lengths = self.chunks.lengths[self.usable]
 
     def __len__(self) -> int:
         return len(self.usable)
@@ -66,11 +67,11 @@ class Simcse(Objective[SimcseFields]):
 
     def counts(self) -> dict[str, float]:
         """How many texts there are, and their mean length in word pieces."""
-        return {"texts": len(self), "pieces_per_text": round(float(self.chunks.lengths[self.usable].mean()), 1)}
+        return {"texts": len(self), "pieces_per_text": round(float(self.lengths.mean()), 1)}
 
-    def size(self, example: Any) -> int:
-        """Word pieces of the text."""
-        return len(example)
+    def sizes(self, indices: np.ndarray, chance: Callable[[int], np.random.Generator]) -> np.ndarray:
+        """Word pieces of each text."""
+        return self.lengths[indices]
 
     def collate(self, examples: list[np.ndarray]) -> Arrays:
         """``ids``, ``mask`` [2B, L]: each text twice, next to itself."""

@@ -32,6 +32,7 @@ def pretrain(
     state: Path,
     prepared: Path | None = None,
     checkpoint_seconds: float = 120.0,
+    workers: int = 0,
 ) -> Trained:
     """Train the model in ``weights`` on the texts in ``tokens`` and write the model folder ``output``.
 
@@ -44,6 +45,7 @@ def pretrain(
         state: the folder of checkpoints of this training.
         prepared: what the objective's preparation wrote, where it has one.
         checkpoint_seconds: between two checkpoints.
+        workers: processes that make batches ahead.
 
     Raises:
         EncoreError: a wrong field, texts that the objective cannot use, a vocabulary of another model, a loss that is
@@ -67,6 +69,7 @@ def pretrain(
         spec["numerics"],
         checkpoint_seconds=checkpoint_seconds,
         watched=watched,
+        workers=workers,
     )
     trained.counts = objective.counts()
     if encoder.config.encoders == "separate":

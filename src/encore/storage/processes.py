@@ -1,17 +1,21 @@
-"""Child processes that end with their parent, and a pool of them that says in one line when one was killed."""
+"""Child processes that end with their parent, and work spread over them that says in one line when one was killed."""
 
 import ctypes
 import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from typing import TypeVar
 
 from encore.errors import EncoreError
 
+W = TypeVar("W")
+R = TypeVar("R")
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _FORK = multiprocessing.get_context("fork") if sys.platform.startswith("linux") else None  # a child knows its parent
 _LIBC = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
@@ -55,6 +59,37 @@ def process_pool(processes: int, initializer: Callable[[], object] | None = None
         raise EncoreError(
             "a worker process was killed, perhaps for want of memory; give the job more memory or fewer threads"
         ) from error
+
+
+def in_order(
+    work: Callable[[W], R],
+    parts: Iterable[W],
+    processes: int,
+    ahead: int = 4,
+    initializer: Callable[[], object] | None = None,
+) -> Iterator[R]:
+    """``map(work, parts)`` over processes: results in the order of the parts, and no more of them held than needed.
+
+    The first error ends it, and parts not begun are given up.
+
+    Args:
+        ahead: parts handed out for each process.
+        initializer: called once in each process.
+
+    Raises:
+        EncoreError: one of the processes was killed.
+    """
+    with process_pool(processes, initializer) as pool:
+        waiting: deque[Future[R]] = deque()
+        try:
+            for part in parts:
+                waiting.append(pool.submit(work, part))
+                if len(waiting) >= ahead * processes:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _begin(parent: int, initializer: Callable[[], object] | None) -> None:

@@ -35,9 +35,11 @@ class ProcessGroup:
         return self.rank == 0
 
     def share(self, count: int, rank: int | None = None) -> range:
-        """Which of ``count`` examples are this process's, or another's."""
-        rank = self.rank if rank is None else rank
-        return range(count * rank // self.size, count * (rank + 1) // self.size)
+        """Which of ``count`` examples are this process's, or another's.
+
+        They lie apart, so that of a batch that is sorted by length no process has the longest texts.
+        """
+        return range(self.rank if rank is None else rank, count, self.size)
 
     def sum(self, values: Tensor) -> Tensor:
         """The sum of a tensor [...] over all processes, element by element."""
@@ -45,6 +47,14 @@ class ProcessGroup:
             values = values.to(self.device, copy=True)
             torch.distributed.all_reduce(values)
         return values
+
+    def largest(self, value: int) -> int:
+        """The largest of a number that each process has."""
+        if self.size == 1:
+            return value
+        values = torch.tensor(value, device=self.device)
+        torch.distributed.all_reduce(values, torch.distributed.ReduceOp.MAX)
+        return int(values)
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -90,9 +100,10 @@ class ProcessGroup:
         sent, *found = room
         sent[: len(rows)] = rows.detach().view(sent.dtype)
         torch.distributed.all_gather(found, sent)
+        order = torch.argsort(torch.tensor([place for rank in range(self.size) for place in self.share(count, rank)]))
         shares = [part[: len(self.share(count, rank))].view(rows.dtype) for rank, part in enumerate(found)]
         shares[self.rank] = rows
-        return torch.cat(shares)
+        return torch.cat(shares)[order.to(rows.device)]
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """Sum each parameter's gradient over all processes, in place; one that none has a gradient of stays without.
@@ -114,11 +125,14 @@ class ProcessGroup:
             each.wait()
 
 
+ALONE = ProcessGroup()
+
+
 @contextmanager
 def process_group(device: torch.device) -> Iterator[ProcessGroup]:
     """Join the other processes that torchrun started with this one, until all are done."""
     if launch.size() == 1:
-        yield ProcessGroup()
+        yield ALONE
         return
     backend = "nccl" if device.type == "cuda" else "gloo"
     torch.distributed.init_process_group(backend, timeout=PATIENCE)

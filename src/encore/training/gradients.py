@@ -8,32 +8,20 @@ Contrastive Learning Batch Size under Memory Limited Setup"). A batch in one par
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from encore.models.encoder import Encoder
 from encore.training import machine
-from encore.training.distributed import ProcessGroup
-from encore.training.randomness import number
-from encore.training.task import Arrays, ForwardOutput, Task, weighted
+from encore.training.batches import BatchPart
+from encore.training.distributed import ALONE, ProcessGroup
+from encore.training.task import ForwardOutput, Task, weighted
 
 Terms = dict[str, Tensor]
 EXAMPLES = ""  # the count of examples, among the counts of terms by name
-
-
-class BatchPart(NamedTuple):
-    """Examples of a batch that go through the models at once.
-
-    ``arrays``: what ``Task.collate`` made of them; ``examples``: how many they are; ``chance``: of their dropout.
-    """
-
-    arrays: Arrays
-    examples: int
-    chance: int
 
 
 @dataclass(frozen=True)
@@ -60,22 +48,6 @@ class TrainingModels:
         return ForwardOutput(
             losses, {name: row.float() if row.dtype == torch.bfloat16 else row for name, row in embeddings.items()}
         )
-
-
-def split_batch(
-    task: Task, examples: Sequence[Any], micro_batch: int, group: ProcessGroup, seed: int, *key: str | int
-) -> list[BatchPart]:
-    """This process's share of a batch, in parts of ``micro_batch`` examples.
-
-    Dropout is drawn from the seed, the key, and where in the batch a part begins; so parts on several processes draw
-    what they draw on one.
-    """
-    share, found = group.share(len(examples)), []
-    for first in range(share.start, share.stop, micro_batch):
-        chosen = list(examples[first : min(first + micro_batch, share.stop)])
-        place = () if len(chosen) == len(examples) else ("part", first)
-        found.append(BatchPart(task.collate(chosen), len(chosen), number(seed, *key, *place)))
-    return found
 
 
 def backward(models: TrainingModels, batch: list[BatchPart], weights: dict[str, float], group: ProcessGroup) -> Terms:
@@ -123,7 +95,7 @@ def measure_losses(models: TrainingModels, batch: list[BatchPart], weights: dict
     Returns:
         Scalars by name; under ``"loss"`` their weighted sum.
     """
-    whole = _counts(models.task, batch, ProcessGroup())
+    whole = _counts(models.task, batch, ALONE)
     passes = [models.run(part) for part in batch]
     losses: Terms = {}
     for part, done in zip(batch, passes, strict=True):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
-from encore.training.distributed import ProcessGroup
-from encore.training.gradients import TrainingModels, measure_losses, split_batch
+from encore.training.batches import split_batch
+from encore.training.distributed import ALONE
+from encore.training.gradients import TrainingModels, measure_losses
+from encore.training.memory import MicroBatch, PartSize
 from encore.training.randomness import generator
 from encore.training.task import Subset, Task
 
@@ -43,20 +48,37 @@ def is_due(step: int, total: int) -> bool:
     return step in {round(total * point / POINTS) for point in range(POINTS + 1)}
 
 
-def held_out_losses(models: TrainingModels, task: Task, batch: int, micro_batch: int) -> dict[str, float]:
+def held_out_losses(models: TrainingModels, task: Task, batch: int, micro_batch: MicroBatch) -> dict[str, float]:
     """The mean of the loss and of its terms over all examples of a task, by name.
 
     The same chance is drawn at every call, whatever the seed, so that only the weights make a difference. A contrast
     is within batches of ``batch`` examples, of like size as in training; the last one may be smaller.
     """
-    examples = [task.example(index, generator(0, "held out", index)) for index in task.indices().tolist()]
-    examples.sort(key=task.size)
-    found: dict[str, list[Any]] = {}
-    sizes = []
-    for first in range(0, len(examples), batch):
-        chosen = examples[first : first + batch]
-        made = split_batch(task, chosen, micro_batch, ProcessGroup(), 0, "held out", first)
-        sizes.append(len(chosen))
-        for name, value in measure_losses(models, made, task.loss_weights(0.0)).items():
+    chance = partial(generator, 0, "held out")
+    indices, sizes = _by_size(task, chance)
+    found: dict[str, list[float]] = {}
+    counts = []
+    for first in range(0, len(indices), batch):
+        chosen = slice(first, first + batch)
+        examples = [task.example(index, chance(index)) for index in indices[chosen].tolist()]
+        counts.append(len(examples))
+        measure = partial(_losses, models, task, examples, sizes[chosen], first)
+        for name, value in micro_batch.fit(measure, sizes[chosen]).items():
             found.setdefault(name, []).append(float(value))
-    return {name: float(np.average(values, weights=sizes)) for name, values in found.items()}
+    return {name: float(np.average(values, weights=counts)) for name, values in found.items()}
+
+
+def _losses(
+    models: TrainingModels, task: Task, examples: list[Any], sizes: np.ndarray, first: int, size: PartSize
+) -> dict[str, Tensor]:
+    """The terms of a batch that begins with example ``first`` of all."""
+    parts = split_batch(task, examples, sizes, size, ALONE, 0, "held out", first)
+    return measure_losses(models, parts, task.loss_weights(0.0))
+
+
+def _by_size(task: Task, chance: Callable[[int], np.random.Generator]) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of all examples, and their sizes, both [n] and ordered by size."""
+    indices = task.indices()
+    sizes = task.sizes(indices, chance)
+    order = np.argsort(sizes, kind="stable")
+    return indices[order], sizes[order]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,13 @@ from encore.errors import EncoreError
 from encore.models.encoder import Encoder
 from encore.storage.files import digest
 from encore.training import checkpoint, gradients, held_out, machine
+from encore.training.batches import Batch, BatchMaker
 from encore.training.distributed import ProcessGroup, process_group
 from encore.training.gradients import TrainingModels
-from encore.training.memory import MicroBatch
+from encore.training.memory import MicroBatch, PartSize
 from encore.training.optimiser import AdamW
-from encore.training.prefetch import prefetched
+from encore.training.prefetch import pinned, prefetched
 from encore.training.progress import CurvePoint, TrainingProgress, format_terms
-from encore.training.randomness import ExampleBatch, example_batches
 from encore.training.record import Trained
 from encore.training.schedule import learning_rate, total_steps
 from encore.training.task import Task
@@ -45,6 +46,7 @@ def train(
     checkpoint_seconds: float = 120.0,
     checkpoint_steps: int | None = None,
     watched: Task | None = None,
+    workers: int = 0,
 ) -> Trained:
     """Minimise the task's loss; an interrupted training goes on from ``state`` and, on CPU, ends with the same bytes.
 
@@ -64,10 +66,11 @@ def train(
             the weights with the best score, the earliest among equals. Without it, the last weights.
         checkpoint_seconds, checkpoint_steps: a checkpoint is due after so much time, and at multiples of so many steps.
         watched: examples that are held out: their losses are measured about ten times and change nothing.
+        workers: processes that make batches ahead; they change nothing but time.
 
     Raises:
         EncoreError: the loss is not finite, one example alone is too large for memory, there are more processes than
-            examples in a batch, or ``state`` belongs to another training.
+            examples in a batch, ``state`` belongs to another training, or a worker was killed.
     """
     device = machine.prepare(numerics)
     model = nn.ModuleDict({"encoder": encoder, "heads": heads}).to(device).train()
@@ -76,30 +79,30 @@ def train(
     run = digest([type(task).__name__, step.model_dump(), len(task), seed, numerics])
     done, best = _restore(checkpoint.load_checkpoint(state, run), model, optimiser)
 
-    with process_group(device) as group:
-        micro_batch = MicroBatch(done.micro_batch or _at_once(step, len(task), numerics, group), says=group.lead)
+    with process_group(device) as group, ExitStack() as until_done:
+        size = _part_size(done, step, len(task), numerics, group)
+        micro_batch, watched_at_once = MicroBatch(size, group.largest, group.lead), MicroBatch(size)
         progress = TrainingProgress(done.steps, total, says=group.lead)
         due = checkpoint.Due(checkpoint_seconds, checkpoint_steps) if group.lead else checkpoint.NEVER
         if not group.lead:
             watched = validate = None
         if watched and not done.held_out:
-            _watch(watched, models, step, micro_batch, done)
+            _watch(watched, models, step, watched_at_once, done)
 
-        coming = _coming(task, step, seed, done.steps, device)
+        maker = BatchMaker(task, step.batch, seed, group)
+        coming = until_done.enter_context(closing(_coming(maker, done.steps, micro_batch, workers, device)))
         for now, batch in zip(range(done.steps, total), coming, strict=False):
             weights = task.loss_weights(now / total)
-            terms, flops = micro_batch.fit(
-                partial(_gradients, models, optimiser, batch.examples, weights, group, (seed, "step", now))
-            )
+            terms, flops = micro_batch.fit(partial(_gradients, models, optimiser, maker, batch, weights), batch.sizes)
             norm = nn.utils.clip_grad_norm_(model.parameters(), step.max_grad_norm)
             values = _finite(terms, norm, now + 1, batch)
             optimiser.step(learning_rate(step, now, total))
 
-            done.count(values, len(batch.examples), flops, total)
-            done.micro_batch = micro_batch.size
-            progress.step(done.steps, values, len(batch.examples))
+            done.count(values, len(batch.draw.indices), flops, total)
+            done.micro_batch, done.micro_batch_tokens = micro_batch.size
+            progress.step(done.steps, values, len(batch.draw.indices))
             if watched and held_out.is_due(done.steps, total):
-                _watch(watched, models, step, micro_batch, done)
+                _watch(watched, models, step, watched_at_once, done)
             if validate and (done.steps == total or (validate_every and done.steps % validate_every == 0)):
                 best = _validate(validate, encoder, model, done, best)
             if due(done.steps):
@@ -111,39 +114,46 @@ def train(
     return done
 
 
-def _coming(task: Task, step: Step, seed: int, start: int, device: torch.device) -> Iterator[ExampleBatch]:
-    """The batches from number ``start`` on; on a CPU a thread would only take time from the training itself."""
-    coming = example_batches(task, step.batch, seed, start)
-    return coming if device.type == "cpu" else prefetched(coming)
+def _coming(
+    maker: BatchMaker, start: int, micro_batch: MicroBatch, workers: int, device: torch.device
+) -> Generator[Batch, None, None]:
+    """The batches from that of step ``start`` on.
+
+    A thread has them ready for a GPU, in memory that it copies from by itself. On a CPU, and without workers, a thread
+    would only take time from the training.
+    """
+    batches = maker.batches(start, micro_batch, workers)
+    return batches if device.type == "cpu" else prefetched(pinned(batches))
 
 
-def _at_once(step: Step, examples: int, numerics: dict[str, Any], group: ProcessGroup) -> int:
-    """Examples that go through the models at once, to begin with."""
+def _part_size(done: Trained, step: Step, examples: int, numerics: dict[str, Any], group: ProcessGroup) -> PartSize:
+    """What goes through the models at once, to begin with."""
+    if done.micro_batch:
+        return PartSize(done.micro_batch, done.micro_batch_tokens)
     batch = min(step.batch, examples)
     if batch < group.size:
         raise EncoreError(f"a batch of {batch} examples cannot be shared by {group.size} processes; start fewer")
     share = math.ceil(batch / group.size)
-    return min(numerics.get("micro_batch") or share, share)
+    return PartSize(min(numerics.get("micro_batch") or share, share))
 
 
 def _gradients(
     models: TrainingModels,
     optimiser: AdamW,
-    examples: list[Any],
+    maker: BatchMaker,
+    batch: Batch,
     weights: dict[str, float],
-    group: ProcessGroup,
-    key: tuple[int, str, int],
-    micro_batch: int,
+    size: PartSize,
 ) -> tuple[dict[str, Tensor], float]:
     """The batch's gradient in place of the last one's; its terms, and the FLOPs of all processes."""
     optimiser.zero_grad()
-    made = gradients.split_batch(models.task, examples, micro_batch, group, *key)
-    terms = gradients.backward(models, made, weights, group)
-    flops = sum(models.task.flops(models.encoder, part.arrays) for part in made)
-    return terms, float(group.sum(torch.tensor(flops, dtype=torch.float64)))
+    parts = batch.parts if size == batch.size else maker.make(batch.draw, size).parts
+    terms = gradients.backward(models, parts, weights, maker.group)
+    flops = sum(models.task.flops(models.encoder, part.arrays) for part in parts)
+    return terms, float(maker.group.sum(torch.tensor(flops, dtype=torch.float64)))
 
 
-def _finite(terms: dict[str, Tensor], norm: Tensor, step: int, batch: ExampleBatch) -> dict[str, float]:
+def _finite(terms: dict[str, Tensor], norm: Tensor, step: int, batch: Batch) -> dict[str, float]:
     """The terms as numbers.
 
     Raises:
@@ -156,9 +166,10 @@ def _finite(terms: dict[str, Tensor], norm: Tensor, step: int, batch: ExampleBat
         del values["gradient norm"]
         return values
     shown = ", ".join(f"{name} {value:g}" for name, value in values.items())
-    some = ", ".join(map(str, batch.indices[:NAMED])) + (", ..." if len(batch.indices) > NAMED else "")
+    indices = batch.draw.indices.tolist()
+    some = ", ".join(map(str, indices[:NAMED])) + (", ..." if len(indices) > NAMED else "")
     raise EncoreError(
-        f"training broke down at step {step} ({shown}) on examples {some} ({len(batch.indices)} in all); "
+        f"training broke down at step {step} ({shown}) on examples {some} ({len(indices)} in all); "
         "lower the learning rate or raise the temperature"
     )
 
@@ -168,7 +179,7 @@ def _watch(watched: Task, models: TrainingModels, step: Step, micro_batch: Micro
     modules = (models.encoder, models.heads)
     for module in modules:
         module.eval()
-    found = micro_batch.fit(partial(held_out.held_out_losses, models, watched, step.batch))
+    found = held_out.held_out_losses(models, watched, step.batch, micro_batch)
     for module in modules:
         module.train()
     done.held_out.append(CurvePoint(done.steps, found))

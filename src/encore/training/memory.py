@@ -1,11 +1,12 @@
-"""How many examples go through the models at once, and what happens when these are too many."""
+"""How much goes through the models at once, and what happens when that is too much."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
+import numpy as np
 import torch
 
 from encore.errors import EncoreError
@@ -19,15 +20,56 @@ def is_out_of_memory(error: RuntimeError) -> bool:
     return isinstance(error, torch.OutOfMemoryError) or any(name in str(error) for name in NO_MEMORY)
 
 
-class MicroBatch:
-    """A size that is halved whenever memory runs out; the effective batch, and so the gradient, stays the same."""
+class PartSize(NamedTuple):
+    """The most that goes through the models at once.
 
-    def __init__(self, size: int, says: bool = True) -> None:
+    ``examples``: how many; ``tokens``: of their longest texts, padding included, once memory has run out.
+    """
+
+    examples: int
+    tokens: int | None = None
+
+    def split(self, sizes: np.ndarray) -> list[range]:
+        """Consecutive examples that go together, by their numbers; one that is too large goes alone.
+
+        Args:
+            sizes: tokens of the longest text of each example, [n].
+        """
+        parts, first, longest, count = [], 0, 0, 0
+        for count, size in enumerate(sizes.tolist(), 1):
+            longest = max(longest, size)
+            if count - 1 > first and not self._holds(count - first, longest):
+                parts.append(range(first, count - 1))
+                first, longest = count - 1, size
+        return [*parts, range(first, count)]
+
+    def _holds(self, examples: int, longest: int) -> bool:
+        return examples <= self.examples and (self.tokens is None or padded(examples, longest) <= self.tokens)
+
+
+def padded(examples: int, longest: int) -> int:
+    """Tokens of examples that are padded to the longest of them; a text of unknown length counts as one."""
+    return examples * max(1, int(longest))
+
+
+class MicroBatch:
+    """The size of parts, smaller whenever memory runs out; the effective batch, and so the gradient, stays the same.
+
+    ``largest`` gives the largest of a number over the processes that work together, and run out of memory together.
+    """
+
+    def __init__(self, size: PartSize, largest: Callable[[int], int] = int, says: bool = True) -> None:
         self.size = size
+        self.largest = largest
         self.says = says
 
-    def fit(self, work: Callable[[int], T]) -> T:
+    def fit(self, work: Callable[[PartSize], T], sizes: np.ndarray) -> T:
         """Do the work with examples in parts of ``size``; where memory runs out, do it again in smaller ones.
+
+        What runs out is tokens: examples that are shorter still go together in as many as before.
+
+        Args:
+            sizes: tokens of the longest text of each example.
 
         Raises:
             EncoreError: one example alone is too large.
@@ -39,16 +81,18 @@ class MicroBatch:
                 if not is_out_of_memory(error):
                     raise
             # What the error holds is freed before the work is done again.
-            self._halve()
+            self._halve(sizes)
 
-    def _halve(self) -> None:
-        if self.size == 1:
+    def _halve(self, sizes: np.ndarray) -> None:
+        parts = [part for part in self.size.split(sizes) if len(part) > 1]
+        tokens = self.largest(max((padded(len(part), sizes[part].max()) for part in parts), default=0))
+        if tokens == 0:
             raise EncoreError(
                 "out of memory with one example at a time; lower `length`, or take a smaller model or a larger GPU"
             )
-        self.size = -(-self.size // 2)
+        self.size = PartSize(self.size.examples, (tokens + 1) // 2)
         if self.says:
-            print(f"out of memory; going on with {self.size} examples at a time, the same batch", flush=True)
+            print(f"out of memory; going on with {self.size.tokens} tokens at a time, the same batch", flush=True)
         gc.collect()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()

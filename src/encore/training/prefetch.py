@@ -1,21 +1,26 @@
-"""Examples made ahead of their step, so that an accelerator does not wait for the text that it reads next."""
+"""Batches made ahead of their step, so that an accelerator does not wait for the text that it reads next."""
 
 from __future__ import annotations
 
 import contextlib
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable
 from typing import Any, TypeVar
 
+import torch
+
+from encore.training.batches import Batch
+
 T = TypeVar("T")
-AHEAD = 16  # batches; as many as are dealt together, see randomness.py
+AHEAD = 4  # batches
 
 
-def prefetched(items: Iterator[T], count: int = AHEAD) -> Iterator[T]:
+def prefetched(items: Generator[T, None, None], count: int = AHEAD) -> Generator[T, None, None]:
     """The same items in the same order, up to ``count`` of them made by a thread before they are asked for.
 
-    An error of the iterator is raised where its item would have come. The thread ends with its reader.
+    An error of the generator is raised where its item would have come. The thread ends with its reader, and closes the
+    generator that it reads.
     """
     made: queue.Queue[tuple[bool, Any]] = queue.Queue(count)
     left = threading.Event()
@@ -29,10 +34,11 @@ def prefetched(items: Iterator[T], count: int = AHEAD) -> Iterator[T]:
 
     def work() -> None:
         try:
-            for item in items:
-                put((True, item))
-                if left.is_set():
-                    return
+            with contextlib.closing(items):
+                for item in items:
+                    put((True, item))
+                    if left.is_set():
+                        return
             put((False, None))
         except BaseException as error:  # whatever it is, the reader must hear of it
             put((False, error))
@@ -48,3 +54,13 @@ def prefetched(items: Iterator[T], count: int = AHEAD) -> Iterator[T]:
             yield item
     finally:
         left.set()
+
+
+def pinned(batches: Iterable[Batch]) -> Generator[Batch, None, None]:
+    """The same batches in memory that a GPU copies from while both it and this process go on working."""
+    for batch in batches:
+        parts = []
+        for part in batch.parts:
+            arrays = {name: torch.from_numpy(array).pin_memory().numpy() for name, array in part.arrays.items()}
+            parts.append(part._replace(arrays=arrays))
+        yield batch._replace(parts=parts)

@@ -15,8 +15,8 @@ CURVES = ("losses", "held_out")
 class Trained:
     """What a training did; the encoder and the heads that were given hold its weights.
 
-    ``micro_batch``: examples that went through the models at once in the end, where memory had run out. ``counts``: of
-    what there was to learn from, for the manifest.
+    ``micro_batch``: the most examples that went through the models at once; ``micro_batch_tokens``: the most tokens,
+    once memory had run out. ``counts``: of what there was to learn from, for the manifest.
     """
 
     steps: int = 0
@@ -27,6 +27,7 @@ class Trained:
     validations: list[tuple[int, float]] = field(default_factory=list)
     best_step: int | None = None
     micro_batch: int | None = None
+    micro_batch_tokens: int | None = None
     counts: dict[str, float] = field(default_factory=dict)
 
     def count(self, values: dict[str, float], examples: int, flops: float, total: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -51,9 +52,20 @@ class Task(ABC):
     def example(self, index: int, rng: np.random.Generator) -> Any:
         """One example; all chance comes from ``rng``, which depends on (seed, epoch, index) alone."""
 
-    def size(self, example: Any) -> int:
-        """Tokens of an example's longest text: examples of like size share a batch, so that little is padding."""
-        return 0
+    def sizes(self, indices: np.ndarray, chance: Callable[[int], np.random.Generator]) -> np.ndarray:
+        """Tokens of the longest text of each example: those of like size share a batch, so that little is padding.
+
+        All processes that train together ask for those of a whole batch, and then make their own examples alone; so
+        this should need no text where lengths are known. The default is 0: sizes do not matter.
+
+        Args:
+            indices: int64 [n], numbers of examples.
+            chance: what ``example`` is given for a number.
+
+        Returns:
+            int64 [n].
+        """
+        return np.zeros(len(indices), dtype=np.int64)
 
     @abstractmethod
     def collate(self, examples: list[Any]) -> Arrays:
@@ -132,9 +144,9 @@ class Subset(Task):
         """The task's own example of this number."""
         return self.task.example(index, rng)
 
-    def size(self, example: Any) -> int:
+    def sizes(self, indices: np.ndarray, chance: Callable[[int], np.random.Generator]) -> np.ndarray:
         """As the task has it."""
-        return self.task.size(example)
+        return self.task.sizes(indices, chance)
 
     def collate(self, examples: list[Any]) -> Arrays:
         """As the task has it."""

@@ -14,6 +14,7 @@ from encore.models import checkpoint
 from encore.storage.files import write_json
 from encore.training import held_out, machine
 from encore.training.gradients import TrainingModels
+from encore.training.memory import MicroBatch, PartSize
 from encore.training.randomness import generator
 from encore.training.task import Subset
 
@@ -44,7 +45,8 @@ def measure(spec: dict[str, Any], tokens: Path, model: Path, output: Path) -> di
         for module in (encoder, heads):
             module.to(device).eval()
         models = TrainingModels(objective, encoder, heads, device, spec["numerics"])
-        terms = held_out.held_out_losses(models, Subset(objective, np.sort(chosen)), step.batch, step.batch)
+        at_once = MicroBatch(PartSize(step.batch))
+        terms = held_out.held_out_losses(models, Subset(objective, np.sort(chosen)), step.batch, at_once)
         found["loss"] = float(f"{terms['mlm']:.6g}")
     write_json(output / FILE, found)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from encore.objectives.parts.masking import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from torch import Tensor, nn
@@ -57,6 +59,11 @@ class MaskedTexts(Objective[F]):
         super().__init__(fields, store, prepared)
         self.chunks, self.usable = text_chunks(store, fields.length, fields)
 
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """Word pieces of each usable text, [len(self)]."""
+        return self.chunks.lengths[self.usable]
+
     def __len__(self) -> int:
         return len(self.usable)
 
@@ -76,11 +83,11 @@ class MaskedTexts(Objective[F]):
 
     def counts(self) -> dict[str, float]:
         """How many texts there are, and their mean length in word pieces."""
-        return {"texts": len(self), "pieces_per_text": round(float(self.chunks.lengths[self.usable].mean()), 1)}
+        return {"texts": len(self), "pieces_per_text": round(float(self.lengths.mean()), 1)}
 
-    def size(self, example: Any) -> int:
-        """Word pieces of the text."""
-        return len(example.ids)
+    def sizes(self, indices: np.ndarray, chance: Callable[[int], np.random.Generator]) -> np.ndarray:
+        """Word pieces of each text."""
+        return self.lengths[indices]
 
     def collate(self, examples: list[Any]) -> Arrays:
         """The masked texts.

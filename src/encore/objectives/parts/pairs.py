@@ -18,6 +18,7 @@ from encore.objectives.parts.passages import PairDocument, Passages
 from encore.training.randomness import number
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from torch import Tensor, nn
@@ -87,9 +88,9 @@ class Pairs(Objective[F]):
         masked = self._masked(document, rng) if self.fields.mlm_weight else None
         return TextPair(query, document.pieces, document.title, masked)
 
-    def size(self, example: Any) -> int:
-        """Word pieces of the document."""
-        return len(example.document)
+    def sizes(self, indices: np.ndarray, chance: Callable[[int], np.random.Generator]) -> np.ndarray:
+        """Word pieces of each document, which chance has a part in: so each pair is made for it."""
+        return np.array([len(self.example(index, chance(index)).document) for index in indices.tolist()])
 
     def collate(self, examples: list[Any]) -> Arrays:
         """The pairs, from short to long queries; these come in parts, each padded to its own longest.

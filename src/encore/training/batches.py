@@ -1,0 +1,187 @@
+"""The batches of a training: which examples each step reads, and the arrays of this process's share of them.
+
+Both are functions of the seed and the step alone. So batches may be made ahead, by any number of processes, and no
+training waits for a text that is read, masked and padded by a single core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from encore.storage.processes import in_order
+from encore.training.distributed import ALONE, ProcessGroup
+from encore.training.memory import MicroBatch, PartSize
+from encore.training.randomness import epoch_order, generator, number
+from encore.training.task import Arrays, Task
+
+WINDOW = 16  # batches that are sorted by length together: enough to save padding, few enough to stay random
+AHEAD = 2  # windows that each worker has in hand
+
+
+class Window(NamedTuple):
+    """Consecutive batches of an epoch, before their examples are dealt anew so that those of like length share one.
+
+    ``rows``: the numbers of their examples, int64 [W, B]. ``first``: the number of the first batch in its epoch.
+    ``step``: the step that reads it. ``skip``: batches that an earlier process has trained on.
+    """
+
+    epoch: int
+    first: int
+    step: int
+    rows: np.ndarray
+    skip: int = 0
+
+
+class Draw(NamedTuple):
+    """The examples of a step, in the order of their lengths.
+
+    ``indices``: their numbers in the task, int64 [B]; ``sizes``: tokens of the longest text of each, [B].
+    """
+
+    step: int
+    epoch: int
+    indices: np.ndarray
+    sizes: np.ndarray
+
+
+class BatchPart(NamedTuple):
+    """Examples of a batch that go through the models at once.
+
+    ``arrays``: what ``Task.collate`` made of them; ``examples``: how many they are; ``chance``: of their dropout.
+    """
+
+    arrays: Arrays
+    examples: int
+    chance: int
+
+
+class Batch(NamedTuple):
+    """A step's batch: this process's share of it in parts of at most ``size``.
+
+    ``sizes``: of the examples of the share, [n].
+    """
+
+    draw: Draw
+    parts: list[BatchPart]
+    size: PartSize
+    sizes: np.ndarray
+
+
+@dataclass(frozen=True)
+class BatchMaker:
+    """Makes the batches of a task, of ``batch`` examples each, for one of the processes that train together."""
+
+    task: Task
+    batch: int
+    seed: int
+    group: ProcessGroup = ALONE
+
+    def batches(self, start: int, micro_batch: MicroBatch, workers: int = 0) -> Generator[Batch, None, None]:
+        """The endless sequence of batches from that of step ``start`` on, epoch after epoch.
+
+        Args:
+            micro_batch: the size of their parts; of batches that are made ahead it may be an earlier one.
+            workers: processes that make them ahead; without any, each is made when it is asked for.
+
+        Raises:
+            EncoreError: a worker was killed.
+        """
+        if workers == 0:
+            return (self.make(draw, micro_batch.size) for draw in self.draws(start))
+        windows = ((window, micro_batch.size) for window in self.windows(start))
+        made = in_order(_make, windows, workers, AHEAD, partial(_remember, self))
+        return (batch for batches in made for batch in batches)
+
+    def draws(self, start: int = 0) -> Iterator[Draw]:
+        """Which examples each step reads, from step ``start`` on, without end."""
+        for window in self.windows(start):
+            yield from self.deal(window)
+
+    def windows(self, start: int) -> Iterator[Window]:
+        """Runs of batches; the last batch of an epoch, filled up with examples of the first ones, stays alone."""
+        indices = self.task.indices()
+        per_epoch = -(-len(indices) // min(self.batch, len(indices)))
+        epoch, skip = divmod(start, per_epoch)
+        while True:
+            rows = indices[epoch_order(len(indices), self.batch, self.seed, epoch)]
+            for first in (*range(0, per_epoch - 1, WINDOW), per_epoch - 1):
+                last = first + 1 if first == per_epoch - 1 else min(first + WINDOW, per_epoch - 1)
+                if skip < last:
+                    yield Window(epoch, first, epoch * per_epoch + first, rows[first:last], max(skip - first, 0))
+            epoch, skip = epoch + 1, 0
+
+    def deal(self, window: Window) -> list[Draw]:
+        """The draws of a window's steps: its examples in the order of their lengths, cut into batches, these shuffled.
+
+        Every process deals alike, so that it needs to make no example but its own.
+        """
+        indices = window.rows.ravel()
+        sizes = self.task.sizes(indices, partial(self.chance, window.epoch))
+        order = np.argsort(sizes, kind="stable")
+        dealt = zip(indices[order].reshape(window.rows.shape), sizes[order].reshape(window.rows.shape), strict=True)
+        batches = list(dealt)
+        shuffled = generator(self.seed, "window", window.epoch, window.first).permutation(len(batches))
+        draws = [Draw(step, window.epoch, *batches[place]) for step, place in enumerate(shuffled, window.step)]
+        return draws[window.skip :]
+
+    def chance(self, epoch: int, index: int) -> np.random.Generator:
+        """All chance of an example in an epoch but its dropout."""
+        return generator(self.seed, "example", epoch, int(index))
+
+    def examples(self, draw: Draw, places: range) -> list[Any]:
+        """The examples at those places of a batch."""
+        indices = draw.indices[places].tolist()
+        return [self.task.example(index, self.chance(draw.epoch, index)) for index in indices]
+
+    def make(self, draw: Draw, size: PartSize) -> Batch:
+        """The arrays of this process's share of a batch."""
+        share = self.group.share(len(draw.indices))
+        examples, sizes = self.examples(draw, share), draw.sizes[share]
+        parts = split_batch(self.task, examples, sizes, size, self.group, self.seed, "step", draw.step)
+        return Batch(draw, parts, size, sizes)
+
+
+def split_batch(
+    task: Task,
+    examples: Sequence[Any],
+    sizes: np.ndarray,
+    most: PartSize,
+    group: ProcessGroup,
+    seed: int,
+    *key: str | int,
+) -> list[BatchPart]:
+    """A process's share of a batch, in parts.
+
+    Dropout is drawn from the seed, the key, and where in the batch a part begins.
+
+    Args:
+        examples: those of the share.
+        sizes: tokens of the longest text of each, [n].
+        most: what a part holds at most.
+    """
+    found = []
+    for chosen in most.split(sizes):
+        whole = group.size == 1 and len(chosen) == len(examples)
+        place = () if whole else ("part", group.rank + group.size * chosen[0])
+        arrays = task.collate([examples[row] for row in chosen])
+        found.append(BatchPart(arrays, len(chosen), number(seed, *key, *place)))
+    return found
+
+
+_maker: BatchMaker  # of a worker
+
+
+def _remember(maker: BatchMaker) -> None:
+    """A worker is a fork, which has all that a task holds; so nothing but windows and batches is sent."""
+    global _maker
+    _maker = maker
+
+
+def _make(work: tuple[Window, PartSize]) -> list[Batch]:
+    window, size = work
+    return [_maker.make(draw, size) for draw in _maker.deal(window)]
