@@ -12,12 +12,21 @@ from snakemake.settings.types import ConfigSettings, OutputSettings, ResourceSet
 
 ASKING = {"all", "audit", "fetch", "preflight"}
 PRODUCTS = {"table", "figure", "curves", "corpus_size", "draw", "claims", "claims_printed", "report"}
+SCORING = {"evaluate", "negatives", "merged_negatives"}
 
 
 @pytest.fixture(scope="module")
-def workflow(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    return Clone.fresh(tmp_path_factory.mktemp("rules") / "clone")
+
+
+@pytest.fixture(scope="module")
+def workflow(clone: Clone) -> Any:
+    return parsed(clone)
+
+
+def parsed(clone: Clone) -> Any:
     """The workflow of the nano configuration as Snakemake has parsed it."""
-    clone = Clone.fresh(tmp_path_factory.mktemp("rules") / "clone")
     with SnakemakeApi(OutputSettings()) as api:
         return api.workflow(
             ResourceSettings(cores=1),
@@ -103,6 +112,12 @@ def test_memory_and_time_grow_with_attempts(workflow: Any, rules: dict[str, Any]
 
 def test_tables_and_questions_run_beside_snakemake(workflow: Any) -> None:
     assert workflow._localrules >= ASKING | PRODUCTS
+
+
+def test_scores_and_negatives_are_jobs_of_the_cluster_where_the_run_says_so(clone: Clone, workflow: Any) -> None:
+    assert workflow._localrules >= SCORING
+    clone.replace("config/nano.yaml", "execution: {", "execution: {local_scores: false, ")
+    assert not parsed(clone)._localrules & SCORING
 
 
 def test_the_rules_are_shell_commands_of_the_repository_s_programs(rules: dict[str, Any]) -> None:

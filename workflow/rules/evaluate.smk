@@ -13,12 +13,12 @@ rule evaluate:
         "results/logs/evaluate/{system}/{evaluation}.log",
     benchmark:
         "results/benchmarks/evaluate/{system}/{evaluation}.tsv"
-    localrule: True
+    localrule: EXECUTION.local_scores
     conda:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        **by_attempt(mem_mb=3_000, runtime=30),
+        **at_least("scores/{system}/{evaluation}", mem_mb=3_000, runtime=30),
     params:
         spec=spec_of("scores/{system}/{evaluation}"),
     shell:

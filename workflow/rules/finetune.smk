@@ -11,7 +11,7 @@ rule negatives:
         "results/logs/negatives/{system}/{topics}.log",
     benchmark:
         "results/benchmarks/negatives/{system}/{topics}.tsv"
-    localrule: True
+    localrule: EXECUTION.local_scores
     conda:
         "../../envs/environment.yaml"
     threads: 1
@@ -92,7 +92,7 @@ rule merged_negatives:
         "results/logs/merged_negatives/{merged}/{topics}.log",
     benchmark:
         "results/benchmarks/merged_negatives/{merged}/{topics}.tsv"
-    localrule: True
+    localrule: EXECUTION.local_scores
     conda:
         "../../envs/environment.yaml"
     threads: 1

@@ -144,6 +144,11 @@ class Execution(Strict):
     )
     checkpoint_seconds: Positive = Field(120, description="The seconds between two checkpoints of a training.")
     java_memory_mb: Positive = Field(1024, description="The heap of Lucene's Java process in megabytes.")
+    local_scores: bool = Field(
+        True,
+        description="Whether scores and negatives are made where Snakemake runs; otherwise they are jobs of the "
+        "cluster, since those of a large collection take gigabytes.",
+    )
     fork_jobs: bool = Field(
         True, description="Whether jobs of a run on one machine are forks of a process that has imported torch."
     )
