@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 from encore.errors import EncoreError
 
@@ -19,6 +20,7 @@ R = TypeVar("R")
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _FORK = multiprocessing.get_context("fork") if sys.platform.startswith("linux") else None  # a child knows its parent
 _LIBC = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
+_work: Callable[[Any], Any]  # of a process of ``in_order``
 
 
 def end_with_parent(parent: int | None = None) -> None:
@@ -70,7 +72,8 @@ def in_order(
 ) -> Iterator[R]:
     """``map(work, parts)`` over processes: results in the order of the parts, and no more of them held than needed.
 
-    The first error ends it, and parts not begun are given up.
+    The first error ends it, and parts not begun are given up. What ``work`` refers to is shared with forks, not sent to
+    them.
 
     Args:
         ahead: parts handed out for each process.
@@ -79,17 +82,35 @@ def in_order(
     Raises:
         EncoreError: one of the processes was killed.
     """
-    with process_pool(processes, initializer) as pool:
+    with process_pool(processes, partial(_take, work, initializer)) as pool:
         waiting: deque[Future[R]] = deque()
         try:
             for part in parts:
-                waiting.append(pool.submit(work, part))
+                waiting.append(pool.submit(_do, part))
                 if len(waiting) >= ahead * processes:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def shared_in_order(work: Callable[[W], R], parts: Iterable[W], processes: int, ahead: int = 4) -> Iterator[R]:
+    """``in_order`` for a local function: by this process where there is one, or where processes are not forked."""
+    if processes <= 1 or _FORK is None:
+        return map(work, parts)
+    return in_order(work, parts, processes, ahead)
+
+
+def _take(work: Callable[[Any], Any], initializer: Callable[[], object] | None) -> None:
+    global _work
+    _work = work
+    if initializer is not None:
+        initializer()
+
+
+def _do(part: Any) -> Any:
+    return _work(part)
 
 
 def _begin(parent: int, initializer: Callable[[], object] | None) -> None:
