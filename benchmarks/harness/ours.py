@@ -110,10 +110,10 @@ def load(step: PretrainStep, store: TokenStore) -> Objective[Any]:
     preparation = kind.preparation(step)
     if preparation is None:
         return kind(step, store)
-    if preparation.reads_weights:
+    if preparation.reads_attention:
         raise NotImplementedError(f"{step.objective} prepares its texts with a trained model")
     with tempfile.TemporaryDirectory() as folder:
-        preparation.write(store, None, Path(folder))
+        preparation.write(store, Path(folder))
         return kind(step, store, Path(folder))
 
 

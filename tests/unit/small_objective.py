@@ -19,6 +19,7 @@ from encore.models import checkpoint
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.heads import initialise
+from encore.objectives.parts.attention import AttendedTexts, attend
 from encore.training.randomness import generator
 
 STEP = {
@@ -54,7 +55,15 @@ def prepared(name: str, step: Any, store: Any) -> Path | None:
     if preparation is None:
         return None
     output = _folder()
-    preparation.write(store, parent() if preparation.reads_weights else None, output)
+    preparation.write(store, output, attention_to(store, preparation) if preparation.reads_attention else None)
+    return output
+
+
+def attention_to(store: Any, preparation: Any, output: Path | None = None) -> Path:
+    """What the small model attends to in the texts that a preparation reads."""
+    texts = AttendedTexts(**{name: getattr(preparation, name) for name in AttendedTexts.model_fields})
+    output = output or _folder()
+    attend(texts, store, parent(), output, output / "state")
     return output
 
 

@@ -130,20 +130,23 @@ def test_preparation_reads_the_parent_and_is_repeatable(reading: str, tmp_path: 
     store = small_store.random_store(8)
     files = []
     for name in "ab":
-        counts = fields.write(store, small_objective.parent(), tmp_path / name)
+        counts = fields.write(store, tmp_path / name, small_objective.attention_to(store, fields))
         files.append((tmp_path / name / "scores.npy").read_bytes())
     assert files[0] == files[1]
     assert 0 < counts["documents"] <= counts["texts"]
     assert (PreparedPairs(tmp_path / "a").scores > 0).all()
-    with pytest.raises(EncoreError, match="need a parent model"):
-        fields.write(store, None, tmp_path / "c")
+    with pytest.raises(EncoreError, match="need a model's attention to the texts"):
+        fields.write(store, tmp_path / "c")
+    other = small_objective.attention_to(small_store.random_store(7), fields)
+    with pytest.raises(EncoreError, match=r"attention-000000.f4 tells of \d+ pieces, and the block's texts have \d+"):
+        fields.write(store, tmp_path / "c", other)
 
 
 def test_the_attention_readings_differ_for_words_of_several_pieces(tmp_path: Path) -> None:
     store = small_store.store([[[[20, 80, 21, 81, 82, 22, 20]]]] * 3)
     for reading in ("first", "sum"):
         fields = BpropSets(length=48, skip_share=0.0, least_words=2, drawn_words="content", word_attention=reading)
-        fields.write(store, small_objective.parent(), tmp_path / reading)
+        fields.write(store, tmp_path / reading, small_objective.attention_to(store, fields))
     first, summed = (np.load(tmp_path / reading / "scores.npy") for reading in ("first", "sum"))
     assert not np.allclose(first, summed)
 

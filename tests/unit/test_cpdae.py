@@ -33,7 +33,7 @@ def variant(name: str, folder: Path, store: Any = None, **fields: Any) -> Any:
     preparation = objectives.load("cpdae").preparation(step)
     if preparation is None:
         return objectives.load("cpdae")(step, store)
-    preparation.write(store, None, folder)
+    preparation.write(store, folder)
     return objectives.load("cpdae")(step, store, folder)
 
 
@@ -247,7 +247,7 @@ def test_the_variants_weigh_what_they_have() -> None:
 
 def test_frequencies_are_counted_over_the_texts_that_are_trained_on(tmp_path: Path) -> None:
     store = small_store.store([[[[20, 20, 21]], [[20, 22]], [[20, 21]], [[20, 23, 1]], [[22]]]])
-    counts = Idf(length=12, min_tokens=2, packing="section").write(store, None, tmp_path)
+    counts = Idf(length=12, min_tokens=2, packing="section").write(store, tmp_path)
     assert counts == {"texts": 4, "pieces": 5}  # the text of one piece is too short
     idf = np.load(tmp_path / "idf.npy")
     raw = np.array([0, np.log(4 / 3), np.log(4 / 2), np.log(4 / 2), np.log(4 / 2)])  # of 20, 21, 22, 23, [UNK]
@@ -255,7 +255,7 @@ def test_frequencies_are_counted_over_the_texts_that_are_trained_on(tmp_path: Pa
     assert idf[[20, 21, 22, 23, 1]] == pytest.approx(raw / raw.mean(), rel=1e-6)
     assert idf[[20, 21, 22, 23, 1]].mean() == pytest.approx(1)
     assert idf[30] == pytest.approx(np.log(4) / raw.mean(), rel=1e-6)  # occurs nowhere
-    Idf(length=12, min_tokens=2, packing="section").write(store, None, tmp_path / "again")
+    Idf(length=12, min_tokens=2, packing="section").write(store, tmp_path / "again")
     assert (tmp_path / "again/idf.npy").read_bytes() == (tmp_path / "idf.npy").read_bytes()
 
 
@@ -268,4 +268,4 @@ def test_only_weighted_reconstruction_is_prepared_for(tmp_path: Path) -> None:
     with pytest.raises(EncoreError, match=r"the step has no idf.npy; prepare the collection"):
         load(weighted, small_store.random_store(2))
     with pytest.raises(EncoreError, match=r"over 1 texts are all 0; use `weighting: uniform`"):
-        Idf(length=12, min_tokens=1).write(small_store.store([[[[20, 21]]]]), None, tmp_path)
+        Idf(length=12, min_tokens=1).write(small_store.store([[[[20, 21]]]]), tmp_path)

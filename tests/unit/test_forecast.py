@@ -322,7 +322,7 @@ def test_finished_jobs_are_compared_with_their_estimates(bare: Path) -> None:
 
 @pytest.mark.parametrize(("cpu", "divided"), [(9.5, False), (None, True)])
 def test_processor_time_is_compared_with_that_of_all_threads(bare: Path, cpu: float | None, divided: bool) -> None:
-    found = estimate(planned())
+    found = replace(estimate(planned()), cores=4)
     job = next(job for job in found.jobs if job.rule == "lucene_search")
     real = finished.Measured(seconds=20.0, cpu=cpu, ram=1.0, disk=1.0, flops=None, device="cpu")
     (seconds, alone) = (finished._compared(found, [(replace(job, threads=n), real)]) for n in (4, 1))

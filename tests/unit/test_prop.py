@@ -39,7 +39,7 @@ def language_model(fields: PropSets, *texts: list[int]) -> tuple[LanguageModel, 
     """The language models of texts that are a collection, and their words."""
     words, collected = Lexicon(STORE.pieces, STORE.continues), Collected(fields)
     block = ChunkBlock(0, 0, [np.array(text, dtype=np.uint16) for text in texts])
-    collected.enter(block, words.enter(block.texts))
+    collected.add(collected.counted(block, words.enter(block.texts)))
     words.close()
     collected.close(words)
     return collected.distribution(block, words.find(block.texts)), words
@@ -157,7 +157,7 @@ def test_the_higher_score_comes_first_and_keeps_its_words() -> None:
 
 
 def prepare(store: Any, output: Path, **fields: Any) -> PreparedPairs:
-    PropSets(length=48, **{"skip_share": 0.0, "least_count": 1, **fields}).write(store, None, output)
+    PropSets(length=48, **{"skip_share": 0.0, "least_count": 1, **fields}).write(store, output)
     return PreparedPairs(output)
 
 
@@ -204,7 +204,7 @@ def test_a_collection_without_word_sets_is_refused(tmp_path: Path) -> None:
 def test_word_sets_of_a_large_collection_are_drawn_fast(tmp_path: Path) -> None:
     store = small_store.random_store(250)  # 1,000 sections
     begun = time.process_time()
-    PropSets(length=48, skip_share=0.0).write(store, None, tmp_path)
+    PropSets(length=48, skip_share=0.0).write(store, tmp_path)
     assert time.process_time() - begun < 5  # 0.5 s by itself
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tracemalloc
@@ -16,6 +17,7 @@ import small_store
 from encore.data.tokens import TokenStore
 from encore.objectives.bprop import BpropSets
 from encore.objectives.parts import attention, chunks
+from encore.objectives.parts.idf import Idf
 from encore.objectives.parts.lexicon import Lexicon
 from encore.objectives.prop import PropSets
 from encore.storage.files import appending
@@ -29,8 +31,9 @@ def contents(folder: Path) -> list[bytes]:
     return [(folder / f"{name}.npy").read_bytes() for name in FILES]
 
 
-def written(fields: Any, store: Any, output: Path, state: Path | None = None) -> list[bytes]:
-    fields.write(store, small_objective.parent() if fields.reads_weights else None, output, state)
+def written(fields: Any, store: Any, output: Path, processes: int = 1) -> list[bytes]:
+    attention_to = small_objective.attention_to(store, fields) if fields.reads_attention else None
+    fields.write(store, output, attention_to, processes)
     return contents(output)
 
 
@@ -59,23 +62,49 @@ def test_bprop_writes_the_same_bytes_in_any_blocks(
         assert written(fields, store, tmp_path / str(pieces)) == whole
 
 
+@pytest.mark.parametrize("fields", [PROP, BPROP, BPROP.model_copy(update={"word_attention": "sum"}), Idf(length=48)])
+def test_any_number_of_processes_writes_the_same_bytes(
+    fields: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums in other orders would differ in their last digits."""
+    monkeypatch.setattr(chunks, "PIECES", 400)
+    store = small_store.random_store(20)
+    attention_to = small_objective.attention_to(store, fields) if fields.reads_attention else None
+    made = []
+    for processes in (1, 2, 3):
+        output = tmp_path / str(processes)
+        output.mkdir()
+        counts = fields.write(store, output, attention_to, processes)
+        made.append((counts, {path.name: path.read_bytes() for path in output.iterdir()}))
+    assert made[0] == made[1] == made[2]
+    assert made[0][1]
+
+
+# The attention of a model
+
+
+def attended(store: Any, output: Path) -> list[np.ndarray]:
+    small_objective.attention_to(store, BPROP, output)
+    read = attention.Attention(output)
+    return [read.of(number) for number in range(len(list(output.glob("*.f4"))))]
+
+
 def test_attention_is_kept_by_block_and_is_that_of_all_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = small_store.random_store(20)
-    written(BPROP, store, tmp_path / "whole", tmp_path / "one")
+    (whole,) = attended(store, tmp_path / "one")
     monkeypatch.setattr(chunks, "PIECES", 400)
-    written(BPROP, store, tmp_path / "blocks", tmp_path / "many")
-    many = attention.Attention(tmp_path / "many")
-    parts = [many.of(number) for number in range(len(list((tmp_path / "many").iterdir())))]
+    parts = attended(store, tmp_path / "many")
     assert len(parts) > 3
-    assert len(list((tmp_path / "one").iterdir())) == 1
-    assert np.concatenate(parts) == pytest.approx(attention.Attention(tmp_path / "one").of(0), rel=1e-4)
+    assert np.concatenate(parts) == pytest.approx(whole, rel=1e-4)
 
 
 def test_blocks_that_were_read_are_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, state = small_store.random_store(20), tmp_path / "state"
+    """A stop leaves some blocks; one was damaged since, one was not read yet."""
+    store, stopped = small_store.random_store(20), tmp_path / "b/state"
     monkeypatch.setattr(chunks, "PIECES", 400)
-    whole = written(BPROP, store, tmp_path / "a", state)
-    damaged, lost = sorted(state.iterdir())[:2]
+    attended(store, tmp_path / "a")
+    shutil.copytree(tmp_path / "a", stopped, ignore=shutil.ignore_patterns("state"))
+    damaged, lost = sorted(stopped.iterdir())[:2]
     lost.unlink()
     content = bytearray(damaged.read_bytes())
     content[len(content) // 2] ^= 1
@@ -85,9 +114,14 @@ def test_blocks_that_were_read_are_not_read_again(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(
         attention, "text_attention", lambda model, texts, length: read.append(1) or original(model, texts, length)
     )
-    assert written(BPROP, store, tmp_path / "b", state) == whole
+    attended(store, tmp_path / "b")
     assert read == [1, 1]
-    assert lost.is_file()
+    assert blocks_of(tmp_path / "b") == blocks_of(tmp_path / "a")
+    assert not list(stopped.iterdir())
+
+
+def blocks_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("*.f4")}
 
 
 SHARED = """
@@ -97,8 +131,8 @@ import small_objective, small_store
 from encore.objectives.parts import chunks
 from test_word_set_blocks import BPROP
 chunks.PIECES = 400
-output = Path(sys.argv[1])
-BPROP.write(small_store.random_store(20), Path(sys.argv[2]), output / "made", output / "state")
+small_objective.parent = lambda: Path(sys.argv[2])
+small_objective.attention_to(small_store.random_store(20), BPROP, Path(sys.argv[1]))
 """
 
 
@@ -108,9 +142,14 @@ def test_two_processes_share_the_blocks_and_write_the_same(tmp_path: Path, monke
     path = [str(Path(__file__).parent), str(Path(__file__).parents[2] / "src")]
     monkeypatch.setenv("PYTHONPATH", ":".join(path))
     command = [sys.executable, "-m", "encore.training.launch", "--standalone", "--nproc-per-node=2", str(program)]
-    subprocess.run([*command, str(tmp_path), str(small_objective.parent())], check=True, timeout=600)
+    subprocess.run([*command, str(tmp_path / "made"), str(small_objective.parent())], check=True, timeout=600)
     monkeypatch.setattr(chunks, "PIECES", 400)
-    assert contents(tmp_path / "made") == written(BPROP, small_store.random_store(20), tmp_path / "alone")
+    attended(small_store.random_store(20), tmp_path / "alone")
+    assert blocks_of(tmp_path / "made") == blocks_of(tmp_path / "alone")
+    assert len(blocks_of(tmp_path / "made")) > 3
+
+
+# Size
 
 
 def long_store(folder: Path, texts: int, each: int) -> TokenStore:
@@ -139,9 +178,9 @@ def test_a_collection_eight_times_as_large_takes_hardly_more_memory(
         folder = tmp_path / str(texts)
         folder.mkdir()
         store = long_store(folder, texts, 400)
-        fields.write(store, None, folder / "warm")
+        fields.write(store, folder / "warm")
         tracemalloc.start()
-        fields.write(store, None, folder / "made")
+        fields.write(store, folder / "made")
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < peaks[0] + 280 * 400  # a byte a piece; as int64 alone they took 8
@@ -157,7 +196,14 @@ def test_words_have_the_same_numbers_in_whatever_order_texts_come() -> None:
             words.enter([texts[place]])
         words.close()
         both.append([words.pieces(np.array([word]))[0].tolist() for word in range(len(words))])
-    assert both[0] == both[1] == sorted(both[0], key=lambda word: (len(word), word))
+    words = Lexicon(store.pieces, store.continues)
+    for part in (texts[30:], [], texts[:40]):  # as processes give them
+        own = Lexicon(store.pieces, store.continues)
+        nodes, here = own.enter(part).word, words.join(own)
+        assert np.array_equal(here[nodes], words.enter(part).word)
+    words.close()
+    both.append([words.pieces(np.array([word]))[0].tolist() for word in range(len(words))])
+    assert both[0] == both[1] == both[2] == sorted(both[0], key=lambda word: (len(word), word))
     assert len({tuple(word) for word in both[0]}) == len(both[0]) > 200
 
 

@@ -32,13 +32,39 @@ rule start:
         " > {log:q} 2>&1"
 
 
-rule prepare:
-    """Compute what an objective needs of a collection before any training: document frequencies, word sets.
-
-    B-PROP's reads all texts with the parent model, on a GPU where there is one, or on as many as trainings have.
-    """
+rule attend:
+    """Read the texts that an objective trains on with the parent model, for what it attends to in them (B-PROP)."""
     input:
-        **manifests("prepared/{prepared}", "tokens", "weights"),
+        **manifests("attention/{attention}", "tokens", "weights"),
+        **large_files("attention/{attention}", weights="model.safetensors"),
+    output:
+        manifest="results/attention/{attention}/manifest.json",
+    log:
+        "results/logs/attend/{attention}.log",
+    benchmark:
+        "results/benchmarks/attend/{attention}.tsv"
+    conda:
+        "../../envs/environment.yaml"
+    threads: EXECUTION.processes
+    resources:
+        **at_least("attention/{attention}", mem_mb=8_000, runtime=4 * 60),
+    params:
+        spec=spec_of("attention/{attention}"),
+    shell:
+        "python workflow/scripts/attend.py"
+        " --spec {params.spec:q}"
+        " --tokens {input.tokens:q}"
+        " --weights {input.weights:q}"
+        " --state results/state/{wildcards.attention:q}"
+        " --processes {threads}"
+        " --output {output.manifest:q}"
+        " > {log:q} 2>&1"
+
+
+rule prepare:
+    """Compute what an objective needs of a collection before any training: document frequencies, word sets."""
+    input:
+        **manifests("prepared/{prepared}", "tokens", "attention"),
     output:
         manifest="results/prepared/{prepared}/manifest.json",
     log:
@@ -47,17 +73,16 @@ rule prepare:
         "results/benchmarks/prepare/{prepared}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: lambda wildcards, input: EXECUTION.processes if input.weights else 1
+    threads: 16
     resources:
-        **at_least("prepared/{prepared}", mem_mb=8_000, runtime=4 * 60),
+        **at_least("prepared/{prepared}", mem_mb=20_000, runtime=4 * 60),
     params:
         spec=spec_of("prepared/{prepared}"),
     shell:
         "python workflow/scripts/prepare.py"
         " --spec {params.spec:q}"
         " --tokens {input.tokens:q}"
-        " --weights {input.weights:q}"
-        " --state results/state/{wildcards.prepared:q}"
+        " --attention {input.attention:q}"
         " --processes {threads}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

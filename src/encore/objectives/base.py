@@ -34,14 +34,19 @@ class Preparation(Strict, ABC):
     """
 
     name: ClassVar[str]
-    reads_weights: ClassVar[bool] = False  # of the model that the step goes on from
+    reads_attention: ClassVar[bool] = False  # of the model that the step goes on from; made first, where there are GPUs
 
     @abstractmethod
-    def write(self, store: TokenStore, weights: Path | None, output: Path, state: Path | None = None) -> dict[str, Any]:
+    def write(
+        self, store: TokenStore, output: Path, attention: Path | None = None, processes: int = 1
+    ) -> dict[str, Any]:
         """Write the files into the folder ``output`` and return counts for its manifest.
 
+        No model is read here. The bytes are the same for any number of processes.
+
         Args:
-            state: where what an interruption must not cost is kept; removed by the caller.
+            attention: the folder of the model's attention to the texts (``parts/attention.py``), where it is read.
+            processes: how many share the work.
         """
 
 

@@ -8,12 +8,15 @@ import numpy as np
 from pydantic import Field
 
 from encore.config.strict import Positive, Strict
+from encore.errors import EncoreError
+from encore.objectives.parts.attention import Attention
 from encore.objectives.parts.lexicon import Lexicon, Occurrences, Sums, Tally, summed
 from encore.objectives.parts.preference import PreferenceFields, Preferences
 from encore.objectives.parts.word_sets import Drawn, WordSets
 
 if TYPE_CHECKING:
-    from encore.objectives.parts.attention import Attention
+    from pathlib import Path
+
     from encore.objectives.parts.chunks import ChunkBlock
 
 
@@ -41,12 +44,17 @@ class BpropSets(ContrastFields, WordSets):
     """Sets drawn without replacement from the softmax of a document's contrastive weights; score: their sum."""
 
     name: ClassVar[str] = "bprop-sets"
-    reads_weights: ClassVar[bool] = True
+    reads_attention: ClassVar[bool] = True
 
-    def statistics(self, attention: Attention | None) -> Attended:
-        """The collection's attention to its words; ``attention`` must be given."""
-        assert attention is not None, "it reads weights"
-        return Attended(self, attention)
+    def statistics(self, attention: Path | None) -> Attended:
+        """The collection's attention to its words.
+
+        Raises:
+            EncoreError: no folder of a model's attention is named.
+        """
+        if attention is None:
+            raise EncoreError("the word sets of bprop need a model's attention to the texts; name its folder")
+        return Attended(self, Attention(attention))
 
 
 class Attended:
@@ -56,10 +64,14 @@ class Attended:
         self.fields, self._attention = fields, attention
         self._total = Tally()
 
-    def enter(self, block: ChunkBlock, found: Occurrences) -> None:
-        """Add the saturated attention of a block's texts to their words."""
+    def counted(self, block: ChunkBlock, found: Occurrences) -> Sums:
+        """The saturated attention of each text of a block to its words."""
         sums = self.sums(block, found)
-        self._total.add(sums.words, saturated(sums.values, self.fields))
+        return sums._replace(values=saturated(sums.values, self.fields))
+
+    def add(self, sums: Sums) -> None:
+        """Add the saturated attention of a block's texts."""
+        self._total.add(sums.words, sums.values)
 
     def close(self, words: Lexicon) -> None:
         """Normalise the attention to 1, float64 [words], and mark the words that are drawn, bool [words]."""
@@ -72,10 +84,19 @@ class Attended:
         return ContrastiveDistribution(self.fields, self.sums(block, found), self.mean, self.usable)
 
     def sums(self, block: ChunkBlock, found: Occurrences) -> Sums:
-        """What each text of a block attends to its words: that of the first piece or the sum over pieces, float64."""
+        """What each text of a block attends to its words: that of the first piece or the sum over pieces, float64.
+
+        Raises:
+            EncoreError: the attention is to other texts.
+        """
         ends = np.cumsum([0, *map(len, block.texts)])
         places = ends[found.text] + found.place
         flat = self._attention.of(block.number).astype(np.float64)
+        if len(flat) != ends[-1]:
+            raise EncoreError(
+                f"{self._attention.path(block.number)} tells of {len(flat)} pieces, and the block's texts have "
+                f"{ends[-1]}; name the attention to the texts of this token store"
+            )
         values = flat[places] if self.fields.word_attention == "first" else np.add.reduceat(flat, places)
         return summed(found, len(block.texts), values)
 

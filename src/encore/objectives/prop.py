@@ -13,7 +13,8 @@ from encore.objectives.parts.preference import PreferenceFields, Preferences
 from encore.objectives.parts.word_sets import Drawn, WordSets
 
 if TYPE_CHECKING:
-    from encore.objectives.parts.attention import Attention
+    from pathlib import Path
+
     from encore.objectives.parts.chunks import ChunkBlock
 
 
@@ -33,7 +34,7 @@ class PropSets(WordSets, LanguageModelFields):
 
     name: ClassVar[str] = "prop-sets"
 
-    def statistics(self, attention: Attention | None) -> Collected:
+    def statistics(self, attention: Path | None) -> Collected:
         """The counts of the collection's words; attention is not read."""
         return Collected(self)
 
@@ -50,12 +51,15 @@ class Collected:
         self._occurrences, self._documents = Tally(), Tally()
         self._texts = 0
 
-    def enter(self, block: ChunkBlock, found: Occurrences) -> None:
-        """Count the words of a block's texts, and the texts that hold each."""
-        counts = summed(found, len(block.texts), np.ones(len(found.word)))
-        self._occurrences.add(counts.words, counts.values)
-        self._documents.add(counts.words, np.ones(len(counts.words)))
-        self._texts += len(block.texts)
+    def counted(self, block: ChunkBlock, found: Occurrences) -> Sums:
+        """How often each text of a block has its words."""
+        return summed(found, len(block.texts), np.ones(len(found.word)))
+
+    def add(self, sums: Sums) -> None:
+        """Add the words of a block's texts, and the texts that hold each."""
+        self._occurrences.add(sums.words, sums.values)
+        self._documents.add(sums.words, np.ones(len(sums.words)))
+        self._texts += len(sums.bounds) - 1
 
     def close(self, words: Lexicon) -> None:
         """Make the background distribution, the probabilities of subsampling and mu, over numbered words."""

@@ -5,6 +5,7 @@ The amounts, each where a job has it:
 - ``start``: 1, for what any job of a rule takes;
 - ``passages``, ``tokens``: of its collection, the tokens of articles included; ``queries``, and ``lines`` of a run,
   ``text_lines`` where it is written as text too;
+- ``text_tokens``: of the texts that an objective makes of the collection, for what reads each of them once;
 - ``parameters``: of its model; ``vectors``: the numbers in the vectors of its passages;
 - ``flops``: operations of a model, as ``models/flops.py`` and the objectives count them, texts at their own lengths;
   where there is a GPU, it does these. ``trained_tokens``: those that a training reads in all its steps;
@@ -16,10 +17,14 @@ The amounts, each where a job has it:
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from encore.commands.preflight import shapes, trainings
+from encore.commands.preflight.lengths import TextLengths
 from encore.commands.preflight.sizes import CollectionSize, CollectionSizes
 from encore.config.datasets import is_reported
 from encore.config.finetuning import FinetuneStep
@@ -193,11 +198,20 @@ def _some_texts(job: _Job, length: int, texts: float) -> Amounts:
     return {"flops": read, "longest": float(lengths.max())}
 
 
-def _prepare(job: _Job) -> Amounts:
-    """B-PROP's reads all texts with the parent model."""
-    sections = job.size.sections or job.size.passages
-    lengths = sections.read(min(512, job.shape.max_length))
-    return {"flops": sections.count * trainings.reading(job.shape, lengths), "longest": float(lengths.max())}
+def _attend(job: _Job) -> Amounts:
+    """All texts are read with the parent model, but for the states of its last layer."""
+    texts, shape = _texts(job.spec["texts"], job.size), replace(job.shape, layers=job.shape.layers - 1)
+    lengths = texts.read(job.spec["texts"]["length"])
+    found = {"flops": texts.count * trainings.reading(shape, lengths), "longest": float(lengths.max())}
+    return found | {"text_tokens": texts.tokens}
+
+
+def _prepare(made: Artifact, size: CollectionSize, found: Amounts) -> Amounts:
+    return {"text_tokens": _texts(made.spec["preparation"], size).tokens}
+
+
+def _texts(fields: dict[str, Any], size: CollectionSize) -> TextLengths:
+    return trainings.texts(SimpleNamespace(**{"length": sys.maxsize, **fields}), size)
 
 
 def _published_scores(made: Artifact, size: CollectionSize, found: Amounts) -> Amounts:
@@ -229,7 +243,7 @@ def _t5(fields: dict[str, Any]) -> float:
 
 
 WITH_MODEL: dict[str, Callable[[_Job], Amounts]] = {
-    "prepare": _prepare,
+    "attend": _attend,
     "encode": _encode,
     "search": _search,
     "search_index": _search,
@@ -241,6 +255,7 @@ WITH_MODEL: dict[str, Callable[[_Job], Amounts]] = {
     "inspect_model": _inspect_model,
 }
 WITHOUT_MODEL: dict[str, Callable[[Artifact, CollectionSize, Amounts], Amounts]] = {
+    "prepare": _prepare,
     "teacher_scores": _published_scores,
     "predict_queries": _predict_queries,
 }

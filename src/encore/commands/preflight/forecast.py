@@ -66,7 +66,11 @@ class Forecast:
     def seconds(self, job: Needed) -> float:
         """Seconds that a job takes on this machine."""
         rate = self.machine.flops_a_second(job.precision(self.precision)) if self.on_gpu(job) else None
-        return self.rates.seconds(job.artifact.stage, job.amounts, job.threads, rate, job.processes)
+        return self.rates.seconds(job.artifact.stage, job.amounts, self.threads(job), rate, job.processes)
+
+    def threads(self, job: Needed) -> int:
+        """Threads that a job is given: those that its rule asks for, as far as there are cores."""
+        return min(job.threads, self.cores)
 
     def processor_seconds(self, job: Needed) -> float:
         """Seconds of the processor, of all threads together, that a job takes without a GPU."""
@@ -116,7 +120,7 @@ class Forecast:
     def _job(self, job: Needed) -> Job:
         gpus = job.processes if self.on_gpu(job) else 0
         after = tuple(part.folder for part in job.artifact.inputs.values())
-        return Job(job.artifact.folder, self.seconds(job), after, gpus, job.threads)
+        return Job(job.artifact.folder, self.seconds(job), after, gpus, self.threads(job))
 
     @property
     def gpu_hours(self) -> float:
@@ -127,7 +131,7 @@ class Forecast:
     def core_hours(self) -> float:
         """Hours of the processor in jobs that occupy no GPU."""
         own = [job for job in self.missing if not self.on_gpu(job)]
-        return sum(self.seconds(job) * job.threads for job in own) / HOUR
+        return sum(self.seconds(job) * self.threads(job) for job in own) / HOUR
 
     @property
     def energy_kwh(self) -> float:

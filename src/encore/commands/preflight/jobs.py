@@ -44,8 +44,9 @@ class Needed:
         return "flops" in self.amounts
 
     def precision(self, numerics: str) -> str:
-        """What its operations are computed in, where a run's models compute in ``numerics``: exact search in fp32."""
-        return "fp32" if self.rule == "search" else numerics
+        """What its operations are computed in, where a run's models compute in ``numerics``: exact search and
+        attention in fp32."""
+        return "fp32" if self.rule in ("search", "attend") else numerics
 
 
 class Jobs:
@@ -75,7 +76,7 @@ class Jobs:
             unpacked = one.missing if rule == "fetch_ir_datasets" else one.bytes
             found |= {"bytes": one.missing or 0.0, "unpacked": UNPACKED.get(rule, 0.0) * (unpacked or 0.0)}
         computes = "flops" in found
-        processes = self.plan.config.execution.processes if rule in (*TRAINING, "prepare") and computes else 1
+        processes = self.plan.config.execution.processes if rule in (*TRAINING, "attend") else 1
         if rule in TRAINING:
             memory, notes = self._training(made, processes)
         elif computes and "longest" in found:
@@ -88,7 +89,7 @@ class Jobs:
             )
         if rule == "collection" and (size := self.sizes.behind(made)):
             notes += size.notes
-        threads = self._threads.get(rule, 1) if computes or rule != "prepare" else 1
+        threads = self._threads.get(rule, 1)
         return Needed(made, rule, Path(made.manifest).is_file(), found, threads, processes, memory, tuple(notes))
 
     def _training(self, made: Artifact, processes: int) -> tuple[float, list[str]]:

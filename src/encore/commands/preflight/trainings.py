@@ -73,15 +73,16 @@ def _pretrain(step: PretrainStep, shape: EncoderConfig, size: CollectionSize) ->
 
 def usable(step: PretrainStep, size: CollectionSize) -> TextLengths:
     """The texts that a pre-training step learns from: chunks of articles, or passages, those that it skips left out."""
-    texts = _texts(step, size)
-    long_enough = texts.lengths >= getattr(step, "min_tokens", 1)
-    kept = np.where(texts.lengths < getattr(step, "skip_below", 0), 1 - getattr(step, "skip_share", 0), 1) * long_enough
-    lengths = texts.lengths[kept > 0] if (kept > 0).any() else texts.lengths
-    held_out = min(256.0, step.held_out * texts.count)
-    return TextLengths(max(1.0, texts.count * float(kept.mean()) - held_out), sampled(lengths).lengths)
+    found = texts(step, size)
+    long_enough = found.lengths >= getattr(step, "min_tokens", 1)
+    kept = np.where(found.lengths < getattr(step, "skip_below", 0), 1 - getattr(step, "skip_share", 0), 1) * long_enough
+    lengths = found.lengths[kept > 0] if (kept > 0).any() else found.lengths
+    held_out = min(256.0, step.held_out * found.count)
+    return TextLengths(max(1.0, found.count * float(kept.mean()) - held_out), sampled(lengths).lengths)
 
 
-def _texts(step: PretrainStep, size: CollectionSize) -> TextLengths:
+def texts(step: Any, size: CollectionSize) -> TextLengths:
+    """The texts that a step, or whatever has its fields of packing, makes of a collection."""
     packing = getattr(step, "packing", "section")  # no pair crosses one
     source = size.sections if packing == "section" else size.articles or size.sections
     filled = 1 + size.sentence / 2 / max(step.length - 2, 1) if packing == "overfull" else FITTING

@@ -1,4 +1,4 @@
-"""What a model's [CLS] attends to in each text of a collection, block by block, kept on the disk.
+"""What a model's [CLS] attends to in each text of a collection, block by block; an artifact of its own.
 
 A GPU is used where there is one. A block that is written is not read again after an interruption, and several processes
 share the blocks. On CPU one thread in fp32 gives equal bytes. On a GPU, in fp32 too and without TF32, attention is the
@@ -7,26 +7,31 @@ same to about 1e-4 of itself, as it is when a text is batched with others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import shutil
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from encore.errors import EncoreError
+from encore.config.strict import Positive
 from encore.models.inputs import pad
+from encore.objectives.parts.chunks import Blocks, PackingFields, text_chunks
 from encore.storage import sealed
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from encore.data.tokens import TokenStore
     from encore.models.encoder import Encoder
-    from encore.objectives.parts.chunks import Blocks
 
 TOGETHER = 64  # texts that the model reads at once, those of like length
 NUMERICS = {"precision": "fp32", "threads": 1}
+
+
+class AttendedTexts(PackingFields):
+    """Which texts of a collection are read, all of them however short."""
+
+    length: Positive
 
 
 class Attention:
@@ -43,33 +48,37 @@ class Attention:
         """To each piece of the block's texts, one after another, float32.
 
         Raises:
-            EncoreError: the block was damaged since it was read.
+            EncoreError: the block is missing, or was damaged since it was read.
         """
         return np.frombuffer(sealed.read(self.path(block)), dtype="<f4")
 
 
-@contextmanager
-def attended(weights: Path | None, blocks: Blocks, length: int, state: Path | None = None) -> Iterator[Attention]:
-    """Read all blocks with a model; every process comes back when all are read.
+def attend(texts: AttendedTexts, store: TokenStore, weights: Path, output: Path, state: Path) -> dict[str, int]:
+    """Read texts with a model and write its attention to them; of several processes each reads some blocks.
 
     Args:
         weights: the model's folder.
-        length: of a text, with special tokens.
-        state: the folder of the blocks that are read, for the caller to remove; a temporary one without.
+        output: the folder of the blocks, once all are read; the first process moves them there.
+        state: the folder of the blocks that are read so far, for the caller to remove.
+
+    Returns:
+        Counts for the manifest.
 
     Raises:
-        EncoreError: no model is named.
+        EncoreError: there is no text, or more processes are at work than GPUs.
     """
     from encore.training import distributed, machine
 
-    if weights is None:
-        raise EncoreError("the word sets of bprop need a parent model; name its folder")
-    with TemporaryDirectory() as temporary:
-        attention = Attention(state or Path(temporary))
-        device = machine.prepare(NUMERICS)
-        with distributed.process_group(device) as group:
-            _read(attention, weights, blocks, range(group.rank, len(blocks), group.size), length, device)
-        yield attention
+    chunks, usable = text_chunks(store, texts.length, texts)
+    blocks, read = Blocks(chunks, usable), Attention(state)
+    device = machine.prepare(NUMERICS)
+    with distributed.process_group(device) as group:
+        _read(read, weights, blocks, range(group.rank, len(blocks), group.size), texts.length, device)
+    if group.lead:
+        output.mkdir(parents=True, exist_ok=True)
+        for number in range(len(blocks)):
+            shutil.move(read.path(number), output)
+    return {"texts": len(usable), "pieces": int(chunks.lengths[usable].sum()), "blocks": len(blocks)}
 
 
 def _read(attention: Attention, weights: Path, blocks: Blocks, mine: range, length: int, device: Any) -> None:

@@ -10,8 +10,9 @@ import numpy as np
 from encore.config.strict import Positive
 from encore.errors import EncoreError
 from encore.objectives.base import Preparation
-from encore.objectives.parts.chunks import PackingFields, text_chunks
+from encore.objectives.parts.chunks import Blocks, PackingFields, text_chunks
 from encore.storage.files import write_array
+from encore.storage.processes import shared_in_order
 
 if TYPE_CHECKING:
     from encore.data.tokens import TokenStore
@@ -30,16 +31,22 @@ class Idf(Preparation, PackingFields):
 
     length: Positive
 
-    def write(self, store: TokenStore, weights: Path | None, output: Path, state: Path | None = None) -> dict[str, Any]:
+    def write(
+        self, store: TokenStore, output: Path, attention: Path | None = None, processes: int = 1
+    ) -> dict[str, Any]:
         """Write ``idf.npy``, float32 [V].
 
         Raises:
             EncoreError: no piece is rarer than the texts are many, as in a collection of one or two texts.
         """
         chunks, usable = text_chunks(store, self.length, self)
-        frequency = np.zeros(store.vocabulary, dtype=np.int64)
-        for chunk in usable:
-            frequency[np.unique(chunks[chunk])] += 1
+        blocks, frequency = Blocks(chunks, usable), np.zeros(store.vocabulary, dtype=np.int64)
+
+        def texts_with_pieces(number: int) -> np.ndarray:
+            return np.bincount(np.concatenate([np.unique(text) for text in blocks[number].texts]))
+
+        for counts in shared_in_order(texts_with_pieces, range(len(blocks)), min(processes, len(blocks))):
+            frequency[: len(counts)] += counts
         idf = np.maximum(np.log(len(usable) / (1 + frequency)), 0.0)
         occurs = frequency > 0
         if not idf[occurs].any():

@@ -5,6 +5,8 @@ Texts are read in blocks, so memory is that of a block and of the distinct words
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +24,7 @@ class Occurrences(NamedTuple):
 
 
 class Lexicon:
-    """The distinct words of texts: ``enter`` all texts, then ``close``, then ``find`` the words of any of them.
+    """The distinct words of texts: ``enter`` or ``join`` all, then ``close``, then ``find`` the words of any text.
 
     Words are nodes in the tree of their pieces. They are numbered from the short to the long ones, and those of a
     length in the order of their pieces' numbers, whatever the order of the texts.
@@ -48,21 +50,25 @@ class Lexicon:
         """
         return self._read(texts, learn=True)
 
+    def join(self, other: Lexicon) -> np.ndarray:
+        """Take up the words of another lexicon of the same vocabulary; gives the node here of each of its nodes."""
+        parents, last = other._tree()
+        here = np.arange(len(parents))
+        for level in islice(_levels(parents, len(self._pieces)), 1, None):  # pieces are nodes in any lexicon
+            edges = here[parents[level]] * len(self._pieces) + last[level]
+            order = np.argsort(edges)
+            here[level[order]] = self._down(edges[order], learn=True)
+        self._seen[here[other._seen]] = True
+        return here
+
     def close(self) -> None:
         """Number the words."""
-        vocabulary, depths = len(self._pieces), [np.arange(len(self._pieces), dtype=np.int64)]
-        order = np.argsort(self._ends)
-        edges = self._edges[order]  # of the nodes behind the vocabulary, in their order
-        parents = np.concatenate([np.full(vocabulary, -1, dtype=np.int64), edges // vocabulary])
-        last = np.concatenate([np.arange(vocabulary), edges % vocabulary])
-        rank = np.arange(len(parents))
-        while len(depths[-1]):  # a level's nodes by the rank of their parents, then by their piece
-            above = np.zeros(len(parents), dtype=bool)
-            above[depths[-1]] = True
-            level = vocabulary + np.flatnonzero(above[parents[vocabulary:]])
-            level = level[np.lexsort((last[level], rank[parents[level]]))]
-            rank[level] = np.arange(len(level))
-            depths.append(level)
+        parents, last = self._tree()
+        rank, depths = np.arange(len(parents)), []
+        for level in _levels(parents, len(self._pieces)):  # its nodes by the rank of their parents, then by their piece
+            ordered = level[np.lexsort((last[level], rank[parents[level]]))]
+            rank[ordered] = np.arange(len(ordered))
+            depths.append(ordered)
         nodes = np.concatenate(depths)
         depth = np.repeat(np.arange(1, len(depths) + 1), [len(level) for level in depths])[self._seen[nodes]]
         self.nodes = nodes[self._seen[nodes]]  # of each word
@@ -108,6 +114,13 @@ class Lexicon:
         letters = np.logical_or.reduceat(some, self._starts) & ~np.logical_or.reduceat(other, self._starts)
         alphabetic: np.ndarray = self.whole & letters
         return alphabetic
+
+    def _tree(self) -> tuple[np.ndarray, np.ndarray]:
+        """The parent of each node, -1 of a single piece, and its last piece."""
+        vocabulary = len(self._pieces)
+        edges = self._edges[np.argsort(self._ends)]  # of the nodes behind the vocabulary, in their order
+        parents = np.concatenate([np.full(vocabulary, -1, dtype=np.int64), edges // vocabulary])
+        return parents, np.concatenate([np.arange(vocabulary), edges % vocabulary])
 
     def _read(self, texts: list[np.ndarray], learn: bool) -> Occurrences:
         flat = np.concatenate([np.zeros(0, dtype=np.uint16), *texts])
@@ -183,6 +196,16 @@ def summed(found: Occurrences, texts: int, values: np.ndarray) -> Sums:
     keys, inverse = np.unique(found.text * words + found.word, return_inverse=True)
     total = np.bincount(inverse, weights=values, minlength=len(keys))
     return Sums(np.searchsorted(keys, np.arange(texts + 1) * words), keys % words, total)
+
+
+def _levels(parents: np.ndarray, vocabulary: int) -> Iterator[np.ndarray]:
+    """The nodes of a tree by their depth: single pieces, then what is longer by one piece each time."""
+    level = np.arange(vocabulary)
+    while len(level):
+        yield level
+        above = np.zeros(len(parents), dtype=bool)
+        above[level] = True
+        level = vocabulary + np.flatnonzero(above[parents[vocabulary:]])
 
 
 def _spelled_out(

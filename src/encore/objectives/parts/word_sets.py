@@ -16,15 +16,16 @@ from pydantic import Field
 from encore.config.strict import Positive, Share, Strict
 from encore.errors import EncoreError
 from encore.objectives.base import Preparation
-from encore.objectives.parts.attention import Attention, attended
 from encore.objectives.parts.chunks import Blocks, ChunkBlock, PackingFields, text_chunks
-from encore.objectives.parts.lexicon import Lexicon, Occurrences
+from encore.objectives.parts.lexicon import Lexicon, Occurrences, Sums
 from encore.storage.files import appending
-from encore.training import launch
+from encore.storage.processes import shared_in_order
 from encore.training.randomness import generator
 
 if TYPE_CHECKING:
     from encore.data.tokens import TokenStore
+
+AHEAD = 2  # blocks handed out for each process, each of some ten million numbers
 
 
 class SetFields(Strict):
@@ -49,16 +50,19 @@ class Distribution(Protocol):
 
 
 class Statistics(Protocol):
-    """What a preparation knows of a collection: taken up block by block, then asked of each block again."""
+    """What a preparation knows of a collection: added up block by block, then asked of each block again."""
 
-    def enter(self, block: ChunkBlock, found: Occurrences) -> None:
-        """Take up a block, in which words are still nodes."""
+    def counted(self, block: ChunkBlock, found: Occurrences) -> Sums:
+        """What a block adds for each text and word, where words are nodes of its own lexicon; by any process."""
+
+    def add(self, sums: Sums) -> None:
+        """Add what a block adds, where words are nodes of the collection's lexicon; blocks come in their order."""
 
     def close(self, words: Lexicon) -> None:
         """All blocks are in, and words have numbers."""
 
     def distribution(self, block: ChunkBlock, found: Occurrences) -> Distribution:
-        """The distribution of each of its texts' words."""
+        """The distribution of each of its texts' words; by any process."""
 
 
 class WordSets(Preparation, PackingFields, SetFields):
@@ -67,46 +71,54 @@ class WordSets(Preparation, PackingFields, SetFields):
     length: Positive
 
     @abstractmethod
-    def statistics(self, attention: Attention | None) -> Statistics:
-        """What is to be known of the collection; with the parent model's attention where it is read."""
+    def statistics(self, attention: Path | None) -> Statistics:
+        """What is to be known of the collection; with the folder of the model's attention where it is read."""
 
-    def write(self, store: TokenStore, weights: Path | None, output: Path, state: Path | None = None) -> dict[str, Any]:
+    def write(
+        self, store: TokenStore, output: Path, attention: Path | None = None, processes: int = 1
+    ) -> dict[str, Any]:
         """Draw the pairs of every document; see ``PreparedPairs`` for the files.
-
-        Of several processes all read texts with the parent model, and the first alone does the rest.
 
         Raises:
             EncoreError: no document is long enough and has words enough.
         """
         chunks, usable = text_chunks(store, self.length, self)
-        blocks = Blocks(chunks, usable)
-        if not self.reads_weights:
-            return self._write(store, blocks, usable, self.statistics(None), output)
-        with attended(weights, blocks, self.length, state) as attention:
-            return self._write(store, blocks, usable, self.statistics(attention), output) if launch.leads() else {}
+        blocks, known = Blocks(chunks, usable), self.statistics(attention)
+        processes = min(processes, len(blocks))
+        words = self._counted(store, blocks, known, processes)
 
-    def _write(
-        self, store: TokenStore, blocks: Blocks, usable: np.ndarray, known: Statistics, output: Path
-    ) -> dict[str, Any]:
-        words = Lexicon(store.pieces, store.continues)
-        for block in blocks:
-            known.enter(block, words.enter(block.texts))
-            print(f"block {block.number + 1} of {len(blocks)}: its words are counted", flush=True)
-        words.close()
-        known.close(words)
-        with Pairs(output, words, self.stored_pairs) as written:
-            for block in blocks:
-                distribution = known.distribution(block, words.find(block.texts))
-                drawn = ((text, self._pairs(distribution, text, block)) for text in range(len(block.texts)))
-                found = {int(usable[block.first + text]): pairs for text, pairs in drawn if pairs}
-                written.append(found)
-                print(f"block {block.number + 1} of {len(blocks)}: sets are drawn", flush=True)
+        def drawn(number: int) -> BlockPairs | None:
+            block = blocks[number]
+            distribution = known.distribution(block, words.find(block.texts))
+            found = ((text, self._pairs(distribution, text, block)) for text in range(len(block.texts)))
+            return BlockPairs.of({int(usable[block.first + text]): pairs for text, pairs in found if pairs}, words)
+
+        with Pairs(output, self.stored_pairs) as written:
+            for number, pairs in enumerate(shared_in_order(drawn, range(len(blocks)), processes, AHEAD)):
+                if pairs:
+                    written.append(pairs)
+                print(f"block {number + 1} of {len(blocks)}: sets are drawn", flush=True)
         if not written.documents:
             raise EncoreError(
                 f"no text of the collection gives word sets for {self.name}; lower `skip_below` or `skip_share`, "
                 "or what a text's words must be"
             )
         return {"documents": written.documents, "texts": len(usable), "words": len(words)}
+
+    def _counted(self, store: TokenStore, blocks: Blocks, known: Statistics, processes: int) -> Lexicon:
+        """All words, and ``known`` of all blocks."""
+
+        def counted(number: int) -> tuple[Lexicon, Sums]:
+            own, block = Lexicon(store.pieces, store.continues), blocks[number]
+            return own, known.counted(block, own.enter(block.texts))
+
+        words = Lexicon(store.pieces, store.continues)
+        for number, (own, sums) in enumerate(shared_in_order(counted, range(len(blocks)), processes, AHEAD)):
+            known.add(sums._replace(words=words.join(own)[sums.words]))
+            print(f"block {number + 1} of {len(blocks)}: its words are counted", flush=True)
+        words.close()
+        known.close(words)
+        return words
 
     def _pairs(self, distribution: Distribution, text: int, block: ChunkBlock) -> Drawn | None:
         rng = generator(self.set_seed, "word sets", block.first + text)
@@ -165,12 +177,32 @@ class PreparedPairs:
         return [self._pieces[self._offsets[place] : self._offsets[place + 1]] for place in (first, first + 1)]
 
 
+class BlockPairs(NamedTuple):
+    """The pairs of a block's documents, as ``PreparedPairs`` has them; ``ends`` [2 * D * P]: where each set ends."""
+
+    documents: np.ndarray
+    pieces: np.ndarray
+    ends: np.ndarray
+    scores: np.ndarray
+
+    @classmethod
+    def of(cls, found: dict[int, Drawn], words: Lexicon) -> BlockPairs | None:
+        """The pairs of documents, by their chunks; None where there are none."""
+        if not found:
+            return None
+        drawn = list(found.values())
+        pieces, lengths = words.pieces(np.concatenate([sets.words for sets in drawn]))
+        last = np.cumsum(np.concatenate([sets.sizes for sets in drawn])) - 1  # word of each set
+        scores = np.stack([sets.totals.reshape(-1, 2) for sets in drawn])
+        return cls(np.fromiter(found, dtype=np.int64), pieces, np.cumsum(lengths)[last], scores)
+
+
 class Pairs:
     """Writes a prepared folder's files, block by block."""
 
-    def __init__(self, output: Path, words: Lexicon, pairs: int) -> None:
+    def __init__(self, output: Path, pairs: int) -> None:
         self.documents = 0
-        self._output, self._words, self._pairs = output, words, pairs
+        self._output, self._pairs = output, pairs
         self._end = 0
         self._files = ExitStack()
 
@@ -187,16 +219,10 @@ class Pairs:
     def __exit__(self, *error: Any) -> None:
         self._files.__exit__(*error)
 
-    def append(self, found: dict[int, Drawn]) -> None:
-        """Write the pairs of documents, by their chunks."""
-        if not found:
-            return
-        drawn = list(found.values())
-        pieces, lengths = self._words.pieces(np.concatenate([sets.words for sets in drawn]))
-        sizes = np.concatenate([sets.sizes for sets in drawn])
-        ends = self._end + np.concatenate([[0], np.cumsum(lengths)])[np.cumsum(sizes)]
-        self._append["documents"](np.fromiter(found, dtype=np.int64))
-        self._append["pieces"](pieces)
-        self._append["offsets"](ends)
-        self._append["scores"](np.stack([sets.totals.reshape(-1, 2) for sets in drawn]))
-        self.documents, self._end = self.documents + len(found), int(ends[-1])
+    def append(self, found: BlockPairs) -> None:
+        """Write the pairs of a block."""
+        self._append["documents"](found.documents)
+        self._append["pieces"](found.pieces)
+        self._append["offsets"](self._end + found.ends)
+        self._append["scores"](found.scores)
+        self.documents, self._end = self.documents + len(found.documents), self._end + int(found.ends[-1])

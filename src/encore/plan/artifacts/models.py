@@ -9,6 +9,8 @@ from encore.config.finetuning import FinetuneStep
 from encore.config.lineage import Lineage
 from encore.config.validation import explained, nearest
 from encore.errors import EncoreError
+from encore.objectives.base import Preparation
+from encore.objectives.parts.attention import AttendedTexts
 from encore.plan.artifact import Artifact, names, required
 from encore.plan.artifacts import negatives, sources, teachers
 from encore.plan.artifacts.collections import collection
@@ -131,12 +133,21 @@ def _prepared(plan: Planner, step: PretrainStep, inputs: dict[str, Artifact]) ->
     preparation = objectives.load(step.objective).preparation(step)
     if preparation is None:
         return {}
-    used = {role: inputs[role] for role in (["tokens", "weights"] if preparation.reads_weights else ["tokens"])}
+    used = {"tokens": inputs["tokens"]}
+    used |= {"attention": _attention(plan, step, preparation, inputs)} if preparation.reads_attention else {}
     impl = [plan.impl("prepare"), plan.impl(f"pretrain.{step.objective}")]
     fields = {"objective": step.objective, "preparation": preparation.model_dump(mode="json")}
     spec = {"impl": impl, **fields, **names(used)}
     folder = f"prepared/{preparation.name}-{step.collection}"
     return {"prepared": plan.make(f"prepare.{step.objective}", folder, spec, used)}
+
+
+def _attention(plan: Planner, step: PretrainStep, preparation: Preparation, inputs: dict[str, Artifact]) -> Artifact:
+    """What the model that a step goes on from attends to in the texts that a preparation reads."""
+    used = {role: inputs[role] for role in ("tokens", "weights")}
+    texts = AttendedTexts(**{name: getattr(preparation, name) for name in AttendedTexts.model_fields})
+    spec = {"impl": plan.impl("attend"), "texts": texts.model_dump(mode="json"), **names(used)}
+    return plan.make("attend", f"attention/{step.collection}", spec, used)
 
 
 def _weights(plan: Planner, lineage: Lineage, step: Step) -> Lineage:
