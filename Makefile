@@ -2,7 +2,7 @@
 SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help env demo test lint test-slurm test-code test-all format digests picture results
+.PHONY: help env demo test lint test-slurm test-code test-all format digests picture results bench
 
 PYTHON ?= python3.11
 VENV := .venv
@@ -58,7 +58,11 @@ format: $(READY) ## Format the code and fix what linters can fix
 digests: $(READY) ## Record the code behind each stage, once `impl` is raised wherever results change
 	python workflow/scripts/record_digests.py
 
-results: $(READY) ## Render docs/results.md and README.md's table from the runs recorded in docs/recorded/
+bench: $(READY) ## Measure next to named peers, and make docs/performance.md of it (under half an hour on 2 cores)
+	@$(PIP) --requirement benchmarks/requirements.txt
+	@python benchmarks/cpu.py; code=$$?; python docs/results.py && exit $$code
+
+results: $(READY) ## Render docs/results.md, docs/performance.md and README.md's table from what was recorded
 	python docs/results.py
 
 picture: $(READY) ## Draw the pictures in docs/ anew: rules by Snakemake, rooms by the contract

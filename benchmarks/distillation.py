@@ -14,7 +14,7 @@ from typing import Any
 from encore.storage.program import run
 
 import torch
-from harness import distillation_record, machine, texts, timing
+from harness import machine, record, texts, timing
 from harness.figures import rounded
 from harness.ours import Watched
 from harness.setting import SHAPES, Setting
@@ -63,11 +63,8 @@ def main() -> None:
     before = machine.load()
     with tempfile.TemporaryDirectory() as folder:
         contents = measure(setting, Path(folder))
-    contents["machine"] = machine.describe() | {"load_before": before, "load_after": machine.load()}
-    contents["versions"] = machine.versions()
-    name = options.name or f"distillation-{machine.name()}"
-    distillation_record.write(options.output, name, contents)
-    print(distillation_record.markdown(name, contents))
+    record.write(options.output, options.name or f"distillation-{machine.name()}", contents, before)
+    print("\n".join(record.table(contents["arms"])))
 
 
 def measure(setting: Setting, folder: Path) -> dict[str, Any]:

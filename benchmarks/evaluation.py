@@ -10,53 +10,56 @@ from pathlib import Path
 
 from encore.storage.program import run
 
+import ir_measures
 import numpy as np
 import pytrec_eval
-from harness import timing
+from harness import comparison, figures, machine, record
+from harness.runs import PLAIN, made_up_run
 
-from encore.data.rankings import RunMatrices, rank
-from encore.data.runs import TEXT, describe, read_run, write_run
+from encore.data.rankings import RunMatrices
+from encore.data.runs import TEXT, read_run
 from encore.data.trec_runs import read_trec
 from encore.errors import EncoreError
 from encore.evaluation import measures, reference_evaluator, ties
 from encore.evaluation.hits import Grades, Hits
 
+HERE = Path(__file__).parent
 THEIRS = {"RR@10": "recip_rank", "R@100": "recall_100", "R@1000": "recall_1000", "nDCG@10": "ndcg_cut_10"}
 Values = dict[str, dict[str, float]]  # measure -> query -> value
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--queries", type=int, default=500)
-    parser.add_argument("--depth", type=int, default=1000)
-    parser.add_argument("--documents", type=int, default=20_000)
-    parser.add_argument("--judged", type=int, default=2, help="documents of each query that are relevant")
-    parser.add_argument("--repetitions", type=int, default=5, help="turns, of which the best counts")
-    options = parser.parse_args()
+    options = _options()
+    before = machine.load()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        grades = _made_up(folder, options)
+        grades = made_up_run(folder, options.queries, options.depth, options.documents, options.judged)
         ways: dict[str, Callable[[], Values]] = {
-            "pytrec_eval, plain text": lambda: _theirs(folder / "plain.txt", grades),
+            "pytrec_eval, plain text": lambda: _theirs(folder / PLAIN, grades),
             "pytrec_eval, gzipped text": lambda: _theirs(folder / TEXT, grades),
-            "Encore, plain text": lambda: _ours(read_trec(folder / "plain.txt"), grades),
+            "ir_measures, plain text": lambda: _ir_measures(folder / PLAIN, grades),
+            "Encore, plain text": lambda: _ours(read_trec(folder / PLAIN), grades),
             "Encore, gzipped text": lambda: _ours(read_trec(folder / TEXT), grades),
             "Encore, matrices": lambda: _ours(read_run(folder), grades),
         }
-        seconds: dict[str, list[timing.Seconds]] = {name: [] for name in ways}
-        values: dict[str, Values] = {}
-        for _ in range(options.repetitions):
-            for name, way in ways.items():
-                before = timing.now()
-                values[name] = way()
-                seconds[name].append(timing.now() - before)
+        values, seconds = comparison.in_turns(ways, options.turns)
     first, *others = values.values()
     if any(other != first for other in others):
         raise EncoreError("the evaluators disagree; report it as a bug")
-    best = {name: timing.best(readings, "cpu") for name, readings in seconds.items()}
-    print(f"{options.queries} queries x {options.depth}, values equal; CPU seconds, and how many times as fast")
-    for name, its in best.items():
-        print(f"{name:<27} {its:7.4f}  {best['pytrec_eval, plain text'] / its:6.2f}")
+    base = "pytrec_eval, plain text"
+    rows = comparison.rows(seconds, options.queries, "queries", base)
+    contents = {
+        "setting": {name: getattr(options, name) for name in ("queries", "depth", "documents", "judged", "turns")},
+        "agreement": "values of all ways are equal to the last bit",
+        "rows": rows,
+        "goals": [
+            figures.goal(f"evaluation from {what}, speed beside pytrec_eval", seconds[base] / seconds[way], aim)
+            for what, way, aim in (("text", "Encore, plain text", 3), ("matrices", "Encore, matrices", 20))
+        ],
+    }
+    name = options.name or f"evaluation-{machine.name()}"
+    record.write(options.output, name, contents, before, ("pytrec-eval-terrier", "ir-measures"))
+    print("\n".join([*record.table(rows), contents["agreement"]]))
 
 
 def _theirs(path: Path, grades: Grades) -> Values:
@@ -66,6 +69,15 @@ def _theirs(path: Path, grades: Grades) -> Values:
     scored = pytrec_eval.RelevanceEvaluator(judged, set(THEIRS.values())).evaluate(found)
     values = {name: {query: scored[query][theirs] for query in grades} for name, theirs in THEIRS.items()}
     return values | {"RR@10": {query: value if value >= 1 / 10 else 0.0 for query, value in values["RR@10"].items()}}
+
+
+def _ir_measures(path: Path, grades: Grades) -> Values:
+    qrels = [ir_measures.Qrel(query, document, grade) for query, of in grades.items() for document, grade in of.items()]
+    values: Values = {name: {} for name in THEIRS}
+    wanted = list(map(ir_measures.parse_measure, THEIRS))
+    for each in ir_measures.iter_calc(wanted, qrels, ir_measures.read_trec_run(str(path))):
+        values[str(each.measure)][each.query_id] = each.value
+    return {name: {query: of[query] for query in grades} for name, of in values.items()}
 
 
 def _ours(found: RunMatrices, grades: Grades) -> Values:
@@ -81,20 +93,16 @@ def _ours(found: RunMatrices, grades: Grades) -> Values:
     return {name: values[measure] for name, measure in wanted.items()}
 
 
-def _made_up(folder: Path, options: argparse.Namespace) -> Grades:
-    """Write a run as matrices and both kinds of text; half of what is relevant is among the results."""
-    generator = np.random.default_rng(0)
-    names = [f"passage-{number}" for number in generator.permutation(options.documents)]
-    found, grades = {}, {}
-    for query in map(str, range(options.queries)):
-        chosen = generator.permutation(options.documents)
-        documents = [names[number] for number in chosen[: options.depth]]
-        found[query] = rank(documents, np.round(generator.normal(20, 4, len(documents)), 4))
-        half = [*chosen[: options.judged // 2], *chosen[options.depth :][: options.judged - options.judged // 2]]
-        grades[query] = {names[number]: int(generator.integers(1, 4)) for number in half}
-    write_run(folder, found, describe("made-up", collection="made-up", split="test", retrieval=[]))
-    (folder / "plain.txt").write_bytes(gzip.decompress((folder / TEXT).read_bytes()))
-    return grades
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--queries", type=int, default=500)
+    parser.add_argument("--depth", type=int, default=1000)
+    parser.add_argument("--documents", type=int, default=20_000)
+    parser.add_argument("--judged", type=int, default=2, help="documents of each query that are relevant")
+    parser.add_argument("--turns", type=int, default=5, help="of which the best counts")
+    parser.add_argument("--output", type=Path, default=HERE / "results")
+    parser.add_argument("--name", help="of the record; without: the part and the kind of machine")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

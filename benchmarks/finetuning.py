@@ -13,7 +13,7 @@ from typing import Any
 
 from encore.storage.program import run
 
-from harness import agreement, equivalence, finetuning_record, machine
+from harness import agreement, equivalence, figures, machine, record
 from harness.recipe import MEASURE, Recipe, planned
 from harness.sentence_transformers_peer import Peer
 from harness.timing import Seconds, time_of
@@ -25,6 +25,7 @@ from encore.training.loop import train
 
 HERE = Path(__file__).parent
 Found = list[dict[str, float]]  # of each seed: the measure, and seconds
+FASTER = 1.0
 MARGIN = 0.01  # of RR@10, fixed before the first run
 OURS, THEIRS, OWN, PLANTED = (
     "Encore",
@@ -41,11 +42,9 @@ def main() -> None:
     before = machine.load()
     contents = measure(recipe, options.seeds, options.margin)
     contents["setting"] = {"lineage": options.lineage, "run": str(options.run)} | contents["setting"]
-    contents["machine"] = machine.describe() | {"load_before": before, "load_after": machine.load()}
-    contents["versions"] = machine.versions(PACKAGES)
-    name = options.name or f"finetuning-{machine.name()}"
-    finetuning_record.write(options.output, name, contents)
-    print(finetuning_record.markdown(name, contents))
+    record.write(options.output, options.name or f"finetuning-{machine.name()}", contents, before, PACKAGES)
+    for part in ("differences", "goals"):
+        print("\n".join(["", *record.table(contents[part])]))
 
 
 def measure(recipe: Recipe, seeds: Sequence[int], margin: float) -> dict[str, Any]:
@@ -65,6 +64,7 @@ def measure(recipe: Recipe, seeds: Sequence[int], margin: float) -> dict[str, An
         print(f"seed {seed}  {shown}", flush=True)
     values = {name: [one[MEASURE] for one in found] for name, found in arms.items()}
     examples = recipe.steps * min(recipe.step.batch, len(recipe.task))
+    ratio = _ratio(arms[THEIRS], arms[OURS])
     return {
         "setting": {
             "step": recipe.step.model_dump(mode="json"),
@@ -80,8 +80,9 @@ def measure(recipe: Recipe, seeds: Sequence[int], margin: float) -> dict[str, An
             {"arm": name, **vars(equivalence.compare(values[OURS], values[name], margin))}
             for name in (THEIRS, OWN, PLANTED)
         ],
-        "ratio": _ratio(arms[THEIRS], arms[OURS]),
+        "ratio": ratio,
         "ratio_without_data": _ratio(arms[THEIRS], arms[OURS], without="data"),
+        "goals": [figures.goal("fine-tuning, speed beside sentence-transformers' trainer", ratio["median"], FASTER)],
     }
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from encore.storage.program import run
 import numpy as np
 import torch
 from harness import figures, machine, record, texts, timing
+from harness.parts import run_part
 from harness.setting import Setting, device
 
 from encore.models.encoder import Encoder
@@ -64,7 +63,7 @@ def encoding(sizes: Facts) -> Facts:
     """Passages of MS MARCO's lengths through an encoder of the papers' shape, in bf16 on a GPU."""
     setting = Setting(sizes["model"], VOCABULARY, LENGTH, sizes["texts"], False, _precision(), 1, "wall", 1, 1)
     with tempfile.TemporaryDirectory() as folder:
-        store = texts.write(Path(folder), sizes["texts"], LENGTH, VOCABULARY, full=False)
+        store, _ = texts.write_judged(Path(folder), sizes["texts"] // 2, LENGTH, 32, VOCABULARY, full=False)
         torch.manual_seed(0)
         encoder = Encoder(setting.shape()).to(device()).eval()
         with numerics.precision(setting.numerics(), device()):
@@ -147,28 +146,14 @@ def main() -> None:
         torch.set_num_threads(1)
         write_json(options.output / f"{options.part}.json", MEASURED[options.part](sizes))
         return
-    parts = {}
+    parts, before = [], machine.load()
     for name, (command, most) in commands(options.output, options.quick).items():
         if not options.only or name in options.only:
-            parts[name] = _run(name, command, most, options.output)
-    contents = {"machine": machine.describe(), "versions": machine.versions(), "sizes": sizes, "parts": parts}
-    contents["goals"] = goals(options.output)
-    write_json(options.output / f"gpu-{machine.name()}.json", contents)
-    print("\n".join(["", *record.table([{"part": name, **part} for name, part in parts.items()])]))
+            parts.append(run_part(name, command, most, options.output / f"{name}.log"))
+    contents = {"sizes": sizes, "parts": parts, "goals": goals(options.output)}
+    record.write(options.output, f"gpu-{machine.name()}", contents, before)
+    print("\n".join(["", *record.table(parts)]))
     print("\n".join(["", *record.table(contents["goals"])]))
-
-
-def _run(name: str, command: list[str], most: int, output: Path) -> Facts:
-    """Run a part in a process of its own, its output in ``<name>.log``; a part that fails stops no other."""
-    print(f"{name} (at most {most} s)", flush=True)
-    started = time.monotonic()
-    with (output / f"{name}.log").open("w") as log:
-        try:
-            code = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, timeout=most, check=False).returncode
-            ended = "done" if code == 0 else f"exit code {code}"
-        except subprocess.TimeoutExpired:
-            ended = "out of time"
-    return {"ended": ended, "seconds": round(time.monotonic() - started, 1)}
 
 
 def goals(folder: Path) -> list[Facts]:

@@ -43,11 +43,9 @@ def main() -> None:
         contents = measure(setting, store, options.only, options.peer)
     contents["masks"] = masks.compare(setting, [QUICK["length"]] if options.quick else tuple(masks.AIMS))
     contents["goals"] += masks.goals(contents["masks"])
-    contents["machine"] = machine.describe() | {"load_before": before, "load_after": machine.load()}
-    contents["versions"] = machine.versions()
-    name = options.name or machine.name()
-    record.write(options.output, name, contents)
-    print(record.markdown(name, contents))
+    record.write(options.output, options.name or f"pretraining-{machine.name()}", contents, before)
+    for part in ("objectives", "table4", "masks", "goals"):
+        print("\n".join(["", *record.table(contents[part])]))
 
 
 def measure(setting: Setting, store: TokenStore, only: Sequence[str], with_peer: bool) -> dict[str, Any]:

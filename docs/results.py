@@ -1,15 +1,17 @@
 """Record a finished run under docs/recorded/, and render the pages that show recorded numbers.
 
-    python docs/results.py                                          # render docs/results.md and README.md's table
+    python docs/results.py                                          # render the pages
     python docs/results.py record NAME --config config/seeds.yaml   # copy what that run made to docs/recorded/NAME
 
 A record has the tables, figures and claims of a run, byte for byte, and ``run.json``: the configuration and its digest,
-seeds, date, commit, machine, versions, hours, and a digest of every file. Pages take numbers from records only.
+seeds, date, commit, machine, versions, hours, and a digest of every file. Pages take numbers from records only: results
+from these, speed from those of ``make bench`` in benchmarks/results.
 """
 
 import argparse
 import json
 import shutil
+from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,15 @@ from encore.storage.manifest import read_run
 DOCS = Path(__file__).resolve().parent
 RECORDED = DOCS / "recorded"
 KEPT = (".csv", ".md", ".png")  # of a product's files; the others hold the same
+BENCHMARKS = DOCS.parent / "benchmarks/results"
+COMPARED = {  # parts of `make bench` that have a table of ways, and what a page calls them
+    "evaluation": "Evaluation",
+    "runs": "Writing and reading runs",
+    "search": "Exact search",
+    "encoding": "Encoding",
+    "examples": "Making examples",
+    "planning": "Dry run",
+}
 TRIALS = ("<!-- trials -->", "<!-- end of trials -->")  # the lines of docs/trust.md around its counts
 DEMO = ("<!-- demo output -->", "<!-- end of demo output -->")  # the lines of README.md around its table
 
@@ -159,6 +170,34 @@ def trials() -> str:
     return "\n".join(lines)
 
 
+def benchmarks() -> dict[str, dict[str, Any]]:
+    """What each benchmark has recorded, by the name of its file."""
+    found = {path.stem: json.loads(path.read_text()) for path in sorted(BENCHMARKS.glob("*.json"))}
+    return {name: record for name, record in found.items() if "machine" in record and name != "real-data"}
+
+
+def in_table(value: Any) -> str:
+    """A value in a table: numbers to three digits or whole."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return str(value)
+
+
+def as_table(rows: list[dict[str, Any]], without: Collection[str] = ()) -> str:
+    """Rows that have the same keys as Markdown, numbers to the right; ``without`` are keys that are left out."""
+    kept = [{key: value for key, value in row.items() if key not in without} for row in rows]
+    sides = ["---:" if type(value) in (int, float) else "---" for value in kept[0].values()]
+    lines = [[key.replace("_", " ") for key in kept[0]], sides, *(map(in_table, row.values()) for row in kept)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def settings(fields: dict[str, Any]) -> str:
+    """What a record was measured with, in a line."""
+    return ", ".join(f"{key.replace('_', ' ')} {in_table(value)}" for key, value in fields.items())
+
+
 def rendered() -> dict[Path, str]:
     """The text of every page that shows recorded numbers."""
     loader = jinja2.FileSystemLoader(DOCS)
@@ -169,7 +208,15 @@ def rendered() -> dict[Path, str]:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters["shown"] = in_table
+    environment.globals |= {"table": as_table, "settings": settings}
     page = environment.get_template("results.md.jinja").render(records=records())
+    measured = benchmarks()
+    speed = environment.get_template("performance.md.jinja").render(
+        records=measured,
+        titles=COMPARED,
+        of=lambda part: [record for name, record in measured.items() if name.partition("-")[0] == part],
+    )
     readme = DOCS.parent / "README.md"
     before, _, rest = readme.read_text().partition(DEMO[0])
     picture = "![Gain over the control with 95 % intervals](docs/recorded/demo/figures/table1.png)"
@@ -177,7 +224,8 @@ def rendered() -> dict[Path, str]:
     trust = DOCS / "trust.md"
     above, _, below = trust.read_text().partition(TRIALS[0])
     counted = f"{above}{TRIALS[0]}\n\n{trials()}\n\n{TRIALS[1]}{below.partition(TRIALS[1])[2]}"
-    return {DOCS / "results.md": page, trust: counted, readme: before + shown + rest.partition(DEMO[1])[2]}
+    pages = {DOCS / "results.md": page, DOCS / "performance.md": speed}
+    return {**pages, trust: counted, readme: before + shown + rest.partition(DEMO[1])[2]}
 
 
 def render() -> None:

@@ -1,10 +1,12 @@
-"""What the figures were measured on, without names of hosts or dates."""
+"""What the figures were measured on, without names of hosts."""
 
 from __future__ import annotations
 
 import os
 import platform
+import subprocess
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,19 @@ def versions(beside: Sequence[str] = ()) -> dict[str, str | None]:
 def load() -> float:
     """Processes that wanted to run in the last minute, in the mean; this one is among them."""
     return round(os.getloadavg()[0], 2)
+
+
+def today() -> str:
+    """The date, in UTC."""
+    return datetime.now(UTC).date().isoformat()
+
+
+def commit() -> str:
+    """What was measured, with ``+`` for uncommitted changes; empty outside a git checkout."""
+    command = ["git", "describe", "--always", "--dirty=+", "--abbrev=12"]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=Path(__file__).parent
+    ).stdout.strip()
 
 
 def _version(package: str) -> str | None:

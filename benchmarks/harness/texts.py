@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from encore.data import vocabulary
-from encore.data.tokens import TYPE, TokenStore
+from encore.data.tokens import TYPE, Sequences, TokenStore
 from encore.finetuning.queries import Query
 from encore.storage.files import write_text
 
@@ -32,15 +33,20 @@ def write(folder: Path, texts: int, length: int, pieces: int, full: bool, seed: 
     sentences = [_ids(size, pieces, rng) for text in sizes for size in text]
     articles = texts // SECTIONS
     first = np.arange(articles) * SECTIONS
-    _write(folder, "sentences", sentences)
+    write_sequences(folder, "sentences", sentences)
     for name in ("passages", "queries"):
-        _write(folder, name, sentences)
+        write_sequences(folder, name, sentences)
         write_text(folder / f"{name}.names.txt", "".join(f"{row}\n" for row in range(len(sentences))))
-    _write(folder, "titles", [_ids(3, pieces, rng) for _ in range(articles)])
+    write_sequences(folder, "titles", [_ids(3, pieces, rng) for _ in range(articles)])
     np.save(folder / "sections.npy", np.cumsum([0, *map(len, sizes)]))
     np.save(folder / "articles.npy", np.arange(articles + 1) * SECTIONS)
     np.save(folder / "links.npy", np.stack([first + 1, np.roll(first, 1)], axis=1))
     return TokenStore.open(folder)
+
+
+def as_text(sequences: Sequences, pieces: Sequence[str]) -> list[str]:
+    """What the ids stand for, as text."""
+    return [" ".join(pieces[piece] for piece in ids.tolist()).replace(" ##", "").lstrip("#") for ids in sequences]
 
 
 def histogram(lengths: np.ndarray) -> dict[str, int]:
@@ -76,7 +82,8 @@ def _ids(size: int, pieces: int, rng: np.random.Generator) -> np.ndarray:
     return np.where(continues, special + beginning, special) + np.minimum(ranks, many - 1)
 
 
-def _write(folder: Path, name: str, rows: list[np.ndarray]) -> None:
+def write_sequences(folder: Path, name: str, rows: list[np.ndarray]) -> None:
+    """The files of a store's sequences ``name``, without ids of their own."""
     np.concatenate(rows).astype(TYPE).tofile(folder / f"{name}.ids.bin")
     np.save(folder / f"{name}.offsets.npy", np.cumsum([0, *map(len, rows)]))
 
@@ -94,7 +101,7 @@ def write_judged(
     passages = np.full(2 * queries, length - 2) if full else _lengths(2 * queries, length - 2, rng)
     asked = np.full(queries, query_length - 2) if full else rng.integers(4, max(min(14, query_length - 2), 5), queries)
     for name, lengths in (("passages", passages), ("queries", asked)):
-        _write(folder, name, [_ids(size, pieces, rng) for size in lengths.tolist()])
+        write_sequences(folder, name, [_ids(size, pieces, rng) for size in lengths.tolist()])
         write_text(folder / f"{name}.names.txt", "".join(f"{row}\n" for row in range(len(lengths))))
     judged = [
         Query(row, (2 * row,), frozenset([2 * row]), frozenset([2 * row]), (2 * row + 1,)) for row in range(queries)

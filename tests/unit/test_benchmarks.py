@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
+import re
+import runpy
 import subprocess
 import sys
+from functools import partial
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 
+import inside
 import numpy as np
 import pytest
+import pytrec_eval
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-from harness import figures, masks, record, texts, timing  # noqa: E402
+import cpu  # noqa: E402
+from harness import comparison, figures, machine, masks, record, texts, timing  # noqa: E402
 from harness.figures import BASE, Measured  # noqa: E402
 from harness.setting import Setting  # noqa: E402
+
+from encore.plan.artifact import upstream  # noqa: E402
+from encore.plan.project import load_plan  # noqa: E402
+from encore.targets import everything_declared, reads_of  # noqa: E402
 
 SETTING = Setting("nano", 500, 32, 4, False, "fp32", 1, "wall", 1, 1)
 
@@ -124,42 +134,89 @@ def test_a_quick_run_writes_its_record(tmp_path: Path) -> None:
     contents = json.loads((tmp_path / "here.json").read_text())
     assert [row["name"] for row in contents["objectives"]] == ["MLM 15 %", BASE, "bow", "enhanced"]
     assert contents["peer"]["our_loss"] == pytest.approx(contents["peer"]["loss"], rel=1e-4)
-    with (tmp_path / "here.table4.csv").open(newline="") as file:
-        assert [row["label"] for row in csv.DictReader(file)] == [
-            "Further Pre-train",
-            "Enhanced Decoding",
-            "BoW Prediction",
-        ]
-    assert "## Goals" in (tmp_path / "here.md").read_text()
+    assert [row["label"] for row in contents["table4"]] == ["Further Pre-train", "Enhanced Decoding", "BoW Prediction"]
+    assert {goal["goal"] for goal in contents["goals"]} >= {"MLM step, speed beside Trainer"}
+    assert contents["machine"]["cores"] == os.cpu_count()
+    assert contents["date"]
 
 
-def test_evaluation_agrees_with_pytrec_eval_to_the_last_bit() -> None:
-    """The benchmark compares the values of all ways, and fails where they differ."""
-    words = ["--queries", "30", "--depth", "200", "--documents", "500", "--judged", "40", "--repetitions", "1"]
-    command = [sys.executable, str(ROOT / "benchmarks/evaluation.py"), *words]
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+def test_ways_take_turns_and_the_best_turn_of_each_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken, now = iter([3.0, 1.0, 2.0, 5.0]), [0.0]
+    monkeypatch.setattr(timing, "now", lambda: timing.Seconds(0.0, now[0]))
+
+    def work(name: str) -> str:
+        now[0] += next(taken)
+        return name
+
+    given, seconds = comparison.in_turns({name: partial(work, name) for name in ("theirs", "ours")}, 2)
+    assert given == {"theirs": "theirs", "ours": "ours"}
+    assert seconds == {"theirs": 2.0, "ours": 1.0}
+    rows = comparison.rows(seconds, 10, "texts", base="theirs")
+    assert [(row["texts_per_second"], row["speed"]) for row in rows] == [(5.0, 1.0), (10.0, 2.0)]
+
+
+def quick(program: str, output: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / f"benchmarks/{program}.py"), "--output", str(output), "--quick", *words]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=ROOT)
+
+
+@pytest.mark.parametrize("part", ["evaluation", "runs", "search", "examples", "encoding"])
+def test_a_part_compares_outputs_and_writes_its_record(part: str, tmp_path: Path) -> None:
+    """At tiny sizes; it fails where its outputs differ from its peers'."""
+    if part == "encoding":
+        pytest.importorskip("sentence_transformers")
+    words = [*cpu.PARTS[part][2], "--output", str(tmp_path), "--name", "here"]
+    done = inside.ended(
+        part, words, ROOT, lambda: runpy.run_path(str(ROOT / f"benchmarks/{part}.py"), run_name="__main__")
+    )
     assert done.returncode == 0, done.stderr
-    assert [line.split("  ")[0] for line in done.stdout.splitlines()[1:]] == [
-        "pytrec_eval, plain text",
-        "pytrec_eval, gzipped text",
-        "Encore, plain text",
-        "Encore, gzipped text",
-        "Encore, matrices",
+    contents = json.loads((tmp_path / "here.json").read_text())
+    assert {"setting", "agreement", "goals", "machine", "versions", "date"} <= set(contents)
+    assert "| speed |" in done.stdout
+
+
+def test_values_that_differ_fail_the_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pytrec_eval, "parse_run", lambda file: {})
+    words = [*cpu.PARTS["runs"][2], "--output", str(tmp_path)]
+    done = inside.ended(
+        "runs", words, ROOT, lambda: runpy.run_path(str(ROOT / "benchmarks/runs.py"), run_name="__main__")
+    )
+    assert done.returncode == 1
+    assert "error: pytrec_eval, plain text reads another run than was written" in done.stderr
+
+
+def test_the_parts_of_make_bench_survive_each_other(tmp_path: Path) -> None:
+    (tmp_path / f"runs-{machine.name()}.json").mkdir()  # so that this part cannot write its record
+    done = quick("cpu", tmp_path, "--only", "runs", "evaluation")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert re.findall(r"^\| (\w+) \| (done|exit code 1) \|", done.stdout, re.MULTILINE) == [
+        ("runs", "exit code 1"),
+        ("evaluation", "done"),
     ]
+    assert "runs failed (exit code 1)" in done.stdout
+    assert "| evaluation from text, speed beside pytrec_eval |" in done.stdout
+
+
+def test_bare_snakemake_plans_what_the_plan_has(tmp_path: Path) -> None:
+    import planning
+
+    plan = load_plan(ROOT / "config/nano.yaml")
+    files = planning.inputs(plan)
+    made = upstream(reads for target in everything_declared(plan) for reads in reads_of(plan, target))
+    assert sum(map(len, list(files.values())[: len(made)])) == sum(len(each.inputs) for each in made)
+    assert len(files["all"]) == len(files) - 1 > len(made)
+    assert set(chain(*files.values())) <= set(files["all"])
 
 
 def test_the_parts_of_the_gpu_benchmark_survive_each_other(tmp_path: Path) -> None:
     """At tiny sizes, on what there is: a part that fails is told, and the goals stand beside what was measured."""
-    quick = [sys.executable, str(ROOT / "benchmarks/gpu.py"), "--quick", "--output", str(tmp_path)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     (tmp_path / "checkpoint.json").mkdir()  # so that this part cannot write its numbers
-    only = ["--only", "peaks", "checkpoint", "search", "encoding"]
-    done = subprocess.run([*quick, *only], env=environment, capture_output=True, text=True, check=False)
+    done = quick("gpu", tmp_path, "--only", "peaks", "checkpoint", "search", "encoding")
     assert done.returncode == 0, done.stderr
     (path,) = tmp_path.glob("gpu-*.json")
     found = json.loads(path.read_text())
-    ended = {name: part["ended"] for name, part in found["parts"].items()}
+    ended = {part["part"]: part["ended"] for part in found["parts"]}
     assert ended.pop("checkpoint") == "exit code 1"
     assert ended == {"peaks": "done", "search": "done", "encoding": "done"}
     measured = {goal["goal"]: goal["measured"] for goal in found["goals"]}

@@ -25,7 +25,7 @@ from encore.models.encoder import Encoder
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
-from harness import equivalence, finetuning_record
+from harness import equivalence, record
 from harness.recipe import Recipe
 
 WORDS = ["cat", "dog", "owl", "fox", "bee", "ant", "barn", "lake", "hill", "wood", "road", "roof"]
@@ -161,11 +161,14 @@ def test_both_sides_train_and_a_record_is_written(recipe: Recipe, tmp_path: Path
 
     contents = finetuning.measure(recipe, seeds=[0, 1], margin=0.5)
     contents["setting"] |= {"lineage": "tiny+step", "run": "none"}
-    contents["machine"] = {"accelerator": None, "processor": "p", "cores": 1, "load_before": 0, "load_after": 0}
-    contents["versions"] = {"python": "3"}
-    finetuning_record.write(tmp_path, "here", contents)
-    assert json.loads((tmp_path / "here.json").read_text())["arms"][0]["name"] == "Encore"
+    written = json.loads(record.write(tmp_path, "here", contents, 0.0, finetuning.PACKAGES).read_text())
+    assert [arm["name"] for arm in written["arms"]] == [
+        finetuning.OURS,
+        finetuning.THEIRS,
+        finetuning.OWN,
+        finetuning.PLANTED,
+    ]
     assert len(contents["differences"]) == 3
     same = contents["arms"][1]["values"]
     assert same == pytest.approx(contents["arms"][0]["values"], abs=0.2)
-    assert "sentence-transformers, its own batches" in (tmp_path / "here.md").read_text()
+    assert written["versions"]["sentence-transformers"]
