@@ -63,13 +63,7 @@ def process_pool(processes: int, initializer: Callable[[], object] | None = None
         ) from error
 
 
-def in_order(
-    work: Callable[[W], R],
-    parts: Iterable[W],
-    processes: int,
-    ahead: int = 4,
-    initializer: Callable[[], object] | None = None,
-) -> Iterator[R]:
+def in_order(work: Callable[[W], R], parts: Iterable[W], processes: int, ahead: int = 4) -> Iterator[R]:
     """``map(work, parts)`` over processes: results in the order of the parts, and no more of them held than needed.
 
     The first error ends it, and parts not begun are given up. What ``work`` refers to is shared with forks, not sent to
@@ -77,12 +71,11 @@ def in_order(
 
     Args:
         ahead: parts handed out for each process.
-        initializer: called once in each process.
 
     Raises:
         EncoreError: one of the processes was killed.
     """
-    with process_pool(processes, partial(_take, work, initializer)) as pool:
+    with process_pool(processes, partial(_take, work)) as pool:
         waiting: deque[Future[R]] = deque()
         try:
             for part in parts:
@@ -102,11 +95,9 @@ def shared_in_order(work: Callable[[W], R], parts: Iterable[W], processes: int, 
     return in_order(work, parts, processes, ahead)
 
 
-def _take(work: Callable[[Any], Any], initializer: Callable[[], object] | None) -> None:
+def _take(work: Callable[[Any], Any]) -> None:
     global _work
     _work = work
-    if initializer is not None:
-        initializer()
 
 
 def _do(part: Any) -> Any:

@@ -94,8 +94,7 @@ class BatchMaker:
         if workers == 0:
             return (self.make(draw, micro_batch.size) for draw in self.draws(start))
         windows = ((window, micro_batch.size) for window in self.windows(start))
-        made = in_order(_make, windows, workers, AHEAD, partial(_remember, self))
-        return (batch for batches in made for batch in batches)
+        return (batch for batches in in_order(self._all, windows, workers, AHEAD) for batch in batches)
 
     def draws(self, start: int = 0) -> Iterator[Draw]:
         """Which examples each step reads, from step ``start`` on, without end."""
@@ -145,6 +144,10 @@ class BatchMaker:
         parts = split_batch(self.task, examples, sizes, size, self.group, self.seed, "step", draw.step)
         return Batch(draw, parts, size, sizes)
 
+    def _all(self, work: tuple[Window, PartSize]) -> list[Batch]:
+        window, size = work
+        return [self.make(draw, size) for draw in self.deal(window)]
+
 
 def split_batch(
     task: Task,
@@ -171,17 +174,3 @@ def split_batch(
         arrays = task.collate([examples[row] for row in chosen])
         found.append(BatchPart(arrays, len(chosen), number(seed, *key, *place)))
     return found
-
-
-_maker: BatchMaker  # of a worker
-
-
-def _remember(maker: BatchMaker) -> None:
-    """A worker is a fork, which has all that a task holds; so nothing but windows and batches is sent."""
-    global _maker
-    _maker = maker
-
-
-def _make(work: tuple[Window, PartSize]) -> list[Batch]:
-    window, size = work
-    return [_maker.make(draw, size) for draw in _maker.deal(window)]

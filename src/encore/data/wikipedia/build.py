@@ -15,7 +15,7 @@ from encore.data.wikipedia import dump, multistream
 from encore.data.wikipedia.fields import refuse_other
 from encore.data.wikipedia.links import Links, Titles
 from encore.data.wikipedia.pages import Extracted, extract, unpacked
-from encore.storage.processes import in_order
+from encore.storage.processes import shared_in_order
 
 _TOLD = 100_000  # pages between two lines that say how far it is
 
@@ -68,7 +68,7 @@ def read_dump(source: Path, processes: int) -> Iterator[Extracted]:
         iter(multistream.read_blocks(source, index)) if index else dump.batches(dump.dump_pages(source))
     )
     seen = 0
-    for extracted in in_order(extract, parts, processes) if processes > 1 else map(extract, parts):
+    for extracted in shared_in_order(extract, parts, processes):
         before, seen = seen, seen + len(extracted.titles) + sum(extracted.counts.values())
         if seen // _TOLD > before // _TOLD:
             print(f"{seen} pages", flush=True)

@@ -24,17 +24,28 @@ TOGETHER = 256  # passages of one product with a query's tokens
 
 @dataclass(frozen=True)
 class TokenVectors:
-    """The vectors of texts' tokens that count, one text after another."""
+    """The vectors of texts' tokens that count, on the model's device.
 
-    vectors: np.ndarray  # float32 [T, D]
-    offsets: np.ndarray  # int64 [N + 1]: text n has the vectors from offsets[n] to offsets[n + 1]
+    ``vectors``: float32 [T, D], texts in any order, the tokens of each in theirs. ``starts``, ``lengths``: int64 [N],
+    where those of a text begin, and how many they are.
+    """
+
+    vectors: Tensor
+    starts: np.ndarray
+    lengths: np.ndarray
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        """Those of each text [length, D]."""
+        vectors = self.vectors.cpu().numpy()
+        return (vectors[start : start + length] for start, length in zip(self.starts, self.lengths, strict=True))
 
     def padded(self, rows: np.ndarray) -> tuple[Tensor, Tensor]:
         """Vectors [n, L, D] of some texts, and which are of a token: bool [n, L]."""
-        lengths = np.diff(self.offsets)[rows]
+        lengths = self.lengths[rows]
         counted = np.arange(lengths.max(initial=0)) < lengths[:, None]
-        places = np.where(counted, self.offsets[rows][:, None] + np.arange(counted.shape[1]), 0)
-        return torch.from_numpy(self.vectors[places]), torch.from_numpy(counted)
+        places = np.where(counted, self.starts[rows][:, None] + np.arange(counted.shape[1]), 0)
+        device = self.vectors.device
+        return self.vectors[torch.from_numpy(places).to(device)], torch.from_numpy(counted).to(device)
 
 
 class LateInteractionScorer:
@@ -89,14 +100,11 @@ class LateInteractionScorer:
             known = self.passages(rows)
             for query, places in _together(own):
                 one = query_vectors.padded(np.array([query]))
-                scores = late_interaction.max_sim(*self._moved(one), *self._moved(known.padded(other[places])))
+                scores = late_interaction.max_sim(*one, *known.padded(other[places]))
                 found[part][places] = scores[0].float().cpu().numpy()
                 done += len(places)
                 report(done)
         return found
-
-    def _moved(self, padded: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        return padded[0].to(self.device), padded[1].to(self.device)
 
     @torch.no_grad()
     def _tokens(
@@ -105,16 +113,17 @@ class LateInteractionScorer:
         """Embed length-sorted batches, whose bounds are a function of the rows alone."""
         order = np.argsort(sequences.lengths[rows], kind="stable")
         size = BATCH[self.device.type]
-        found: list[np.ndarray] = [np.empty(0)] * len(rows)
+        found, lengths = [], np.zeros(len(rows), dtype=np.int64)
         for start in range(0, len(rows), size):
             part = order[start : start + size]
             arrays = inputs.read_inputs(sequences, rows[part], length, tower.config)
             ids, mask = (torch.from_numpy(array).to(self.device) for array in arrays)
             vectors, counted = late_interaction.token_vectors(tower, self.linear, ids, mask, normalised)
-            for place, own, kept in zip(part, vectors.float().cpu().numpy(), counted.cpu().numpy(), strict=True):
-                found[place] = own[kept]
-        offsets = np.cumsum([0, *map(len, found)])
-        return TokenVectors(np.concatenate(found), offsets)
+            found.append(vectors.float()[counted])
+            lengths[part] = counted.sum(dim=1).cpu().numpy()
+        starts = np.empty_like(lengths)
+        starts[order] = np.cumsum(lengths[order]) - lengths[order]
+        return TokenVectors(torch.cat(found), starts, lengths)
 
 
 def _together(queries: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:

@@ -104,11 +104,7 @@ def _embedding(teacher: Scorer, model: Path, store: TokenStore) -> tuple[dict[st
 
 
 def _of_tokens(embed: Callable[[np.ndarray], TokenVectors]) -> Embed:
-    def each(rows: np.ndarray) -> Iterator[np.ndarray]:
-        found = embed(rows)
-        return iter(np.split(found.vectors, found.offsets[1:-1]))
-
-    return each
+    return lambda rows: iter(embed(rows))
 
 
 def _of_texts(tower: Encoder, sequences: Sequences, length: int) -> Embed:
