@@ -52,7 +52,8 @@ from encore.storage import program
 import os, time
 def main():
     print(os.getpid(), flush=True)
-    time.sleep(600)
+    while True:  # Python would notice a signal that came just before a sleep when that is over
+        time.sleep(0.1)
 program.run(main)
 """
 
@@ -168,6 +169,30 @@ def test_ctrl_c_ends_a_job_in_one_line(server: Server, send: Any) -> None:
     assert client.communicate(timeout=60)[0] == "error: interrupted; the same command goes on from here\n"
     assert client.returncode == 130
     assert not is_running(job)
+
+
+def test_ctrl_c_before_the_job_has_begun_is_not_lost(server: Server) -> None:
+    server.process.send_signal(signal.SIGSTOP)
+    client = server.client(server.write(WAITS), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    while not has_socket(client.pid) or is_blocked(client.pid, signal.SIGINT):
+        time.sleep(0.01)
+    client.send_signal(signal.SIGINT)
+    server.process.send_signal(signal.SIGCONT)
+    assert (
+        client.communicate(timeout=60)[0].splitlines()[-1] == "error: interrupted; the same command goes on from here"
+    )
+    assert client.returncode in (130, -signal.SIGINT)
+
+
+def has_socket(process: int) -> bool:
+    """Whether a process has opened one."""
+    return any("socket:" in str(each.readlink()) for each in Path(f"/proc/{process}/fd").iterdir() if each.is_symlink())
+
+
+def is_blocked(process: int, number: int) -> bool:
+    """Whether a process holds a signal back."""
+    status = dict(line.split(":\t", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())
+    return bool(int(status["SigBlk"], 16) >> (number - 1) & 1)
 
 
 def test_what_is_edited_in_a_run_holds_for_the_jobs_after(server: Server) -> None:

@@ -176,7 +176,7 @@ def test_threads_share_what_is_parallel_alone() -> None:
 SEARCH = {"start": 1.0, "products": 1.0, "lines": 2.0}
 
 
-def test_a_training_on_gpus_waits_for_the_process_that_feeds_them(bare: Path) -> None:
+def test_a_training_on_gpus_waits_for_the_processes_that_feed_them(bare: Path) -> None:
     rates, job = read_rates(SHIPPED), {"start": 1.0, "flops": 1e16, "trained_tokens": 1e6}
     of_host = rates.of("pretrain.mlm").seconds.stated["trained_tokens"]
     one, eight = (rates.seconds("pretrain.mlm", job, 1, 1e14, processes) for processes in (1, 8))
@@ -184,6 +184,8 @@ def test_a_training_on_gpus_waits_for_the_process_that_feeds_them(bare: Path) ->
     assert (one - start, eight - start) == (pytest.approx(100), pytest.approx(12.5))
     fed = rates.seconds("pretrain.mlm", {**job, "trained_tokens": 1e9}, 1, 1e14, 8)
     assert fed - start == pytest.approx(1e9 * of_host)
+    by_forty = rates.seconds("pretrain.mlm", {**job, "trained_tokens": 1e9}, 1, 1e14, 8, feeding=40)
+    assert by_forty - start == pytest.approx(max(1e9 * of_host / 40, 12.5))
     slow = rates.seconds("pretrain.enhanced", {**job, "trained_tokens": 1e9}, 1, 1e14, 8)
     assert slow > 5 * fed
 

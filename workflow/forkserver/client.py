@@ -9,6 +9,7 @@ import _signal
 import _socket
 import marshal
 import os
+import select
 import sys
 
 AS_TYPED = 1000  # as in server.py
@@ -29,12 +30,15 @@ def hand_over(server: "_socket.socket", arguments: list[str]) -> None:
     server.sendall(job)
 
 
-def pass_on(number: int, server: "_socket.socket") -> None:
-    """Send the job a signal, unless it has just ended."""
-    try:
-        server.send(bytes([number]))
-    except OSError:
-        return
+def pass_on_interrupts(server: "_socket.socket") -> None:
+    """Have Python send the number of SIGINT to the server the moment it comes.
+
+    A handler in Python would wait until ``recv`` returned, if the signal came just before it was called.
+    """
+    server.setblocking(False)
+    _signal.set_wakeup_fd(server.fileno(), warn_on_full_buffer=False)
+    _signal.signal(_signal.SIGINT, lambda *_: None)
+    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, {_signal.SIGINT})
 
 
 def main(address: str, arguments: list[str]) -> None:
@@ -46,12 +50,13 @@ def main(address: str, arguments: list[str]) -> None:
         hand_over(server, arguments)
     except OSError:
         return
-    _signal.signal(_signal.SIGINT, lambda number, _: pass_on(number, server))
-    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, {_signal.SIGINT})
+    pass_on_interrupts(server)
     try:
+        select.select([server], [], [])
         answer = server.recv(4)
     except OSError:
         answer = b""
+    _signal.set_wakeup_fd(-1)
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     code = int.from_bytes(answer, "little", signed=True)
     if code == AS_TYPED:

@@ -116,8 +116,8 @@ def received(client: socket.socket) -> Job | None:
     streams: list[int] = []
     try:
         head, streams, _, _ = socket.recv_fds(client, 8, 3)
-        sent = b""
-        while len(sent) < int.from_bytes(head, "little") and (part := client.recv(1 << 16)):
+        sent, length = b"", int.from_bytes(head, "little")
+        while len(sent) < length and (part := client.recv(length - len(sent))):  # what follows is a signal
             sent += part
         return Job(*marshal.loads(sent), streams)
     except (EOFError, OSError, TypeError, ValueError):

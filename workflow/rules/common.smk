@@ -98,6 +98,11 @@ def spec_of(folder):
     return f"{index.SPECS}/{folder}.json"
 
 
+def processes_of(folder):
+    """The processes of a training, and its GPUs: fewer for a small batch."""
+    return lambda wildcards: EXECUTION.processes_of(artifact_in(folder, wildcards).spec["step"]["batch"])
+
+
 def at_least(folder, *, mem_mb, runtime):
     """Memory in MB and minutes for the size of the collections that an artifact is made from, growing by attempt."""
 

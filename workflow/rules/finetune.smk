@@ -158,10 +158,10 @@ rule finetune:
         "results/benchmarks/finetune/{finetuned}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: EXECUTION.processes
+    threads: processes_of("models/{finetuned}")
     resources:
         **at_least("models/{finetuned}", mem_mb=8_000, runtime=8 * 60),
-        cpus_per_task=EXECUTION.processes * (1 + EXECUTION.workers),
+        cpus_per_task=lambda wildcards, threads: threads * (1 + EXECUTION.workers),
     params:
         spec=spec_of("models/{finetuned}"),
     shell:

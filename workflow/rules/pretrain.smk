@@ -102,10 +102,10 @@ rule pretrain:
         "results/benchmarks/pretrain/{pretrained}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: EXECUTION.processes
+    threads: processes_of("models/{pretrained}")
     resources:
         **at_least("models/{pretrained}", mem_mb=8_000, runtime=24 * 60),
-        cpus_per_task=EXECUTION.processes * (1 + EXECUTION.workers),
+        cpus_per_task=lambda wildcards, threads: threads * (1 + EXECUTION.workers),
     params:
         spec=spec_of("models/{pretrained}"),
     shell:

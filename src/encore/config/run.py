@@ -134,7 +134,12 @@ class Execution(Strict):
         description="The number of shards that a collection is encoded in: one number for all, or by "
         "dataset, with one shard for the others.",
     )
-    processes: Positive = Field(1, description="The processes of a training, one per GPU, started by torchrun.")
+    processes: Positive = Field(1, description="The most processes of a training, one per GPU, started by torchrun.")
+    examples_per_process: Positive = Field(
+        1,
+        description="The fewest examples of a batch for each of them: a small batch, which many GPUs "
+        "would share for little, gets fewer.",
+    )
     workers: int = Field(
         0,
         ge=0,
@@ -162,6 +167,10 @@ class Execution(Strict):
         if max([shards] if isinstance(shards, int) else [0, *shards.values()]) > MOST_SHARDS:
             raise ValueError(f"more than {MOST_SHARDS} parts, each of which is a job, cannot be planned; take fewer")
         return shards
+
+    def processes_of(self, batch: int) -> int:
+        """Processes of a training with batches of so many examples."""
+        return max(1, min(self.processes, batch // self.examples_per_process))
 
     def shards_of(self, dataset: str) -> int:
         """Parts that the collection of a dataset is encoded in."""

@@ -66,7 +66,7 @@ class Forecast:
     def seconds(self, job: Needed) -> float:
         """Seconds that a job takes on this machine."""
         rate = self.machine.flops_a_second(job.precision(self.precision)) if self.on_gpu(job) else None
-        return self.rates.seconds(job.artifact.stage, job.amounts, self.threads(job), rate, job.processes)
+        return self.rates.seconds(job.artifact.stage, job.amounts, self.threads(job), rate, job.processes, job.feeding)
 
     def threads(self, job: Needed) -> int:
         """Threads that a job is given: those that its rule asks for, as far as there are cores."""

@@ -26,7 +26,8 @@ TRAINING = ("pretrain", "finetune")
 class Needed:
     """An artifact that a run needs: the rule that makes it, how much that has to do, and whether it is there.
 
-    ``gpu_memory``: bytes on each GPU, or in main memory where there is none. ``processes``: GPUs of a training.
+    ``gpu_memory``: bytes on each GPU, or in main memory where there is none. ``processes``: GPUs of a training;
+    ``feeding``: the processes that make its batches for them.
     """
 
     artifact: Artifact
@@ -35,6 +36,7 @@ class Needed:
     amounts: Amounts
     threads: int = 1
     processes: int = 1
+    feeding: int = 1
     gpu_memory: float = 0.0
     notes: tuple[str, ...] = ()
 
@@ -76,8 +78,10 @@ class Jobs:
             unpacked = one.missing if rule == "fetch_ir_datasets" else one.bytes
             found |= {"bytes": one.missing or 0.0, "unpacked": UNPACKED.get(rule, 0.0) * (unpacked or 0.0)}
         computes = "flops" in found
-        processes = self.plan.config.execution.processes if rule in (*TRAINING, "attend") else 1
+        execution = self.plan.config.execution
+        processes = execution.processes if rule == "attend" else 1
         if rule in TRAINING:
+            processes = execution.processes_of(shapes.step_of(made).batch)
             memory, notes = self._training(made, processes)
         elif computes and "longest" in found:
             memory = gpu.reading(shapes.shape_of(shapes.model_of(made) or made), found["longest"])
@@ -89,8 +93,10 @@ class Jobs:
             )
         if rule == "collection" and (size := self.sizes.behind(made)):
             notes += size.notes
-        threads = self._threads.get(rule, 1)
-        return Needed(made, rule, Path(made.manifest).is_file(), found, threads, processes, memory, tuple(notes))
+        threads = processes if rule in TRAINING else self._threads.get(rule, 1)
+        feeding = processes * max(1, execution.workers) if rule in TRAINING else 1
+        finished = Path(made.manifest).is_file()
+        return Needed(made, rule, finished, found, threads, processes, feeding, memory, tuple(notes))
 
     def _training(self, made: Artifact, processes: int) -> tuple[float, list[str]]:
         """Bytes of a training's batch on each GPU, and a note where it goes through the model in parts."""

@@ -85,14 +85,21 @@ class Rates(Strict):
         return self.rules.get(stage) or self.rules.get(stage.partition(".")[0]) or self.rules[OTHER]
 
     def seconds(
-        self, stage: str, amounts: Amounts, threads: int, flops_a_second: float | None = None, processes: int = 1
+        self,
+        stage: str,
+        amounts: Amounts,
+        threads: int,
+        flops_a_second: float | None = None,
+        processes: int = 1,
+        feeding: int = 1,
     ) -> float:
         """How long a job takes, alone on its cores.
 
         Args:
             threads: that its rule is given.
             flops_a_second: of a GPU; None where the job occupies none.
-            processes: GPUs that share a training, all of which are fed by one process.
+            processes: GPUs that share a training.
+            feeding: processes that make its batches, while the GPUs compute.
         """
         rule = self.of(stage)
         parts = rule.seconds.parts(amounts)
@@ -103,7 +110,7 @@ class Rates(Strict):
         operations = sum(amounts.get(name, 0.0) for name in rule.on_gpu)
         device = (operations / flops_a_second if self.device == CPU else own) / processes
         start = parts.pop("start", 0.0)
-        host = sum(parts.values())
+        host = sum(parts.values()) / feeding
         return start + (max(device, host) if "trained_tokens" in amounts else device + host)
 
     @property

@@ -41,7 +41,7 @@ class Requests:
             return least
         precision = job.precision(self._plan.config.numerics.precision)
         rate = self._machine.flops_a_second(precision) if job.computes else None
-        seconds = self._rates.seconds(made.stage, job.amounts, job.threads, rate, job.processes)
+        seconds = self._rates.seconds(made.stage, job.amounts, job.threads, rate, job.processes, job.feeding)
         estimated = SPARE_TIME * seconds / 60
         return least if estimated <= least else min(LONGEST, 60 * ceil(estimated / 60))
 
