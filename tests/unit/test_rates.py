@@ -156,7 +156,7 @@ def load_run(**numerics: Any) -> RunConfig:
 
 def test_a_rule_says_its_own_threads(tmp_path: Path) -> None:
     own = rule_threads(load_run(), ROOT / "workflow/rules")
-    assert own["collection"] == own["lucene_search"] == 2
+    assert (own["tokens"], own["lucene_search"]) == (16, 2)
     rules = "rule one:\n    threads: 4  # as many\n    shell: 'x'\n\n\nrule two:\n    shell: 'y'\n"
     rules += "rule three:\n    threads: EXECUTION.processes\nrule four:\n    threads: NUMERICS.threads\n"
     (tmp_path / "a.smk").write_text(rules)

@@ -8,6 +8,7 @@ import re
 
 from encore.commands.preflight.resources import Requests
 from encore.config.run_file import read_run
+from encore.data import kinds
 from encore.errors import EncoreError
 from encore.plan import folders, index, ledger
 from encore.plan.project import CATALOGUE, load_plan

@@ -14,7 +14,7 @@ rule collection:
         "results/benchmarks/collection/{collection}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: 2
+    threads: lambda wildcards: kinds.processes(artifact_in("collections/{collection}", wildcards).stage)
     resources:
         **at_least("collections/{collection}", mem_mb=4_000, runtime=30),
     params:
@@ -62,9 +62,9 @@ rule tokenizer:
 
 
 rule tokens:
-    """Write a collection's texts once as token ids, flat and memory-mapped."""
+    """Write a collection's texts once as token ids, flat and memory-mapped; those of several as one are joined."""
     input:
-        **manifests("tokens/{tokens}", "collection", "tokenizer"),
+        **manifests("tokens/{tokens}", "collection", "part.*", "part_token.*", "tokenizer"),
     output:
         manifest="results/tokens/{tokens}/manifest.json",
     log:
@@ -73,7 +73,7 @@ rule tokens:
         "results/benchmarks/tokens/{tokens}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: 2
+    threads: 16
     resources:
         **at_least("tokens/{tokens}", mem_mb=4_000, runtime=60),
     params:
@@ -82,6 +82,9 @@ rule tokens:
         "python workflow/scripts/tokens.py"
         " --spec {params.spec:q}"
         " --collection {input.collection:q}"
+        " --parts {input.parts:q}"
+        " --part-tokens {input.part_tokens:q}"
         " --tokenizer {input.tokenizer:q}"
+        " --processes {threads}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 from encore.config.datasets import CollectionFields, Split
 from encore.data.collection import Collection, Row, write_collection
 from encore.data.kinds import BuildInputs, Kind
+from encore.data.text_fields import Form
 from encore.errors import EncoreError
 
 
@@ -37,29 +38,44 @@ def build_concat(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dic
     Raises:
         EncoreError: other parts than ``spec`` names, or one without articles, of which objectives read nothing.
     """
-    named = dict(zip(spec["of"], map(Collection, inputs.parts), strict=False))
     if [path.name.rpartition("-")[0] for path in inputs.parts] != spec["of"]:
         raise EncoreError(f"a collection of kind concat needs --parts, the folders of {', '.join(spec['of'])}")
-    for name, part in named.items():
-        if not part.has_articles():
-            raise EncoreError(f"{part.folder} has no articles, which pre-training reads; leave {name!r} out of `of`")
+    named = named_parts(spec["of"], map(Collection, inputs.parts))
     return write_collection(
         folder,
-        (row | {"_id": _id(name, row["_id"])} for name, part in named.items() for row in part.corpus()),
+        (row | {"_id": qualified(name, row["_id"])} for name, part in named.items() for row in part.corpus()),
         (),
         {},
         _articles(named.items()),
     )
 
 
+def named_parts(names: Iterable[str], parts: Iterable[Collection]) -> dict[str, Collection]:
+    """The collections that are read as one, by name.
+
+    Raises:
+        EncoreError: one of them has no articles, of which objectives read nothing, or documents of other fields.
+    """
+    named = dict(zip(names, parts, strict=True))
+    for name, part in named.items():
+        if not part.has_articles():
+            raise EncoreError(f"{part.folder} has no articles, which pre-training reads; leave {name!r} out of `of`")
+        if Form.read(part.folder) != Form():
+            raise EncoreError(
+                f"{part.folder} has documents of other fields than a title and a text; leave {name!r} out of `of`"
+            )
+    return named
+
+
 def _articles(named: Iterable[tuple[str, Collection]]) -> Iterator[Row]:
     for name, part in named:
         for row in part.articles():
-            links = [link | {"to": _id(name, link["to"])} for link in row["links"]]
-            yield row | {"_id": _id(name, row["_id"]), "links": links}
+            links = [link | {"to": qualified(name, link["to"])} for link in row["links"]]
+            yield row | {"_id": qualified(name, row["_id"]), "links": links}
 
 
-def _id(name: str, own: str) -> str:
+def qualified(name: str, own: str) -> str:
+    """An id of a part, as the joined collection has it."""
     return f"{name}:{own}"
 
 

@@ -21,6 +21,7 @@ KINDS: dict[str, str] = {
     for stage, declared in HERE.stages.items()
     if stage.startswith(STAGE)
 }  # kind: its module
+MOST_PROCESSES = 16  # of a kind that shares its work; what it writes, one process packs
 RENAMED = {"titled": "with-titles", "joined": "concat"}
 
 
@@ -84,10 +85,12 @@ class Kind:
         fields: what an entry of ``datasets.yaml`` of this kind may say.
         build: writes the collection that a spec (what ``fields.resolve`` returns) describes to a folder, and returns
             its counts.
+        parallel: whether several processes share the work.
     """
 
     fields: type[CollectionFields]
     build: Callable[[dict[str, Any], Path, BuildInputs], dict[str, Any]]
+    parallel: bool = False
 
 
 def load_kind(kind: str) -> Kind:
@@ -102,6 +105,11 @@ def load_kind(kind: str) -> Kind:
         raise EncoreError(f"unknown kind of collection {kind!r}; choose one of {', '.join(KINDS)}")
     found: Kind = import_module(KINDS[kind]).KIND
     return found
+
+
+def processes(stage: str) -> int:
+    """The most processes that a job of a stage ``collection.<kind>`` makes use of."""
+    return MOST_PROCESSES if load_kind(stage.removeprefix(STAGE)).parallel else 1
 
 
 def build_collection(kind: str, spec: dict[str, Any], folder: Path, **inputs: Any) -> dict[str, Any]:

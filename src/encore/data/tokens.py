@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tokenizers import Tokenizer
 
 from encore.data import vocabulary
 from encore.data.article_texts import articles
@@ -24,6 +23,7 @@ from encore.data.collection import Collection, Row
 from encore.errors import EncoreError
 from encore.storage.document_ids import DocIds
 from encore.storage.files import open_text_writer, replacing, write_array
+from encore.storage.processes import shared_in_order
 
 TYPE = np.dtype("<u2")
 TOGETHER = 4096  # texts handed to the tokenizer at once
@@ -129,68 +129,82 @@ class TokenStore:
         return np.array([piece.startswith(vocabulary.CONTINUES) for piece in self.pieces])
 
 
-def write_store(collection: Collection, tokenizer_folder: Path, folder: Path) -> dict[str, int]:
-    """Tokenise a collection into ``folder`` and return its counts.
+def write_store(collection: Collection, tokenizer_folder: Path, folder: Path, processes: int = 1) -> dict[str, int]:
+    """Tokenise a collection into ``folder`` and return its counts; the bytes are those of any number of processes.
 
     Raises:
         EncoreError: a link leads to an article or a section that does not exist.
     """
-    tokenizer = vocabulary.load_tokenizer(tokenizer_folder)
-    (folder / "tokenizer").mkdir(parents=True, exist_ok=True)
-    for name in vocabulary.FILES:
-        shutil.copyfile(tokenizer_folder / name, folder / "tokenizer" / name)
-    between = vocabulary.special_tokens(tokenizer, folder / "tokenizer").sep
+    copy_tokenizer(tokenizer_folder, folder)
+    writer = _Writer(folder, processes)
     queries = ((name, (text,)) for name, text in collection.queries().items())
     counts = {
-        "tokens_in_passages": _write_named(folder, "passages", collection.texts(), tokenizer, between),
-        "tokens_in_queries": _write_named(folder, "queries", queries, tokenizer, between),
-        "tokens_in_sentences": _write(
-            folder, "sentences", _encoded(((text,) for text in _sentences(collection)), tokenizer)
-        ),
-        "tokens_in_titles": _write(
-            folder, "titles", _encoded(((row["title"],) for row in articles(collection)), tokenizer)
-        ),
+        "tokens_in_passages": writer.write_named("passages", collection.texts()),
+        "tokens_in_queries": writer.write_named("queries", queries),
+        "tokens_in_sentences": writer.write("sentences", ((text,) for text in _sentences(collection))),
+        "tokens_in_titles": writer.write("titles", ((row["title"],) for row in articles(collection))),
     }
+    return counts | passages_without_tokens(folder) | _write_structure(folder, collection)
+
+
+def copy_tokenizer(source: Path, folder: Path) -> None:
+    """A store has the tokenizer that made it."""
+    (folder / "tokenizer").mkdir(parents=True, exist_ok=True)
+    for name in vocabulary.FILES:
+        shutil.copyfile(source / name, folder / "tokenizer" / name)
+
+
+def passages_without_tokens(folder: Path) -> dict[str, int]:
+    """How many passages of a store are empty; nothing where none is."""
     silent = int(np.count_nonzero(Sequences(folder, "passages").lengths == 0))
-    counts |= {"passages_without_tokens": silent} if silent else {}
-    return counts | _write_structure(folder, collection)
+    return {"passages_without_tokens": silent} if silent else {}
 
 
-def _write_named(
-    folder: Path, name: str, texts: Iterable[tuple[str, tuple[str, ...]]], tokenizer: Tokenizer, between: int
-) -> int:
-    """Write the tokens of texts with ids, and the ids; ``between`` stands between the texts of a pair."""
-    with open_text_writer(folder / f"{name}.names.txt") as names:
+class _Writer:
+    """Writes the tokens of texts; a text of two segments is a pair, with [SEP] between them."""
 
-        def named() -> Iterator[tuple[str, ...]]:
-            for own, text in texts:
-                names.write(f"{own}\n")
-                yield text
+    def __init__(self, folder: Path, processes: int) -> None:
+        self._folder, self._processes = folder, processes
+        self._tokenizer = vocabulary.load_tokenizer(folder / "tokenizer")
+        self._between = vocabulary.special_tokens(self._tokenizer, folder / "tokenizer").sep
 
-        return _write(folder, name, _encoded(named(), tokenizer, between))
+    def write_named(self, name: str, texts: Iterable[tuple[str, tuple[str, ...]]]) -> int:
+        """Write the tokens of texts with ids, and the ids; returns how many tokens there are."""
+        with open_text_writer(self._folder / f"{name}.names.txt") as names:
 
+            def named() -> Iterator[tuple[str, ...]]:
+                for own, text in texts:
+                    names.write(f"{own}\n")
+                    yield text
 
-def _encoded(texts: Iterable[tuple[str, ...]], tokenizer: Tokenizer, between: int = 0) -> Iterator[list[int]]:
-    """The ids of each text; those of a pair with ``between`` between them."""
-    texts = iter(texts)
-    while part := list(islice(texts, TOGETHER)):
-        segments = [segment for text in part for segment in text]
-        rows = iter(tokenizer.encode_batch_fast(segments, add_special_tokens=False))
-        for text in part:
-            first, *others = (next(rows).ids for _ in text)
-            yield [*first, *(number for ids in others for number in (between, *ids))]
+            return self.write(name, named())
 
+    def write(self, name: str, texts: Iterable[tuple[str, ...]]) -> int:
+        """Write the tokens of texts; returns how many they are."""
+        texts = iter(texts)
+        parts = iter(lambda: list(islice(texts, TOGETHER)), [])
+        lengths = [np.zeros(1, dtype=np.int64)]
+        with replacing(self._folder / f"{name}.ids.bin") as temporary, temporary.open("wb") as file:
+            for found, ids in shared_in_order(self._encoded, parts, self._processes):
+                lengths.append(found)
+                file.write(ids)
+        offsets = np.concatenate(lengths).cumsum()
+        write_array(self._folder / f"{name}.offsets.npy", offsets)
+        return int(offsets[-1])
 
-def _write(folder: Path, name: str, rows: Iterable[list[int]]) -> int:
-    """Write the tokens of texts and return how many they are."""
-    lengths = array("q", [0])
-    with replacing(folder / f"{name}.ids.bin") as temporary, temporary.open("wb") as file:
-        for row in rows:
-            lengths.append(len(row))
-            file.write(np.array(row, dtype=TYPE).tobytes())
-    offsets = np.frombuffer(lengths, dtype=np.int64).cumsum()
-    write_array(folder / f"{name}.offsets.npy", offsets)
-    return int(offsets[-1])
+    def _encoded(self, texts: list[tuple[str, ...]]) -> tuple[np.ndarray, bytes]:
+        """How many ids each text has, and the ids of all."""
+        segments = [segment for text in texts for segment in text]
+        rows = iter(self._tokenizer.encode_batch_fast(segments, add_special_tokens=False))
+        lengths, ids = array("q"), array("H")
+        for text in texts:
+            before = len(ids)
+            ids.extend(next(rows).ids)
+            for _ in text[1:]:
+                ids.append(self._between)
+                ids.extend(next(rows).ids)
+            lengths.append(len(ids) - before)
+        return np.array(lengths), np.array(ids).astype(TYPE).tobytes()
 
 
 def _sentences(collection: Collection) -> Iterator[str]:

@@ -5,6 +5,7 @@ The amounts, each where a job has it:
 - ``start``: 1, for what any job of a rule takes;
 - ``passages``, ``tokens``: of its collection, the tokens of articles included; ``queries``, and ``lines`` of a run,
   ``text_lines`` where it is written as text too;
+- ``joined``: tokens that are copied from other stores;
 - ``text_tokens``: of the texts that an objective makes of the collection, for what reads each of them once;
 - ``parameters``: of its model; ``vectors``: the numbers in the vectors of its passages;
 - ``flops``: operations of a model, as ``models/flops.py`` and the objectives count them, texts at their own lengths;
@@ -60,6 +61,8 @@ def amounts(made: Artifact, sizes: CollectionSizes) -> Amounts:
         found |= WITH_MODEL[rule](_Job(made, size, shapes.shape_of(model), found))
     elif size and rule in WITHOUT_MODEL:
         found |= WITHOUT_MODEL[rule](made, size, found)
+    elif rule == "tokens" and "collection" not in made.inputs:
+        found["joined"] = found.pop("tokens", 0.0)
     elif rule == "train_doc2query":
         found |= _train_doc2query(made)
     elif rule == "tokenizer" and size:

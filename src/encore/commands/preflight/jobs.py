@@ -14,6 +14,7 @@ from encore.commands.preflight.fetches import Fetches
 from encore.commands.preflight.machine import Machine
 from encore.commands.preflight.sizes import CollectionSizes
 from encore.commands.preflight.threads import rule_threads
+from encore.data import kinds
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 
@@ -93,7 +94,8 @@ class Jobs:
             )
         if rule == "collection" and (size := self.sizes.behind(made)):
             notes += size.notes
-        threads = processes if rule in TRAINING else self._threads.get(rule, 1)
+        asked = kinds.processes(made.stage) if rule == "collection" else self._threads.get(rule, 1)
+        threads = processes if rule in TRAINING else asked
         feeding = processes * max(1, execution.workers) if rule in TRAINING else 1
         finished = Path(made.manifest).is_file()
         return Needed(made, rule, finished, found, threads, processes, feeding, memory, tuple(notes))

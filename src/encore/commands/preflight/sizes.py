@@ -142,7 +142,7 @@ class CollectionSizes:
     def _store(self, name: str) -> Path | None:
         """A finished token store of a collection, of whatever vocabulary."""
         for folder, artifact in self.plan.made.items():
-            made = artifact.stage == "tokens" and artifact.inputs["collection"].name == name
+            made = artifact.stage == "tokens" and artifact.spec["collection"] == name
             if made and Path(artifact.manifest).is_file() and Path(folder, "passages.offsets.npy").is_file():
                 return Path(folder)
         return None

@@ -111,4 +111,4 @@ def _rows(judged: Judgments) -> Iterator[Judgment]:
             yield Judgment(query_id(name), document, grade)
 
 
-KIND = Kind(PydocsFields, build_pydocs)
+KIND = Kind(PydocsFields, build_pydocs, parallel=True)

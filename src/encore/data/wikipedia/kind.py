@@ -13,4 +13,4 @@ def _build(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str,
     return build_wikipedia(spec, folder, inputs)
 
 
-KIND = Kind(WikipediaFields, _build)
+KIND = Kind(WikipediaFields, _build, parallel=True)

@@ -3,7 +3,7 @@
 from encore.config.entries import Backbone
 from encore.plan.artifact import Artifact, names, required
 from encore.plan.artifacts import sources
-from encore.plan.artifacts.collections import collection
+from encore.plan.artifacts.collections import collection, named_collection
 from encore.plan.planner import Planner
 
 
@@ -24,6 +24,15 @@ def tokenizer(plan: Planner, backbone: Backbone) -> Artifact:
 
 def tokens(plan: Planner, dataset: str, backbone: Backbone) -> Artifact:
     """A dataset's texts as token ids of a backbone's vocabulary."""
-    inputs = {"collection": collection(plan, dataset), "tokenizer": tokenizer(plan, backbone)}
+    return _named_tokens(plan, plan.resolve.dataset_name(dataset), backbone)
+
+
+def _named_tokens(plan: Planner, name: str, backbone: Backbone) -> Artifact:
+    """Of a dataset by its own name; of several as one (kind concat), joined from those of each, to the same bytes."""
+    texts, vocabulary = named_collection(plan, name), tokenizer(plan, backbone)
+    inputs = {"collection": texts, "tokenizer": vocabulary}
     spec = {"impl": plan.impl("tokens"), **names(inputs)}
-    return plan.make("tokens", f"tokens/{plan.resolve.dataset_name(dataset)}", spec, inputs)
+    if parts := getattr(plan.resolve.dataset_fields(name), "parts", ()):
+        stores = {f"part_token.{number}": _named_tokens(plan, part, backbone) for number, part in enumerate(parts)}
+        inputs = {**texts.inputs, **stores, "tokenizer": vocabulary}
+    return plan.make("tokens", f"tokens/{name}", spec, inputs)
