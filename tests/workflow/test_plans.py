@@ -143,10 +143,8 @@ def test_a_larger_scale_has_the_same_trainings_and_tables_and_plans_in_seconds(p
     assert counted["fetch_checkpoint"] > 0
     assert not (pristine.root / "data").exists()
     wanted = {int(amount) for amount in re.findall(r"gres=gpu:(\d+)", output)}
-    assert wanted == {
-        1,
-        yaml.safe_load((pristine.root / f"config/{name}.yaml").read_text())["execution"].get("processes", 1),
-    }
+    most = yaml.safe_load((pristine.root / f"config/{name}.yaml").read_text())["execution"].get("processes", 1)
+    assert {1, most} <= wanted <= set(range(1, most + 1))  # small batches have fewer
 
 
 def test_nano_is_small() -> None:
