@@ -48,6 +48,13 @@ ENDINGS = {
     "segfault": "import os; os.kill(os.getpid(), 11)",
     "out of memory": "import os; os.kill(os.getpid(), 9)",
 }
+RECORDS = """
+from pathlib import Path
+from encore.storage import manifest
+with manifest.record(Path("made"), stage="evaluate", spec={}, inputs=[]):
+    pass
+print(manifest.read_run(Path("made"))["forked"])
+"""
 WAITS = """
 from encore.storage import program
 import os, time
@@ -64,7 +71,7 @@ class Server:
 
     def __init__(self, root: Path) -> None:
         self.root, self.address = root, root / "run" / "socket"
-        for folder in ("src/encore", "workflow/forkserver"):
+        for folder in ("src/encore", "workflow/forkserver", "workflow/scripts"):
             shutil.copytree(ROOT / folder, root / folder)
         self.address.parent.mkdir()
         (root / "programs").mkdir()
@@ -221,3 +228,8 @@ def test_jobs_end_with_the_server(tmp_path: Path, is_killed: bool) -> None:
     assert server.process.wait(timeout=60) == (-signal.SIGKILL if is_killed else 0)
     assert is_killed or not server.address.parent.exists()
     assert server.forked("print('by itself')").stdout == "by itself\n"
+
+
+def test_a_job_notes_whether_it_is_a_fork(server: Server) -> None:
+    forked, typed = server.forked(RECORDS), server.as_typed(RECORDS)
+    assert (forked.stdout, typed.stdout) == ("True\n", "False\n"), forked.stderr

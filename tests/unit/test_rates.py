@@ -16,14 +16,16 @@ from test_forecast import RUN, estimate, finish, planned
 
 from encore.commands.preflight import finished, machine
 from encore.commands.preflight.fit import errors_left_out, refined
-from encore.commands.preflight.forecast import forecast
+from encore.commands.preflight.forecast import PRODUCTS, forecast
 from encore.commands.preflight.machine import MACHINES
 from encore.commands.preflight.rates import OTHER, SHIPPED, Formula, Rates, read_rates
+from encore.commands.preflight.resources import Requests
 from encore.commands.preflight.sizes import SIZES
 from encore.commands.preflight.threads import rule_threads
 from encore.config.run import RunConfig
 from encore.config.validation import read_yaml
 from encore.errors import EncoreError
+from encore.plan.plan import Plan
 from encore.plan.project import load_plan
 
 ROOT = Path(__file__).parents[2]
@@ -78,7 +80,8 @@ def noted(bare: Path, by: float) -> None:
             continue
         finish(job.artifact)
         path = Path(job.artifact.folder) / "run.json"
-        run = json.loads(path.read_text()) | {"cpu_seconds": by * found.seconds(job)}
+        run = json.loads(path.read_text()) | {"cpu_seconds": by * found.processor_seconds(job)}
+        run["forked"] = not job.amounts["imports"]
         path.write_text(json.dumps(run))
 
 
@@ -174,6 +177,49 @@ def test_threads_share_what_is_parallel_alone() -> None:
 
 
 SEARCH = {"start": 1.0, "products": 1.0, "lines": 2.0}
+
+
+def test_what_starts_a_python_of_its_own_takes_its_imports(bare: Path) -> None:
+    """On one machine jobs of one thread are forks; those of a cluster or a GPU are not, nor those that run Java."""
+
+    def importing(plan: Plan, name: str = "cpu") -> set[str]:
+        return {job.rule for job in estimate(plan, name).jobs if job.amounts.get("imports")}
+
+    (bare / "workflow").symlink_to(ROOT / "workflow")  # its rules say their threads
+    every = importing(planned(execution={"fork_jobs": False}))
+    assert importing(planned()) == {"lucene_index", "lucene_search", "collection", "tokens"}  # Java, and two threads
+    assert importing(planned(), "h200") == every > {"encode", "search", "finetune", "evaluate"}
+    plan = planned()
+    requests = Requests(plan)
+    for made in (job.artifact for job in estimate(plan).jobs if job.rule in ("encode", "evaluate")):
+        assert requests._jobs.of(made).amounts["imports"] == 1
+    forks, own = (estimate(planned(execution={"fork_jobs": forked})) for forked in (True, False))
+    for a, b in zip(forks.jobs, own.jobs, strict=True):
+        shipped = forks.rates.of(a.artifact.stage).seconds
+        imports = {**shipped.stated, **shipped.fitted}.get("imports", 0.0) if a.rule not in PRODUCTS else 0.0
+        expected = 0.0 if a.rule in importing(planned()) else imports
+        assert own.processor_seconds(b) - forks.processor_seconds(a) == pytest.approx(expected)
+
+
+def test_imports_are_told_from_the_rest_by_jobs_of_both_kinds(bare: Path) -> None:
+    """A fork's time has no imports, and its memory, mostly that of its parent, is no job's own."""
+    for place, job in enumerate(job for job in estimate(planned()).jobs if job.rule in ("search", "evaluate")):
+        forked = place % 2 == 0
+        finish(job.artifact)
+        path = Path(job.artifact.folder) / "run.json"
+        took = 0.5 + (0.0 if forked else 2.0) + 1e-6 * job.amounts["lines"]
+        memory = 900 if forked else 300
+        path.write_text(
+            json.dumps(json.loads(path.read_text()) | {"cpu_seconds": took, "forked": forked, "peak_memory_mb": memory})
+        )
+    pairs = finished.finished_jobs(estimate(planned()))
+    assert [job.amounts["imports"] for job, _ in pairs] == [float(not real.forked) for _, real in pairs]
+    rules = finished.fitted(read_rates(SHIPPED), pairs, "x", "y").rules
+    for rule in ("search", "evaluate"):
+        found = rules[rule].seconds.fitted
+        assert found["imports"] == pytest.approx(2.0, rel=0.15)
+        assert found["start"] + found["imports"] == pytest.approx(2.5, rel=0.15)
+    assert rules["search"].ram.fitted["start"] < 400e6
 
 
 def test_a_training_on_gpus_waits_for_the_processes_that_feed_them(bare: Path) -> None:

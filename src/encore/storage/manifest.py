@@ -28,6 +28,7 @@ MANIFEST = "manifest.json"
 PARTS = ("spec", "results", "inputs", "outputs")
 REQUIRED: dict[str, Any] = {"seconds": (int, float), "device": str, "python": str, "packages": dict}  # of run.json
 OPTIONAL: dict[str, Any] = {"command": list, "peak_memory_mb": int, "cpu_seconds": float, "machine": str, "code": str}
+OPTIONAL |= {"forked": bool}
 LITTER = ("*.tmp", "*~", ".*.swp", ".nfs*", ".DS_Store")  # unfinished writes, editors, file systems: never read
 REPORTED_PACKAGES = (
     "numpy",
@@ -198,6 +199,7 @@ def _surroundings(stage: str) -> dict[str, Any]:
         "code": code_digest(stage),
         "commit": _commit(),
         "command": sys.argv,
+        "forked": sys.argv[0] not in sys.orig_argv,  # from a process that was started for another program
         "python": platform.python_version(),
         "packages": {name: version for name in REPORTED_PACKAGES if (version := _version(name))},
         "machine": platform.machine(),

@@ -2,7 +2,7 @@
 
 The amounts, each where a job has it:
 
-- ``start``: 1, for what any job of a rule takes;
+- ``start``: 1, for what any job of a rule takes; ``imports``: 1 where Python starts for it, 0 where it is a fork;
 - ``passages``, ``tokens``: of its collection, the tokens of articles included; ``queries``, and ``lines`` of a run,
   ``text_lines`` where it is written as text too;
 - ``joined``: tokens that are copied from other stores;
@@ -43,7 +43,7 @@ PUBLISHED = 4e7  # triples in a file of published teacher scores
 
 def amounts(made: Artifact, sizes: CollectionSizes) -> Amounts:
     """The amounts of the job that makes an artifact, by name; a kind of job that is not known has the general ones."""
-    found: Amounts = {"start": 1.0}
+    found: Amounts = {"start": 1.0, "imports": 1.0}
     size, model = sizes.behind(made), shapes.model_of(made)
     share = share_with_triples(sizes.plan.catalogue, made)
     if size:

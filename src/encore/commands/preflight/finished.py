@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from statistics import median, quantiles
@@ -26,6 +26,7 @@ class Measured:
     """What a job took: seconds on the clock and of the processor, bytes of memory and on the disk, operations.
 
     ``cpu`` is what other work on the machine does not lengthen; None where it was not noted. ``flops``: of a training.
+    ``forked``: Python did not start for it, and most of its memory is that of the process that it is a fork of.
     """
 
     seconds: float
@@ -34,6 +35,7 @@ class Measured:
     disk: float
     flops: float | None
     device: str
+    forked: bool = False
 
     @property
     def time(self) -> float:
@@ -61,6 +63,7 @@ def measured(job: Needed) -> Measured | None:
         disk=float(sum(each["bytes"] for each in made["outputs"].values())),
         flops=made["results"].get("flops"),
         device=run["device"],
+        forked=run.get("forked", False),
     )
 
 
@@ -86,12 +89,16 @@ def _number(text: str) -> bool:
 
 
 def finished_jobs(found: Forecast) -> list[tuple[Needed, Measured]]:
-    """The finished jobs of a forecast that left a record.
+    """The finished jobs of a forecast that left a record, as they were started.
 
     Raises:
         EncoreError: there is none.
     """
-    pairs = [(job, real) for job in found.jobs if job.finished and (real := measured(job))]
+    pairs = [
+        (replace(job, amounts=job.amounts | {"imports": float(not real.forked)}), real)
+        for job in found.jobs
+        if job.finished and (real := measured(job))
+    ]
     if not pairs:
         raise EncoreError("nothing of this configuration is finished here; run it first, then compare")
     return pairs
@@ -133,13 +140,14 @@ def fitted(rates: Rates, pairs: Sequence[tuple[Needed, Measured]], runs: str, ma
 def _of_rule(rule: RuleRates, own: Sequence[tuple[Needed, Measured]]) -> tuple[RuleRates, list[float]]:
     """A rule's formulas from its jobs, and how far off its seconds were for each of them, left out."""
     jobs, times = [job.amounts for job, _ in own], [real.time for _, real in own]
-    host = [max(real.ram - (job.gpu_memory if real.device == CPU else 0), 1e6) for job, real in own]
+    alone = [(job, real) for job, real in own if not real.forked]
+    host = [max(real.ram - (job.gpu_memory if real.device == CPU else 0), 1e6) for job, real in alone]
     errors = errors_left_out(rule.seconds, jobs, times)
     changes = {
         "jobs": len(own),
         "error": round(median(errors), 3),
         "seconds": refined(rule.seconds, jobs, times),
-        "ram": refined(rule.ram, jobs, host),
+        "ram": refined(rule.ram, [job.amounts for job, _ in alone], host),
         "disk": refined(rule.disk, jobs, [real.disk for _, real in own]),
     }
     return rule.model_copy(update=changes), errors

@@ -273,7 +273,8 @@ def forecast(
     sizes = CollectionSizes(plan, read_stated(sizes_file))
     wanted = [read for target in targets for read in reads_of(plan, target)] if targets else list(declared_reads(plan))
     fetches = Fetches(plan, published())
-    jobs = Jobs(plan, sizes, machine, fetches).behind(wanted)
+    forks = plan.config.execution.fork_jobs and machine.peak is None
+    jobs = Jobs(plan, sizes, machine, fetches, forks).behind(wanted)
     missing = _missing(wanted, jobs)
     done = {job.artifact.folder: job.finished for job in jobs}
     shown = targets or requested.requested_targets(plan, plan.config.tables)

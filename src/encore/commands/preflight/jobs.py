@@ -21,6 +21,7 @@ from encore.plan.plan import Plan
 FETCHING = ("fetch_source", "fetch_ir_datasets", "fetch_checkpoint")
 UNPACKED = {"fetch_source": 3.0, "fetch_ir_datasets": 1.0}  # bytes that are unpacked for a byte of a download
 TRAINING = ("pretrain", "finetune")
+NEVER_FORKED = ("lucene_index", "lucene_search", "measure_latency")  # workflow/forkserver/client.py says why
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,17 @@ class Needed:
 
 
 class Jobs:
-    """The jobs of a plan, each counted once; ``machine``: whose GPU memory batches have to fit into."""
+    """The jobs of a plan, each counted once.
 
-    def __init__(self, plan: Plan, sizes: CollectionSizes, machine: Machine, fetches: Fetches) -> None:
-        self.plan, self.sizes, self.machine, self.fetches = plan, sizes, machine, fetches
+    Args:
+        machine: whose GPU memory batches have to fit into.
+        forks: whether jobs of one thread are forks of a process that has imported what they need.
+    """
+
+    def __init__(
+        self, plan: Plan, sizes: CollectionSizes, machine: Machine, fetches: Fetches, forks: bool = False
+    ) -> None:
+        self.plan, self.sizes, self.machine, self.fetches, self.forks = plan, sizes, machine, fetches, forks
         self._threads = rule_threads(plan.config)
         self._found: dict[str, Needed] = {}
 
@@ -97,6 +105,8 @@ class Jobs:
         asked = kinds.processes(made.stage) if rule == "collection" else self._threads.get(rule, 1)
         threads = processes if rule in TRAINING else asked
         feeding = processes * max(1, execution.workers) if rule in TRAINING else 1
+        if self.forks and threads == 1 and rule not in NEVER_FORKED:
+            found["imports"] = 0.0
         finished = Path(made.manifest).is_file()
         return Needed(made, rule, finished, found, threads, processes, feeding, memory, tuple(notes))
 

@@ -109,7 +109,7 @@ class Rates(Strict):
         own = sum(parts.pop(name, 0.0) for name in rule.on_gpu)
         operations = sum(amounts.get(name, 0.0) for name in rule.on_gpu)
         device = (operations / flops_a_second if self.device == CPU else own) / processes
-        start = parts.pop("start", 0.0)
+        start = parts.pop("start", 0.0) + parts.pop("imports", 0.0)
         host = sum(parts.values()) / feeding
         return start + (max(device, host) if "trained_tokens" in amounts else device + host)
 
