@@ -77,6 +77,13 @@ def test_every_row_of_a_grid_tried_equally_many_values_and_those_of_the_grid(fil
     assert load_plan().resolve.dataset(tried.dataset).splits["valid"].role == "valid"
 
 
+def test_every_objective_of_the_table_of_objectives_tried_as_many_values_as_those_of_table_1():
+    first, added = (read_grid(Path(f"config/tuning/{name}.yaml")) for name in ("default", "objectives"))
+    rows = [*first.rows.keys() - {first.recipe}, *added.rows]
+    values = {row: {trial.value for trial in every_trial() if trial.row == row} for row in rows}
+    assert {len(found) for found in values.values()} == {first.most}
+
+
 @pytest.mark.parametrize("file", RECORDS)
 def test_no_recorded_choice_is_at_an_edge_while_more_values_are_allowed(file):
     tried, recorded = read_grid(file), trials.read_trials(RECORDS[file])
