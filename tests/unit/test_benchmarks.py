@@ -125,10 +125,9 @@ def test_a_markdown_table_has_a_line_a_row() -> None:
 @pytest.mark.skipif(find_spec("transformers") is None, reason="the peer needs transformers")
 def test_a_quick_run_writes_its_record(tmp_path: Path) -> None:
     """The losses of both sides are compared in the run, which fails where they differ."""
-    command = [sys.executable, "benchmarks/pretraining.py", "--quick", "--threads", "1", "--only", "bow", "enhanced"]
-    environment = os.environ | {"PYTHONPATH": "src", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [*command, "--output", tmp_path, "--name", "here"], cwd=ROOT, env=environment, capture_output=True, text=True
+    words = ["--quick", "--threads", "1", "--only", "bow", "enhanced", "--output", str(tmp_path), "--name", "here"]
+    done = inside.ended(
+        "pretraining", words, ROOT, lambda: runpy.run_path(str(ROOT / "benchmarks/pretraining.py"), run_name="__main__")
     )
     assert done.returncode == 0, done.stderr
     contents = json.loads((tmp_path / "here.json").read_text())
