@@ -118,6 +118,12 @@ def test_pruning_removes_the_bad_artifact_its_descendants_and_the_table_only(res
     assert not Path("results/tables/table1.csv").exists()
 
 
+def test_pruning_removes_what_was_made_from_a_folder_that_is_gone(results):
+    """Snakemake, which makes the folder again for that alone, would not miss it."""
+    shutil.rmtree(C.folder)
+    assert set(pruned(results)) == {f"results/tables/table1.{ending}" for ending in (*FILES["table"], "manifest.json")}
+
+
 def test_pruning_a_clean_run_removes_nothing(results):
     before = {path: path.read_bytes() for path in Path("results").rglob("*") if path.is_file()}
     assert pruned(results) == []

@@ -22,7 +22,7 @@ def to_prune(plan: Plan, report: AuditReport) -> list[str]:
             bad.add(folder)
     removed = sorted(folder for folder in bad if folder in plan.made and os.path.lexists(folder))
     affected = cells_behind(plan, audit.published_products(plan))
-    names = {cell.split(":")[0] for folder in removed for cell in affected.get(folder, [])}
+    names = {cell.split(":")[0] for folder in bad for cell in affected.get(folder, [])}
     products = [place for name in sorted(names) for place in places_of(name)]
     products += [Path(place) for place in sorted(bad) if place.endswith(manifest.MANIFEST)]
     for record in dict.fromkeys([*products, *([REPORT] if products else [])]):
