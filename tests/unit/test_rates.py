@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +16,19 @@ import yaml
 from test_forecast import RUN, estimate, finish, planned
 
 from encore.commands.preflight import finished, machine
+from encore.commands.preflight.fetches import Fetches
 from encore.commands.preflight.fit import errors_left_out, refined
 from encore.commands.preflight.forecast import PRODUCTS, forecast
+from encore.commands.preflight.jobs import Jobs
 from encore.commands.preflight.machine import MACHINES
 from encore.commands.preflight.rates import OTHER, SHIPPED, Formula, Rates, read_rates
 from encore.commands.preflight.resources import Requests
-from encore.commands.preflight.sizes import SIZES
+from encore.commands.preflight.sizes import SIZES, CollectionSizes
 from encore.commands.preflight.threads import rule_threads
 from encore.config.run import RunConfig
 from encore.config.validation import read_yaml
 from encore.errors import EncoreError
+from encore.plan.artifacts.collections import named_collection
 from encore.plan.plan import Plan
 from encore.plan.project import load_plan
 
@@ -159,12 +163,24 @@ def load_run(**numerics: Any) -> RunConfig:
 
 def test_a_rule_says_its_own_threads(tmp_path: Path) -> None:
     own = rule_threads(load_run(), ROOT / "workflow/rules")
-    assert (own["tokens"], own["lucene_search"]) == (16, 2)
+    assert (own["tokens"], own["collection"], own["prepare"], own["lucene_search"]) == (2, 2, 2, 2)
     rules = "rule one:\n    threads: 4  # as many\n    shell: 'x'\n\n\nrule two:\n    shell: 'y'\n"
     rules += "rule three:\n    threads: EXECUTION.processes\nrule four:\n    threads: NUMERICS.threads\n"
+    rules += "rule five:\n    threads: lambda wildcards: readers(wildcards)\n"
     (tmp_path / "a.smk").write_text(rules)
-    found = rule_threads(load_run(execution={"processes": 8}, numerics={"threads": 16}), tmp_path)
-    assert found == {"one": 4, "two": 1, "three": 8, "four": 16}
+    found = rule_threads(load_run(execution={"processes": 8, "readers": 5}, numerics={"threads": 16}), tmp_path)
+    assert found == {"one": 4, "two": 1, "three": 8, "four": 16, "five": 5}
+
+
+def test_a_job_has_no_more_threads_than_it_uses_and_than_there_are_cores(bare: Path) -> None:
+    """Several processes read pydocs, one makes documents of it."""
+    (bare / "workflow").symlink_to(ROOT / "workflow")
+    plan, names = planned(execution={"readers": 5}), ("pydocs-stdlib", "pydocs-documents")
+    jobs = Jobs(plan, CollectionSizes(plan, {}), machine.find_machine(None, MACHINES), Fetches(plan, {}))
+    assert [jobs.of(named_collection(plan, name)).threads for name in names] == [5, 1]
+    few = estimate(plan)
+    tokens = next(job for job in few.jobs if job.rule == "tokens")
+    assert [tokens.threads, few.threads(tokens), replace(few, cores=3).threads(tokens)] == [5, 1, 3]
 
 
 def test_threads_share_what_is_parallel_alone() -> None:

@@ -116,6 +116,11 @@ def at_least(folder, *, mem_mb, runtime):
     return {"mem_mb": memory, "runtime": minutes}
 
 
+def readers(collection):
+    """Cores for the job that makes a collection: for kinds that several processes can read."""
+    return EXECUTION.readers if kinds.is_parallel(collection.stage) else 1
+
+
 def by_attempt(*, mem_mb, runtime):
     """Memory in MB and minutes that grow with each attempt: once, twice, three times the amount."""
     return {

@@ -14,7 +14,7 @@ rule collection:
         "results/benchmarks/collection/{collection}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: lambda wildcards: kinds.processes(artifact_in("collections/{collection}", wildcards).stage)
+    threads: lambda wildcards: readers(artifact_in("collections/{collection}", wildcards))
     resources:
         **at_least("collections/{collection}", mem_mb=4_000, runtime=30),
     params:
@@ -73,7 +73,7 @@ rule tokens:
         "results/benchmarks/tokens/{tokens}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: 16
+    threads: EXECUTION.readers
     resources:
         **at_least("tokens/{tokens}", mem_mb=4_000, runtime=60),
     params:

@@ -147,6 +147,11 @@ class Execution(Strict):
         description="The processes beside each process of a training that make its batches; on a GPU, "
         "without any, a thread does.",
     )
+    readers: Positive = Field(
+        2,
+        description="The cores that a job asks for which parses a dump, tokenises or draws word sets: one for each "
+        "process that shares the texts.",
+    )
     checkpoint_seconds: Positive = Field(120, description="The seconds between two checkpoints of a training.")
     java_memory_mb: Positive = Field(1024, description="The heap of Lucene's Java process in megabytes.")
     local_scores: bool = Field(

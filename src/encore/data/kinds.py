@@ -21,7 +21,6 @@ KINDS: dict[str, str] = {
     for stage, declared in HERE.stages.items()
     if stage.startswith(STAGE)
 }  # kind: its module
-MOST_PROCESSES = 16  # of a kind that shares its work; what it writes, one process packs
 RENAMED = {"titled": "with-titles", "joined": "concat"}
 
 
@@ -107,9 +106,9 @@ def load_kind(kind: str) -> Kind:
     return found
 
 
-def processes(stage: str) -> int:
-    """The most processes that a job of a stage ``collection.<kind>`` makes use of."""
-    return MOST_PROCESSES if load_kind(stage.removeprefix(STAGE)).parallel else 1
+def is_parallel(stage: str) -> bool:
+    """Whether several processes share the work of a stage ``collection.<kind>``."""
+    return load_kind(stage.removeprefix(STAGE)).parallel
 
 
 def build_collection(kind: str, spec: dict[str, Any], folder: Path, **inputs: Any) -> dict[str, Any]:

@@ -102,8 +102,8 @@ class Jobs:
             )
         if rule == "collection" and (size := self.sizes.behind(made)):
             notes += size.notes
-        asked = kinds.processes(made.stage) if rule == "collection" else self._threads.get(rule, 1)
-        threads = processes if rule in TRAINING else asked
+        alone = rule == "collection" and not kinds.is_parallel(made.stage)
+        threads = processes if rule in TRAINING else 1 if alone else self._threads.get(rule, 1)
         feeding = processes * max(1, execution.workers) if rule in TRAINING else 1
         if self.forks and threads == 1 and rule not in NEVER_FORKED:
             found["imports"] = 0.0
