@@ -123,6 +123,14 @@ def test_claims_are_judged_as_those_of_stand_ins_with_one_seed(papers: Clone) ->
     assert all(found[name]["why"] for name, word in words.items() if word == UNTESTED)
 
 
+def test_claims_that_are_named_are_judged_as_among_all(papers: Clone, tmp_path: Path) -> None:
+    named, whole = ["C08", "C48", "C95"], lines(papers.root / "results/claims.csv")
+    clone = papers.copy(tmp_path / "clone")
+    clone.replace(RUN[-1], "\ntables:", f"\nclaims: [{', '.join(named)}]\ntables:")
+    assert jobs(clone.snakemake("results/claims.csv", *RUN).succeeded()) == {"claims"}
+    assert lines(clone.root / "results/claims.csv") == [line for line in whole if line["id"] in named]
+
+
 def test_a_cell_is_explained_down_to_the_raw_text(papers: Clone) -> None:
     asked = ("results/tables/costa/table4.csv", "--row", "base", "--column", "mrr10")
     told = papers.encore("explain", *asked, *CONFIG).succeeded()

@@ -1,20 +1,23 @@
 """What decides a claim, as `encore claims C48` tells it; and that a forecast takes claims and figures."""
 
 import csv
+import json
 import sys
 from pathlib import Path
 
 import pytest
 
 from encore import cli
-from encore.claims import deciding
+from encore.claims import deciding, run_claims
 from encore.claims.files import read_claims
 from encore.claims.judging import Tested
 from encore.claims.run_claims import HEADER
-from encore.claims.slice import claims_reads
+from encore.claims.slice import claims_plan, claims_reads
 from encore.claims.verdict import Estimate, Evidence, of_inequalities
+from encore.errors import EncoreError
 from encore.evaluation.significance import Component, Difference
 from encore.plan import project
+from encore.plan.plan import Plan
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,6 +68,23 @@ def test_the_verdict_on_runs_is_told_once_it_is_there(plan, tmp_path, monkeypatc
         writer.writeheader()
         writer.writerow(line)
     assert "on runs: holds here; weakest: a, b, 0.1" in deciding.claim_text(plan, "C48")
+
+
+def test_claims_that_are_named_read_what_they_rest_on_alone(plan):
+    papers = ROOT / "config/papers"
+    named = ["C03", "C38", "C48", "C57"]  # with a mean of columns, a control, points of a figure, and gains
+    one = Plan(plan.config.model_copy(update={"claims": named}), plan.catalogue)
+    folders = {folder for name in named for folder in deciding.claim_folders(plan, read_claims(papers)[name][1])[0]}
+    assert {artifact.folder for artifact in claims_reads(one)} == folders
+    content = claims_plan(one)
+    assert list(content["claims"]) == sorted(named)
+    written = run_claims.ClaimsSlice.model_validate(json.loads(json.dumps(content)))
+    assert {str(folder) for folder in written.reads()} == folders
+
+
+def test_a_claim_that_there_is_not_is_refused_with_the_nearest(plan):
+    with pytest.raises(EncoreError, match=r"^claims: there is no claim 'C999'; did you mean C99"):
+        claims_plan(Plan(plan.config.model_copy(update={"claims": ["C999"]}), plan.catalogue))
 
 
 def test_every_claim_rests_on_no_other_folder_than_the_ledger_reads(plan):

@@ -10,14 +10,15 @@ from encore.claims.expansion import contrasts
 from encore.claims.files import DATASETS, SPREAD, read_claims
 from encore.config.claims import AnyTest, Claim, number_tests
 from encore.config.dataset_sets import read_datasets
-from encore.config.validation import read_yaml
+from encore.config.validation import nearest, read_yaml
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.catalogue import Catalogue
 from encore.plan.figures.cells import figure_cells, figure_shape, gaps, shapes
 from encore.plan.plan import Plan
 from encore.plan.tables.reported import PAPERS, reported_path
-from encore.plan.tables.slices import table_plan, table_reads
+from encore.plan.tables.slices import table_folders, table_plan
+from encore.plan.tables.upstream import upstream_cells
 from encore.storage.files import full_digest, sha256
 
 CLAIMS, PRINTED = "claims", "claims_printed"
@@ -25,14 +26,14 @@ _WORDS = {"title", "notes"}  # of a table, which decide nothing
 
 
 def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
-    """Every claim with the tables and figures that it is about, whether or not the configuration declares them.
+    """The claims that the run judges with the tables and figures that they are about, declared by it or not.
 
     A table or figure that this configuration cannot have is listed with the reason; its claims are not testable here.
 
     Raises:
-        EncoreError: a claim is wrong.
+        EncoreError: a claim is wrong, or the run names one that there is not.
     """
-    claims = read_claims(papers)
+    claims = _chosen(plan, read_claims(papers))
     about = list(dict.fromkeys(name for _, claim in claims.values() for name in products_of(claim)))
     for name in about:
         table_of(name, all_shapes(plan.catalogue))
@@ -47,6 +48,14 @@ def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
                 tables[name] = table_plan(plan, name)
         except EncoreError as error:
             unavailable[name] = str(error)
+    if plan.config.claims != "all":
+        found = run_shapes(plan)
+        needed = {at for _, claim in claims.values() for at in cells_of(claim, found)}
+        tables = {name: _with_cells(table, {at for at in needed if at.table == name}) for name, table in tables.items()}
+        figures = {
+            name: {at: parts for at, parts in points.items() if Address(name, *at) in needed}
+            for name, points in figures.items()
+        }
     return {
         "name": CLAIMS,
         "claims": {
@@ -90,15 +99,34 @@ def printed_plan(catalogue: Catalogue, papers: Path = PAPERS) -> dict[str, Any]:
 def claims_reads(plan: Plan) -> list[Artifact]:
     """Every artifact that the claims' tables and figures read, once."""
     content = claims_plan(plan)
-    read = [artifact for name in content["tables"] for artifact in table_reads(plan, name)]
-    folders = [
+    folders = [folder for table in content["tables"].values() for folder in table_folders(table["rows"])]
+    folders += [
         each["folder"]
         for points in content["figures"].values()
         for point in points
         for part in point["parts"]
         for each in part["reads"]
     ]
-    return list({artifact.folder: artifact for artifact in [*read, *map(plan.find, dict.fromkeys(folders))]}.values())
+    return [plan.find(folder) for folder in dict.fromkeys(folders)]
+
+
+def _chosen(plan: Plan, claims: Mapping[str, tuple[str, Claim]]) -> dict[str, tuple[str, Claim]]:
+    """Those that the run judges, in their own order."""
+    wanted = plan.config.claims
+    for name in wanted if wanted != "all" else ():
+        if name not in claims:
+            raise EncoreError(f"claims: there is no claim {name!r}{nearest(name, claims)}")
+    return {name: claim for name, claim in claims.items() if wanted == "all" or name in wanted}
+
+
+def _with_cells(table: Mapping[str, Any], wanted: set[Address]) -> dict[str, Any]:
+    """A table's slice in which only some cells, and those that they are made of, read anything."""
+    kept = {id(cell) for at in wanted for cell in upstream_cells(table, *at[1:])}
+    rows = []
+    for row in table["rows"]:
+        cells = {column: cell if id(cell) in kept else {**cell, "reads": []} for column, cell in row["cells"].items()}
+        rows.append({**row, "cells": cells})
+    return {**table, "rows": rows}
 
 
 def named_by(*tests: AnyTest) -> list[str]:

@@ -249,6 +249,11 @@ class RunConfig(Strict):
     figures: list[str] = Field(
         [], description="Figures of the papers and of our own to draw in addition to those of the tables."
     )
+    claims: Literal["all"] | list[str] = Field(
+        "all",
+        description="The claims that `results/claims.csv` judges on runs: all, or those with these ids, for which only "
+        "the cells and points are made that they are about.",
+    )
     corpus_size: CorpusSize | None = Field(
         None, description="The figure of retrieval over corpus size: nested samples of one collection."
     )
