@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from encore.errors import EncoreError
-from encore.storage.processes import process_pool
+from encore.storage.processes import beside, process_pool
 
 POOL = """
 import os, time
-from encore.storage.processes import process_pool
+from encore.storage.processes import beside, process_pool
 with process_pool(1) as pool:
     print(pool.submit(os.getpid).result(), flush=True)
     time.sleep(600)
@@ -59,3 +59,43 @@ def test_a_killed_worker_is_one_line() -> None:
     killed = pytest.raises(EncoreError, match="a worker process was killed, perhaps for want of memory")
     with killed, process_pool(1) as pool:
         pool.submit(os.kill, pool.submit(os.getpid).result(), signal.SIGKILL).result()
+
+
+def test_what_is_done_beside_comes_back_from_another_process_or_from_this_one() -> None:
+    with beside(os.getpid, 1) as result:
+        assert result() == os.getpid()
+    with beside(os.getpid, 2) as result:
+        assert (result() == os.getpid()) is (not sys.platform.startswith("linux"))
+
+
+def refuse() -> None:
+    raise EncoreError("nothing there; name another")
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_what_is_refused_beside_is_said_where_its_result_is_asked_for(processes: int) -> None:
+    with beside(refuse, processes) as result, pytest.raises(EncoreError, match="nothing there; name another"):
+        result()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux forks")
+def test_what_is_done_beside_ends_with_the_block(tmp_path: Path) -> None:
+    """An error here need not wait for it, and a kill of it is one line."""
+
+    def sleep() -> None:
+        (tmp_path / "number").write_text(str(os.getpid()))
+        time.sleep(600)
+
+    def number() -> int:
+        while not (tmp_path / "number").is_file() or not (tmp_path / "number").read_text():
+            time.sleep(0.02)
+        return int((tmp_path / "number").read_text())
+
+    with pytest.raises(KeyError), beside(sleep, 2):
+        {}[child := number()]
+    assert ends(child)
+    (tmp_path / "number").unlink()
+    with beside(sleep, 2) as result:
+        os.kill(number(), signal.SIGKILL)
+        with pytest.raises(EncoreError, match="a worker process was killed, perhaps for want of memory"):
+            result()

@@ -31,6 +31,7 @@ from encore.storage.files import (
     write_jsonl,
     write_text,
 )
+from encore.storage.processes import beside
 
 QRELS_HEADER = "query-id\tcorpus-id\tscore"
 ANSWERS = "answers.jsonl.gz"
@@ -186,12 +187,14 @@ def write_collection(
     questions: Mapping[str, Sequence[str]] | None = None,
     empty: AbstractSet[str] = frozenset(),
     unknown_judgments: Unknown = "refuse",
+    processes: int = 1,
 ) -> dict[str, Any]:
     """Write a collection in the common form and return its counts (also in ``statistics.json``).
 
     Rows are streamed, and read in the order of the arguments. ``statistics`` adds to the counts. Judgments stand in the
     order of their queries' first mention. ``questions`` are the queries of splits without judgments: what they retrieve
-    is judged by their answers. ``empty`` are ids that ``corpus`` leaves out, and enters there as it does so.
+    is judged by their answers. ``empty`` are ids that ``corpus`` leaves out, and enters there as it does so. With more
+    than one of ``processes`` a second one reads and writes the articles meanwhile, and then takes the ``statistics``.
 
     Raises:
         EncoreError: an id is repeated, empty or holds white space, a row has no text, judgments contradict each other
@@ -199,26 +202,31 @@ def write_collection(
             with, answers are given for no query, twice or are none, or there are no documents at all.
     """
     form.write(folder)
-    documents = write_rows(folder / "corpus.jsonl.gz", corpus, "corpus")
-    known = write_rows(folder / "queries.jsonl.gz", queries, "queries")
-    if not len(documents):
-        file = corpus.path if isinstance(corpus, Located) else "the corpus"
-        raise EncoreError(f"{file} holds no document; name another source")
-    judging = Judging(known, documents, empty, unknown_judgments)
-    asked: dict[str, Iterable[str]] = {}
-    counts: dict[str, Any] = {"passages": len(documents), "queries": len(known), "splits": {}}
-    for split, judgments in qrels.items():
-        grades, counts["splits"][split] = judging.judged(split, judgments)
-        _write_qrels(folder / "qrels" / f"{split}.tsv", grades)
-        asked[split] = grades.keys()
-    for split, named in (questions or {}).items():
-        asked[split] = _write_questions(folder / QUESTIONS / f"{split}.txt", named, known)
-        counts["splits"][split] = {"queries": len(named)}
-    others = {"empty_documents": len(empty), "unjudged_queries": unjudged(len(known), asked.values())}
-    counts |= {name: count for name, count in others.items() if count}
-    refuse_shared(asked, qrels)
-    counts |= write_answers(folder, answers, known)
-    counts |= write_articles(folder / "articles.jsonl.gz", articles) | dict(statistics or {})
+
+    def written_articles() -> dict[str, Any]:
+        return write_articles(folder / "articles.jsonl.gz", articles) | dict(statistics or {})
+
+    with beside(written_articles, processes) as article_counts:
+        documents = write_rows(folder / "corpus.jsonl.gz", corpus, "corpus")
+        known = write_rows(folder / "queries.jsonl.gz", queries, "queries")
+        if not len(documents):
+            file = corpus.path if isinstance(corpus, Located) else "the corpus"
+            raise EncoreError(f"{file} holds no document; name another source")
+        judging = Judging(known, documents, empty, unknown_judgments)
+        asked: dict[str, Iterable[str]] = {}
+        counts: dict[str, Any] = {"passages": len(documents), "queries": len(known), "splits": {}}
+        for split, judgments in qrels.items():
+            grades, counts["splits"][split] = judging.judged(split, judgments)
+            _write_qrels(folder / "qrels" / f"{split}.tsv", grades)
+            asked[split] = grades.keys()
+        for split, named in (questions or {}).items():
+            asked[split] = _write_questions(folder / QUESTIONS / f"{split}.txt", named, known)
+            counts["splits"][split] = {"queries": len(named)}
+        others = {"empty_documents": len(empty), "unjudged_queries": unjudged(len(known), asked.values())}
+        counts |= {name: count for name, count in others.items() if count}
+        refuse_shared(asked, qrels)
+        counts |= write_answers(folder, answers, known)
+        counts |= article_counts()
     write_json(folder / "statistics.json", counts)
     return counts
 

@@ -17,6 +17,7 @@ from encore.errors import EncoreError
 
 W = TypeVar("W")
 R = TypeVar("R")
+KILLED = "a worker process was killed, perhaps for want of memory; give the job more memory or fewer threads"
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _FORK = multiprocessing.get_context("fork") if sys.platform.startswith("linux") else None  # a child knows its parent
 _LIBC = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
@@ -58,9 +59,7 @@ def process_pool(processes: int, initializer: Callable[[], object] | None = None
         ) as pool:
             yield pool
     except BrokenProcessPool as error:
-        raise EncoreError(
-            "a worker process was killed, perhaps for want of memory; give the job more memory or fewer threads"
-        ) from error
+        raise EncoreError(KILLED) from error
 
 
 def in_order(work: Callable[[W], R], parts: Iterable[W], processes: int, ahead: int = 4) -> Iterator[R]:
@@ -93,6 +92,49 @@ def shared_in_order(work: Callable[[W], R], parts: Iterable[W], processes: int, 
     if processes <= 1 or _FORK is None:
         return map(work, parts)
     return in_order(work, parts, processes, ahead)
+
+
+@contextmanager
+def beside(work: Callable[[], R], processes: int) -> Iterator[Callable[[], R]]:
+    """Have another process do something while the block runs, if there may be two; the function waits for its result.
+
+    The process ends with the block, and what it raises is raised by the function, which does the work itself where
+    there is one process, or none is forked.
+
+    Raises:
+        EncoreError: by the function: the process was killed.
+    """
+    if processes <= 1 or _FORK is None:
+        yield work
+        return
+    receiver, sender = _FORK.Pipe(duplex=False)
+    child = _FORK.Process(target=_send, args=(work, sender, os.getpid()))
+    child.start()
+    sender.close()
+
+    def result() -> R:
+        try:
+            done, value = receiver.recv()
+        except EOFError as error:
+            raise EncoreError(KILLED) from error
+        if not done:
+            raise value
+        return value
+
+    try:
+        yield result
+    finally:
+        child.kill()
+        child.join()
+        receiver.close()
+
+
+def _send(work: Callable[[], Any], sender: Any, parent: int) -> None:
+    _begin(parent, None)
+    try:
+        sender.send((True, work()))
+    except Exception as error:
+        sender.send((False, error))
 
 
 def _take(work: Callable[[Any], Any]) -> None:

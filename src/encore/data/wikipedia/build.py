@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -57,6 +58,7 @@ def build_wikipedia(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> 
             {},
             (_article(row, links.of(number, row[3])) for number, row in spool.rows(links.repeated)),
             statistics=statistics,
+            processes=inputs.processes,
         )
 
 
@@ -86,7 +88,7 @@ def _article(row: list[Any], links: list[Row]) -> Row:
 
 
 class Spool:
-    """Packed rows in a file, to be read as often as needed."""
+    """Packed rows in a file, to be read as often as needed, by several processes at once."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -95,14 +97,15 @@ class Spool:
     def add(self, rows: bytes) -> None:
         """Append packed rows."""
         self._file.write(rows)
+        self._file.flush()
         self._sizes.append(len(rows))
 
     def rows(self, without: frozenset[int]) -> Iterator[tuple[int, list[Any]]]:
         """Articles with their numbers, those in ``without`` left out."""
-        self._file.seek(0)
-        number = 0
+        number = place = 0
         for size in self._sizes:
-            for row in unpacked(self._file.read(size)):
+            for row in unpacked(os.pread(self._file.fileno(), size, place)):
                 if number not in without:
                     yield number, row
                 number += 1
+            place += size
