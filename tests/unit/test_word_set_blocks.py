@@ -118,6 +118,9 @@ def test_blocks_that_were_read_are_not_read_again(tmp_path: Path, monkeypatch: p
     assert read == [1, 1]
     assert blocks_of(tmp_path / "b") == blocks_of(tmp_path / "a")
     assert not list(stopped.iterdir())
+    attended(store, tmp_path / "b")  # once more, over the blocks of the first time
+    assert len(read) == 2 + len(blocks_of(tmp_path / "a"))
+    assert blocks_of(tmp_path / "b") == blocks_of(tmp_path / "a")
 
 
 def blocks_of(folder: Path) -> dict[str, bytes]:

@@ -77,7 +77,7 @@ def attend(texts: AttendedTexts, store: TokenStore, weights: Path, output: Path,
     if group.lead:
         output.mkdir(parents=True, exist_ok=True)
         for number in range(len(blocks)):
-            shutil.move(read.path(number), output)
+            shutil.move(read.path(number), Attention(output).path(number))  # over what an earlier attempt has left
     return {"texts": len(usable), "pieces": int(chunks.lengths[usable].sum()), "blocks": len(blocks)}
 
 
