@@ -21,7 +21,6 @@ from encore.plan.project import load_plan
 from encore.plan.tuning import edges, trials
 from encore.plan.tuning.trials import Trial
 
-ROOT = Path(__file__).parents[2]
 GRIDS = {
     "default": "trials",
     "objectives": "objectives",
