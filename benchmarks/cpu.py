@@ -30,8 +30,8 @@ PARTS: dict[str, tuple[int, list[str], list[str]]] = {
     "examples": (120, [], ["--batch", "16", "--lengths", "48", "--turns", "1"]),
     "planning": (240, [], ["--run", "config/nano.yaml", "--turns", "1"]),
     "encoding": (300, [], ["--model", "nano", "--passages", "64", "--turns", "1"]),
-    "pretraining": (600, ["--clock", "cpu", "--threads", "1", "--repetitions", "3"], ["--quick", "--only", "bow"]),
-    "finetuning": (900, [], ["--seeds", "0", "1"]),
+    "pretraining": (900, ["--clock", "cpu", "--threads", "1", "--repetitions", "3"], ["--quick", "--only", "bow"]),
+    "finetuning": (1500, [], ["--seeds", "0", "1"]),
 }
 
 
