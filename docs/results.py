@@ -132,12 +132,6 @@ class Record:
         (number,) = set(chosen["reproduced"])  # a row may be in a table twice
         return f"{number:.{digits}f}"
 
-    def learned(self) -> pd.DataFrame:
-        """Each term of each step's loss on held-out examples: the mean over seeds at the first and the last look."""
-        curves = self.data("figures/pretraining").query("term != 'loss'")
-        means = curves.groupby(["step", "term", "training_step"], sort=False)["value"].mean().reset_index()
-        return means.groupby(["step", "term"], sort=False)["value"].agg(["first", "last"]).reset_index()
-
     def verdicts(self) -> str:
         """How many claims of each paper came to which verdict, as Markdown; empty where no claims were recorded."""
         if not (self.folder / "claims.csv").exists():
