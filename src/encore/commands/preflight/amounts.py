@@ -67,6 +67,8 @@ def amounts(made: Artifact, sizes: CollectionSizes) -> Amounts:
         found |= _train_doc2query(made)
     elif rule == "tokenizer" and size:
         found["pieces"] = made.spec["vocabulary"]
+    elif rule == "start" and "tokens" not in made.inputs:  # random numbers, or another model's weights
+        found.pop("tokens", None)
     return found
 
 
