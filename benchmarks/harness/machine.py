@@ -44,14 +44,6 @@ def today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
-def commit() -> str:
-    """What was measured, with ``+`` for uncommitted changes; empty outside a git checkout."""
-    command = ["git", "describe", "--always", "--dirty=+", "--abbrev=12"]
-    return subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd=Path(__file__).parent
-    ).stdout.strip()
-
-
 def _version(package: str) -> str | None:
     try:
         return version(package)
@@ -64,3 +56,13 @@ def _processor() -> str:
     lines = path.read_text().splitlines() if path.is_file() else []
     models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return f"{models[0] if models else platform.processor()}, {torch.backends.cpu.get_cpu_capability()}"
+
+
+def _commit() -> str:
+    command = ["git", "describe", "--always", "--dirty=+", "--abbrev=12"]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=Path(__file__).parent
+    ).stdout.strip()
+
+
+COMMIT = _commit()  # when the program started, with ``+`` for uncommitted changes; empty outside a git checkout

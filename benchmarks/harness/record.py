@@ -22,7 +22,7 @@ def write(folder: Path, name: str, contents: dict[str, Any], before: float, pack
     surroundings = {
         "machine": machine.describe() | {"load_before": before, "load_after": machine.load()},
         "versions": machine.versions(packages),
-        "commit": machine.commit(),
+        "commit": machine.COMMIT,
         "date": machine.today(),
     }
     write_text(path, json.dumps(contents | surroundings, indent=1) + "\n")
