@@ -132,15 +132,6 @@ class Record:
         (number,) = set(chosen["reproduced"])  # a row may be in a table twice
         return f"{number:.{digits}f}"
 
-    def verdicts(self) -> str:
-        """How many claims of each paper came to which verdict, as Markdown; empty where no claims were recorded."""
-        if not (self.folder / "claims.csv").exists():
-            return ""
-        counts = pd.crosstab((claims := self.data("claims"))["paper"], claims["verdict"])
-        head = ["paper", *counts.columns]
-        lines = [head, ["---", *["---:"] * len(counts.columns)], *([paper, *row] for paper, row in counts.iterrows())]
-        return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
-
     def others(self, shown: list[str]) -> list[str]:
         """Tables that the record has besides those that a page shows."""
         tables = self.folder / "tables"

@@ -1,7 +1,6 @@
 """Pages with results are rendered from recorded runs, and records are as they were recorded."""
 
 import importlib.util
-import json
 from pathlib import Path
 
 import pytest
@@ -57,18 +56,3 @@ def test_the_tables_for_reading_and_for_programs_have_the_same_numbers():
             assert len(cells) > 10
             for cell in cells.itertuples():
                 assert (cell.label, f"{cell.reproduced:.3f}") in shown, (table, cell.label, cell.column)
-
-
-def test_claims_are_counted_by_paper_and_verdict(tmp_path):
-    (tmp_path / "run.json").write_text(json.dumps({"files": {}}))
-    record = PROGRAM.Record(tmp_path)
-    assert record.verdicts() == ""
-    (tmp_path / "claims.csv").write_text(
-        "id,paper,verdict\nC1,bow,holds here\nC2,bow,fails here\nC3,costa,holds here\n"
-    )
-    assert record.verdicts().splitlines() == [
-        "| paper | fails here | holds here |",
-        "| --- | ---: | ---: |",
-        "| bow | 1 | 1 |",
-        "| costa | 0 | 1 |",
-    ]
