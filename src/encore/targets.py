@@ -22,7 +22,6 @@ from encore.plan.tables import (
     curves_plan,
     table_plan,
     table_reads,
-    table_scores,
 )
 from encore.storage import typed
 
@@ -58,6 +57,18 @@ def has_figure(table: dict[str, Any]) -> bool:
         if column and row["cells"][column]["reads"] and (row["role"] != "control" or row["id"] in comparators):
             roles.setdefault(row["setting"], set()).add(row["role"])
     return any({"objective", "control"} <= found for found in roles.values())
+
+
+def forest_plan(plan: Plan, name: str) -> dict[str, Any]:
+    """The slice of the plan that a table's figure is drawn from: the table's.
+
+    Raises:
+        EncoreError: as for the table, or there is nothing to draw.
+    """
+    content = table_plan(plan, name)
+    if not has_figure(content):
+        raise EncoreError(f"figures/{name}: no objective of this table is compared with a control, so nothing is drawn")
+    return content
 
 
 def summary(plan: Plan, root: str | None, run: str) -> str:
@@ -240,7 +251,7 @@ def _check_product(plan: Plan, target: str, kind: str) -> None:
     if stem not in plan.catalogue.tables:
         known = [*plan.catalogue.tables, *(plan.catalogue.figures if kind == "figures" else [])]
         raise EncoreError(f"target {target!r}: there is no {kind[:-1]} {stem!r}{nearest(stem, known)}")
-    table_scores(plan, stem)
+    forest_plan(plan, stem) if kind == "figures" else table_plan(plan, stem)
     if REPRODUCTION.removesuffix("csv") in name and "references" not in table_plan(plan, stem):
         raise EncoreError(f"target {target!r}: this run's `references:` name no released run for {stem!r}; add one")
 

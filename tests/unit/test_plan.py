@@ -13,7 +13,7 @@ from encore.plan import project
 from encore.plan.catalogue import read_dataset, read_step
 from encore.plan.plan import Plan
 from encore.plan.tables import table_plan
-from encore.targets import check_target, everything_declared, lineage_targets
+from encore.targets import check_target, everything_declared, forest_plan, lineage_targets
 
 ROOT = Path(__file__).parents[2]
 NANO = yaml.safe_load((ROOT / "config/nano.yaml").read_text())
@@ -202,6 +202,13 @@ def test_an_unknown_target_is_refused_in_one_line(make, target):
     with pytest.raises(EncoreError) as refused:
         check_target(make(), target)
     assert "\n" not in str(refused.value)
+
+
+def test_a_figure_of_a_table_without_a_control_is_refused_before_any_job(make):
+    plan = make({"tables": {"table2": ["Recipes: tct"]}})
+    for refuse in (lambda: check_target(plan, "results/figures/table2.png"), lambda: forest_plan(plan, "table2")):
+        with pytest.raises(EncoreError, match=r"^figures/table2: no objective of this table is compared"):
+            refuse()
 
 
 def test_every_declared_target_is_a_target(make):

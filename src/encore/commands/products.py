@@ -20,7 +20,7 @@ from encore.plan.plan import Plan
 from encore.plan.tables import CURVES, curves_models, curves_plan, table_plan, table_reads
 from encore.report.plan import REPORT, report_plan, report_reads
 from encore.reporting.tables.table import FORMATS
-from encore.targets import CORPUS_SIZE_MISSING, CURVES_MISSING
+from encore.targets import CORPUS_SIZE_MISSING, CURVES_MISSING, forest_plan
 
 _PICTURE = ("png", "svg", "csv")
 # The endings of a product's files, by its rule; the one that people ask for first.
@@ -91,7 +91,7 @@ def products(run: Path) -> tuple[Product, ...]:
     """
     return (
         Product("table", "results/tables/{table}", FILES["table"], "Tables", table_plan, _reads_of_table),
-        _figure("figure", "{table}", table_plan, lambda plan, name: _manifests(table_reads(plan, name))),
+        _figure("figure", "{table}", forest_plan, lambda plan, name: _manifests(table_reads(plan, name))),
         _figure("draw", "{figure}", figure_plan, lambda plan, name: _manifests(figure_reads(plan, name))),
         _figure(
             "curves",
