@@ -59,7 +59,7 @@ digests: $(READY) ## Record the code behind each stage, once `impl` is raised wh
 	python workflow/scripts/record_digests.py
 
 bench: $(READY) ## Measure next to named peers, and make docs/performance.md of it (under half an hour on 2 cores)
-	@$(PIP) --requirement benchmarks/requirements.txt
+	@$(PIP) --no-deps --require-hashes --requirement benchmarks/requirements.txt
 	@python benchmarks/cpu.py; code=$$?; python docs/results.py && exit $$code
 
 results: $(READY) ## Render docs/results.md, docs/performance.md and README.md's table from what was recorded

@@ -60,9 +60,11 @@ def _processor() -> str:
 
 def _commit() -> str:
     command = ["git", "describe", "--always", "--dirty=+", "--abbrev=12"]
-    return subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd=Path(__file__).parent
-    ).stdout.strip()
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parent)
+    except FileNotFoundError:
+        return ""
+    return done.stdout.strip()
 
 
-COMMIT = _commit()  # when the program started, with ``+`` for uncommitted changes; empty outside a git checkout
+COMMIT = _commit()  # when the program started, with ``+`` for uncommitted changes; empty without git or a checkout

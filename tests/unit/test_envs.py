@@ -101,6 +101,7 @@ def test_the_container_runs_as_a_user_that_owns_the_repository_alone() -> None:
 def test_make_installs_nothing_whose_digest_is_not_in_a_lock() -> None:
     installs = re.findall(r"\$\(PIP\) (.*?)(?:;|$)", (ROOT / "Makefile").read_text(), re.M)
     assert installs == [
+        "--no-deps --require-hashes --requirement benchmarks/requirements.txt",
         "--no-deps --require-hashes --no-index --find-links $(VENV)/torch --requirement envs/torch.txt",
         "--no-deps --require-hashes --requirement envs/cuda.txt",
         "--no-deps --require-hashes --requirement envs/cpu.txt",
