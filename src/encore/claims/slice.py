@@ -1,6 +1,6 @@
 """The claims' slice of the plan: what is claimed, of which tables and figures, and what those read."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from encore.plan.figures.cells import figure_cells, figure_shape, gaps, shapes
 from encore.plan.plan import Plan
 from encore.plan.tables.reported import PAPERS, reported_path
 from encore.plan.tables.slices import table_folders, table_plan
-from encore.plan.tables.upstream import upstream_cells
+from encore.plan.tables.upstream import upstream_places
 from encore.storage.files import full_digest, sha256
 
 CLAIMS, PRINTED = "claims", "claims_printed"
@@ -37,23 +37,13 @@ def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
     about = list(dict.fromkeys(name for _, claim in claims.values() for name in products_of(claim)))
     for name in about:
         table_of(name, all_shapes(plan.catalogue))
-    tables: dict[str, Any] = {}
-    figures: dict[str, Any] = {}
-    unavailable = {}
-    for name in about:
-        try:
-            if name in plan.catalogue.figures:
-                figures[name] = figure_cells(plan, name)
-            else:
-                tables[name] = table_plan(plan, name)
-        except EncoreError as error:
-            unavailable[name] = str(error)
+    tables, figures, unavailable = _numbers_of(plan, about)
     if plan.config.claims != "all":
-        found = run_shapes(plan)
-        needed = {at for _, claim in claims.values() for at in cells_of(claim, found)}
-        tables = {name: _with_cells(table, {at for at in needed if at.table == name}) for name, table in tables.items()}
+        shapes_here = run_shapes(plan)
+        wanted = {at for _, claim in claims.values() for at in cells_of(claim, shapes_here)}
+        tables = {name: _with_cells(name, table, wanted) for name, table in tables.items()}
         figures = {
-            name: {at: parts for at, parts in points.items() if Address(name, *at) in needed}
+            name: {at: parts for at, parts in points.items() if Address(name, *at) in wanted}
             for name, points in figures.items()
         }
     return {
@@ -119,12 +109,36 @@ def _chosen(plan: Plan, claims: Mapping[str, tuple[str, Claim]]) -> dict[str, tu
     return {name: claim for name, claim in claims.items() if wanted == "all" or name in wanted}
 
 
-def _with_cells(table: Mapping[str, Any], wanted: set[Address]) -> dict[str, Any]:
-    """A table's slice in which only some cells, and those that they are made of, read anything."""
-    kept = {id(cell) for at in wanted for cell in upstream_cells(table, *at[1:])}
+def _numbers_of(plan: Plan, names: Iterable[str]) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
+    """The slices of tables and the points of figures, by name, and why others cannot be had."""
+    tables: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
+    unavailable = {}
+    for name in names:
+        try:
+            if name in plan.catalogue.figures:
+                figures[name] = figure_cells(plan, name)
+            else:
+                tables[name] = table_plan(plan, name)
+        except EncoreError as error:
+            unavailable[name] = str(error)
+    return tables, figures, unavailable
+
+
+def _with_cells(name: str, table: Mapping[str, Any], wanted: set[Address]) -> dict[str, Any]:
+    """A table's slice in which only the cells that are wanted, and those that they are made of, read anything."""
+    read = {
+        (at.setting, row, column)
+        for at in wanted
+        if at.table == name
+        for row, column in upstream_places(table, at.setting, at.row, at.column)
+    }
     rows = []
     for row in table["rows"]:
-        cells = {column: cell if id(cell) in kept else {**cell, "reads": []} for column, cell in row["cells"].items()}
+        cells = {
+            column: cell if (row["setting"], row["id"], column) in read else {**cell, "reads": []}
+            for column, cell in row["cells"].items()
+        }
         rows.append({**row, "cells": cells})
     return {**table, "rows": rows}
 
