@@ -27,7 +27,6 @@ from encore.models.encoder import Encoder
 from encore.training.loop import train
 from encore.training.randomness import generator
 
-HERE = Path(__file__).parent
 QUERY_LENGTH = 36  # the paper's 32 and the prefix of its released code; 150 and the prefix are a passage's
 QUICK: dict[str, Any] = {"model": "nano", "vocabulary": 500, "length": 32, "batch": 4, "repetitions": 2, "steps": 1}
 
@@ -63,7 +62,7 @@ def main() -> None:
     before = machine.load()
     with tempfile.TemporaryDirectory() as folder:
         contents = measure(setting, Path(folder))
-    record.write(options.output, options.name or f"distillation-{machine.name()}", contents, before)
+    record.write(options.output, options.name, contents, before)
     print("\n".join(record.table(contents["arms"])))
 
 
@@ -126,8 +125,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--repetitions", type=int, default=3, help="turns, of each of which the best counts")
     parser.add_argument("--steps", type=int, default=1, help="measured in each turn")
     parser.add_argument("--quick", action="store_true", help="a minute model, to see that everything runs")
-    parser.add_argument("--output", type=Path, default=HERE / "results")
-    parser.add_argument("--name", help="of the files; without: the kind of machine")
+    record.add_flags(parser, "distillation")
     options = parser.parse_args()
     if options.quick:
         vars(options).update(QUICK)

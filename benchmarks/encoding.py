@@ -25,7 +25,6 @@ from encore.errors import EncoreError
 from encore.models import checkpoint, embed
 from encore.models.encoder import Encoder
 
-HERE = Path(__file__).parent
 STORED, FROM_TEXTS, PEER = "Encore, from its token store", "Encore, from texts", "sentence-transformers, batches of {}"
 PEERS_BATCHES = (16, 32)  # 32 is what it takes by itself
 APART = 1e-5  # that a number of a vector may be
@@ -67,13 +66,13 @@ def main() -> None:
         "rows": rows,
         "goals": [
             figures.goal(
-                "encoding from texts, speed beside sentence-transformers", seconds[best] / seconds[FROM_TEXTS], FASTER
+                "encoding from texts, speed relative to sentence-transformers",
+                seconds[best] / seconds[FROM_TEXTS],
+                FASTER,
             )
         ],
     }
-    record.write(
-        options.output, options.name or f"encoding-{machine.name()}", contents, before, ("sentence-transformers",)
-    )
+    record.write(options.output, options.name, contents, before, ("sentence-transformers",))
     print("\n".join([*record.table(rows), contents["agreement"]]))
 
 
@@ -96,8 +95,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--passages", type=int, default=1024)
     parser.add_argument("--length", type=int, default=144, help="tokens of the longest, [CLS] and [SEP] included")
     parser.add_argument("--turns", type=int, default=3, help="of which the best counts")
-    parser.add_argument("--output", type=Path, default=HERE / "results")
-    parser.add_argument("--name", help="of the record; without: the part and the kind of machine")
+    record.add_flags(parser, "encoding")
     return parser.parse_args()
 
 

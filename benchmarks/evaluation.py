@@ -23,7 +23,6 @@ from encore.errors import EncoreError
 from encore.evaluation import measures, reference_evaluator, ties
 from encore.evaluation.hits import Grades, Hits
 
-HERE = Path(__file__).parent
 THEIRS = {"RR@10": "recip_rank", "R@100": "recall_100", "R@1000": "recall_1000", "nDCG@10": "ndcg_cut_10"}
 Values = dict[str, dict[str, float]]  # measure -> query -> value
 
@@ -53,12 +52,11 @@ def main() -> None:
         "agreement": "values of all ways are equal to the last bit",
         "rows": rows,
         "goals": [
-            figures.goal(f"evaluation from {what}, speed beside pytrec_eval", seconds[base] / seconds[way], aim)
+            figures.goal(f"evaluation from {what}, speed relative to pytrec_eval", seconds[base] / seconds[way], aim)
             for what, way, aim in (("text", "Encore, plain text", 3), ("matrices", "Encore, matrices", 20))
         ],
     }
-    name = options.name or f"evaluation-{machine.name()}"
-    record.write(options.output, name, contents, before, ("pytrec-eval-terrier", "ir-measures"))
+    record.write(options.output, options.name, contents, before, ("pytrec-eval-terrier", "ir-measures"))
     print("\n".join([*record.table(rows), contents["agreement"]]))
 
 
@@ -100,8 +98,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--documents", type=int, default=20_000)
     parser.add_argument("--judged", type=int, default=2, help="documents of each query that are relevant")
     parser.add_argument("--turns", type=int, default=5, help="of which the best counts")
-    parser.add_argument("--output", type=Path, default=HERE / "results")
-    parser.add_argument("--name", help="of the record; without: the part and the kind of machine")
+    record.add_flags(parser, "evaluation")
     return parser.parse_args()
 
 

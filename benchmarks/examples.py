@@ -23,11 +23,10 @@ from encore.errors import EncoreError
 from encore.objectives.base import Objective
 from encore.training.randomness import generator
 
-HERE = Path(__file__).parent
 VOCABULARY = 30522
 MLM, PEERS = "mlm", {"Transformers, in torch": "pt", "Transformers, in NumPy": "np"}
 MASKED, DEVIATIONS = 0.15, 4  # the share of pieces that are masked, and how far it may be off by chance
-AIM, PER_RANK = 1.0, {144: 6500, 512: 1300}  # beside a peer; what one H100 should train with, a second
+AIM, PER_RANK = 1.0, {144: 6500, 512: 1300}  # relative to a peer; what one H100 should train with, a second
 
 
 def main() -> None:
@@ -42,7 +41,7 @@ def main() -> None:
         "goals": [goal for part in parts for goal in _goals(part)],
         "left_out": ["bprop: its examples are made of what a trained model attends to"],
     }
-    record.write(options.output, options.name or f"examples-{machine.name()}", contents, before)
+    record.write(options.output, options.name, contents, before)
     for part in parts:
         print("\n".join(["", f"{part['length']} tokens", "", *record.table(part["rows"])]))
 
@@ -70,14 +69,15 @@ def measure(length: int, options: argparse.Namespace) -> dict[str, Any]:
     return {
         "length": length,
         "rows": comparison.rows(seconds, options.batch, "examples", base=peer),
-        "beside_peer": figures.rounded(seconds[peer] / seconds[MLM]),
+        "relative_to_peer": figures.rounded(seconds[peer] / seconds[MLM]),
     }
 
 
 def _goals(part: dict[str, Any]) -> list[dict[str, Any]]:
-    """Of texts of a length: MLM beside its peer, and what the slowest objective makes in a second."""
-    length, beside = part["length"], "speed beside Transformers' collator"
-    found = [figures.goal(f"examples of MLM, {length} tokens, {beside}", part["beside_peer"], AIM)]
+    """Of texts of a length: MLM relative to its peer, and what the slowest objective makes in a second."""
+    length = part["length"]
+    what = f"examples of MLM, {length} tokens, speed relative to Transformers' collator"
+    found = [figures.goal(what, part["relative_to_peer"], AIM)]
     slowest = min((row for row in part["rows"] if row["way"] not in PEERS), key=lambda row: row["speed"])
     if length in PER_RANK:
         what = f"examples of {slowest['way']}, the slowest, {length} tokens, a second in one process"
@@ -115,8 +115,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=512)
     parser.add_argument("--lengths", type=int, nargs="+", default=[144, 512], help="tokens, [CLS] and [SEP] included")
     parser.add_argument("--turns", type=int, default=5, help="of which the best counts")
-    parser.add_argument("--output", type=Path, default=HERE / "results")
-    parser.add_argument("--name", help="of the record; without: the part and the kind of machine")
+    record.add_flags(parser, "examples")
     return parser.parse_args()
 
 

@@ -23,7 +23,6 @@ from encore.models import embed
 from encore.plan.project import DEFAULT_RUN
 from encore.training.loop import train
 
-HERE = Path(__file__).parent
 Found = list[dict[str, float]]  # of each seed: the measure, and seconds
 FASTER = 1.0
 MARGIN = 0.01  # of RR@10, fixed before the first run
@@ -42,7 +41,7 @@ def main() -> None:
     before = machine.load()
     contents = measure(recipe, options.seeds, options.margin)
     contents["setting"] = {"lineage": options.lineage, "run": str(options.run)} | contents["setting"]
-    record.write(options.output, options.name or f"finetuning-{machine.name()}", contents, before, PACKAGES)
+    record.write(options.output, options.name, contents, before, PACKAGES)
     for part in ("differences", "goals"):
         print("\n".join(["", *record.table(contents[part])]))
 
@@ -82,7 +81,9 @@ def measure(recipe: Recipe, seeds: Sequence[int], margin: float) -> dict[str, An
         ],
         "ratio": ratio,
         "ratio_without_data": _ratio(arms[THEIRS], arms[OURS], without="data"),
-        "goals": [figures.goal("fine-tuning, speed beside sentence-transformers' trainer", ratio["median"], FASTER)],
+        "goals": [
+            figures.goal("fine-tuning, speed relative to sentence-transformers' trainer", ratio["median"], FASTER)
+        ],
     }
 
 
@@ -140,8 +141,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--margin", type=float, default=MARGIN, help=f"of {MEASURE}, within which models are equally good"
     )
-    parser.add_argument("--output", type=Path, default=HERE / "results")
-    parser.add_argument("--name", help="of the files; without: the kind of machine")
+    record.add_flags(parser, "finetuning")
     return parser.parse_args()
 
 

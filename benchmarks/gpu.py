@@ -157,7 +157,7 @@ def main() -> None:
 
 
 def goals(folder: Path) -> list[Facts]:
-    """Each goal beside what was measured; empty where its part did not end."""
+    """Each goal next to what was measured; empty where its part did not end."""
     found = []
     for label, part, key, aim, bound in GOALS:
         path = folder / f"{part}.json"

@@ -89,8 +89,7 @@ def main() -> None:
         "ratio": figures.rounded(ours / bare),
         "goals": [figures.goal("dry run, seconds of the processor for 1,000 jobs", ours, MOST, most=True)],
     }
-    name = options.name or f"planning-{machine.name()}"
-    record.write(options.output, name, contents, before, ("snakemake",))
+    record.write(options.output, options.name, contents, before, ("snakemake",))
     print("\n".join(record.table(rows)))
 
 
@@ -129,8 +128,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--run", type=Path, default=Path("config/paper.yaml"), help="a run's configuration")
     parser.add_argument("--turns", type=int, default=3, help="of which the best counts")
-    parser.add_argument("--output", type=Path, default=HERE / "results")
-    parser.add_argument("--name", help="of the record; without: the part and the kind of machine")
+    record.add_flags(parser, "planning")
     return parser.parse_args()
 
 

@@ -26,7 +26,6 @@ from encore.errors import EncoreError
 from encore.models.heads import MlmHead
 from encore.models.start import initial_encoder
 
-HERE = Path(__file__).parent
 MLM = "MLM 15 %"  # what Trainer does
 TOLERANCE = 1e-4  # of losses that must agree
 POOL = 6  # times as many texts as a batch holds, since not every objective can use each
@@ -43,7 +42,7 @@ def main() -> None:
         contents = measure(setting, store, options.only, options.peer)
     contents["masks"] = masks.compare(setting, [QUICK["length"]] if options.quick else tuple(masks.AIMS))
     contents["goals"] += masks.goals(contents["masks"])
-    record.write(options.output, options.name or f"pretraining-{machine.name()}", contents, before)
+    record.write(options.output, options.name, contents, before)
     for part in ("objectives", "table4", "masks", "goals"):
         print("\n".join(["", *record.table(contents[part])]))
 
@@ -151,8 +150,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", nargs="*", default=[], metavar="OBJECTIVE", help="beside MLM; without: all")
     parser.add_argument("--no-peer", dest="peer", action="store_false", help="leave out Hugging Face's side")
     parser.add_argument("--quick", action="store_true", help="a minute model, to see that everything runs")
-    parser.add_argument("--output", type=Path, default=HERE / "results")
-    parser.add_argument("--name", help="of the files; without: the kind of machine")
+    record.add_flags(parser, "pretraining")
     options = parser.parse_args()
     if options.quick:
         vars(options).update(QUICK)

@@ -21,7 +21,6 @@ from encore.data.runs import TEXT, read_run, write_run
 from encore.data.trec_runs import read_trec, write_trec
 from encore.errors import EncoreError
 
-HERE = Path(__file__).parent
 OF_TRAINING = HEADER | {"data": {"test collection": {"name": "made-up", "topics": "train"}}}  # so without text
 Scores = dict[str, dict[str, float]]  # query -> document -> score
 
@@ -59,8 +58,7 @@ def main() -> None:
         "reading": comparison.rows(took, lines, "lines", base=next(iter(reading))),
         "goals": [],
     }
-    name = options.name or f"runs-{machine.name()}"
-    record.write(options.output, name, contents, before, ("pytrec-eval-terrier", "ir-measures"))
+    record.write(options.output, options.name, contents, before, ("pytrec-eval-terrier", "ir-measures"))
     print("\n".join([*record.table(contents["writing"]), "", *record.table(contents["reading"])]))
 
 
@@ -100,8 +98,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--depth", type=int, default=1000)
     parser.add_argument("--documents", type=int, default=20_000)
     parser.add_argument("--turns", type=int, default=3, help="of which the best counts")
-    parser.add_argument("--output", type=Path, default=HERE / "results")
-    parser.add_argument("--name", help="of the record; without: the part and the kind of machine")
+    record.add_flags(parser, "runs")
     return parser.parse_args()
 
 

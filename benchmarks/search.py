@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import io
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from encore.storage.program import run
@@ -21,7 +20,6 @@ from encore.errors import EncoreError
 from encore.retrieval.dense import Shard, search_exact
 from encore.storage.document_ids import DocIds
 
-HERE = Path(__file__).parent
 OURS, FAISS, PLAIN = "Encore", "FAISS, IndexFlatIP", "torch, one product and topk"
 APART = 1e-5  # that two scores at one rank may be, as a share of the best
 FASTER = 0.95
@@ -58,10 +56,10 @@ def main() -> None:
         "agreement": f"in float64, scores at every rank are at most {apart:.0e} of the best apart",
         "rows": rows,
         "goals": [
-            figures.goal("exact search, speed beside FAISS's IndexFlatIP", seconds[FAISS] / seconds[OURS], FASTER)
+            figures.goal("exact search, speed relative to FAISS's IndexFlatIP", seconds[FAISS] / seconds[OURS], FASTER)
         ],
     }
-    record.write(options.output, options.name or f"search-{machine.name()}", contents, before, ("faiss-cpu",))
+    record.write(options.output, options.name, contents, before, ("faiss-cpu",))
     print("\n".join([*record.table(rows), contents["agreement"]]))
 
 
@@ -92,8 +90,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--depth", type=int, default=1000)
     parser.add_argument("--turns", type=int, default=5, help="of which the best counts")
-    parser.add_argument("--output", type=Path, default=HERE / "results")
-    parser.add_argument("--name", help="of the record; without: the part and the kind of machine")
+    record.add_flags(parser, "search")
     return parser.parse_args()
 
 

@@ -19,7 +19,7 @@ TABLE4 = (
     ("enhanced", "Enhanced Decoding", "O(n^2)", "O(n^2)"),
     ("bow", "BoW Prediction", "O(n)", "-"),
 )
-# Goals, each a ratio that must be reached: speed beside our own MLM, for BERT-base.
+# Goals, each a ratio that must be reached: speed relative to our own MLM, for BERT-base.
 SPEEDS = {"bow": 0.98, "autoencoding": 0.78, "autoregression": 0.70, "enhanced": 0.70}
 EXPLAINED = 1.10  # at most: time beside our own MLM, over operations beside it
 TRAINER = 2.3  # speed of an MLM step beside Trainer's
@@ -90,14 +90,14 @@ def goals(measured: Sequence[dict[str, Any]], trainer: float | None, base: bool)
         base: the model is a BERT-base; of smaller ones the vocabulary head has another share.
     """
     by_name = {row["name"]: row for row in measured}
-    found = [] if trainer is None else [goal("MLM step, speed beside Trainer", trainer, TRAINER)]
+    found = [] if trainer is None else [goal("MLM step, speed relative to Trainer", trainer, TRAINER)]
     for name, aim in SPEEDS.items():
         if name in by_name:
             row = by_name[name]
             over = row["time_over_operations"]
             if base:
-                found.append(goal(f"{name}, speed beside MLM 30 %", row["speed_of_mlm"], aim))
-            found.append(goal(f"{name}, time over operations beside MLM 30 %", over, EXPLAINED, most=True))
+                found.append(goal(f"{name}, speed relative to MLM 30 %", row["speed_of_mlm"], aim))
+            found.append(goal(f"{name}, time over operations relative to MLM 30 %", over, EXPLAINED, most=True))
     return found
 
 

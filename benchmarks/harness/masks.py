@@ -41,7 +41,7 @@ def compare(setting: Setting, lengths: Sequence[int] = tuple(AIMS)) -> list[dict
 
 def goals(compared: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [
-        goal(f"masks of enhanced decoding, {row['tokens']} tokens, speed beside row by row", row["ratio"], aim)
+        goal(f"masks of enhanced decoding, {row['tokens']} tokens, speed relative to row by row", row["ratio"], aim)
         for row in compared
         if (aim := AIMS.get(row["tokens"]))
     ]

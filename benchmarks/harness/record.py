@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,13 +11,21 @@ from typing import Any
 from encore.storage.files import write_text
 from harness import machine
 
+RESULTS = Path(__file__).parents[1] / "results"
+
+
+def add_flags(parser: argparse.ArgumentParser, part: str) -> None:
+    """The flags of every benchmark: where its record goes."""
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the record")
+    parser.add_argument("--name", default=f"{part}-{machine.name()}", help="of the record")
+
 
 def write(folder: Path, name: str, contents: dict[str, Any], before: float, packages: Sequence[str] = ()) -> Path:
     """Write ``<name>.json``: what was measured, on which machine, when, and with which versions.
 
     Args:
         before: the machine's load before anything was measured.
-        packages: whose versions matter beside those that every benchmark uses.
+        packages: whose versions matter, next to those that every benchmark uses.
     """
     path = folder / f"{name}.json"
     surroundings = {

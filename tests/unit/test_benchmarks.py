@@ -83,9 +83,9 @@ def test_goals_say_whether_they_are_reached() -> None:
     assert rows[0]["utilisation"] == pytest.approx(0.5)
     found = {row["goal"]: (row["value"], row["reached"]) for row in figures.goals(rows, trainer=2.4, base=True)}
     assert found == {
-        "MLM step, speed beside Trainer": (2.4, True),
-        "bow, speed beside MLM 30 %": (0.8, False),
-        "bow, time over operations beside MLM 30 %": (1.136, False),
+        "MLM step, speed relative to Trainer": (2.4, True),
+        "bow, speed relative to MLM 30 %": (0.8, False),
+        "bow, time over operations relative to MLM 30 %": (1.136, False),
     }
     assert len(figures.goals(rows, trainer=None, base=False)) == 1
 
@@ -134,7 +134,7 @@ def test_a_quick_run_writes_its_record(tmp_path: Path) -> None:
     assert [row["name"] for row in contents["objectives"]] == ["MLM 15 %", BASE, "bow", "enhanced"]
     assert contents["peer"]["our_loss"] == pytest.approx(contents["peer"]["loss"], rel=1e-4)
     assert [row["label"] for row in contents["table4"]] == ["Further Pre-train", "Enhanced Decoding", "BoW Prediction"]
-    assert {goal["goal"] for goal in contents["goals"]} >= {"MLM step, speed beside Trainer"}
+    assert {goal["goal"] for goal in contents["goals"]} >= {"MLM step, speed relative to Trainer"}
     assert contents["machine"]["cores"] == os.cpu_count()
     assert contents["date"]
 
@@ -194,7 +194,7 @@ def test_the_parts_of_make_bench_survive_each_other(tmp_path: Path) -> None:
         ("evaluation", "done"),
     ]
     assert "runs failed (exit code 1)" in done.stdout
-    assert "| evaluation from text, speed beside pytrec_eval |" in done.stdout
+    assert "| evaluation from text, speed relative to pytrec_eval |" in done.stdout
 
 
 def test_bare_snakemake_plans_what_the_plan_has(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_bare_snakemake_plans_what_the_plan_has(tmp_path: Path) -> None:
 
 
 def test_the_parts_of_the_gpu_benchmark_survive_each_other(tmp_path: Path) -> None:
-    """At tiny sizes, on what there is: a part that fails is told, and the goals stand beside what was measured."""
+    """At tiny sizes, on what there is: a part that fails is told, and the goals stand next to what was measured."""
     (tmp_path / "checkpoint.json").mkdir()  # so that this part cannot write its numbers
     done = quick("gpu", tmp_path, "--only", "peaks", "checkpoint", "search", "encoding")
     assert done.returncode == 0, done.stderr
