@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from encore.errors import EncoreError
-from encore.storage.processes import beside, process_pool
+from encore.storage.processes import in_background, process_pool
 
 POOL = """
 import os, time
-from encore.storage.processes import beside, process_pool
+from encore.storage.processes import in_background, process_pool
 with process_pool(1) as pool:
     print(pool.submit(os.getpid).result(), flush=True)
     time.sleep(600)
@@ -62,9 +62,9 @@ def test_a_killed_worker_is_one_line() -> None:
 
 
 def test_what_is_done_beside_comes_back_from_another_process_or_from_this_one() -> None:
-    with beside(os.getpid, 1) as result:
+    with in_background(os.getpid, 1) as result:
         assert result() == os.getpid()
-    with beside(os.getpid, 2) as result:
+    with in_background(os.getpid, 2) as result:
         assert (result() == os.getpid()) is (not sys.platform.startswith("linux"))
 
 
@@ -74,7 +74,7 @@ def refuse() -> None:
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_what_is_refused_beside_is_said_where_its_result_is_asked_for(processes: int) -> None:
-    with beside(refuse, processes) as result, pytest.raises(EncoreError, match="nothing there; name another"):
+    with in_background(refuse, processes) as result, pytest.raises(EncoreError, match="nothing there; name another"):
         result()
 
 
@@ -91,11 +91,11 @@ def test_what_is_done_beside_ends_with_the_block(tmp_path: Path) -> None:
             time.sleep(0.02)
         return int((tmp_path / "number").read_text())
 
-    with pytest.raises(KeyError), beside(sleep, 2):
+    with pytest.raises(KeyError), in_background(sleep, 2):
         {}[child := number()]
     assert ends(child)
     (tmp_path / "number").unlink()
-    with beside(sleep, 2) as result:
+    with in_background(sleep, 2) as result:
         os.kill(number(), signal.SIGKILL)
         with pytest.raises(EncoreError, match="a worker process was killed, perhaps for want of memory"):
             result()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from encore.commands.preflight import finished, machine
 from encore.commands.preflight.fetches import Fetches
 from encore.commands.preflight.fit import errors_left_out, refined
 from encore.commands.preflight.forecast import PRODUCTS, forecast
-from encore.commands.preflight.jobs import Jobs
+from encore.commands.preflight.jobs import NEVER_FORKED, Jobs
 from encore.commands.preflight.machine import MACHINES
 from encore.commands.preflight.rates import OTHER, SHIPPED, Formula, Rates, read_rates
 from encore.commands.preflight.resources import Requests
@@ -166,21 +167,28 @@ def test_a_rule_says_its_own_threads(tmp_path: Path) -> None:
     assert (own["tokens"], own["collection"], own["prepare"], own["lucene_search"]) == (2, 2, 2, 2)
     rules = "rule one:\n    threads: 4  # as many\n    shell: 'x'\n\n\nrule two:\n    shell: 'y'\n"
     rules += "rule three:\n    threads: EXECUTION.processes\nrule four:\n    threads: NUMERICS.threads\n"
-    rules += "rule five:\n    threads: lambda wildcards: readers(wildcards)\n"
+    rules += "rule five:\n    threads: lambda wildcards: preprocessing_cores(wildcards)\n"
     (tmp_path / "a.smk").write_text(rules)
-    found = rule_threads(load_run(execution={"processes": 8, "readers": 5}, numerics={"threads": 16}), tmp_path)
+    found = rule_threads(
+        load_run(execution={"processes": 8, "preprocessing_cores": 5}, numerics={"threads": 16}), tmp_path
+    )
     assert found == {"one": 4, "two": 1, "three": 8, "four": 16, "five": 5}
 
 
 def test_a_job_has_no_more_threads_than_it_uses_and_than_there_are_cores(bare: Path) -> None:
     """Several processes read pydocs, one makes documents of it."""
     (bare / "workflow").symlink_to(ROOT / "workflow")
-    plan, names = planned(execution={"readers": 5}), ("pydocs-stdlib", "pydocs-documents")
+    plan, names = planned(execution={"preprocessing_cores": 5}), ("pydocs-stdlib", "pydocs-documents")
     jobs = Jobs(plan, CollectionSizes(plan, {}), machine.find_machine(None, MACHINES), Fetches(plan, {}))
     assert [jobs.of(named_collection(plan, name)).threads for name in names] == [5, 1]
     few = estimate(plan)
     tokens = next(job for job in few.jobs if job.rule == "tokens")
     assert [tokens.threads, few.threads(tokens), replace(few, cores=3).threads(tokens)] == [5, 1, 3]
+
+
+def test_jobs_that_are_never_forks_are_those_that_start_by_themselves() -> None:
+    client = runpy.run_path(str(ROOT / "workflow/forkserver/client.py"))
+    assert {f"{rule}.py" for rule in NEVER_FORKED} == set(client["BY_THEMSELVES"])
 
 
 def test_threads_share_what_is_parallel_alone() -> None:

@@ -179,12 +179,12 @@ def test_shards_may_be_given_by_dataset(catalogue: Catalogue, monkeypatch: pytes
 
 def test_jobs_ask_for_what_their_collections_need(plans: dict[str, Plan]) -> None:
     paper, embedded = plans["paper"], plans["config"]
-    asked, small = Requests(paper), Requests(embedded)
+    requests, small = Requests(paper), Requests(embedded)
     wikipedia, set_of_beir = (named_collection(paper, name) for name in ("wikipedia", "beir-scifact"))
-    assert asked.memory_mb(wikipedia, 4000) > 4000
-    assert 6 * 60 < asked.minutes(wikipedia, 30) <= LONGEST
-    assert (asked.memory_mb(set_of_beir, 4000), asked.minutes(set_of_beir, 30)) == (4000, 30)
+    assert requests.memory_mb(wikipedia, 4000) > 4000
+    assert 6 * 60 < requests.minutes(wikipedia, 30) <= LONGEST
+    assert (requests.memory_mb(set_of_beir, 4000), requests.minutes(set_of_beir, 30)) == (4000, 30)
     for made in (embedded.collection("wikipedia"), embedded.model(embedded.resolve.lineage("bert-base+ict"), 0)):
         assert (small.memory_mb(made, 4000), small.minutes(made, 60)) == (4000, 60)
     pretrained = paper.model(paper.resolve.lineage("two-tower+ict"), 0)
-    assert asked.minutes(pretrained, 24 * 60) > 24 * 60
+    assert requests.minutes(pretrained, 24 * 60) > 24 * 60

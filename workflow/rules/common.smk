@@ -116,9 +116,9 @@ def at_least(folder, *, mem_mb, runtime):
     return {"mem_mb": memory, "runtime": minutes}
 
 
-def readers(collection):
-    """Cores for the job that makes a collection: for kinds that several processes can read."""
-    return EXECUTION.readers if kinds.is_parallel(collection.stage) else 1
+def preprocessing_cores(collection):
+    """Cores of the job that makes a collection: more than one for kinds whose work processes can share."""
+    return EXECUTION.preprocessing_cores if kinds.is_parallel(collection.stage) else 1
 
 
 def by_attempt(*, mem_mb, runtime):

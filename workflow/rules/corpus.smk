@@ -14,7 +14,7 @@ rule collection:
         "results/benchmarks/collection/{collection}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: lambda wildcards: readers(artifact_in("collections/{collection}", wildcards))
+    threads: lambda wildcards: preprocessing_cores(artifact_in("collections/{collection}", wildcards))
     resources:
         **at_least("collections/{collection}", mem_mb=4_000, runtime=30),
     params:
@@ -73,7 +73,7 @@ rule tokens:
         "results/benchmarks/tokens/{tokens}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: EXECUTION.readers
+    threads: EXECUTION.preprocessing_cores
     resources:
         **at_least("tokens/{tokens}", mem_mb=4_000, runtime=60),
     params:

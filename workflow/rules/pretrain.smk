@@ -73,9 +73,9 @@ rule prepare:
         "results/benchmarks/prepare/{prepared}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: EXECUTION.readers
+    threads: EXECUTION.preprocessing_cores
     resources:
-        **at_least("prepared/{prepared}", mem_mb=4_000 + 1_000 * EXECUTION.readers, runtime=4 * 60),
+        **at_least("prepared/{prepared}", mem_mb=4_000 + 1_000 * EXECUTION.preprocessing_cores, runtime=4 * 60),
     params:
         spec=spec_of("prepared/{prepared}"),
     shell:

@@ -20,7 +20,7 @@ def main() -> None:
     parser.add_argument("--output", type=artifact, required=True, help="folder of the new model")
     parser.add_argument("--state", type=Path, required=True, help="checkpoints, removed when the model is written")
     parser.add_argument("--processes", type=int, default=1, help="that train together, one a GPU, under torchrun")
-    parser.add_argument("--workers", type=int, default=0, help="that make batches, beside each of these")
+    parser.add_argument("--workers", type=int, default=0, help="that make the batches of each of these")
     parser.add_argument("--checkpoint-seconds", type=float, default=120, help="between two checkpoints")
     arguments = parser.parse_args()
     launch.start_processes(arguments.processes)

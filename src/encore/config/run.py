@@ -135,7 +135,7 @@ class Execution(Strict):
         "dataset, with one shard for the others.",
     )
     processes: Positive = Field(1, description="The most processes of a training, one per GPU, started by torchrun.")
-    examples_per_process: Positive = Field(
+    min_examples_per_process: Positive = Field(
         1,
         description="The fewest examples of a batch for each of them: a small batch, which many GPUs "
         "would share for little, gets fewer.",
@@ -144,13 +144,13 @@ class Execution(Strict):
         0,
         ge=0,
         le=64,
-        description="The processes beside each process of a training that make its batches; on a GPU, "
-        "without any, a thread does.",
+        description="The processes that make batches for each process of a training; without any, it makes them "
+        "itself, on a GPU in a thread.",
     )
-    readers: Positive = Field(
+    preprocessing_cores: Positive = Field(
         2,
-        description="The cores that a job asks for which parses a dump, tokenises or draws word sets: one for each "
-        "process that shares the texts.",
+        description="The cores of a job that parses a dump, tokenises or draws word sets, one for each process "
+        "that shares the texts.",
     )
     checkpoint_seconds: Positive = Field(120, description="The seconds between two checkpoints of a training.")
     java_memory_mb: Positive = Field(1024, description="The heap of Lucene's Java process in megabytes.")
@@ -175,7 +175,7 @@ class Execution(Strict):
 
     def processes_of(self, batch: int) -> int:
         """Processes of a training with batches of so many examples."""
-        return max(1, min(self.processes, batch // self.examples_per_process))
+        return max(1, min(self.processes, batch // self.min_examples_per_process))
 
     def shards_of(self, dataset: str) -> int:
         """Parts that the collection of a dataset is encoded in."""

@@ -31,7 +31,7 @@ from encore.storage.files import (
     write_jsonl,
     write_text,
 )
-from encore.storage.processes import beside
+from encore.storage.processes import in_background
 
 QRELS_HEADER = "query-id\tcorpus-id\tscore"
 ANSWERS = "answers.jsonl.gz"
@@ -206,25 +206,25 @@ def write_collection(
     def written_articles() -> dict[str, Any]:
         return write_articles(folder / "articles.jsonl.gz", articles) | dict(statistics or {})
 
-    with beside(written_articles, processes) as article_counts:
+    with in_background(written_articles, processes) as article_counts:
         documents = write_rows(folder / "corpus.jsonl.gz", corpus, "corpus")
         known = write_rows(folder / "queries.jsonl.gz", queries, "queries")
         if not len(documents):
             file = corpus.path if isinstance(corpus, Located) else "the corpus"
             raise EncoreError(f"{file} holds no document; name another source")
         judging = Judging(known, documents, empty, unknown_judgments)
-        asked: dict[str, Iterable[str]] = {}
+        topics_of: dict[str, Iterable[str]] = {}
         counts: dict[str, Any] = {"passages": len(documents), "queries": len(known), "splits": {}}
         for split, judgments in qrels.items():
             grades, counts["splits"][split] = judging.judged(split, judgments)
             _write_qrels(folder / "qrels" / f"{split}.tsv", grades)
-            asked[split] = grades.keys()
+            topics_of[split] = grades.keys()
         for split, named in (questions or {}).items():
-            asked[split] = _write_questions(folder / QUESTIONS / f"{split}.txt", named, known)
+            topics_of[split] = _write_questions(folder / QUESTIONS / f"{split}.txt", named, known)
             counts["splits"][split] = {"queries": len(named)}
-        others = {"empty_documents": len(empty), "unjudged_queries": unjudged(len(known), asked.values())}
+        others = {"empty_documents": len(empty), "unjudged_queries": unjudged(len(known), topics_of.values())}
         counts |= {name: count for name, count in others.items() if count}
-        refuse_shared(asked, qrels)
+        refuse_shared(topics_of, qrels)
         counts |= write_answers(folder, answers, known)
         counts |= article_counts()
     write_json(folder / "statistics.json", counts)

@@ -95,11 +95,11 @@ def shared_in_order(work: Callable[[W], R], parts: Iterable[W], processes: int, 
 
 
 @contextmanager
-def beside(work: Callable[[], R], processes: int) -> Iterator[Callable[[], R]]:
-    """Have another process do something while the block runs, if there may be two; the function waits for its result.
+def in_background(work: Callable[[], R], processes: int) -> Iterator[Callable[[], R]]:
+    """Have another process do the work while the block runs; the function that is given waits for its result.
 
-    The process ends with the block, and what it raises is raised by the function, which does the work itself where
-    there is one process, or none is forked.
+    The process ends with the block, and what it raises is raised by the function. With one process, or where none is
+    forked, the function does the work itself.
 
     Raises:
         EncoreError: by the function: the process was killed.

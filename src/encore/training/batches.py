@@ -86,7 +86,7 @@ class BatchMaker:
 
         Args:
             micro_batch: the size of their parts; of batches that are made ahead it may be an earlier one.
-            workers: processes that make them ahead; without any, each is made when it is asked for.
+            workers: processes that make them ahead; without any, each is made when it is needed.
 
         Raises:
             EncoreError: a worker was killed.
@@ -94,7 +94,7 @@ class BatchMaker:
         if workers == 0:
             return (self.make(draw, micro_batch.size) for draw in self.draws(start))
         windows = ((window, micro_batch.size) for window in self.windows(start))
-        return (batch for batches in in_order(self._all, windows, workers, AHEAD) for batch in batches)
+        return (batch for batches in in_order(self._of_window, windows, workers, AHEAD) for batch in batches)
 
     def draws(self, start: int = 0) -> Iterator[Draw]:
         """Which examples each step reads, from step ``start`` on, without end."""
@@ -121,9 +121,8 @@ class BatchMaker:
         """
         indices = window.rows.ravel()
         sizes = self.task.sizes(indices, partial(self.chance, window.epoch))
-        order = np.argsort(sizes, kind="stable")
-        dealt = zip(indices[order].reshape(window.rows.shape), sizes[order].reshape(window.rows.shape), strict=True)
-        batches = list(dealt)
+        order, shape = np.argsort(sizes, kind="stable"), window.rows.shape
+        batches = list(zip(indices[order].reshape(shape), sizes[order].reshape(shape), strict=True))
         shuffled = generator(self.seed, "window", window.epoch, window.first).permutation(len(batches))
         draws = [Draw(step, window.epoch, *batches[place]) for step, place in enumerate(shuffled, window.step)]
         return draws[window.skip :]
@@ -144,7 +143,7 @@ class BatchMaker:
         parts = split_batch(self.task, examples, sizes, size, self.group, self.seed, "step", draw.step)
         return Batch(draw, parts, size, sizes)
 
-    def _all(self, work: tuple[Window, PartSize]) -> list[Batch]:
+    def _of_window(self, work: tuple[Window, PartSize]) -> list[Batch]:
         window, size = work
         return [self.make(draw, size) for draw in self.deal(window)]
 

@@ -48,8 +48,7 @@ class Needed:
         return "flops" in self.amounts
 
     def precision(self, numerics: str) -> str:
-        """What its operations are computed in, where a run's models compute in ``numerics``: exact search and
-        attention in fp32."""
+        """What its operations are computed in: ``numerics``, the models' precision, or fp32 in search and attention."""
         return "fp32" if self.rule in ("search", "attend") else numerics
 
 
@@ -102,13 +101,19 @@ class Jobs:
             )
         if rule == "collection" and (size := self.sizes.behind(made)):
             notes += size.notes
-        alone = rule == "collection" and not kinds.is_parallel(made.stage)
-        threads = processes if rule in TRAINING else 1 if alone else self._threads.get(rule, 1)
+        threads = self._threads_of(made, rule, processes)
         feeding = processes * max(1, execution.workers) if rule in TRAINING else 1
         if self.forks and threads == 1 and rule not in NEVER_FORKED:
             found["imports"] = 0.0
         finished = Path(made.manifest).is_file()
         return Needed(made, rule, finished, found, threads, processes, feeding, memory, tuple(notes))
+
+    def _threads_of(self, made: Artifact, rule: str, processes: int) -> int:
+        if rule in TRAINING:
+            return processes
+        if rule == "collection" and not kinds.is_parallel(made.stage):
+            return 1
+        return self._threads.get(rule, 1)
 
     def _training(self, made: Artifact, processes: int) -> tuple[float, list[str]]:
         """Bytes of a training's batch on each GPU, and a note where it goes through the model in parts."""

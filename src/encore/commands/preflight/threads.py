@@ -25,8 +25,8 @@ def rule_threads(config: RunConfig, folder: Path = RULES) -> dict[str, int]:
 def _number(given: str, config: RunConfig) -> int:
     if given.isdigit():
         return int(given)
-    if "readers" in given:
-        return config.execution.readers
+    if "preprocessing_cores" in given:
+        return config.execution.preprocessing_cores
     if "processes" in given:
         return config.execution.processes
     return config.numerics.threads if "NUMERICS.threads" in given else 1

@@ -50,7 +50,7 @@ class Distribution(Protocol):
 
 
 class Statistics(Protocol):
-    """What a preparation knows of a collection: added up block by block, then asked of each block again."""
+    """What a preparation knows of a collection: added up block by block, then used for each block again."""
 
     def counted(self, block: ChunkBlock, found: Occurrences) -> Sums:
         """What a block adds for each text and word, where words are nodes of its own lexicon; by any process."""
