@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from encore.claims.slice import CLAIMS, PRINTED, claims_reads
+from encore.claims.slice import CLAIMS, PRINTED, claims_plan, claims_reads
 from encore.config.datasets import draw_of
 from encore.config.finetuning import FinetuneStep
 from encore.config.lineage import split_index
@@ -166,7 +166,7 @@ def reads_of(plan: Plan, target: str) -> list[Artifact]:
         case ["figures", name]:
             return _drawn(plan, name)
         case [name] if name == CLAIMS:
-            return claims_reads(plan)
+            return claims_reads(plan, claims_plan(plan))
         case _:
             return [find(plan, place)]
 

@@ -75,7 +75,7 @@ def test_claims_that_are_named_read_what_they_rest_on_alone(plan):
     named = ["C03", "C38", "C48", "C57"]  # with a mean of columns, a control, points of a figure, and gains
     one = Plan(plan.config.model_copy(update={"claims": named}), plan.catalogue)
     folders = {folder for name in named for folder in deciding.claim_folders(plan, read_claims(papers)[name][1])[0]}
-    assert {artifact.folder for artifact in claims_reads(one)} == folders
+    assert {artifact.folder for artifact in claims_reads(one, claims_plan(one))} == folders
     content = claims_plan(one)
     assert list(content["claims"]) == sorted(named)
     written = run_claims.ClaimsSlice.model_validate(json.loads(json.dumps(content)))
@@ -88,7 +88,7 @@ def test_a_claim_that_there_is_not_is_refused_with_the_nearest(plan):
 
 
 def test_every_claim_rests_on_no_other_folder_than_the_ledger_reads(plan):
-    read = {artifact.folder for artifact in claims_reads(plan)}
+    read = {artifact.folder for artifact in claims_reads(plan, claims_plan(plan))}
     found = {
         name: deciding.claim_folders(plan, claim) for name, (_, claim) in read_claims(ROOT / "config/papers").items()
     }

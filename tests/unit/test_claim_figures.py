@@ -54,7 +54,7 @@ def test_the_claims_read_their_figures_and_what_is_written_is_read_as_planned(ru
     content = claims_plan(plan)
     assert set(content["figures"]) == DRAWN
     assert not content["unavailable"]
-    read = {artifact.folder for artifact in claims_reads(plan)}
+    read = {artifact.folder for artifact in claims_reads(plan, claims_plan(plan))}
     written = run_claims.ClaimsSlice.model_validate(json.loads(json.dumps(content)))
     assert {str(folder) for folder in written.reads()} == read
     for name in DRAWN:

@@ -56,8 +56,7 @@ def reads_of(product):
     """What a product is made from."""
 
     def paths(wildcards):
-        slice_of(product, wildcards)
-        return in_one_line(product.reads, PLAN, product.name(wildcards))
+        return in_one_line(product.reads, PLAN, product.name(wildcards), slice_of(product, wildcards))
 
     return paths
 

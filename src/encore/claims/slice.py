@@ -33,7 +33,7 @@ def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
     Raises:
         EncoreError: a claim is wrong, or the run names one that there is not.
     """
-    claims = _chosen(plan, read_claims(papers))
+    claims = chosen(plan, read_claims(papers))
     about = list(dict.fromkeys(name for _, claim in claims.values() for name in products_of(claim)))
     for name in about:
         table_of(name, all_shapes(plan.catalogue))
@@ -86,9 +86,8 @@ def printed_plan(catalogue: Catalogue, papers: Path = PAPERS) -> dict[str, Any]:
     }
 
 
-def claims_reads(plan: Plan) -> list[Artifact]:
-    """Every artifact that the claims' tables and figures read, once."""
-    content = claims_plan(plan)
+def claims_reads(plan: Plan, content: Mapping[str, Any]) -> list[Artifact]:
+    """Every artifact that the tables and figures of the claims' slice read, once."""
     folders = [folder for table in content["tables"].values() for folder in table_folders(table["rows"])]
     folders += [
         each["folder"]
@@ -100,8 +99,12 @@ def claims_reads(plan: Plan) -> list[Artifact]:
     return [plan.find(folder) for folder in dict.fromkeys(folders)]
 
 
-def _chosen(plan: Plan, claims: Mapping[str, tuple[str, Claim]]) -> dict[str, tuple[str, Claim]]:
-    """Those that the run judges, in their own order."""
+def chosen(plan: Plan, claims: Mapping[str, tuple[str, Claim]]) -> dict[str, tuple[str, Claim]]:
+    """Those that the run judges, in their own order.
+
+    Raises:
+        EncoreError: it names one that there is not.
+    """
     wanted = plan.config.claims
     for name in wanted if wanted != "all" else ():
         if name not in claims:

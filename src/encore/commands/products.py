@@ -31,7 +31,7 @@ FILES = {
     REPORT: ("html", "runs.json"),
 }
 Slice = Callable[[Plan, str], dict[str, Any]]
-Reads = Callable[[Plan, str], list[str]]
+Reads = Callable[[Plan, str, dict[str, Any]], list[str]]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ class Product:
     """A kind of product.
 
     ``stem`` is what its files have in common, with the wildcard that names it, ``{table}`` or ``{figure}``; ``record``
-    is its manifest. ``slice`` gives its slice of the plan, ``reads`` the files that it is made from, for its name.
+    is its manifest. ``slice`` gives its slice of the plan for its name, and ``reads``, for both, the files that it is
+    made from.
     """
 
     rule: str
@@ -91,29 +92,33 @@ def products(run: Path) -> tuple[Product, ...]:
     """
     return (
         Product("table", "results/tables/{table}", FILES["table"], "Tables", table_plan, _reads_of_table),
-        _figure("figure", "{table}", forest_plan, lambda plan, name: _manifests(table_reads(plan, name))),
-        _figure("draw", "{figure}", figure_plan, lambda plan, name: _manifests(figure_reads(plan, name))),
+        _figure("figure", "{table}", forest_plan, lambda plan, name, _: _manifests(table_reads(plan, name))),
+        _figure("draw", "{figure}", figure_plan, lambda plan, name, _: _manifests(figure_reads(plan, name))),
         _figure(
             "curves",
             CURVES,
             lambda plan, name: _with_rows(curves_plan(plan), CURVES_MISSING),
-            lambda plan, name: _manifests(curves_models(plan)),
+            lambda plan, name, _: _manifests(curves_models(plan)),
         ),
         _figure(
             "corpus_size",
             CORPUS_SIZE,
             lambda plan, name: _with_rows(corpus_size_plan(plan), CORPUS_SIZE_MISSING),
-            lambda plan, name: _manifests(corpus_size_artifacts(plan)),
+            lambda plan, name, _: _manifests(corpus_size_artifacts(plan)),
         ),
-        _claims(PRINTED, lambda plan, name: printed_plan(plan.catalogue), lambda plan, name: []),
-        _claims(CLAIMS, lambda plan, name: claims_plan(plan), lambda plan, name: _manifests(claims_reads(plan))),
+        _claims(PRINTED, lambda plan, name: printed_plan(plan.catalogue), lambda *_: []),
+        _claims(
+            CLAIMS,
+            lambda plan, name: claims_plan(plan),
+            lambda plan, name, content: _manifests(claims_reads(plan, content)),
+        ),
         Product(
             REPORT,
             "results/report/index",
             FILES[REPORT],
             "Report",
             lambda plan, name: report_plan(plan, run),
-            lambda plan, name: report_reads(report_plan(plan, run)),
+            lambda plan, name, content: report_reads(content),
         ),
     )
 
@@ -130,10 +135,10 @@ def _manifests(artifacts: Iterable[Artifact]) -> list[str]:
     return [artifact.manifest for artifact in artifacts]
 
 
-def _reads_of_table(plan: Plan, name: str) -> list[str]:
+def _reads_of_table(plan: Plan, name: str, content: dict[str, Any]) -> list[str]:
     """The manifests that a table is made from, and how close its runs are to released ones, if the run names such."""
-    named = table_plan(plan, name).get("references")
-    return _manifests(table_reads(plan, name)) + ([f"results/tables/{name}.reproduction.csv"] if named else [])
+    released = [f"results/tables/{name}.reproduction.csv"] if content.get("references") else []
+    return _manifests(table_reads(plan, name)) + released
 
 
 def _with_rows(content: dict[str, Any], missing: str) -> dict[str, Any]:

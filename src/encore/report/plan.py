@@ -7,12 +7,13 @@ configuration makes them; it never requests another table.
 import csv
 import json
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from encore.claims.contrasts import Address
 from encore.claims.files import read_claims
-from encore.claims.slice import CLAIMS, all_shapes, cells_of, claims_plan, products_of
+from encore.claims.slice import CLAIMS, all_shapes, cells_of, chosen, claims_plan, products_of
 from encore.config.tables import Table, printed_as
 from encore.plan.plan import Plan
 from encore.plan.tables import table_plan, wanted_tables
@@ -36,7 +37,9 @@ def report_plan(plan: Plan, run: Path) -> dict[str, Any]:
     targets = everything_declared(plan)
     tables = [*plan.config.tables, *(name for name in wanted_tables(plan) if _lies_there(plan, name))]
     tables = list(dict.fromkeys(tables))
-    claims, shapes = {name: claim for name, (_, claim) in read_claims(PAPERS).items()}, all_shapes(plan.catalogue)
+    of_papers, shapes = read_claims(PAPERS), all_shapes(plan.catalogue)
+    chosen(plan, of_papers)  # a wrong name is refused before any job, though no claim may be requested
+    claims = {name: claim for name, (_, claim) in of_papers.items()}
     return {
         "name": REPORT,
         "title": plan.config.title,
@@ -45,7 +48,7 @@ def report_plan(plan: Plan, run: Path) -> dict[str, Any]:
         "proxy_data": plan.config.proxy_data,
         "tables": tables,
         "figures": [path.removeprefix(_FIGURES).removesuffix(".png") for path in targets if path.startswith(_FIGURES)],
-        "claims": _is_made(f"results/{CLAIMS}", claims_plan(plan)),
+        "claims": _is_made(f"results/{CLAIMS}", lambda: claims_plan(plan)),
         "about": {name: products_of(claim) for name, claim in claims.items()},
         "cells": {name: _grouped(cells_of(claim, shapes)) for name, claim in claims.items()},
         "printed": {
@@ -73,16 +76,19 @@ def templates_digest() -> str:
 
 
 def _lies_there(plan: Plan, name: str) -> bool:
-    return _is_made(f"{_TABLES}{name}", table_plan(plan, name))
+    return _is_made(f"{_TABLES}{name}", lambda: table_plan(plan, name))
 
 
-def _is_made(stem: str, content: dict[str, Any]) -> bool:
-    """Whether a product lies there that was made of such a slice, and of no other configuration's."""
+def _is_made(stem: str, planned: Callable[[], dict[str, Any]]) -> bool:
+    """Whether a product lies there that was made of such a slice, and of no other configuration's.
+
+    The slice is planned only where something lies there: to plan the claims takes seconds.
+    """
     try:
         record = json.loads(Path(f"{stem}.manifest.json").read_text())
     except (OSError, ValueError):
         return False
-    return isinstance(record, dict) and canonical(record.get("spec")) == canonical(content)
+    return isinstance(record, dict) and canonical(record.get("spec")) == canonical(planned())
 
 
 def _printed(name: str, table: Table) -> dict[str, Any]:

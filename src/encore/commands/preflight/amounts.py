@@ -49,16 +49,16 @@ def amounts(made: Artifact, sizes: CollectionSizes) -> Amounts:
     if size:
         found |= {"passages": size.passages.count, "tokens": size.tokens}
         found |= _asked(made, size, share)
-    if model:
-        shape = shapes.shape_of(model)
+    shape = shapes.shape_of(model) if model else None
+    if shape:
         found["parameters"] = shapes.parameters(shape)
         if size:
             found["vectors"] = size.passages.count * shape.dimension / _shards(made)
     rule = made.stage.partition(".")[0]
-    if size and model and rule in ("pretrain", "finetune"):
-        found |= trainings.amounts(shapes.step_of(model), shapes.shape_of(model), size, share)
-    elif size and model and rule in WITH_MODEL:
-        found |= WITH_MODEL[rule](_Job(made, size, shapes.shape_of(model), found))
+    if size and model and shape and rule in ("pretrain", "finetune"):
+        found |= trainings.amounts(shapes.step_of(model), shape, size, share)
+    elif size and shape and rule in WITH_MODEL:
+        found |= WITH_MODEL[rule](_Job(made, size, shape, found))
     elif size and rule in WITHOUT_MODEL:
         found |= WITHOUT_MODEL[rule](made, size, found)
     elif rule == "tokens" and "collection" not in made.inputs:

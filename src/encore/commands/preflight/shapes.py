@@ -26,7 +26,7 @@ def step_of(model: Artifact) -> Step:
 
 @cache
 def _read(pretraining: bool, fields: str) -> Step:
-    """Many jobs are about one step, whose fields take a while to check."""
+    """Many jobs are about one step, whose fields take a while to check; so do a backbone's."""
     step = json.loads(fields)
     return objectives.fields(step) if pretraining else FinetuneStep.model_validate(step)
 
@@ -47,7 +47,12 @@ def shape_of(model: Artifact) -> EncoderConfig:
         if isinstance(step, FinetuneStep) and step.projector != "none":
             return replace(shape, projector=step.projector)
         return shape
-    return shape_of_backbone(Backbone.model_validate(model.spec["backbone"]))
+    return shape_of_backbone(_backbone(canonical(model.spec["backbone"])))
+
+
+@cache
+def _backbone(fields: str) -> Backbone:
+    return Backbone.model_validate(json.loads(fields))
 
 
 def shape_of_backbone(backbone: Backbone) -> EncoderConfig:
