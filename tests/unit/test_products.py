@@ -59,6 +59,21 @@ def test_only_the_kept_are_searched(data, wanted):
     np.testing.assert_allclose(scores, exact[:, :wanted], atol=2e-5)
 
 
+@pytest.mark.parametrize("way", ["cpu", "cuda"])
+@pytest.mark.parametrize("wanted", [1, 7, 60])
+def test_any_scores_are_ranked_with_their_rows(way, wanted):
+    """Many equal ones, both zeros, the smallest and largest there are, and infinite ones, which a mask leaves."""
+    some = np.array([0.0, -0.0, 1.5, -1.5, 1e-45, -1e-45, 3e38, -3e38, -np.inf, np.inf], np.float32)
+    scores = np.random.default_rng(0).choice(some, (40, 96))
+    found = products.BEST[way](wanted)
+    for first in range(0, 96, 24):
+        found.add(torch.from_numpy(scores[:, first : first + 24]), first)
+    best, rows = found.found()
+    assert np.array_equal(best, -np.sort(-scores, axis=1)[:, :wanted])
+    assert np.array_equal(np.take_along_axis(scores, rows, 1), best)
+    assert all(len(set(each)) == wanted for each in rows.tolist())
+
+
 @pytest.mark.usefixtures("small_tiles")
 def test_both_ways_to_rank_find_the_same(data):
     vectors, queries = data
