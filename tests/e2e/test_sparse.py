@@ -25,8 +25,9 @@ ON_THE_WAY = {
 
 @pytest.fixture
 def small(nano: Clone) -> Clone:
-    """Nano with an expander that learns for a moment."""
-    nano.replace("config/doc2query.yaml", "  steps: 300\n", "  steps: 20\n")
+    """Nano with an expander that learns for a moment and predicts a few words."""
+    for name, usual, few in (("steps", 300, 5), ("query_length", 12, 4), ("per_passage", 2, 1)):
+        nano.replace("config/doc2query.yaml", f"  {name}: {usual}\n", f"  {name}: {few}\n")
     return nano
 
 
