@@ -77,7 +77,8 @@ def test_shards_have_names():
             CollectionShard.parse(name)
 
 
-def test_the_ranking_is_the_same_bytes_for_any_number_of_shards(passages, whole, tmp_path):
+@pytest.mark.parametrize("stored", ["fp32", "fp16"])
+def test_the_ranking_is_the_same_bytes_for_any_number_of_shards(passages, whole, stored, tmp_path):
     queries = np.random.default_rng(0).standard_normal((30, 16)).astype(np.float32)
     names = [f"q{i}" for i in range(30)]
     runs = []
@@ -85,7 +86,8 @@ def test_the_ranking_is_the_same_bytes_for_any_number_of_shards(passages, whole,
         folders = []
         for rows in (CollectionShard(number, count).rows(PASSAGES) for number in range(count)):
             folders.append(tmp_path / f"{rows.start}-of-{count}")
-            write_shard(folders[-1], passages.names[rows.start : rows.stop], 16, [whole[rows.start : rows.stop]])
+            part = slice(rows.start, rows.stop)
+            write_shard(folders[-1], passages.names[part], 16, [whole[part]], stored)
         runs.append(search_exact(open_shards(folders[::-1], passages.names, 16), names, queries, 50))
     for run in runs[1:]:
         for name in names:
@@ -93,11 +95,16 @@ def test_the_ranking_is_the_same_bytes_for_any_number_of_shards(passages, whole,
             assert run[name].scores.tobytes() == runs[0][name].scores.tobytes()
 
 
-def test_a_shard_is_an_index_and_its_documents(tmp_path):
+KINDS = {"fp32": faiss.IndexFlatIP, "fp16": faiss.IndexScalarQuantizer}
+
+
+@pytest.mark.parametrize("stored", KINDS)
+def test_a_shard_is_an_index_and_its_documents(stored, tmp_path):
     found = np.arange(12, dtype=np.float32).reshape(3, 4)
     for name in ("one", "two"):
-        write_shard(tmp_path / name, ["c", "a", "b"], 4, [found[:2], found[2:]])
+        write_shard(tmp_path / name, ["c", "a", "b"], 4, [found[:2], found[2:]], stored)
     index = faiss.read_index(str(tmp_path / "one" / "index"))
+    assert isinstance(index, KINDS[stored])
     assert (index.ntotal, index.d, index.metric_type) == (3, 4, faiss.METRIC_INNER_PRODUCT)
     assert np.array_equal(index.reconstruct_n(0, 3), found)
     assert (tmp_path / "one" / "docid").read_text() == "c\na\nb\n"
@@ -105,6 +112,31 @@ def test_a_shard_is_an_index_and_its_documents(tmp_path):
     faiss.write_index(index, str(tmp_path / "whole"))
     written = [(tmp_path / name).read_bytes() for name in ("one/index", "two/index", "whole")]
     assert written[0] == written[1] == written[2]
+
+
+def test_half_precision_takes_half_the_bytes_and_its_products_are_exact(tmp_path):
+    """The best are those of float64 products with the rounded vectors, which is all that half precision changes."""
+    generator = np.random.default_rng(5)
+    vectors = (generator.standard_normal((3000, 24)) * 10.0 ** generator.integers(-6, 3, (3000, 1))).astype(np.float32)
+    queries = generator.standard_normal((20, 24)).astype(np.float32)
+    documents = [f"d{row}" for row in range(3000)]
+    write_shard(tmp_path / "half", documents, 24, [vectors], "fp16")
+    write_shard(tmp_path / "full", documents, 24, [vectors])
+    half, full = ((tmp_path / name / "index").stat().st_size for name in ("half", "full"))
+    assert full - half == pytest.approx(3000 * 24 * 2, abs=100)
+    shard = open_shards([tmp_path / "half"], documents, 24)[0]
+    assert np.array_equal(shard.vectors, vectors.astype(np.float16))
+    assert np.array_equal(shard.index.reconstruct_n(0, 3000), shard.vectors.astype(np.float32)), "as FAISS reads them"
+    exact = queries.astype(np.float64) @ shard.vectors.astype(np.float64).T
+    run = search_exact([shard], [f"q{row}" for row in range(20)], queries, 10)
+    for row in range(20):
+        assert run[f"q{row}"].documents == [documents[place] for place in np.argsort(-exact[row])[:10]]
+
+
+def test_a_number_beyond_half_precision_is_refused(tmp_path):
+    with pytest.raises(EncoreError, match=r"a number above 65504, the largest of fp16; set `numerics: vectors: fp32`"):
+        write_shard(tmp_path, ["a"], 2, [np.array([[1.0, -7e4]], np.float32)], "fp16")
+    assert not (tmp_path / "index").exists()
 
 
 def test_a_shard_may_be_empty(encoder, passages, tmp_path):

@@ -96,6 +96,17 @@ def test_shards_are_in_no_digest(make):
     assert {f for f in folders(one) if "/indexes/" not in f} == {f for f in folders(two) if "/indexes/" not in f}
 
 
+def test_how_vectors_are_stored_renames_them_and_what_is_searched(make):
+    """A model that learns from no mined negatives stays, and so do BM25's runs."""
+    full, half = make(), make({"numerics": NANO["numerics"] | {"vectors": "fp16"}})
+    before, after = folders(full), folders(half)
+    kinds = {folder.split("/")[1] for folder in before - after}
+    assert {"indexes", "runs", "negatives"} <= kinds
+    assert not any("+marco-hn" not in folder and "/models/" in folder for folder in before - after)
+    assert {half.made[folder].spec.get("vectors") for folder in after - before if "/000-of-001" in folder} == {"fp16"}
+    assert all("vectors" not in artifact.spec for artifact in full.made.values()), "the default renames nothing"
+
+
 def test_finished_vectors_serve_whatever_number_of_shards_is_configured(make, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shards = [folder for folder in folders(make()) if folder.endswith("/000-of-001")]

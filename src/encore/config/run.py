@@ -29,6 +29,10 @@ class Numerics(Strict):
         description="The examples that go through the models at once, where memory is short; without it, "
         "the whole batch.",
     )
+    vectors: Literal["fp32", "fp16"] = Field(
+        "fp32",
+        description="How the vectors of passages are stored; fp16 takes half the disk, and products are in fp32.",
+    )
 
 
 class Scale(Strict):

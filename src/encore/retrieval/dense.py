@@ -102,11 +102,14 @@ class Shard:
         return len(self.documents) if self.kept is None else int(self.kept.sum())
 
     @property
-    def vectors(self) -> NDArray[np.float32]:
+    def vectors(self) -> NDArray[np.float32] | NDArray[np.float16]:
         """The vectors of an exact index [passages, dimension], where they lie: in its memory, or in its mapped file."""
-        flat: Any = self.index
-        found: NDArray[np.float32] = faiss.rev_swig_ptr(flat.get_xb(), flat.ntotal * flat.d)
-        return found.reshape(flat.ntotal, flat.d)
+        exact: Any = self.index
+        if isinstance(exact, faiss.IndexScalarQuantizer):
+            codes: NDArray[np.uint8] = faiss.rev_swig_ptr(exact.codes.data(), exact.ntotal * exact.code_size)
+            return codes.view(np.float16).reshape(exact.ntotal, exact.d)
+        found: NDArray[np.float32] = faiss.rev_swig_ptr(exact.get_xb(), exact.ntotal * exact.d)
+        return found.reshape(exact.ntotal, exact.d)
 
 
 def restricted(shards: Sequence[Shard], members: set[str]) -> list[Shard]:

@@ -27,6 +27,7 @@ from encore.training import machine
 
 SECONDS = 10.0  # between two lines of progress
 BLOCK = 1024  # passages; also FAISS's own block in products, see dense.py
+HALF = float(np.finfo(np.float16).max)
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def make_shard(spec: dict[str, Any], model: Path, tokens: Path, name: str, outpu
     """Encode the shard ``name`` of a token store with a model, write it, and return its counts.
 
     Args:
-        spec: ``length`` of a passage in tokens, and ``numerics``.
+        spec: ``length`` of a passage in tokens, ``numerics``, and ``vectors``, how they are stored, if not as fp32.
     """
     part, store, numerics = CollectionShard.parse(name), TokenStore.open(tokens), spec["numerics"]
     device = machine.prepare(numerics)
@@ -78,29 +79,49 @@ def make_shard(spec: dict[str, Any], model: Path, tokens: Path, name: str, outpu
     documents = store.passages.names[rows.start : rows.stop]
     with machine.precision(numerics, device):
         blocks = encode(encoder, store.passages, part, spec["length"])
-        write_shard(output, documents, encoder.dimension, blocks)
+        write_shard(output, documents, encoder.dimension, blocks, spec.get("vectors", "fp32"))
     return {"shard": name, "passages": len(rows), "dimension": encoder.dimension}
 
 
-def write_shard(folder: Path, documents: Sequence[str], dimension: int, blocks: Iterable[np.ndarray]) -> None:
+def write_shard(
+    folder: Path, documents: Sequence[str], dimension: int, blocks: Iterable[np.ndarray], stored: str = "fp32"
+) -> None:
     """Write ``index`` (FAISS, exact inner product) and ``docid`` (one id a line, in the index's order).
 
     Vectors are written as they come, so that memory never holds more than a block of them.
 
     Args:
         blocks: float32 [any number, dimension], a vector for each of the documents in all.
+        stored: in which numbers, ``fp32`` or ``fp16``.
+
+    Raises:
+        EncoreError: a number is too large for fp16.
     """
+    written = {"fp32": _single, "fp16": _half}[stored]
     with replacing(folder / "index") as temporary, temporary.open("wb") as file:
-        file.write(_flat_header(len(documents), dimension))
+        file.write(_header(len(documents), dimension, stored))
         for block in blocks:
-            file.write(np.ascontiguousarray(block, dtype="<f4").data)
+            file.write(written(block).data)
     write_bytes(folder / "docid", DocIds.joined([documents]).lines.tobytes())
 
 
-def _flat_header(vectors: int, dimension: int) -> bytes:
-    """What stands before the vectors in the file of an ``IndexFlatIP``: that of an empty one, with other counts."""
-    empty = faiss.serialize_index(faiss.IndexFlatIP(dimension)).tobytes()
-    return empty[:8] + struct.pack("<q", vectors) + empty[16:-8] + struct.pack("<q", vectors * dimension)
+def _single(block: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(block, dtype="<f4")
+
+
+def _half(block: np.ndarray) -> np.ndarray:
+    if np.abs(block).max(initial=0) > HALF:
+        raise EncoreError(f"a vector has a number above {HALF:.0f}, the largest of fp16; set `numerics: vectors: fp32`")
+    return np.ascontiguousarray(block, dtype="<f2")
+
+
+def _header(vectors: int, dimension: int, stored: str) -> bytes:
+    """What stands before the vectors in the file of an exact FAISS index: that of an empty one, with other counts."""
+    quantizer = faiss.ScalarQuantizer.QT_fp16
+    halves = faiss.IndexScalarQuantizer(dimension, quantizer, faiss.METRIC_INNER_PRODUCT)
+    empty = faiss.serialize_index(halves if stored == "fp16" else faiss.IndexFlatIP(dimension)).tobytes()
+    size = vectors * dimension * (2 if stored == "fp16" else 1)  # FAISS counts bytes of the one, numbers of the other
+    return empty[:8] + struct.pack("<q", vectors) + empty[16:-8] + struct.pack("<q", size)
 
 
 def write_index(folder: Path, documents: Sequence[str], index: faiss.Index) -> None:

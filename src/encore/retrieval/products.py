@@ -19,7 +19,10 @@ RESERVE = 3.0  # times the scores of a batch: what ranking them takes of a GPU's
 
 
 class Tiles:
-    """Vectors, float32 [passages, dimension], in tiles on a device; an array that is mapped is never held whole."""
+    """Vectors, float32 or float16 [passages, dimension], in tiles of float32 on a device.
+
+    An array that is mapped is never held whole.
+    """
 
     def __init__(self, vectors: np.ndarray, device: torch.device) -> None:
         self.vectors, self.device = vectors, device

@@ -97,7 +97,7 @@ def exact(given: LatencyInputs) -> Measurement:
         whole = Shard(together, DocIds.joined([shard.documents for shard in shards]))
         return lambda query, depth: approximate.one(whole, query, depth)
 
-    how = "FAISS IndexFlatIP, all passages, and the merge of shards"
+    how = "FAISS, all passages exactly, and the merge of shards"
     return _dense(given, "indexes", prepared, open_shards, how)
 
 

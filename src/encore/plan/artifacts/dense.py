@@ -46,6 +46,8 @@ def shards(plan: Planner, lineage: Lineage, seed: int, dataset: str) -> list[Art
         "numerics": plan.numerics(),
         **names(inputs),
     }
+    if (stored := plan.config.numerics.vectors) != "fp32":
+        spec["vectors"] = stored
     folder = f"results/indexes/{model.name}/{plan.resolve.dataset_name(dataset)}-{digest(spec)}"
     count = _finished_count(Path(folder), plan.config.execution.shards_of(plan.resolve.dataset_name(dataset)))
     return [plan.keep(Artifact("encode", f"{folder}/{n:03d}-of-{count:03d}", spec, inputs)) for n in range(count)]
