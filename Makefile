@@ -18,6 +18,8 @@ NEEDS_311 := import ensurepip, sys; sys.exit(sys.version_info[:2] != (3, 11))
 # Tests and jobs share the cores; torch's own threads would only fight over them.
 export OMP_NUM_THREADS ?= 1
 export PATH := $(BIN):$(PATH)
+# Some container images set it: then each of hundreds of processes would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s  %s\n", $$1, $$2}' Makefile
