@@ -22,7 +22,7 @@ class Numerics(Strict):
 
     precision: Literal["fp32", "bf16"] = "fp32"
     threads: Positive = Field(
-        1, description="The CPU threads of a process; with one, results have equal bytes on every machine."
+        1, description="The CPU threads of a process; with one, results have equal bytes on processors of one kind."
     )
     micro_batch: Positive | None = Field(
         None,
