@@ -83,9 +83,9 @@ class Clone:
         """Run Snakemake with the nano configuration."""
         return self.snakemake(*arguments, *NANO, **options)
 
-    def nano_as_typed(self) -> "Done":
+    def nano_as_typed(self, *arguments: str) -> "Done":
         """The same as a newcomer has it."""
-        return self.run(str(BIN / "snakemake"), *NANO)
+        return self.run(str(BIN / "snakemake"), *NANO, *arguments)
 
     def planned(self, *arguments: str) -> set[str]:
         """The jobs that a dry run of nano plans."""
