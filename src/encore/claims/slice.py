@@ -33,7 +33,7 @@ def claims_plan(plan: Plan, papers: Path = PAPERS) -> dict[str, Any]:
     Raises:
         EncoreError: a claim is wrong, or the run names one that there is not.
     """
-    claims = chosen(plan, read_claims(papers))
+    claims = chosen_claims(plan, read_claims(papers))
     about = list(dict.fromkeys(name for _, claim in claims.values() for name in products_of(claim)))
     for name in about:
         table_of(name, all_shapes(plan.catalogue))
@@ -99,7 +99,7 @@ def claims_reads(plan: Plan, content: Mapping[str, Any]) -> list[Artifact]:
     return [plan.find(folder) for folder in dict.fromkeys(folders)]
 
 
-def chosen(plan: Plan, claims: Mapping[str, tuple[str, Claim]]) -> dict[str, tuple[str, Claim]]:
+def chosen_claims(plan: Plan, claims: Mapping[str, tuple[str, Claim]]) -> dict[str, tuple[str, Claim]]:
     """Those that the run judges, in their own order.
 
     Raises:

@@ -13,7 +13,7 @@ from typing import Any
 
 from encore.claims.contrasts import Address
 from encore.claims.files import read_claims
-from encore.claims.slice import CLAIMS, all_shapes, cells_of, chosen, claims_plan, products_of
+from encore.claims.slice import CLAIMS, all_shapes, cells_of, chosen_claims, claims_plan, products_of
 from encore.config.tables import Table, printed_as
 from encore.plan.plan import Plan
 from encore.plan.tables import table_plan, wanted_tables
@@ -38,7 +38,7 @@ def report_plan(plan: Plan, run: Path) -> dict[str, Any]:
     tables = [*plan.config.tables, *(name for name in wanted_tables(plan) if _lies_there(plan, name))]
     tables = list(dict.fromkeys(tables))
     of_papers, shapes = read_claims(PAPERS), all_shapes(plan.catalogue)
-    chosen(plan, of_papers)  # a wrong name is refused before any job, though no claim may be requested
+    chosen_claims(plan, of_papers)  # a wrong name is refused before any job, though no claim may be requested
     claims = {name: claim for name, (_, claim) in of_papers.items()}
     return {
         "name": REPORT,

@@ -27,7 +27,7 @@ from encore.training import machine
 
 SECONDS = 10.0  # between two lines of progress
 BLOCK = 1024  # passages; also FAISS's own block in products, see dense.py
-HALF = float(np.finfo(np.float16).max)
+STORED = {"fp32": "<f4", "fp16": "<f2"}
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def make_shard(spec: dict[str, Any], model: Path, tokens: Path, name: str, outpu
 
 
 def write_shard(
-    folder: Path, documents: Sequence[str], dimension: int, blocks: Iterable[np.ndarray], stored: str = "fp32"
+    folder: Path, documents: Sequence[str], dimension: int, blocks: Iterable[np.ndarray], precision: str = "fp32"
 ) -> None:
     """Write ``index`` (FAISS, exact inner product) and ``docid`` (one id a line, in the index's order).
 
@@ -92,36 +92,30 @@ def write_shard(
 
     Args:
         blocks: float32 [any number, dimension], a vector for each of the documents in all.
-        stored: in which numbers, ``fp32`` or ``fp16``.
+        precision: in which they are stored, ``fp32`` or ``fp16``.
 
     Raises:
-        EncoreError: a number is too large for fp16.
+        EncoreError: a number is too large for the precision.
     """
-    written = {"fp32": _single, "fp16": _half}[stored]
+    kind = np.dtype(STORED[precision])
+    largest = float(np.finfo(kind).max)
     with replacing(folder / "index") as temporary, temporary.open("wb") as file:
-        file.write(_header(len(documents), dimension, stored))
+        file.write(_header(len(documents), dimension, precision))
         for block in blocks:
-            file.write(written(block).data)
+            if np.abs(block).max(initial=0) > largest:
+                text = f"a vector has a number above {largest:g}, the largest of {precision}"
+                raise EncoreError(f"{text}; set `numerics: vectors: fp32`")
+            file.write(np.ascontiguousarray(block, dtype=kind).data)
     write_bytes(folder / "docid", DocIds.joined([documents]).lines.tobytes())
 
 
-def _single(block: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(block, dtype="<f4")
-
-
-def _half(block: np.ndarray) -> np.ndarray:
-    if np.abs(block).max(initial=0) > HALF:
-        raise EncoreError(f"a vector has a number above {HALF:.0f}, the largest of fp16; set `numerics: vectors: fp32`")
-    return np.ascontiguousarray(block, dtype="<f2")
-
-
-def _header(vectors: int, dimension: int, stored: str) -> bytes:
+def _header(vectors: int, dimension: int, precision: str) -> bytes:
     """What stands before the vectors in the file of an exact FAISS index: that of an empty one, with other counts."""
     quantizer = faiss.ScalarQuantizer.QT_fp16
     halves = faiss.IndexScalarQuantizer(dimension, quantizer, faiss.METRIC_INNER_PRODUCT)
-    empty = faiss.serialize_index(halves if stored == "fp16" else faiss.IndexFlatIP(dimension)).tobytes()
-    size = vectors * dimension * (2 if stored == "fp16" else 1)  # FAISS counts bytes of the one, numbers of the other
-    return empty[:8] + struct.pack("<q", vectors) + empty[16:-8] + struct.pack("<q", size)
+    empty = faiss.serialize_index(halves if precision == "fp16" else faiss.IndexFlatIP(dimension)).tobytes()
+    each = 2 if precision == "fp16" else 1  # FAISS counts bytes of halves, and numbers of fp32
+    return empty[:8] + struct.pack("<q", vectors) + empty[16:-8] + struct.pack("<q", vectors * dimension * each)
 
 
 def write_index(folder: Path, documents: Sequence[str], index: faiss.Index) -> None:

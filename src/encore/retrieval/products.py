@@ -16,6 +16,7 @@ TILE = {"cpu": 1024, "cuda": 32_768}  # vectors in one product
 HELD = {"cpu": 8, "cuda": 4}  # tiles whose scores are ranked together
 BATCH = {"cpu": 2048, "cuda": 16_384}  # queries in one product; a constant, since rounding may depend on it
 RESERVE = 3.0  # times the scores of a batch: what ranking them takes of a GPU's memory
+_ROW, _SIGN = np.uint64(0xFFFF_FFFF), np.uint32(0x8000_0000)  # bits: of a hit, its row; of a float, its sign
 
 
 class Tiles:
@@ -131,9 +132,6 @@ class _BestOnCpu:
         """Scores and rows [queries, wanted]."""
         hits = np.sort(self.hits, axis=1)[:, ::-1]
         return _scores(hits), (hits & _ROW).astype(np.int64)
-
-
-_ROW, _SIGN = np.uint64(0xFFFF_FFFF), np.uint32(0x8000_0000)  # of a hit, and of a float
 
 
 def _hits_of(scores: np.ndarray, least: np.ndarray, first: int) -> np.ndarray:

@@ -7,7 +7,7 @@ The amounts, each where a job has it:
   ``text_lines`` where it is written as text too;
 - ``joined``: tokens that are copied from other stores;
 - ``text_tokens``: of the texts that an objective makes of the collection, for what reads each of them once;
-- ``parameters``: of its model; ``vectors``: the numbers in the vectors of its passages, ``stored``: their bytes;
+- ``parameters``: of its model; ``vectors``: the numbers in the vectors of its passages, ``vector_bytes``: theirs;
 - ``flops``: operations of a model, as ``models/flops.py`` and the objectives count them, texts at their own lengths;
   where there is a GPU, it does these. ``trained_tokens``: those that a training reads in all its steps;
 - ``products``: operations of exact search; ``graph``: the same at random places of memory; ``scanned``: bytes of
@@ -108,8 +108,8 @@ def _shards(made: Artifact) -> int:
 def _encode(job: _Job) -> Amounts:
     lengths = job.size.passages.read(job.spec["length"])
     count = job.size.passages.count / _shards(job.made)
-    stored = job.found["vectors"] * (2 if job.spec.get("vectors") == "fp16" else FP32)
-    return {"flops": count * trainings.reading(job.shape, lengths), "longest": float(lengths.max()), "stored": stored}
+    flops, bytes_each = count * trainings.reading(job.shape, lengths), 2 if job.spec.get("vectors") == "fp16" else FP32
+    return {"flops": flops, "longest": float(lengths.max()), "vector_bytes": job.found["vectors"] * bytes_each}
 
 
 def _search(job: _Job) -> Amounts:
