@@ -69,8 +69,9 @@ def test_the_first_process_alone_prints_and_saves(pair: tuple[Path, list[str]]) 
     assert len(list((pair[0] / "state/mlm").iterdir())) == 2
 
 
-def test_memory_that_ends_in_one_process_ends_in_all(pair: tuple[Path, list[str]]) -> None:
-    first, second = (load_file(pair[0] / f"mlm in little memory-{rank}")["counts"][2] for rank in range(2))
+@pytest.mark.parametrize("case", ["mlm in little memory", "ict joined in little memory"])
+def test_memory_that_ends_in_one_process_ends_in_all(case: str, pair: tuple[Path, list[str]]) -> None:
+    first, second = (load_file(pair[0] / f"{case}-{rank}")["counts"][2] for rank in range(2))
     assert first == second > 0
     assert "out of memory; going on with " in pair[1][0]
 

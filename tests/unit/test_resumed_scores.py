@@ -79,6 +79,22 @@ def test_a_killed_scoring_goes_on_to_the_same_bytes(
         open_scorer(models[kind], store).score(queries, passages[::-1], state=ScoreState(tmp_path, "spec", 0))
 
 
+def test_a_scoring_goes_on_with_batches_of_another_size(
+    home: Path, models: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it has on another device."""
+    store = TokenStore.open(home / "tokens")
+    rng = np.random.default_rng(0)
+    queries, passages = rng.integers(0, len(store.queries), 60), rng.integers(0, len(store.passages), 60)
+    scorer = open_scorer(models["cross-encoder"], store)
+    whole = scorer.score(queries, passages)
+    with pytest.raises(KilledError):
+        scorer.score(queries, passages, kill_after(30), ScoreState(tmp_path, "spec", 0))
+    monkeypatch.setitem(cross_encoder.BATCH, "cpu", 50)
+    again = scorer.score(queries, passages, state=ScoreState(tmp_path, "spec", 0))
+    np.testing.assert_allclose(again, whole, atol=1e-5)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_killed_teacher_says_the_same(
     home: Path, models: dict[str, Path], negatives: Path, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -101,14 +117,16 @@ def test_a_killed_teacher_says_the_same(
 
 def killed_while_writing(monkeypatch: pytest.MonkeyPatch, parts: int) -> None:
     """Die after so many parts are written down."""
-    done = ScoreState.save_if_due
+    save = ScoreState.save_if_due
+    written: list[int] = []
 
-    def written(self: ScoreState, scores: np.ndarray, number: int) -> None:
-        done(self, scores, number)
-        if number == parts:
+    def count(self: ScoreState, scores: np.ndarray, done: int) -> None:
+        save(self, scores, done)
+        written.append(done)
+        if len(written) == parts:
             raise KilledError
 
-    monkeypatch.setattr(ScoreState, "save_if_due", written)
+    monkeypatch.setattr(ScoreState, "save_if_due", count)
 
 
 def test_a_killed_reranking_ranks_the_same(

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from encore import objectives
 from encore.training import launch
+from encore.training.distributed import ProcessGroup
 from encore.training.loop import train
 from encore.training.record import Trained
 
@@ -25,6 +26,7 @@ CASES: dict[str, dict[str, Any]] = {
     "ict in parts": {"micro_batch": 2},
     "costa with dropout": {"dropout": 0.2, "batch": 8, "micro_batch": 4},
     "mlm in little memory": {"most": 2},
+    "ict joined in little memory": {"joins": False},
     "kl-in-batch": {"micro_batch": 2},
     "kl-pairwise": {},
 }
@@ -33,7 +35,7 @@ CASES: dict[str, dict[str, Any]] = {
 def trained(case: str, state: Path) -> tuple[Trained, dict[str, Tensor]]:
     """Two steps in double precision; batches of seven are shared unequally. The last gradients are with the weights."""
     torch.set_default_dtype(torch.float64)
-    options = {"batch": 7, "dropout": 0.0, "micro_batch": None, "most": None, **CASES[case]}
+    options = {"batch": 7, "dropout": 0.0, "micro_batch": None, "most": None, "joins": True, **CASES[case]}
     name = case.split()[0]
     distilled = name.startswith("kl-")
     step = objectives.fields({**STEP, "objective": "mlm" if distilled else name, "steps": 2, "batch": options["batch"]})
@@ -42,6 +44,8 @@ def trained(case: str, state: Path) -> tuple[Trained, dict[str, Tensor]]:
     heads = nn.ModuleDict() if distilled else heads_of(task, model)
     if options["most"] and launch.rank() == 1:
         _narrow(task, options["most"])
+    if not options["joins"] and launch.rank() == 1:
+        _join_only_once_more()
     numerics = {**NUMERICS, "micro_batch": options["micro_batch"]}
     done = train(task, model, heads, step, 0, state / case, numerics, checkpoint_steps=1)
     both = nn.ModuleDict({"encoder": model, "heads": heads})
@@ -59,6 +63,17 @@ def _narrow(task: Any, most: int) -> None:
         return original(encoder, heads, batch)
 
     task.forward = forward
+
+
+def _join_only_once_more() -> None:
+    """There is no memory for the rows of both processes when they are first to be joined."""
+    original = ProcessGroup.joined
+
+    def joined(*_: Any) -> Tensor:
+        ProcessGroup.joined = original
+        raise torch.OutOfMemoryError("too much")
+
+    ProcessGroup.joined = joined
 
 
 if __name__ == "__main__":

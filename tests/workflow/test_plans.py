@@ -86,15 +86,39 @@ def test_the_command_that_users_type_plans_table_1(pristine: Clone, profile: str
 def test_what_a_run_in_progress_reads_stays(tmp_path: Path) -> None:
     """Whatever is asked for beside it: a dry run, or a run that its lock turns away."""
     clone = Clone.fresh(tmp_path / "a clone")
-    plan, lock = clone.root / "results/plan/table1.json", clone.root / ".snakemake/locks/0.output.lock"
-    for path, text in ((plan, '{"of": "the run in progress"}'), (lock, f"{TABLE1}\n")):
-        path.parent.mkdir(parents=True)
-        path.write_text(text)
+    plan = clone.root / "results/plan/table1.json"
+    plan.parent.mkdir(parents=True)
+    plan.write_text('{"of": "the run in progress"}')
+    in_progress(clone, reads=["results/plan/table1.json"], makes=[TABLE1])
     assert "table table1" in jobs(clone.snakemake(TABLE1, "--profile", "local", "-n").succeeded())
     refused = clone.snakemake(TABLE1, "--profile", "local")
     assert refused.code != 0
     assert "cannot be locked" in refused.output
     assert json.loads(plan.read_text()) == {"of": "the run in progress"}
+
+
+def test_a_run_beside_another_makes_what_the_other_does_not(tmp_path: Path) -> None:
+    """And leaves in the plan what the other is still to make, for the jobs that a cluster starts later."""
+    clone = Clone.fresh(tmp_path / "a clone")
+    awaited, given_up = "results/models/micro-bert-s0-01234567", "results/models/micro-bert-s0-76543210"
+    entry = {"stage": "start", "spec": {}, "inputs": {}, "targets": [TABLE1]}
+    index = clone.root / "results/plan/index.json"
+    index.parent.mkdir(parents=True)
+    index.write_text(json.dumps({"run": "", "patterns": {}, "artifacts": {awaited: entry, given_up: entry}}))
+    in_progress(clone, reads=["results/plan/table1.json"], makes=[f"{awaited}/manifest.json", TABLE1])
+    clone.snakemake("results/claims_printed.csv", "--profile", "local").succeeded()
+    assert (clone.root / "results/plan/claims_printed.json").is_file()
+    kept = json.loads(index.read_text())["artifacts"]
+    assert kept[awaited] == entry
+    assert given_up not in kept
+
+
+def in_progress(clone: Clone, reads: list[str], makes: list[str]) -> None:
+    """Snakemake's locks of a run at work."""
+    locks = clone.root / ".snakemake/locks"
+    locks.mkdir(parents=True)
+    for kind, names in (("input", reads), ("output", makes)):
+        (locks / f"0.{kind}.lock").write_text("".join(f"{name}\n" for name in names))
 
 
 def test_jobs_of_the_shipped_configurations(pristine: Clone, nano: str) -> None:

@@ -42,6 +42,11 @@ INDEX, REQUESTS = (None, Requests(PLAN)) if PLAN else (index.read(), None)
 LOOKED_UP = {}  # the artifact that each job of this run makes, by folder: what the index has to have
 
 
+def files_of_runs():
+    """The files that runs at work in this folder read and make, by Snakemake's locks."""
+    return {line for lock in Path(".snakemake/locks").glob("*.lock") for line in lock.read_text().splitlines()}
+
+
 def artifact_in(folder, wildcards):
     """The artifact in a folder of results."""
     place = f"results/{folder.format(**wildcards)}"

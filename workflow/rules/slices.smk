@@ -33,10 +33,10 @@ def records():
     return [rules[rule].record_of(name) for rule, name in SLICES]
 
 
-def is_reading():
-    """Whether nothing may be written: a dry run, or one that another run in this folder will turn away."""
+def is_reading(name):
+    """Whether a product's slice may not be written: in a dry run, and where a run at work makes the product or reads it."""
     locks = workflow.execution_settings is None or workflow.execution_settings.lock
-    return workflow.dryrun or (locks and any(Path(".snakemake/locks").glob("*")))
+    return workflow.dryrun or (locks and str(plan_file(name)) in files_of_runs())
 
 
 def plan_of(product):
@@ -45,9 +45,9 @@ def plan_of(product):
     def path(wildcards):
         name = product.name(wildcards)
         content = slice_of(product, wildcards)
-        if not PLAN or (is_reading() and is_written(name, content)):
+        if not PLAN or (is_reading(name) and is_written(name, content)):
             return str(plan_file(name))
-        return str(in_one_line(write_plan, name, content, Path(DRAFTS.name) if is_reading() else PLANS))
+        return str(in_one_line(write_plan, name, content, Path(DRAFTS.name) if is_reading(name) else PLANS))
 
     return path
 

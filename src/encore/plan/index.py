@@ -6,7 +6,7 @@ the folder. A job of a cluster looks its folder up there and plans nothing.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, upstream
 from encore.storage.files import write_changed, write_json
+from encore.storage.lock import locked
 from encore.storage.typed import called
 
 INDEX = Path("results/plan/index.json")
@@ -101,10 +102,12 @@ def write(
     patterns: Mapping[str, str] | None = None,
     path: Path = INDEX,
     products: Iterable[str] = (),
+    awaited: Collection[str] = (),
 ) -> None:
     """Write the index, and the specs of what is needed.
 
-    What earlier plans had stays in it as long as its folder exists, with all that it is made from; so do products.
+    What earlier plans had stays in it as long as its folder exists or a run at work is to make it, with all that it is
+    made from; so do products that exist.
 
     Args:
         run: the run's file.
@@ -113,6 +116,7 @@ def write(
         patterns: regular expressions of wildcards, by which a job distinguishes rules.
         path: where the index is written.
         products: the manifests of the tables, figures, claims and report of this run.
+        awaited: files that runs at work in this folder read and make.
     """
     needed: dict[str, Artifact] = {}
     needed_by: dict[str, list[str]] = {}
@@ -122,19 +126,20 @@ def write(
             needed_by.setdefault(artifact.folder, []).append(target)
     needed = {artifact.folder: artifact for artifact in upstream(others)} | needed
     now = {folder: _entry(artifact, needed_by.get(folder, [])) for folder, artifact in needed.items()}
-    earlier = read(path)
-    made = {place: by for place, by in earlier.products.items() if Path(place).is_file()}
-    made |= dict.fromkeys(products, called(Path(run)))
-    artifacts = _existing(earlier.entries) | now
-    write_json(path, {"run": run, "patterns": patterns or {}, "products": made, "artifacts": artifacts})
+    with locked(path.parent):
+        earlier = read(path)
+        made = {place: by for place, by in earlier.products.items() if Path(place).is_file()}
+        made |= dict.fromkeys(products, called(Path(run)))
+        artifacts = _kept(earlier.entries, awaited) | now
+        write_json(path, {"run": run, "patterns": patterns or {}, "products": made, "artifacts": artifacts})
     for folder, entry in now.items():
         write_changed(spec_file(folder), json.dumps(entry["spec"], sort_keys=True, indent=1, ensure_ascii=False) + "\n")
 
 
-def _existing(entries: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The entries whose folders exist, and those of all that these are made from."""
+def _kept(entries: Mapping[str, dict[str, Any]], awaited: Collection[str]) -> dict[str, dict[str, Any]]:
+    """The entries whose folders exist or are awaited, and those of all that these are made from."""
     kept: dict[str, dict[str, Any]] = {}
-    waiting = [folder for folder in entries if Path(folder).is_dir()]
+    waiting = [folder for folder in entries if Path(folder).is_dir() or f"{folder}/manifest.json" in awaited]
     while waiting:
         folder = waiting.pop()
         if folder in entries and folder not in kept:

@@ -76,7 +76,11 @@ class ProcessGroup:
     def room(self, rows: Tensor, count: int) -> list[Tensor]:
         """Memory for ``gather``: what this process sends, then what each of them has sent; none where it is alone.
 
-        Arguments as there. To be called in ``together``, as it may be too much.
+        To be called in ``together``, as it may be too much.
+
+        Args:
+            rows: [n, ...], those of this process's share of the batch.
+            count: the examples of the whole batch.
         """
         if self.size == 1:
             return []
@@ -84,22 +88,24 @@ class ProcessGroup:
         shape = (-(-count // self.size), *rows.shape[1:])
         return [torch.zeros(shape, dtype=kind, device=rows.device) for _ in range(1 + self.size)]
 
-    def gather(self, rows: Tensor, count: int, room: list[Tensor]) -> Tensor:
-        """The rows of a whole batch, from all processes.
+    def gather(self, rows: Tensor, room: list[Tensor]) -> None:
+        """Fill the memory that ``room`` has made with the rows of all processes; it takes no more, so none runs out."""
+        if self.size > 1:
+            sent, *found = room
+            sent[: len(rows)] = rows.detach().view(sent.dtype)
+            torch.distributed.all_gather(found, sent)
 
-        Args:
-            rows: [n, ...], those of this process's share of the batch.
-            count: the examples of the whole batch.
-            room: of ``room``.
+    def joined(self, rows: Tensor, count: int, room: list[Tensor]) -> Tensor:
+        """The rows of a whole batch, once they are gathered. To be called in ``together``, as it may be too much.
+
+        Arguments as in ``room``, and what it has made.
 
         Returns:
             [count, ...] in the batch's order; gradients reach this process's own rows, the others' are values.
         """
         if self.size == 1:
             return rows
-        sent, *found = room
-        sent[: len(rows)] = rows.detach().view(sent.dtype)
-        torch.distributed.all_gather(found, sent)
+        _, *found = room
         order = torch.argsort(torch.tensor([place for rank in range(self.size) for place in self.share(count, rank)]))
         shares = [part[: len(self.share(count, rank))].view(rows.dtype) for rank, part in enumerate(found)]
         shares[self.rank] = rows

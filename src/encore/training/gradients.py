@@ -70,9 +70,11 @@ def backward(models: TrainingModels, batch: list[BatchPart], weights: dict[str, 
         rooms = {name: group.room(leaf, whole[EXAMPLES]) for name, leaf in leaves.items()}
         kept = first if len(batch) == 1 or not leaves else None  # its graph makes room where all parts run again
         del first
-    embeddings = {name: group.gather(leaf, whole[EXAMPLES], rooms[name]) for name, leaf in leaves.items()}
+    for name, leaf in leaves.items():
+        group.gather(leaf, rooms[name])
     losses: Terms = {}
     with group.together():
+        embeddings = {name: group.joined(leaf, whole[EXAMPLES], rooms[name]) for name, leaf in leaves.items()}
         contrasts, pulls = _batch_loss(models.task, leaves, embeddings, weights)
         for place, part in enumerate(batch):
             done, kept = kept or models.run(part), None

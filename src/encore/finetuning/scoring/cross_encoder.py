@@ -37,12 +37,12 @@ class CrossEncoderScorer:
     def score(
         self, queries: np.ndarray, passages: np.ndarray, report: Report = no_report, state: ScoreState | None = None
     ) -> np.ndarray:
-        """Pairs go in length-sorted batches, whose bounds are a function of the given pairs alone."""
+        """Pairs go in length-sorted batches, whose size is the device's; a scoring may go on on another device."""
         state = state or ScoreState()
-        found, first = state.load(queries, passages)
+        found, done = state.load(queries, passages)
         order = np.argsort(self.store.queries.lengths[queries] + self.store.passages.lengths[passages], kind="stable")
         size = BATCH[self.device.type]
-        for start in range(first * size, len(order), size):
+        for start in range(done, len(order), size):
             part = order[start : start + size]
             arrays = cross_encoder.pair_inputs(
                 [self.store.queries[row] for row in queries[part]],
@@ -54,6 +54,6 @@ class CrossEncoderScorer:
             ids, mask, segments = (torch.from_numpy(array).to(self.device) for array in arrays)
             scores = cross_encoder.score(self.encoder, self.linear, ids, mask, segments)
             found[part] = scores.float().cpu().numpy()
-            state.save_if_due(found, start // size + 1)
+            state.save_if_due(found, start + len(part))
             report(start + len(part))
         return found

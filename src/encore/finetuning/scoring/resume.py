@@ -1,14 +1,13 @@
 """Scoring many pairs in parts, so that a scoring that was killed resumes where it was.
 
-A scorer's parts (blocks of passages, batches of pairs) are a function of the pairs alone. Those that are done are
-skipped and the others are scored as they would have been, so the bytes are the same.
+A scorer's parts (blocks of passages, batches of pairs) are a function of the pairs and of the device. Those that are
+done are skipped and the others are scored as they would have been, so on the same device the bytes are the same.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -42,22 +41,23 @@ class ScoreState:
         Raises:
             EncoreError: what lies in the folder is of other pairs.
         """
-        scores, first = self.load(queries, passages)
+        scores, done = self.load(queries, passages)
 
         def remaining() -> Iterator[slice]:
-            for number, part in islice(enumerate(passage_blocks(passages), 1), first, None):
-                yield part
-                self.save_if_due(scores, number)
+            for part in passage_blocks(passages):
+                if part.start >= done:
+                    yield part
+                    self.save_if_due(scores, part.stop)
 
         return scores, remaining()
 
     def load(self, queries: np.ndarray, passages: np.ndarray) -> tuple[np.ndarray, int]:
-        """The scores of these pairs, float32 [n], as far as they are known, and how many parts of them are done.
+        """The scores of these pairs, float32 [n] and NaN where they are not known, and how many of the pairs are done.
 
         Raises:
             EncoreError: what lies in the folder is of other pairs.
         """
-        fresh = np.empty(len(queries), dtype=np.float32)
+        fresh = np.full(len(queries), np.nan, dtype=np.float32)
         if self.folder is None:
             return fresh, 0
         pairs = hashlib.sha256(np.stack([queries, passages]).astype("<i8").tobytes()).hexdigest()
@@ -65,13 +65,13 @@ class ScoreState:
         saved = checkpoint.load_checkpoint(self.folder, self.run)
         if saved is None:
             return fresh, 0
-        print(f"going on after part {saved['step']}", flush=True)
+        print(f"going on after {saved['step']:,} of {len(queries):,} pairs", flush=True)
         return saved["scores"].numpy().copy(), int(saved["step"])
 
-    def save_if_due(self, scores: np.ndarray, parts: int) -> None:
-        """Say that so many parts are done; the scores are written if it is time to."""
-        if self.folder is not None and self.due(parts):
-            checkpoint.save_checkpoint(self.folder, self.run, parts, {"scores": torch.from_numpy(scores)})
+    def save_if_due(self, scores: np.ndarray, done: int) -> None:
+        """Say that so many pairs are done; the scores are written if it is time to."""
+        if self.folder is not None and self.due(done):
+            checkpoint.save_checkpoint(self.folder, self.run, done, {"scores": torch.from_numpy(scores)})
 
 
 def passage_blocks(passages: np.ndarray, most: int = PASSAGES) -> Iterator[slice]:
