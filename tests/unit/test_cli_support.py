@@ -108,6 +108,10 @@ def test_a_command_or_flag_of_an_older_version_names_the_new_one(words: list[str
     ("error", "says"),
     [
         ("MemoryError()", "error: out of memory; give the program more, then repeat\n"),
+        (
+            "__import__('torch').OutOfMemoryError('CUDA out of memory')",
+            "error: out of memory on the GPU; take a larger one that nothing else uses\n",
+        ),
         ("OSError(12, 'Cannot allocate memory')", "error: a file: Cannot allocate memory; fix that, then repeat\n"),
     ],
 )

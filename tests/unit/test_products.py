@@ -48,6 +48,12 @@ def test_they_are_those_of_faiss_and_of_float64(data, tile, wanted, monkeypatch)
     assert all(len(set(found)) == wanted for found in rows.tolist())
 
 
+@pytest.mark.parametrize(("gigabytes", "tiles"), [(139, 4), (80, 4), (40, 3), (24, 2), (12, 1)])
+def test_a_small_gpu_ranks_fewer_scores_together(gigabytes, tiles):
+    """As ranking takes some of its memory, and their number decides no score."""
+    assert products.held_in(gigabytes << 30) == tiles
+
+
 @pytest.mark.usefixtures("ranking", "small_tiles")
 @pytest.mark.parametrize("wanted", [5, 200])
 def test_only_the_kept_are_searched(data, wanted):

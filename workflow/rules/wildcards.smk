@@ -17,6 +17,6 @@ wildcard_constraints:
     published=r"published-[0-9a-f]{8}",
     merged=r"bm25\+mined-[0-9a-f]{8}",
     teacher=rf"published|{NAME}",
-    shard=r"\d{3}-of-\d{3}",
+    shard=r"\d{3,9}-of-\d{3,9}",
     collection=NAME,
     topics=NAME,

@@ -4,6 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from encore.storage.program import positive
+
 from encore.cli.plan import plan_of
 from encore.commands.audit import audit, prune, recompute
 from encore.commands.audit.findings import AuditReport, Finding
@@ -17,7 +19,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", nargs="?", type=Path, help="a copy of results from elsewhere; it needs no --config")
     parser.add_argument("--root", metavar="DIGITS", help="the root that you wrote down: other results are bad")
     parser.add_argument("--deep", action="store_true", help="evaluate runs again, and search a sample of queries again")
-    parser.add_argument("--queries", type=int, default=20, metavar="N", help="of each run under --deep (default 20)")
+    parser.add_argument(
+        "--queries", type=positive, default=20, metavar="N", help="of each run under --deep (default %(default)s)"
+    )
     parser.add_argument("--prune", action="store_true", help="remove what is bad and all that was made from it")
     parser.add_argument("--yes", action="store_true", help="with --prune: without asking")
 

@@ -8,6 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from encore.storage.program import positive
+
 if TYPE_CHECKING:
     from encore.evaluation.reproducibility import Closeness, RankAgreement
 
@@ -21,7 +23,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("qrels", type=Path, help="judgments in TREC's or BEIR's form")
     parser.add_argument("--baseline", nargs=2, type=Path, metavar=("RUN", "REFERENCE"), help="what both improve on")
     parser.add_argument("--measure", nargs="+", default=MEASURES, help="for example RR@10 (the default: %(default)s)")
-    parser.add_argument("--depth", type=int, help="ranks whose order is compared (100 without)")
+    parser.add_argument("--depth", type=positive, help="ranks whose order is compared (100 without)")
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 

@@ -8,6 +8,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+from encore.storage.program import positive
+
 from encore.claims.slice import CLAIMS
 from encore.cli.plan import plan_of
 from encore.commands.preflight import finished, forecast_text
@@ -26,9 +28,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "without",
     )
     parser.add_argument("--machine", help="an entry of config/machines.yaml; the processor without")
-    parser.add_argument("--gpus", type=_positive, default=1, help="GPUs side by side, on a machine that has some")
+    parser.add_argument("--gpus", type=positive, default=1, help="GPUs side by side, on a machine that has some")
     parser.add_argument(
-        "--cores", type=_positive, help="cores side by side; without, the machine's, as many for each GPU"
+        "--cores", type=positive, help="cores side by side; without, the machine's, as many for each GPU"
     )
     parser.add_argument("--rates", type=Path, help=f"a table of `encore calibrate`; without, {OWN}, if it is there")
     parser.add_argument(
@@ -60,13 +62,3 @@ def answer(arguments: argparse.Namespace) -> int:
 
 def _say(content: Any, text: str, as_json: bool) -> None:
     print(json.dumps(content, indent=1) if as_json else text)
-
-
-def _positive(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
-    return value

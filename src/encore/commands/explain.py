@@ -203,13 +203,7 @@ def shown_in(cell: ExplainedCell) -> str:
         for line in csv.DictReader(file):
             place = (line["row"], line["setting"], line["column"])
             if place == (cell.row["id"], cell.row["setting"], cell.column["id"]):
-                parts = {
-                    "ours": line["reproduced"],
-                    "sd": line["sd"],
-                    "seeds": line["seeds"],
-                    "paper's": line["reported"],
-                }
-                return ", ".join(f"{name} {value}" for name, value in parts.items() if value)
+                return ", ".join(f"{name} {line[column]}" for name, column in SHOWN.items() if line[column])
     return ""
 
 

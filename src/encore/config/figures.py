@@ -200,7 +200,6 @@ class MapFigure(FigureEntry):
     seed_of_map: int = Field(0, ge=0, description="The seed of t-SNE.")
 
 
-AnyFigure = GrowthFigure | LabelsFigure | CoverageFigure | WordsFigure | HeatFigure | MapFigure
 KINDS: dict[str, type[FigureEntry]] = {
     "growth": GrowthFigure,
     "labels": LabelsFigure,
@@ -210,4 +209,4 @@ KINDS: dict[str, type[FigureEntry]] = {
     "map": MapFigure,
 }
 
-__all__ = ["KINDS", "AnyFigure", "ExampleEntry", "FigureEntry", "PanelEntry", "PointAxes"]
+__all__ = ["KINDS", "ExampleEntry", "FigureEntry", "PanelEntry", "PointAxes"]

@@ -13,7 +13,6 @@ from encore.errors import EncoreError
 NAME = r"[a-z0-9][a-z0-9_.-]*"
 VALUE = r"[a-z0-9_.-]+"
 STEP = rf"{NAME}(?:~[a-z_]+={VALUE})*"
-LINEAGE = rf"{STEP}(?:\+{STEP})*"
 _BACKBONE = re.compile(NAME)
 _STEP = re.compile(STEP)
 _NUMBER = re.compile(r"-?\d+(\.\d*)?(e-?\d+)?|-?\.\d+(e-?\d+)?")

@@ -55,11 +55,6 @@ class Resolver:
         """Every dataset, the run's own among them."""
         return self._datasets.keys()
 
-    def has_texts(self, step: str) -> bool:
-        """Whether this run has a step's collection, or the dataset that replaces it. No run needs them all."""
-        name = self._scaled(step)["collection"]
-        return self.config.scale.datasets.get(name, name) in self._datasets
-
     def dataset(self, name: str) -> Any:
         """The fields of the dataset that replaces ``name``."""
         return self._datasets[self.dataset_name(name)]

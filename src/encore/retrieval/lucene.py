@@ -37,7 +37,7 @@ def build_lucene_index(documents: Iterable[tuple[str, str]], output: Path, memor
     """Index (id, text) pairs into the folder ``lucene`` of ``output`` and return their number.
 
     Equal documents give equal bytes, in whatever order they come: they are sorted by descending id, so that among
-    equal scores Lucene, which goes by position, cuts where ``runs.rank`` would. That takes some hundred
+    equal scores Lucene, which goes by position, cuts where ``rankings.rank`` would. That takes some hundred
     megabytes, and for a while twice the texts' room on the disk.
 
     Raises:

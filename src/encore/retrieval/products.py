@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 TILE = {"cpu": 1024, "cuda": 32_768}  # vectors in one product
-HELD = {"cpu": 8, "cuda": 4}  # tiles whose scores are ranked together
+HELD = {"cpu": 8, "cuda": 4}  # tiles whose scores are ranked together, at most
 BATCH = {"cpu": 2048, "cuda": 16_384}  # queries in one product; a constant, since rounding may depend on it
 RESERVE = 3.0  # times the scores of a batch: what ranking them takes of a GPU's memory
 _ROW, _SIGN = np.uint64(0xFFFF_FFFF), np.uint32(0x8000_0000)  # bits: of a hit, its row; of a float, its sign
@@ -28,6 +28,8 @@ class Tiles:
     def __init__(self, vectors: np.ndarray, device: torch.device) -> None:
         self.vectors, self.device = vectors, device
         self.size, self.held = TILE[device.type], HELD[device.type]
+        if device.type == "cuda":
+            self.held = held_in(torch.cuda.mem_get_info(device)[0])
         self._resident = list(self._read()) if self._fits() else None
 
     def best(self, queries: torch.Tensor, wanted: int, kept: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -76,6 +78,12 @@ class Tiles:
         scores = BATCH["cuda"] * self.held * self.size * 4
         tiles = -(-len(self.vectors) // self.size)
         return tiles * self.size * self.vectors.shape[1] * 4 + RESERVE * scores < free
+
+
+def held_in(free: int) -> int:
+    """The tiles whose scores are ranked together on a GPU: what half of its ``free`` bytes can hold, at least one."""
+    a_tile = RESERVE * BATCH["cuda"] * TILE["cuda"] * 4
+    return max(1, min(HELD["cuda"], int(free / 2 / a_tile)))
 
 
 class _BestOnGpu:

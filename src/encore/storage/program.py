@@ -4,6 +4,7 @@ Programs import this module before all others (see ``isort`` in pyproject.toml):
 or pandas, for seconds, then ends in one line too.
 """
 
+import argparse
 import errno
 import json
 import os
@@ -45,11 +46,15 @@ def run(main: Callable[[], int | None]) -> NoReturn:
     except KeyboardInterrupt:
         print(INTERRUPTED, file=sys.stderr)
         code = 130
-    except Exception:
-        if not _interruptions:
+    except Exception as error:
+        if _interruptions:
+            print(INTERRUPTED, file=sys.stderr)  # a library that was being imported made another error of it
+            code = 130
+        elif type(error).__name__ == "OutOfMemoryError":  # torch's, which is not imported for its name
+            print("error: out of memory on the GPU; take a larger one that nothing else uses", file=sys.stderr)
+            code = 1
+        else:
             raise
-        print(INTERRUPTED, file=sys.stderr)  # a library that was being imported made another error of it
-        code = 130
     sys.exit(code)
 
 
@@ -92,6 +97,17 @@ def spec_file(text: str) -> dict[str, Any]:
             f"--spec {text}: {error.strerror}; run snakemake, which writes it when a run begins"
         ) from error
     return json_object(written)
+
+
+def positive(text: str) -> int:
+    """The type of flags that are a count."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return value
 
 
 def artifact(text: str) -> Path:

@@ -39,7 +39,7 @@ def save_checkpoint(folder: Path, run: str, step: int, content: dict[str, Any]) 
     """Write the checkpoint of ``step`` whole or not at all, then drop all but the newest two.
 
     Args:
-        run: what is being trained, in short; ``load`` refuses another run's checkpoints.
+        run: what is being trained, in short; ``load_checkpoint`` refuses another run's checkpoints.
         content: tensors, numbers, strings, and lists and dictionaries of these.
     """
     packed = io.BytesIO()  # a full disk then shows as what it is, not as an error of torch's

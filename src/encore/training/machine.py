@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -20,11 +21,17 @@ def prepare(numerics: dict[str, Any]) -> torch.device:
     On a CPU with a fixed number of threads, equal runs then end with equal bytes.
 
     Raises:
-        EncoreError: an unknown precision, one that the GPU does not compute in, or more processes than GPUs.
+        EncoreError: an unknown precision, one that the GPU does not compute in, more processes than GPUs, or a GPU
+            that SLURM gave and torch does not see.
     """
     if numerics.get("precision", "fp32") not in PRECISIONS:
         raise EncoreError(f"precision {numerics['precision']!r} is unknown; use one of {', '.join(PRECISIONS)}")
     torch.set_num_threads(int(numerics.get("threads", 1)))
+    if os.environ.get("SLURM_JOB_GPUS") and not torch.cuda.is_available():
+        raise EncoreError(
+            "SLURM gave this job a GPU that torch does not see; install the build of torch for GPUs (envs/gpu.txt), "
+            "or look at the node's driver"
+        )
     if torch.cuda.is_available() and launch.local_rank() >= torch.cuda.device_count():
         raise EncoreError(
             f"there are more processes than GPUs ({torch.cuda.device_count()}); lower `execution: processes` or ask "

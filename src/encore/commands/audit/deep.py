@@ -4,7 +4,6 @@ So a score or a run that was forged together with every digest above it is found
 taken as they lie: nothing is trained, encoded or downloaded again.
 """
 
-import json
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -27,7 +26,6 @@ from encore.storage import manifest
 from encore.storage.files import sha256
 from encore.storage.root import manifests_behind, product_manifests
 
-QUERIES = 20  # of each run, unless another number is given
 TOLERANCE = {"fp32": 1e-4}  # of a score, relative above 1; other machines round otherwise
 COARSE = 2e-2  # the same for lower precisions
 Spec = dict[str, Any]
@@ -177,16 +175,10 @@ def _by_bm25(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
 
 
 def _fused(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
-    """Sparse and dense: which of the two runs is weighted, their own manifests say."""
-    first, second = inputs["runs"]
-    sparse, dense = (first, second) if _is_sparse(first) else (second, first)
+    by_name = {folder.name: read_run(folder) for folder in inputs["runs"]}
+    runs = [by_name[spec[part]] for part in ("sparse", "dense")]
     weight = fusion_weights.read_weight(inputs["fusions"][0])
-    runs = [read_run(folder) for folder in (sparse, dense)]
     return {query: fuse(align(*(run.get(query) for run in runs)), weight, spec["depth"]) for query in chosen}
-
-
-def _is_sparse(run: Path) -> bool:
-    return bool(json.loads((run / manifest.MANIFEST).read_text())["stage"] == "lucene_search")
 
 
 SEARCHED: dict[str, Callable[[Spec, Inputs, Sequence[str]], Run]] = {

@@ -28,14 +28,17 @@ def map_candidates(
             passage and ``query_length`` in tokens.
     """
     query, relevant = chosen(Collection(collection), spec["split"], spec["sample"])
-    ranking = read_run(run)[query].documents
+    found = read_run(run).get(query)
+    if found is None:
+        raise EncoreError(f"{run} has no answer to the query of the map, {query!r}; draw another with `sample`")
+    ranking = found.documents
     ranks = {document: rank for rank, document in enumerate(ranking, 1)}
     documents = [*ranking[: spec["candidates"]], *sorted(relevant - set(ranking[: spec["candidates"]]))]
-    rows = {name: row for row, name in enumerate(store.passages.names)}
+    rows = store.passages.names.find(documents)
     query_row = np.array([store.queries.names.index(query)])
     own = embed.embed_texts(encoder.query_tower, store.queries, query_row, spec["query_length"])
-    found = embed.embed_texts(encoder, store.passages, np.array([rows[name] for name in documents]), spec["length"])
-    places = mapped(np.concatenate([own, found]), spec["perplexity"], spec["seed_of_map"])
+    others = embed.embed_texts(encoder, store.passages, np.array([rows[name] for name in documents]), spec["length"])
+    places = mapped(np.concatenate([own, others]), spec["perplexity"], spec["seed_of_map"])
     kinds = ["query", *("relevant" if name in relevant else "candidate" for name in documents)]
     points = [
         {"name": name, "kind": kind, "rank": ranks.get(name), "x": rounded(x), "y": rounded(y)}

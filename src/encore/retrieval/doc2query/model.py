@@ -70,7 +70,7 @@ def load_model(folder: Path) -> tuple[Any, Doc2QueryTokenizer]:
 
 
 def save_model(folder: Path, model: Any, words: Doc2QueryTokenizer) -> None:
-    """Write a folder that ``load`` and Hugging Face's ``from_pretrained`` open."""
+    """Write a folder that ``load_model`` and Hugging Face's ``from_pretrained`` open."""
     from transformers.utils import logging
 
     logging.disable_progress_bar()
