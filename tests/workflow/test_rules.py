@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from clones import REPOSITORY, Clone
 from snakemake.api import SnakemakeApi
 from snakemake.settings.types import ConfigSettings, OutputSettings, ResourceSettings
@@ -108,6 +109,16 @@ def test_memory_and_time_grow_with_attempts(workflow: Any, rules: dict[str, Any]
                 sized.add(name)
                 assert amount(wildcards, attempt=2) == 2 * amount(wildcards, attempt=1) > 0, (name, resource)
     assert {"collection", "tokens", "encode", "search", "lucene_index", "finetune"} <= sized
+
+
+def test_what_needs_a_gpu_is_the_same_with_slurm_and_without() -> None:
+    slurm, local = (
+        yaml.safe_load((REPOSITORY / f"profiles/{name}/config.yaml").read_text()) for name in ("slurm", "gpu")
+    )
+    with_gpu = {name for name, fields in slurm["set-resources"].items() if "gpu:" in fields.get("gres", "")}
+    assert set(local["set-resources"]) == with_gpu > {"pretrain", "finetune", "encode", "search"}
+    assert all(fields == {"gpu": 1} for fields in local["set-resources"].values())
+    assert local["resources"] == ["gpu=1"]
 
 
 def test_tables_and_questions_run_beside_snakemake(workflow: Any) -> None:

@@ -38,7 +38,7 @@ class WikipediaFields(CollectionFields):
             return None
         return (
             f"{self.path} is missing: put a pages-articles dump of English Wikipedia there, or name another `path`; "
-            "`snakemake $(encore targets source:wikipedia)` brings the newest dump to data_root"
+            "`snakemake $(encore targets source:wikipedia) --profile local` brings the newest dump to data_root"
         )
 
     def resolve(self) -> dict[str, Any]:
