@@ -33,6 +33,20 @@ def draw_of(split: str) -> str | None:
     return draw if dash and name in ("train", "valid", "test", "graded") else None
 
 
+def serves(split: str, other: str) -> bool:
+    """Whether a split, which trains or chooses a model, may do so for another: it is of that one's draw, or of none."""
+    return draw_of(split) in (None, draw_of(other))
+
+
+def same_draw(one: str, other: str) -> bool:
+    """Whether two splits go together, so that what trains in one must not be tested in the other.
+
+    ``train-1`` goes with ``valid-1`` and ``test-1`` and has nothing to do with ``test-80``, whose model is another one.
+    A split without a draw goes with all.
+    """
+    return serves(one, other) or serves(other, one)
+
+
 class Split(Strict):
     """One set of judgments, and what is measured on it."""
 

@@ -16,7 +16,7 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
-from encore.config.datasets import draw_of, role_of
+from encore.config.datasets import role_of, same_draw
 from encore.data.articles import write_articles
 from encore.data.judgments import Grades, Judging, Judgment, Unknown, unjudged
 from encore.data.text_fields import Form
@@ -261,10 +261,7 @@ def write_answers(folder: Path, rows: Iterable[Row], queries: Container[str]) ->
 
 
 def refuse_shared(asked: Mapping[str, Iterable[str]], judgments: Mapping[str, Iterable[Judgment]]) -> None:
-    """No query that trains may stand in another split of its draw, or what it says would be no news there.
-
-    Nothing stands in two roles of one draw: ``train-1`` goes with ``valid-1`` and ``test-1`` and has nothing to do with
-    ``test-80``, whose model is another one. Splits without a draw go with all (``draw_of``).
+    """No query that trains may stand in another split of its draw (``same_draw``), or it would be no news there.
 
     Args:
         asked: the queries of each split.
@@ -273,11 +270,11 @@ def refuse_shared(asked: Mapping[str, Iterable[str]], judgments: Mapping[str, It
     Raises:
         EncoreError: a query does.
     """
-    training = {draw_of(split): set(queries) for split, queries in asked.items() if role_of(split) == "train"}
+    training = {split: set(queries) for split, queries in asked.items() if role_of(split) == "train"}
     for split, queries in asked.items():
-        for draw, trained in training.items():
-            together = draw in (None, draw_of(split)) or draw_of(split) is None
-            if role_of(split) != "train" and together and (shared := trained.intersection(queries)):
+        for name, trained in training.items():
+            together = split not in training and same_draw(name, split)
+            if together and (shared := trained.intersection(queries)):
                 first = min(shared)
                 place = next((each.place for each in judgments.get(split, ()) if each.query == first), "")
                 raise EncoreError(

@@ -1,10 +1,9 @@
 """What tested queries share with training: the text of a training query, or a document that answers one."""
 
 import unicodedata
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from encore.config.datasets import draw_of, role_of
+from encore.config.datasets import role_of, same_draw
 from encore.data.collection import Collection
 
 _ENDS = " .?!:;"  # which change no question
@@ -27,14 +26,16 @@ class Overlap:
 
 
 def overlap_with_training(collection: Collection, split: str) -> Overlap:
-    """What a split's queries share with the training of its draw (``config.datasets.draw_of``), if there is any.
+    """What a split's queries share with the training of its draw (``config.datasets.same_draw``), if there is any.
 
     The answers to a training query are its documents of its highest grade, as in fine-tuning. Texts are compared in
     Unicode's form NFKC, without case, with one blank between words and without what ends a sentence.
     """
     texts = {query: _normalised(text) for query, text in collection.queries().items()}
     answers, asked = set[str](), set[str]()
-    for training in _training(collection, split):
+    for training in collection.splits():
+        if role_of(training) != "train" or not same_draw(training, split):
+            continue
         for query, judged in collection.qrels(training).items():
             best = max(judged.values())
             asked.add(texts[query])
@@ -49,13 +50,6 @@ def overlap_with_training(collection: Collection, split: str) -> Overlap:
         frozenset(query for query in queries if texts[query] in asked),
         {query: grade for query, grade in shared.items() if grade > 0},
     )
-
-
-def _training(collection: Collection, split: str) -> Iterable[str]:
-    """The splits that train where this one is tested."""
-    for name in collection.splits():
-        if role_of(name) == "train" and (draw_of(name) in (None, draw_of(split)) or draw_of(split) is None):
-            yield name
 
 
 def _normalised(text: str) -> str:

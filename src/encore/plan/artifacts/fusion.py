@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from encore.config.datasets import draw_of
+from encore.config.datasets import serves
 from encore.config.systems import Fusion
 from encore.config.validation import nearest
 from encore.errors import EncoreError
@@ -39,11 +39,10 @@ def _weight(plan: Planner, owner: str, fields: Fusion, seed: int | None, dataset
         EncoreError: the dataset has no such queries, or does not know the measure.
     """
     splits = plan.resolve.dataset(dataset).splits
-    draws = {None, draw_of(requested)}
     choosing = {
         CHOOSING[split.role]: name
         for name, split in splits.items()
-        if split.role in CHOOSING and draw_of(name) in draws
+        if split.role in CHOOSING and serves(name, requested)
     }
     if fields.tuned_on not in choosing:
         role = next(role for role, role_name in CHOOSING.items() if role_name == fields.tuned_on)

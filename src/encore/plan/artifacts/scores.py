@@ -1,6 +1,6 @@
 """Scores: every measure of every judged query of a system's run."""
 
-from encore.config.datasets import draw_of
+from encore.config.datasets import serves
 from encore.config.finetuning import FinetuneStep
 from encore.config.lineage import split_index
 from encore.errors import EncoreError
@@ -51,5 +51,5 @@ def tested_fairly(plan: Planner, system: str, dataset: str, split: str) -> bool:
     ):
         return False
     questions = plan.resolve.questions
-    learned = (draw_of(step.train_split) for step in tuned if questions(step.collection) == questions(dataset))
-    return all(draw in (None, draw_of(split)) for draw in learned)
+    learned = (step.train_split for step in tuned if questions(step.collection) == questions(dataset))
+    return all(serves(trained, split) for trained in learned)
