@@ -15,9 +15,9 @@ from small_finetuning import (
 )
 
 from encore.data.collection import Collection, Judgment, write_collection
+from encore.data.judgments import highest_graded
 from encore.errors import EncoreError
 from encore.finetuning.contrastive import Contrastive
-from encore.finetuning.positives import highest
 from encore.finetuning.queries import training_queries
 from encore.finetuning.retrieval_task import PARTS
 
@@ -38,8 +38,8 @@ def task(store, collection):
 
 
 def test_highest_grade_is_the_answer():
-    assert highest({"a": 1, "b": 3, "c": 3}) == {"b", "c"}
-    assert highest({"a": 0}) == highest({}) == set()
+    assert highest_graded({"a": 1, "b": 3, "c": 3}) == {"b", "c"}
+    assert highest_graded({"a": 0}) == highest_graded({}) == set()
 
 
 def test_an_example_is_a_positive_and_unjudged_negatives(task):

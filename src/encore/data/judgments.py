@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from pydantic import Field
@@ -88,6 +88,15 @@ class Judging:
             f"{_place(judgment)}{what} {quoted(name)} is not {where}{_otherwise_spelled(name, known)}; add it there, "
             "remove the judgment, or set `unknown_judgments: drop`"
         )
+
+
+def highest_graded(judged: Mapping[str, int]) -> set[str]:
+    """The documents of a query's highest grade, which answer it; none if nothing is relevant.
+
+    Known-item collections grade the own passage above those that are merely related: only the first is the answer.
+    """
+    best = max(judged.values(), default=0)
+    return {document for document, grade in judged.items() if grade == best > 0}
 
 
 def unjudged(queries: int, splits: Iterable[Iterable[str]]) -> int:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from encore.config.datasets import role_of, same_draw
 from encore.data.collection import Collection
+from encore.data.judgments import highest_graded
 
 _ENDS = " .?!:;"  # which change no question
 
@@ -37,9 +38,8 @@ def overlap_with_training(collection: Collection, split: str) -> Overlap:
         if role_of(training) != "train" or not same_draw(training, split):
             continue
         for query, judged in collection.qrels(training).items():
-            best = max(judged.values())
             asked.add(texts[query])
-            answers.update(document for document, grade in judged.items() if grade == best > 0)
+            answers |= highest_graded(judged)
     queries = collection.query_ids(split)
     grades = collection.qrels(split) if collection.is_judged(split) else {}
     shared = {

@@ -9,10 +9,10 @@ import numpy as np
 
 from encore.config.finetuning import FinetuneStep
 from encore.data.collection import Collection, sampled, topics
+from encore.data.judgments import highest_graded
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.finetuning.negatives.mining import Negatives
-from encore.finetuning.positives import highest
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def _query(
     further = {passages[document] for document in positives}
     return Query(
         row=row,
-        positives=tuple(sorted({passages[document] for document in highest(judged)} | further)),
+        positives=tuple(sorted({passages[document] for document in highest_graded(judged)} | further)),
         relevant=frozenset(passages[document] for document, grade in judged.items() if grade > 0) | further,
         judged=frozenset(passages[document] for document in judged) | further,
         negatives=tuple(passages[document] for document in negatives),

@@ -16,9 +16,9 @@ import torch
 
 from encore.config.finetuning import FinetuneStep
 from encore.data.collection import Collection, smallest, topics
+from encore.data.judgments import highest_graded
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.finetuning.positives import highest
 from encore.models import embed
 from encore.storage.files import write_text
 
@@ -63,7 +63,7 @@ def validation_pool(step: FinetuneStep, collection: Collection, store: TokenStor
     """
     judgments = collection.qrels(step.valid_split)
     names = topics(collection, step.valid_split, queries=step.validation_queries)
-    positives = {name: found for name in names if (found := highest(judgments[name]))}
+    positives = {name: found for name in names if (found := highest_graded(judgments[name]))}
     if not positives:
         raise EncoreError(
             f"no query of {collection.folder} has a relevant passage in the split `{step.valid_split}`; judge some"

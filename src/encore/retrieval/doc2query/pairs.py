@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from encore.data.collection import Collection, topics
+from encore.data.judgments import highest_graded
 from encore.errors import EncoreError
-from encore.finetuning.positives import highest
 
 
 class QueryPassagePair(NamedTuple):
@@ -26,7 +26,8 @@ def training_pairs(
         EncoreError: nothing is judged relevant.
     """
     judged, texts = collection.qrels(split), collection.queries()
-    pairs = [(query, name) for query in topics(collection, split, queries, sample) for name in highest(judged[query])]
+    chosen = topics(collection, split, queries, sample)
+    pairs = [(query, name) for query in chosen for name in highest_graded(judged[query])]
     wanted = {name for _, name in pairs}
     passages = {name: " ".join(text) for name, text in collection.texts() if name in wanted}
     if not pairs:
