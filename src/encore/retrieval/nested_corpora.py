@@ -4,12 +4,11 @@ The order is one for all sizes, so a larger collection contains a smaller one. V
 part of the collection looks at the vectors of that part only.
 """
 
-import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from encore.data.collection import Collection, topics
+from encore.data.collection import Collection, order, topics
 from encore.data.rankings import Run
 from encore.data.runs import read_run
 from encore.errors import EncoreError
@@ -44,8 +43,8 @@ def ordered(corpus: list[str], relevant: Iterable[str], run: Run, spec: dict[str
     ranked = {document for ranking in run.values() for document in ranking.documents[: spec["depth"]]}
     start = ranked.union(relevant)
     rest = [document for document in corpus if document not in start]
-    key = {name: hashlib.sha256(f"{spec['order']}:{name}".encode()).digest() for name in rest}
-    return [document for document in corpus if document in start], sorted(rest, key=key.__getitem__)
+    salt = str(spec["order"])
+    return [document for document in corpus if document in start], sorted(rest, key=lambda name: order(name, salt))
 
 
 def members(folder: Path, size: str | int | float) -> set[str]:
