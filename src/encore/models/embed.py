@@ -23,8 +23,10 @@ def load_for_tokens(model: Path, store: TokenStore) -> Encoder:
     """
     encoder = checkpoint.load_encoder(model)
     if encoder.config.vocabulary != store.vocabulary:
-        text = f"{store.folder} has ids of {store.vocabulary} pieces, {model} knows {encoder.config.vocabulary}"
-        raise EncoreError(f"{text}; make the tokens again with the model's tokenizer")
+        raise EncoreError(
+            f"{store.folder} and {model} have different vocabularies: the tokens are ids of {store.vocabulary} pieces, "
+            f"the model knows {encoder.config.vocabulary}; make the tokens again with the model's tokenizer"
+        )
     return encoder
 
 

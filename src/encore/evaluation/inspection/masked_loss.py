@@ -9,8 +9,7 @@ import numpy as np
 
 from encore import objectives
 from encore.data.tokens import TokenStore
-from encore.errors import EncoreError
-from encore.models import checkpoint
+from encore.models import checkpoint, embed
 from encore.storage.files import write_json
 from encore.training import held_out, machine
 from encore.training.gradients import TrainingModels
@@ -33,9 +32,8 @@ def measure(spec: dict[str, Any], tokens: Path, model: Path, output: Path) -> di
     Raises:
         EncoreError: the tokens are of another vocabulary, or no text is long enough to mask.
     """
-    step, store, encoder = objectives.fields(spec["step"]), TokenStore.open(tokens), checkpoint.load_encoder(model)
-    if store.vocabulary != encoder.config.vocabulary:
-        raise EncoreError(f"{tokens} and {model} have different vocabularies; make the tokens again")
+    step, store = objectives.fields(spec["step"]), TokenStore.open(tokens)
+    encoder = embed.load_for_tokens(model, store)
     objective = objectives.load(step.objective)(step, store, None)
     heads = objective.heads(encoder)
     chosen = generator(0, "masked loss").permutation(objective.indices())[: spec["texts"]]
