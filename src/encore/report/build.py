@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from encore.errors import EncoreError
-from encore.plan.tables import layout
 from encore.report.page import read_content, render_page
 from encore.report.records import read_run
 from encore.report.slice import ReportSlice
+from encore.reporting.products import read_plan, write_record
 from encore.storage import manifest, typed
-from encore.storage.code_digest import code_digest
-from encore.storage.files import full_digest, sha256, write_json, write_text
+from encore.storage.files import sha256, write_json, write_text
 
 PAGE, RUNS, STAGE = "index.html", "index.runs.json", "report"
 
@@ -26,9 +25,7 @@ def make_report(plan: Path, spec: dict[str, Any] | None, folder: Path) -> int:
     Raises:
         EncoreError: another run rewrote the plan, or a product is missing or was altered.
     """
-    site, content = layout.read(plan, ReportSlice), json.loads(plan.read_text())
-    if spec is not None and spec != {"name": site.name, "sha256": full_digest(content)}:
-        raise EncoreError(f"{plan} was rewritten by another run of the workflow; run this one again")
+    site, content = read_plan(plan, spec, ReportSlice)
     for record in site.records():
         _verify(record)
     made = folder / manifest.MANIFEST
@@ -36,10 +33,7 @@ def make_report(plan: Path, spec: dict[str, Any] | None, folder: Path) -> int:
     page = read_content(site, read_run)
     write_json(folder / RUNS, page.records.runs())
     write_text(folder / PAGE, render_page(page))
-    inputs = {str(path): manifest.describe(path) for path in site.records()}
-    outputs = {name: manifest.describe(folder / name) for name in (PAGE, RUNS)}
-    record_content = {"stage": STAGE, "code": code_digest(STAGE), "spec": content, "results": {}}
-    write_json(made, record_content | {"inputs": inputs, "outputs": outputs})
+    write_record(made, STAGE, content, site.records(), [folder / PAGE, folder / RUNS], results={})
     return (folder / PAGE).stat().st_size
 
 

@@ -47,10 +47,7 @@ def recorded(
     Raises:
         EncoreError: an input was altered, cut short or lost since it was made, or another run rewrote the plan.
     """
-    product = layout.read(plan, kind)
-    content = json.loads(plan.read_text())
-    if spec is not None and spec != {"name": product.name, "sha256": full_digest(content)}:
-        raise EncoreError(f"{plan} was rewritten by another run of the workflow; run this one again")
+    product, content = read_plan(plan, spec, kind)
     reads = product.reads()
     for folder_read, files in reads.items():
         manifest.verify(folder_read, files)
@@ -60,13 +57,37 @@ def recorded(
     drawn = {"matplotlib": version("matplotlib")} if "svg" in endings else {}  # another draws other bytes
     inputs = [*(read / manifest.MANIFEST for read in reads), *also_read]
     outputs = [folder / f"{product.name}.{ending}" for ending in endings]
+    write_record(path, stage, content, inputs, outputs, drawn)
+
+
+def read_plan(plan: Path, spec: dict[str, Any] | None, kind: type[P]) -> tuple[P, dict[str, Any]]:
+    """A product's plan, of the given kind, and all that its file holds.
+
+    Raises:
+        EncoreError: ``spec`` is another name or digest, since another run rewrote the plan.
+    """
+    product, content = layout.read(plan, kind), json.loads(plan.read_text())
+    if spec is not None and spec != {"name": product.name, "sha256": full_digest(content)}:
+        raise EncoreError(f"{plan} was rewritten by another run of the workflow; run this one again")
+    return product, content
+
+
+def write_record(
+    path: Path,
+    stage: str,
+    spec: dict[str, Any],
+    inputs: Sequence[Path],
+    outputs: Sequence[Path],
+    results: dict[str, Any],
+) -> None:
+    """Write what a product was made of, by which code, and what it is, in the shape of an artifact's manifest."""
     write_json(
         path,
         {
             "stage": stage,
             "code": code_digest(stage),
-            "spec": content,
-            "results": drawn,
+            "spec": spec,
+            "results": results,
             "inputs": {str(each): manifest.describe(each) for each in inputs},
             "outputs": {each.name: manifest.describe(each) for each in outputs},
         },
