@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from encore.config.strict import Positive, Share, Strict
-from encore.config.validation import nearest
+from encore.config.validation import by_kind
 from encore.errors import EncoreError
 from encore.storage.files import contents
 
@@ -86,7 +86,4 @@ KINDS: dict[str, type[Expansion]] = {"published": Published, "t5": T5}
 
 def read_expansion(fields: dict[str, Any]) -> Expansion:
     """Check an entry's fields by its kind."""
-    kind = fields.get("kind")
-    if kind not in KINDS:
-        raise EncoreError(f"unknown kind of expansion {kind!r}{nearest(str(kind), KINDS)}")
-    return KINDS[kind].model_validate(fields)
+    return by_kind(fields, KINDS, "expansion")

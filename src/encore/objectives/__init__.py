@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import pkgutil
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from encore.config.entries import PretrainStep
-from encore.config.validation import UNKNOWN, first_error
+from encore.config.validation import UNKNOWN, first_error, nearest
 from encore.errors import EncoreError
 
 if TYPE_CHECKING:
@@ -30,8 +29,7 @@ def load(name: str) -> type[Objective[Any]]:
     """
     objective = _class(name) if name in {module.name for module in pkgutil.iter_modules(__path__)} else None
     if objective is None:
-        near = difflib.get_close_matches(name, names(), n=1) or names()
-        raise EncoreError(f"objective {name!r} is unknown; did you mean {', '.join(near)}?")
+        raise EncoreError(f"objective {name!r} is unknown{nearest(name, names())}")
     return objective
 
 
@@ -46,17 +44,12 @@ def fields(step: dict[str, Any]) -> PretrainStep:
         return objective.Fields.model_validate(step)
     except ValidationError as error:
         mistake = first_error(error)
-        near = difflib.get_close_matches(mistake.name, mistake.known_fields, n=1)
-        hint = f"; did you mean {near[0]}?" if near and mistake.kind == UNKNOWN else ""
         where = f"step {step.get('objective')!r}, field {mistake.place or 'step'!r}"
         if mistake.new_name:
             raise EncoreError(f"{where}: is now called `{mistake.new_name}`; rename it") from error
-        raise EncoreError(f"{where}: {_lower(mistake.sentence)}{hint}") from error
+        hint = nearest(mistake.name, mistake.known_fields) if mistake.kind == UNKNOWN and mistake.known_fields else ""
+        raise EncoreError(f"{where}: {mistake.sentence[:1].lower()}{mistake.sentence[1:]}{hint}") from error
 
 
 def _class(module: str) -> type[Objective[Any]] | None:
     return getattr(import_module(f"{__name__}.{module}"), "OBJECTIVE", None)
-
-
-def _lower(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:]
