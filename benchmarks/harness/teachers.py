@@ -20,12 +20,12 @@ from encore.data.tokens import TokenStore
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.distillation import BatchDistillation, PairDistillation
 from encore.finetuning.queries import Example, Query
-from encore.finetuning.retrieval_task import RetrievalTask, passage_parts
+from encore.finetuning.retrieval_task import RetrievalTask
 from encore.finetuning.teachers.outputs import write_scores, write_vectors
 from encore.models import flops, inputs, late_interaction
 from encore.models.encoder import Encoder
 from encore.training import losses
-from encore.training.task import Arrays, ForwardOutput
+from encore.training.task import Arrays, ForwardOutput, part_numbers
 
 TERM = "distillation"
 DIMENSION = 128  # of a token's vector
@@ -63,7 +63,7 @@ class ColbertInTheLoop(RetrievalTask):
             late_interaction.token_vectors(
                 self.teacher, self.linear, batch[f"passage_ids_{i}"], batch[f"passage_mask_{i}"], normalised=True
             )
-            for i in passage_parts(batch)
+            for i in part_numbers(batch, "passage")
         ]
         longest = max(counted.shape[1] for _, counted in found)
         vectors, counted = (
@@ -76,7 +76,8 @@ class ColbertInTheLoop(RetrievalTask):
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """The student's, and one forward pass of the teacher over the same texts with its scores."""
-        shapes = [batch[name].shape for name in ("query_ids", *(f"passage_ids_{i}" for i in passage_parts(batch)))]
+        names = ["query_ids", *(f"passage_ids_{i}" for i in part_numbers(batch, "passage"))]
+        shapes = [batch[name].shape for name in names]
         forward = sum(flops.forward(self.teacher.config, *shape) for shape in shapes)
         tokens = sum(rows * length for rows, length in shapes)
         mapped = flops.product(tokens, self.teacher.config.hidden, DIMENSION)

@@ -19,7 +19,7 @@ from encore.data.judgments import highest_graded
 from encore.errors import EncoreError
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.queries import training_queries
-from encore.finetuning.retrieval_task import PARTS
+from encore.training.task import PARTS
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encore.finetuning.queries import Example
-from encore.finetuning.retrieval_task import PARTS, RetrievalTask
+from encore.finetuning.retrieval_task import RetrievalTask
 from encore.models import cross_encoder, flops
 from encore.models.precision import at_least_float32
 from encore.training import losses
-from encore.training.task import Arrays, ForwardOutput
+from encore.training.task import Arrays, ForwardOutput, part_numbers, split_sorted
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -43,7 +43,7 @@ class CrossEncoder(RetrievalTask):
         found = [(example.query.row, passage) for example in examples for passage in example.passages]
         order = np.argsort([queries.lengths[query] + passages.lengths[row] for query, row in found], kind="stable")
         batch: Arrays = {"places": np.argsort(order).reshape(len(examples), -1)}
-        for number, part in enumerate(np.array_split(order, min(PARTS, len(order)))):
+        for number, part in enumerate(split_sorted(order)):
             query_tokens, known = (
                 [queries[found[place][0]] for place in part],
                 [passages[found[place][1]] for place in part],
@@ -61,7 +61,7 @@ class CrossEncoder(RetrievalTask):
         linear = heads[cross_encoder.NAME]
         found = [
             cross_encoder.score(encoder, linear, *(batch[f"pair_{name}_{number}"] for name in _NAMES))
-            for number in _parts(batch)
+            for number in part_numbers(batch, "pair")
         ]
         scores = at_least_float32(torch.cat(found))[batch["places"]] / self.step.temperature
         positive = torch.zeros(len(scores), dtype=torch.int64, device=scores.device)
@@ -74,12 +74,9 @@ class CrossEncoder(RetrievalTask):
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Forward and backward of all pairs, padding included."""
-        forward = sum(flops.forward(encoder.config, *batch[f"pair_ids_{number}"].shape) for number in _parts(batch))
+        parts = part_numbers(batch, "pair")
+        forward = sum(flops.forward(encoder.config, *batch[f"pair_ids_{number}"].shape) for number in parts)
         return flops.TRAINING * (forward + flops.product(batch["places"].size, encoder.config.hidden, 1))
 
 
 _NAMES = ("ids", "mask", "segments")
-
-
-def _parts(batch: dict[str, Tensor] | Arrays) -> range:
-    return range(sum(name.startswith("pair_ids_") for name in batch))

@@ -12,10 +12,9 @@ import torch
 import torch.nn.functional as F
 
 from encore.finetuning.contrastive import ROWS, Contrastive
-from encore.finetuning.retrieval_task import passage_parts
 from encore.models import flops, late_interaction
 from encore.models.precision import at_least_float32
-from encore.training.task import Arrays, ForwardOutput
+from encore.training.task import Arrays, ForwardOutput, part_numbers
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -43,7 +42,7 @@ class LateInteraction(Contrastive):
 
         both, step = self.step.normalised == "both", self.step
         queries, counted_queries = tokens(encoder.query_tower, "query_{}", step.query_length, both)
-        embedded = [tokens(encoder, f"passage_{{}}_{i}", step.length, True) for i in passage_parts(batch)]
+        embedded = [tokens(encoder, f"passage_{{}}_{i}", step.length, True) for i in part_numbers(batch, "passage")]
         vectors, counted = (torch.cat(found)[places] for found in zip(*embedded, strict=True))
         rows = {"queries": queries, "counted_queries": counted_queries, "vectors": vectors, "counted": counted}
         return ForwardOutput({}, rows | {name: batch[name] for name in ROWS if name in batch})
@@ -57,7 +56,8 @@ class LateInteraction(Contrastive):
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Forward and backward of all queries and passages, padding included, and of their tokens' products."""
-        shapes = [batch[name].shape for name in ("query_ids", *(f"passage_ids_{i}" for i in passage_parts(batch)))]
+        names = ["query_ids", *(f"passage_ids_{i}" for i in part_numbers(batch, "passage"))]
+        shapes = [batch[name].shape for name in names]
         forward = sum(flops.forward(encoder.config, *shape) for shape in shapes)
         width, passages = self.step.token_dimension, batch["passages"].size
         tokens = sum(rows * length for rows, length in shapes)

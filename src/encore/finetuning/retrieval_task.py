@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,15 +12,13 @@ from encore.data.tokens import Sequences, TokenStore
 from encore.finetuning.queries import Example, Query
 from encore.models import flops, inputs
 from encore.models.inputs import Special
-from encore.training.task import Arrays, Task
+from encore.training.task import Arrays, Task, part_numbers, split_sorted
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from encore.models.config import EncoderConfig
     from encore.models.encoder import Encoder
-
-PARTS = 4  # passages of a batch are sorted by length and embedded in so many parts, each padded to its own longest
 
 
 class RetrievalTask(Task):
@@ -73,7 +71,7 @@ class RetrievalTask(Task):
         batch = {"places": np.argsort(order).reshape(own.shape), "passages": own, "relevant": self._relevant(examples)}
         rows = [example.query.row for example in examples]
         batch["query_ids"], batch["query_mask"] = self._pad(self.store.queries, rows, self.step.query_length)
-        for number, part in enumerate(np.array_split(own.ravel()[order], min(PARTS, own.size))):
+        for number, part in enumerate(split_sorted(own.ravel()[order])):
             padded = self._pad(self.store.passages, part, self.step.length)
             batch[f"passage_ids_{number}"], batch[f"passage_mask_{number}"] = padded
         return batch
@@ -83,12 +81,13 @@ class RetrievalTask(Task):
         import torch
 
         queries = encoder.query_tower.embed(batch["query_ids"], batch["query_mask"])
-        embedded = [encoder.embed(batch[f"passage_ids_{i}"], batch[f"passage_mask_{i}"]) for i in passage_parts(batch)]
+        parts = part_numbers(batch, "passage")
+        embedded = [encoder.embed(batch[f"passage_ids_{i}"], batch[f"passage_mask_{i}"]) for i in parts]
         return queries, torch.cat(embedded)[batch["places"]]
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """Forward and backward of all queries and passages, padding included, and of their scores."""
-        names = ["query_ids", *(f"passage_ids_{i}" for i in passage_parts(batch))]
+        names = ["query_ids", *(f"passage_ids_{i}" for i in part_numbers(batch, "passage"))]
         forward = sum(flops.forward(encoder.config, *batch[name].shape) for name in names)
         scores = flops.product(len(batch["passages"]), encoder.dimension, self.scored(batch))
         return flops.TRAINING * (forward + scores)
@@ -106,8 +105,3 @@ class RetrievalTask(Task):
 
     def _pad(self, sequences: Sequences, rows: Iterable[int], length: int) -> tuple[np.ndarray, np.ndarray]:
         return inputs.read_inputs(sequences, rows, length, self.reading)
-
-
-def passage_parts(batch: Mapping[str, Any]) -> range:
-    """The numbers of the parts that a batch's passages are embedded in."""
-    return range(sum(name.startswith("passage_ids_") for name in batch))

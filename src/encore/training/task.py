@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from encore.models.encoder import Encoder
 
 Arrays = dict[str, np.ndarray]
+PARTS = 4  # that texts of a batch come in, from short to long, each padded to its own longest
 
 
 class ForwardOutput(NamedTuple):
@@ -118,6 +119,16 @@ class Task(ABC):
         output = self.forward(encoder, heads, batch)
         terms = output.losses | self.batch_loss(output.embeddings)
         return {"loss": weighted(terms, self.loss_weights(progress)), **terms}
+
+
+def split_sorted(sorted_texts: np.ndarray) -> list[np.ndarray]:
+    """Texts [n] from short to long, as ``PARTS`` arrays of like size, or n where there are fewer."""
+    return np.array_split(sorted_texts, min(PARTS, len(sorted_texts)))
+
+
+def part_numbers(batch: Mapping[str, Any], kind: str) -> range:
+    """The numbers i of the parts ``<kind>_ids_<i>`` that a batch has."""
+    return range(sum(name.startswith(f"{kind}_ids_") for name in batch))
 
 
 def weighted(terms: dict[str, Tensor], weights: dict[str, float]) -> Tensor:

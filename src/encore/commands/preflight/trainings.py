@@ -11,10 +11,10 @@ from encore.commands.preflight.lengths import FITTING, TextLengths, packed, samp
 from encore.commands.preflight.sizes import CollectionSize
 from encore.config.entries import PretrainStep, Step
 from encore.config.finetuning import FinetuneStep
-from encore.finetuning.retrieval_task import PARTS
 from encore.models import flops
 from encore.models.config import EncoderConfig
 from encore.training.schedule import total_steps
+from encore.training.task import PARTS
 
 QUANTILES = (np.arange(16) + 0.5) / 16  # of lengths at which operations are counted
 

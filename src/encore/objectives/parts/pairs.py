@@ -16,6 +16,7 @@ from encore.objectives.parts.masked_texts import masked_lm
 from encore.objectives.parts.masking import Masked, choose_pieces, corrupt, count_to_mask, places
 from encore.objectives.parts.passages import PairDocument, Passages
 from encore.training.randomness import number
+from encore.training.task import part_numbers, split_sorted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 
     from encore.data.tokens import TokenStore
     from encore.models.encoder import Encoder
-
-
-PARTS = 4  # of the queries of a batch: batches are made of documents of like length, whose queries are not
 
 
 class PairFields(PretrainStep):
@@ -105,7 +103,7 @@ class Pairs(Objective[F]):
         ids, mask = texts.pad([pair.read for pair in pairs], self.fields.length, special)
         kind = np.array([number(0, *pair.document[: self.fields.length - 2].tolist()) for pair in pairs])
         batch = {"document_ids": ids, "document_mask": mask, "kind": kind}
-        for place, part in enumerate(np.array_split(np.arange(len(pairs)), min(PARTS, len(pairs)))):
+        for place, part in enumerate(split_sorted(np.arange(len(pairs)))):
             padded = texts.pad([pairs[row].query for row in part], self.fields.query_length, special)
             batch[f"query_ids_{place}"], batch[f"query_mask_{place}"] = padded
         if self.fields.segments:
@@ -117,7 +115,7 @@ class Pairs(Objective[F]):
     def outline(self, length: int, query_length: int) -> Arrays:
         """``kind`` [B], ``document_ids`` [B, L], ``query_ids_<i>`` of each part of the queries, and ``masked`` [M]."""
         batch = self.fields.batch
-        parts = np.array_split(np.arange(batch), min(PARTS, batch))
+        parts = split_sorted(np.arange(batch))
         return {
             "kind": blank(batch),
             "document_ids": blank(batch, length),
@@ -137,7 +135,7 @@ class Pairs(Objective[F]):
         """The loss of MLM, if any; ``queries`` and ``documents`` [B, D] and ``kind`` [B] for the contrast."""
         import torch
 
-        parts = range(sum(name.startswith("query_ids_") for name in batch))
+        parts = part_numbers(batch, "query")
         tower = encoder.query_tower
         queries = torch.cat([tower.embed(batch[f"query_ids_{i}"], batch[f"query_mask_{i}"]) for i in parts])
         ids, mask, segments = batch["document_ids"], batch["document_mask"], batch.get("document_segments")
