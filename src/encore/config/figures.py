@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from encore.config.run import CorpusSize
+from encore.config.run import CorpusGrowth, CorpusSize
 from encore.config.strict import Positive, Strict
 
 Systems = Annotated[
@@ -42,29 +42,11 @@ class PanelEntry(Strict):
     measure: str
 
 
-class GrowthFigure(FigureEntry):
+class GrowthFigure(CorpusGrowth, FigureEntry):
     """Retrieval as the collection grows; one panel a measure."""
 
     kind: Literal["growth"]
-    systems: Systems
-    dataset: str
     panels: list[PanelEntry] = Field(min_length=1)
-    queries: Positive | None = Field(
-        None, description="The size of the sample of queries; without it, all queries of a split."
-    )
-    sample: int = Field(
-        0, ge=0, description="The number of the sample: each number gives another random sample of that size."
-    )
-    depth: Positive = Field(
-        1000,
-        description="The ranks of BM25 for each query that the smallest collection has in addition to "
-        "relevant passages.",
-    )
-    sizes: list[Positive | Annotated[float, Field(gt=0, lt=1)]] = Field(
-        description="The sizes of the collection in passages, or as shares of all if below 1; the "
-        "smallest and the whole are always drawn."
-    )
-    order: int = Field(0, ge=0, description="The number of the random order in which passages are added.")
 
     def axes(self) -> PointAxes:
         """Its panels, systems, and corpus sizes from the start to all passages."""
@@ -74,8 +56,7 @@ class GrowthFigure(FigureEntry):
 
     def corpus_size(self, panel: PanelEntry) -> CorpusSize:
         """The collection as it grows around the queries of a panel."""
-        same = {name: getattr(self, name) for name in ("systems", "dataset", "queries", "sample", "depth", "sizes")}
-        return CorpusSize(split=panel.split, order=self.order, **same)
+        return CorpusSize(split=panel.split, **{name: getattr(self, name) for name in CorpusGrowth.model_fields})
 
 
 class LineEntry(Strict):

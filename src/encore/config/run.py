@@ -15,6 +15,13 @@ from encore.errors import EncoreError
 LARGEST_SEED = 2**32 - 1  # that every generator of random numbers takes
 MOST_SHARDS = 10_000  # each is a job
 DEEPEST = 1_000_000  # ranks
+CorpusSizes = Annotated[
+    list[Positive | Annotated[float, Field(gt=0, lt=1)]],
+    Field(
+        description="The sizes of the collection in passages, or as shares of all if below 1; the "
+        "smallest and the whole are always drawn."
+    ),
+]
 
 
 class Numerics(Strict):
@@ -88,14 +95,13 @@ class Latency(Strict):
     warm_up: Positive = Field(100, description="The queries that are answered before the first one is timed.")
 
 
-class CorpusSize(Strict):
-    """Retrieval over corpus size (TCT-ColBERT, figure 2): nested samples, the smallest mostly distractors."""
+class CorpusGrowth(Strict):
+    """How a collection grows around the queries of a split, and the systems that search in it."""
 
     systems: dict[str, str] = Field(
         min_length=1, description="The lineages that are drawn, by their labels in the figure."
     )
-    dataset: str = "msmarco-passage"
-    split: str = "test"
+    dataset: str
     queries: Positive | None = Field(
         None, description="The size of the sample of queries; without it, all queries of the split."
     )
@@ -107,12 +113,16 @@ class CorpusSize(Strict):
         description="The ranks of BM25 for each query that the smallest collection has in addition to "
         "relevant passages.",
     )
-    sizes: list[Positive | Annotated[float, Field(gt=0, lt=1)]] = Field(
-        [1_000_000, 2_000_000, 4_000_000],
-        description="The sizes of the collection in passages, or as shares of all if below 1; the "
-        "smallest and the whole are always drawn.",
-    )
+    sizes: CorpusSizes
     order: int = Field(0, ge=0, description="The number of the random order in which passages are added.")
+
+
+class CorpusSize(CorpusGrowth):
+    """Retrieval over corpus size (TCT-ColBERT, figure 2): nested samples, the smallest mostly distractors."""
+
+    dataset: str = "msmarco-passage"
+    split: str = "test"
+    sizes: CorpusSizes = [1_000_000, 2_000_000, 4_000_000]
 
 
 class ReleasedRun(Strict):
