@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +18,7 @@ from encore.commands.preflight.rates import OWN, SHIPPED, Rates, read_rates
 from encore.commands.preflight.sizes import SIZES
 from encore.errors import EncoreError
 from encore.plan.plan import Plan
+from encore.storage import machine
 from encore.storage.files import write_text
 
 NANO = Path("config/nano.yaml")
@@ -65,6 +64,4 @@ def _declared(plan: Plan, rates: Rates) -> Forecast:
 
 def _here() -> str:
     """This machine's processor and cores."""
-    path = Path("/proc/cpuinfo")
-    names = re.findall(r"model name\s*:\s*(.+)", path.read_text()) if path.is_file() else []
-    return f"{names[0].strip() if names else platform.machine()}, {os.cpu_count()} cores"
+    return f"{machine.processor()}, {os.cpu_count()} cores"

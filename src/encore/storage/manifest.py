@@ -14,11 +14,11 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from encore.errors import EncoreError
+from encore.storage import machine
 from encore.storage.code_digest import code_digest
 from encore.storage.files import sha256, write_json
 from encore.storage.lock import LOCK, locked
@@ -201,20 +201,14 @@ def _surroundings(stage: str) -> dict[str, Any]:
         "command": sys.argv,
         "forked": sys.argv[0] not in sys.orig_argv,  # from a process that was started for another program
         "python": platform.python_version(),
-        "packages": {name: version for name in REPORTED_PACKAGES if (version := _version(name))},
+        "packages": machine.versions(REPORTED_PACKAGES),
         "machine": platform.machine(),
-        "device": _device(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "device": machine.gpu() or "cpu",  # that torch computed on; cpu for a stage that did not load it
+        "cores": machine.cores(),
         "slurm_job": os.environ.get("SLURM_JOB_ID"),
         "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
         "cpu_seconds": round(sum(os.times()[:4]), 2),  # from the program's start on, ended children included
     }
-
-
-def _device() -> str:
-    """What torch computed on; ``cpu`` for a stage that did not load it."""
-    torch = sys.modules.get("torch")
-    return str(torch.cuda.get_device_name()) if torch is not None and torch.cuda.is_available() else "cpu"
 
 
 def _commit() -> str | None:
@@ -226,10 +220,3 @@ def _commit() -> str | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     return commit.stdout.strip()
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
