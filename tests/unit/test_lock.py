@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from encore.errors import EncoreError
-from encore.storage import manifest
+from encore.storage import lock, manifest
 from encore.storage.lock import LOCK, locked
 
 HOLD = """
@@ -20,6 +20,12 @@ with locked(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)
 """
+
+
+@pytest.fixture(autouse=True)
+def without_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test waits a minute for a lock that another process holds."""
+    monkeypatch.setattr(lock, "PATIENCE", 0)
 
 
 @pytest.fixture
@@ -36,7 +42,7 @@ def owner(tmp_path: Path) -> subprocess.Popen[str]:
 
 def test_a_folder_that_another_job_makes_is_refused_by_naming_it(tmp_path: Path, owner: subprocess.Popen[str]) -> None:
     message = rf"{tmp_path} is being made by process {owner.pid} on \S+ \(SLURM job 77: scancel 77\); wait"
-    with pytest.raises(EncoreError, match=message), locked(tmp_path, patience=0):
+    with pytest.raises(EncoreError, match=message), locked(tmp_path):
         raise AssertionError("both hold it")
 
 
@@ -44,7 +50,7 @@ def test_a_lock_ends_with_its_owner(tmp_path: Path, owner: subprocess.Popen[str]
     owner.kill()
     owner.wait()
     assert (tmp_path / LOCK).is_file()
-    with locked(tmp_path, patience=0):
+    with locked(tmp_path):
         assert json.loads((tmp_path / LOCK).read_text())["process"] == os.getpid()
     assert not (tmp_path / LOCK).exists()
 
@@ -54,7 +60,7 @@ def test_who_waits_holds_it_once_it_is_free(tmp_path: Path, owner: subprocess.Po
     owner.kill()
     assert waiting.stdout is not None
     assert waiting.stdout.readline() == "held\n"
-    with pytest.raises(EncoreError, match=f"process {waiting.pid} on"), locked(tmp_path, patience=0):
+    with pytest.raises(EncoreError, match=f"process {waiting.pid} on"), locked(tmp_path):
         raise AssertionError("both hold it")
     waiting.kill()
     waiting.wait()

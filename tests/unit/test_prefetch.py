@@ -10,7 +10,7 @@ from encore.training.prefetch import prefetched
 
 
 def test_the_items_and_their_order_stay() -> None:
-    assert list(prefetched((item for item in range(100)), 3)) == list(range(100))
+    assert list(prefetched(item for item in range(100))) == list(range(100))
 
 
 def test_items_are_made_before_they_are_asked_for_but_not_without_end() -> None:
@@ -21,7 +21,7 @@ def test_items_are_made_before_they_are_asked_for_but_not_without_end() -> None:
             made.append(number)
             yield number
 
-    reader = prefetched(items(), 4)
+    reader = prefetched(items())
     assert next(reader) == 0
     deadline = time.monotonic() + 60
     while len(made) < 6 and time.monotonic() < deadline:
@@ -44,7 +44,7 @@ def test_an_error_comes_where_its_item_would_have() -> None:
 
 def test_the_thread_ends_with_its_reader() -> None:
     before = threading.active_count()
-    reader = prefetched((item for item in itertools.count()), 2)
+    reader = prefetched(item for item in itertools.count())
     next(reader)
     reader.close()
     deadline = time.monotonic() + 60

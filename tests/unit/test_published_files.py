@@ -23,6 +23,7 @@ from encore.finetuning.negatives.request import NegativesRequest
 from encore.finetuning.negatives.systems_file import from_systems
 from encore.finetuning.negatives.triples import from_triples
 from encore.retrieval.doc2query import published
+from encore.storage import tsv
 from encore.storage.document_index import DocIdIndex
 from encore.storage.mojibake import repaired
 from encore.storage.tsv import read_tsv
@@ -61,9 +62,12 @@ def write(path: Path, text: str) -> Path:
 
 @pytest.mark.parametrize("name", ["x.tsv", "x.tsv.gz"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_blocks_hold_every_line_once_with_its_number(tmp_path: Path, name: str, end: str) -> None:
+def test_blocks_hold_every_line_once_with_its_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, end: str
+) -> None:
+    monkeypatch.setattr(tsv, "BYTES", 4096)
     path = write(tmp_path / name, "".join(f'{i}\tsays "{i}\t{i * i}{end}' for i in range(5000)))
-    found = list(read_tsv(path, ("a", "b", "c"), size=4096))
+    found = list(read_tsv(path, ("a", "b", "c")))
     assert len(found) > 5
     assert [block.first for block in found] == np.cumsum([1, *(len(block) for block in found[:-1])]).tolist()
     lines = [row for block in found for row in zip(*(column.to_pylist() for column in block.columns), strict=True)]
@@ -72,18 +76,22 @@ def test_blocks_hold_every_line_once_with_its_number(tmp_path: Path, name: str, 
 
 @pytest.mark.parametrize("bad", ["1\t2", "1\t2\t3\t4", "", "1\t\t3", "\t2\t3"])
 @pytest.mark.parametrize("name", ["x.tsv", "x.tsv.gz"])
-def test_a_line_of_another_form_is_refused_with_its_number(tmp_path: Path, name: str, bad: str) -> None:
+def test_a_line_of_another_form_is_refused_with_its_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, bad: str
+) -> None:
+    monkeypatch.setattr(tsv, "BYTES", 1000)
     path = write(tmp_path / name, "1\t2\t3\n" * 3000 + bad + "\n" + "1\t2\t3\n" * 10)
     with pytest.raises(EncoreError, match="line 3001: not `a<TAB>b<TAB>c`") as refused:
-        list(read_tsv(path, ("a", "b", "c"), size=1000))
+        list(read_tsv(path, ("a", "b", "c")))
     assert "\n" not in str(refused.value)
 
 
-def test_what_is_no_text_or_was_cut_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_text_or_was_cut_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tsv, "BYTES", 1000)
     path = tmp_path / "x.tsv"
     path.write_bytes(b"1\t2\t3\n" * 1500 + b"1\t\xff\t3\n")
     with pytest.raises(EncoreError, match="line 1501: not UTF-8"):
-        list(read_tsv(path, ("a", "b", "c"), size=1000))
+        list(read_tsv(path, ("a", "b", "c")))
     packed = write(tmp_path / "x.tsv.gz", "".join(f"{i}\t2\t3\n" for i in range(5000)))
     packed.write_bytes(packed.read_bytes()[:-20])
     with pytest.raises(EncoreError, match=r"cannot be read.*replace the file"):

@@ -90,8 +90,9 @@ def test_a_line_of_columns_that_is_too_long_is_refused_with_its_number(
     assert tsv.BYTES == text_files.LONGEST
     path = tmp_path / "file.tsv"
     monkeypatch.setattr(text_files, "LONGEST", 5000)
+    monkeypatch.setattr(tsv, "BYTES", 5000)
     path.write_text("a\tb\n" * 100 + f"{'x' * 4000}\tb\n" * 3)
-    assert sum(len(block) for block in tsv.read_tsv(path, ("one", "two"), size=5000)) == 103
+    assert sum(len(block) for block in tsv.read_tsv(path, ("one", "two"))) == 103
     path.write_text("a\tb\n" * 100 + f"{'x' * 12000}\tb\n" + "a\tb\n" * 9)
     with pytest.raises(EncoreError, match=r"file\.tsv, line 101: longer than"):
-        list(tsv.read_tsv(path, ("one", "two"), size=5000))
+        list(tsv.read_tsv(path, ("one", "two")))

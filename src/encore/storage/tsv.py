@@ -29,7 +29,7 @@ class TsvBlock(NamedTuple):
         return len(self.columns[0])
 
 
-def read_tsv(path: Path, names: Sequence[str], size: int = BYTES) -> Iterator[TsvBlock]:
+def read_tsv(path: Path, names: Sequence[str]) -> Iterator[TsvBlock]:
     """The lines of a file, each of which has a value for every name; quotes mean nothing.
 
     Raises:
@@ -40,7 +40,7 @@ def read_tsv(path: Path, names: Sequence[str], size: int = BYTES) -> Iterator[Ts
     bad: list[int] = []
     done, began, told = 0, time.monotonic(), time.monotonic()
     try:
-        for batch in _opened(path, names, bad, size):
+        for batch in _opened(path, names, bad):
             block = TsvBlock(done + 1, batch.columns)
             _refuse_empty(path, names, block)
             yield block
@@ -62,7 +62,7 @@ def malformed(path: Path, number: int, names: Sequence[str]) -> EncoreError:
     return EncoreError(f"{path}, line {number}: not `{'<TAB>'.join(names)}`; fix or remove the line")
 
 
-def _opened(path: Path, names: Sequence[str], bad: list[int], size: int) -> Iterator[pa.RecordBatch]:
+def _opened(path: Path, names: Sequence[str], bad: list[int]) -> Iterator[pa.RecordBatch]:
     def refuse(row: Any) -> str:
         bad.append(row.number)
         return "error"
@@ -73,7 +73,7 @@ def _opened(path: Path, names: Sequence[str], bad: list[int], size: int) -> Iter
     with pa.input_stream(opened(path) if path.suffix == ".xz" else path, compression="detect") as stream:
         yield from csv.open_csv(
             stream,
-            read_options=csv.ReadOptions(column_names=list(names), block_size=size, use_threads=False),
+            read_options=csv.ReadOptions(column_names=list(names), block_size=BYTES, use_threads=False),
             parse_options=csv.ParseOptions(
                 delimiter="\t",
                 quote_char=False,

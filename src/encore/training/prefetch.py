@@ -16,13 +16,13 @@ T = TypeVar("T")
 AHEAD = 4  # batches
 
 
-def prefetched(items: Generator[T, None, None], count: int = AHEAD) -> Generator[T, None, None]:
-    """The same items in the same order, up to ``count`` of them made by a thread before they are asked for.
+def prefetched(items: Generator[T, None, None]) -> Generator[T, None, None]:
+    """The same items in the same order, up to ``AHEAD`` of them made by a thread before they are asked for.
 
     An error of the generator is raised where its item would have come. The thread ends with its reader, and closes the
     generator that it reads.
     """
-    made: queue.Queue[tuple[bool, Any]] = queue.Queue(count)
+    made: queue.Queue[tuple[bool, Any]] = queue.Queue(AHEAD)
     left = threading.Event()
 
     def put(item: tuple[bool, Any]) -> None:

@@ -18,9 +18,9 @@ class NegativeSampler:
     replaces one that was sampled instead of all.
     """
 
-    def __init__(self, queries: Sequence[str], documents: Sequence[str], keep: int, seed: int, most: int = WAITING):
-        """``queries`` and ``documents`` are ids by row; ``most`` bounds the candidates in memory."""
-        self._keep, self._most, self._count = keep, most, len(queries)
+    def __init__(self, queries: Sequence[str], documents: Sequence[str], keep: int, seed: int):
+        """``queries`` and ``documents`` are ids by row."""
+        self._keep, self._count = keep, len(queries)
         self._salts = _codes(f"{seed}:{query}" for query in queries)
         self._codes = _codes(documents)
         self._bits = np.uint64(len(queries).bit_length())
@@ -37,7 +37,7 @@ class NegativeSampler:
         self._keys.append(keys[low])
         self._documents.append(documents[low].astype(np.int32))
         self._size += int(low.sum())
-        if self._size > self._most:
+        if self._size > WAITING:
             self._forget()
 
     def sampled(self) -> list[np.ndarray]:

@@ -21,7 +21,7 @@ from encore.data.collection import Collection
 from encore.errors import EncoreError
 from encore.finetuning.negatives.mining import Negatives, Statistics, statistics
 from encore.finetuning.negatives.request import NegativesRequest, refuse_foreign_file
-from encore.finetuning.negatives.sampling import WAITING, NegativeSampler
+from encore.finetuning.negatives.sampling import NegativeSampler
 from encore.storage.document_ids import DocIds
 from encore.storage.document_index import DocIdIndex
 from encore.storage.mojibake import repaired
@@ -39,20 +39,17 @@ class Known(Protocol):
 
 
 def from_triples(
-    path: Path, wanted: NegativesRequest, collection: Collection, *, keep: int, seed: int, most: int = WAITING
+    path: Path, wanted: NegativesRequest, collection: Collection, *, keep: int, seed: int
 ) -> tuple[Negatives, Statistics]:
     """Draw at most ``keep`` negatives for each query (``sampling.py``); a file has no ranks, so all are 0.
 
     What the file calls positive is not read: the collection's judgments say it.
 
-    Args:
-        most: candidates that are held in memory.
-
     Raises:
         EncoreError: a line is no triple (with its number), or nothing in the file is of this collection.
     """
     queries, documents = list(wanted.judgments), DocIds.joined([wanted.documents])
-    sampler = NegativeSampler(queries, documents, keep, seed, most)
+    sampler = NegativeSampler(queries, documents, keep, seed)
     is_wanted = np.array([query in wanted.queries for query in queries], dtype=bool)
     pairs = _judged_pairs(wanted, queries, documents)
     lines = judged = unknown = 0
