@@ -41,7 +41,7 @@ def flags() -> tuple[str, ...]:
 
 def _lay_out(jar: Path, archive: Path) -> None:
     """Index and search one document to learn which classes that takes, and write these as Java maps them."""
-    with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+    with TemporaryDirectory(dir=archive.parent) as name, pytest.MonkeyPatch.context() as patch:
         folder, plain = Path(name), java._FLAGS
         patch.setattr(java, "_command", _PLAIN)
         lists = [folder / "index.classes", folder / "search.classes"]
