@@ -10,7 +10,7 @@ import pytest
 from encore import cli
 from encore.claims import deciding, run_claims
 from encore.claims.files import read_claims
-from encore.claims.judging import Tested
+from encore.claims.judging import EvaluatedTest
 from encore.claims.run_claims import HEADER
 from encore.claims.slice import claims_plan, claims_reads
 from encore.claims.verdict import Estimate, Evidence, of_inequalities
@@ -119,4 +119,4 @@ def test_what_is_too_uncertain_to_be_shown_has_the_direction_of_its_estimates(me
     """An estimate above 0 is on the claim's side; each of these could as well be on the other."""
     estimates = tuple(Estimate(Difference(mean, (Component(1.0, 60),), 5)) for mean in means)
     assert of_inequalities(estimates, needed) is evidence
-    assert Tested((), estimates, needed, evidence).held == held
+    assert EvaluatedTest((), estimates, needed, evidence).held == held

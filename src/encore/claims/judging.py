@@ -48,7 +48,7 @@ class RunValues:
 
 
 @dataclass(frozen=True)
-class Tested:
+class EvaluatedTest:
     """A test on runs: its inequalities with their estimates, how many must hold, and the evidence.
 
     ``skipped`` are the reasons for those that were left out.
@@ -85,7 +85,7 @@ class Judgement:
     """A claim's verdict on runs; ``why`` is the reason where it could not be judged, or not on all comparisons."""
 
     verdict: str
-    tested: tuple[Tested, ...] = ()
+    tested: tuple[EvaluatedTest, ...] = ()
     why: str = ""
 
     @property
@@ -120,7 +120,7 @@ def judge_on_runs(claim: Claim, runs: RunValues) -> Judgement:
     return Judgement(verdict, tuple(tested), _skipped(claim, tested, runs))
 
 
-def _skipped(claim: Claim, tested: Sequence[Tested], runs: RunValues) -> str:
+def _skipped(claim: Claim, tested: Sequence[EvaluatedTest], runs: RunValues) -> str:
     """How many comparisons of a claim were left out, and the first reason; nothing for none."""
     count = sum(len(contrasts(test, runs.tables)) for test in number_tests(claim.tests))
     judged = sum(len(one.estimates) for one in tested)
@@ -146,7 +146,7 @@ def _is_amount(test: AnyTest) -> bool:
     return isinstance(test, CloseTest) or (isinstance(test, AboveTest) and (test.by > 0 or test.factor != 1))
 
 
-def _tested(tests: Sequence[AnyTest], runs: RunValues) -> list[Tested] | str:
+def _tested(tests: Sequence[AnyTest], runs: RunValues) -> list[EvaluatedTest] | str:
     """The evidence on each test, or why they cannot be judged.
 
     On proxy data, comparisons without a value here are left out, as long as others remain.
@@ -154,7 +154,7 @@ def _tested(tests: Sequence[AnyTest], runs: RunValues) -> list[Tested] | str:
     found, untestable = [], ""
     for test in number_tests(tests):
         one = _one(test, runs, len(tests))
-        if isinstance(one, Tested):
+        if isinstance(one, EvaluatedTest):
             found.append(one)
         elif not one.skippable:
             return one.why
@@ -165,7 +165,7 @@ def _tested(tests: Sequence[AnyTest], runs: RunValues) -> list[Tested] | str:
     return untestable if untestable and not found else found
 
 
-def _one(test: NumberTest, runs: RunValues, tests: int) -> Tested | Untestable:
+def _one(test: NumberTest, runs: RunValues, tests: int) -> EvaluatedTest | Untestable:
     inequalities, known, skipped = [], [], []
     for each in contrasts(test, runs.tables):
         fixed = each.against(lambda address: bool(copied_from(address, runs.tables)))
@@ -181,7 +181,9 @@ def _one(test: NumberTest, runs: RunValues, tests: int) -> Tested | Untestable:
     count = needed(test, len(known))
     if not known or count > len(known):
         return Untestable(skipped[0], skippable=True)
-    return Tested(tuple(inequalities), tuple(known), count, _evidence(test, known, count, runs, tests), tuple(skipped))
+    return EvaluatedTest(
+        tuple(inequalities), tuple(known), count, _evidence(test, known, count, runs, tests), tuple(skipped)
+    )
 
 
 def _may_skip(test: NumberTest, contrast: Contrast, runs: RunValues) -> bool:
@@ -231,7 +233,7 @@ def _evidence(test: NumberTest, estimates: Sequence[Estimate], count: int, runs:
     return of_inequalities(estimates, count, tests)
 
 
-def _seeds(tested: Sequence[Tested]) -> int:
+def _seeds(tested: Sequence[EvaluatedTest]) -> int:
     """The fewest seeds that any inequality rests on; enough where nothing has chance in it."""
     counts = [one.seeds for each in tested for one in each.estimates if one.seeds is not None]
     return min(counts, default=ENOUGH_SEEDS)
