@@ -144,6 +144,12 @@ def records() -> dict[str, Record]:
     return {path.parent.name: Record(path.parent) for path in sorted(RECORDED.glob("*/run.json"))}
 
 
+def claims_of(*claimed: Record) -> pd.DataFrame:
+    """The claims of several records, by their numbers."""
+    found = pd.concat([each.data("claims") for each in claimed])
+    return found.sort_values("id", key=lambda ids: ids.str[1:].astype(int))
+
+
 def trials() -> str:
     """How many trials of each suite and class of ``tests/trust`` held, as Markdown."""
     suites = json.loads((RECORDED / "trials.json").read_text())
@@ -194,7 +200,7 @@ def rendered() -> dict[Path, str]:
         keep_trailing_newline=True,
     )
     environment.filters["shown"] = in_table
-    environment.globals |= {"table": as_table, "settings": settings}
+    environment.globals |= {"table": as_table, "settings": settings, "claims_of": claims_of}
     page = environment.get_template("results.md.jinja").render(records=records())
     measured = benchmarks()
     speed = environment.get_template("performance.md.jinja").render(
