@@ -57,6 +57,18 @@ def test_every_folder_has_its_stage_spec_inputs_and_targets(plan: Plan, tmp_path
         assert json.loads((tmp_path / index.spec_file(artifact.folder)).read_text()) == entry["spec"]
 
 
+def test_two_runs_of_one_folder_keep_their_own_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job of the first, which a cluster starts later, tells rules apart by the names of its own configuration."""
+    monkeypatch.chdir(tmp_path)
+    index.write(RUN, {}, patterns={"figure": "figure4"})
+    index.write("config/own.yaml", {}, patterns={"figure": "mine"})
+    found = index.read()
+    assert found.patterns_of(Path(RUN)) == {"figure": "figure4"}
+    assert found.patterns_of(Path("config/own.yaml")) == {"figure": "mine"}
+    assert found.patterns_of(tmp_path / "config/own.yaml") == {"figure": "mine"}
+    assert found.patterns_of(Path("config/never.yaml")) == {}
+
+
 def test_a_spec_that_somebody_edited_is_written_again(plan: Plan, tmp_path: Path) -> None:
     """A program reads it, so an edited one would make another artifact under the same folder's name."""
     targets = lineage_targets(plan, "bert-base+ict+marco-bm25")

@@ -42,7 +42,7 @@ onstart:
     if folder := folder_of_another_user():
         refuse(f"you cannot write into {folder}; work in a clone of your own, or let its owner run this")
     reads = in_one_line(reads_of_targets, PLAN, workflow.dag_settings.targets)
-    index.write(str(RUN_FILE), reads, LOOKED_UP.values(), PATTERNS, products=records(), awaited=files_of_runs())
+    in_one_line(index.write, str(RUN_FILE), reads, LOOKED_UP.values(), PATTERNS, records(), files_of_runs())
     if jobs_can_be_forks():
         start_forkserver()
 

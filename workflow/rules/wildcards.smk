@@ -5,7 +5,7 @@ from encore.plan import folders
 NAME = r"[A-Za-z0-9_.=~+-]+-[0-9a-f]{8}"
 AT_INDEX = r"@[a-z0-9_.=~-]+"
 # Of names that the configuration gives; a cluster's job has those that its run was planned with.
-PATTERNS = folders.patterns(PLAN.resolve) if PLAN else INDEX.patterns
+PATTERNS = folders.patterns(PLAN.resolve) if PLAN else INDEX.patterns_of(RUN_FILE)
 
 
 wildcard_constraints:

@@ -27,13 +27,13 @@ class Index:
     def __init__(
         self,
         entries: Mapping[str, dict[str, Any]],
-        patterns: Mapping[str, str] | None = None,
+        patterns: Mapping[str, dict[str, str]] | None = None,
         products: Mapping[str, str] | None = None,
     ) -> None:
         """
         Args:
             entries: stage, spec, inputs and targets of each folder.
-            patterns: the regular expressions of wildcards under which the run was planned.
+            patterns: for each run, by its file, the regular expressions of wildcards under which it was planned.
             products: the file of the run that last made or found each product, by the product's manifest.
         """
         self.entries = entries
@@ -72,6 +72,14 @@ class Index:
         found = self.products.get(str(place.with_suffix(".manifest.json")))
         return Path(found) if found and Path(found).is_file() else None
 
+    def patterns_of(self, run: Path) -> dict[str, str]:
+        """The regular expressions of wildcards under which a run was planned; none where it never was.
+
+        Args:
+            run: the run's file.
+        """
+        return self.patterns.get(called(run), {})
+
     @cached_property
     def targets(self) -> dict[str, list[str]]:
         """For each folder the targets that need it."""
@@ -100,7 +108,6 @@ def write(
     targets: Mapping[str, Iterable[Artifact]],
     others: Iterable[Artifact] = (),
     patterns: Mapping[str, str] | None = None,
-    path: Path = INDEX,
     products: Iterable[str] = (),
     awaited: Collection[str] = (),
 ) -> None:
@@ -113,8 +120,7 @@ def write(
         run: the run's file.
         targets: the files that the run is to make, each with what it reads.
         others: what further jobs make, such as those of a table that only the report shows.
-        patterns: regular expressions of wildcards, by which a job distinguishes rules.
-        path: where the index is written.
+        patterns: this run's regular expressions of wildcards, by which a job distinguishes rules.
         products: the manifests of the tables, figures, claims and report of this run.
         awaited: files that runs at work in this folder read and make.
     """
@@ -126,12 +132,14 @@ def write(
             needed_by.setdefault(artifact.folder, []).append(target)
     needed = {artifact.folder: artifact for artifact in upstream(others)} | needed
     now = {folder: _entry(artifact, needed_by.get(folder, [])) for folder, artifact in needed.items()}
-    with locked(path.parent):
-        earlier = read(path)
+    name = called(Path(run))
+    with locked(INDEX.parent):
+        earlier = read()
         made = {place: by for place, by in earlier.products.items() if Path(place).is_file()}
-        made |= dict.fromkeys(products, called(Path(run)))
+        made |= dict.fromkeys(products, name)
+        by_run = {**earlier.patterns, name: dict(patterns or {})}
         artifacts = _kept(earlier.entries, awaited) | now
-        write_json(path, {"run": run, "patterns": patterns or {}, "products": made, "artifacts": artifacts})
+        write_json(INDEX, {"run": run, "patterns": by_run, "products": made, "artifacts": artifacts})
     for folder, entry in now.items():
         write_changed(spec_file(folder), json.dumps(entry["spec"], sort_keys=True, indent=1, ensure_ascii=False) + "\n")
 
