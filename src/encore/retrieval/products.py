@@ -15,7 +15,7 @@ import torch
 TILE = {"cpu": 1024, "cuda": 32_768}  # vectors in one product
 HELD = {"cpu": 8, "cuda": 4}  # tiles whose scores are ranked together, at most
 BATCH = {"cpu": 2048, "cuda": 16_384}  # queries in one product; a constant, since rounding may depend on it
-RESERVE = 3.0  # times the scores of a batch: what ranking them takes of a GPU's memory
+RESERVE = 3.0  # times the scores of a batch: what they and their ranking take of a GPU's memory
 _ROW, _SIGN = np.uint64(0xFFFF_FFFF), np.uint32(0x8000_0000)  # bits: of a hit, its row; of a float, its sign
 
 
@@ -75,15 +75,18 @@ class Tiles:
         if self.device.type != "cuda":
             return False
         free, _ = torch.cuda.mem_get_info(self.device)
-        scores = BATCH["cuda"] * self.held * self.size * 4
         tiles = -(-len(self.vectors) // self.size)
-        return tiles * self.size * self.vectors.shape[1] * 4 + RESERVE * scores < free
+        return tiles * self.size * self.vectors.shape[1] * 4 + self.held * ranking_bytes_of_tile() < free
 
 
 def held_in(free: int) -> int:
     """The tiles whose scores are ranked together on a GPU: what half of its ``free`` bytes can hold, at least one."""
-    a_tile = RESERVE * BATCH["cuda"] * TILE["cuda"] * 4
-    return max(1, min(HELD["cuda"], int(free / 2 / a_tile)))
+    return max(1, min(HELD["cuda"], int(free / 2 / ranking_bytes_of_tile())))
+
+
+def ranking_bytes_of_tile() -> float:
+    """The bytes of a GPU's memory that one tile's fp32 scores for a whole batch of queries, and their ranking, take."""
+    return RESERVE * BATCH["cuda"] * TILE["cuda"] * 4
 
 
 class _BestOnGpu:
