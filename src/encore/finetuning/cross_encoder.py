@@ -16,7 +16,7 @@ from encore.finetuning.retrieval_task import RetrievalTask
 from encore.models import cross_encoder, flops
 from encore.models.precision import at_least_float32
 from encore.training import losses
-from encore.training.task import Arrays, ForwardOutput, part_numbers, split_sorted
+from encore.training.task import Arrays, ForwardOutput, in_parts, part_numbers
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -43,7 +43,7 @@ class CrossEncoder(RetrievalTask):
         found = [(example.query.row, passage) for example in examples for passage in example.passages]
         order = np.argsort([queries.lengths[query] + passages.lengths[row] for query, row in found], kind="stable")
         batch: Arrays = {"places": np.argsort(order).reshape(len(examples), -1)}
-        for number, part in enumerate(split_sorted(order)):
+        for number, part in enumerate(in_parts(order)):
             query_tokens, known = (
                 [queries[found[place][0]] for place in part],
                 [passages[found[place][1]] for place in part],

@@ -12,7 +12,7 @@ from encore.data.tokens import Sequences, TokenStore
 from encore.finetuning.queries import Example, Query
 from encore.models import flops, inputs
 from encore.models.inputs import Special
-from encore.training.task import Arrays, Task, part_numbers, split_sorted
+from encore.training.task import Arrays, Task, in_parts, part_numbers
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -71,7 +71,7 @@ class RetrievalTask(Task):
         batch = {"places": np.argsort(order).reshape(own.shape), "passages": own, "relevant": self._relevant(examples)}
         rows = [example.query.row for example in examples]
         batch["query_ids"], batch["query_mask"] = self._pad(self.store.queries, rows, self.step.query_length)
-        for number, part in enumerate(split_sorted(own.ravel()[order])):
+        for number, part in enumerate(in_parts(own.ravel()[order])):
             padded = self._pad(self.store.passages, part, self.step.length)
             batch[f"passage_ids_{number}"], batch[f"passage_mask_{number}"] = padded
         return batch

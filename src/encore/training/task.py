@@ -121,9 +121,9 @@ class Task(ABC):
         return {"loss": weighted(terms, self.loss_weights(progress)), **terms}
 
 
-def split_sorted(sorted_texts: np.ndarray) -> list[np.ndarray]:
-    """Texts [n] from short to long, as ``PARTS`` arrays of like size, or n where there are fewer."""
-    return np.array_split(sorted_texts, min(PARTS, len(sorted_texts)))
+def in_parts(texts: np.ndarray) -> list[np.ndarray]:
+    """Texts [n], ordered from short to long by the caller, as ``PARTS`` arrays of like size, or n where n is less."""
+    return np.array_split(texts, min(PARTS, len(texts)))
 
 
 def part_numbers(batch: Mapping[str, Any], kind: str) -> range:

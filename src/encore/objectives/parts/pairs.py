@@ -16,7 +16,7 @@ from encore.objectives.parts.masked_texts import masked_lm
 from encore.objectives.parts.masking import Masked, choose_pieces, corrupt, count_to_mask, places
 from encore.objectives.parts.passages import PairDocument, Passages
 from encore.training.randomness import number
-from encore.training.task import part_numbers, split_sorted
+from encore.training.task import in_parts, part_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,7 +103,7 @@ class Pairs(Objective[F]):
         ids, mask = texts.pad([pair.read for pair in pairs], self.fields.length, special)
         kind = np.array([number(0, *pair.document[: self.fields.length - 2].tolist()) for pair in pairs])
         batch = {"document_ids": ids, "document_mask": mask, "kind": kind}
-        for place, part in enumerate(split_sorted(np.arange(len(pairs)))):
+        for place, part in enumerate(in_parts(np.arange(len(pairs)))):
             padded = texts.pad([pairs[row].query for row in part], self.fields.query_length, special)
             batch[f"query_ids_{place}"], batch[f"query_mask_{place}"] = padded
         if self.fields.segments:
@@ -115,7 +115,7 @@ class Pairs(Objective[F]):
     def outline(self, length: int, query_length: int) -> Arrays:
         """``kind`` [B], ``document_ids`` [B, L], ``query_ids_<i>`` of each part of the queries, and ``masked`` [M]."""
         batch = self.fields.batch
-        parts = split_sorted(np.arange(batch))
+        parts = in_parts(np.arange(batch))
         return {
             "kind": blank(batch),
             "document_ids": blank(batch, length),
