@@ -7,12 +7,8 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from encore.config.run import CorpusGrowth, CorpusSize
+from encore.config.run import CorpusGrowth, CorpusSize, Systems
 from encore.config.strict import Positive, Strict
-
-Systems = Annotated[
-    dict[str, str], Field(min_length=1, description="The lineages that are drawn, by their labels in the figure.")
-]
 
 
 class PointAxes(NamedTuple):

@@ -15,6 +15,9 @@ from encore.errors import EncoreError
 LARGEST_SEED = 2**32 - 1  # that every generator of random numbers takes
 MOST_SHARDS = 10_000  # each is a job
 DEEPEST = 1_000_000  # ranks
+Systems = Annotated[
+    dict[str, str], Field(min_length=1, description="The lineages that are drawn, by their labels in the figure.")
+]
 CorpusSizes = Annotated[
     list[Positive | Annotated[float, Field(gt=0, lt=1)]],
     Field(
@@ -98,9 +101,7 @@ class Latency(Strict):
 class CorpusGrowth(Strict):
     """How a collection grows around the queries of a split, and the systems that search in it."""
 
-    systems: dict[str, str] = Field(
-        min_length=1, description="The lineages that are drawn, by their labels in the figure."
-    )
+    systems: Systems
     dataset: str
     queries: Positive | None = Field(
         None, description="The size of the sample of queries; without it, all queries of the split."
