@@ -87,8 +87,8 @@ def test_a_new_objective_is_one_new_file_and_one_added_line(nano: Clone) -> None
 
     own = {"PYTHONPATH": str(nano.root / "src")}
     config = ("--config", "config/nano.yaml")
-    asked = nano.run(sys.executable, "-m", "encore.cli", "targets", "bert-base+halves+marco-bm25", *config, env=own)
-    assert nano.planned(*asked.succeeded().split()) >= TRAINED
+    listed = nano.run(sys.executable, "-m", "encore.cli", "targets", "bert-base+halves+marco-bm25", *config, env=own)
+    assert nano.planned(*listed.succeeded().split()) >= TRAINED
 
     tests = [f"tests/unit/test_{name}.py" for name in ("objectives", "objectives_page", "estimated_flops")]
     options = ("-q", "-n", "0", "-p", "no:cacheprovider", "-k", "halves or place or found_by_its_file")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from encore import cli
+
 ROOT = Path(__file__).parents[2]
 TWICE = """
 import os, signal, time
@@ -27,6 +29,18 @@ def test_a_second_interruption_does_not_cut_the_farewell() -> None:
     ended = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, check=False)
     assert ended.returncode == 130
     assert ended.stderr == "error: interrupted; the same command goes on from here\n"
+
+
+@pytest.mark.parametrize(("command", "flag"), [("audit", "--queries=-1"), ("compare run reference qrels", "--depth=0")])
+def test_a_number_that_counts_nothing_is_refused(
+    command: str, flag: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["encore", *command.split(), flag])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    assert left.value.code == 2
+    name, _, number = flag.partition("=")
+    assert f"error: argument {name}: '{number}' is no whole number above 0" in capsys.readouterr().err
 
 
 SWALLOWED = """

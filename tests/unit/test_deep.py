@@ -10,6 +10,7 @@ import pytest
 from encore.commands.audit import deep
 from encore.commands.audit.findings import AuditReport
 from encore.data.rankings import Ranking
+from encore.data.runs import describe, write_run
 from encore.evaluation.scores import Scored
 from encore.storage import manifest
 from encore.storage.files import write_text
@@ -65,6 +66,18 @@ def test_the_first_score_that_differs_is_named(change: Callable[[Scored], Scored
     assert says in said
     assert bool(said) is bool(says)
     assert "other measures" in deep._other_scores({}, {("test", "RR"): scored()})
+
+
+def test_a_fusion_is_made_again_as_its_spec_names_the_runs(tmp_path: Path) -> None:
+    """Both may be dense, and in either order: which is weighted is in no manifest of theirs."""
+    of_weighted, of_other = {"q": ranking(a=2.0, b=1.0)}, {"q": ranking(b=3.0, c=1.0)}
+    inputs = {"runs": [tmp_path / "other", tmp_path / "weighted"], "fusions": [tmp_path]}
+    for folder, run in zip(inputs["runs"], (of_other, of_weighted), strict=True):
+        with manifest.record(folder, stage="search", spec={}, inputs=[]):
+            write_run(folder, run, describe("x", collection="c", split="test", retrieval=[]))
+    write_text(tmp_path / "weight.json", '{"weight": 10.0}')
+    fused = deep._fused({"sparse": "weighted", "dense": "other", "depth": 2}, inputs, ["q"])["q"]
+    assert dict(zip(fused.documents, fused.scores.tolist(), strict=True)) == {"a": 21.0, "b": 13.0}
 
 
 def test_what_cannot_be_searched_again_is_said_and_damage_is_a_finding(

@@ -175,6 +175,15 @@ def test_a_map_has_the_query_its_candidates_and_what_is_relevant(made: Path) -> 
     assert told == found(made, spec, made / "model", **given)
 
 
+def test_a_map_of_a_query_without_an_answer_is_refused(made: Path) -> None:
+    with manifest.record(made / "run", stage="search", spec={}, inputs=[]):
+        write_run(made / "run", {}, describe("x", collection="c", split="test", retrieval=[]))
+    spec = {"kind": "map", "split": "test", "sample": 0, "candidates": 5, "perplexity": 30.0, "seed_of_map": 0}
+    spec |= {"length": 12, "query_length": 12, "numerics": NUMERICS}
+    with pytest.raises(EncoreError, match="no answer to the query of the map, 'q1'; draw another with `sample`"):
+        found(made, spec, model(made, "model"), run=made / "run", collection=made / "collection")
+
+
 def test_near_points_stay_near_on_a_map() -> None:
     rng = np.random.default_rng(0)
     groups = np.repeat([0, 1], 20)

@@ -83,6 +83,12 @@ def test_every_rule_makes_a_manifest(rules: dict[str, Any]) -> None:
         assert "manifest" in rule.output.keys(), name  # noqa: SIM118  # Snakemake's Namedlist is no mapping
 
 
+@pytest.mark.parametrize("shard", ["000-of-003", "999-of-1000", "1000-of-1001"])
+def test_every_shard_that_the_library_names_is_a_shard_of_the_rules(rules: dict[str, Any], shard: str) -> None:
+    folder = f"results/indexes/bert-base-s0-01234567/squad-01234567/{shard}"
+    assert rules["encode"].output.manifest.match(f"{folder}/manifest.json").group("shard") == shard
+
+
 def test_logs_say_which_job_they_are_of(rules: dict[str, Any]) -> None:
     for name, rule in made_by(rules).items():
         (log,) = rule.log
