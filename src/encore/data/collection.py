@@ -68,8 +68,8 @@ class Collection:
 
     def splits(self) -> list[str]:
         """Names of the splits, judged by people or by answers."""
-        judged, asked = (self.folder / "qrels").glob("*.tsv"), (self.folder / QUESTIONS).glob("*.txt")
-        return sorted(path.stem for path in (*judged, *asked))
+        judged, questions = (self.folder / "qrels").glob("*.tsv"), (self.folder / QUESTIONS).glob("*.txt")
+        return sorted(path.stem for path in (*judged, *questions))
 
     def is_judged(self, split: str) -> bool:
         """Whether people have judged a split's documents; if not, answers do."""
@@ -260,18 +260,18 @@ def write_answers(folder: Path, rows: Iterable[Row], queries: Container[str]) ->
     return {"answered": len(seen)}
 
 
-def refuse_shared(asked: Mapping[str, Iterable[str]], judgments: Mapping[str, Iterable[Judgment]]) -> None:
+def refuse_shared(queries_by_split: Mapping[str, Iterable[str]], judgments: Mapping[str, Iterable[Judgment]]) -> None:
     """No query that trains may stand in another split of its draw (``same_draw``), or it would be no news there.
 
     Args:
-        asked: the queries of each split.
+        queries_by_split: the queries of each split.
         judgments: by split; those that are still there tell the place.
 
     Raises:
         EncoreError: a query does.
     """
-    training = {split: set(queries) for split, queries in asked.items() if role_of(split) == "train"}
-    for split, queries in asked.items():
+    training = {split: set(queries) for split, queries in queries_by_split.items() if role_of(split) == "train"}
+    for split, queries in queries_by_split.items():
         for name, trained in training.items():
             together = split not in training and same_draw(name, split)
             if together and (shared := trained.intersection(queries)):
