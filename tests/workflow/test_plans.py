@@ -113,6 +113,17 @@ def test_a_run_beside_another_makes_what_the_other_does_not(tmp_path: Path) -> N
     assert given_up not in kept
 
 
+def test_submissions_have_the_limit_that_the_user_gives_and_no_other(tmp_path: Path) -> None:
+    """Under Snakemake's own it looks at all ready jobs each second, once for every job that finished."""
+    clone = Clone.fresh(tmp_path / "a clone")
+    ends = "onsuccess:\n"
+    clone.replace("workflow/rules/run.smk", ends, f'{ends}    print("limit:", workflow.scheduler.job_rate_limiter)\n')
+    command = ("results/claims_printed.csv", "--force", "--profile", "local")
+    assert "limit: None" in clone.snakemake(*command).succeeded()
+    limited = clone.snakemake(*command, "--max-jobs-per-timespan", "7/1s").succeeded()
+    assert re.search("limit: .*JobRateLimiter", limited)
+
+
 def in_progress(clone: Clone, reads: list[str], makes: list[str]) -> None:
     """Snakemake's locks of a run at work."""
     locks = clone.root / ".snakemake/locks"

@@ -32,6 +32,11 @@ def jobs_of_an_earlier_run():
     return [number for number, comment, folder in jobs if comment.startswith("rule_") and Path(folder) == Path.cwd()]
 
 
+def is_snakemake_s_own(limit):
+    """Whether a limit of submissions is the one that holds where the user gave none: 100 a second."""
+    return limit is not None and (limit.max_jobs, limit.timespan) == (100, 1)
+
+
 onstart:
     if "slurm" in str(workflow.executor_plugin) and (obstacle := obstacle_to_slurm()):
         refuse(f"{obstacle}; use a login node of the cluster, or --profile local")
@@ -43,6 +48,9 @@ onstart:
         refuse(f"you cannot write into {folder}; work in a clone of your own, or let its owner run this")
     reads = in_one_line(reads_of_targets, PLAN, workflow.dag_settings.targets)
     in_one_line(index.write, str(RUN_FILE), reads, LOOKED_UP.values(), PATTERNS, records(), files_of_runs())
+    if is_snakemake_s_own(workflow.scheduling_settings.max_jobs_per_timespan):
+        # Under a limit every job that finishes makes Snakemake look at all ready jobs once more each second, until the end.
+        workflow.scheduler.job_rate_limiter = None
     if jobs_can_be_forks():
         start_forkserver()
 
