@@ -115,6 +115,8 @@ def test_a_run_beside_another_makes_what_the_other_does_not(tmp_path: Path) -> N
 
 def test_submissions_have_the_limit_that_the_user_gives_and_no_other(tmp_path: Path) -> None:
     """Under Snakemake's own it looks at all ready jobs each second, once for every job that finished."""
+    for profile in REPOSITORY.glob("profiles/*/config.yaml"):
+        assert "max-jobs-per" not in profile.read_text()
     clone = Clone.fresh(tmp_path / "a clone")
     ends = "onsuccess:\n"
     clone.replace("workflow/rules/run.smk", ends, f'{ends}    print("limit:", workflow.scheduler.job_rate_limiter)\n')
