@@ -185,6 +185,11 @@ def test_jobs_ask_for_what_their_collections_need(plans: dict[str, Plan]) -> Non
     assert 6 * 60 < requests.minutes(wikipedia, 30) <= LONGEST
     assert (requests.memory_mb(set_of_beir, 4000), requests.minutes(set_of_beir, 30)) == (4000, 30)
     for made in (embedded.collection("wikipedia"), embedded.model(embedded.resolve.lineage("bert-base+ict"), 0)):
-        assert (small.memory_mb(made, 4000), small.minutes(made, 60)) == (4000, 60)
+        assert (small.memory_mb(made, 8000), small.minutes(made, 60)) == (8000, 60)
     pretrained = paper.model(paper.resolve.lineage("two-tower+ict"), 0)
     assert requests.minutes(pretrained, 24 * 60) > 24 * 60
+    execution = paper.config.execution.model_copy(update={"processes": 1})
+    one = Requests(Plan(paper.config.model_copy(update={"execution": execution}), paper.catalogue))
+    assert requests.memory_mb(pretrained, 0) > 7 * one.memory_mb(pretrained, 0), "eight processes, each with its own"
+    vocabulary = next(made for made in pretrained.ancestors() if made.stage == "tokenizer")
+    assert requests.minutes(vocabulary, 30) > 60

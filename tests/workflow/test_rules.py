@@ -13,6 +13,7 @@ from snakemake.settings.types import ConfigSettings, OutputSettings, ResourceSet
 
 ASKING = {"all", "audit", "fetch", "preflight"}
 PRODUCTS = {"table", "figure", "curves", "corpus_size", "draw", "claims", "claims_printed", "report"}
+RESUMED = {"pretrain", "finetune", "attend"}
 SCORING = {"evaluate", "negatives", "merged_negatives"}
 
 
@@ -101,6 +102,7 @@ def test_retries_are_the_profile_s(rules: dict[str, Any]) -> None:
 
 
 def test_memory_and_time_grow_with_attempts(workflow: Any, rules: dict[str, Any]) -> None:
+    """But for the time of a job that goes on from its checkpoint."""
     plan = workflow.globals["PLAN"]
     declared_reads_of(plan)
     sized = set()
@@ -111,6 +113,8 @@ def test_memory_and_time_grow_with_attempts(workflow: Any, rules: dict[str, Any]
             amount = rule.resources[resource]._value
             if amount.__qualname__.startswith("by_attempt"):
                 assert amount(None, attempt=2) == 2 * amount(None, attempt=1), (name, resource)
+            elif wildcards and (name, resource) in {(each, "runtime") for each in RESUMED}:
+                assert 0 < amount(wildcards) <= 24 * 60, name
             elif wildcards:
                 sized.add(name)
                 assert amount(wildcards, attempt=2) == 2 * amount(wildcards, attempt=1) > 0, (name, resource)

@@ -6,7 +6,7 @@ looks its folder up there.
 
 import re
 
-from encore.commands.preflight.resources import Requests
+from encore.commands.preflight.resources import LONGEST, LONGEST_TRAINING, Requests
 from encore.config.run_file import read_run
 from encore.data import kinds
 from encore.errors import EncoreError
@@ -116,9 +116,20 @@ def at_least(folder, *, mem_mb, runtime):
         return attempt * (REQUESTS.memory_mb(artifact_in(folder, wildcards), mem_mb) if REQUESTS else mem_mb)
 
     def minutes(wildcards, attempt):
-        return attempt * (REQUESTS.minutes(artifact_in(folder, wildcards), runtime) if REQUESTS else runtime)
+        once = REQUESTS.minutes(artifact_in(folder, wildcards), runtime) if REQUESTS else runtime
+        return min(LONGEST, attempt * once)
 
     return {"mem_mb": memory, "runtime": minutes}
+
+
+def at_least_in_training(folder, *, mem_mb, runtime):
+    """The same for a job that goes on from its checkpoint in the next attempt: its time does not grow with attempts."""
+
+    def minutes(wildcards):
+        once = REQUESTS.minutes(artifact_in(folder, wildcards), runtime) if REQUESTS else runtime
+        return min(LONGEST_TRAINING, once)
+
+    return at_least(folder, mem_mb=mem_mb, runtime=runtime) | {"runtime": minutes}
 
 
 def preprocessing_cores(collection):

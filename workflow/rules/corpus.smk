@@ -48,7 +48,7 @@ rule tokenizer:
         "../../envs/environment.yaml"
     threads: 1
     resources:
-        **by_attempt(mem_mb=4_000, runtime=30),
+        **at_least("tokenizers/{tokenizer}", mem_mb=4_000, runtime=30),
     params:
         spec=spec_of("tokenizers/{tokenizer}"),
     shell:

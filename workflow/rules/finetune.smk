@@ -160,7 +160,7 @@ rule finetune:
         "../../envs/environment.yaml"
     threads: processes_of("models/{finetuned}")
     resources:
-        **at_least("models/{finetuned}", mem_mb=8_000, runtime=8 * 60),
+        **at_least_in_training("models/{finetuned}", mem_mb=8_000, runtime=8 * 60),
         cpus_per_task=lambda wildcards, threads: threads * (1 + EXECUTION.workers),
     params:
         spec=spec_of("models/{finetuned}"),

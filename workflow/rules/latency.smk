@@ -27,7 +27,7 @@ rule measure_latency:
         "../../envs/environment.yaml"
     threads: 2  # it computes on those of `numerics`; the other is kept from jobs that would disturb it
     resources:
-        **by_attempt(mem_mb=EXECUTION.java_memory_mb + 4_000, runtime=60),
+        **at_least("latency/{system}/{measured}", mem_mb=EXECUTION.java_memory_mb + 4_000, runtime=60),
     params:
         spec=spec_of("latency/{system}/{measured}"),
     shell:

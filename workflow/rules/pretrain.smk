@@ -47,7 +47,7 @@ rule attend:
         "../../envs/environment.yaml"
     threads: EXECUTION.processes
     resources:
-        **at_least("attention/{attention}", mem_mb=8_000, runtime=4 * 60),
+        **at_least_in_training("attention/{attention}", mem_mb=8_000, runtime=4 * 60),
     params:
         spec=spec_of("attention/{attention}"),
     shell:
@@ -104,7 +104,7 @@ rule pretrain:
         "../../envs/environment.yaml"
     threads: processes_of("models/{pretrained}")
     resources:
-        **at_least("models/{pretrained}", mem_mb=8_000, runtime=24 * 60),
+        **at_least_in_training("models/{pretrained}", mem_mb=8_000, runtime=24 * 60),
         cpus_per_task=lambda wildcards, threads: threads * (1 + EXECUTION.workers),
     params:
         spec=spec_of("models/{pretrained}"),

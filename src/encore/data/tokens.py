@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class Sequences:
             EncoreError: a file is missing, or the ids were cut short.
         """
         self.folder, self.name = folder, name
-        self.offsets = _load(folder / f"{name}.offsets.npy")
+        self.offsets = _load(folder / f"{name}.offsets.npy", mapped="r")
         self.ids = _ids(folder / f"{name}.ids.bin", int(self.offsets[-1]))
 
     def __len__(self) -> int:
@@ -188,7 +188,9 @@ class _Writer:
             for found, ids in shared_in_order(self._encoded, parts, self._processes):
                 lengths.append(found)
                 file.write(ids)
-        offsets = np.concatenate(lengths).cumsum()
+        offsets = np.concatenate(lengths)
+        lengths.clear()
+        np.cumsum(offsets, out=offsets)  # in place: a dump has hundreds of millions of sentences
         write_array(self._folder / f"{name}.offsets.npy", offsets)
         return int(offsets[-1])
 
@@ -247,11 +249,12 @@ def _section(article: str, section: int, numbers: dict[str, int], firsts: Sequen
     return firsts[number] + section
 
 
-def _load(path: Path) -> np.ndarray:
+def _load(path: Path, mapped: Literal["r"] | None = None) -> np.ndarray:
+    """An array; mapped, its memory is shared by all processes of a training."""
     if not path.is_file():
         raise EncoreError(f"{path} is missing: the token store is incomplete; make it again")
-    array: np.ndarray = np.load(path)
-    return array
+    array: np.ndarray = np.load(path, mmap_mode=mapped)
+    return array.view(np.ndarray)
 
 
 def _ids(path: Path, expected: int) -> Any:

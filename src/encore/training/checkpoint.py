@@ -61,12 +61,12 @@ def load_checkpoint(folder: Path, run: str) -> dict[str, Any] | None:
         killed.unlink(missing_ok=True)
     for path in _newest_first(folder):
         try:
-            packed = sealed.read(path)
+            packed = io.BytesIO(sealed.read(path))  # one copy at a time: every process of a training reads it
         except EncoreError:
             print(f"{path} is damaged; going on from the checkpoint before it, or from the start", flush=True)
             path.unlink(missing_ok=True)
             continue
-        content: dict[str, Any] = torch.load(io.BytesIO(packed), map_location="cpu", weights_only=True)
+        content: dict[str, Any] = torch.load(packed, map_location="cpu", weights_only=True)
         if content["run"] != run:
             raise EncoreError(
                 f"{path} is of another training (data, step or seed differ); remove {folder}, then repeat"

@@ -17,8 +17,10 @@ from encore.plan.plan import Plan
 
 SPARE_MEMORY = 1.3
 SPARE_TIME = 3.0
+CUDA = 3e9  # bytes of a process's memory for CUDA's libraries and context; stated, since no GPU was measured
 REFERENCE = "a100-80gb"  # time is estimated for a machine of a cluster, wherever this is planned
-LONGEST = 7 * 24 * 60  # minutes; more than any cluster gives
+LONGEST = 7 * 24 * 60  # minutes that a job asks for, in whatever attempt; more than most clusters give
+LONGEST_TRAINING = 24 * 60  # the same of a training, which goes on in the next attempt
 CONFIG = Path("config")
 
 
@@ -31,7 +33,10 @@ class Requests:
     def memory_mb(self, made: Artifact, least: int) -> int:
         """MB of memory for the job that makes an artifact, in whole GB above ``least``."""
         job = self._job(made)
-        estimated = SPARE_MEMORY * self._rates.of(made.stage).ram.of(job.amounts) / 1e6 if job else 0
+        estimated = 0.0
+        if job is not None:
+            process = self._rates.of(made.stage).ram.of(job.amounts) + (CUDA if job.computes else 0.0)
+            estimated = SPARE_MEMORY * job.processes * process / 1e6
         return least if estimated <= least else 1000 * ceil(estimated / 1000)
 
     def minutes(self, made: Artifact, least: int) -> int:
@@ -43,7 +48,7 @@ class Requests:
         rate = self._machine.flops_a_second(precision) if job.computes else None
         seconds = self._rates.seconds(made.stage, job.amounts, job.threads, rate, job.processes, job.feeding)
         estimated = SPARE_TIME * seconds / 60
-        return least if estimated <= least else min(LONGEST, 60 * ceil(estimated / 60))
+        return least if estimated <= least else 60 * ceil(estimated / 60)
 
     def _job(self, made: Artifact) -> Needed | None:
         try:

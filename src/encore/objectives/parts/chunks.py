@@ -56,7 +56,8 @@ class Chunks:
         """
         self.sentences = sentences
         self.rooms = rooms
-        self.bounds, self.section = _bounds(np.asarray(sentences.lengths), sections, rooms, self._pack(_targets(short)))
+        # Not their cached lengths, which would stay in the memory of each process: they may be hundreds of millions.
+        self.bounds, self.section = _bounds(np.diff(sentences.offsets), sections, rooms, self._pack(_targets(short)))
         self._first_of_section = np.searchsorted(self.section, np.arange(len(sections)))
 
     def __len__(self) -> int:
@@ -77,12 +78,13 @@ class Chunks:
     @property
     def sizes(self) -> np.ndarray:
         """Sentences in each chunk, those without a piece left out, [n]."""
-        return self._between(np.asarray(self.sentences.lengths) > 0)
+        spoken = np.concatenate([[0], np.cumsum(np.diff(self.sentences.offsets) > 0)])
+        return np.diff(spoken[self.bounds])[:, 0]
 
     @property
     def lengths(self) -> np.ndarray:
         """Pieces in each chunk, [n]."""
-        return np.minimum(self._between(self.sentences.lengths), self.rooms[self.section])
+        return np.minimum(np.diff(self.sentences.offsets[self.bounds])[:, 0], self.rooms[self.section])
 
     def of_section(self, section: int) -> range:
         """The chunks of a section; a section without text has none."""
@@ -90,10 +92,6 @@ class Chunks:
 
     def _pack(self, target: Callable[[int], int]) -> Pack:
         return lambda sizes, room: _fitting(sizes, room, target)
-
-    def _between(self, counts: np.ndarray) -> np.ndarray:
-        """Sum of a count over the sentences of each chunk."""
-        return np.diff(np.concatenate([[0], np.cumsum(counts)])[self.bounds])[:, 0]
 
 
 class OverfullChunks(Chunks):
