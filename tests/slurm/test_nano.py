@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 import yaml
@@ -15,6 +16,7 @@ LOCAL = {"negatives", "evaluate", "table", "figure", "curves", "claims_printed",
 FEWER = ('[bm25, none, "BM25 negatives: control", ict]', '[bm25, "BM25 negatives: ict"]')
 LINEAGE = "tiny+ict*-s0-*"  # what SLURM makes: these models with all that comes of them, and BM25's answers
 BY_SLURM = ON_GPUS | {"lucene_search"}
+ON_CPU = {"ENCORE_ALLOW_CPU": "1"}  # the GPUs here are names
 SLURM = ("--profile", "slurm", "--configfile", "config/nano.yaml")
 WASTE = "import time; waste = bytearray(400_000_000); time.sleep(8); del waste\n"
 SUBMITTED = re.compile(r"Job \d+ has been submitted with SLURM jobid (\d+) \(log: \S*/rule_(\w+)/")
@@ -50,7 +52,7 @@ def submitted(cluster: None, finished: Clone, tmp_path_factory: pytest.TempPathF
     for path in [*results.glob("runs/bm25-*/*.test-*"), *results.glob("scores/bm25-*"), results / "tables"]:
         shutil.rmtree(path)
     # Few at a time: this node has fewer processors than it says, and other tests run beside these.
-    return clone, clone.snakemake(*SLURM, "--jobs", "3").succeeded()
+    return clone, clone.snakemake(*SLURM, "--jobs", "3", env=ON_CPU).succeeded()
 
 
 def test_the_table_is_that_of_a_local_run(submitted: tuple[Clone, str], nano: Clone) -> None:
@@ -75,6 +77,15 @@ def test_jobs_run_where_the_profile_says(submitted: tuple[Clone, str]) -> None:
         assert ("gres:gpu" in seen.get("TresPerNode", "")) == (rule in ON_GPUS), (rule, seen)
         assert seen["Account"] == "local"
         assert seen["JobName"].startswith("encore_")
+
+
+def test_a_step_knows_the_gpus_of_its_job(cluster: None, tmp_path: Path) -> None:
+    """A job's program is a step without the variables of the batch script: by this one it sees that a GPU was given."""
+    script = "unset SLURM_JOB_GPUS; srun sh -c 'echo step ${SLURM_STEP_GPUS:-none} job ${SLURM_JOB_GPUS:-none}'"
+    options = ["--wait", "--account", "local", "--output", str(tmp_path / "log"), "--wrap", script]
+    for gpus, found in (("gpu:1", r"step \d+ job none"), ("", "step none job none")):
+        subprocess.run(["sbatch", *(["--partition", "gpu", "--gres", gpus] if gpus else []), *options], check=True)
+        assert re.fullmatch(found, (tmp_path / "log").read_text().strip())
 
 
 def test_jobs_that_a_killed_run_left_are_named(submitted: tuple[Clone, str]) -> None:

@@ -48,12 +48,15 @@ def test_more_processes_than_gpus_are_refused(monkeypatch: pytest.MonkeyPatch) -
         machine.prepare({})
 
 
-def test_a_job_that_does_not_see_its_gpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("variable", ["SLURM_JOB_GPUS", "SLURM_STEP_GPUS"])
+def test_a_job_that_does_not_see_its_gpu_is_refused(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would train on the node's processor for days, and say nothing."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setenv("SLURM_JOB_GPUS", "0")
+    monkeypatch.setenv(variable, "0")
     with pytest.raises(EncoreError, match="SLURM gave this job a GPU that torch does not see; install the build"):
         machine.prepare({})
+    monkeypatch.setenv("ENCORE_ALLOW_CPU", "1")
+    assert machine.prepare({}).type == "cpu"
 
 
 def test_a_gpu_without_bf16_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from encore.errors import EncoreError
 from encore.training import launch
 
 PRECISIONS = ("fp32", "bf16")
+ALLOW_CPU = "ENCORE_ALLOW_CPU"  # a variable of the environment
 
 
 def prepare(numerics: dict[str, Any]) -> torch.device:
@@ -27,10 +28,11 @@ def prepare(numerics: dict[str, Any]) -> torch.device:
     if numerics.get("precision", "fp32") not in PRECISIONS:
         raise EncoreError(f"precision {numerics['precision']!r} is unknown; use one of {', '.join(PRECISIONS)}")
     torch.set_num_threads(int(numerics.get("threads", 1)))
-    if os.environ.get("SLURM_JOB_GPUS") and not torch.cuda.is_available():
+    given = any(os.environ.get(name) for name in ("SLURM_STEP_GPUS", "SLURM_JOB_GPUS"))  # of a step, of a batch script
+    if given and not torch.cuda.is_available() and not os.environ.get(ALLOW_CPU):
         raise EncoreError(
             "SLURM gave this job a GPU that torch does not see; install the build of torch for GPUs (envs/gpu.txt), "
-            "or look at the node's driver"
+            f"look at the node's driver, or compute on the processor all the same with {ALLOW_CPU}=1"
         )
     if torch.cuda.is_available() and launch.local_rank() >= torch.cuda.device_count():
         raise EncoreError(
@@ -40,6 +42,8 @@ def prepare(numerics: dict[str, Any]) -> torch.device:
     device = torch.device("cuda", launch.local_rank()) if torch.cuda.is_available() else torch.device("cpu")
     if device.type == "cuda":
         torch.cuda.set_device(device)
+        # cuDNN's attention would make a plan for each new shape of a batch, and nearly every batch has one.
+        torch.backends.cuda.enable_cudnn_sdp(False)
         if numerics.get("precision") == "bf16" and not torch.cuda.is_bf16_supported(including_emulation=False):
             name = torch.cuda.get_device_name(device)
             raise EncoreError(
@@ -50,6 +54,16 @@ def prepare(numerics: dict[str, Any]) -> torch.device:
     # It costs time, and nothing here reads unwritten memory.
     deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     return device
+
+
+def leave_room(device: torch.device) -> None:
+    """Keep a part of a GPU's memory from torch's allocator, for what is allocated outside of it.
+
+    A training finds by running out how much goes through the models at once. Where kernels are loaded, or NCCL makes
+    its connections, running out would end it.
+    """
+    if device.type == "cuda":
+        torch.cuda.set_per_process_memory_fraction(0.95, device)
 
 
 def precision(numerics: dict[str, Any], device: torch.device) -> AbstractContextManager[Any]:
