@@ -156,6 +156,9 @@ def test_on_proxy_data_comparisons_without_data_are_left_out():
     assert apart.why == "1 of 2 comparisons left out: p/t / b / x has no value here: no honest stand-in"
     for test in (ABOVE, {**both, "at_least": 2}, {"kind": "no-winner", "table": "p/t", "row": "a", "than": "b"}):
         assert judge_on_runs(claim(test), here).verdict == "not testable here"
+    too_few = judge_on_runs(claim({**ABOVE, "than": ["control"]}, {**both, "at_least": 2}), here)
+    assert too_few.verdict == "not testable here"
+    assert too_few.why.startswith("1 of 2 comparisons have values here, and 2 must hold: p/t / b / x has no value here")
     papers = runs(truths, missing=lambda address: absent.get(address, ""))
     assert judge_on_runs(claim(both), papers).verdict == "not testable here"
     unbuilt = runs(truths, proxy_data=True, missing=lambda address: NOT_BUILT)

@@ -149,7 +149,8 @@ def _is_amount(test: AnyTest) -> bool:
 def _tested(tests: Sequence[AnyTest], runs: RunValues) -> list[EvaluatedTest] | str:
     """The evidence on each test, or why they cannot be judged.
 
-    On proxy data, comparisons without a value here are left out, as long as others remain.
+    On proxy data, comparisons without a value here are left out, and tests of which none is left, as long as others
+    remain. A test of which too few are left for what it says makes the claim untestable.
     """
     found, untestable = [], ""
     for test in number_tests(tests):
@@ -179,8 +180,12 @@ def _one(test: NumberTest, runs: RunValues, tests: int) -> EvaluatedTest | Untes
             return Untestable(why or _without_value(each, fixed, runs), skippable=False)
         skipped.append(why or _without_value(each, fixed, runs))
     count = needed(test, len(known))
-    if not known or count > len(known):
+    if not known:
         return Untestable(skipped[0], skippable=True)
+    if count > len(known):
+        total = len(known) + len(skipped)
+        why = f"{len(known)} of {total} comparisons have values here, and {count} must hold: {skipped[0]}"
+        return Untestable(why, skippable=False)
     return EvaluatedTest(
         tuple(inequalities), tuple(known), count, _evidence(test, known, count, runs, tests), tuple(skipped)
     )
