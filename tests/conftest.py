@@ -11,6 +11,12 @@ from filelock import FileLock
 from papers import RUN, TARGETS, cut
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Compute on the processor, whose bytes tests compare, unless the tests of a GPU are selected."""
+    if config.option.markexpr != "gpu":
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what is marked `gpu` where there is none; only such a test imports torch for it."""
     if item.get_closest_marker("gpu"):

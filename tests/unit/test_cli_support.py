@@ -1,6 +1,7 @@
 """How a program ends when it is interrupted."""
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,36 @@ def test_a_number_that_counts_nothing_is_refused(
     assert left.value.code == 2
     name, _, number = flag.partition("=")
     assert f"error: argument {name}: '{number}' is no whole number above 0" in capsys.readouterr().err
+
+
+FAILED = """
+import atexit, sys
+from encore.errors import EncoreError
+from encore.storage.program import run
+
+atexit.register(print, "waited for the others")
+
+def main():
+    {failure}
+
+run(main)
+"""
+
+
+@pytest.mark.parametrize(
+    ("failure", "says"),
+    [("raise EncoreError('the disk is full')", "error: the disk is full"), ("1 / 0", "ZeroDivisionError")],
+)
+@pytest.mark.parametrize("processes", [1, 2])
+def test_one_of_several_processes_that_fails_does_not_wait_for_the_others(
+    failure: str, says: str, processes: int
+) -> None:
+    command = [sys.executable, "-c", FAILED.format(failure=failure)]
+    own = {**os.environ, "WORLD_SIZE": str(processes)}
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=own)
+    assert ended.returncode == 1
+    assert says in ended.stderr
+    assert ("waited for the others" in ended.stdout) is (processes == 1)
 
 
 SWALLOWED = """

@@ -117,9 +117,12 @@ def test_the_kernel_is_for_gpus_from_a100_on(
     capability: tuple[int, int], runs: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
-    query: Any = SimpleNamespace(is_cuda=True, dtype=torch.bfloat16, device="cuda:0")
+    query: Any = SimpleNamespace(is_cuda=True, dtype=torch.bfloat16, device="cuda:0", shape=(9, 12, 64))
     assert packing.has_kernel(query, 0) is runs
     assert not packing.has_kernel(query, 0.1)
+    for width in (12, 264):
+        query.shape = (9, 12, width)
+        assert not packing.has_kernel(query, 0)
 
 
 def test_a_text_of_one_token_and_a_batch_of_one_are_packed_too() -> None:

@@ -236,7 +236,8 @@ def content(ids: Tensor, config: EncoderConfig) -> Tensor:
 def mean(hidden: Tensor, mask: Tensor) -> Tensor:
     """Mean of the states [B, L, H] where ``mask`` [B, L] is true: [B, H]; zero where it nowhere is."""
     weights = mask.to(hidden.dtype)
-    total = torch.einsum("blh,bl->bh", hidden, weights)
+    with torch.autocast(hidden.device.type, enabled=False):  # which would round the sum to half precision
+        total = torch.einsum("blh,bl->bh", hidden, weights)
     return total / weights.sum(1, keepdim=True).clamp(min=1)
 
 

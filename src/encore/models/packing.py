@@ -78,8 +78,9 @@ class Packing:
 
 def has_kernel(query: Tensor, rate: float) -> bool:
     """Whether PyTorch's attention of variable length computes this query [T, heads, D]; it knows no dropout."""
-    half = query.dtype in (torch.bfloat16, torch.float16)
-    return query.is_cuda and half and rate == 0 and torch.cuda.get_device_capability(query.device) >= AMPERE
+    half, width = query.dtype in (torch.bfloat16, torch.float16), query.shape[-1]
+    fits = width % 8 == 0 and width <= 256
+    return query.is_cuda and half and fits and rate == 0 and torch.cuda.get_device_capability(query.device) >= AMPERE
 
 
 Visible = Tensor | Packing | None

@@ -55,7 +55,20 @@ def run(main: Callable[[], int | None]) -> NoReturn:
             code = 1
         else:
             raise
+    if code:
+        _leave_together()
     sys.exit(code)
+
+
+def _leave_together() -> None:
+    """End at once where several processes train together, so that torchrun ends the others.
+
+    They wait for this one, and Python's own end would wait for them, for hours and before anything is printed.
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)
 
 
 def _interrupt_once(number: int, frame: FrameType | None) -> None:
@@ -72,6 +85,7 @@ def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackT
         print(INTERRUPTED, file=sys.stderr)
     else:
         sys.__excepthook__(kind, error, trace)
+    _leave_together()
 
 
 sys.excepthook = _uncaught

@@ -142,8 +142,7 @@ def process_group(device: torch.device) -> Iterator[ProcessGroup]:
         return
     backend = "nccl" if device.type == "cuda" else "gloo"
     torch.distributed.init_process_group(backend, timeout=PATIENCE)
-    try:
-        yield ProcessGroup(launch.rank(), launch.size(), device)
-        torch.distributed.barrier()
-    finally:
-        torch.distributed.destroy_process_group()
+    # Not left after an error: NCCL would wait for the others, which wait for this one. `program.py` then ends at once.
+    yield ProcessGroup(launch.rank(), launch.size(), device)
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()

@@ -73,6 +73,7 @@ def train(
             examples in a batch, ``state`` belongs to another training, or a worker was killed.
     """
     device = machine.prepare(numerics)
+    machine.leave_room(device)
     model = nn.ModuleDict({"encoder": encoder, "heads": heads}).to(device).train()
     models, optimiser = TrainingModels(task, encoder, heads, device, numerics), AdamW(model, step.weight_decay)
     total = total_steps(step, len(task))

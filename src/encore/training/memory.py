@@ -12,7 +12,13 @@ import torch
 from encore.errors import EncoreError
 
 T = TypeVar("T")
-NO_MEMORY = ("CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")  # of libraries that allocate for themselves
+# Of libraries that allocate for themselves, and of CUDA where it loads a kernel or NCCL makes a connection.
+NO_MEMORY = (
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUBLAS_STATUS_NOT_INITIALIZED",
+    "CUDNN_STATUS_ALLOC_FAILED",
+    "CUDA error: out of memory",
+)
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:

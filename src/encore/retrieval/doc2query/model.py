@@ -65,7 +65,8 @@ def load_model(folder: Path) -> tuple[Any, Doc2QueryTokenizer]:
     config = AutoConfig.from_pretrained(folder, local_files_only=True)
     if config.model_type != "t5":
         raise EncoreError(f"{folder} holds a {config.model_type!r}, no T5; correct the expansion's `checkpoint`")
-    model = T5ForConditionalGeneration.from_pretrained(folder, local_files_only=True)
+    # Otherwise a checkpoint that is stored in half precision would also be trained in it.
+    model = T5ForConditionalGeneration.from_pretrained(folder, local_files_only=True, dtype=torch.float32)
     return model, Doc2QueryTokenizer.of_model(folder, config.pad_token_id, config.eos_token_id)
 
 
