@@ -22,7 +22,7 @@ HEADERS = {
     "results/claims.csv": run_claims.HEADER,
     "config/tuning/….csv": trials.COLUMNS,
     "results/figures/….csv of a table (forest plot)": forest.HEADER,
-    "results/figures/corpus_size.csv and tct_colbert/figure2.csv": corpus_size.HEADER,
+    "results/figures/corpus_size.csv": corpus_size.HEADER,
     "results/figures/….csv of curves": curve.HEADER,
     "results/figures/….csv of coverage": coverage.HEADER,
     "results/figures/….csv of words": words.HEADER,
