@@ -1,1 +1,1 @@
-"""How hyper-parameters are chosen: equally many trials for every row of a table, on the validation role alone."""
+"""How hyper-parameters are chosen: from the same values for all rows of a grid, on the validation role alone."""

@@ -98,7 +98,9 @@ class Cell(TablePart):
     comparisons: dict[str, Comparison] = Field({}, description="By the comparator's row id.")
     verdict: str = Field("", description="On an objective, under a primary column.")
     verdict_text: str = Field("", description="The verdict, with the smallest gain that could have been shown.")
-    detectable: Number | None = Field(None, description="The smallest gain that could have been shown, at 80 % power.")
+    detectable: Number | None = Field(
+        None, description="The smallest gain that one comparison alone shows, at 80 % power."
+    )
 
     @property
     def parts(self) -> list[str]:
