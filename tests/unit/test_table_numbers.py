@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_table import CLUSTERS, NUMERIC, lines_of, plan, row_of, table_of, with_costs
+from small_table import CLUSTERS, NUMERIC, QUERIES, lines_of, measured, plan, row_of, table_of, with_costs, write_scores
 
 from encore.errors import EncoreError
 from encore.evaluation import scores, significance
 from encore.evaluation.scores import Scored
+from encore.reporting.sources.base import CellScores
 from encore.reporting.tables import verdicts
 from encore.storage import csv_rows
 
@@ -45,6 +46,55 @@ def test_each_number_of_a_line_is_the_one_computed_by_hand(tmp_path: Path) -> No
     assert float(line["tie_high"]) == float(line["reproduced"])
     shown = ("seeds", "queries_judged", "queries_answered", "markers", "verdict", "collection", "reported")
     assert [line[name] for name in shown] == ["5", "40", "40", "†‡§", "holds here", "pydocs-1a2b3c4d", ""]
+
+
+def test_rows_are_paired_by_seed_whatever_the_order_of_their_runs(tmp_path: Path) -> None:
+    table = plan(tmp_path)
+    cell = row_of(table, "control")["cells"]["rr"]
+    ours, control = by_seed(table, "ict")[:, 1:], by_seed(table, "control")[:, 1:]
+    cell["reads"] = cell["reads"][:0:-1]
+    assert [read["seed"] for read in cell["reads"]] == [4, 3, 2, 1]
+    line = lines_of(tmp_path, table_of(table))["ict", "RR@10"]
+    difference = significance.clustered(ours - control, CLUSTERS)
+    assert float(line["delta_control"]) == pytest.approx((ours - control).mean(), abs=1e-11)
+    assert (float(line["interval_low"]), float(line["interval_high"])) == pytest.approx(
+        difference.interval(), abs=1e-11
+    )
+    assert float(line["p_control"]) == pytest.approx(difference.p, rel=1e-9)
+    one_seed = significance.paired_t(ours[:, 0] - control[:, 0])
+    assert float(line["p_ttest_one_seed_control"]) == pytest.approx(one_seed, rel=1e-9)
+
+
+MINED = {"none": 0.05, "control": 0.3, "mlm": 0.31, "ict": 0.1}  # gains in another order than under BM25 negatives
+
+
+def test_each_setting_has_comparators_a_best_row_and_a_family_of_its_own(tmp_path: Path) -> None:
+    table = plan(tmp_path)
+    for salt, (name, gain) in enumerate(MINED.items()):
+        folders: dict[int | None, str] = {
+            seed: write_scores(tmp_path / f"mined-{name}-s{seed}", gain, 1000 + 10 * seed + salt) for seed in range(5)
+        }
+        table["rows"].append(row_of(table, name) | {"setting": "Mined", "cells": measured(f"mined+{name}", folders)})
+    computed = table_of(table)
+    for setting, best in (("BM25 negatives", "ict"), ("Mined", "mlm")):
+        own = {"rows": [row for row in table["rows"] if row["setting"] == setting]}
+        rows = {row.id: row.cells["rr"] for row in computed.rows if row.setting == setting}
+        assert [name for name, cell in rows.items() if cell.ours and cell.ours.best] == [best]
+        assert [cell.ours.second for cell in rows.values() if cell.ours].count(True) == 1
+        for other, objectives in {"none": ["mlm", "ict"], "control": ["mlm", "ict"], "mlm": ["ict"]}.items():
+            compared = [rows[name].comparisons[other] for name in objectives]
+            apart = [by_seed(own, name) - by_seed(own, other) for name in objectives]
+            expected = [significance.clustered(each, CLUSTERS) for each in apart]
+            assert [one.difference for one in compared] == pytest.approx([each.mean for each in expected], abs=1e-11)
+            corrected = significance.holm([each.p for each in expected])
+            assert [one.p_holm for one in compared] == pytest.approx(corrected, rel=1e-9)
+
+
+def test_a_query_is_answered_only_if_the_run_of_every_seed_answers_it() -> None:
+    values, shared = np.zeros(40), np.zeros(40, np.int8)
+    without = [np.array([query not in missing for query in QUERIES]) for missing in (["q0"], ["q1", "q2"])]
+    scored = [Scored(QUERIES, CLUSTERS, values, values, values, there, shared) for there in without]
+    assert CellScores([0, 1], scored).answered() == 37
 
 
 def test_the_header_is_the_contract(tmp_path: Path) -> None:

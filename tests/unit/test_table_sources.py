@@ -68,6 +68,25 @@ def test_a_loss_is_its_last_value_for_each_seed(tmp_path: Path) -> None:
     assert (entries["ICT"].text, entries["ICT"].best, entries["MLM"].text) == ("2.5000 ±0.7071", False, "")
 
 
+def test_a_gain_is_taken_under_each_seed_that_both_rows_have(tmp_path: Path) -> None:
+    """The other row's runs may lie in another order, and it has no gain over itself."""
+    gain = {"id": "gain", "label": "Gain", "source": "gain", "gain": {"of": "rr", "over": "none"}}
+    table = add(plan(tmp_path, seeds=3), gain, {})
+    values = {
+        name: [scores.read_scores(tmp_path / f"{name}-s{seed}")["test", "RR@10"].values.mean() for seed in range(3)]
+        for name in ("ict", "none")
+    }
+    of_none = row_of(table, "none")["cells"]["rr"]
+    for shared in ([0, 1, 2], [2, 1]):
+        of_none["reads"] = [{"seed": seed, "folder": str(tmp_path / f"none-s{seed}")} for seed in shared]
+        lines = lines_of(tmp_path, table_of(table))
+        line, own = lines["ict", "gain of rr over none"], lines["none", "gain of rr over none"]
+        gains = [values["ict"][seed] - values["none"][seed] for seed in shared]
+        assert float(line["reproduced"]) == pytest.approx(np.mean(gains), abs=1e-11)
+        assert float(line["sd"]) == pytest.approx(np.std(gains, ddof=1), abs=1e-11)
+        assert (line["seeds"], own["reproduced"], own["sd"]) == (str(len(shared)), "", "")
+
+
 def test_the_lowest_loss_under_one_mask_is_the_best(tmp_path: Path) -> None:
     found = {
         name: write_artifact(tmp_path / name, "loss.json", {"loss": loss, "texts": 9})
