@@ -64,6 +64,17 @@ def test_a_difference_on_the_same_queries_is_tested_query_by_query():
     assert found.seeds == 5
 
 
+def test_seeds_are_paired_by_their_numbers_whatever_their_order():
+    order = [4, 2, 0, 3, 1]
+    a, b = values(0.5, salt=1), values(0.4, seeds=order, salt=2)
+    found = estimate(Contrast(((cell("a"), 1), (cell("b"), -1))), given({("a",): a, ("b",): b}), no_number)
+    pairs = [(a.queries.scored[seed], b.queries.scored[order.index(seed)]) for seed in range(5)]
+    wanted = clustered(np.stack([x.values - y.values for x, y in pairs], axis=1), QUERIES)
+    assert found.mean == pytest.approx(wanted.mean)
+    assert found.difference.error == pytest.approx(wanted.error, rel=1e-9)
+    assert found.difference.p == pytest.approx(wanted.p, rel=1e-9)
+
+
 def test_a_system_without_chance_is_paired_with_every_seed():
     found = estimate(
         Contrast(((cell("a"), 1), (cell("b"), -1))),
@@ -180,6 +191,18 @@ def test_equal_systems_show_at_most_a_direction():
 def test_a_claim_needs_five_seeds():
     assert verdict([ABOVE], {"a": 0.6, "b": 0.4}, seeds=(0, 1)).verdict == "too few seeds"
     assert verdict([ABOVE], {"a": 0.6, "b": 0.4}, seeds=(None,)).verdict == "reproduced"
+
+
+@pytest.mark.parametrize("few", ["b", "c"])
+def test_the_test_with_the_fewest_seeds_decides_whether_they_are_enough(few):
+    tests = [{"kind": "above", "table": "p/t", "rows": ["a"], "than": [other], "columns": ["x"]} for other in "bc"]
+    claim = Claim.model_validate({"says": "s", "place": "p", "tests": tests})
+    cells = {("a",): values(0.6), ("b",): values(0.4, salt=1), ("c",): values(0.3, salt=2)}
+    words = [
+        judge_on_runs(claim, RunValues({"p/t": TABLE}, given(cells | fewer), no_number, False)).verdict
+        for fewer in ({}, {(few,): values(0.4, seeds=(0, 1), salt=3)})
+    ]
+    assert words == ["reproduced", "too few seeds"]
 
 
 def test_a_claim_without_its_premise():
