@@ -1,10 +1,13 @@
 """Two jobs for one folder exclude each other, and a lock ends with its owner."""
 
+import fcntl
+import itertools
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,6 +67,26 @@ def test_who_waits_holds_it_once_it_is_free(tmp_path: Path, owner: subprocess.Po
         raise AssertionError("both hold it")
     waiting.kill()
     waiting.wait()
+
+
+@pytest.mark.parametrize("third", [False, True], ids=["removed", "made again by a third job"])
+def test_a_lock_that_its_last_owner_removes_meanwhile_is_taken_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, third: bool
+) -> None:
+    """The file that was waited for then locks nothing: whoever comes next makes another."""
+    original, calls = fcntl.lockf, itertools.count(1)
+
+    def lockf(*arguments: Any) -> None:
+        if next(calls) == 1:
+            (tmp_path / LOCK).unlink()
+            if third:
+                (tmp_path / LOCK).touch()
+        original(*arguments)
+
+    monkeypatch.setattr(fcntl, "lockf", lockf)
+    with locked(tmp_path):
+        assert json.loads((tmp_path / LOCK).read_text())["process"] == os.getpid()
+    assert next(calls) == 3
 
 
 def test_an_artifact_is_made_under_its_lock_and_without_a_trace_of_it(tmp_path: Path) -> None:
