@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import multiprocessing
 import os
 import random
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -26,11 +26,12 @@ def test_an_interrupted_training_ends_with_the_same_bytes(
 ) -> None:
     fields = {"min_tokens": 8} if name in ("mlm", "costa") else {}
     whole, weights = run(tmp_path / "whole", name, **fields)
-    original, calls = checkpoint.save_checkpoint, itertools.count(1)
+    original, saved = checkpoint.save_checkpoint, []
 
-    def save(*arguments: Any) -> None:
-        original(*arguments)
-        if next(calls) in (3, 20):
+    def save(folder: Path, run: str, step: int, content: dict[str, Any]) -> None:
+        original(folder, run, step, content)
+        saved.append(step)
+        if len(saved) in (3, 20):
             raise InterruptionError
 
     monkeypatch.setattr(checkpoint, "save_checkpoint", save)
@@ -38,6 +39,8 @@ def test_an_interrupted_training_ends_with_the_same_bytes(
         with pytest.raises(InterruptionError):
             run(tmp_path / "cut", name, checkpoint_seconds=0, **fields)
     resumed, again = run(tmp_path / "cut", name, checkpoint_seconds=0, **fields)
+    assert saved == [*range(1, len(saved) + 1)], "no step is taken again"
+    assert len(saved) > 20
     assert equal(weights, again)
     assert resumed == whole
 
@@ -55,14 +58,24 @@ def killed_or_done(state: Path, output: Path, deadly: int | None) -> None:
     save_file(run(state, "mlm", min_tokens=8, steps=40, checkpoint_steps=3)[1], output)
 
 
-def test_a_training_killed_at_random_steps_is_gone_on_with_to_the_same_bytes(tmp_path: Path) -> None:
+def going_on(printed: str) -> list[int]:
+    """The steps after which trainings went on, as they say."""
+    return [int(step) for step in re.findall(r"^going on after step (\d+)$", printed, re.MULTILINE)]
+
+
+def test_a_training_killed_at_random_steps_is_gone_on_with_to_the_same_bytes(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     _, whole = run(tmp_path / "whole", "mlm", min_tokens=8, steps=40)
-    for deadly in [*sorted(random.sample(range(2, 40), 4)), None]:
+    kills = sorted(random.sample(range(2, 40), 4))
+    for deadly in [*kills, None]:
         arguments = (tmp_path / "state", tmp_path / "cut", deadly)
         child = multiprocessing.get_context("fork").Process(target=killed_or_done, args=arguments)
         child.start()
         child.join(timeout=600)
         assert child.exitcode == (0 if deadly is None else -signal.SIGKILL), f"it was to be killed at step {deadly}"
+    checkpoints = [(deadly - 1) // 3 * 3 for deadly in kills]  # the last one before each kill
+    assert going_on(capfd.readouterr().out) == [step for step in checkpoints if step]
     assert equal(load_file(tmp_path / "cut"), whole)
 
 
@@ -127,19 +140,27 @@ def test_a_kill_between_writing_and_renaming_leaves_the_two_before(tmp_path: Pat
     assert checkpoint.load_checkpoint(tmp_path, "run")["value"] == 3
 
 
-def test_a_training_whose_newest_checkpoint_is_damaged_ends_with_the_same_bytes(tmp_path: Path) -> None:
+def test_a_training_whose_newest_checkpoint_is_damaged_ends_with_the_same_bytes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     whole, weights = run(tmp_path / "whole", "mlm", min_tokens=8, steps=20)
     run(tmp_path / "cut", "mlm", min_tokens=8, steps=20, checkpoint_steps=4)
-    newest = max((tmp_path / "cut").iterdir())
+    before, newest = sorted((tmp_path / "cut").iterdir())
     content = bytearray(newest.read_bytes())
     content[len(content) // 2] ^= 1
     newest.write_bytes(content)
     resumed, again = run(tmp_path / "cut", "mlm", min_tokens=8, steps=20, checkpoint_steps=4)
+    assert going_on(capsys.readouterr().out) == [int(before.stem.removeprefix("step-"))]
     assert equal(weights, again)
     assert resumed == whole
 
 
-def test_checkpoints_of_another_training_are_refused(tmp_path: Path) -> None:
+def test_checkpoints_of_another_training_are_refused_and_kept_for_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run(tmp_path, steps=3, checkpoint_seconds=0)
+    last = max(tmp_path.iterdir())
     with pytest.raises(EncoreError, match="is of another training"):
         run(tmp_path, steps=4, checkpoint_seconds=0)
+    run(tmp_path, steps=3, checkpoint_seconds=0)
+    assert going_on(capsys.readouterr().out) == [int(last.stem.removeprefix("step-"))]
