@@ -74,6 +74,7 @@ def test_a_killed_snakemake_leaves_a_lock_and_nothing_else(nano: Clone) -> None:
     assert "--unlock" in refused.output, refused.output
     nano.nano("--unlock").succeeded()
     rest = nano.built()
+    assert "pretrain tiny+ict-s0" in jobs(output) - rest, "what was finished is not done again"
     assert rest | jobs(output) == {"pretrain tiny+ict-s0", "table table1", "report"} | tuned(ICT) | CURVES
     assert nano.planned() == set()
     assert "0 bad" in nano.encore("audit", "--config", "config/nano.yaml").succeeded()

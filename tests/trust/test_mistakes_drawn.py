@@ -37,6 +37,12 @@ def test_one_line_for_every_mistake(pristine: Clone, kinds: list[str], times: in
     assert not taken, "\n".join(taken)
 
 
+@pytest.mark.usefixtures("pristine")
+def test_what_is_right_is_taken() -> None:
+    """Or a mistake would be answered by what is no answer to it."""
+    assert [answer(target) for target in (None, "results/tables/table1.csv")] == ["", ""]
+
+
 def tried(pristine: Clone, kind: str, trial: int) -> str:
     """How a mistake was not answered in one line; empty where it was."""
     kept = {path: path.read_bytes() for path in (pristine.root / "config").glob("*.yaml")}
