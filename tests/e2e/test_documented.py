@@ -1,6 +1,7 @@
 """Commands of the documents that are about a finished run, on one: nano in the place of the default."""
 
 import json
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -31,7 +32,12 @@ def default(finished: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clone:
     return clone
 
 
-@pytest.mark.parametrize("command", dict.fromkeys(each.text for each in COMMANDS if each.text not in SLOW))
+def of_the_run(command: str) -> str:
+    """An audit as it is without a configuration: here each that a page names is the same one."""
+    return re.sub(r"^encore audit --config config/\S+\.yaml", "encore audit", command)
+
+
+@pytest.mark.parametrize("command", dict.fromkeys(of_the_run(each.text) for each in COMMANDS if each.text not in SLOW))
 def test_the_command_runs(default: Clone, command: str) -> None:
     words = shlex.split(command)[1:]
     if words[0] == "compare":

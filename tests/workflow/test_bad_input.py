@@ -73,6 +73,18 @@ def planned() -> Plan:
 
 
 @contextmanager
+def edited(clone: Clone, name: str, old: str, new: str) -> Iterator[None]:
+    """One place of a file as it should not be, for as long as this lasts."""
+    path = clone.root / name
+    text = path.read_text()
+    clone.replace(name, old, new)
+    try:
+        yield
+    finally:
+        path.write_text(text)
+
+
+@contextmanager
 def one_line(parts: Iterable[str]) -> Iterator[None]:
     """What the library refuses in one line with these parts; Snakemake and ``encore`` print it."""
     with pytest.raises(EncoreError) as refused:
@@ -109,11 +121,10 @@ def test_a_target_that_no_rule_makes_is_refused_by_snakemake_itself(pristine: Cl
 
 
 @pytest.mark.parametrize("mistake", CONFIGURATIONS)
-def test_a_wrong_configuration(clone: Clone, monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
+def test_a_wrong_configuration(pristine: Clone, monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
     old, new, parts = CONFIGURATIONS[mistake]
-    clone.replace("config/nano.yaml", old, new)
-    monkeypatch.chdir(clone.root)
-    with one_line(parts):
+    monkeypatch.chdir(pristine.root)
+    with edited(pristine, "config/nano.yaml", old, new), one_line(parts):
         planned()
 
 
@@ -140,10 +151,9 @@ def test_a_wrong_lineage_is_printed_by_both_programs(clone: Clone) -> None:
     assert all(part in asked and part in declared for part in parts)
 
 
-def test_the_catalogue_is_checked_with_file_and_place(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
-    clone.replace("config/systems.yaml", "k1: 0.9", "kl: 0.9")
-    monkeypatch.chdir(clone.root)
-    with one_line(["config/systems.yaml: bm25"]):
+def test_the_catalogue_is_checked_with_file_and_place(pristine: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(pristine.root)
+    with edited(pristine, "config/systems.yaml", "k1: 0.9", "kl: 0.9"), one_line(["config/systems.yaml: bm25"]):
         planned()
 
 
