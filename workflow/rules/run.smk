@@ -43,6 +43,7 @@ onstart:
         refuse(f"you cannot write into {folder}; work in a clone of your own, or let its owner run this")
     reads = in_one_line(reads_of_targets, PLAN, workflow.dag_settings.targets)
     index.write(str(RUN_FILE), reads, LOOKED_UP.values(), PATTERNS, products=records(), awaited=files_of_runs())
+    workflow.scheduler.job_rate_limiter = None
     if jobs_can_be_forks():
         start_forkserver()
 
