@@ -27,6 +27,7 @@ environment = {
     "ENCORE_RUN": RUN_FILE,
     "ENCORE_DATA_ROOT": EXECUTION.data_root,
     "ENCORE_WORKERS": EXECUTION.workers,
+    "ENCORE_KEEP_VECTORS": int(EXECUTION.keep_vectors),
     "ENCORE_CHECKPOINT_SECONDS": EXECUTION.checkpoint_seconds,
     "ENCORE_JAVA_MB": EXECUTION.java_memory_mb,
 }

@@ -106,6 +106,14 @@ def test_every_limit_refuses_by_name(bare: Path, limit: str) -> None:
     assert found.complaints(Limits(**{limit: 1e9})) == []
 
 
+def test_vectors_that_are_removed_after_use_take_less_disk(bare: Path) -> None:
+    kept, removed = estimate(planned()), estimate(planned(execution={"keep_vectors": False}))
+    models = sorted(kept.disk_of(job) for job in kept.jobs if job.rule == "encode")
+    assert len(models) > 2
+    assert kept.disk["indexes"] - removed.disk["indexes"] == pytest.approx(sum(models[:-2]))
+    assert kept.disk.keys() == removed.disk.keys()
+
+
 def test_too_little_free_disk_is_refused(bare: Path) -> None:
     found = estimate(planned())
     object.__setattr__(found, "free", 10.0)

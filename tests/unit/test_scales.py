@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from encore.commands.preflight import resources
 from encore.commands.preflight.resources import LONGEST, Requests
 from encore.config.lineage import Lineage
 from encore.config.run import RunConfig
@@ -193,3 +195,23 @@ def test_jobs_ask_for_what_their_collections_need(plans: dict[str, Plan]) -> Non
     assert requests.memory_mb(pretrained, 0) > 7 * one.memory_mb(pretrained, 0), "eight processes, each with its own"
     vocabulary = next(made for made in pretrained.ancestors() if made.stage == "tokenizer")
     assert requests.minutes(vocabulary, 30) > 60
+
+
+def test_a_search_that_encodes_again_asks_for_the_time_of_both(
+    plans: dict[str, Plan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resources, "SPARE_TIME", 300.0)  # so that whole hours tell them apart
+    paper = plans["paper"]
+    requests = Requests(paper)
+    run = paper.scores("bert-base+marco-bm25", 0, "msmarco-passage", "test").inputs["run"]
+    shards = [made for role, made in run.inputs.items() if role.startswith("shard")]
+    alone, encoding = requests.minutes(run, 0), sum(requests.minutes(shard, 0) for shard in shards)
+    indexes = [Path(shard.folder, "index") for shard in shards]
+    for index in indexes:
+        index.parent.mkdir(parents=True)
+        index.write_bytes(b"vectors")
+    assert requests.minutes(run, 0) == alone
+    for index in indexes:
+        index.write_bytes(b"")
+    assert alone + encoding / 2 < requests.minutes(run, 0) <= alone + encoding
+    shutil.rmtree("results")

@@ -15,6 +15,7 @@ rule build_index:
         "results/benchmarks/build_index/{indexed}/{index}.tsv"
     conda:
         "../../envs/environment.yaml"
+    priority: 1  # before further vectors are made
     threads: 1
     resources:
         **at_least("indexes/{indexed}/{index}", mem_mb=4_000, runtime=4 * 60),

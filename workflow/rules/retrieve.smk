@@ -44,6 +44,7 @@ rule search:
         "results/benchmarks/search/{model}/{topics}.tsv"
     conda:
         "../../envs/environment.yaml"
+    priority: 1  # before further vectors are made
     threads: NUMERICS.threads
     resources:
         **at_least("runs/{model}/{topics}", mem_mb=4_000, runtime=2 * 60),

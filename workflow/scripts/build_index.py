@@ -4,6 +4,7 @@ import argparse
 
 from encore.storage.program import artifact, run, spec_file
 
+from encore.plan.vectors import vectors_of
 from encore.storage.manifest import record
 
 
@@ -14,7 +15,10 @@ def main() -> None:
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
 
-    with record(args.output, stage="build_index", spec=args.spec, inputs=args.shards) as facts:
+    with (
+        vectors_of(args.shards),
+        record(args.output, stage="build_index", spec=args.spec, inputs=args.shards) as facts,
+    ):
         from encore.retrieval.indexing import make_index
 
         facts["results"] = make_index(args.spec, args.shards, args.output)

@@ -4,6 +4,7 @@ import argparse
 
 from encore.storage.program import artifact, run, spec_file
 
+from encore.plan.vectors import vectors_of
 from encore.storage.manifest import record
 
 ROLES = ("collection", "model", "tokens", "index", "indexes", "sparse", "dense", "first")
@@ -21,7 +22,10 @@ def main() -> None:
 
     folders = {role: getattr(args, role) for role in ROLES}
     inputs = [folder for of_role in (*folders.values(), args.parts) for folder in of_role]
-    with record(args.output, stage="measure_latency", spec=args.spec, inputs=inputs) as facts:
+    with (
+        vectors_of(args.indexes),
+        record(args.output, stage="measure_latency", spec=args.spec, inputs=inputs) as facts,
+    ):
         from encore.evaluation.latency.measurement import measure_latency
         from encore.evaluation.latency.parts import RECORD, LatencyInputs
 

@@ -4,6 +4,7 @@ import argparse
 
 from encore.storage.program import artifact, run, spec_file
 
+from encore.plan.vectors import vectors_of
 from encore.storage.manifest import record
 
 SPEC = "split, queries, sample, depth, query_length, numerics and system: a JSON file"
@@ -22,7 +23,7 @@ def main() -> None:
 
     places = [args.model, args.tokens, args.collection]
     inputs = [*places, *args.indexes, *([args.subset] if args.subset else [])]
-    with record(args.output, stage="search", spec=args.spec, inputs=inputs) as facts:
+    with vectors_of(args.indexes), record(args.output, stage="search", spec=args.spec, inputs=inputs) as facts:
         from encore.retrieval.dense import answer_exactly
 
         facts["results"] = answer_exactly(args.spec, *places, args.indexes, args.output, args.subset)

@@ -167,6 +167,11 @@ class Execution(Strict):
         description="The cores of a job that parses a dump, tokenises or draws word sets, one for each process "
         "that shares the texts.",
     )
+    keep_vectors: bool = Field(
+        True,
+        description="Whether passages' vectors stay on the disk when all runs that are planned of them are made; "
+        "otherwise a later run encodes them again.",
+    )
     checkpoint_seconds: Positive = Field(120, description="The seconds between two checkpoints of a training.")
     java_memory_mb: Positive = Field(1024, description="The heap of Lucene's Java process in megabytes.")
     local_scores: bool = Field(

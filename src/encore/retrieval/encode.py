@@ -6,7 +6,6 @@ never reach over a block. So the vectors are the same bytes for any number of sh
 
 from __future__ import annotations
 
-import re
 import struct
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,6 +22,7 @@ from encore.models import embed
 from encore.models.encoder import Encoder
 from encore.storage.document_ids import DocIds
 from encore.storage.files import replacing, write_bytes
+from encore.storage.shards import NAME
 from encore.training import machine
 
 SECONDS = 10.0  # between two lines of progress
@@ -44,7 +44,7 @@ class CollectionShard:
         Raises:
             EncoreError: it is not such a name.
         """
-        match = re.fullmatch(r"(\d{3,})-of-(\d{3,})", name)
+        match = NAME.fullmatch(name)
         if match is None or int(match[1]) >= int(match[2]):
             raise EncoreError(f"shard {name!r} is not a name like 000-of-001, 000-of-003 or 002-of-003; use one")
         return cls(int(match[1]), int(match[2]))

@@ -17,17 +17,17 @@ PATIENCE = 60.0  # seconds: a network file system may notice late that an owner 
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path, patience: float = PATIENCE) -> Iterator[None]:
     """Hold the lock of a folder, which is made if it is missing.
 
     The lock is POSIX's, which network file systems pass on; on one that has none, nothing is held.
 
     Raises:
-        EncoreError: another job has held it for as long as ``PATIENCE``; it is named.
+        EncoreError: another job has held it for as long as ``patience``, in seconds; it is named.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / LOCK
-    file = _hold(path, time.monotonic() + PATIENCE)
+    file = _hold(path, time.monotonic() + patience)
     try:
         yield
     finally:

@@ -5,7 +5,7 @@ plan, and names the cells that a bad file stands behind. ``recompute.py`` makes 
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from encore.plan.plan import Plan
 from encore.plan.tables import CURVES, declared
 from encore.report.plan import REPORT as REPORT_NAME
 from encore.storage.root import manifests_behind, product_manifests
+from encore.storage.shards import has_no_vectors
 from encore.storage.typed import encore
 
 
@@ -63,13 +64,16 @@ def audit(plan: Plan, run: str = "") -> AuditReport:
         check_product(None, REPORT, REPORT_NAME, report)
     if note := earlier.note():
         report.notes.append(note)
+    report.notes += _removed_vectors(wanted)
     return report
 
 
 def check_copy(report: AuditReport) -> None:
     """Check all that lies behind the tables, figures and claims in ``results/`` by what they say of themselves."""
     products = product_manifests()
-    for found in manifests_behind(products):
+    behind = manifests_behind(products)
+    report.notes += _removed_vectors(str(Path(found).parent) for found in behind)
+    for found in behind:
         if Path(found) not in products:
             folder = str(Path(found).parent)
             reasons = list(explained(found, problems_without_plan(folder)))
@@ -81,6 +85,12 @@ def check_copy(report: AuditReport) -> None:
         except (ValueError, KeyError, TypeError, RecursionError):
             content = None  # no manifest, which is for the check to say
         check_product(content, place, name_of(place), report)
+
+
+def _removed_vectors(folders: Iterable[str]) -> Iterator[str]:
+    """How many shards have no vectors to compare any more, if any."""
+    if count := sum(has_no_vectors(Path(folder)) for folder in folders):
+        yield f"the vectors of {count} shards were removed (`execution: keep_vectors: false`) and are not compared"
 
 
 def published_products(plan: Plan) -> dict[str, dict[str, Any]]:

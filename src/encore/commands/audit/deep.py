@@ -25,6 +25,7 @@ from encore.retrieval.fusion import align, fuse
 from encore.storage import manifest
 from encore.storage.files import sha256
 from encore.storage.root import manifests_behind, product_manifests
+from encore.storage.shards import has_no_vectors
 
 TOLERANCE = {"fp32": 1e-4}  # of a score, relative above 1; other machines round otherwise
 COARSE = 2e-2  # the same for lower precisions
@@ -71,6 +72,8 @@ def _check(folder: Path, queries: int, report: AuditReport) -> str:
         return "evaluated"
     if (folder / RUN).is_file() and stage not in SEARCHED:
         return f"not {stage}"
+    if any(map(has_no_vectors, inputs.get("indexes", []))):
+        return "not searches whose vectors were removed"
     if stage in SEARCHED:
         report.findings += [Finding(str(folder), reason) for reason in _searched(folder, stage, spec, inputs, queries)]
         return "searched"

@@ -24,6 +24,7 @@ from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
 from encore.plan.published_counts import share_with_triples, triples_of
 from encore.storage import manifest
+from encore.storage.shards import has_no_vectors
 from encore.targets import declared_reads, reads_of
 
 HOUR, GB = 3600.0, 1e9
@@ -159,7 +160,8 @@ class Forecast:
     def finished_bytes(self) -> float:
         """What the finished jobs left on the disk, as their manifests say."""
         records = [Path(job.artifact.folder) for job in self.jobs if Path(job.artifact.manifest).is_file()]
-        outputs = [each for folder in records for each in manifest.read_manifest(folder)["outputs"].values()]
+        there = [folder for folder in records if not has_no_vectors(folder)]
+        outputs = [each for folder in there for each in manifest.read_manifest(folder)["outputs"].values()]
         return float(sum(each["bytes"] for each in outputs))
 
     @property
@@ -172,8 +174,10 @@ class Forecast:
         """Bytes that will be written: what stays, by the kind of its folder, and at most at once for a while."""
         found: dict[str, float] = {}
         for job in self.missing:
-            kind = job.artifact.folder.split("/")[1]
-            found[kind] = found.get(kind, 0.0) + self.disk_of(job)
+            if job.rule != "encode":
+                kind = job.artifact.folder.split("/")[1]
+                found[kind] = found.get(kind, 0.0) + self.disk_of(job)
+        found["indexes"] = found.get("indexes", 0.0) + self._vectors
         found["downloads"] = self.to_download
         together = max(1, self.gpus)
         found["checkpoints of trainings"] = sum(
@@ -181,12 +185,22 @@ class Forecast:
         )
         return {kind: count for kind, count in found.items() if count >= 1}
 
+    @property
+    def _vectors(self) -> float:
+        """Bytes of the missing vectors; where they are removed after use, of a model a GPU and one more."""
+        by_model: dict[str, float] = {}
+        for job in self.missing:
+            if job.rule == "encode":
+                by_model[job.artifact.owner] = by_model.get(job.artifact.owner, 0.0) + self.disk_of(job)
+        at_once = None if self.sizes.plan.config.execution.keep_vectors else 1 + max(1, self.gpus)
+        return sum(sorted(by_model.values(), reverse=True)[:at_once])
+
     def _scratch(self, job: Needed) -> float:
         return self.rates.of(job.artifact.stage).scratch.of(job.amounts)
 
     @property
     def peak_disk(self) -> float:
-        """Bytes beyond what is there now; nothing that a run makes is removed but checkpoints."""
+        """Bytes beyond what is there now; a run removes nothing but checkpoints, and vectors where that is set."""
         return sum(self.disk.values())
 
     @cached_property

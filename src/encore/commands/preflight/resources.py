@@ -14,6 +14,7 @@ from encore.commands.preflight.sizes import CollectionSizes, read_stated
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
+from encore.storage.shards import has_no_vectors
 
 SPARE_MEMORY = 1.3
 SPARE_TIME = 3.0
@@ -40,15 +41,19 @@ class Requests:
         return least if estimated <= least else 1000 * ceil(estimated / 1000)
 
     def minutes(self, made: Artifact, least: int) -> int:
-        """Minutes for the job that makes an artifact, in whole hours above ``least``."""
+        """Minutes for the job that makes an artifact, in whole hours above ``least``; it may have to encode again."""
         job = self._job(made)
         if job is None:
             return least
+        removed = [shard for shard in made.inputs.values() if has_no_vectors(Path(shard.folder))]
+        jobs = [job, *filter(None, map(self._job, removed))]
+        estimated = SPARE_TIME * sum(map(self._seconds, jobs)) / 60
+        return least if estimated <= least else 60 * ceil(estimated / 60)
+
+    def _seconds(self, job: Needed) -> float:
         precision = job.precision(self._plan.config.numerics.precision)
         rate = self._machine.flops_a_second(precision) if job.computes else None
-        seconds = self._rates.seconds(made.stage, job.amounts, job.threads, rate, job.processes, job.feeding)
-        estimated = SPARE_TIME * seconds / 60
-        return least if estimated <= least else 60 * ceil(estimated / 60)
+        return self._rates.seconds(job.artifact.stage, job.amounts, job.threads, rate, job.processes, job.feeding)
 
     def _job(self, made: Artifact) -> Needed | None:
         try:

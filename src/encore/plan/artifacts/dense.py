@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from pathlib import Path
 
@@ -14,8 +13,7 @@ from encore.plan.artifacts.tokens import tokens
 from encore.plan.planner import Planner
 from encore.storage.files import digest
 from encore.storage.manifest import MANIFEST
-
-SHARD = re.compile(r"\d{3,}-of-\d{3,}")
+from encore.storage.shards import NAME
 
 
 def run(plan: Planner, lineage: Lineage, seed: int, dataset: str, topics: Topics) -> Artifact:
@@ -56,7 +54,7 @@ def shards(plan: Planner, lineage: Lineage, seed: int, dataset: str) -> list[Art
 def _finished_count(folder: Path, wanted: int) -> int:
     """The number of shards in which a collection's vectors are finished; the wanted one if there are none."""
     try:
-        names = [entry.name for entry in os.scandir(folder) if SHARD.fullmatch(entry.name)]
+        names = [entry.name for entry in os.scandir(folder) if NAME.fullmatch(entry.name)]
     except (FileNotFoundError, NotADirectoryError):
         return wanted
     finished = Counter(int(name.rpartition("-")[2]) for name in names if (folder / name / MANIFEST).is_file())

@@ -1,0 +1,71 @@
+"""Vectors on the disk while something is made of them: ``execution: keep_vectors: false`` removes them after.
+
+A shard without vectors keeps its ids and its manifest, and its ``index`` is an empty file. So Snakemake, which looks
+whether a file is there, makes nothing again; who needs the vectors later encodes them again and compares their digest.
+"""
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import rmtree
+
+from encore.errors import EncoreError
+from encore.plan import index
+from encore.storage.files import sha256, write_bytes
+from encore.storage.lock import locked
+from encore.storage.manifest import MANIFEST, read_manifest, verify
+from encore.storage.shards import VECTORS, has_no_vectors
+
+KEEP = "ENCORE_KEEP_VECTORS"  # a variable of a job's environment: "0" removes what is needed no more
+
+
+@contextmanager
+def vectors_of(shards: Sequence[Path]) -> Iterator[None]:
+    """Have the vectors of shards on the disk for the body; after it, remove them if the plan makes no more of them.
+
+    Args:
+        shards: folders that ``encode`` made.
+
+    Raises:
+        EncoreError: vectors that had been removed come out otherwise when they are encoded again.
+    """
+    for shard in shards:
+        if has_no_vectors(shard):
+            with locked(shard, patience=math.inf):  # others wait for them too
+                _encode_again(shard)
+    yield
+    if os.environ.get(KEEP) == "0":
+        _remove_where_all_is_made(shards)
+
+
+def _encode_again(shard: Path) -> None:
+    if not has_no_vectors(shard):  # another job has just encoded them
+        return
+    made = read_manifest(shard)
+    sources = {Path(place).parts[1]: Path(place).parent for place in made["inputs"]}
+    for folder in sources.values():
+        verify(folder)
+    print(f"the vectors of {shard} were removed: encoding again", flush=True)
+    from encore.retrieval.encode import make_shard
+
+    place = Path("results/state", *shard.parts[1:])
+    make_shard(made["spec"], sources["models"], sources["tokens"], shard.name, place)
+    if sha256(place / VECTORS) != made["outputs"][VECTORS]["sha256"]:
+        rmtree(place)
+        raise EncoreError(
+            f"the vectors of {shard} were removed, and encoded again they are other bytes, as on another machine; "
+            f"remove {shard.parent}, and Snakemake makes it and all that was made of it anew"
+        )
+    (place / VECTORS).replace(shard / VECTORS)
+    rmtree(place)
+
+
+def _remove_where_all_is_made(shards: Sequence[Path]) -> None:
+    """Remove the vectors of those shards of which every run, index and measurement in the plan is finished."""
+    entries = index.read().entries
+    for shard in shards:
+        made_of_it = [folder for folder, entry in entries.items() if str(shard) in entry["inputs"].values()]
+        if made_of_it and all(Path(folder, MANIFEST).is_file() for folder in made_of_it):
+            write_bytes(shard / VECTORS, b"")

@@ -1,0 +1,38 @@
+"""Vectors under `execution: {keep_vectors: false}`: gone when all is made of them, and encoded again where needed."""
+
+import re
+
+from clones import Clone
+from test_damage import CONFIG
+from test_reruns import NONE_MINED
+
+
+def test_vectors_are_removed_after_use_and_encoded_again(nano: Clone) -> None:
+    before = nano.manifests()
+    config = nano.root / "config/nano.yaml"
+    config.write_text(config.read_text().replace("execution: {", "execution: {keep_vectors: false, "))
+    assert nano.planned() == set(), "how a run is carried out is in no digest"
+
+    vectors = nano.folder("indexes", NONE_MINED)
+    (index,) = vectors.rglob("index")
+    run = nano.folder("runs", NONE_MINED)
+    (made,) = run.glob("*test*/manifest.json")
+    target = str(made.relative_to(nano.root))
+    made.unlink()
+    nano.nano(target).succeeded()
+    assert index.stat().st_size == 0
+    assert {path.name for path in index.parent.iterdir()} == {"docid", "index", "manifest.json", "run.json"}
+
+    made.unlink()
+    nano.nano(target).succeeded()
+    (log,) = (nano.root / "results/logs/search" / run.name).glob("*test*.log")
+    assert f"the vectors of {index.parent.relative_to(nano.root)} were removed: encoding again" in log.read_text()
+    assert index.stat().st_size == 0
+    assert nano.manifests() == before, "the same vectors, and the same run"
+    assert not list((nano.root / "results/state").glob("**/index"))
+    assert nano.planned() == set()
+
+    audited = nano.encore("audit", "--deep", "--queries", "2", *CONFIG).succeeded()
+    assert "note: the vectors of 1 shards were removed" in audited
+    assert re.search(r"audit: \d\d artifacts verified, 0 bad", audited)
+    assert re.search(r"; 1 not \(.*searches whose vectors were removed", audited)
