@@ -13,9 +13,9 @@ rule build_index:
         "results/logs/build_index/{indexed}/{index}.log",
     benchmark:
         "results/benchmarks/build_index/{indexed}/{index}.tsv"
+    priority: 1  # before further vectors are made
     conda:
         "../../envs/environment.yaml"
-    priority: 1  # before further vectors are made
     threads: 1
     resources:
         **at_least("indexes/{indexed}/{index}", mem_mb=4_000, runtime=4 * 60),

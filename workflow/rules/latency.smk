@@ -23,9 +23,9 @@ rule measure_latency:
         "results/logs/measure_latency/{system}/{measured}.log",
     benchmark:
         "results/benchmarks/measure_latency/{system}/{measured}.tsv"
+    priority: 1  # before further vectors are made
     conda:
         "../../envs/environment.yaml"
-    priority: 1  # before further vectors are made
     threads: 2  # it computes on those of `numerics`; the other is kept from jobs that would disturb it
     resources:
         **at_least("latency/{system}/{measured}", mem_mb=EXECUTION.java_memory_mb + 4_000, runtime=60),

@@ -42,9 +42,9 @@ rule search:
         "results/logs/search/{model}/{topics}.log",
     benchmark:
         "results/benchmarks/search/{model}/{topics}.tsv"
+    priority: 1  # before further vectors are made
     conda:
         "../../envs/environment.yaml"
-    priority: 1  # before further vectors are made
     threads: NUMERICS.threads
     resources:
         **at_least("runs/{model}/{topics}", mem_mb=4_000, runtime=2 * 60),
