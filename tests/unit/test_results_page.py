@@ -1,6 +1,7 @@
 """Pages with results are rendered from recorded runs, and records are as they were recorded."""
 
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -56,3 +57,18 @@ def test_the_tables_for_reading_and_for_programs_have_the_same_numbers():
             assert len(cells) > 10
             for cell in cells.itertuples():
                 assert (cell.label, f"{cell.reproduced:.3f}") in shown, (table, cell.label, cell.column)
+
+
+def test_the_readme_counts_the_recorded_verdicts_and_the_page_explains_those_that_contradict_a_paper():
+    verdicts = (
+        PROGRAM.claims_of(*(record for name, record in RECORDS.items() if "claims" in name)).set_index("id").verdict
+    )
+    untested = int((verdicts == "not testable here").sum())
+    counts = re.search(
+        r"verdicts on (\d+) of the (\d+) claims\].*the other (\d+) cannot", (ROOT / "README.md").read_text()
+    )
+    assert tuple(map(int, counts.groups())) == (len(verdicts) - untested, len(verdicts), untested)
+
+    page = (ROOT / "docs/results.md").read_text()
+    explained = set(re.findall(r"C\d+", " ".join(re.findall(r"\*\*((?:C\d+[, ]*)+)\*\*", page))))
+    assert explained >= set(verdicts[verdicts.isin(["fails here", "premise not met"])].index)
