@@ -32,6 +32,7 @@ from encore.storage.manifest import read_run
 
 DOCS = Path(__file__).resolve().parent
 RECORDED = DOCS / "recorded"
+TUNING = DOCS.parent / "config/tuning"
 KEPT = (".csv", ".md", ".png")  # of a product's files; the others hold the same
 BENCHMARKS = DOCS.parent / "benchmarks/results"
 COMPARED = {  # parts of `make bench` that have a table of ways, and what a page calls them
@@ -153,6 +154,20 @@ def claims_of(*claimed: Record) -> pd.DataFrame:
     return found.sort_values("id", key=lambda ids: ids.str[1:].astype(int))
 
 
+def trial(row: str, rate: float) -> str:
+    """What a row of table 2 reached on validation with a learning rate."""
+    tried = pd.read_csv(TUNING / "recipes.csv")
+    (score,) = tried[(tried["row"] == row) & (tried["value"] == rate)]["score"]
+    return f"{score:.3f}"
+
+
+def steps(name: str) -> int:
+    """The steps of a pre-training step on the embedded default."""
+    resolve = load_plan(DEFAULT_RUN).resolve
+    step: Any = resolve.step(resolve.lineage(f"bert-base+{name}").steps[-1])
+    return int(step.steps_per_epoch)
+
+
 def trials() -> str:
     """How many trials of each suite and class of ``tests/trust`` held, as Markdown."""
     suites = json.loads((RECORDED / "trials.json").read_text())
@@ -204,6 +219,7 @@ def rendered() -> dict[Path, str]:
     )
     environment.filters["shown"] = in_table
     environment.globals |= {"table": as_table, "settings": settings, "claims_of": claims_of}
+    environment.globals |= {"trial": trial, "steps": steps}
     page = environment.get_template("results.md.jinja").render(records=records())
     measured = benchmarks()
     speed = environment.get_template("performance.md.jinja").render(
