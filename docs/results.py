@@ -21,6 +21,7 @@ from encore.storage.program import run
 import jinja2
 import pandas as pd
 
+from encore.claims.files import read_claims
 from encore.commands.audit import audit, recompute
 from encore.commands.audit.findings import REPORT
 from encore.errors import EncoreError
@@ -33,6 +34,7 @@ from encore.storage.manifest import read_run
 DOCS = Path(__file__).resolve().parent
 RECORDED = DOCS / "recorded"
 TUNING = DOCS.parent / "config/tuning"
+PAPERS = DOCS.parent / "config/papers"
 KEPT = (".csv", ".md", ".png")  # of a product's files; the others hold the same
 BENCHMARKS = DOCS.parent / "benchmarks/results"
 COMPARED = {  # parts of `make bench` that have a table of ways, and what a page calls them
@@ -148,8 +150,9 @@ def records() -> dict[str, Record]:
 
 
 def claims_of(*claimed: Record) -> pd.DataFrame:
-    """The claims of several records, by their numbers; of a claim that several judged, the last record's."""
+    """The claims of several records, by their numbers, as they are worded now; of a repeated one the last record's."""
     found = pd.concat([each.data("claims") for each in claimed]).drop_duplicates("id", keep="last")
+    found["claim"] = found.id.map({name: claim.says for name, (_, claim) in read_claims(PAPERS).items()})
     found["verdict"] = found.id.map(SUPERSEDED).fillna(found.verdict)
     return found.sort_values("id", key=lambda ids: ids.str[1:].astype(int))
 
