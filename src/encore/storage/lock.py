@@ -17,17 +17,17 @@ PATIENCE = 60.0  # seconds: a network file system may notice late that an owner 
 
 
 @contextmanager
-def locked(folder: Path, patience: float = PATIENCE) -> Iterator[None]:
+def locked(folder: Path, patience: float | None = None) -> Iterator[None]:
     """Hold the lock of a folder, which is made if it is missing.
 
     The lock is POSIX's, which network file systems pass on; on one that has none, nothing is held.
 
     Raises:
-        EncoreError: another job has held it for as long as ``patience``, in seconds; it is named.
+        EncoreError: another job has held it for ``patience`` seconds, ``PATIENCE`` if none are given; it is named.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / LOCK
-    file = _hold(path, time.monotonic() + patience)
+    file = _hold(path, time.monotonic() + (PATIENCE if patience is None else patience))
     try:
         yield
     finally:
