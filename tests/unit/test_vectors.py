@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from encore.errors import EncoreError
+from encore.plan import vectors
 from encore.plan.index import INDEX
 from encore.plan.vectors import KEEP, vectors_of
 from encore.retrieval import encode
@@ -85,6 +86,24 @@ def test_vectors_stay_after_a_failure_and_where_no_plan_knows_them(shard: Path) 
     with vectors_of([shard]):
         pass
     assert (shard / "index").read_bytes() == b"vectors"
+
+
+def test_vectors_stay_where_what_lies_there_was_made_of_others(shard: Path) -> None:
+    for run in RUNS:
+        make(run, [shard], run=b"r")
+    make(shard, [MODEL, TOKENS], index=b"new", docid=b"d1\n")
+    answer(RUNS[0])
+    assert (shard / "index").read_bytes() == b"new", "the other run is of the earlier vectors, and will be made again"
+
+
+def test_a_finished_job_does_not_fail_because_nothing_can_be_removed(
+    shard: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer(RUNS[0])
+    monkeypatch.setattr(vectors, "write_bytes", lambda path, data: (_ for _ in ()).throw(OSError("no right to write")))
+    answer(RUNS[1])
+    assert f"the vectors of {shard} stay: no right to write" in capsys.readouterr().out
+    assert (RUNS[1] / MANIFEST).is_file()
 
 
 def test_removed_vectors_are_encoded_again_while_they_are_needed(shard: Path, monkeypatch: pytest.MonkeyPatch) -> None:

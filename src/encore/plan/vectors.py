@@ -15,7 +15,7 @@ from encore.errors import EncoreError
 from encore.plan import index
 from encore.storage.files import sha256, write_bytes
 from encore.storage.lock import locked
-from encore.storage.manifest import MANIFEST, read_manifest, verify
+from encore.storage.manifest import MANIFEST, describe, read_manifest, verify
 from encore.storage.shards import VECTORS, has_no_vectors
 
 KEEP = "ENCORE_KEEP_VECTORS"  # a variable of a job's environment: "0" removes what is needed no more
@@ -66,6 +66,17 @@ def _remove_where_all_is_made(shards: Sequence[Path]) -> None:
     """Remove the vectors of those shards of which every run, index and measurement in the plan is finished."""
     entries = index.read().entries
     for shard in shards:
-        made_of_it = [folder for folder, entry in entries.items() if str(shard) in entry["inputs"].values()]
-        if made_of_it and all(Path(folder, MANIFEST).is_file() for folder in made_of_it):
-            write_bytes(shard / VECTORS, b"")
+        planned = [Path(folder) for folder, entry in entries.items() if str(shard) in entry["inputs"].values()]
+        try:
+            if planned and all(_is_made_of(folder, shard) for folder in planned):
+                write_bytes(shard / VECTORS, b"")
+        except (EncoreError, OSError) as error:  # what was made is no worse for it
+            print(f"the vectors of {shard} stay: {error}", flush=True)
+
+
+def _is_made_of(folder: Path, shard: Path) -> bool:
+    """Whether a folder is finished, and made of this shard as it is now."""
+    if not (folder / MANIFEST).is_file():
+        return False
+    name = shard / MANIFEST
+    return bool(read_manifest(folder)["inputs"].get(str(name)) == describe(name))

@@ -72,7 +72,7 @@ def _check(folder: Path, queries: int, report: AuditReport) -> str:
         return "evaluated"
     if (folder / RUN).is_file() and stage not in SEARCHED:
         return f"not {stage}"
-    if any(map(has_no_vectors, inputs.get("indexes", []))):
+    if stage in SEARCHED and any(map(has_no_vectors, inputs.get("indexes", []))):
         return "not searches whose vectors were removed"
     if stage in SEARCHED:
         report.findings += [Finding(str(folder), reason) for reason in _searched(folder, stage, spec, inputs, queries)]

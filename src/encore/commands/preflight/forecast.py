@@ -187,12 +187,13 @@ class Forecast:
 
     @property
     def _vectors(self) -> float:
-        """Bytes of the missing vectors; where they are removed after use, of a model a GPU and one more."""
+        """Bytes of the missing vectors; where they are removed after use, of the models at work and one more."""
         by_model: dict[str, float] = {}
         for job in self.missing:
             if job.rule == "encode":
                 by_model[job.artifact.owner] = by_model.get(job.artifact.owner, 0.0) + self.disk_of(job)
-        at_once = None if self.sizes.plan.config.execution.keep_vectors else 1 + max(1, self.gpus)
+        execution, threads = self.sizes.plan.config.execution, self.sizes.plan.config.numerics.threads
+        at_once = None if execution.keep_vectors else 1 + max(1, self.gpus or self.cores // threads)
         return sum(sorted(by_model.values(), reverse=True)[:at_once])
 
     def _scratch(self, job: Needed) -> float:

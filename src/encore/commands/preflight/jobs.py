@@ -17,6 +17,7 @@ from encore.commands.preflight.threads import rule_threads
 from encore.data import kinds
 from encore.plan.artifact import Artifact
 from encore.plan.plan import Plan
+from encore.storage.shards import has_no_vectors
 
 FETCHING = ("fetch_source", "fetch_ir_datasets", "fetch_checkpoint")
 UNPACKED = {"fetch_source": 3.0, "fetch_ir_datasets": 1.0}  # bytes that are unpacked for a byte of a download
@@ -105,7 +106,7 @@ class Jobs:
         feeding = processes * max(1, execution.workers) if rule in TRAINING else 1
         if self.forks and threads == 1 and rule not in NEVER_FORKED:
             found["imports"] = 0.0
-        finished = Path(made.manifest).is_file()
+        finished = Path(made.manifest).is_file() and not has_no_vectors(Path(made.folder))
         return Needed(made, rule, finished, found, threads, processes, feeding, memory, tuple(notes))
 
     def _threads_of(self, made: Artifact, rule: str, processes: int) -> int:
