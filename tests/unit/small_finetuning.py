@@ -8,7 +8,7 @@ import torch
 from encore.config.finetuning import FinetuneStep
 from encore.data.collection import Collection, Judgment, write_collection
 from encore.finetuning.queries import training_queries
-from encore.finetuning.step import TASKS
+from encore.finetuning.tasks import TASKS
 from encore.storage.document_ids import DocIds
 
 VOCABULARY, PASSAGES, QUERIES = 50, 30, 12

@@ -206,6 +206,31 @@ def test_what_a_forward_pass_keeps_is_what_torch_keeps(precision: str, length: i
         torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"),
     ):
         encoder.embed(ids, torch.ones_like(ids, dtype=torch.bool))
+        encoder.query_tower.embed(ids[:, :10], torch.ones_like(ids[:, :10], dtype=torch.bool))
     counted = sum(tensor.untyped_storage().nbytes() for place, tensor in kept.items() if place not in own)
     step = FinetuneStep.model_validate({**JUDGED, "negatives": "none", "length": length})
     assert gpu.activations(step, shape, 8, precision) == pytest.approx(counted, rel=0.25)
+
+
+def test_decoders_and_predicted_pieces_take_memory() -> None:
+    def memory(objective: str, **fields: Any) -> float:
+        return gpu.activations(small_objective.make(objective, length=30, **fields).fields, SHAPE, 8, "fp32")
+
+    plain = memory("mlm")
+    assert memory("mlm", mask_ratio=0.6) > plain
+    assert min(memory("enhanced"), memory("seed")) > 1.3 * plain
+    assert memory("cpdae") == pytest.approx(2 * plain, rel=0.1)  # two views of each text
+
+
+@pytest.mark.parametrize("name", ["mlm", "simcse", "costa", "prop"])
+def test_texts_that_an_objective_leaves_out_are_not_counted(name: str) -> None:
+    kind, lengths = objectives.load(name), np.array([3.0, 50.0, 400.0])
+    fields = small_objective.make(name).fields
+    assert kind.learned_share(fields.model_copy(update={"min_tokens": 10}), lengths).tolist()[0] == 0
+    assert kind.learned_share(fields.model_copy(update={"min_tokens": 1}), lengths).tolist()[2] == 1
+
+
+def test_a_share_of_short_texts_gives_no_word_sets() -> None:
+    fields = small_objective.make("prop").fields.model_copy(update={"skip_below": 100, "skip_share": 0.8})
+    shares = objectives.load("prop").learned_share(fields, np.array([50.0, 400.0]))
+    assert shares == pytest.approx([0.2, 1.0])

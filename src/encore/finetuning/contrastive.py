@@ -16,8 +16,6 @@ from encore.config.finetuning import FinetuneStep
 from encore.data.tokens import TokenStore
 from encore.finetuning.queries import Example, Query
 from encore.finetuning.retrieval_task import RetrievalTask
-from encore.models.precision import at_least_float32
-from encore.training import losses
 from encore.training.task import Arrays, ForwardOutput
 
 if TYPE_CHECKING:
@@ -54,6 +52,8 @@ class Contrastive(RetrievalTask):
         """
         import torch
 
+        from encore.training import losses
+
         passages = embeddings["passages"]
         positive = torch.arange(len(passages), device=passages.device) * passages.shape[1]
         log_q = embeddings["log_q"].flatten() if "log_q" in embeddings else None
@@ -65,6 +65,8 @@ class Contrastive(RetrievalTask):
 
     def scores(self, rows: dict[str, Tensor]) -> Tensor:
         """Of each query and every passage of the batch, [B, B * P]."""
+        from encore.models.precision import at_least_float32
+
         queries, vectors = (at_least_float32(rows[name]) for name in ("queries", "vectors"))
         return queries @ vectors.flatten(0, 1).T
 

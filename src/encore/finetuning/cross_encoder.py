@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from encore.finetuning.queries import Example
-from encore.finetuning.retrieval_task import RetrievalTask
-from encore.models import cross_encoder, flops
-from encore.models.precision import at_least_float32
-from encore.training import losses
-from encore.training.task import Arrays, ForwardOutput, in_parts, part_numbers
+from encore.finetuning.retrieval_task import RetrievalTask, padded_parts
+from encore.models import flops
+from encore.training.task import Arrays, ForwardOutput, blank, in_parts, part_numbers
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -30,6 +28,8 @@ class CrossEncoder(RetrievalTask):
 
     def heads(self, shape: EncoderConfig) -> nn.ModuleDict:
         """The linear map [1, H] from a pair's state to its score."""
+        from encore.models import cross_encoder
+
         return cross_encoder.score_head(shape)
 
     def collate(self, examples: list[Example]) -> Arrays:
@@ -39,6 +39,8 @@ class CrossEncoder(RetrievalTask):
             ``pair_ids_<i>``, ``pair_mask_<i>``, ``pair_segments_<i>`` for each part of the B * P pairs; ``places``
             [B, P], where each stands among these.
         """
+        from encore.models import cross_encoder
+
         queries, passages = self.store.queries, self.store.passages
         found = [(example.query.row, passage) for example in examples for passage in example.passages]
         order = np.argsort([queries.lengths[query] + passages.lengths[row] for query, row in found], kind="stable")
@@ -54,9 +56,20 @@ class CrossEncoder(RetrievalTask):
             batch |= {f"pair_{name}_{number}": array for name, array in zip(_NAMES, arrays, strict=True)}
         return batch
 
+    def outline(self, query_lengths: np.ndarray, passage_lengths: np.ndarray) -> Arrays:
+        """``places`` [B, P], and ``pair_ids_<i>``: a passage with a query of mean length, one [CLS] for both."""
+        batch, passages = self.step.batch, 1 + self.step.negatives_per_query
+        sizes = [len(part) for part in in_parts(np.arange(batch * passages))]
+        parts = padded_parts(sizes, passage_lengths + query_lengths.mean() - 1)
+        return {"places": blank(batch, passages), **{f"pair_ids_{place}": part for place, part in enumerate(parts)}}
+
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         """The contrast, a scalar, of scores [B, P]; computed in fp32 at least, whatever the encoder ran in."""
         import torch
+
+        from encore.models import cross_encoder
+        from encore.models.precision import at_least_float32
+        from encore.training import losses
 
         linear = heads[cross_encoder.NAME]
         found = [

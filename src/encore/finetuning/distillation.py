@@ -19,8 +19,6 @@ from encore.errors import EncoreError
 from encore.finetuning.queries import Example, Query, filled
 from encore.finetuning.retrieval_task import RetrievalTask
 from encore.finetuning.teachers.outputs import TRIPLES, PairScores, TextVectors
-from encore.models.precision import at_least_float32
-from encore.training import losses
 from encore.training.task import Arrays, ForwardOutput
 
 if TYPE_CHECKING:
@@ -65,6 +63,9 @@ class PairDistillation(Distillation):
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         """The loss, a scalar and a mean over examples: a query learns from its own passages alone, scores [B, P]."""
         import torch
+
+        from encore.models.precision import at_least_float32
+        from encore.training import losses
 
         queries, vectors = map(at_least_float32, self.embed(encoder, batch))
         with torch.autocast(queries.device.type, enabled=False):
@@ -133,6 +134,9 @@ class BatchDistillation(Distillation):
         """The divergence over the passages of the batch; scores are computed in fp32 at least."""
         import torch
 
+        from encore.models.precision import at_least_float32
+        from encore.training import losses
+
         queries, vectors = (at_least_float32(embeddings[name]) for name in ("queries", "vectors"))
         size = self.step.in_batch_group or len(queries)
         with torch.autocast(queries.device.type, enabled=False):
@@ -149,6 +153,7 @@ class BatchDistillation(Distillation):
         import torch
 
         from encore.models.late_interaction import max_sim
+        from encore.models.precision import at_least_float32
 
         with torch.no_grad():
             scores = []

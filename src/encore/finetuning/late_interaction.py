@@ -8,12 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
-import torch.nn.functional as F
-
 from encore.finetuning.contrastive import ROWS, Contrastive
-from encore.models import flops, late_interaction
-from encore.models.precision import at_least_float32
+from encore.models import flops
 from encore.training.task import Arrays, ForwardOutput, part_numbers
 
 if TYPE_CHECKING:
@@ -28,10 +24,17 @@ class LateInteraction(Contrastive):
 
     def heads(self, shape: EncoderConfig) -> nn.ModuleDict:
         """The linear map [D, H] from a token's state to its vector."""
+        from encore.models import late_interaction
+
         return late_interaction.token_head(shape, self.step.token_dimension)
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         """Token vectors ``queries`` [B, I, D] and ``vectors`` [B, P, J, D], and which of them count, bool."""
+        import torch
+        import torch.nn.functional as F
+
+        from encore.models import late_interaction
+
         linear, places = heads[late_interaction.NAME], batch["places"]
 
         def tokens(tower: Encoder, name: str, length: int, normalised: bool) -> tuple[Tensor, Tensor]:
@@ -49,6 +52,9 @@ class LateInteraction(Contrastive):
 
     def scores(self, rows: dict[str, Tensor]) -> Tensor:
         """Of each query and every passage of the batch, [B, B * P], by ``max_sim`` (TCT-ColBERT, Eq. 6)."""
+        from encore.models import late_interaction
+        from encore.models.precision import at_least_float32
+
         queries, vectors = (at_least_float32(rows[name]) for name in ("queries", "vectors"))
         return late_interaction.max_sim(
             queries, rows["counted_queries"], vectors.flatten(0, 1), rows["counted"].flatten(0, 1)

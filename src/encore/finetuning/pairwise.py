@@ -9,8 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from encore.finetuning.retrieval_task import RetrievalTask
-from encore.models.precision import at_least_float32
-from encore.training import losses
 from encore.training.task import Arrays, ForwardOutput
 
 if TYPE_CHECKING:
@@ -25,6 +23,9 @@ class Pairwise(RetrievalTask):
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         """The loss over pairs, a scalar, of scores [B, P]; computed in fp32 at least, whatever the encoder ran in."""
         import torch
+
+        from encore.models.precision import at_least_float32
+        from encore.training import losses
 
         queries, vectors = map(at_least_float32, self.embed(encoder, batch))
         with torch.autocast(queries.device.type, enabled=False):

@@ -16,15 +16,12 @@ from encore.config.validation import first_error
 from encore.data.collection import Collection
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.finetuning.contrastive import Contrastive
-from encore.finetuning.cross_encoder import CrossEncoder
 from encore.finetuning.distillation import distillation
-from encore.finetuning.late_interaction import LateInteraction
 from encore.finetuning.negatives import mining
-from encore.finetuning.pairwise import Pairwise
 from encore.finetuning.projector import project
 from encore.finetuning.queries import training_queries
 from encore.finetuning.retrieval_task import RetrievalTask
+from encore.finetuning.tasks import task_class
 from encore.finetuning.validation import Validation, validation_pool, write_record
 from encore.models import checkpoint, embed
 from encore.models.encoder import Encoder
@@ -33,9 +30,6 @@ from encore.training.loop import train
 from encore.training.progress import write_curve
 from encore.training.randomness import number
 from encore.training.record import Trained
-
-TASKS: dict[str, type[RetrievalTask]] = {"contrastive": Contrastive, "pairwise": Pairwise}  # by loss, of vectors
-SCORERS: dict[str, type[RetrievalTask]] = {"late-interaction": LateInteraction, "cross-encoder": CrossEncoder}
 
 
 def finetune(
@@ -77,7 +71,7 @@ def finetune(
     if step.is_distillation:
         task: RetrievalTask = distillation(step, queries, store, teacher_outputs)
     else:
-        task = (SCORERS.get(step.scorer) or TASKS[step.loss])(step, queries, store)
+        task = task_class(step)(step, queries, store)
     task.reading = encoder.config
     own = _own_heads(task, encoder, weights, spec["seed"])
     print(f"{len(task)} training queries", flush=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from encore.config.entries import PretrainStep
 from encore.config.strict import Strict
-from encore.training.task import Arrays, ForwardOutput, Task
+from encore.training.task import Arrays, ForwardOutput, Task, blank
 
 if TYPE_CHECKING:
     from torch import nn
@@ -82,6 +82,11 @@ class Objective(Task, Generic[F]):
         """Whether a step with these fields reads an encoder's states of tokens, which a bag of words does not have."""
         return True
 
+    @classmethod
+    def learned_share(cls, fields: F, lengths: np.ndarray) -> np.ndarray:
+        """Of texts of each length in word pieces, [n], the share that a step with these fields learns from, [n]."""
+        return np.ones(len(lengths))
+
     def counts(self) -> dict[str, float]:
         """What there is to learn from, for the manifest of a training; held-out examples are among them."""
         return {"pairs": len(self)}
@@ -104,8 +109,3 @@ class Objective(Task, Generic[F]):
     @abstractmethod
     def heads(self, encoder: Encoder) -> nn.ModuleDict:
         """The modules that the objective trains besides the encoder; saved in ``heads.safetensors``."""
-
-
-def blank(*shape: float) -> np.ndarray:
-    """An int8 array of zeros of that shape, rounded and at least 1 in each direction, which takes no memory."""
-    return np.broadcast_to(np.int8(0), tuple(max(1, round(size)) for size in shape))

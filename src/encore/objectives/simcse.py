@@ -79,6 +79,11 @@ class Simcse(Objective[SimcseFields]):
         ids, mask = inputs.pad(twice, self.fields.length, self.store.special)
         return {"ids": ids, "mask": mask}
 
+    @classmethod
+    def learned_share(cls, fields: SimcseFields, lengths: np.ndarray) -> np.ndarray:
+        """Texts of fewer than ``min_tokens`` are left out."""
+        return (lengths >= fields.min_tokens).astype(float)
+
     def outline(self, length: int, query_length: int) -> Arrays:
         """``ids`` [2B, L]: both readings of each text."""
         return {"ids": blank(VIEWS * self.fields.batch, length)}

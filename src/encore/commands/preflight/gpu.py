@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from math import ceil
 
-from encore import objectives
-from encore.commands.preflight import shapes
+import numpy as np
+
+from encore.commands.preflight import shapes, trainings
 from encore.config.entries import PretrainStep, Step
 from encore.config.finetuning import FinetuneStep
+from encore.models import flops
 from encore.models.config import EncoderConfig
 
 FP32 = 4
@@ -43,26 +45,29 @@ def activations(step: Step, shape: EncoderConfig, examples: int, precision: str)
 
     A layer keeps about 18 widths and 4 inner widths a token in 16 bits (Korthikanti et al. 2022, section 4.1, without
     the attention matrices, which the fused kernels do not keep), twice that in 32; under autocast some stay in 32. A
-    vocabulary head keeps the logits, their softmax and their gradient, at masked places or at all that a decoder sees.
+    vocabulary head keeps the logits, their softmax and their gradient, where it predicts a piece. What a task computes
+    besides the encoder counts as so many texts more as would take as many operations.
     """
-    tokens = examples * _texts(step) * step.length
+    texts, predicted = _work(step, shape)
+    texts, predicted = texts * examples / step.batch, predicted * examples / step.batch
     if shape.architecture == "bow-mlp":
-        return tokens / step.length * (shape.hidden + shape.intermediate) * 12.0
-    decoder = hasattr(step, "decoder_weight")
+        return texts * (shape.hidden + shape.intermediate) * 12.0
     token = WIDE[precision] * (18 * shape.hidden + 4 * shape.intermediate) + MASKS * shape.hidden * (shape.dropout > 0)
-    layers = shape.layers + decoder * getattr(step, "decoder_layers", 1)
-    predicted = tokens * (getattr(step, "mask_ratio", 0.0) * bool(getattr(step, "mlm_weight", 1.0)) + decoder)
-    return tokens * (layers * token + 8 * shape.hidden) + predicted * shape.vocabulary * 3 * FP32
+    return texts * step.length * (shape.layers * token + 8 * shape.hidden) + predicted * shape.vocabulary * 3 * FP32
 
 
-def _texts(step: Step) -> int:
-    """Texts of the greater length that an example brings to a batch."""
+def _work(step: Step, shape: EncoderConfig) -> tuple[float, float]:
+    """Texts of full length that would take as many operations as a batch, and the pieces that it predicts."""
     if isinstance(step, FinetuneStep):
-        return 1 + step.negatives_per_query
-    assert isinstance(step, PretrainStep)
-    task = objectives.load(step.objective)
-    bare = task.__new__(task)
-    bare.fields = step
-    arrays = bare.outline(step.length, step.query_length)
-    texts = next((arrays[name] for name in ("ids", "document_ids") if name in arrays), None)
-    return 1 if texts is None else max(1, len(texts) // step.batch)
+        task = trainings.finetuning_task(step)
+        arrays = task.outline(np.full(1, step.query_length), np.full(1, step.length))
+    else:
+        assert isinstance(step, PretrainStep)
+        task = trainings.pretraining_task(step)
+        arrays = task.outline(step.length, step.query_length)
+    predicted = sum(len(arrays[name]) for name in ("masked", "decoded") if name in arrays)
+    try:
+        operations = task.flops(trainings.Shape(shape), arrays) / flops.TRAINING - flops.mlm_head(shape, predicted)
+    except (KeyError, AttributeError):  # an objective that does not say what its batches hold
+        return step.batch, predicted
+    return operations / flops.forward(shape, 1, step.length), predicted

@@ -11,10 +11,11 @@ from encore.commands.preflight.lengths import FITTING, TextLengths, packed, samp
 from encore.commands.preflight.sizes import CollectionSize
 from encore.config.entries import PretrainStep, Step
 from encore.config.finetuning import FinetuneStep
+from encore.finetuning.tasks import task_class
 from encore.models import flops
 from encore.models.config import EncoderConfig
 from encore.training.schedule import total_steps
-from encore.training.task import PARTS
+from encore.training.task import quantiles
 
 QUANTILES = (np.arange(16) + 0.5) / 16  # of lengths at which operations are counted
 
@@ -38,7 +39,7 @@ def counts(step: Step, size: CollectionSize, share: float) -> dict[str, float]:
         share: as for ``amounts``.
     """
     if isinstance(step, PretrainStep):
-        texts = usable(step, size)
+        texts = learned(step, size)
         return {"steps": total_steps(step, max(1, round(texts.count))), "pieces_per_text": texts.mean}
     assert isinstance(step, FinetuneStep)
     queries = max(1, round(size.topics(step.train_split, step.queries, share)))
@@ -47,13 +48,7 @@ def counts(step: Step, size: CollectionSize, share: float) -> dict[str, float]:
 
 def reading(shape: EncoderConfig, lengths: np.ndarray) -> float:
     """Operations of reading one text, a mean over lengths in tokens, special ones included."""
-    return float(np.mean([flops.forward(shape, 1, round(length)) for length in at(lengths, QUANTILES)]))
-
-
-def at(lengths: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """The lengths, of ascending ones, that such shares of all are below; NumPy's quantiles take ten times as long."""
-    found: np.ndarray = lengths[np.minimum(shares * len(lengths), len(lengths) - 1).astype(int)]
-    return found
+    return float(np.mean([flops.forward(shape, 1, round(length)) for length in quantiles(lengths, QUANTILES)]))
 
 
 def query_lengths(size: CollectionSize, shape: EncoderConfig, most: int) -> np.ndarray:
@@ -63,7 +58,7 @@ def query_lengths(size: CollectionSize, shape: EncoderConfig, most: int) -> np.n
 
 
 def _pretrain(step: PretrainStep, shape: EncoderConfig, size: CollectionSize) -> dict[str, float]:
-    texts = usable(step, size)
+    texts = learned(step, size)
     steps = total_steps(step, max(1, round(texts.count)))
     length = float(texts.read(step.length).mean())
     each, known = pretraining_flops(step, shape, texts, size.sentence)
@@ -71,11 +66,10 @@ def _pretrain(step: PretrainStep, shape: EncoderConfig, size: CollectionSize) ->
     return found if known else found | {"uncounted": 1.0}
 
 
-def usable(step: PretrainStep, size: CollectionSize) -> TextLengths:
+def learned(step: PretrainStep, size: CollectionSize) -> TextLengths:
     """The texts that a pre-training step learns from: chunks of articles, or passages, those that it skips left out."""
     found = texts(step, size)
-    long_enough = found.lengths >= getattr(step, "min_tokens", 1)
-    kept = np.where(found.lengths < getattr(step, "skip_below", 0), 1 - getattr(step, "skip_share", 0), 1) * long_enough
+    kept = objectives.load(step.objective).learned_share(step, found.lengths)
     lengths = found.lengths[kept > 0] if (kept > 0).any() else found.lengths
     held_out = min(256.0, step.held_out * found.count)
     return TextLengths(max(1.0, found.count * float(kept.mean()) - held_out), sampled(lengths).lengths)
@@ -99,18 +93,32 @@ def pretraining_flops(
     Args:
         sentence: tokens of a sentence, of which queries are made.
     """
-    kind: Any = objectives.load(step.objective)
-    task = kind.__new__(kind)  # without texts: it cannot train, but it can count
-    task.fields = step
+    task, read = pretraining_task(step), texts.read(step.length)
     query_length = min(round(sentence) + 2, step.query_length)  # sets of words are the objective's
-    lengths = [max(3, round(length)) for length in at(texts.read(step.length), QUANTILES)]
+    lengths = [max(3, round(length)) for length in quantiles(read, QUANTILES)]
     try:
-        return float(np.mean([task.flops(_Shape(shape), task.outline(each, query_length)) for each in lengths])), True
+        return float(np.mean([task.flops(Shape(shape), task.outline(each, query_length)) for each in lengths])), True
     except (KeyError, AttributeError):
-        return flops.TRAINING * step.batch * reading(shape, texts.read(step.length)), False
+        return flops.TRAINING * step.batch * reading(shape, read), False
 
 
-class _Shape:
+def pretraining_task(step: PretrainStep) -> Any:
+    """The task of a step without texts: it cannot train, but it can count."""
+    kind: Any = objectives.load(step.objective)
+    task = kind.__new__(kind)
+    task.fields = step
+    return task
+
+
+def finetuning_task(step: FinetuneStep) -> Any:
+    """The task of a step without queries: it cannot train, but it can count."""
+    kind: Any = task_class(step)
+    task = kind.__new__(kind)
+    task.step = step
+    return task
+
+
+class Shape:
     """An encoder that is nothing but its configuration."""
 
     def __init__(self, config: EncoderConfig) -> None:
@@ -118,18 +126,11 @@ class _Shape:
 
 
 def _finetune(step: FinetuneStep, shape: EncoderConfig, size: CollectionSize, share: float) -> dict[str, float]:
-    """A batch's queries are padded to the longest, its passages, sorted, to the longest of their part."""
     steps = int(counts(step, size, share)["steps"])
-    examples, passages = steps * step.batch, 1 + step.negatives_per_query
-    queries, texts = query_lengths(size, shape, step.query_length), size.passages.read(step.length)
-    if step.scorer == "cross-encoder":
-        texts, query_flops = texts + float(queries.mean()) - 1, 0.0
-    else:
-        query_flops = flops.forward(shape, 1, round(at(queries, np.array([1 - 0.5 / step.batch]))[0]))
-    ends = np.minimum(np.arange(1, PARTS + 1) / PARTS, 1 - 0.5 / (step.batch * passages))
-    padded = [flops.forward(shape, 1, round(length)) for length in at(texts, ends)]
-    each = flops.TRAINING * (query_flops + passages * float(np.mean(padded)))
+    queries, passages = query_lengths(size, shape, step.query_length), size.passages.read(step.length)
+    task = finetuning_task(step)
+    each = task.flops(Shape(shape), task.outline(np.sort(queries), passages))
     looks = steps // step.validate_every if step.validate_every else 0
-    looked = looks * (step.validation_pool + step.validation_queries) * reading(shape, texts)
-    tokens = float(examples * (queries.mean() + passages * texts.mean()))
-    return {"flops": examples * each + looked, "trained_tokens": tokens, "longest": float(step.length)}
+    looked = looks * (step.validation_pool + step.validation_queries) * reading(shape, passages)
+    tokens = steps * step.batch * (queries.mean() + (1 + step.negatives_per_query) * passages.mean())
+    return {"flops": steps * each + looked, "trained_tokens": float(tokens), "longest": float(step.length)}

@@ -113,14 +113,15 @@ class Pairs(Objective[F]):
         return batch
 
     def outline(self, length: int, query_length: int) -> Arrays:
-        """``kind`` [B], ``document_ids`` [B, L], ``query_ids_<i>`` of each part of the queries, and ``masked`` [M]."""
+        """``kind`` [B], ``document_ids`` [B, L], ``query_ids_<i>`` of each part of queries, ``masked`` [M] if any."""
         batch = self.fields.batch
         parts = in_parts(np.arange(batch))
+        masked = {"masked": blank(batch * self.fields.mask_ratio * (length - 2))} if self.fields.mlm_weight else {}
         return {
             "kind": blank(batch),
             "document_ids": blank(batch, length),
             **{f"query_ids_{place}": blank(len(part), query_length) for place, part in enumerate(parts)},
-            "masked": blank(batch * self.fields.mask_ratio * (length - 2)),
+            **masked,
         }
 
     def heads(self, encoder: Encoder) -> nn.ModuleDict:

@@ -88,6 +88,12 @@ class Preferences(MaskedTexts[F]):
         ids, mask = inputs.pad(sets, self.fields.query_length, self.store.special)
         return {**super().collate(examples), "set_ids": ids, "set_mask": mask}
 
+    @classmethod
+    def learned_share(cls, fields: F, lengths: np.ndarray) -> np.ndarray:
+        """Of those below ``skip_below``, the share ``skip_share`` is left out besides."""
+        kept = np.where(lengths < fields.skip_below, 1 - fields.skip_share, 1.0)
+        return kept * super().learned_share(fields, lengths)
+
     def outline(self, length: int, query_length: int) -> Arrays:
         """As for MLM, with at most ``max_masked`` masked pieces a text, and ``set_ids`` [B * 2P, L'].
 

@@ -1,0 +1,19 @@
+"""Which task a fine-tuning step is, by its scorer, or by its loss where that compares vectors."""
+
+from __future__ import annotations
+
+from encore.config.finetuning import FinetuneStep
+from encore.finetuning import distillation
+from encore.finetuning.contrastive import Contrastive
+from encore.finetuning.cross_encoder import CrossEncoder
+from encore.finetuning.late_interaction import LateInteraction
+from encore.finetuning.pairwise import Pairwise
+from encore.finetuning.retrieval_task import RetrievalTask
+
+SCORERS: dict[str, type[RetrievalTask]] = {"late-interaction": LateInteraction, "cross-encoder": CrossEncoder}
+TASKS: dict[str, type[RetrievalTask]] = {"contrastive": Contrastive, "pairwise": Pairwise, **distillation.TASKS}
+
+
+def task_class(step: FinetuneStep) -> type[RetrievalTask]:
+    """The class of a step's task."""
+    return SCORERS.get(step.scorer) or TASKS[step.loss]
