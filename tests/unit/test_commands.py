@@ -10,6 +10,7 @@ import fnmatch
 import re
 import runpy
 import shlex
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -184,7 +185,29 @@ def made_of(words: list[str]) -> bool:
     return bool(patterns)
 
 
-@pytest.mark.parametrize("command", of("pip", "pytest", "bash", "source"), ids=str)
+@pytest.mark.parametrize("command", of("pip", "bash", "source"), ids=str)
 def test_files_of_other_commands_are_there(command):
-    named = [word for word in shlex.split(command.text)[1:] if "/" in word and not word.startswith(".venv/")]
-    assert all((ROOT / name).exists() for name in named)
+    named = [word for word in shlex.split(command.text)[1:] if "/" in word]
+    assert named
+    for name in named:
+        installed = Path(name).is_relative_to(".venv")
+        assert (Path(sys.prefix) / Path(name).relative_to(".venv") if installed else ROOT / name).exists(), name
+
+
+@pytest.mark.parametrize("command", of("pytest"), ids=str)
+def test_pytest_commands_select_tests(command, request):
+    words = shlex.split(command.text)[1:]
+    marks = {line.partition(":")[0] for line in request.config.getini("markers")}
+    tests = [str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")]
+    while words:
+        match words.pop(0):
+            case "-m":
+                assert words.pop(0) in marks
+            case "-k":
+                asked = words.pop(0)
+                assert asked == "halves" or any(asked in name for name in tests)  # the reader's own objective
+            case "--record-trials":
+                assert 'addoption("--record-trials"' in (ROOT / "tests/trust/conftest.py").read_text()
+                assert (ROOT / words.pop(0)).is_file()
+            case name:
+                assert any(test.startswith(name) for test in tests), name
