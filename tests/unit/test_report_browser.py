@@ -162,6 +162,19 @@ def test_the_first_screen_has_the_answer(text: str, tmp_path: Path) -> None:
     assert drawn == 6
 
 
+def test_of_a_long_table_the_first_setting_is_on_the_first_screen(text: str, tmp_path: Path) -> None:
+    """The embedded default's table 1 has 21 rows, of which BM25 and the first setting's are eleven."""
+    script = """
+      const rows = () => [...document.querySelectorAll("#t-table1 tbody tr")].filter((row) => row.querySelector("td"));
+      const drawn = rows().find((row) => row.querySelector("svg"));
+      while (rows().length < 21) drawn.after(drawn.cloneNode(true));
+      const first = rows().slice(0, 11);
+      const seen = first.filter((row) => row.getBoundingClientRect().bottom <= innerHeight);
+      return [rows().length, seen.length, seen.filter((row) => row.querySelector("svg")).length];
+    """
+    assert ask(text, tmp_path, script)[0] == [21, 11, 11]
+
+
 @pytest.mark.parametrize("width", [360, 768, 1280])
 def test_the_page_never_scrolls_sideways(text: str, tmp_path: Path, width: int) -> None:
     """In a frame, since a window has a least width; only tables and pictures scroll, each in its box."""
