@@ -31,6 +31,7 @@ many:
     - {id: mean, label: Mean, mean_of: [one, two, valid], reported_dataset: all}
     - {id: loss, label: Loss, held_out: contrast, vars: *bm25}
     - {id: masked, label: Masked, dataset: msmarco-passage, masked_loss: mlm, vars: *bm25}
+    - {id: spread, label: Spread, dataset: msmarco-passage, vectors: effective_dimension, vars: *bm25}
     - {id: passages, label: Passages, dataset: msmarco-passage, statistic: passages}
     - {id: length, label: Length, dataset: msmarco-passage, tokens: queries, vars: *bm25}
 """
@@ -61,7 +62,7 @@ def lines(path: Path) -> dict[tuple[str, str], dict[str, str]]:
 @pytest.mark.slow
 def test_a_table_reads_what_is_there_and_says_what_it_means(many: Clone) -> None:
     made = {job.split()[0] for job in many.built(TABLE)}
-    assert made == {"lucene_search", "search", "evaluate", "masked_loss", "reproduce", "table"}
+    assert made == {"lucene_search", "search", "evaluate", "masked_loss", "inspect_model", "reproduce", "table"}
     assert many.planned(TABLE) == set()
     found = lines(many.root / TABLE)
     value = {address: line["reproduced"] for address, line in found.items()}

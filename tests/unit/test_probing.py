@@ -19,7 +19,7 @@ from encore.data.rankings import Ranking
 from encore.data.runs import describe, write_run
 from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
-from encore.evaluation.inspection import heat, inspect_model, surroundings
+from encore.evaluation.inspection import heat, inspect_model, surroundings, vectors
 from encore.evaluation.inspection.coverage import hits
 from encore.evaluation.inspection.examples import sample
 from encore.models import checkpoint
@@ -182,6 +182,61 @@ def test_a_map_of_a_query_without_an_answer_is_refused(made: Path) -> None:
     spec |= {"length": 12, "query_length": 12, "numerics": NUMERICS}
     with pytest.raises(EncoreError, match="no answer to the query of the map, 'q1'; draw another with `sample`"):
         found(made, spec, model(made, "model"), run=made / "run", collection=made / "collection")
+
+
+def test_vectors_are_compared_text_by_text(made: Path) -> None:
+    at, store = model(made, "m"), TokenStore.open(made / "tokens")
+    spec = {"kind": "vectors", "texts": 9, "sample": 0, "length": 14, "numerics": NUMERICS}
+    told, encoder = found(made, spec, at), checkpoint.load_encoder(at).eval()
+
+    def embedded(pooling: str, *texts: list[int]) -> np.ndarray:
+        ids = [torch.tensor([[store.special.cls, *text, store.special.sep]]) for text in texts]
+        with torch.no_grad():
+            states = [encoder(each, torch.ones_like(each, dtype=torch.bool))[0].double().numpy() for each in ids]
+        return np.array([each.mean(0) if pooling == "mean" else each[0] for each in states])
+
+    texts = [store.passages[int(row)][:12].tolist() for row in sample(12, 9, 0)]
+    assert told["texts"] == 9
+    for pooling, prefix in (("cls", ""), ("mean", "mean_")):
+        whole = embedded(pooling, *texts)
+        norms = np.linalg.norm(whole, axis=1)
+        cosines = [whole[i] @ whole[j] / norms[i] / norms[j] for i in range(9) for j in range(9) if i != j]
+        assert told[f"{prefix}cosine"] == pytest.approx(np.mean(cosines), abs=1e-5)
+        variances = np.linalg.eigvalsh(np.cov(whole.T))
+        assert told[f"{prefix}effective_dimension"] == pytest.approx(
+            variances.sum() ** 2 / (variances**2).sum(), rel=1e-4
+        )
+        first = embedded(pooling, *(text[: len(text) // 2] for text in texts))
+        second = embedded(pooling, *(text[len(text) // 2 :] for text in texts))
+        first, second = (half / np.linalg.norm(half, axis=1, keepdims=True) for half in (first, second))
+        assert told[f"{prefix}own_half"] == pytest.approx(np.mean((first @ second.T).argmax(1) == np.arange(9)))
+
+
+def test_the_effective_dimension_is_the_number_of_directions_that_vectors_spread_in() -> None:
+    rng = np.random.default_rng(0)
+    points = np.concatenate([np.eye(7), -np.eye(7)])[:, :5]  # alike in five directions
+    turned = points @ np.linalg.qr(rng.normal(size=(9, 5)))[0].T
+    assert vectors.effective_dimension(points[:, :5] * 3) == pytest.approx(5)
+    assert vectors.effective_dimension(turned + 100) == pytest.approx(5), "neither turning nor moving changes it"
+    assert vectors.effective_dimension(np.outer(rng.normal(size=20), np.ones(4))) == pytest.approx(1)
+    assert vectors.effective_dimension(np.ones((4, 3))) == 0
+
+
+def test_cosines_and_halves_at_their_limits() -> None:
+    rng = np.random.default_rng(0)
+    one, other = rng.normal(size=(2, 20, 16))
+    assert vectors.mean_cosine(np.outer(np.arange(1, 6), np.ones(3))) == pytest.approx(1)
+    assert vectors.mean_cosine(np.eye(4)) == pytest.approx(0)
+    assert vectors.own_half(one, 7 * one) == 1
+    assert vectors.own_half(one, np.roll(one, 1, axis=0)) == 0
+    assert vectors.own_half(np.ones((5, 3)), np.ones((5, 3))) == 0, "all alike find nothing"
+    assert 0 < vectors.own_half(one, one + 2 * other) < 1
+
+
+def test_vectors_of_too_few_texts_are_refused(made: Path) -> None:
+    spec = {"kind": "vectors", "texts": 1, "sample": 0, "length": 14, "numerics": NUMERICS}
+    with pytest.raises(EncoreError, match="fewer than two of 1 passages have 8 word pieces"):
+        found(made, spec, model(made, "m"))
 
 
 def test_near_points_stay_near_on_a_map() -> None:

@@ -138,6 +138,7 @@ def test_a_mean_reads_nothing_and_a_loss_reads_models_and_a_statistic_a_collecti
         {"id": "mean", "label": "Mean", "mean_of": ["rr"]},
         {"id": "loss", "label": "Loss", "held_out": "contrast"},
         {"id": "words", "label": "Words", "dataset": "msmarco-passage", "masked_loss": "mlm"},
+        {"id": "spread", "label": "Spread", "dataset": "msmarco-passage", "vectors": "cosine"},
         {"id": "n", "label": "Passages", "dataset": "msmarco-passage", "statistic": "passages"},
     ]
     plain = {"id": "bert", "label": "BERT", "system": "bert-base+marco-bm25"}
@@ -147,10 +148,11 @@ def test_a_mean_reads_nothing_and_a_loss_reads_models_and_a_statistic_a_collecti
     assert folders(found["ict", "loss"]) == [
         plan.model(plan.resolve.lineage("bert-base+ict"), seed).folder for seed in (3, 5)
     ]
-    told = [plan.find(folder).inputs["model"] for row in ("ict", "bert") for folder in folders(found[row, "words"])]
     ends = [plan.resolve.lineage(name) for name in ("bert-base+ict", "bert-base")]
-    assert told == [plan.model(lineage, seed) for lineage in ends for seed in (3, 5)]
-    assert folders(found["bm25", "words"]) == []
+    for column in ("words", "spread"):
+        told = [plan.find(folder).inputs["model"] for row in ("ict", "bert") for folder in folders(found[row, column])]
+        assert told == [plan.model(lineage, seed) for lineage in ends for seed in (3, 5)]
+        assert folders(found["bm25", column]) == []
     assert folders(found["ict", "n"]) == folders(found["bm25", "n"]) == [plan.collection("pydocs-stdlib").folder]
 
 

@@ -2,7 +2,7 @@
 
 
 rule inspect_model:
-    """Compute a model's outputs on a few texts, for a figure that shows them."""
+    """Compute a model's outputs on a few texts, for figures and tables that show them."""
     input:
         **manifests("inspections/{model}/{inspection}", "model", "tokens", "head", "run", "collection"),
         **large_files("inspections/{model}/{inspection}", model="model.safetensors"),

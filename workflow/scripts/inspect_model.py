@@ -1,4 +1,4 @@
-"""Ask a model about a few texts, for a figure that shows what it says."""
+"""Ask a model about a few texts, for figures and tables that show what it says."""
 
 import argparse
 

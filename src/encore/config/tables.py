@@ -28,6 +28,7 @@ SOURCES: dict[str, tuple[Need, ...]] = {
     "recorded": (),
     "statistic": ("dataset",),
     "tokens": ("system", "dataset"),
+    "vectors": ("system", "dataset"),
     "mean_of": (),
     "gain": (),
     "printed": (),
@@ -133,6 +134,14 @@ class ColumnEntry(ColumnFields, Strict):
     )
     tokens: Literal["passages", "queries"] | None = Field(
         None, description="Or: the mean length of the dataset's texts in word pieces of the system's vocabulary."
+    )
+    vectors: (
+        Literal["cosine", "effective_dimension", "own_half", "mean_cosine", "mean_effective_dimension", "mean_own_half"]
+        | None
+    ) = Field(
+        None,
+        description="Or: how the vectors of the dataset's texts lie after the last pre-training step, as the model "
+        "pools or, with `mean_`, for the mean of all states.",
     )
     printed: bool = Field(False, description="Or: only the paper's printed number, since nothing here measures it.")
     vars: Variables = Field({}, description="Values of the placeholders in the column's cells, where the row has none.")

@@ -194,7 +194,7 @@ def _masked_loss(job: _Job) -> Amounts:
 
 
 def _inspect_model(job: _Job) -> Amounts:
-    field = {"coverage": "texts", "map": "candidates"}.get(job.spec["kind"])
+    field = {"coverage": "texts", "map": "candidates", "vectors": "texts"}.get(job.spec["kind"])
     return _some_texts(job, job.spec["length"], job.spec[field] if field else 1)
 
 

@@ -1,4 +1,4 @@
-"""What a model makes of a few texts, for figures: the pieces that it names, its words, its map of a query's candidates.
+"""What a model makes of a few texts: the pieces that it names, its words, a map of a query's candidates, its vectors.
 
 Each kind of inspection is a function of a ``spec`` and folders; it gives what ``inspection.json`` holds.
 """
@@ -34,7 +34,7 @@ def inspect_model(
         EncoreError: the tokens are of another vocabulary, no text fits, or the model has not what is asked for.
     """
     from encore.data.tokens import TokenStore
-    from encore.evaluation.inspection import coverage, heat, surroundings, words
+    from encore.evaluation.inspection import coverage, heat, surroundings, vectors, words
     from encore.models import embed
     from encore.training import machine
 
@@ -45,6 +45,8 @@ def inspect_model(
         match spec["kind"]:
             case "coverage":
                 found = coverage.measure_coverage(spec, encoder, store, head or model)
+            case "vectors":
+                found = vectors.measure_vectors(spec, encoder, store)
             case "words":
                 found = words.predict_words(spec, encoder, store, head or model)
             case "heat":

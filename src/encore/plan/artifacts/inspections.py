@@ -1,4 +1,4 @@
-"""The plan of inspections: a model's outputs on a few texts, for figures alone; drawing reads these and no model."""
+"""The plan of inspections: a model's outputs on a few texts, for figures and tables, which read these and no model."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from encore.errors import EncoreError
 from encore.plan.artifact import Artifact, Topics, names
 from encore.plan.artifacts.tokens import tokens
 from encore.plan.planner import Planner
+
+TEXTS = 300  # whose vectors are compared
+LENGTH = 128  # tokens that are read of each, or as many as the model reads
 
 
 def of_texts(plan: Planner, lineage: Lineage, seed: int, dataset: str, what: dict[str, Any]) -> Artifact:
@@ -36,6 +39,19 @@ def of_candidates(plan: Planner, lineage: Lineage, seed: int, dataset: str, what
     inputs = {role: run.inputs[role] for role in ("model", "tokens", "collection")} | {"run": run}
     passages, queries = plan.resolve.passage_length(lineage, dataset), plan.resolve.lengths(lineage)[1]
     return _inspection(plan, dataset, what | {"length": passages, "query_length": queries}, inputs)
+
+
+def of_vectors(plan: Planner, lineage: Lineage, seed: int, dataset: str) -> Artifact:
+    """How a model's vectors of passages of a dataset lie; the same passages for all models.
+
+    Raises:
+        EncoreError: the model is a bag of words, which has no states to pool.
+    """
+    backbone = plan.resolve.backbone(lineage)
+    if backbone.architecture != "bert":
+        raise EncoreError(f"{lineage}: a bag of words has no states to pool; leave the cell `not_applicable`")
+    what = {"kind": "vectors", "texts": TEXTS, "sample": 0, "length": min(LENGTH, backbone.max_length)}
+    return of_texts(plan, lineage, seed, dataset, what)
 
 
 def _inspection(plan: Planner, dataset: str, what: dict[str, Any], inputs: dict[str, Artifact]) -> Artifact:

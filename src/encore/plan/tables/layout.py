@@ -91,6 +91,7 @@ class Column(ColumnFields, SlicePart):
         "recorded",
         "statistic",
         "tokens",
+        "vectors",
         "mean_of",
         "gain",
         "printed",

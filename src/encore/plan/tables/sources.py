@@ -15,6 +15,7 @@ from encore.config.lineage import Lineage
 from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.artifact import Artifact
+from encore.plan.artifacts import inspections
 from encore.plan.artifacts.masked_loss import masked_loss
 from encore.plan.artifacts.pairs import pairs
 from encore.plan.plan import Plan
@@ -127,6 +128,20 @@ def _tokens(plan: Plan, request: CellRequest) -> Reads:
     return Reads(((None, plan.tokens(request.dataset, backbone)),), plan.collection(request.dataset).name)
 
 
+def _vectors(plan: Plan, request: CellRequest) -> Reads:
+    """The vectors of the system's last pre-trained model, or of its start, of passages of the dataset.
+
+    Raises:
+        EncoreError: the model is a bag of words, which has no states.
+    """
+    if request.system in plan.catalogue.systems:
+        return Reads()
+    lineage = plan.resolve.lineage(naming.split_index(request.system)[0])
+    last = [Lineage(lineage.backbone), *pretrained(plan, lineage)][-1]
+    found = ((seed, inspections.of_vectors(plan, last, seed, request.dataset)) for seed in plan.config.seeds)
+    return Reads(tuple(found), plan.collection(request.dataset).name)
+
+
 def _nothing(plan: Plan, request: CellRequest) -> Reads:
     """Nothing: its values are made of other cells' (a mean, a gain), or it has none of ours."""
     return Reads()
@@ -141,6 +156,7 @@ READERS: dict[str, Callable[[Plan, CellRequest], Reads]] = {
     "recorded": _recorded,
     "statistic": _statistic,
     "tokens": _tokens,
+    "vectors": _vectors,
     "mean_of": _nothing,
     "gain": _nothing,
     "printed": _nothing,

@@ -9,6 +9,7 @@ from encore.reporting.sources.held_out_loss import HeldOutLoss
 from encore.reporting.sources.masked_loss import MaskedLoss
 from encore.reporting.sources.measured import Measures
 from encore.reporting.sources.recorded import Recorded
+from encore.reporting.sources.vectors import Vectors
 
 __all__ = ["SOURCES", "CellSource", "CellValues", "source_of"]
 
@@ -21,6 +22,7 @@ SOURCES: dict[str, CellSource] = {
     "recorded": Recorded(),
     "statistic": Statistic(),
     "tokens": Tokens(),
+    "vectors": Vectors(),
     "mean_of": MeanSource(),
     "gain": GainSource(),
     "printed": PrintedOnly(),
