@@ -216,7 +216,7 @@ def test_how_vectors_lie_is_read_for_each_seed(tmp_path: Path) -> None:
     cells = {"ict": {"value": "mean_cosine", "reads": reads(*folders)}}
     table = add(plan(tmp_path, seeds=2), {"id": "v", "label": "V", "source": "vectors"}, cells)
     assert lines_of(tmp_path, table_of(table))["ict", "vectors: mean_cosine"]["reproduced"] == "0.5"
-    assert "0.500 ±0.354" in [entry.text for entry in entries_of(table_of(table))["ICT"]]
+    assert "0.50 ±0.35" in [entry.text for entry in entries_of(table_of(table))["ICT"]]
     assert "Cosine: the mean cosine of the vectors of two texts." in notes_of(table_of(table))
     (tmp_path / "v1/inspection.json").write_text("{}")
     with pytest.raises(EncoreError, match=r"v1/inspection\.json says no mean_cosine"):

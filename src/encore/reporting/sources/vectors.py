@@ -35,8 +35,8 @@ class Vectors(CellSource):
         return f"vectors: {request.value}"
 
     def shown(self, value: float, unit: Unit) -> str:
-        """Three digits."""
-        return f"{value:#.3g}"
+        """Two digits behind the point."""
+        return f"{value:.2f}"
 
     def notes(self, layout: Layout) -> list[str]:
         """What each column is, and when it was measured."""
