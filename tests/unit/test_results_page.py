@@ -56,7 +56,8 @@ def test_the_tables_for_reading_and_for_programs_have_the_same_numbers():
             )
             assert len(cells) > 10
             for cell in cells.itertuples():
-                assert (cell.label, f"{cell.reproduced:.3f}") in shown, (table, cell.label, cell.column)
+                digits = 2 if cell.measure.startswith("vectors") else 3
+                assert (cell.label, f"{cell.reproduced:.{digits}f}") in shown, (table, cell.label, cell.column)
 
 
 def test_the_readme_counts_the_recorded_verdicts_and_the_page_explains_those_that_contradict_a_paper():
