@@ -45,8 +45,6 @@ COMPARED = {  # parts of `make bench` that have a table of ways, and what a page
     "examples": "Making examples",
     "planning": "Dry run",
 }
-# Recorded as `holds here` by its average; now a test of which too few comparisons have values makes a claim untestable.
-SUPERSEDED = {"C35": "not testable here"}
 TRIALS = ("<!-- trials -->", "<!-- end of trials -->")  # the lines of docs/trust.md around its counts
 DEMO = ("<!-- demo output -->", "<!-- end of demo output -->")  # the lines of README.md around its table
 
@@ -153,7 +151,6 @@ def claims_of(*claimed: Record) -> pd.DataFrame:
     """The claims of several records, by their numbers, as they are worded now; of a repeated one the last record's."""
     found = pd.concat([each.data("claims") for each in claimed]).drop_duplicates("id", keep="last")
     found["claim"] = found.id.map({name: claim.says for name, (_, claim) in read_claims(PAPERS).items()})
-    found["verdict"] = found.id.map(SUPERSEDED).fillna(found.verdict)
     return found.sort_values("id", key=lambda ids: ids.str[1:].astype(int))
 
 

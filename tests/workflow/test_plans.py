@@ -19,6 +19,7 @@ OF_TABLE1 = TEXTS + Counter(
 # What each further table of config.yaml adds to those before it, and the figure of the growing collection to them all.
 OF_OBJECTIVES = Counter({"prepare": 3, "pretrain": 12, "finetune": 12, "encode": 12, "search": 12, "evaluate": 12})
 OF_OBJECTIVES += Counter(attend=1, table=1)
+OF_REPRESENTATIONS = Counter(inspect_model=21, table=1)
 # Two of the ten models, ColBERT and the cross-encoder, only score pairs; ColBERT after its hard negatives only teaches.
 OF_TABLE2 = Counter(
     {"start": 1, "finetune": 10, "teacher_scores": 4, "negatives": 1, "encode": 7, "lucene_search": 2, "search": 10}
@@ -38,6 +39,7 @@ PAGES = Counter(claims_printed=1, report=1)  # of every run
 SHIPPED = {
     "config": OF_TABLE1
     + OF_OBJECTIVES
+    + OF_REPRESENTATIONS
     + OF_TABLE2
     + OF_DOCUMENTS
     + OF_BEIR
@@ -149,6 +151,7 @@ def test_every_shipped_configuration_is_counted_here() -> None:
         "five-seeds-more-claims",
         "five-seeds-remaining-claims",
         "five-seeds-last-claims",
+        "five-seeds-c35",
     }
     assert runs - {*extended, "nano-papers", *LARGER} == set(SHIPPED)
 
@@ -157,8 +160,8 @@ def test_seeds_multiply_what_chance_is_in(pristine: Clone) -> None:
     """Five times everything of config.yaml that has a seed: its rows are config.yaml's.
 
     BM25 is searched without a seed, and scored so on each of its four test splits and on seven packages; the common
-    start is made once, by one training, for either pooling, and so are preparations from it; and the time of each
-    system is taken with the first seed's model.
+    start is made once, by one training, for either pooling, and so are preparations from it and a look at its vectors;
+    and the time of each system is taken with the first seed's model.
     """
     seeds = yaml.safe_load((pristine.root / "config/five-seeds.yaml").read_text())["seeds"]
     output = pristine.snakemake("--profile", "local", "--configfile", "config/five-seeds.yaml", "-n").succeeded()
@@ -166,7 +169,7 @@ def test_seeds_multiply_what_chance_is_in(pristine: Clone) -> None:
     fixed |= {"table", "figure", "curves", "corpus_size", *PAGES}
     once = Counter({rule: count for rule, count in SHIPPED["config"].items() if rule in fixed})
     chance = SHIPPED["config"] - once
-    without = Counter(evaluate=11, attend=1, prepare=3, start=3, pretrain=1)
+    without = Counter(evaluate=11, attend=1, prepare=3, start=3, pretrain=1, inspect_model=1)
     expected = once + without + Counter({rule: count * len(seeds) for rule, count in (chance - without).items()})
     expected += Counter(lucene_search=3 * (len(seeds) - 1))  # over each seed's own sample of training queries
     assert by_rule(exact_jobs(output)) == expected
