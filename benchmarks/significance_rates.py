@@ -20,6 +20,7 @@ from encore.reporting.tables.comparisons import RowComparison, correct
 
 LEVELS = (0.05, 0.05 / 8, 0.05 / 24)
 DEVIATIONS = (0.0, 0.003, 0.006, 0.01, 0.03)
+MODULES = np.round(60 / np.arange(1, 31) ** 0.7).astype(int)  # queries of 30 clusters, 6 to 60
 QUERIES, OF_QUERIES, OF_BOTH = 6980, 0.15, 0.20
 
 
@@ -62,6 +63,45 @@ def rates(world: World, gain: float, draws: int, seed: int = 0) -> list[float]:
     return [float((np.abs(mean) > each * np.sqrt(first + second)).mean()) for each in reach]
 
 
+def unequal_rates(seeds: int, of_seeds: float, draws: int, of_clusters: float = 0.05, seed: int = 0) -> list[float]:
+    """The share of draws in which equal systems are told apart, for each of ``LEVELS``, over clusters of unequal size.
+
+    Args:
+        of_seeds: deviation of one system over seeds; ``of_clusters`` that of one system over ``MODULES``.
+    """
+    means, first, second, freedom = statistics(planted(seeds, of_seeds, draws, of_clusters, seed))
+    angles = np.arctan2(np.sqrt(second), np.sqrt(first))
+    reach = [critical(level, freedom, seeds - 1, angles) for level in LEVELS]
+    return [float((np.abs(means) > each * np.sqrt(first + second)).mean()) for each in reach]
+
+
+def planted(seeds: int, of_seeds: float, draws: int, of_clusters: float, seed: int) -> Floats:
+    """Sums over the queries of each cluster of the difference of two equal systems, [draws, clusters, seeds].
+
+    Each query deviates by .15, and by .15 more with each seed, in either system.
+    """
+    draw, sizes = np.random.default_rng(seed).standard_normal, MODULES[:, None]
+    whole = of_clusters * draw((draws, len(MODULES), 1)) + of_seeds * draw((draws, 1, seeds))
+    queries = 0.15 * draw((draws, len(MODULES), 1)) + 0.15 * draw((draws, len(MODULES), seeds))
+    found: Floats = 2**0.5 * (sizes * whole + np.sqrt(sizes) * queries)
+    return found
+
+
+def statistics(sums: Floats) -> tuple[Floats, Floats, Floats, float]:
+    """Means, variances of clusters and of seeds, [draws] each, and the freedom of clusters, as ``clustered`` has them.
+
+    Args:
+        sums: [draws, clusters, seeds], over the queries of ``MODULES``.
+    """
+    clusters, seeds = sums.shape[1:]
+    shares = MODULES / MODULES.sum()
+    means = sums.sum((1, 2)) / (MODULES.sum() * seeds)
+    deviations = (sums - means[:, None, None] * MODULES[:, None]) / (MODULES.sum() * seeds)
+    first = (clusters - 1) / clusters * ((deviations.sum(2) / (1 - shares)) ** 2).sum(1)
+    second = (seeds - 1) / seeds * ((deviations.sum(1) / (1 - 1 / seeds)) ** 2).sum(1)
+    return means, first, second, float(1 / (shares**2).sum() - 1)
+
+
 def wrong_verdicts(seeds: int, of_seeds: float, gains: Floats, draws: int, seed: int = 0) -> float:
     """The share of tables with a verdict that their truth forbids.
 
@@ -70,12 +110,11 @@ def wrong_verdicts(seeds: int, of_seeds: float, gains: Floats, draws: int, seed:
             where either is not above 0, ``contradicted`` where neither is below.
     """
     generator = np.random.default_rng(seed)
-    sizes = np.round(60 / np.arange(1, 31) ** 0.7).astype(int)  # 30 modules of 6 to 60 queries
-    clusters = np.repeat(np.arange(len(sizes)).astype(str), sizes)
+    clusters = np.repeat(np.arange(len(MODULES)).astype(str), MODULES)
     wrong = 0
     for _ in range(draws):
         systems = len(gains) + 2  # none, control and the objectives
-        scores = 0.05 * generator.standard_normal((systems, len(sizes), 1)).repeat(sizes, axis=1)
+        scores = 0.05 * generator.standard_normal((systems, len(MODULES), 1)).repeat(MODULES, axis=1)
         scores = scores + 0.15 * generator.standard_normal((systems, len(clusters), 1))
         scores = scores + of_seeds * generator.standard_normal((systems, 1, seeds))
         scores = scores + 0.15 * generator.standard_normal((systems, len(clusters), seeds))

@@ -8,12 +8,22 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from encore.evaluation.significance import Component, Difference
+from encore.evaluation.significance import Component, Difference, clustered
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-from significance_rates import DEVIATIONS, LEVELS, World, rates, wrong_verdicts  # noqa: E402
+from significance_rates import (  # noqa: E402
+    DEVIATIONS,
+    LEVELS,
+    MODULES,
+    World,
+    planted,
+    rates,
+    statistics,
+    unequal_rates,
+    wrong_verdicts,
+)
 
 DRAWS = 40_000
 PROTOCOL = (ROOT / "docs/protocol.md").read_text()
@@ -68,9 +78,29 @@ def test_equal_systems_are_found_at_most_at_the_level(seeds: int, deviation: flo
         assert rate <= level + 3 * (level * (1 - level) / DRAWS) ** 0.5
 
 
+@pytest.mark.parametrize("seeds", [3, 5, 10])
+@pytest.mark.parametrize("of_seeds", [0.0, 0.01, 0.03])
+@pytest.mark.parametrize("of_clusters", [0.0, 0.05, 0.15])
+def test_clusters_of_unequal_size_change_little(seeds: int, of_seeds: float, of_clusters: float) -> None:
+    """30 modules of 6 to 60 queries: a tenth above the level at most, where modules are all that differs."""
+    draws = 20_000
+    for level, rate in zip(LEVELS, unequal_rates(seeds, of_seeds, draws, of_clusters), strict=True):
+        assert rate <= 1.1 * level + 3 * (level * (1 - level) / draws) ** 0.5
+
+
+def test_drawn_statistics_are_those_of_the_test() -> None:
+    sums = planted(4, 0.03, 3, 0.05, seed=1)
+    clusters = np.repeat(np.arange(len(MODULES)).astype(str), MODULES)
+    for place, (mean, first, second) in enumerate(zip(*statistics(sums)[:3], strict=True)):
+        found = clustered((sums[place] / MODULES[:, None]).repeat(MODULES, axis=0), list(clusters))
+        assert found.mean == pytest.approx(mean)
+        assert [one.variance for one in found.components] == pytest.approx([first, second])
+        assert found.components[0].freedom == pytest.approx(statistics(sums)[3])
+
+
 def test_gains_of_the_papers_are_found_as_the_protocol_says() -> None:
-    assert rates(World(5, 0.003), 0.010, DRAWS)[1] == pytest.approx(0.36, abs=0.015)
-    assert rates(World(10, 0.003), 0.010, DRAWS)[1] == pytest.approx(0.86, abs=0.015)
+    assert 0.35 <= rates(World(5, 0.003), 0.010, DRAWS)[1] < 0.37
+    assert 0.85 <= rates(World(10, 0.003), 0.010, DRAWS)[1] < 0.87
 
 
 @pytest.mark.parametrize("of_seeds", [0.0, 0.02])
