@@ -5,9 +5,10 @@ from itertools import pairwise
 import faiss
 import numpy as np
 import pytest
+import torch
 
 from encore.errors import EncoreError
-from encore.retrieval.dense import SPARE, Shard, open_shard, open_shards, search_exact
+from encore.retrieval.dense import LONG, SPARE, Searcher, Shard, open_shard, open_shards, search_exact, speed_line
 from encore.storage.document_ids import DocIds
 
 DIMENSION = 64
@@ -128,3 +129,20 @@ def test_a_damaged_shard_is_one_clear_line(data, tmp_path):
     (folder / "docid").unlink()
     with pytest.raises(EncoreError, match="not readable"):
         open_shard(folder)
+
+
+def test_a_search_says_how_fast_it_was_and_names_a_slow_machine(data):
+    vectors, documents, queries = data
+    searcher = Searcher([shard(vectors, documents)])
+    for _ in range(2):
+        searcher.search([f"q{number}" for number in range(40)], queries, 10)
+    assert searcher.operations == 2 * 2 * 2500 * 40 * DIMENSION
+    speed = searcher.speed()
+    assert (speed["way"], speed["threads"]) == ("torch on cpu", torch.get_num_threads())
+    assert speed["gflops"] == pytest.approx(searcher.operations / searcher.seconds / 1e9, rel=0.01)
+
+    slow, usual = ({"way": "torch on cpu", "threads": 4, "gflops": rate} for rate in (12.5, 50.0))
+    assert "where 200 are usual" in speed_line(slow, LONG)
+    assert speed_line(usual, LONG) == "exact search by torch on cpu, threads: 4: 50.0 GFLOP/s"
+    assert "usual" not in speed_line(slow, LONG - 1), "a short search says little"
+    assert "usual" in speed_line({"way": "torch on cuda", "gflops": 500.0}, LONG)

@@ -186,7 +186,12 @@ def test_a_run_has_the_queries_of_its_split_in_any_number_of_shards(home, model,
     shards = [home / "shards" / name for name in ("000-of-002", "001-of-002")]
     for shard in shards:
         make_shard(ENCODE, model, home / "tokens", shard.name, shard)
-    answer_exactly(SEARCH, model, home / "tokens", home / "collection", shards[::-1], home / "again")
+    _, speed = answer_exactly(SEARCH, model, home / "tokens", home / "collection", shards[::-1], home / "again")
+    recorded = json.loads((home / "answer" / "run.json").read_text())["search"]
+    assert {name: value for name, value in recorded.items() if name != "gflops"} == {
+        name: value for name, value in speed.items() if name != "gflops"
+    }
+    assert recorded["gflops"] > 0
     assert (home / "again" / "run.npz").read_bytes() == (home / "answer" / "run.npz").read_bytes()
 
 

@@ -26,7 +26,8 @@ def main() -> None:
     with vectors_of(args.indexes), record(args.output, stage="search", spec=args.spec, inputs=inputs) as facts:
         from encore.retrieval.dense import answer_exactly
 
-        facts["results"] = answer_exactly(args.spec, *places, args.indexes, args.output, args.subset)
+        found = answer_exactly(args.spec, *places, args.indexes, args.output, args.subset)
+        facts["results"], facts["search"] = found
 
 
 if __name__ == "__main__":

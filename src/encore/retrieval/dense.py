@@ -32,6 +32,8 @@ from encore.training import machine
 SPARE = 32  # ranks below ``depth`` that are asked for at once, for ties
 MOST = 64  # how many times ``depth`` a complete tie may be worth; a collapsed model ties everything
 CPU = torch.device("cpu")
+USUAL = {"cpu": 50.0, "cuda": 10_000.0}  # GFLOP/s in fp32 of a thread with AVX2, or of a data centre's GPU
+LONG = 10**11  # operations of a search whose rate is not that of its start
 FIX = "encode the collection again with this model"
 
 
@@ -43,8 +45,8 @@ def answer_exactly(
     indexes: Sequence[Path],
     output: Path,
     subset: Path | None = None,
-) -> dict[str, Any]:
-    """Answer the queries of a split with a model, write the run, and return its counts.
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Answer the queries of a split with a model, write the run, and return its counts, and how fast the search was.
 
     Args:
         spec: ``split``, ``queries`` and ``sample`` of it, ``depth``, ``query_length`` in tokens, ``numerics``, and
@@ -59,12 +61,27 @@ def answer_exactly(
         shards = restricted(shards, nested_corpora.members(subset, spec["size"]))
     names, queries = embedded(spec, encoder, store, collection)
     passages = sum(len(shard) for shard in shards)
-    run = search_exact(shards, names, queries, depth, next(encoder.parameters()).device)
+    searcher = Searcher(shards, next(encoder.parameters()).device)
+    run = searcher.search(names, queries, depth)
     method = {"name": "exact search", "method": "dense", "similarity": encoder.config.similarity, "depth": depth}
     header = describe(spec["system"], collection=collection.name, split=split, retrieval=[method])
     write_run(output, run, header)
     print(f"{len(names)} queries answered from {passages} passages", flush=True)
-    return {"queries": len(names), "passages": passages}
+    print(speed_line(searcher.speed(), searcher.operations), flush=True)
+    return {"queries": len(names), "passages": passages}, searcher.speed()
+
+
+def speed_line(speed: dict[str, Any], operations: int) -> str:
+    """How fast a search was, and where it was long and ten times slower than such a machine is, what to look at."""
+    threads = f", threads: {speed['threads']}" if "threads" in speed else ""
+    line = f"exact search by {speed['way']}{threads}: {speed['gflops']} GFLOP/s"
+    usual = speed.get("threads", 1) * USUAL[speed["way"].rpartition(" ")[2]]
+    if operations < LONG or speed["gflops"] >= usual / 10:
+        return line
+    return (
+        f"{line}, where {usual:.0f} are usual: look at what else runs on this machine, at how fast its vectors are "
+        "read, and at whether torch uses the processor's vector instructions (torch.__config__.show())"
+    )
 
 
 def opened(spec: dict[str, Any], model: Path, store: TokenStore) -> Encoder:
@@ -167,24 +184,13 @@ def search_exact(
     depth: int,
     device: torch.device = CPU,
 ) -> RunMatrices:
-    """The ``depth`` best documents of each query, by score, then by descending document id; prints the rate.
+    """The ``depth`` best documents of each query, by score, then by descending document id.
 
     Args:
         names: query ids.
         vectors: float32 [queries, dimension], in the order of ``names``.
     """
-    started = time.monotonic()
-    searcher, batch = Searcher(shards, device), BATCH[device.type]
-    found = [searcher.best(vectors[start : start + batch], depth) for start in range(0, len(names), batch)]
-    if not found:
-        return RunMatrices.of({})
-    scores, rows = (np.concatenate(part) for part in zip(*found, strict=True))
-    run = RunMatrices.chosen(names, searcher.documents, searcher.place, rows, scores)
-    operations = 2 * len(searcher.documents) * vectors.size
-    rate = operations / max(time.monotonic() - started, 1e-9) / 1e9
-    threads = f" with {torch.get_num_threads()} threads" if device.type == "cpu" else ""
-    print(f"exact search by torch on {device.type}{threads}: {rate:.1f} GFLOP/s", flush=True)
-    return run
+    return Searcher(shards, device).search(names, vectors, depth)
 
 
 class Searcher:
@@ -195,6 +201,25 @@ class Searcher:
         self.documents = DocIds.joined([shard.documents for shard in shards])
         self.place = self.documents.places()
         self.tiles = [Tiles(shard.vectors, device) for shard in shards]
+        self.operations, self.seconds = 0, 0.0
+
+    def search(self, names: Sequence[str], vectors: np.ndarray, depth: int) -> RunMatrices:
+        """The ``depth`` best documents of each query; arguments as of ``search_exact``."""
+        started, batch = time.monotonic(), BATCH[self.device.type]
+        found = [self.best(vectors[start : start + batch], depth) for start in range(0, len(names), batch)]
+        if not found:
+            return RunMatrices.of({})
+        scores, rows = (np.concatenate(part) for part in zip(*found, strict=True))
+        run = RunMatrices.chosen(names, self.documents, self.place, rows, scores)
+        self.operations += 2 * len(self.documents) * vectors.size
+        self.seconds += time.monotonic() - started
+        return run
+
+    def speed(self) -> dict[str, Any]:
+        """How it multiplied, for ``run.json``: ``way``, ``threads`` of a CPU, ``gflops`` (10^9 operations a second)."""
+        threads = {"threads": torch.get_num_threads()} if self.device.type == "cpu" else {}
+        rate = self.operations / max(self.seconds, 1e-9) / 1e9
+        return {"way": f"torch on {self.device.type}", **threads, "gflops": float(f"{rate:.3g}")}
 
     def best(self, batch: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
         """Scores and rows of ``documents``, [queries, depth] each, of queries float32 [queries, dimension]."""
