@@ -113,8 +113,7 @@ def test_masks_made_row_by_row_are_ours() -> None:
 
 
 def test_other_masks_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    keys = masks._keys
-    monkeypatch.setattr(masks, "_keys", lambda *arguments: keys(*arguments)[:, ::-1])
+    monkeypatch.setattr(masks, "_in_order", lambda order, words: [words[word] for word in reversed(order)])
     with pytest.raises(masks.EncoreError, match="are other ones"):
         masks.compare(SETTING, [24])
 

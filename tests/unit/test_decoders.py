@@ -16,7 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from encore.models import decoders, flops
 from encore.models.config import EncoderConfig
-from encore.models.decoders import causal, each_its_own
+from encore.models.decoders import causal
 
 DECODING = ["autoencoding", "autoregression", "enhanced", "seed"]
 SHAPE = EncoderConfig(vocabulary=11, hidden=16, heads=4, intermediate=64, max_length=8, dropout=0.0)
@@ -112,16 +112,6 @@ def test_the_span_of_seed_is_the_first_the_last_and_the_position_itself() -> Non
         [0, 2, 3],
         [0, 3, 4],
     ]
-
-
-def test_packed_masks_are_read_bit_by_bit() -> None:
-    rng = np.random.default_rng(0)
-    hidden = rng.integers(256, size=(2, 5, 3), dtype=np.uint8)
-    picks = rng.integers(5, size=(2, 20))
-    real = np.arange(20) < np.array([[20], [11]])
-    found = each_its_own(*map(torch.from_numpy, (hidden, picks, real))).numpy()
-    for row in range(2):
-        assert np.array_equal(found[row], plain.own_masks(hidden[row], picks[row], real[row]))
 
 
 # Initial weights and operations

@@ -1,4 +1,4 @@
-"""Enhanced decoding: the loss from its formula, and the masks, drawn all at once, against one after the other."""
+"""Enhanced decoding: the loss from its formula, and the masks, drawn all at once, against one word after the other."""
 
 from __future__ import annotations
 
@@ -6,21 +6,29 @@ from typing import Any
 
 import numpy as np
 import pytest
-import small_store
 import torch
 import transformer_oracles as plain
-from small_decoding import MISTAKES, TEXTS, Case, assert_finite, numbers, plant, reads
+from small_decoding import MISTAKES, Case, assert_finite, numbers, plant, reads
 from small_objective import STEP, batch_of, make
 
 from encore import objectives
-from encore.models.decoders import each_its_own
+from encore.models import word_masks
+from encore.models.word_masks import visible
 from encore.objectives.parts.masking import count_to_mask
-from encore.objectives.parts.word_masks import word_masks
 from encore.training.randomness import generator
 
 
 def seen(case: Case, row: int) -> np.ndarray:
-    return plain.own_masks(*(case.arrays[name][row] for name in ("hidden", "picks", "mask")))
+    return seen_in(case.arrays, row, case.objective.fields.visible_masks)
+
+
+def seen_in(arrays: dict[str, np.ndarray], row: int, most: int) -> np.ndarray:
+    words, number, budget, real = (arrays[name][row] for name in ("words", "numbers", "budgets", "mask"))
+    return plain.own_masks(words, int(number), int(budget), real, most)
+
+
+def drawn(batch: dict[str, torch.Tensor], most: int = 256) -> np.ndarray:
+    return visible(*(batch[name] for name in ("words", "numbers", "budgets", "mask")), most).numpy()
 
 
 def decode(case: Case, h: np.ndarray, row: int) -> np.ndarray:
@@ -64,14 +72,14 @@ def test_defaults_are_the_released_code() -> None:
 
 def test_no_position_sees_itself_or_padding_and_all_others_see_h() -> None:
     arrays, batch = batch_of(make("enhanced"))
-    found = each_its_own(batch["hidden"], batch["picks"], batch["mask"]).numpy()
+    found = drawn(batch)
     for row, real in enumerate(arrays["mask"]):
         assert not found[row].diagonal().any()
         assert not found[row][:, ~real].any()
         assert found[row, 1:, 0].all()
         assert found[row, real.sum() - 1 != np.arange(len(real)), real.sum() - 1].all()  # [SEP]
         assert found[row].any(axis=1).all()
-        assert np.array_equal(found[row], plain.own_masks(arrays["hidden"][row], arrays["picks"][row], real))
+        assert np.array_equal(found[row], seen_in(arrays, row, 256))
 
 
 def test_a_position_reads_h_and_what_its_mask_leaves() -> None:
@@ -79,8 +87,7 @@ def test_a_position_reads_h_and_what_its_mask_leaves() -> None:
     embedded = case.model.embeddings(case.batch["text"], None).detach().requires_grad_()
     h = torch.randn(3, 8, dtype=torch.float64, requires_grad=True)
     places = case.model.embeddings.position_embeddings.weight[: embedded.shape[1]]
-    visible = each_its_own(*(case.batch[name] for name in ("hidden", "picks", "mask")))
-    states = case.heads["decoder"](h, places, embedded, visible)
+    states = case.heads["decoder"](h, places, embedded, torch.from_numpy(drawn(case.batch)))
     for column in range(1, 9):
         found = reads(states, (0, column), embedded)
         expected = seen(case, 0)[column]
@@ -104,58 +111,74 @@ def test_every_token_but_the_first_and_the_last_is_predicted() -> None:
 # The masks of a text
 
 
-def one_after_another(starts: np.ndarray, n: int, count: int, masks: int, rng: np.random.Generator) -> np.ndarray:
-    """The rule as it is written, in the orders that ``word_masks`` draws."""
-    words = [range(start, end) for start, end in zip(starts, [*starts[1:], n], strict=True)]
-    bits = np.uint32(len(words).bit_length())
-    drawn = rng.integers(1 << 32, size=(masks, len(words)), dtype=np.uint32) >> bits
-    chosen = np.zeros((masks, n), dtype=bool)
-    for row, order in zip(chosen, drawn, strict=True):
-        for word in np.argsort(order, kind="stable"):
-            if row.sum() + len(words[word]) <= count:
-                row[list(words[word])] = True
-    return chosen
+def of_words(pieces: list[int]) -> torch.Tensor:
+    """The words of a text whose words have these numbers of pieces, [1, L]."""
+    return torch.from_numpy(np.concatenate([[-1], np.repeat(np.arange(len(pieces)), pieces), [-1]]))[None]
+
+
+def masks_of(pieces: list[int], budget: int, masks: int, number: int = 7) -> np.ndarray:
+    """[masks, words], true at the words that a mask hides."""
+    words = of_words(pieces)
+    found = word_masks.word_masks(words, torch.tensor([number]), torch.tensor([budget]), masks)
+    return found[0, :, : len(pieces)].numpy()
 
 
 def test_masks_are_those_that_one_word_after_another_gives() -> None:
     rng = np.random.default_rng(0)
-    for index in range(300):
-        n, count = rng.integers(1, 60, size=2).tolist()
-        starts = np.flatnonzero((rng.random(n) < rng.random()) | (np.arange(n) == 0))
-        found = word_masks(starts, n, count, 16, generator(0, index))
-        assert np.array_equal(found, one_after_another(starts, n, count, 16, generator(0, index)))
+    for number in range(300):
+        pieces = rng.integers(1, rng.integers(2, 9), size=rng.integers(1, 30)).tolist()
+        budget = int(rng.integers(1, sum(pieces) + 2))
+        for mask, found in enumerate(masks_of(pieces, budget, 8, number)):
+            assert set(np.flatnonzero(found)) == plain.hidden_words(pieces, number, budget, mask)
 
 
-def test_masks_are_those_of_the_released_collator() -> None:
-    """ma787639046/bowdpr at 5ebd641, ``_whole_word_mask`` (RetroMAE's rule), its shuffles replaced by these orders."""
-    starts = np.array([i for i in range(30) if i % 7 not in (2, 3, 5)])
-    masks = word_masks(starts, 30, count_to_mask(30, 0.3), 4, generator(0))
-    assert [np.flatnonzero(row).tolist() for row in masks] == [
-        [6, 15, 16, 17, 18, 19, 21, 22, 23, 24],
-        [13, 14, 15, 16, 17, 21, 25, 26, 27, 28],
-        [11, 12, 14, 15, 16, 17, 18, 19, 27, 29],
-        [4, 5, 6, 15, 16, 17, 18, 19, 20, 28],
-    ]
+def test_eight_turns_are_enough_for_words_of_eight_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The order that needs most turns: each longer word is longer by one than the room that is left where it comes."""
+    monkeypatch.setattr(word_masks, "_chance", lambda numbers, counters: numbers + counters)  # words in their order
+    pieces = [1, 8, 1, 7, 1, 6, 1, 5, 1, 4, 1, 3, 1, 2, 1]
+    single = set(range(0, 15, 2))
+    assert set(np.flatnonzero(masks_of(pieces, 8, 1)[0])) == single
+    monkeypatch.setattr(word_masks, "TURNS", 7)
+    assert set(np.flatnonzero(masks_of(pieces, 8, 1)[0])) < single
+
+
+def test_a_text_has_the_same_masks_in_every_batch() -> None:
+    objective = make("enhanced", visible_masks=8)
+    examples = [objective.example(row, generator(0, row)) for row in range(6)]
+    together = drawn({name: torch.from_numpy(array) for name, array in objective.collate(examples).items()}, 8)
+    for row, example in enumerate(examples):
+        alone = drawn({name: torch.from_numpy(array) for name, array in objective.collate([example]).items()}, 8)[0]
+        size = len(alone)
+        assert np.array_equal(together[row, :size, :size], alone)
+        assert not together[row, :, size:].any()
 
 
 def test_masks_hide_half_of_a_text_all_words_alike_and_independently() -> None:
-    starts = np.flatnonzero(np.random.default_rng(0).random(60) < 0.7)
-    starts[0] = 0
-    count = count_to_mask(60, 0.5)
-    masks = word_masks(starts, 60, count, 4000, generator(0))
-    assert masks.sum(axis=1).max() == count
-    assert masks.mean() == pytest.approx(count / 60, abs=0.01)
-    single = masks[:, [start for start in starts if start + 1 in starts]]
+    rng = np.random.default_rng(0)
+    pieces = [1 + int(rng.random() < 0.3) for _ in range(45)]
+    count = count_to_mask(sum(pieces), 0.5)
+    masks = masks_of(pieces, count, 4000)
+    hidden = masks @ pieces
+    assert hidden.max() == count
+    assert hidden.mean() == pytest.approx(count, abs=0.02)
+    single = masks[:, np.array(pieces) == 1]
     assert single.mean(axis=0) == pytest.approx(np.full(single.shape[1], single.mean()), abs=0.03)
     assert np.mean(masks[1:] == masks[:-1]) == pytest.approx(0.5, abs=0.02)
+    other = masks_of(pieces, count, 4000, number=8)
+    assert np.mean(masks == other) == pytest.approx(0.5, abs=0.02)
 
 
 def test_positions_pick_among_all_masks_of_a_text() -> None:
-    objective = make("enhanced", visible_masks=4)
-    picks = np.concatenate([objective.example(index, generator(0, index)).picks for index in range(len(objective))])
-    assert np.bincount(picks) / len(picks) == pytest.approx(np.full(4, 0.25), abs=0.03)
-    short = make("enhanced", small_store.store(TEXTS)).example(1, generator(0))
-    assert short.hidden.shape == (5, 1)  # [CLS], three pieces and [SEP]: as many masks, a byte each
+    """Each word is hidden by one of four masks alone, so what a position sees tells which it has picked."""
+    texts, length = 400, 30
+    words = torch.arange(length - 2).expand(texts, -1)
+    words = torch.nn.functional.pad(words, (1, 1), value=-1)
+    numbers = torch.from_numpy(np.random.default_rng(0).integers(1 << 62, size=texts))
+    seen = visible(words, numbers, torch.ones(texts, dtype=torch.int64), torch.ones(texts, length, dtype=torch.bool), 4)
+    hides = word_masks.word_masks(words, numbers, torch.ones(texts, dtype=torch.int64), 4)[..., : length - 2]
+    agree = (~seen[:, :1, 1:-1] == hides).all(2)  # position 0 is [CLS], whose own place is not among the words
+    assert (agree.sum(1) >= 1).all()
+    assert agree.float().mean(0).tolist() == pytest.approx([0.25] * 4, abs=0.08)
 
 
 @pytest.mark.parametrize("texts", [[[[[40]]]], [[[[40, 41]]]], [[[[40, 80, 81, 82, 83]]]]])

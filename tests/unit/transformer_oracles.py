@@ -81,13 +81,35 @@ def before(length: int, window: int | None) -> Array:
     return seen
 
 
-def own_masks(hidden: Array, picks: Array, real: Array) -> Array:
-    """One text: packed masks [K, bytes], picks [L], real [L] -> [L, L]."""
-    seen = np.zeros((len(picks), len(picks)), dtype=bool)
-    for i, pick in enumerate(picks):
-        for j in range(len(picks)):
-            covered = bool(int(hidden[pick, j // 8]) & (1 << (j % 8)))
-            seen[i, j] = real[j] and not covered and i != j
+def split_mix(number: int, counter: int) -> int:
+    """Java's SplittableRandom, whose states are ``number`` plus multiples of the golden ratio: 63 bits."""
+    whole = (1 << 64) - 1
+    z = (number + 0x9E3779B97F4A7C15 * counter) & whole
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & whole
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & whole
+    return (z ^ (z >> 31)) >> 1
+
+
+def hidden_words(pieces: list[int], number: int, budget: int, mask: int) -> set[int]:
+    """One word after the other in the order of their numbers, each that there is still room for."""
+    chosen = set()
+    for word in sorted(range(len(pieces)), key=lambda word: split_mix(number, (mask << 20) + word)):
+        if pieces[word] <= budget:
+            chosen.add(word)
+            budget -= pieces[word]
+    return chosen
+
+
+def own_masks(words: Array, number: int, budget: int, real: Array, most: int) -> Array:
+    """One text: the word of each position or -1 [L], its number and budget, real [L] -> [L, L]."""
+    pieces = [int((words == word).sum()) for word in range(words.max() + 1)]
+    masks = min(int(real.sum()), most)
+    hidden = [hidden_words(pieces, number, budget, mask) for mask in range(masks)]
+    seen = np.zeros((len(words), len(words)), dtype=bool)
+    for i in range(len(words)):
+        pick = hidden[split_mix(number, (1 << 40) + i) % masks]
+        for j, word in enumerate(words.tolist()):
+            seen[i, j] = real[j] and word not in pick and i != j
     return seen
 
 

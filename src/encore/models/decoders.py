@@ -216,7 +216,7 @@ class EnhancedDecoder(nn.Module):
             h: [B, H].
             positions: [L, H], the encoder's position embeddings.
             embedded: [B, L, H], the unmasked text.
-            seen: bool [B, L, L] of ``each_its_own``.
+            seen: bool [B, L, L] of ``word_masks.visible``.
             query_residual: the queries are added to what attention gives (released code), or not (Eq. 9).
 
         Returns:
@@ -245,21 +245,3 @@ def causal(length: int, window: int | None, device: torch.device) -> Tensor:
     back = place[:, None] - place
     near = back >= 0 if window is None else (back >= 0) & (back < window)
     return near | (place == 0)
-
-
-def each_its_own(hidden: Tensor, picks: Tensor, mask: Tensor) -> Tensor:
-    """What each position sees in enhanced decoding: all that its mask does not hide, but never itself.
-
-    Args:
-        hidden: uint8 [B, K, ceil(L / 8)], K masks of each text, a bit a position, the lowest first; set: hidden.
-        picks: int64 [B, L], the mask of each position.
-        mask: bool [B, L], true at real tokens.
-
-    Returns:
-        bool [B, L, L].
-    """
-    rows = hidden[torch.arange(len(picks), device=picks.device)[:, None], picks]
-    places = 1 << torch.arange(8, dtype=torch.uint8, device=picks.device)
-    seen = (rows[..., None] & places == 0).flatten(2)[..., : picks.shape[1]] & mask[:, None]
-    seen.diagonal(dim1=1, dim2=2).fill_(False)
-    return seen

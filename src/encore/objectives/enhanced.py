@@ -15,7 +15,6 @@ from encore.config.strict import Positive, Share
 from encore.objectives.base import Arrays
 from encore.objectives.parts.decoding import Decoding, DecodingFields, layer_flops
 from encore.objectives.parts.masking import Masked, count_to_mask, word_starts
-from encore.objectives.parts.word_masks import word_masks
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -43,57 +42,55 @@ class EnhancedFields(DecodingFields):
 
 
 class Screened(NamedTuple):
-    """An example: the pieces of a text [n], its masking for the encoder, and what the decoder's positions see of it.
+    """An example: the pieces of a text [n], its masking for the encoder, and what the decoder's masks are made of.
 
-    ``hidden``: uint8 [K, ceil((n + 2) / 8)], K masks over [CLS], text and [SEP], packed, the lowest bit first.
-    ``picks``: int64 [n + 2], the mask of each position.
+    ``words``: int64 [n], the word of each piece, counted from 0. ``number``: their chance, of 63 bits.
     """
 
     ids: np.ndarray
     masked: Masked
-    hidden: np.ndarray
-    picks: np.ndarray
+    words: np.ndarray
+    number: int
 
 
 class Enhanced(Decoding[EnhancedFields]):
     """``L_dec = -mean_i log p(t_i | h, p_i, {t_j : j in S_i})`` over all tokens but [CLS] and [SEP] (Eq. 8 to 11).
 
     ``S_i`` is what one of K whole-word masks leaves, less i itself; h and [SEP] always stay, for whole words are drawn
-    from the text alone. The masks come packed, 16 KB for a text of 512, and become rows on the device.
+    from the text alone. The masks are drawn on the device: ``models/word_masks.py``.
     """
 
     Fields = EnhancedFields
+    impl = 2
 
     def example(self, index: int, rng: np.random.Generator) -> Screened:
-        """A text, masked for the encoder, the masks sampled for the decoder, and one of these for each position."""
+        """A text, masked for the encoder, its words, and a number that all masks of its decoder follow from."""
         ids, masked = self.text(index, rng)
-        tokens = len(ids) + 2
-        count = count_to_mask(len(ids), self.fields.decoder_mask_ratio)
-        hidden = np.zeros((min(tokens, self.fields.visible_masks), tokens), dtype=bool)
         starts = word_starts(ids, self.store.continues)
-        hidden[:, 1:-1] = word_masks(starts, len(ids), count, len(hidden), rng)
-        picks = rng.integers(len(hidden), size=tokens)
-        return Screened(ids, masked, np.packbits(hidden, axis=1, bitorder="little"), picks)
+        words = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(ids)))
+        return Screened(ids, masked, words, int(rng.integers(1 << 63)))
 
     def rebuild(self, examples: list[Screened]) -> Arrays:
         """The unmasked texts, and what each position sees of them.
 
         Returns:
-            ``text`` [B, L], ``decoded`` and ``decoded_labels`` [N] int64, as of every decoder; ``hidden``
-            [B, K, ceil(L / 8)] uint8 and ``picks`` [B, L] int64, as in an example.
+            ``text`` [B, L], ``decoded`` and ``decoded_labels`` [N] int64, as of every decoder; ``words`` [B, L],
+            ``numbers`` and ``budgets`` [B] int64, of which ``word_masks.visible`` makes each position's mask.
         """
-        text, mask = self.unmasked(examples)
-        real = mask.copy()
-        real[:, 0] = False
-        real[np.arange(len(mask)), mask.sum(axis=1) - 1] = False  # [SEP]
-        positions = np.flatnonzero(real)
-        hidden = np.zeros((len(text), max(len(one.hidden) for one in examples), -(-text.shape[1] // 8)), dtype=np.uint8)
-        picks = np.zeros(text.shape, dtype=np.int64)
+        text, _ = self.unmasked(examples)
+        words = np.full(text.shape, -1)
         for row, one in enumerate(examples):
-            hidden[row, : len(one.hidden), : one.hidden.shape[1]] = one.hidden
-            picks[row, : len(one.picks)] = one.picks
-        decoded = {"decoded": positions, "decoded_labels": text.ravel()[positions]}
-        return {"text": text, **decoded, "hidden": hidden, "picks": picks}
+            words[row, 1 : 1 + len(one.words)] = one.words
+        positions = np.flatnonzero(words >= 0)
+        ratio = self.fields.decoder_mask_ratio
+        return {
+            "text": text,
+            "decoded": positions,
+            "decoded_labels": text.ravel()[positions],
+            "words": words,
+            "numbers": np.array([one.number for one in examples]),
+            "budgets": np.array([count_to_mask(len(one.ids), ratio) for one in examples]),
+        }
 
     def predicted(self, length: int) -> float:
         """Every token but [CLS] and [SEP]."""
@@ -107,9 +104,10 @@ class Enhanced(Decoding[EnhancedFields]):
 
     def decode(self, encoder: Encoder, decoder: nn.Module, h: Tensor, batch: dict[str, Tensor]) -> Tensor:
         """States [B, L, H] from h [B, H] and ``text`` [B, L], each position under its own mask (Eq. 8 and 9)."""
-        from encore.models.decoders import each_its_own
+        from encore.models.word_masks import visible
 
-        seen = each_its_own(batch["hidden"], batch["picks"], batch["mask"])
+        chance = (batch["words"], batch["numbers"], batch["budgets"])
+        seen = visible(*chance, batch["mask"], self.fields.visible_masks)
         positions = encoder.embeddings.position_embeddings.weight[: batch["text"].shape[1]]
         embedded = encoder.embeddings(batch["text"], None)
         states: Tensor = decoder(h, positions, embedded, seen, query_residual=self.fields.variant == "code")
