@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -59,11 +60,45 @@ def test_a_job_that_does_not_see_its_gpu_is_refused(variable: str, monkeypatch: 
     assert machine.prepare({}).type == "cpu"
 
 
-def test_a_gpu_without_bf16_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A GPU from before A100, as far as torch says."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Tesla T4")
-    with pytest.raises(EncoreError, match="Tesla T4 does not compute in bf16; set `numerics: precision: fp32`"):
-        machine.prepare({"precision": "bf16"})
+    yield
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.set_deterministic_debug_mode("default")
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("precision", ["bf16", "tf32"])
+def test_a_gpu_without_a_precision_is_refused_at_once(precision: str) -> None:
+    message = f"Tesla T4 does not compute in {precision}; set `numerics: precision: fp32`"
+    with pytest.raises(EncoreError, match=message):
+        machine.prepare({"precision": precision})
+
+
+@pytest.mark.usefixtures("gpu")
+def test_a_gpu_rounds_factors_only_where_it_is_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: True)
+    for precision in ("tf32", "fp32", "tf32", "bf16"):
+        machine.prepare({"precision": precision})
+        assert torch.backends.cuda.matmul.allow_tf32 is (precision == "tf32")
+
+
+@pytest.mark.usefixtures("gpu")
+def test_a_gpu_repeats_itself_only_where_it_is_asked_to() -> None:
+    for deterministic in (True, False):
+        machine.prepare({"deterministic": deterministic})
+        assert torch.are_deterministic_algorithms_enabled() is deterministic
+    assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
+
+
+def test_a_processor_repeats_itself_and_does_not_round_factors() -> None:
+    machine.prepare({})
+    assert torch.are_deterministic_algorithms_enabled()
+    with pytest.raises(EncoreError, match="a processor does not compute in tf32; set `numerics: precision: fp32`"):
+        machine.prepare({"precision": "tf32"})

@@ -107,6 +107,15 @@ def test_how_vectors_are_stored_renames_them_and_what_is_searched(make):
     assert all("vectors" not in artifact.spec for artifact in full.made.values()), "the default renames nothing"
 
 
+def test_a_deterministic_gpu_is_another_model_and_the_default_renames_nothing(make):
+    plain, repeated = make(), make({"numerics": NANO["numerics"] | {"deterministic": True}})
+    trained = {folder for folder in folders(repeated) if "numerics" in repeated.made[folder].spec}
+    assert not trained & folders(plain)
+    assert any("/models/" in folder for folder in trained)
+    assert all(repeated.made[folder].spec["numerics"]["deterministic"] is True for folder in trained)
+    assert all("deterministic" not in made.spec.get("numerics", {}) for made in plain.made.values())
+
+
 def test_finished_vectors_serve_whatever_number_of_shards_is_configured(make, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shards = [folder for folder in folders(make()) if folder.endswith("/000-of-001")]

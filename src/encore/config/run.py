@@ -30,7 +30,16 @@ CorpusSizes = Annotated[
 class Numerics(Strict):
     """Arithmetic that can change a result: part of every model's identity."""
 
-    precision: Literal["fp32", "bf16"] = "fp32"
+    precision: Literal["fp32", "tf32", "bf16"] = Field(
+        "fp32",
+        description="What models compute in: tf32 and bf16 are faster on GPUs from A100 on; tf32 rounds the factors of "
+        "products in fp32 to 10 bits. Exact search multiplies in fp32 all the same.",
+    )
+    deterministic: bool = Field(
+        False,
+        description="Whether a training on a GPU that is repeated there ends with the same bytes, in more time; on "
+        "processors it does anyway.",
+    )
     threads: Positive = Field(
         1, description="The CPU threads of a process; with one, results have equal bytes on processors of one kind."
     )

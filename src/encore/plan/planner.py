@@ -92,7 +92,8 @@ class Planner:
 
     def numerics(self) -> dict[str, Any]:
         """The numerical settings of this run, as specs have them; how vectors are stored is the encoding's alone."""
-        return self.config.numerics.model_dump(exclude={"vectors"})
+        left_out = {"vectors"} if self.config.numerics.deterministic else {"vectors", "deterministic"}
+        return self.config.numerics.model_dump(exclude=left_out)
 
     def chance(self, seed: int) -> Spec:
         """What a training's result depends on, apart from its step and its inputs."""

@@ -12,21 +12,25 @@ from torch.utils import deterministic
 from encore.errors import EncoreError
 from encore.training import launch
 
-PRECISIONS = ("fp32", "bf16")
+PRECISIONS = ("fp32", "tf32", "bf16")
 ALLOW_CPU = "ENCORE_ALLOW_CPU"  # a variable of the environment
 
 
 def prepare(numerics: dict[str, Any]) -> torch.device:
-    """Set torch up as ``numerics`` says (``precision``, ``threads``) and give the device: its GPU or the CPU.
+    """Set torch up as ``numerics`` says and give the device: its GPU or the CPU.
 
-    On a CPU with a fixed number of threads, equal runs then end with equal bytes.
+    On a CPU with a fixed number of threads, and on a GPU with ``deterministic``, equal runs then end with equal bytes.
+
+    Args:
+        numerics: ``precision`` (fp32, tf32 or bf16), ``threads``, ``deterministic``.
 
     Raises:
-        EncoreError: an unknown precision, one that the GPU does not compute in, more processes than GPUs, or a GPU
+        EncoreError: an unknown precision, one that the device does not compute in, more processes than GPUs, or a GPU
             that SLURM gave and torch does not see.
     """
-    if numerics.get("precision", "fp32") not in PRECISIONS:
-        raise EncoreError(f"precision {numerics['precision']!r} is unknown; use one of {', '.join(PRECISIONS)}")
+    precision = numerics.get("precision", "fp32")
+    if precision not in PRECISIONS:
+        raise EncoreError(f"precision {precision!r} is unknown; use one of {', '.join(PRECISIONS)}")
     torch.set_num_threads(int(numerics.get("threads", 1)))
     given = any(os.environ.get(name) for name in ("SLURM_STEP_GPUS", "SLURM_JOB_GPUS"))  # of a step, of a batch script
     if given and not torch.cuda.is_available() and not os.environ.get(ALLOW_CPU):
@@ -41,19 +45,28 @@ def prepare(numerics: dict[str, Any]) -> torch.device:
         )
     device = torch.device("cuda", launch.local_rank()) if torch.cuda.is_available() else torch.device("cpu")
     if device.type == "cuda":
-        torch.cuda.set_device(device)
-        # cuDNN's attention would make a plan for each new shape of a batch, and nearly every batch has one.
-        torch.backends.cuda.enable_cudnn_sdp(False)
-        if numerics.get("precision") == "bf16" and not torch.cuda.is_bf16_supported(including_emulation=False):
-            name = torch.cuda.get_device_name(device)
-            raise EncoreError(
-                f"{name} does not compute in bf16; set `numerics: precision: fp32`, or take an A100 or later"
-            )
+        _prepare_gpu(device, precision)
+    elif precision == "tf32":
+        raise EncoreError("a processor does not compute in tf32; set `numerics: precision: fp32`, or take a GPU")
+    always = device.type == "cpu" or numerics.get("deterministic", False)
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # with which cuBLAS repeats itself
     # It does what `use_deterministic_algorithms` does, which first imports torch's compiler for over a second.
-    torch.set_deterministic_debug_mode("error" if device.type == "cpu" else "default")
+    torch.set_deterministic_debug_mode("error" if always else "default")
     # It costs time, and nothing here reads unwritten memory.
     deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     return device
+
+
+def _prepare_gpu(device: torch.device, precision: str) -> None:
+    torch.cuda.set_device(device)
+    # cuDNN's attention would make a plan for each new shape of a batch, and nearly every batch has one.
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    if precision != "fp32" and not torch.cuda.is_bf16_supported(including_emulation=False):  # nor is tf32
+        raise EncoreError(
+            f"{torch.cuda.get_device_name(device)} does not compute in {precision}; set `numerics: precision: fp32`, "
+            "or take an A100 or later"
+        )
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
 
 
 def leave_room(device: torch.device) -> None:

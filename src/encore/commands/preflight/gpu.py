@@ -15,7 +15,7 @@ from encore.models.config import EncoderConfig
 FP32 = 4
 STATE = 4  # a parameter, its gradient and AdamW's two moments, each in fp32
 TOGETHER = 256  # texts in one forward pass
-WIDE = {"fp32": 2.0, "bf16": 1.4}  # over what a layer keeps in 16 bits throughout
+WIDE = {"fp32": 2.0, "tf32": 2.0, "bf16": 1.4}  # over what a layer keeps in 16 bits throughout
 MASKS = 6  # bytes of the masks of dropout, in widths of a token
 
 

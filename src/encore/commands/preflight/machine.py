@@ -39,8 +39,9 @@ class Machine(Strict):
         """Operations a second that are expected of its GPU; None without one."""
         if self.peak is None:
             return None
-        if precision == "bf16":
-            return self.peak.bf16 * 1e12 * self.peak.utilisation_bf16
+        if precision in ("bf16", "tf32"):
+            share = 1.0 if precision == "bf16" else 0.5  # as on A100 and later
+            return share * self.peak.bf16 * 1e12 * self.peak.utilisation_bf16
         return self.peak.fp32 * 1e12 * self.peak.utilisation_fp32
 
 
