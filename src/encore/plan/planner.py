@@ -91,8 +91,8 @@ class Planner:
         return self.made.setdefault(artifact.folder, artifact)
 
     def numerics(self) -> dict[str, Any]:
-        """The numerical settings of this run, as specs have them; how vectors are stored is the encoding's alone."""
-        return self.config.numerics.model_dump(exclude={"vectors"})
+        """The numerical settings of this run, as specs have them, but for those of encoding and exact search alone."""
+        return self.config.numerics.model_dump(exclude={"vectors", "search"})
 
     def chance(self, seed: int) -> Spec:
         """What a training's result depends on, apart from its step and its inputs."""

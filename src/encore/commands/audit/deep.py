@@ -154,7 +154,7 @@ def _exactly(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
     if "subsets" in inputs:
         shards = dense.restricted(shards, nested_corpora.members(inputs["subsets"][0], spec["size"]))
     vectors, device = dense.embed_queries(spec, encoder, store, chosen), next(encoder.parameters()).device
-    return dense.search_exact(shards, chosen, vectors, spec["depth"], device)
+    return dense.search_exact(shards, chosen, vectors, spec["depth"], device, spec.get("products", "fp32"))
 
 
 def _in_an_index(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
