@@ -195,6 +195,20 @@ def test_a_run_has_the_queries_of_its_split_in_any_number_of_shards(home, model,
     assert (home / "again" / "run.npz").read_bytes() == (home / "answer" / "run.npz").read_bytes()
 
 
+def test_cheaper_products_give_the_same_documents(home, index):
+    flags = ("--model", "model", "--tokens", "tokens", "--collection", "collection", "--indexes", "index")
+    succeed(home, "search", SEARCH, *flags, "--output", "plain")
+    said = succeed(home, "search", {**SEARCH, "products": "tf32"}, *flags, "--output", "cheaper")
+    assert "products in tf32" in said
+    plain, cheaper = (read_run(home / name) for name in ("plain", "cheaper"))
+    assert list(plain) == list(cheaper)
+    for query, ranking in cheaper.items():
+        assert ranking.documents == plain[query].documents
+        assert np.allclose(ranking.scores, plain[query].scores, atol=1e-6)
+    recorded = json.loads((home / "cheaper" / "run.json").read_text())["search"]
+    assert (recorded["products"], recorded["in_fp32"]) == ("tf32", 0)
+
+
 def test_a_corrupted_shard_is_one_clear_line(home, model, index):
     shutil.copytree(index, home / "broken")
     whole = (index / "index").read_bytes()

@@ -115,3 +115,19 @@ def test_a_gpu_finds_what_the_cpu_finds(data):
     gpu = torch.device("cuda")
     theirs, _ = products.Tiles(vectors, gpu).best(torch.from_numpy(queries).to(gpu), 100)
     np.testing.assert_allclose(ours, theirs, atol=1e-5 * float(np.linalg.norm(queries, axis=1).max()))
+
+
+def test_products_are_in_fp32_where_models_compute_in_tf32(monkeypatch):
+    """A GPU would round the factors; only what torch is told can be seen here."""
+    told, ranked, cublas = [], products.Tiles.ranked, torch.backends.cuda.matmul
+
+    def watched(*given):
+        told.append(cublas.allow_tf32)
+        return ranked(*given)
+
+    monkeypatch.setattr(products.Tiles, "ranked", watched)
+    for models in (True, False):
+        cublas.allow_tf32 = models
+        products.Tiles(np.eye(4, dtype=np.float32), CPU).best(torch.eye(4), 2)
+        assert cublas.allow_tf32 is models
+    assert told == [False, False]

@@ -91,9 +91,10 @@ class Planner:
         return self.made.setdefault(artifact.folder, artifact)
 
     def numerics(self) -> dict[str, Any]:
-        """The numerical settings of this run, as specs have them; how vectors are stored is the encoding's alone."""
-        left_out = {"vectors"} if self.config.numerics.deterministic else {"vectors", "deterministic"}
-        return self.config.numerics.model_dump(exclude=left_out)
+        """The numerical settings of this run, as specs have them, but for those of encoding and exact search alone."""
+        numerics = self.config.numerics
+        left_out = {"vectors", "search"} if numerics.deterministic else {"vectors", "search", "deterministic"}
+        return numerics.model_dump(exclude=left_out)
 
     def chance(self, seed: int) -> Spec:
         """What a training's result depends on, apart from its step and its inputs."""

@@ -16,6 +16,7 @@ import numpy as np
 from encore.data.rankings import Ranking, Run, rank
 from encore.data.runs import describe, read_run, write_run
 from encore.data.tokens import TokenStore
+from encore.retrieval import lists_on_gpu
 from encore.retrieval.dense import MOST, SPARE, Shard, embedded, open_shards, opened
 
 FAISS_NAMES = {"ef_search": "efSearch", "nprobe": "nprobe"}
@@ -34,15 +35,20 @@ def answer_from_index(
     store = TokenStore.open(tokens)
     encoder = opened(spec, model, store)
     (held,) = open_shards([index], store.passages.names, encoder.dimension)
-    set_up(held.index, spec["search"])
     names, queries = embedded(spec, encoder, store, collection)
-    run = search_approximate(held, names, queries, spec["depth"])
+    run = search_approximate(ready(held, spec["search"]), names, queries, spec["depth"])
     method = {"name": "index", "method": type(held.index).__name__, "depth": spec["depth"], **spec["search"]}
     header = describe(spec["system"], collection=collection.name, split=spec["split"], retrieval=[method])
     write_run(output, run, header)
     found = recall(run, read_run(exact), spec["depth"])
     print(f"{len(names)} queries; of the exact answers: {found}", flush=True)
     return {"queries": len(names), "passages": len(held.documents), "recall": found}
+
+
+def ready(held: Shard, how: dict[str, Any]) -> Shard:
+    """An index set up to be searched as ``how`` says, on a GPU where FAISS can."""
+    set_up(held.index, how)
+    return Shard(lists_on_gpu.searched(held.index), held.documents)
 
 
 def set_up(index: faiss.Index, how: dict[str, Any]) -> None:

@@ -25,7 +25,8 @@ from encore.errors import EncoreError
 from encore.models import embed
 from encore.models.encoder import Encoder
 from encore.retrieval import nested_corpora
-from encore.retrieval.products import BATCH, Tiles
+from encore.retrieval.products import BATCH
+from encore.retrieval.rescored import Rescored, tiles_for
 from encore.storage.document_ids import DocIds
 from encore.training import machine
 
@@ -49,8 +50,8 @@ def answer_exactly(
     """Answer the queries of a split with a model, write the run, and return its counts, and how fast the search was.
 
     Args:
-        spec: ``split``, ``queries`` and ``sample`` of it, ``depth``, ``query_length`` in tokens, ``numerics``, and
-            ``system``, the name of the run.
+        spec: ``split``, ``queries`` and ``sample`` of it, ``depth``, ``query_length`` in tokens, ``numerics``,
+            ``system``, the name of the run, and ``products``, what they are taken in, if not in fp32.
         indexes: the folders of all shards of the collection.
         subset: a growing collection, of which only the passages at ``spec["size"]`` are searched.
     """
@@ -61,7 +62,7 @@ def answer_exactly(
         shards = restricted(shards, nested_corpora.members(subset, spec["size"]))
     names, queries = embedded(spec, encoder, store, collection)
     passages = sum(len(shard) for shard in shards)
-    searcher = Searcher(shards, next(encoder.parameters()).device)
+    searcher = Searcher(shards, next(encoder.parameters()).device, spec.get("products", "fp32"))
     run = searcher.search(names, queries, depth)
     method = {"name": "exact search", "method": "dense", "similarity": encoder.config.similarity, "depth": depth}
     header = describe(spec["system"], collection=collection.name, split=split, retrieval=[method])
@@ -74,7 +75,8 @@ def answer_exactly(
 def speed_line(speed: dict[str, Any], operations: int) -> str:
     """How fast a search was, and where it was long and ten times slower than such a machine is, what to look at."""
     threads = f", threads: {speed['threads']}" if "threads" in speed else ""
-    line = f"exact search by {speed['way']}{threads}: {speed['gflops']} GFLOP/s"
+    products = f", products in {speed['products']}" if "in_fp32" in speed else ""
+    line = f"exact search by {speed['way']}{threads}{products}: {speed['gflops']} GFLOP/s"
     usual = speed.get("threads", 1) * USUAL[speed["way"].rpartition(" ")[2]]
     if operations < LONG or speed["gflops"] >= usual / 10:
         return line
@@ -183,24 +185,26 @@ def search_exact(
     vectors: np.ndarray,
     depth: int,
     device: torch.device = CPU,
+    products: str = "fp32",
 ) -> RunMatrices:
     """The ``depth`` best documents of each query, by score, then by descending document id.
 
     Args:
         names: query ids.
         vectors: float32 [queries, dimension], in the order of ``names``.
+        products: fp32, or tf32 or fp16, whose candidates are scored again.
     """
-    return Searcher(shards, device).search(names, vectors, depth)
+    return Searcher(shards, device, products).search(names, vectors, depth)
 
 
 class Searcher:
     """Shards, with what is the same for every batch of queries, on the device that multiplies."""
 
-    def __init__(self, shards: Sequence[Shard], device: torch.device = CPU) -> None:
-        self.shards, self.device = shards, device
+    def __init__(self, shards: Sequence[Shard], device: torch.device = CPU, products: str = "fp32") -> None:
+        self.shards, self.device, self.products = shards, device, products
         self.documents = DocIds.joined([shard.documents for shard in shards])
         self.place = self.documents.places()
-        self.tiles = [Tiles(shard.vectors, device) for shard in shards]
+        self.tiles = [tiles_for(shard.vectors, device, products) for shard in shards]
         self.operations, self.seconds = 0, 0.0
 
     def search(self, names: Sequence[str], vectors: np.ndarray, depth: int) -> RunMatrices:
@@ -216,10 +220,16 @@ class Searcher:
         return run
 
     def speed(self) -> dict[str, Any]:
-        """How it multiplied, for ``run.json``: ``way``, ``threads`` of a CPU, ``gflops`` (10^9 operations a second)."""
+        """How it multiplied, for ``run.json``.
+
+        ``way``, ``threads`` of a CPU, ``products``, what they were taken in, ``gflops`` (10^9 operations a second), and
+        with products in less than fp32 ``in_fp32``, how often a shard was searched for a query in fp32 after all.
+        """
         threads = {"threads": torch.get_num_threads()} if self.device.type == "cpu" else {}
         rate = self.operations / max(self.seconds, 1e-9) / 1e9
-        return {"way": f"torch on {self.device.type}", **threads, "gflops": float(f"{rate:.3g}")}
+        how = {"way": f"torch on {self.device.type}", **threads, "products": self.products}
+        rescored = [tiles.in_fp32 for tiles in self.tiles if isinstance(tiles, Rescored)]
+        return {**how, "gflops": float(f"{rate:.3g}"), **({"in_fp32": sum(rescored)} if rescored else {})}
 
     def best(self, batch: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
         """Scores and rows of ``documents``, [queries, depth] each, of queries float32 [queries, dimension]."""

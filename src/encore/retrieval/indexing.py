@@ -1,7 +1,7 @@
 """Indexes of named types, built from a collection's exact shards, with the same bytes for any number of shards.
 
 All vectors are added at once, in the collection's order and on one thread: a graph depends on the order in which it
-grows, and k-means on the order of sums. FAISS draws from fixed seeds.
+grows, and k-means on the order of sums. FAISS draws from fixed seeds. IVF-PQ is made on a GPU where FAISS has one.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 
 from encore.config.index_types import Fp16, Hnsw, IndexType, IvfPq, read_index_type
 from encore.errors import EncoreError
+from encore.retrieval import lists_on_gpu
 from encore.retrieval.dense import Shard, open_shard
 from encore.retrieval.encode import CollectionShard, write_index
 from encore.storage.document_ids import DocIds
@@ -57,9 +58,7 @@ def build_index(fields: IndexType, vectors: np.ndarray) -> faiss.Index:
     """
     fields.check(vectors.shape[1])
     faiss.omp_set_num_threads(1)
-    index = BUILDERS[type(fields)](fields, vectors)
-    index.add(vectors)
-    return index
+    return lists_on_gpu.filled(BUILDERS[type(fields)](fields, vectors), vectors)
 
 
 def _hnsw(fields: Any, vectors: np.ndarray) -> faiss.Index:
@@ -80,7 +79,6 @@ def _ivfpq(fields: Any, vectors: np.ndarray) -> faiss.Index:
     lists = faiss.IndexFlatIP(dimension)
     index = faiss.IndexIVFPQ(lists, dimension, fields.nlist, fields.m, fields.bits, faiss.METRIC_INNER_PRODUCT)
     index.cp.seed = index.pq.cp.seed = fields.seed
-    index.train(vectors)
     return index
 
 

@@ -2,12 +2,13 @@
 
 Vectors are read in tiles of a fixed shape, the last one padded with zeros, so a score has the same bytes wherever its
 tile begins. On a GPU they stay there where they fit, otherwise they are read once for each batch of queries. Products
-are in fp32; torch's own setting keeps TF32 off.
+are in fp32, whatever models compute in. ``rescored.py`` takes cheaper ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ TILE = {"cpu": 1024, "cuda": 32_768}  # vectors in one product
 HELD = {"cpu": 8, "cuda": 4}  # tiles whose scores are ranked together, at most
 BATCH = {"cpu": 2048, "cuda": 16_384}  # queries in one product; a constant, since rounding may depend on it
 RESERVE = 3.0  # times the scores of a batch: what they and their ranking take of a GPU's memory
+Multiply = Callable[[torch.Tensor, torch.Tensor], object]  # writes the products with a tile into [queries, size]
 _ROW, _SIGN = np.uint64(0xFFFF_FFFF), np.uint32(0x8000_0000)  # bits: of a hit, its row; of a float, its sign
 
 
@@ -42,13 +44,20 @@ class Tiles:
             wanted: how many, at most as many as there are.
             kept: which vectors are searched [passages]; all, if it is not given.
         """
+        with matrix_units(tf32=False):
+            return self.ranked(lambda tile, into: torch.mm(queries, tile.T, out=into), len(queries), wanted, kept)
+
+    def ranked(
+        self, multiply: Multiply, queries: int, wanted: int, kept: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The same by any products, for so many queries."""
         found = BEST[self.device.type](wanted)
-        scores = queries.new_empty(len(queries), self.held * self.size)
+        scores = torch.empty(queries, self.held * self.size, device=self.device)
         begin, filled = 0, 0
-        for number, tile in enumerate(self._resident if self._resident is not None else self._read()):
+        for number, tile in enumerate(self.each()):
             first = number * self.size
             into = scores[:, filled : filled + self.size]
-            torch.mm(queries, tile.T, out=into)
+            multiply(tile, into)
             into[:, len(self.vectors) - first :] = -torch.inf  # the padding of the last tile
             if kept is not None:
                 out = torch.from_numpy(~kept[first : first + self.size]).to(self.device)
@@ -60,6 +69,10 @@ class Tiles:
         if filled:
             found.add(scores[:, :filled], begin)
         return found.found()
+
+    def each(self) -> Iterable[torch.Tensor]:
+        """Each tile [size, dimension] in order; on a CPU it holds until the next one is taken."""
+        return self._resident if self._resident is not None else self._read()
 
     def _read(self) -> Iterator[torch.Tensor]:
         """Each tile [size, dimension]. On a CPU they share their memory, unlike on a GPU, where they may stay."""
@@ -77,6 +90,18 @@ class Tiles:
         free, _ = torch.cuda.mem_get_info(self.device)
         tiles = -(-len(self.vectors) // self.size)
         return tiles * self.size * self.vectors.shape[1] * 4 + self.held * ranking_bytes_of_tile() < free
+
+
+@contextmanager
+def matrix_units(tf32: bool) -> Iterator[None]:
+    """On a GPU: whether products of fp32 are taken in TF32; those of fp16 are summed in fp32 throughout."""
+    cublas = torch.backends.cuda.matmul
+    before = cublas.allow_tf32, cublas.allow_fp16_reduced_precision_reduction
+    cublas.allow_tf32, cublas.allow_fp16_reduced_precision_reduction = tf32, False
+    try:
+        yield
+    finally:
+        cublas.allow_tf32, cublas.allow_fp16_reduced_precision_reduction = before
 
 
 def held_in(free: int) -> int:

@@ -154,7 +154,7 @@ def _exactly(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
     if "subsets" in inputs:
         shards = dense.restricted(shards, nested_corpora.members(inputs["subsets"][0], spec["size"]))
     vectors, device = dense.embed_queries(spec, encoder, store, chosen), next(encoder.parameters()).device
-    return dense.search_exact(shards, chosen, vectors, spec["depth"], device)
+    return dense.search_exact(shards, chosen, vectors, spec["depth"], device, spec.get("products", "fp32"))
 
 
 def _in_an_index(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
@@ -164,9 +164,9 @@ def _in_an_index(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:
     store = TokenStore.open(inputs["tokens"][0])
     encoder = dense.opened(spec, inputs["models"][0], store)
     (held,) = dense.open_shards(inputs["indexes"], store.passages.names, encoder.dimension)
-    approximate.set_up(held.index, spec["search"])
     vectors = dense.embed_queries(spec, encoder, store, chosen)
-    return approximate.search_approximate(held, chosen, vectors, spec["depth"])
+    ready = approximate.ready(held, spec["search"])
+    return approximate.search_approximate(ready, chosen, vectors, spec["depth"])
 
 
 def _by_bm25(spec: Spec, inputs: Inputs, chosen: Sequence[str]) -> Run:

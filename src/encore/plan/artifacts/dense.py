@@ -28,6 +28,8 @@ def run(plan: Planner, lineage: Lineage, seed: int, dataset: str, topics: Topics
     inputs |= {f"shard{number}": shard for number, shard in enumerate(vectors)}
     how = {"query_length": plan.resolve.lengths(lineage)[1], "numerics": plan.numerics()}
     spec = {"impl": plan.impl("search"), **topics._asdict(), **how, **named}
+    if (products := plan.config.numerics.search) != "fp32":
+        spec["products"] = products
     return plan.make("search", f"runs/{model.name}/{plan.resolve.dataset_name(dataset)}.{topics}", spec, inputs)
 
 
