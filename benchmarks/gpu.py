@@ -20,7 +20,8 @@ from harness.setting import Setting, device
 
 from encore.models.encoder import Encoder
 from encore.retrieval.encode import CollectionShard, encode
-from encore.retrieval.products import BATCH, TILE, Tiles
+from encore.retrieval.products import BATCH, Tiles
+from encore.retrieval.rescored import tiles_for
 from encore.storage.files import write_json
 from encore.training import machine as numerics
 from encore.training.checkpoint import save_checkpoint
@@ -72,31 +73,33 @@ def encoding(sizes: Facts) -> Facts:
     return {"passages_per_second": len(store.passages) / seconds}
 
 
-class MadeUp(Tiles):
+def made_up(passages: int, dimension: int, products: str) -> Tiles:
     """Vectors that are drawn on the device, for a collection that no disk has to hold."""
-
-    def __init__(self, passages: int, dimension: int) -> None:
-        size = TILE[device().type]
-        shape = np.broadcast_to(np.float32(0), (passages, dimension))
-        super().__init__(shape[:0], device())
-        self.vectors = shape
-        generator = torch.Generator(device()).manual_seed(0)
-        self._resident = [
-            torch.randn(size, dimension, generator=generator, device=device()) for _ in range(0, passages, size)
-        ]
+    shape = np.broadcast_to(np.float32(0), (passages, dimension))
+    tiles = tiles_for(shape[:0], device(), products)
+    tiles.vectors, generator = shape, torch.Generator(device()).manual_seed(0)
+    tiles._resident = [
+        torch.randn(tiles.size, dimension, generator=generator, device=device()) for _ in range(0, passages, tiles.size)
+    ]
+    return tiles
 
 
 def search(sizes: Facts) -> Facts:
-    """One query, and all, over MS MARCO's number of vectors."""
-    tiles = MadeUp(sizes["passages"], sizes["dimension"])
+    """One query, and all, over MS MARCO's number of vectors; and both by products of fp16."""
+    (one, every), (one_fp16, every_fp16) = (_searched(sizes, products) for products in ("fp32", "fp16"))
+    operations = 2.0 * sizes["passages"] * sizes["queries"] * sizes["dimension"]
+    found = {"one_query_ms": 1000 * one, "all_queries_seconds": every, "tflops": operations / every / 1e12}
+    return {**found, "one_query_ms_fp16": 1000 * one_fp16, "all_queries_seconds_fp16": every_fp16}
+
+
+def _searched(sizes: Facts, products: str) -> tuple[float, float]:
+    """The seconds of one query, and of all."""
+    tiles, depth = made_up(sizes["passages"], sizes["dimension"], products), sizes["depth"]
     queries = torch.randn(sizes["queries"], sizes["dimension"], device=device())
-    depth = sizes["depth"]
     tiles.best(queries[:1], depth)
     one = timing.best([timing.time_of(lambda: tiles.best(queries[:1], depth)) for _ in range(5)], "wall")
-    batch = BATCH[device().type]
-    seconds = timing.time_of(lambda: [tiles.best(part, depth) for part in queries.split(batch)]).wall
-    operations = 2.0 * sizes["passages"] * queries.numel()
-    return {"one_query_ms": 1000 * one, "all_queries_seconds": seconds, "tflops": operations / seconds / 1e12}
+    batches = queries.split(BATCH[device().type])
+    return one, timing.time_of(lambda: [tiles.best(batch, depth) for batch in batches]).wall
 
 
 def checkpoint(sizes: Facts) -> Facts:
