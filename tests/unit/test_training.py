@@ -242,7 +242,7 @@ def test_a_loss_that_is_not_finite_stops_the_training_and_keeps_the_last_checkpo
 
 
 def test_an_unknown_precision_is_refused() -> None:
-    with pytest.raises(EncoreError, match="precision 'fp8' is unknown; use one of fp32, bf16"):
+    with pytest.raises(EncoreError, match="precision 'fp8' is unknown; use one of fp32, tf32, bf16"):
         machine.prepare({"precision": "fp8", "threads": 1})
 
 
