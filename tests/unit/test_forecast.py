@@ -170,6 +170,14 @@ def test_the_first_training_of_the_longest_chain_starts_when_its_preparations_ar
     assert forecast_text.forecast_json(found, [])["first_training"] == first._asdict()
 
 
+def test_texts_of_all_runs_are_part_of_no_digest_and_take_disk(bare: Path) -> None:
+    tables, everything = (planned(execution={"text_runs": which}) for which in ("tables", "all"))
+    found = [estimate(plan) for plan in (tables, everything)]
+    folders = [[job.artifact.folder for job in each.jobs] for each in found]
+    assert folders[0] == folders[1]
+    assert found[0].disk["runs"] < found[1].disk["runs"]
+
+
 def test_where_nothing_is_trained_no_training_starts(bare: Path) -> None:
     found = estimate(planned(tables={"table1": ["bm25"]}))
     assert not any(job.rule in ("pretrain", "finetune") for job in found.missing)
