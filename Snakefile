@@ -28,6 +28,7 @@ environment = {
     "ENCORE_DATA_ROOT": EXECUTION.data_root,
     "ENCORE_WORKERS": EXECUTION.workers,
     "ENCORE_KEEP_VECTORS": int(EXECUTION.keep_vectors),
+    "ENCORE_TEXT_RUNS": EXECUTION.text_runs,
     "ENCORE_CHECKPOINT_SECONDS": EXECUTION.checkpoint_seconds,
     "ENCORE_JAVA_MB": EXECUTION.java_memory_mb,
 }

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from encore.config.run import RunConfig
+from encore.data.article_passages import passages_of
 from encore.data.books import BooksFields
 from encore.data.collection import Collection, write_collection
 from encore.data.concat import ConcatFields
@@ -42,7 +43,7 @@ def test_a_blank_line_ends_a_section_and_two_a_book(ending: str, tmp_path: Path)
     own.write_bytes(gzip.compress(LINES.encode()) if ending.endswith("gz") else LINES.encode())
     collection = made(tmp_path / "made", own)
     assert sentences(collection) == {"0": [["one .", "two ."], ["three ."]], "1": [["four ."]]}
-    assert [row["text"] for row in collection.corpus()] == ["one . two .", "three .", "four ."]
+    assert [row["text"] for row in passages_of(collection)] == ["one . two .", "three .", "four ."]
     assert json.loads((tmp_path / "made" / "statistics.json").read_text())["books"] == 2
 
 
@@ -86,7 +87,7 @@ def test_bad_books_are_refused(tmp_path: Path) -> None:
     with pytest.raises(EncoreError, match=r"books\.txt, line 2: not UTF-8"):
         made(tmp_path / "made", own)
     own.write_text("\n\n")
-    with pytest.raises(EncoreError, match="holds no document"):
+    with pytest.raises(EncoreError, match="holds no article"):
         made(tmp_path / "made", own)
     planned = fields(path=str(own)).resolve()
     own.write_text("other .\n")
@@ -115,9 +116,9 @@ def test_joined_collections_keep_their_links_and_never_share_ids(tmp_path: Path)
     parts = [part(tmp_path / f"{name}-00000000", "2") for name in ("a", "b")]
     spec = ConcatFields.model_validate({"kind": "concat", "of": ["a", "b"]}).resolve()
     counts = build_collection("concat", spec, tmp_path / "made", parts=parts)
-    assert (counts["passages"], counts["articles"], counts["links_between_articles"]) == (2, 4, 2)
+    assert (counts["passages"], counts["articles"], counts["links_between_articles"]) == (0, 4, 2)
     collection = Collection(tmp_path / "made")
-    assert [row["_id"] for row in collection.corpus()] == ["a:1-0", "b:1-0"]
+    assert list(collection.corpus()) == [], "it is only pre-trained on"
     links = {row["_id"]: [link["to"] for link in row["links"]] for row in collection.articles()}
     assert links == {"a:1": ["a:2"], "a:2": [], "b:1": ["b:2"], "b:2": []}
 

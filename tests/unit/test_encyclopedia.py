@@ -8,6 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from encore.data import kinds
+from encore.data.article_passages import passages_of
 from encore.data.collection import Collection
 from encore.data.encyclopedia import EncyclopediaFields
 from encore.errors import EncoreError
@@ -78,11 +79,17 @@ def test_a_link_stands_where_the_title_of_its_target_is_said(collection):
     assert (counts["articles"], counts["articles_without_text"], counts["links"]) == (4, 1, 2)
 
 
-def test_passages_are_sentences_of_one_section(collection, tmp_path):
-    rows = [row["_id"] for row in collection.corpus()]
-    assert rows == ["Big_cat-0", "Big_cat-1", "Lion-0", "Mill-0", "Dog-0"]
-    short = build(write(tmp_path / "a.jsonl"), tmp_path / "out", passage_words=7)
-    assert [row["text"] for row in short.corpus()][:2] == ["A big cat is an animal.", "It roars. It is no lion cub."]
+def test_it_has_articles_alone(collection):
+    assert list(collection.corpus()) == []
+    cut = [row["_id"] for row in passages_of(collection)]
+    assert cut == ["Big_cat-0", "Big_cat-1", "Lion-0", "Mill-0", "Dog-0"]
+
+
+def test_half_a_character_is_refused_in_one_line(tmp_path):
+    article = {**ARTICLES[2], "title": "\ud83d"}
+    (tmp_path / "a.jsonl").write_text(json.dumps(article) + "\n")
+    with pytest.raises(EncoreError, match="half of a surrogate pair"):
+        build(tmp_path / "a.jsonl", tmp_path / "out")
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ import pytest
 
 from encore.commands.preflight import downloads, finished, forecast_text, machine
 from encore.commands.preflight.fetches import Fetches
+from encore.commands.preflight.first_training import first_training
 from encore.commands.preflight.forecast import PRODUCTS, Forecast, forecast
-from encore.commands.preflight.jobs import Jobs
+from encore.commands.preflight.jobs import TRAINING, Jobs
 from encore.commands.preflight.machine import MACHINES
 from encore.commands.preflight.rates import SHIPPED, read_rates
 from encore.commands.preflight.sizes import SIZES, CollectionSizes, read_stated
@@ -152,6 +153,38 @@ def test_json_holds_what_the_text_says(bare: Path, capsys: pytest.CaptureFixture
     assert content["disk"]["peak"] == pytest.approx(sum(found.disk.values()))
 
 
+def test_the_first_training_of_the_longest_chain_starts_when_its_preparations_are_there(bare: Path) -> None:
+    found = estimate(planned())
+    first = first_training(found.missing, found.schedule)
+    assert first is not None
+    assert first.last is not None
+    place = found.schedule.critical.index(first.folder)
+    jobs = {job.artifact.folder: job for job in found.missing}
+    rules = [jobs[folder].rule for folder in found.schedule.critical[: place + 1]]
+    assert rules[0] == "collection"
+    assert [rule in TRAINING for rule in rules] == [*([False] * place), True]
+    assert first.seconds >= found.schedule.begins[first.last] + found.seconds(jobs[first.last]) > 0
+    assert first.last in {part.folder for part in jobs[first.folder].artifact.inputs.values()}
+    line = f"training   after {forecast_text.duration(first.seconds)}, the first of that chain; last before it: "
+    assert line in forecast_text.forecast_text(found)
+    assert forecast_text.forecast_json(found, [])["first_training"] == first._asdict()
+
+
+def test_texts_of_all_runs_are_part_of_no_digest_and_take_disk(bare: Path) -> None:
+    tables, everything = (planned(execution={"text_runs": which}) for which in ("tables", "all"))
+    found = [estimate(plan) for plan in (tables, everything)]
+    folders = [[job.artifact.folder for job in each.jobs] for each in found]
+    assert folders[0] == folders[1]
+    assert found[0].disk["runs"] < found[1].disk["runs"]
+
+
+def test_where_nothing_is_trained_no_training_starts(bare: Path) -> None:
+    found = estimate(planned(tables={"table1": ["bm25"]}))
+    assert not any(job.rule in ("pretrain", "finetune") for job in found.missing)
+    assert "training " not in forecast_text.forecast_text(found)
+    assert forecast_text.forecast_json(found, [])["first_training"] is None
+
+
 def test_a_rule_that_was_not_measured_is_named_and_taken_for_any_other(bare: Path) -> None:
     found, strange = estimate(planned()), Artifact("divine", "results/divined/x-00000000", {})
     job = Jobs(planned(), found.sizes, found.machine, Fetches(planned(), {})).of(strange)
@@ -224,7 +257,8 @@ def test_a_part_of_a_collection_is_as_large_as_it_says(bare: Path) -> None:
     sizes = CollectionSizes(plan, read_stated(SIZES))
     some, pages, whole = (sizes.of(f"{name}-00000000") for name in ("some", "pages", "wikipedia"))
     assert (some.passages.count, some.topics("train"), some.topics("test")) == (50_000, 700, 6_980)
-    assert pages.passages.count == pytest.approx(whole.passages.count * 70_000 / whole.articles.count)
+    assert pages.sections.count == pytest.approx(whole.sections.count * 70_000 / whole.articles.count)
+    assert (pages.passages.count, whole.passages.count) == (0, 0), "they are only pre-trained on"
     assert sizes.of("msmarco-passage-00000000").passages.count == 8_841_823, "the whole is as it was"
 
 

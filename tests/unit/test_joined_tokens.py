@@ -72,9 +72,8 @@ def test_joined_stores_have_the_bytes_of_the_joined_texts(tmp_path: Path) -> Non
     assert join_stores(parts, stores, tmp_path / "made") == expected
     assert contents(tmp_path / "made") == contents(tmp_path / "expected")
     store = TokenStore.open(tmp_path / "made")
-    assert expected["passages_without_tokens"] >= 3
     assert (len(store.articles) - 1, len(store.links), len(store.queries)) == (8, 7, 0)
-    assert store.passages.names[8] == "second:p0"
+    assert len(store.passages) == 0, "it is only pre-trained on"
 
 
 def test_any_number_of_processes_writes_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import subprocess
 import sys
 from collections import Counter
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tokenizers import Tokenizer, models
+from tokenizers import Tokenizer, models, normalizers
 
 from encore.data import vocabulary
 from encore.errors import EncoreError
@@ -114,6 +115,24 @@ def test_special_tokens_come_first_and_rare_characters_last() -> None:
 def test_only_the_most_frequent_characters_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vocabulary, "CHARACTERS", 2)
     assert vocabulary.train(["aab bac d"], 9) == [*vocabulary.SPECIAL, "a", "b", "##a", "##b"]
+
+
+def test_characters_are_counted_as_in_normalised_texts() -> None:
+    """Every character that there is, in any surroundings: capitals, accents, ideographs, control characters, marks."""
+    everything = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
+    random.Random(0).shuffle(everything)
+    texts = ["", *("".join(everything[first : first + 300]) for first in range(0, len(everything), 300)), "Ünïcödé"]
+    normalizer, whole, each = normalizers.BertNormalizer(lowercase=True), Counter[str](), Counter[str]()
+    for text in texts:
+        whole.update(normalizer.normalize_str(text))
+    for code, count in vocabulary._code_points(texts).items():
+        for character in normalizer.normalize_str(chr(code)):
+            each[character] += count
+    assert each == whole
+
+
+def test_empty_texts_end_nothing() -> None:
+    assert vocabulary._code_points([""] * 3000 + ["ab", "b"]) == {97: 1, 98: 2}
 
 
 def test_a_saved_tokenizer_reads_back(tmp_path: Path) -> None:

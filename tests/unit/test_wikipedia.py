@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 from small_dump import END, HEAD, Wiki, write, write_multistream, xml
 
-from encore.data import kinds
+from encore.data import article_passages, kinds
 from encore.data.collection import Collection
 from encore.data.wikipedia import dump, multistream
 from encore.data.wikipedia.fields import WikipediaFields
@@ -126,14 +126,15 @@ def test_all_that_is_left_out_is_counted(collection):
     assert (counts["articles"], counts["sections"], counts["links"], counts["queries"]) == (4, 6, 7, 0)
 
 
-def test_passages_are_sentences_of_one_section(collection, tmp_path):
-    rows = list(collection.corpus())
-    assert rows[:2] == [
+def test_it_has_articles_alone_and_passages_are_cut_from_them_where_they_are_drawn(collection, monkeypatch):
+    assert (list(collection.corpus()), collection.queries()) == ([], {})
+    assert list(article_passages.passages_of(collection))[:2] == [
         {"_id": "12-0", "title": "Cat", "text": "A cat is an animal. It purrs."},
         {"_id": "12-1", "title": "Cat", "text": "Cats eat mice in 1999."},
     ]
-    short = build(write(tmp_path / "enwiki.xml", PAGES), tmp_path / "out", passage_words=6)
-    assert [row["text"] for row in short.corpus()][:2] == ["A cat is an animal.", "It purrs."]
+    monkeypatch.setattr(article_passages, "WORDS", 6)
+    short = [row["text"] for row in article_passages.passages_of(collection)]
+    assert short[:2] == ["A cat is an animal.", "It purrs."]
 
 
 def test_bytes_are_the_same_however_the_dump_is_packed_and_read(collection, tmp_path):
@@ -157,7 +158,7 @@ def test_of_a_repeated_title_the_first_page_counts(tmp_path):
 
 def test_a_repeated_id_is_refused(tmp_path):
     path = write(tmp_path / "enwiki.xml", [Wiki("A", "One.", id=5), Wiki("B", "Two.", id=5)])
-    with pytest.raises(EncoreError, match="id '5-0' occurs twice"):
+    with pytest.raises(EncoreError, match="id '5' occurs twice"):
         build(path, tmp_path / "out")
 
 
@@ -168,7 +169,7 @@ def test_a_page_without_a_heading_of_its_own_keeps_an_empty_lead(tmp_path):
 
 
 def test_a_dump_without_articles_is_refused(tmp_path):
-    with pytest.raises(EncoreError, match="holds no document"):
+    with pytest.raises(EncoreError, match="holds no article"):
         build(write(tmp_path / "enwiki.xml", []), tmp_path / "out")
 
 
@@ -317,7 +318,7 @@ def test_a_pinned_digest_is_the_identity_before_and_after_the_dump_is_there(tmp_
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"path": "enwiki.7z"}, {"sha256": "12"}, {"splits": {"test": {"role": "test"}}}, {"passage_words": 0}]
+    "wrong", [{"path": "enwiki.7z"}, {"sha256": "12"}, {"splits": {"test": {"role": "test"}}}, {"passage_words": 100}]
 )
 def test_wrong_fields_are_refused(wrong):
     with pytest.raises(ValidationError):

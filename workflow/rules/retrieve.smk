@@ -26,6 +26,7 @@ rule lucene_search:
         " --collection {input.collection:q}"
         " --threads {threads}"
         ' --memory-mb "$ENCORE_JAVA_MB"'
+        ' --text-runs "$ENCORE_TEXT_RUNS"'
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -58,6 +59,7 @@ rule search:
         " --collection {input.collection:q}"
         " --indexes {input.shards:q}"
         " --subset {input.subset:q}"
+        ' --text-runs "$ENCORE_TEXT_RUNS"'
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -120,6 +122,7 @@ rule fuse:
         " --sparse {input.sparse:q}"
         " --dense {input.dense:q}"
         " --weight {input.weight:q}"
+        ' --text-runs "$ENCORE_TEXT_RUNS"'
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"
 
@@ -151,5 +154,6 @@ rule rerank:
         " --first {input.first:q}"
         " --state results/state/{wildcards.rerank:q}/{wildcards.topics:q}"
         ' --checkpoint-seconds "$ENCORE_CHECKPOINT_SECONDS"'
+        ' --text-runs "$ENCORE_TEXT_RUNS"'
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from encore.storage.program import artifact, run, spec_file
 
+from encore.data.runs import add_text_option, write_missing_text
 from encore.storage.manifest import record
 
 
@@ -17,6 +18,7 @@ def main() -> None:
     parser.add_argument("--first", required=True, type=artifact, help="folder of the run to rank again")
     parser.add_argument("--state", type=Path, help="scores that are done so far, removed when all are written")
     parser.add_argument("--checkpoint-seconds", type=float, default=120.0)
+    add_text_option(parser)
     parser.add_argument("--output", required=True, type=artifact)
     args = parser.parse_args()
 
@@ -25,6 +27,8 @@ def main() -> None:
         from encore.retrieval.rerank import answer_reranked
 
         facts["results"] = answer_reranked(args.spec, *inputs, args.output, args.state, args.checkpoint_seconds)
+        if args.text_runs == "all":
+            write_missing_text(args.output)
     if args.state:
         shutil.rmtree(args.state, ignore_errors=True)
 

@@ -106,6 +106,11 @@ class CollectionFields(Strict):
         None, exclude=True, description="a sentence for tables that use it, e.g. which withdrawn dataset it replaces"
     )
 
+    @property
+    def only_articles(self) -> bool:
+        """Whether it is only pre-trained on: it has articles, and neither passages nor queries."""
+        return False
+
     @model_validator(mode="after")
     def _call_what_training_uses_by_its_role(self) -> "CollectionFields":
         for name, split in self.splits.items():

@@ -1,7 +1,24 @@
-"""Passages of articles, for a corpus: sentences of one section, as many as fit."""
+"""Passages of articles: sentences of one section, as many as fit."""
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
+
+from encore.data.collection import Collection
+
+WORDS = 100  # of a passage at most
+
+
+def passages_of(collection: Collection) -> Iterator[dict[str, Any]]:
+    """A collection's passages; those that its articles are cut into where it has articles alone."""
+    corpus = collection.corpus()
+    if (first := next(corpus, None)) is not None:
+        yield from chain([first], corpus)
+        return
+    for article in collection.articles():
+        yield from passages(
+            article["_id"], article["title"], [each["sentences"] for each in article["sections"]], WORDS
+        )
 
 
 def passages(page: str, title: str, sections: Iterable[list[str]], words: int) -> Iterator[dict[str, Any]]:

@@ -1,15 +1,20 @@
-"""Writing a collection's articles as they come: none is held, only how many sections each one has."""
+"""Writing a collection's articles as they come: none is held, only how many sections each one has.
+
+What is only pre-trained on has nothing else: cut into passages, its texts would be there twice, and nobody would read
+them so.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from encore.errors import EncoreError
-from encore.storage.files import write_jsonl
+from encore.storage.files import write_json, write_jsonl
+from encore.storage.packed_rows import write_packed_jsonl
 
 Row = dict[str, Any]
 
@@ -27,9 +32,36 @@ def write_articles(path: Path, articles: Iterable[Row]) -> dict[str, int]:
         return {}
     checked = _Checked()
     write_jsonl(path, checked.passing(chain([first], rows)))
-    return {
-        name: checked.counts[name] for name in ("articles", "sections", "sentences", "links", "links_between_articles")
-    }
+    return checked.totals()
+
+
+def write_article_collection(
+    folder: Path, articles: Iterable[Row], statistics: Mapping[str, Any], processes: int = 1
+) -> dict[str, Any]:
+    """Write a collection to pre-train on, articles alone, and return its counts (also in ``statistics.json``).
+
+    The files of passages and queries are there and empty. ``statistics`` is read when all articles are written.
+
+    Args:
+        processes: that pack the articles; the bytes are the same for any number.
+
+    Raises:
+        EncoreError: there is no article, an id occurs twice, a link leads to nothing, or a text is no UTF-8.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path, checked = folder / "articles.jsonl.gz", _Checked()
+    try:
+        write_packed_jsonl(path, checked.passing(articles), processes)
+    except UnicodeEncodeError as error:
+        raise EncoreError(f"an article holds half of a surrogate pair, which no UTF-8 can say: {error}") from error
+    if not checked.counts["articles"]:
+        path.unlink()
+        raise EncoreError("the source holds no article; name another one")
+    for name in ("corpus", "queries"):
+        write_jsonl(folder / f"{name}.jsonl.gz", ())
+    counts = {"passages": 0, "queries": 0, "splits": {}, **checked.totals(), **statistics}
+    write_json(folder / "statistics.json", counts)
+    return counts
 
 
 class _Checked:
@@ -42,6 +74,11 @@ class _Checked:
         self.counts: Counter[str] = Counter()
         self._sections: dict[str, int] = {}
         self._awaited: dict[str, tuple[int, str]] = {}  # by article: the section, and who asks
+
+    def totals(self) -> dict[str, int]:
+        """What has passed, by name."""
+        names = ("articles", "sections", "sentences", "links", "links_between_articles")
+        return {name: self.counts[name] for name in names}
 
     def passing(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Yield the articles unchanged, each once it has been checked and counted.

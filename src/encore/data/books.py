@@ -12,8 +12,7 @@ from pydantic import Field, model_validator
 
 from encore.config.datasets import CollectionFields, Split
 from encore.config.strict import Positive
-from encore.data.article_passages import passages
-from encore.data.collection import Row, write_collection
+from encore.data.articles import Row, write_article_collection
 from encore.data.download import unpacked
 from encore.data.kinds import BuildInputs, Kind
 from encore.data.sentences import split
@@ -36,7 +35,6 @@ class BooksFields(CollectionFields):
     lines: Literal["sentences", "prose"] = Field("sentences", description="what stands in a line")
     section_sentences: Positive = Field(64, description="most sentences of a section, where no blank line ends it")
     article_sentences: Positive = Field(1024, description="most sentences of an article; longer books are several")
-    passage_words: Positive = Field(100, description="most words of a passage of the corpus")
     splits: dict[str, Split] = Field({}, max_length=0, description="none: there are no queries")
     access: str = Field("", exclude=True, description="how to get the files; shown where they are missing")
 
@@ -51,6 +49,11 @@ class BooksFields(CollectionFields):
         return [self.books] if self.books else []
 
     @property
+    def only_articles(self) -> bool:
+        """There are no queries."""
+        return True
+
+    @property
     def missing(self) -> str | None:
         """What to do where the files are not there; None where they are, or are fetched."""
         if self.path is None or Path(self.path).exists():
@@ -61,14 +64,14 @@ class BooksFields(CollectionFields):
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity: the digests of files of one's own; a source is known by its folder."""
-        named = self.model_dump(include={"kind", "lines", "section_sentences", "article_sentences", "passage_words"})
+        named = self.model_dump(include={"kind", "lines", "section_sentences", "article_sentences"})
         return named | ({"content": _content(Path(self.path))} if self.path else {})
 
 
 def build_books(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
     """Write the collection that ``spec``, a resolved ``BooksFields``, describes; returns its counts.
 
-    The files are read twice, and one article is held at a time.
+    One article is held at a time.
 
     Raises:
         EncoreError: no file, other files than planned, or, with its line, a text that is no UTF-8.
@@ -80,18 +83,8 @@ def build_books(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict
         raise EncoreError("a collection of kind books needs --source, a file or a folder, or one of --sources")
     files = _files(own) if own else [unpacked.file(next(iter(sources.values())), ENDINGS)]
     counts = {"files": len(files), "books": 0}
-    return write_collection(
-        folder,
-        (
-            passage
-            for name, sections in _articles(files, spec, {"books": 0})
-            for passage in passages(name, "", sections, spec["passage_words"])
-        ),
-        (),
-        {},
-        (_article(name, sections) for name, sections in _articles(files, spec, counts)),
-        statistics=counts,  # filled while the articles are written
-    )
+    articles = (_article(name, sections) for name, sections in _articles(files, spec, counts))
+    return write_article_collection(folder, articles, counts)
 
 
 def _article(name: str, sections: list[Section]) -> Row:

@@ -1,4 +1,4 @@
-"""Several collections as one, to pre-train on: all their passages and articles, ids behind their collection's name."""
+"""Several collections as one, to pre-train on: all their articles, ids behind their collection's name."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -7,7 +7,8 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from encore.config.datasets import CollectionFields, Split
-from encore.data.collection import Collection, Row, write_collection
+from encore.data.articles import write_article_collection
+from encore.data.collection import Collection, Row
 from encore.data.kinds import BuildInputs, Kind
 from encore.data.text_fields import Form
 from encore.errors import EncoreError
@@ -27,6 +28,11 @@ class ConcatFields(CollectionFields):
             raise ValueError("names a collection twice; its texts would be learned from twice")
         return value
 
+    @property
+    def only_articles(self) -> bool:
+        """There are no queries."""
+        return True
+
     def resolve(self) -> dict[str, Any]:
         """The content's identity, in addition to the collections that it is made of: their order."""
         return {"kind": self.kind, "of": list(self.parts)}
@@ -41,13 +47,7 @@ def build_concat(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dic
     if [path.name.rpartition("-")[0] for path in inputs.parts] != spec["of"]:
         raise EncoreError(f"a collection of kind concat needs --parts, the folders of {', '.join(spec['of'])}")
     named = named_parts(spec["of"], map(Collection, inputs.parts))
-    return write_collection(
-        folder,
-        (row | {"_id": qualified(name, row["_id"])} for name, part in named.items() for row in part.corpus()),
-        (),
-        {},
-        _articles(named.items()),
-    )
+    return write_article_collection(folder, _articles(named.items()), {})
 
 
 def named_parts(names: Iterable[str], parts: Iterable[Collection]) -> dict[str, Collection]:

@@ -13,9 +13,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from encore.config.datasets import CollectionFields, Split
-from encore.config.strict import Positive
-from encore.data.article_passages import passages
-from encore.data.collection import Row, write_collection
+from encore.data.articles import Row, write_article_collection
 from encore.data.kinds import BuildInputs, Kind
 from encore.data.sentences import split
 from encore.errors import EncoreError, quoted
@@ -30,14 +28,18 @@ class EncyclopediaFields(CollectionFields):
 
     kind: Literal["encyclopedia"]
     path: str = Field(description="a file of articles, .jsonl, .jsonl.gz or .jsonl.xz; from the repository's root")
-    passage_words: Positive = Field(100, description="most words of a passage of the corpus")
     splits: dict[str, Split] = Field({}, max_length=0, description="none: there are no queries")
+
+    @property
+    def only_articles(self) -> bool:
+        """There are no queries."""
+        return True
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity: the file's digest; one that is not there yet counts by its name."""
         path = Path(self.path)
         content = contents({"articles": path}) if path.is_file() else {"absent": path.name}
-        return {"kind": self.kind, "content": content, "passage_words": self.passage_words}
+        return {"kind": self.kind, "content": content}
 
 
 def build_encyclopedia(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[str, Any]:
@@ -54,28 +56,17 @@ def build_encyclopedia(spec: dict[str, Any], folder: Path, inputs: BuildInputs) 
         raise EncoreError(f"{source} is not what was planned with: it has changed since; run snakemake again")
     titles, rows = _titles(source), sum(1 for _ in _rows(source))
     removed: Counter[str] = Counter()
-    return write_collection(
-        folder,
-        (
-            passage
-            for row, sections in _articles(source)
-            for passage in passages(
-                row["id"], row["title"], (sentences for _, sentences in sections), spec["passage_words"]
-            )
-        ),
-        (),
-        {},
-        (
-            {
-                "_id": row["id"],
-                "title": row["title"],
-                "sections": [{"title": heading, "sentences": sentences} for heading, sentences in sections],
-                "links": list(_links(row, sections, titles, removed)),
-            }
-            for row, sections in _articles(source)
-        ),
-        statistics={"articles_without_text": rows - len(titles), "links_removed": removed},
+    articles = (
+        {
+            "_id": row["id"],
+            "title": row["title"],
+            "sections": [{"title": heading, "sentences": sentences} for heading, sentences in sections],
+            "links": list(_links(row, sections, titles, removed)),
+        }
+        for row, sections in _articles(source)
     )
+    statistics = {"articles_without_text": rows - len(titles), "links_removed": removed}
+    return write_article_collection(folder, articles, statistics)
 
 
 def _links(

@@ -15,12 +15,13 @@ import numpy as np
 
 from encore.data import vocabulary
 from encore.data.collection import Collection
-from encore.data.concat import named_parts, qualified
-from encore.data.tokens import TokenStore, copy_tokenizer, passages_without_tokens
+from encore.data.concat import named_parts
+from encore.data.tokens import TokenStore, copy_tokenizer
 from encore.errors import EncoreError
 from encore.storage.files import open_text_writer, replacing, sha256, write_array
 
 SEQUENCES = ("passages", "queries", "sentences", "titles")
+UNJOINED = ("passages", "queries")  # a joined collection has articles alone
 
 
 class _Part(NamedTuple):
@@ -46,17 +47,16 @@ def join_stores(collections: list[Path], stores: list[Path], folder: Path) -> di
         raise EncoreError(f"{', '.join(map(str, stores))} are of different tokenizers; make them with one")
     copy_tokenizer(stores[0] / "tokenizer", folder)
     parts = [_Part(name, TokenStore.open(store)) for name, store in zip(names, stores, strict=True)]
-    with open_text_writer(folder / "passages.names.txt") as file:
-        file.writelines(f"{qualified(name, own)}\n" for name, store in parts for own in store.passages.names)
-    with open_text_writer(folder / "queries.names.txt"):
-        pass  # the joined collection asks nothing
+    for name in UNJOINED:
+        with open_text_writer(folder / f"{name}.names.txt"):
+            pass
     counts = {f"tokens_in_{name}": _join_sequences(folder, name, parts) for name in SEQUENCES}
-    return counts | passages_without_tokens(folder) | _join_structure(folder, parts)
+    return counts | _join_structure(folder, parts)
 
 
 def _join_sequences(folder: Path, name: str, parts: list[_Part]) -> int:
     """Write the tokens of all parts; returns how many they are."""
-    used = [part.store for part in parts] if name != "queries" else []
+    used = [part.store for part in parts] if name not in UNJOINED else []
     with replacing(folder / f"{name}.ids.bin") as temporary, temporary.open("wb") as file:
         for store in used:
             with (store.folder / f"{name}.ids.bin").open("rb") as ids:

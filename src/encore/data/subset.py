@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from encore.config.datasets import CollectionFields, Split, role_of
 from encore.config.strict import Positive
+from encore.data.articles import write_article_collection
 from encore.data.collection import Collection, Judgment, Row, smallest, write_collection
 from encore.data.kinds import BuildInputs, Kind
 from encore.data.text_fields import Form
@@ -32,7 +33,7 @@ class SubsetFields(CollectionFields):
     )
     train_queries: Positive | None = Field(None, description="queries that stay of a split that trains; all without")
     articles: Positive | None = Field(
-        None, description="articles that stay, with their passages and the links between them; all without"
+        None, description="articles that stay, with the links between them, to pre-train on; all without"
     )
     salt: str = Field("subset-1", description="hashed with an id to choose it")
     splits: dict[str, Split] = Field({}, description="the splits that are kept, by their names there; all without")
@@ -43,6 +44,11 @@ class SubsetFields(CollectionFields):
         if self.articles and (self.passages or self.splits):
             raise ValueError("`articles` chooses whole articles, without queries; leave out `passages` and `splits`")
         return self
+
+    @property
+    def only_articles(self) -> bool:
+        """Where whole articles are chosen, there are no queries."""
+        return self.articles is not None
 
     def inheriting(self, base: CollectionFields) -> "SubsetFields":
         """With what is not given as the whole has it: its splits and their measures, and how much is read.
@@ -68,6 +74,8 @@ class SubsetFields(CollectionFields):
 
     def resolve(self) -> dict[str, Any]:
         """The content's identity, in addition to the collection that it is made of."""
+        if self.articles:
+            return {"kind": self.kind, "articles": self.articles, "salt": self.salt}
         chosen = {name: getattr(self, name) for name in ("passages", "train_queries", "articles", "salt")}
         return {"kind": self.kind, **chosen, "splits": sorted(self.splits)}
 
@@ -80,19 +88,20 @@ def build_subset(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dic
             documents.
     """
     base = inputs.needed_base()
+    if spec["articles"]:
+        return write_article_collection(folder, _linked(base.articles(), _pages(base, spec)), {})
     questions = {split: base.query_ids(split) for split in spec["splits"] if not base.is_judged(split)}
     qrels = {
         split: _chosen_queries(base.qrels(split), split, spec) for split in spec["splits"] if split not in questions
     }
     query_ids = {query for queries in (*qrels.values(), *questions.values()) for query in queries}
-    pages = _pages(base, spec) if spec["articles"] else None
-    documents = _documents(base, qrels, pages, spec)
+    documents = _documents(base, qrels, spec)
     return write_collection(
         folder,
         (row for row in base.corpus() if row["_id"] in documents),
         (row for row in base.query_rows() if row["_id"] in query_ids),
         {split: _judgments(judged) for split, judged in qrels.items()},
-        base.articles() if pages is None else _linked(base.articles(), pages),
+        base.articles(),
         form=Form.read(base.folder),
         answers=(row for row in base.answer_rows() if row["_id"] in query_ids),
         questions=questions,
@@ -107,11 +116,9 @@ def _chosen_queries(judged: Qrels, split: str, spec: Mapping[str, Any]) -> Qrels
     return {query: grades for query, grades in judged.items() if query in chosen}
 
 
-def _documents(base: Collection, qrels: Mapping[str, Qrels], pages: Container[str] | None, spec: Spec) -> set[str]:
-    """Ids of the documents that stay: those of the articles that do, or what is judged and some others."""
+def _documents(base: Collection, qrels: Mapping[str, Qrels], spec: Spec) -> set[str]:
+    """Ids of the documents that stay: what is judged, and some others."""
     names = (row["_id"] for row in base.corpus())
-    if pages is not None:  # passages of an article are called <article>-<number> (``article_passages.py``)
-        return {name for name in names if name.rpartition("-")[0] in pages}
     if spec["passages"] is None:
         return set(names)
     if base.has_articles():

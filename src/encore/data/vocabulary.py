@@ -6,11 +6,14 @@ and ``tokenizer_config.json`` (for ``AutoTokenizer``).
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from encore.errors import EncoreError
@@ -20,6 +23,7 @@ CONFIG = "tokenizer_config.json"
 FILES = ("tokenizer.json", CONFIG, "vocab.txt")
 LIMIT = 2**16 - 1  # tokens are stored in 16 bits
 CHARACTERS = 1000  # the most frequent ones; others become [UNK], as in BERT's vocabulary
+TOGETHER = 256  # texts whose characters are counted at once
 CONTINUES = "##"
 PAD, UNK, CLS, SEP, MASK = SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
@@ -154,13 +158,26 @@ def _untrained() -> Tokenizer:
 
 
 def _characters(texts: Iterable[str]) -> list[str]:
-    """The most frequent characters of normalised texts, in code-point order; ties by code point."""
+    """The most frequent characters of normalised texts, in code-point order; ties by code point.
+
+    BERT's normaliser takes each character by itself, so it is asked once for each that occurs.
+    """
     normalizer = normalizers.BertNormalizer(lowercase=True)
     counts: Counter[str] = Counter()
-    for text in texts:
-        counts.update(normalizer.normalize_str(text))
+    for code, count in _code_points(texts).items():
+        for character in normalizer.normalize_str(chr(code)):
+            counts[character] += count
     seen = sorted((character for character in counts if not character.isspace()), key=lambda c: (-counts[c], c))
     return sorted(seen[:CHARACTERS])
+
+
+def _code_points(texts: Iterable[str]) -> dict[int, int]:
+    """How often each code point occurs."""
+    texts, counts = iter(texts), np.zeros(sys.maxunicode + 1, dtype=np.int64)
+    while together := list(islice(texts, TOGETHER)):
+        found = np.bincount(np.frombuffer("".join(together).encode("utf-32-le"), dtype="<u4"))
+        counts[: len(found)] += found
+    return {code: int(counts[code]) for code in np.flatnonzero(counts).tolist()}
 
 
 def _continues(character: str) -> bool:

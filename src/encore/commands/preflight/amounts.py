@@ -3,8 +3,8 @@
 The amounts, each where a job has it:
 
 - ``start``: 1, for what any job of a rule takes; ``imports``: 1 where Python starts for it, 0 where it is a fork;
-- ``passages``, ``tokens``: of its collection, the tokens of articles included; ``queries``, and ``lines`` of a run,
-  ``text_lines`` where it is written as text too;
+- ``passages``, ``tokens``: of its collection, the tokens of articles included (``article_tokens``); ``queries``,
+  and ``lines`` of a run, ``text_lines`` where it is written as text too;
 - ``joined``: tokens that are copied from other stores;
 - ``text_tokens``: of the texts that an objective makes of the collection, for what reads each of them once;
 - ``parameters``: of its model; ``vectors``: the numbers in the vectors of its passages, ``vector_bytes``: theirs;
@@ -47,8 +47,10 @@ def amounts(made: Artifact, sizes: CollectionSizes) -> Amounts:
     size, model = sizes.behind(made), shapes.model_of(made)
     share = share_with_triples(sizes.plan.catalogue, made)
     if size:
-        found |= {"passages": size.passages.count, "tokens": size.tokens}
+        found |= {"passages": size.passages.count, "tokens": size.tokens, "article_tokens": size.article_tokens}
         found |= _asked(made, size, share)
+        if sizes.plan.config.execution.text_runs == "all" and "lines" in found:
+            found["text_lines"] = found["lines"]
     shape = shapes.shape_of(model) if model else None
     if shape:
         found["parameters"] = shapes.parameters(shape)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
+from encore.commands.preflight.first_training import FirstTraining, first_training
 from encore.commands.preflight.forecast import HOUR, Forecast
 from encore.commands.preflight.rates import CPU
 
@@ -27,6 +28,7 @@ def forecast_text(found: Forecast, complaints: Sequence[str] = ()) -> str:
 
 def forecast_json(found: Forecast, complaints: Sequence[str]) -> dict[str, Any]:
     """The whole forecast in plain types; bytes, seconds and operations as they are."""
+    training = first_training(found.missing, found.schedule)
     return {
         "title": found.title,
         "machine": {"name": found.machine.name, "device": found.machine.device},
@@ -45,6 +47,7 @@ def forecast_json(found: Forecast, complaints: Sequence[str]) -> dict[str, Any]:
         "wall_seconds": found.schedule.wall,
         "critical_seconds": found.schedule.critical_seconds,
         "critical_path": list(found.schedule.critical),
+        "first_training": training._asdict() if training else None,
         "gpu_hours": found.gpu_hours,
         "core_hours": found.core_hours,
         "energy_kwh": found.energy_kwh,
@@ -65,6 +68,7 @@ def _summary(found: Forecast) -> str:
         "jobs": f"{finished} of {len(found.jobs)} jobs are finished{there}, {len(found.missing)} are to run",
         "time": f"{duration(found.schedule.wall)} on {where} ({hours}{found.core_hours:,.2f} core-hours, {power})",
         "at least": f"{duration(found.schedule.critical_seconds)}, the longest chain of jobs that wait for each other",
+        "training": _training(first_training(found.missing, found.schedule)),
         "disk": f"{size(found.peak_disk)} at the peak, {size(found.free)} are free",
         "downloads": f"{size(found.to_download)}{unknown}",
         "machine": f"{found.machine.name}: {found.machine.device} ({found.machine.source})",
@@ -75,9 +79,24 @@ def _summary(found: Forecast) -> str:
     lines = [
         f"{name if not place else '':<11}{line}"
         for name, text in rows.items()
+        if text
         for place, line in enumerate(textwrap.wrap(text, WIDTH - 11))
     ]
     return "\n".join([found.title, *lines])
+
+
+def _training(first: FirstTraining | None) -> str:
+    """When the longest chain begins to train."""
+    if first is None:
+        return ""
+    last = f"; last before it: {_folder(first.last)}" if first.last else ""
+    return f"after {duration(first.seconds)}, the first of that chain{last}"
+
+
+def _folder(name: str) -> str:
+    """A folder's kind and name; of a product the whole name."""
+    parts = PurePosixPath(name).parts
+    return "/".join(parts[1:] if parts[1] in NAMED else parts[1:3])
 
 
 def _count(number: int, what: str) -> str:
@@ -118,8 +137,7 @@ def _disk(found: Forecast) -> str:
 
 
 def _chain(found: Forecast) -> str:
-    chain = [PurePosixPath(name) for name in found.schedule.critical]
-    names = ["/".join(path.parts[1:] if path.parts[1] in NAMED else path.parts[1:3]) for path in chain]
+    names = [_folder(name) for name in found.schedule.critical]
     if len(names) > CHAIN:
         names = [*names[: CHAIN // 2], f"… {len(names) - CHAIN} more …", *names[-CHAIN // 2 :]]
     return "\n".join(["longest chain", *(f"  {_cut(name, WIDTH - 2)}" for name in names)]) if names else ""

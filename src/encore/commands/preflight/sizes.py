@@ -61,7 +61,12 @@ class CollectionSize:
     @property
     def tokens(self) -> float:
         """Tokens of all passages and articles."""
-        return self.passages.tokens + (self.sections.tokens if self.sections else 0.0)
+        return self.passages.tokens + self.article_tokens
+
+    @property
+    def article_tokens(self) -> float:
+        """Tokens of all articles."""
+        return self.sections.tokens if self.sections else 0.0
 
     def topics(self, split: str, most: int | None = None, share: float = 1.0) -> float:
         """How many queries a split has, or that share of them, or a sample."""
@@ -152,7 +157,8 @@ def _estimated(fields: Any, stated: Stated | None, base: CollectionSize | None) 
     """What is published, stated, known of the collection that this one is made of, or assumed, in this order."""
     expected = dict(getattr(fields, "expected", {}))
     given = stated or Stated(source="")
-    origin = "published" if "passages" in expected else "stated" if given.passages else "assumed"
+    stated_texts = given.passages or given.sections
+    origin = "published" if "passages" in expected else "stated" if stated_texts else "assumed"
     size = _like(base) if base else _unknown(given, "passages" in expected)
     count = expected.get("passages") or given.passages or size.passages.count
     size.passages = TextLengths(count, size.passages.lengths)
@@ -168,6 +174,9 @@ def _estimated(fields: Any, stated: Stated | None, base: CollectionSize | None) 
         size.queries |= {"train": size.queries["train"] - held_out, "valid": float(held_out)}
     if given.articles and size.sections:
         size.articles = assumed(given.articles, size.sections.tokens / given.articles, "sections")
+    if getattr(fields, "only_articles", False):
+        size.sections = size.sections or size.passages
+        size.passages = TextLengths(0.0, size.passages.lengths)
     size.origin = origin
     return size
 
@@ -175,8 +184,8 @@ def _estimated(fields: Any, stated: Stated | None, base: CollectionSize | None) 
 def _unknown(given: Stated, counted: bool) -> CollectionSize:
     """What is assumed of a collection that nobody says anything of, with what was missing."""
     passages, words = UNKNOWN["passages"], UNKNOWN["words"]
-    notes = [] if counted or given.passages else [f"passages unknown, {passages:,} assumed"]
-    notes += [] if given.words else [f"length of passages unknown, {words} words assumed"]
+    notes = [] if counted or given.passages or given.sections else [f"passages unknown, {passages:,} assumed"]
+    notes += [] if given.words or given.section_words else [f"length of passages unknown, {words} words assumed"]
     queries = assumed(1, UNKNOWN["query_words"] * PIECES, "queries")
     return CollectionSize(
         assumed(passages, words * PIECES, "passages"), None, {}, queries.lengths, "assumed", notes=notes
@@ -199,7 +208,7 @@ def _shrink(size: CollectionSize, fields: Any) -> None:
     """Keep the part that a collection of kind ``subset`` keeps."""
     articles, passages = getattr(fields, "articles", None), getattr(fields, "passages", None)
     share = articles / size.articles.count if articles and size.articles else 1.0
-    share = min(1.0, passages / size.passages.count if passages else share)
+    share = min(1.0, passages / max(size.passages.count, 1.0) if passages else share)
     size.passages = TextLengths(size.passages.count * share, size.passages.lengths)
     if size.sections:
         size.sections = TextLengths(size.sections.count * share, size.sections.lengths)

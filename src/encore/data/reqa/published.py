@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from encore.data import sentences, source_files
+from encore.data.article_passages import passages_of
 from encore.data.collection import Collection
 from encore.data.kinds import BuildInputs, Kind
 from encore.data.reqa import natural_questions, squad
@@ -108,8 +109,8 @@ def build_published_reqa(spec: dict[str, Any], folder: Path, inputs: BuildInputs
 
 
 def _pool(base: Collection, spans: Spans) -> Pool:
-    """Passages of a collection, parted into sentences when they are wanted."""
-    for row in base.corpus():
+    """Passages of a collection, or of its articles, parted into sentences when they are wanted."""
+    for row in passages_of(base):
         yield row["_id"], lambda row=row: _passage(row, spans)  # type: ignore[misc]  # bound now
 
 

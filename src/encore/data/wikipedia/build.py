@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from encore.data.article_passages import passages
-from encore.data.collection import Row, write_collection
+from encore.data.articles import Row, write_article_collection
 from encore.data.kinds import BuildInputs
 from encore.data.wikipedia import dump, multistream
 from encore.data.wikipedia.fields import refuse_other
@@ -47,19 +46,8 @@ def build_wikipedia(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> 
             "links_removed": links.removed,  # filled while the articles are written
             "paragraphs_with_markup": counts["paragraphs_with_markup"],
         }
-        return write_collection(
-            folder,
-            (
-                passage
-                for _, (page, title, sections, _) in spool.rows(links.repeated)
-                for passage in passages(page, title, [each[1] for each in sections], spec["passage_words"])
-            ),
-            (),
-            {},
-            (_article(row, links.of(number, row[3])) for number, row in spool.rows(links.repeated)),
-            statistics=statistics,
-            processes=inputs.processes,
-        )
+        articles = (_article(row, links.of(number, row[3])) for number, row in spool.rows(links.repeated))
+        return write_article_collection(folder, articles, statistics, inputs.processes)
 
 
 def read_dump(source: Path, processes: int) -> Iterator[Extracted]:

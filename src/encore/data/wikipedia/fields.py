@@ -7,7 +7,6 @@ from typing import Any, Literal
 from pydantic import Field
 
 from encore.config.datasets import CollectionFields, Split
-from encore.config.strict import Positive
 from encore.errors import EncoreError
 from encore.storage.files import contents, sha256
 
@@ -28,8 +27,12 @@ class WikipediaFields(CollectionFields):
         pattern="^[0-9a-f]{64}$",
         description="of the dump's file: pinned, it is the identity, whether or not the file is there yet",
     )
-    passage_words: Positive = Field(100, description="most words of a passage of the corpus")
     splits: dict[str, Split] = Field({}, max_length=0, description="none: there are no queries")
+
+    @property
+    def only_articles(self) -> bool:
+        """There are no queries."""
+        return True
 
     @property
     def missing(self) -> str | None:
@@ -50,7 +53,6 @@ class WikipediaFields(CollectionFields):
         return {
             "kind": self.kind,
             "content": {"sha256": self.sha256} if self.sha256 else _seen(Path(self.path)),
-            "passage_words": self.passage_words,
             "parser": _parser(),
         }
 

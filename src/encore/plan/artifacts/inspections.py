@@ -18,7 +18,15 @@ def of_texts(plan: Planner, lineage: Lineage, seed: int, dataset: str, what: dic
     """A model's outputs on passages of a dataset: ``what`` has the ``kind`` of inspection and its fields.
 
     ``head: start`` takes the vocabulary head of the model that the lineage starts from.
+
+    Raises:
+        EncoreError: the dataset has no passages, and ``what`` names no text of its own.
     """
+    if plan.resolve.dataset(dataset).only_articles and "text" not in what:
+        raise EncoreError(
+            f"dataset {plan.resolve.dataset_name(dataset)!r} has articles only, to pre-train on, and no passage to "
+            f"show ({what['kind']}); name a dataset with passages, or a text"
+        )
     inputs = {"model": plan.model(lineage, seed), "tokens": tokens(plan, dataset, plan.resolve.backbone(lineage))}
     if what.get("head") == "start" and lineage.steps:
         inputs["head"] = plan.model(Lineage(lineage.backbone), seed)
