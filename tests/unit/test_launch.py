@@ -102,3 +102,14 @@ def test_a_processor_repeats_itself_and_does_not_round_factors() -> None:
     assert torch.are_deterministic_algorithms_enabled()
     with pytest.raises(EncoreError, match="a processor does not compute in tf32; set `numerics: precision: fp32`"):
         machine.prepare({"precision": "tf32"})
+
+
+def test_a_gpu_that_is_not_used_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(machine, "DRIVER", tmp_path / "nvidia0")
+    machine.prepare({})
+    assert capsys.readouterr().out == ""
+    (tmp_path / "nvidia0").touch()
+    machine.prepare({})
+    assert "does not see this machine's GPU (envs/gpu.txt has a build that does)" in capsys.readouterr().out

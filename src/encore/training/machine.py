@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from encore.training import launch
 
 PRECISIONS = ("fp32", "tf32", "bf16")
 ALLOW_CPU = "ENCORE_ALLOW_CPU"  # a variable of the environment
+DRIVER = Path("/dev/nvidia0")  # there where a machine has a GPU and its driver
 
 
 def prepare(numerics: dict[str, Any]) -> torch.device:
@@ -48,6 +50,8 @@ def prepare(numerics: dict[str, Any]) -> torch.device:
         _prepare_gpu(device, precision)
     elif precision == "tf32":
         raise EncoreError("a processor does not compute in tf32; set `numerics: precision: fp32`, or take a GPU")
+    elif DRIVER.exists():
+        print("torch does not see this machine's GPU (envs/gpu.txt has a build that does): computing on the processor")
     always = device.type == "cpu" or numerics.get("deterministic", False)
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # with which cuBLAS repeats itself
     # It does what `use_deterministic_algorithms` does, which first imports torch's compiler for over a second.
