@@ -27,7 +27,8 @@ class Steps(NamedTuple):
 
     ``seconds``: from one batch to the next. ``wait``: of these, until the batch was there. ``launch``: of these, until
     forward and backward pass were called; a GPU may have done little of it then. ``flops``: of the model in a step.
-    ``memory``: bytes of the GPU's that were held at most; 0 on a CPU.
+    ``memory``: bytes of the GPU's that were held at most; 0 on a CPU. ``tokens``: those that went through the models at
+    once in the end, where memory had run out.
     """
 
     seconds: float
@@ -35,6 +36,7 @@ class Steps(NamedTuple):
     launch: float
     flops: float
     memory: float
+    tokens: int | None
 
     def row(self, batch: int, peak: float) -> dict[str, float]:
         """The figures of a table.
@@ -50,7 +52,8 @@ class Steps(NamedTuple):
             "wait_percent": rounded(100 * self.wait / self.seconds),
             "launch_percent": rounded(100 * self.launch / self.seconds),
         }
-        return found | ({"memory_gb": rounded(self.memory / 1e9)} if self.memory else {})
+        found |= {"memory_gb": rounded(self.memory / 1e9)} if self.memory else {}
+        return found | ({"tokens_at_once": self.tokens} if self.tokens else {})
 
 
 class Noted(Subset):
@@ -101,7 +104,7 @@ def measured(
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
     with tempfile.TemporaryDirectory() as state, _noting_waits(waits):
-        loop.train(noted, encoder, heads, longer, 0, Path(state), numerics, workers=workers)
+        done = loop.train(noted, encoder, heads, longer, 0, Path(state), numerics, workers=workers)
     spent = [launched - came for came, launched in zip(noted.came, noted.launched, strict=True)]
     return Steps(
         seconds=(noted.came[-1] - noted.came[warm]) / count,
@@ -109,6 +112,7 @@ def measured(
         launch=mean(spent[warm:-1]),
         flops=mean(noted.operations[warm:-1]),
         memory=float(torch.cuda.max_memory_allocated()) if torch.cuda.is_available() else 0.0,
+        tokens=done.micro_batch_tokens,
     )
 
 

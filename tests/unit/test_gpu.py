@@ -51,7 +51,7 @@ def device(request: pytest.FixtureRequest) -> Iterator[str]:
 
 def without_gpu() -> Any:
     """Inside, torch is told that there is no GPU."""
-    return mock.patch.object(torch.cuda, "is_available", lambda: False)
+    return mock.patch.object(torch.cuda, "is_available", return_value=False)
 
 
 @cache
@@ -147,9 +147,10 @@ def test_an_interrupted_training_ends_as_a_whole_one(
         original(*content)
         raise InterruptedError
 
-    with monkeypatch.context() as patch, pytest.raises(InterruptedError):
+    with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "save_checkpoint", save_and_end)
-        trained("costa", tmp_path / "cut", steps, shape=shape, checkpoint_steps=steps // 2)
+        with pytest.raises(InterruptedError):
+            trained("costa", tmp_path / "cut", steps, shape=shape, checkpoint_steps=steps // 2)
     resumed = trained("costa", tmp_path / "cut", steps, shape=shape)
     assert f"going on after step {steps // 2}" in capsys.readouterr().out
     assert apart("costa", whole, resumed, shape) < SAME
