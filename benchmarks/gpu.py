@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from encore.storage.program import run
 
 import numpy as np
 import torch
-from harness import figures, machine, record, texts, timing
+from harness import gpu_goals, gpu_training, machine, record, texts, timing
+from harness.gpu_training import VOCABULARY, Facts, setting_of
 from harness.parts import run_part
-from harness.setting import Setting, device
+from harness.setting import device
 
 from encore.models.encoder import Encoder
 from encore.retrieval.encode import CollectionShard, encode
@@ -27,7 +28,7 @@ from encore.training import machine as numerics
 from encore.training.checkpoint import save_checkpoint
 
 HERE = Path(__file__).parent
-Facts = dict[str, Any]
+TESTS = HERE.parent / "tests" / "unit"
 
 # What is measured at, on a GPU and to see on a CPU that everything runs.
 FULL: Facts = {
@@ -37,18 +38,32 @@ FULL: Facts = {
     "queries": 6980,
     "depth": 1000,
     "texts": 60_000,
+    "length": 512,
+    "batch": 64,
+    "warm": 16,  # steps that are not counted: a worker makes as many batches before it gives the first
+    "steps": 32,
+    "workers": 4,
+    "negatives": 15,
+    "passage_lengths": (144, 128),
+    "query_length": 32,
 }
-QUICK: Facts = {"model": "nano", "passages": 5_000, "dimension": 32, "queries": 40, "depth": 10, "texts": 200}
-VOCABULARY, LENGTH = 30522, 144  # of an encoded passage, as the papers read MS MARCO
-
-# What it is, its part, its key there, and the least or the most that we want of one H100.
-GOALS = (
-    ("MLM of 512, full texts, samples a second", "pretraining-512", "samples_per_second", 1000, "least"),
-    ("MLM of 144, as MS MARCO, samples a second", "pretraining-144", "samples_per_second", 3500, "least"),
-    ("encoding, passages a second", "encoding", "passages_per_second", 15_000, "least"),
-    ("search, one query, milliseconds", "search", "one_query_ms", 6.0, "most"),
-    ("search, all queries, seconds", "search", "all_queries_seconds", 1.0, "most"),
-)
+QUICK: Facts = {
+    "model": "nano",
+    "passages": 5_000,
+    "dimension": 32,
+    "queries": 40,
+    "depth": 10,
+    "texts": 200,
+    "length": 32,
+    "batch": 4,
+    "warm": 2,
+    "steps": 3,
+    "workers": 2,
+    "negatives": 3,
+    "passage_lengths": (24, 20),
+    "query_length": 10,
+}
+LENGTH = 144  # of an encoded passage, as the papers read MS MARCO
 
 
 def peaks(sizes: Facts) -> Facts:
@@ -62,7 +77,8 @@ def peaks(sizes: Facts) -> Facts:
 
 def encoding(sizes: Facts) -> Facts:
     """Passages of MS MARCO's lengths through an encoder of the papers' shape, in bf16 on a GPU."""
-    setting = Setting(sizes["model"], VOCABULARY, LENGTH, sizes["texts"], False, _precision(), 1, "wall", 1, 1)
+    setting = setting_of(sizes, LENGTH, full=False)
+    numerics.prepare(setting.numerics())
     with tempfile.TemporaryDirectory() as folder:
         store, _ = texts.write_judged(Path(folder), sizes["texts"] // 2, LENGTH, 32, VOCABULARY, full=False)
         torch.manual_seed(0)
@@ -104,10 +120,9 @@ def _searched(sizes: Facts, products: str) -> tuple[float, float]:
 
 def checkpoint(sizes: Facts) -> Facts:
     """How long a training waits for its checkpoint: weights and both moments of AdamW."""
-    setting = Setting(sizes["model"], VOCABULARY, LENGTH, 1, False, "fp32", 1, "wall", 1, 1)
-    weights = Encoder(setting.shape()).to(device()).state_dict()
+    encoder = Encoder(setting_of(sizes, LENGTH, full=False).shape()).to(device())
     with tempfile.TemporaryDirectory() as folder:
-        content = {"weights": weights, "first": weights, "second": weights}
+        content = {name: copy.deepcopy(encoder).state_dict() for name in ("weights", "first", "second")}
         seconds = timing.time_of(lambda: save_checkpoint(Path(folder), "benchmark", 1, content)).wall
     return {"seconds": seconds}
 
@@ -117,28 +132,44 @@ MEASURED: dict[str, Callable[[Facts], Facts]] = {
     "encoding": encoding,
     "search": search,
     "checkpoint": checkpoint,
+    "data": gpu_training.data,
+    "finetuning": gpu_training.finetuning,
+}
+# The seconds that each part may take, 480 in all; what one leaves over, the next ones may have.
+LIMITS = {
+    "peaks": 25,
+    "tests": 80,
+    "pretraining-512": 75,
+    "pretraining-packed": 50,
+    "finetuning": 35,
+    "search": 25,
+    "data": 40,
+    "encoding": 25,
+    "pretraining-144": 45,
+    "distillation": 30,
+    "checkpoint": 15,
+    "two-processes": 35,
 }
 
 
-def commands(output: Path, quick: bool) -> dict[str, tuple[list[str], int]]:
-    """Each part's command and the seconds that it may take; what matters most comes first."""
+def commands(output: Path, quick: bool) -> dict[str, list[str]]:
+    """Each part's command; what matters most comes first."""
     python, small = sys.executable, ["--quick"] if quick else []
-    own = {name: [python, __file__, "--part", name, "--output", str(output), *small] for name in MEASURED}
-    gpu_tests = [python, "-m", "pytest", "-q", "-m", "gpu", str(HERE.parent / "tests/unit")]
-    found = {
-        "peaks": (own["peaks"], 60),
-        "tests": ([*gpu_tests, "--collect-only"] if quick else gpu_tests, 120),
-        "search": (own["search"], 60),
-        "encoding": (own["encoding"], 60),
-        "checkpoint": (own["checkpoint"], 30),
+    found = {name: [python, __file__, "--part", name, "--output", str(output), *small] for name in MEASURED}
+    marked = [str(path) for path in sorted(TESTS.glob("test_*.py")) if "mark.gpu" in path.read_text()]
+    found["tests"] = [python, "-m", "pytest", "-q", "-m", "gpu", *(["--collect-only"] if quick else []), *marked]
+    shapes = {
+        "pretraining-512": ["--length", "512", "--full"],
+        "pretraining-packed": ["--length", "144"],
+        "pretraining-144": ["--length", "144", "--full"],
+        "distillation": ["--precision", gpu_training.precision()],
     }
-    for length, full in ((512, ["--full"]), (144, [])):
-        program = [python, str(HERE / "pretraining.py"), "--output", str(output), "--name", f"pretraining-{length}"]
-        shape = small or ["--length", str(length), *full, "--repetitions", "2"]
-        found[f"pretraining-{length}"] = ([*program, *shape], 150)
-    program = [python, str(HERE / "distillation.py"), "--output", str(output), "--name", "distillation"]
-    found["distillation"] = ([*program, *(small or ["--repetitions", "2"])], 60)
-    return found
+    for name, shape in shapes.items():
+        program = [python, str(HERE / f"{name.partition('-')[0]}.py"), "--output", str(output), "--name", name]
+        found[name] = [*program, *shape, "--repetitions", "2", "--steps", "3", *small]
+    together = [python, str(HERE / "together.py"), "--output", str(output), "--name", "two-processes"]
+    found["two-processes"] = [*together, *small]
+    return {name: found[name] for name in LIMITS}
 
 
 def main() -> None:
@@ -149,42 +180,47 @@ def main() -> None:
         torch.set_num_threads(1)
         write_json(options.output / f"{options.part}.json", MEASURED[options.part](sizes))
         return
-    parts, before = [], machine.load()
-    for name, (command, most) in commands(options.output, options.quick).items():
-        if not options.only or name in options.only:
-            parts.append(run_part(name, command, most, options.output / f"{name}.log"))
-    contents = {"sizes": sizes, "parts": parts, "goals": goals(options.output)}
+    before = machine.load()
+    parts = _run(options.output, options.only or list(LIMITS), options.quick)
+    contents = {"sizes": sizes, "parts": parts, "measured": _measured(options.output)}
+    contents["goals"] = gpu_goals.judged(options.output)
     record.write(options.output, f"gpu-{machine.name()}", contents, before)
     print("\n".join(["", *record.table(parts)]))
     print("\n".join(["", *record.table(contents["goals"])]))
 
 
-def goals(folder: Path) -> list[Facts]:
-    """Each goal next to what was measured; empty where its part did not end."""
-    found = []
-    for label, part, key, aim, bound in GOALS:
-        path = folder / f"{part}.json"
-        measured = _value(json.loads(path.read_text()), key) if path.is_file() else None
-        met = measured is not None and (measured >= aim if bound == "least" else measured <= aim)
-        shown = "" if measured is None else figures.rounded(measured)
-        found.append({"goal": label, "aim": f"{bound} {aim}", "measured": shown, "met": met})
-    return found
+def _run(output: Path, names: list[str], quick: bool) -> list[Facts]:
+    """How the parts of these names ended; what an earlier run measured of them is removed."""
+    parts, spare = [], 0.0
+    for name, command in commands(output, quick).items():
+        if name not in names:
+            continue
+        if name == "two-processes" and (reason := left_out(quick)):
+            parts.append({"part": name, "ended": f"left out: {reason}", "seconds": 0.0})
+            continue
+        if (earlier := output / f"{name}.json").is_file():
+            earlier.unlink()
+        parts.append(run_part(name, command, LIMITS[name] + spare, output / f"{name}.log"))
+        spare += LIMITS[name] - parts[-1]["seconds"]
+    return parts
 
 
-def _value(content: Facts, key: str) -> float | None:
-    """A part's number, or that of the first objective, which is MLM."""
-    value: float | None = content.get(key) or content.get("objectives", [{}])[0].get(key)
-    return value
+def left_out(quick: bool) -> str:
+    """Why two processes are not measured here; empty where they are."""
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    return "" if gpus > 1 or (quick and not gpus) else f"it needs two GPUs and there {'is one' if gpus else 'is none'}"
 
 
-def _precision() -> str:
-    return "bf16" if device().type == "cuda" else "fp32"
+def _measured(folder: Path) -> Facts:
+    """What the parts have measured that no program of their own belongs to."""
+    paths = {name: folder / f"{name}.json" for name in (*MEASURED, "two-processes")}
+    return {name: json.loads(path.read_text()) for name, path in paths.items() if path.is_file()}
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that everything runs; also on a CPU")
-    parser.add_argument("--only", nargs="*", choices=[*commands(HERE, quick=True)], help="these parts; without: all")
+    parser.add_argument("--only", nargs="*", choices=LIMITS, help="these parts; without: all")
     parser.add_argument("--part", choices=MEASURED, help=argparse.SUPPRESS)  # what a part's own process is told
     parser.add_argument("--output", type=Path, default=HERE / "results" / "gpu")
     return parser.parse_args()

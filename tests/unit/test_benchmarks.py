@@ -9,6 +9,8 @@ import re
 import runpy
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from functools import partial
 from importlib.util import find_spec
 from itertools import chain
@@ -18,17 +20,21 @@ import inside
 import numpy as np
 import pytest
 import pytrec_eval
+import torch
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 import cpu  # noqa: E402
-from harness import comparison, figures, machine, masks, record, texts, timing  # noqa: E402
+import gpu  # noqa: E402
+from harness import comparison, figures, gpu_goals, machine, masks, ours, record, steps, texts, timing  # noqa: E402
 from harness.figures import BASE, Measured  # noqa: E402
 from harness.setting import Setting  # noqa: E402
 
+from encore.models.encoder import Encoder  # noqa: E402
 from encore.plan.artifact import upstream  # noqa: E402
 from encore.plan.project import load_plan  # noqa: E402
+from encore.storage.files import write_json  # noqa: E402
 from encore.targets import everything_declared, reads_of  # noqa: E402
 
 SETTING = Setting("nano", 500, 32, 4, False, "fp32", 1, "wall", 1, 1)
@@ -125,18 +131,25 @@ def test_a_markdown_table_has_a_line_a_row() -> None:
 @pytest.mark.skipif(find_spec("transformers") is None, reason="the peer needs transformers")
 def test_a_quick_run_writes_its_record(tmp_path: Path) -> None:
     """The losses of both sides are compared in the run, which fails where they differ."""
-    words = ["--quick", "--threads", "1", "--only", "bow", "enhanced", "--output", str(tmp_path), "--name", "here"]
+    name = "pretraining-512"  # whose goals gpu.py looks for
+    words = ["--quick", "--threads", "1", "--only", "bow", "enhanced", "--output", str(tmp_path), "--name", name]
     done = inside.ended(
         "pretraining", words, ROOT, lambda: runpy.run_path(str(ROOT / "benchmarks/pretraining.py"), run_name="__main__")
     )
     assert done.returncode == 0, done.stderr
-    contents = json.loads((tmp_path / "here.json").read_text())
+    contents = json.loads((tmp_path / f"{name}.json").read_text())
     assert [row["name"] for row in contents["objectives"]] == ["MLM 15 %", BASE, "bow", "enhanced"]
     assert contents["peer"]["our_loss"] == pytest.approx(contents["peer"]["loss"], rel=1e-4)
     assert [row["label"] for row in contents["table4"]] == ["Further Pre-train", "Enhanced Decoding", "BoW Prediction"]
     assert {goal["goal"] for goal in contents["goals"]} >= {"MLM step, speed relative to Trainer"}
     assert contents["machine"]["cores"] == os.cpu_count()
     assert contents["date"]
+    judged = {row["goal"]: row["measured"] for row in gpu_goals.judged(tmp_path)}
+    speeds = {row["name"]: row["speed_of_mlm"] for row in contents["objectives"]}
+    assert judged["MLM of 512, full texts, samples a second"] == contents["objectives"][0]["samples_per_second"]
+    assert judged["MLM of 512, speed relative to Hugging Face"] == contents["peer"]["ratio"]
+    assert judged["enhanced of 512, speed relative to MLM 30 %"] == speeds["enhanced"]
+    assert judged["autoencoding of 512, speed relative to MLM 30 %"] == ""
 
 
 def test_ways_take_turns_and_the_best_turn_of_each_counts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,24 +228,107 @@ def test_bare_snakemake_plans_what_the_plan_has(tmp_path: Path) -> None:
 def test_the_parts_of_the_gpu_benchmark_survive_each_other(tmp_path: Path) -> None:
     """At tiny sizes, on what there is: a part that fails is told, and the goals stand next to what was measured."""
     (tmp_path / "checkpoint.json").mkdir()  # so that this part cannot write its numbers
-    done = quick("gpu", tmp_path, "--only", "checkpoint", "search")
+    (tmp_path / "search.json").write_text('{"one_query_ms": -1}')  # an earlier run's
+    done = quick("gpu", tmp_path, "--only", "checkpoint", "search", "tests")
     assert done.returncode == 0, done.stderr
     (path,) = tmp_path.glob("gpu-*.json")
     found = json.loads(path.read_text())
-    ended = {part["part"]: part["ended"] for part in found["parts"]}
-    assert ended.pop("checkpoint") == "exit code 1"
-    assert ended == {"search": "done"}
+    assert {part["part"]: part["ended"] for part in found["parts"]} == {
+        "checkpoint": "exit code 1",
+        "search": "done",
+        "tests": "done",
+    }
     measured = {goal["goal"]: goal["measured"] for goal in found["goals"]}
-    assert [bool(value) for value in measured.values()] == [False, False, False, True, True]
+    assert [label for label, value in measured.items() if value] == [
+        "search, one query, milliseconds",
+        "search, all queries, seconds",
+    ]
+    assert measured["search, one query, milliseconds"] == pytest.approx(
+        found["measured"]["search"]["one_query_ms"], 1e-3
+    )
+    assert measured["search, one query, milliseconds"] > 0
     assert "| search, one query, milliseconds |" in done.stdout
+    assert "test_twenty_steps_are_those_of_the_cpu" in (tmp_path / "tests.log").read_text()
 
 
-@pytest.mark.parametrize("part", ["peaks", "encoding", "checkpoint"])
-def test_a_part_of_the_gpu_benchmark_measures(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At tiny sizes, on what there is."""
-    import gpu
-
+@pytest.mark.parametrize("part", ["peaks", "encoding", "checkpoint", "data", "finetuning"])
+def test_a_part_of_the_gpu_benchmark_measures(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At tiny sizes, on what there is; its goals are found in what it writes."""
     monkeypatch.setattr(timing, "PEAK_SIZE", dict.fromkeys(timing.PEAK_SIZE, 64))
     found = gpu.MEASURED[part](gpu.QUICK)
-    assert found
-    assert all(0 < value < math.inf for value in found.values())
+    numbers = [*_numbers({key: value for key, value in found.items() if key != "setting"})]
+    assert numbers
+    assert all(0 < value < math.inf for value in numbers)
+    write_json(tmp_path / f"{part}.json", found)
+    judged = {row["goal"]: row["measured"] for row in gpu_goals.judged(tmp_path)}
+    assert [label for label, value in judged.items() if value] == [
+        goal.label for goal in gpu_goals.GOALS if goal.part == part
+    ]
+
+
+def _numbers(content: object) -> Iterator[float]:
+    """All numbers of a record."""
+    if isinstance(content, (int, float)):
+        yield content
+    elif isinstance(content, (dict, list)):
+        for value in content.values() if isinstance(content, dict) else content:
+            yield from _numbers(value)
+
+
+@pytest.mark.slow
+def test_two_processes_are_measured_beside_one(tmp_path: Path) -> None:
+    done = quick("gpu", tmp_path, "--only", "two-processes")
+    assert "| two-processes | done |" in done.stdout, (tmp_path / "two-processes.log").read_text()
+    found = json.loads((tmp_path / "two-processes.json").read_text())
+    assert found["processes"] == 2
+    assert 0 < found["speed_of_one"] < 3
+    assert not (tmp_path / "two-processes-alone.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("gpus", "quick", "runs"), [(0, True, True), (0, False, False), (1, True, False), (2, False, True)]
+)
+def test_two_processes_need_two_gpus(gpus: int, quick: bool, runs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    assert (gpu.left_out(quick) == "") is runs
+
+
+def test_the_parts_of_the_gpu_benchmark_end_in_eight_minutes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each may take what those before it left over."""
+    assert sum(gpu.LIMITS.values()) <= 480
+    given = []
+
+    def part(name: str, command: list[str], most: float, log: Path) -> dict[str, object]:
+        given.append(most)
+        return {"part": name, "ended": "done", "seconds": 10.0}
+
+    monkeypatch.setattr(gpu, "run_part", part)
+    gpu._run(tmp_path, ["peaks", "search", "checkpoint"], quick=True)
+    peaks, search, checkpoint = (gpu.LIMITS[name] for name in ("peaks", "search", "checkpoint"))
+    assert given == [peaks, peaks + search - 10, peaks + search + checkpoint - 20]
+
+
+def test_a_goal_reads_rows_by_their_name_and_percents() -> None:
+    content = {"rows": [{"name": "a", "more": "+3.5 %"}, {"more": 4, "name": "b"}], "peer": None}
+    paths = [("rows", "a", "more"), ("rows", "b", "more"), ("rows", "c", "more"), ("peer", "ratio")]
+    assert [gpu_goals.value_at(content, path) for path in paths] == [3.5, 4.0, None, None]
+
+
+def test_a_step_is_cut_into_waiting_launching_and_the_rest(tmp_path: Path) -> None:
+    """A batch takes 20 ms to make and 50 ms to learn from; the half second of the first one is not counted."""
+    step, waits = ours.step_of("mlm", {}, SETTING), iter([0.5])
+    task = ours.load(step, texts.write(tmp_path, 64, SETTING.length, SETTING.vocabulary, full=True))
+    make, learn = task.collate, task.forward
+    task.collate = lambda examples: time.sleep(next(waits, 0.02)) or make(examples)
+    task.forward = lambda *given: time.sleep(0.05) or learn(*given)
+    encoder = Encoder(SETTING.shape())
+    found = steps.measured(task, encoder, task.heads(encoder), step, SETTING.numerics(), warm=1, count=5)
+    assert 0.02 < found.wait < 0.1
+    assert found.launch > 0.05
+    assert found.wait + found.launch < found.seconds
+    arrays = task.collate([task.example(row, np.random.default_rng(0)) for row in range(4)])
+    assert found.flops == pytest.approx(task.flops(encoder, arrays), rel=0.2)
+    row = found.row(batch=4, peak=1e12)
+    assert row["samples_per_second"] == pytest.approx(4 / found.seconds, rel=1e-3)
+    assert row["wait_percent"] == pytest.approx(100 * found.wait / found.seconds, rel=1e-3)

@@ -20,7 +20,7 @@ from encore.models.encoder import Encoder
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 import distillation
-from harness import record, teachers, texts
+from harness import gpu_goals, record, teachers, texts
 from harness.setting import Setting
 from harness.teachers import ColbertInTheLoop, CrossEncoderInTheLoop
 
@@ -132,6 +132,9 @@ def test_a_quick_measurement_writes_its_record(home: Home, tmp_path: Path) -> No
     assert [row["paper"] for row in contents["arms"][3:]] == ["+32.7 %", "+33.5 %", "+48.1 %"]
     written = json.loads(record.write(tmp_path, "here", contents, 0.0).read_text())
     assert written["arms"] == contents["arms"]
+    for goal in gpu_goals.GOALS:
+        if goal.part == "distillation":
+            assert gpu_goals.value_at(written, goal.path) is not None
 
 
 def _copies(module: nn.Module) -> dict[str, Tensor]:

@@ -1,0 +1,70 @@
+"""What is wanted of one H100, next to what the parts of ``gpu.py`` have measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from harness.figures import SPEEDS, rounded
+
+
+class Goal(NamedTuple):
+    """One number: ``bound`` says whether ``aim`` is the least or the most of it.
+
+    ``path`` leads to it in the record of a part: by keys, and to a row of a table by the row's name.
+    """
+
+    label: str
+    part: str
+    path: tuple[str, ...]
+    aim: float
+    bound: str = "least"
+
+
+SPEED = ("objectives", "MLM 15 %", "samples_per_second")
+MORE = "percent more time than without a teacher"
+IN_LOOP, KEPT = "in-batch, ColBERT in the loop", "in-batch, kept ColBERT vectors"
+GOALS = (
+    Goal("MLM of 512, full texts, samples a second", "pretraining-512", SPEED, 1000),
+    Goal("MLM of 144, full texts, samples a second", "pretraining-144", SPEED, 3500),
+    Goal("MLM packed, texts as MS MARCO's, samples a second", "pretraining-packed", SPEED, 6500),
+    Goal("MLM of 512, speed relative to Hugging Face", "pretraining-512", ("peer", "ratio"), 1),
+    *(
+        Goal(f"{name} of 512, speed relative to MLM 30 %", "pretraining-512", ("objectives", name, "speed_of_mlm"), aim)
+        for name, aim in SPEEDS.items()
+    ),
+    Goal("enhanced of 512, samples a second", "data", ("workers", "enhanced", "samples_per_second"), 700),
+    Goal("enhanced of 512, wait for data, percent", "data", ("workers", "enhanced", "wait_percent"), 2, "most"),
+    Goal("fine-tuning, 64 x (1 + 15), steps a second", "finetuning", ("rows", "whole batch", "steps_per_second"), 8),
+    Goal("the same in parts, time relative to one", "finetuning", ("rows", "in parts", "time"), 1.4, "most"),
+    Goal(f"ColBERT in the loop, {MORE}", "distillation", ("arms", IN_LOOP, "more_time"), 35, "most"),
+    Goal(f"its vectors kept, {MORE}", "distillation", ("arms", KEPT, "more_time"), 5, "most"),
+    Goal("encoding, passages a second", "encoding", ("passages_per_second",), 15_000),
+    Goal("search, one query, milliseconds", "search", ("one_query_ms",), 6.0, "most"),
+    Goal("search, all queries, seconds", "search", ("all_queries_seconds",), 1.0, "most"),
+)
+
+
+def judged(folder: Path) -> list[dict[str, Any]]:
+    """A line for each goal: its aim, what its part's record says, if the folder has one, and whether it is met."""
+    return [_judged(goal, folder / f"{goal.part}.json") for goal in GOALS]
+
+
+def _judged(goal: Goal, path: Path) -> dict[str, Any]:
+    found = value_at(json.loads(path.read_text()), goal.path) if path.is_file() else None
+    met = found is not None and (found >= goal.aim if goal.bound == "least" else found <= goal.aim)
+    shown = "" if found is None else rounded(found)
+    return {"goal": goal.label, "aim": f"{goal.bound} {goal.aim}", "measured": shown, "met": met}
+
+
+def value_at(content: Any, path: tuple[str, ...]) -> float | None:
+    """The number at the end of a path, also one in percent; None where the record has no such row or nothing there."""
+    for key in path:
+        if isinstance(content, list):
+            content = next((row for row in content if key in row.values()), None)
+        else:
+            content = content[key]
+        if content is None:
+            return None
+    return float(str(content).removesuffix(" %"))

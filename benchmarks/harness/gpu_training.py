@@ -1,0 +1,113 @@
+"""The parts of ``gpu.py`` that train: whether batches come in time, and fine-tuning as the papers do it."""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from encore.config.finetuning import FinetuneStep
+from encore.data.tokens import TokenStore
+from encore.finetuning.contrastive import Contrastive
+from encore.finetuning.queries import Query
+from encore.models.start import initial_encoder
+from harness import ours, steps, texts, timing
+from harness.figures import rounded
+from harness.setting import Setting, device
+
+Facts = dict[str, Any]
+VOCABULARY = 30522
+FED = ("mlm", "enhanced")  # the usual objective, and that whose batches take longest to make
+IN_PARTS = 4  # of a batch, with gradient caching
+POOL = 16  # batches in an epoch, those that one worker makes at a time
+
+
+def precision() -> str:
+    """What a GPU trains in, and a CPU."""
+    return "bf16" if device().type == "cuda" else "fp32"
+
+
+def setting_of(sizes: Facts, length: int, full: bool) -> Setting:
+    """The model and the batch of a part, in the device's usual precision."""
+    return Setting(sizes["model"], VOCABULARY, length, sizes["batch"], full, precision(), 1, "wall", 1, 1)
+
+
+def data(sizes: Facts) -> Facts:
+    """MLM and the objective that is slowest to feed, their batches made by one thread, and by several processes.
+
+    Returns:
+        A row of figures for each of them under ``alone`` and under ``workers``, as ``steps.Steps.row`` gives it.
+    """
+    setting = setting_of(sizes, sizes["length"], full=True)
+    encoder = initial_encoder(setting.shape(), 0)
+    best = timing.peak("wall", setting.precision)
+    found: dict[str, list[Facts]] = {"alone": [], "workers": []}
+    with tempfile.TemporaryDirectory() as folder:
+        store = texts.write(Path(folder), POOL * setting.batch, setting.length, VOCABULARY, setting.full)
+        for name in FED:
+            for way, workers in (("alone", 0), ("workers", sizes["workers"])):
+                its = _pretrained(name, setting, store, encoder, sizes, workers)
+                found[way].append({"objective": name, **its.row(setting.batch, best)})
+    return {"setting": setting.to_json() | {"workers": sizes["workers"]}, **found}
+
+
+def _pretrained(
+    name: str, setting: Setting, store: TokenStore, encoder: Any, sizes: Facts, workers: int
+) -> steps.Steps:
+    """Steps of an objective, whose weights are a copy."""
+    step = ours.step_of(name, {}, setting)
+    task, model = ours.load(step, store), copy.deepcopy(encoder)
+    torch.manual_seed(0)
+    heads = task.heads(model)
+    return steps.measured(task, model, heads, step, setting.numerics(), sizes["warm"], sizes["steps"], workers)
+
+
+def finetuning(sizes: Facts) -> Facts:
+    """Queries with a positive and negatives each, contrasted over the batch: the papers' passages, and shorter ones.
+
+    Once more in parts, as where memory is small. ``time`` is over that of the first.
+    """
+    usual, shorter = sizes["passage_lengths"]
+    arms = (("whole batch", usual, 1), ("in parts", usual, IN_PARTS), ("shorter passages", shorter, 1))
+    rows = [{"arm": name, "length": length, **_finetuned(sizes, length, parts)} for name, length, parts in arms]
+    for row in rows:
+        row["time"] = rounded(row["step_ms"] / rows[0]["step_ms"])
+    return {"setting": setting_of(sizes, usual, full=False).to_json(), "rows": rows}
+
+
+def _finetuned(sizes: Facts, length: int, parts: int) -> Facts:
+    """Figures of fine-tuning with passages of at most ``length`` tokens, a batch in so many parts."""
+    setting = setting_of(sizes, length, full=False)
+    step = step_of(sizes, length)
+    with tempfile.TemporaryDirectory() as folder:
+        store, queries = judged(Path(folder), sizes, length)
+        encoder = initial_encoder(setting.shape(), 0)
+        numerics = setting.numerics() | {"micro_batch": -(-step.batch // parts)}
+        task = Contrastive(step, queries, store)
+        its = steps.measured(task, encoder, nn.ModuleDict(), step, numerics, sizes["warm"], sizes["steps"])
+    row = its.row(step.batch, timing.peak("wall", setting.precision))
+    queries_per_second = row.pop("samples_per_second")
+    return {
+        "steps_per_second": rounded(1 / its.seconds),
+        "queries_per_second": queries_per_second,
+        "passages_per_second": rounded(queries_per_second * (1 + step.per_query)),
+        **row,
+    }
+
+
+def step_of(sizes: Facts, length: int) -> FinetuneStep:
+    """The papers' step on MS MARCO, with passages of that length."""
+    fields = {"batch": sizes["batch"], "per_query": sizes["negatives"], "query_length": sizes["query_length"]}
+    named = {"kind": "finetune", "collection": "made-up", "negatives": "bm25", "source": "the benchmark's own"}
+    return FinetuneStep.model_validate(
+        {**named, **fields, "length": length, "learning_rate": 1e-5, "warmup": 0, "steps": 1}
+    )
+
+
+def judged(folder: Path, sizes: Facts, length: int) -> tuple[TokenStore, list[Query]]:
+    """Queries for some batches, with one negative of their own; what else a batch brings is drawn from all passages."""
+    return texts.write_judged(folder, POOL * sizes["batch"], length, sizes["query_length"], VOCABULARY, full=False)
