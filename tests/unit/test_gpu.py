@@ -215,7 +215,7 @@ def _narrow(subset: Subset, encoder: Any, heads: Any, batch: dict[str, Tensor]) 
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
 @pytest.mark.parametrize("name", ["mlm", "simcse", "costa", *DECODERS])
 def test_half_precision_trains_backwards_too(name: str, dropout: float, device: str, tmp_path: Path) -> None:
-    """On a GPU by the attention of variable length without dropout, and by nested tensors with it."""
+    """On a GPU by FlashAttention, texts packed."""
     start = weights_of(*models_of(name, dropout=dropout))
     ended = trained(name, tmp_path, STEPS[device], numerics={"precision": "bf16"}, shape={"dropout": dropout})
     assert all(value.isfinite().all() for value in ended.values())
