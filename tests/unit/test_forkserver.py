@@ -53,7 +53,8 @@ from pathlib import Path
 from encore.storage import manifest
 with manifest.record(Path("made"), stage="evaluate", spec={}, inputs=[]):
     pass
-print(manifest.read_run(Path("made"))["forked"])
+run = manifest.read_run(Path("made"))
+print(run["forked"], run["code"], run["commit"], run["packages"]["torch"])
 """
 WAITS = """
 from encore.storage import program
@@ -232,4 +233,6 @@ def test_jobs_end_with_the_server(tmp_path: Path, is_killed: bool) -> None:
 
 def test_a_job_notes_whether_it_is_a_fork(server: Server) -> None:
     forked, typed = server.forked(RECORDS), server.as_typed(RECORDS)
-    assert (forked.stdout, typed.stdout) == ("True\n", "False\n"), forked.stderr
+    (is_fork, *noted), (is_typed, *found) = forked.stdout.split(), typed.stdout.split()
+    assert (is_fork, is_typed) == ("True", "False"), forked.stderr
+    assert noted == found, "code, commit and versions, which its parent looked up"

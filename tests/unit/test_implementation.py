@@ -46,13 +46,29 @@ PLANTED = {
 REMARKED = "encore.storage.manifest"
 
 
-@pytest.fixture(scope="module")
-def changed(tmp_path_factory):
-    """What is said of another version: those lines, a remark in one more module, and a new objective."""
-    version = Code(tmp_path_factory.mktemp("version") / "src/encore")
+def copied(folder):
+    """Another version, alike so far."""
+    version = Code(folder / "src/encore")
     skipped = shutil.ignore_patterns("__pycache__")
     shutil.copytree(PACKAGE, version.package, ignore=skipped)
     shutil.copytree(HERE.programs, version.programs, ignore=skipped)
+    return version
+
+
+def test_a_library_that_was_read_ahead_has_the_same_digests_and_an_edited_program_another(tmp_path):
+    read_ahead = copied(tmp_path)
+    read_ahead.read_library()
+    program = read_ahead.programs / "encode.py"
+    program.write_text(program.read_text() + "\nADDED = 1\n")
+    for stage in ("pretrain.mlm", "collection.beir", "search"):
+        assert read_ahead.digest(stage) == HERE.digest(stage)
+    assert read_ahead.digest("encode") == Code(read_ahead.package).digest("encode") != HERE.digest("encode")
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory):
+    """What is said of another version: those lines, a remark in one more module, and a new objective."""
+    version = copied(tmp_path_factory.mktemp("version"))
     for name, line in (dict.fromkeys(PLANTED, "PLANTED = 1") | {REMARKED: "# said"}).items():
         with version._path(name).open("a") as file:
             file.write(f"\n{line}\n")

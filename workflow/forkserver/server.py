@@ -22,6 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
+from encore.storage import manifest
 from encore.storage.processes import end_with_parent, wake_when_a_child_ends
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,12 +63,15 @@ def code() -> list[tuple[str, int, int]]:
 
 
 def warm_up() -> None:
-    """Import what jobs do, and keep Python's collector from touching, and so copying, the memory that jobs share."""
+    """Import what jobs do, look up what all of them note, and keep Python's collector from touching, and so copying,
+    the memory that jobs share.
+    """
     found = (module.name for module in pkgutil.walk_packages([str(ROOT / "src/encore")], "encore."))
     for name in (*LATE, *found):
         if name.partition("encore.")[2].split(".")[0] not in PRODUCTS and name != SLOW:
             with contextlib.suppress(ImportError):  # the job that needs it says so
                 importlib.import_module(name)
+    manifest.look_up_for_forks()
     gc.collect()
     gc.freeze()
 

@@ -63,19 +63,20 @@ class Code:
         declared = self._stage(stage if stage in self.stages else kind)
         waiting = [f"{kind}.py", *declared.get("modules", [])]
         waiting += [f"encore.objectives.{variant}"] if kind in OF_AN_OBJECTIVE and variant else []
-        found: set[str] = set()
-        while waiting:
-            name = waiting.pop()
-            if name not in found:
-                found.add(name)
-                waiting += self._file(name).imports
-        return sorted(found)
+        return sorted(self._reached(waiting))
 
     def digest(self, stage: str) -> str:
         """Digest of the syntax trees of all code of a stage, blind to comments, docstrings and layout."""
         found = hashlib.sha256("".join(map(self.module_digest, self.modules(stage))).encode()).hexdigest()[:16]
         self._keep()
         return found
+
+    def read_library(self) -> None:
+        """Read all modules behind stages, for the forks of this process; programs may be edited until they start."""
+        programs = [f"{stage.partition('.')[0]}.py" for stage in self.stages]
+        self._reached([*programs, *(name for each in self.stages.values() for name in each.get("modules", []))])
+        self._files = {name: file for name, file in self._files.items() if not name.endswith(".py")}
+        self._keep()
 
     def module_digest(self, name: str) -> str:
         """The same of one module or program."""
@@ -102,6 +103,16 @@ class Code:
     def has(self, stage: str) -> bool:
         """Whether this version has a stage; one that was renamed is another one."""
         return stage in self.stages or stage.partition(".")[0] in self.stages
+
+    def _reached(self, names: Iterable[str]) -> set[str]:
+        """Files with all that they import, directly or not."""
+        waiting, found = list(names), set[str]()
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting += self._file(name).imports
+        return found
 
     def _stage(self, stage: str) -> dict[str, Any]:
         if stage not in self.stages:

@@ -14,12 +14,13 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from encore.errors import EncoreError
 from encore.storage import machine
-from encore.storage.code_digest import code_digest
+from encore.storage.code_digest import HERE, code_digest
 from encore.storage.files import sha256, write_json
 from encore.storage.lock import LOCK, locked
 from encore.storage.shards import VECTORS, has_no_vectors
@@ -200,14 +201,21 @@ def _added(folder: Path, listed: Collection[str]) -> Iterator[Path]:
             yield path
 
 
+def look_up_for_forks() -> None:
+    """Look up, in a process whose forks are jobs, what is the same for all of them: commit, packages, library."""
+    _commit(Path.cwd())
+    _versions()
+    HERE.read_library()
+
+
 def _surroundings(stage: str) -> dict[str, Any]:
     return {
         "code": code_digest(stage),
-        "commit": _commit(),
+        "commit": _commit(Path.cwd()),
         "command": sys.argv,
         "forked": sys.argv[0] not in sys.orig_argv,  # from a process that was started for another program
         "python": platform.python_version(),
-        "packages": machine.versions(REPORTED_PACKAGES),
+        "packages": _versions(),
         "machine": platform.machine(),
         "device": machine.gpu() or "cpu",  # that torch computed on; cpu for a stage that did not load it
         "cores": machine.cores(),
@@ -217,11 +225,21 @@ def _surroundings(stage: str) -> dict[str, Any]:
     }
 
 
-def _commit() -> str | None:
-    """The commit that ran, with ``+`` for uncommitted changes; None outside a git checkout."""
+@cache
+def _versions() -> dict[str, str]:
+    return machine.versions(REPORTED_PACKAGES)
+
+
+@cache
+def _commit(folder: Path) -> str | None:
+    """The commit that ran in a folder, with ``+`` for uncommitted changes; None outside a git checkout."""
     try:
         commit = subprocess.run(
-            ["git", "describe", "--always", "--dirty=+", "--abbrev=12"], capture_output=True, text=True, check=True
+            ["git", "describe", "--always", "--dirty=+", "--abbrev=12"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=True,
         )
     except (OSError, subprocess.CalledProcessError):
         return None
