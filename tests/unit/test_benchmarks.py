@@ -276,6 +276,7 @@ def _numbers(content: object) -> Iterator[float]:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(torch.cuda.device_count() == 1, reason="needs two GPUs or none")
 def test_two_processes_are_measured_beside_one(tmp_path: Path) -> None:
     done = quick("gpu", tmp_path, "--only", "two-processes")
     assert "| two-processes | done |" in done.stdout, (tmp_path / "two-processes.log").read_text()
