@@ -80,6 +80,18 @@ def test_a_finished_root_needs_nothing_behind_it(bare: Path) -> None:
     assert {job.rule for job in found.missing} == {"table", "figure"}
 
 
+def test_cheaper_products_shorten_searches_on_a_gpu_and_nothing_else(bare: Path) -> None:
+    numerics = read_yaml(RUN)["numerics"]
+    seconds = {}
+    for products in ("fp32", "tf32", "fp16"):
+        found = estimate(planned(numerics={**numerics, "search": products}), "a100-80gb")
+        searches = [job for job in found.missing if job.rule == "search"]
+        seconds[products] = {rule.rule: rule.seconds for rule in found.rules}
+        assert {job.precision("fp32") for job in searches} == {"bf16" if products == "fp16" else products}
+    assert seconds["fp16"].pop("search") < seconds["tf32"].pop("search") < seconds["fp32"].pop("search")
+    assert seconds["fp16"] == seconds["tf32"] == seconds["fp32"]
+
+
 def test_gpus_shorten_the_wall_but_not_below_the_chain(bare: Path) -> None:
     one, four = (estimate(planned(), "a100-80gb", gpus) for gpus in (1, 4))
     assert four.schedule.wall <= one.schedule.wall
