@@ -29,6 +29,7 @@ IMPORTED = (
 )
 REPOSITORY = Path(__file__).resolve().parents[1]
 OWN_IMPORTS = "encore.retrieval.doc2query.model"  # the one that imports Transformers
+PRETENDED_GPU = "ENCORE_PRETENDED_GPU"  # a variable of the environment: with it torch computes on a pretended GPU
 LENGTH = 8  # bytes that say how long a request is
 STREAMS = 3
 
@@ -137,7 +138,10 @@ def become(
     if library(Path(folder)) != known:
         for name in [name for name in sys.modules if name.partition(".")[0] == "encore"]:
             del sys.modules[name]
-    code = 0
+    code, gpu = 0, contextlib.ExitStack()
+    if PRETENDED_GPU in environment:
+        sys.path.append(str(REPOSITORY / "tests"))
+        gpu.enter_context(importlib.import_module("pretended_gpu").pretended_gpu())
     try:
         if arguments[0] == "snakemake":
             sys.executable, sys.excepthook = python, sys.__excepthook__

@@ -26,6 +26,7 @@ from encore.models import flops, inputs, late_interaction
 from encore.models.encoder import Encoder
 from encore.training import losses
 from encore.training.task import Arrays, ForwardOutput, part_numbers
+from harness import setting
 
 TERM = "distillation"
 DIMENSION = 128  # of a token's vector
@@ -168,8 +169,8 @@ def write_kept(folder: Path, queries: list[Query], store: TokenStore, step: Fine
 
 
 def frozen(module: Any) -> Any:
-    """A copy that learns nothing."""
-    return copy.deepcopy(module).eval().requires_grad_(False)
+    """A copy that learns nothing, on the device that trains."""
+    return copy.deepcopy(module).to(setting.device()).eval().requires_grad_(False)
 
 
 def _widened(rows: Tensor, length: int) -> Tensor:

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from clones import REPOSITORY, Clone, jobs
+from warm import PRETENDED_GPU
 
 from encore.config.run import Scale
 from encore.config.run_file import read_run
@@ -24,6 +26,8 @@ ENDINGS = {
     "figures": ("png", "svg", "csv", "manifest.json"),
 }
 
+COMPUTING = {"pretrain", "finetune", "encode", "search", "rerank", "teacher_scores", "inspect_model", "masked_loss"}
+
 pytestmark = pytest.mark.everything
 
 
@@ -34,6 +38,18 @@ def everything(finished: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clo
     clone.snakemake(CLAIMS, *RUN, timeout=7200).succeeded()
     clone.snakemake(*RUN, timeout=7200).succeeded()
     return clone
+
+
+def test_all_of_it_is_made_on_a_gpu_too(finished: Clone, tmp_path: Path) -> None:
+    """A pretended one, which refuses what a real one would and computes on the processor."""
+    clone = finished.copy(tmp_path / "gpu")
+    shutil.rmtree(clone.root / "results")
+    clone.replace("config/nano.yaml", "java_memory_mb: 512", "java_memory_mb: 512, fork_jobs: false")
+    for target in ([CLAIMS], []):
+        clone.snakemake(*target, *RUN, env={PRETENDED_GPU: "1"}, timeout=7200).succeeded()
+    runs = [json.loads(path.read_text()) for path in clone.root.glob("results/*/**/run.json")]
+    assert {run["device"] for run in runs if run["stage"].partition(".")[0] in COMPUTING} == {"pretended"}
+    assert {run["stage"].partition(".")[0] for run in runs} > COMPUTING
 
 
 def catalogue(kind: str) -> dict[str, Any]:

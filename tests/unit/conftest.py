@@ -1,5 +1,6 @@
 """The shipped catalogue, read once for all tests that plan with it."""
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 import quick_java
 import yaml
+from warm import PRETENDED_GPU
 
 from encore.config.run import RunConfig
 from encore.plan import project
@@ -30,6 +32,30 @@ def short_lived_java() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def catalogue() -> Catalogue:
     return project.load_catalogue(ROOT / "config")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def gpu_of_all() -> Iterator[None]:
+    """With ENCORE_PRETENDED_GPU in the environment, every test has a pretended GPU."""
+    if PRETENDED_GPU not in os.environ:
+        yield
+        return
+    from pretended_gpu import pretended_gpu
+
+    with pretended_gpu():
+        yield
+
+
+@pytest.fixture(params=["pretended", pytest.param("real", marks=pytest.mark.gpu)])
+def gpu(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Torch computes on a GPU: a pretended one, which every machine has, or a real one."""
+    if request.param == "real":
+        yield "real"
+    else:
+        from pretended_gpu import pretended_gpu
+
+        with pretended_gpu():
+            yield "pretended"
 
 
 @pytest.fixture

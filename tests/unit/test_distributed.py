@@ -6,13 +6,17 @@ import os
 import socket
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import torch
 import two_processes
+from pretended_gpu import pretended_gpu
 from safetensors.torch import load_file
 from test_training import NUMERICS, step_of
+from warm import PRETENDED_GPU
 
 from encore.errors import EncoreError
 from encore.training import loop
@@ -29,51 +33,71 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
-    """The folder of what two processes learned, and what each of them printed."""
+class Pair(NamedTuple):
+    """What two processes learned, in a folder, and what each of them printed."""
+
+    on_gpus: bool
+    folder: Path
+    said: list[str]
+
+
+@pytest.fixture(scope="module", params=["processor", "gpu"])
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pair:
+    """What two processes learn, each with a pretended GPU, or without."""
     folder, port = tmp_path_factory.mktemp("pair"), free_port()
     command = [sys.executable, str(HERE / "two_processes.py"), str(folder)]
-    common = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    paths = os.pathsep.join(sys.path)
+    common = {
+        **os.environ,
+        "PYTHONPATH": paths,
+        "WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+    }
+    if request.param == "gpu":
+        common |= {PRETENDED_GPU: "1", "LOCAL_WORLD_SIZE": "2"}
     both = [
-        subprocess.Popen(command, env={**common, "RANK": str(rank)}, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            command, env={**common, "RANK": str(rank), "LOCAL_RANK": str(rank)}, stdout=subprocess.PIPE, text=True
+        )
         for rank in range(2)
     ]
     said = [process.communicate(timeout=600)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]
-    return folder, said
+    return Pair(request.param == "gpu", folder, said)
 
 
 @pytest.mark.parametrize("case", two_processes.CASES)
 def test_two_processes_learn_what_one_does(
-    case: str, pair: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    case: str, pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if "dropout" in case:  # which is drawn from where a part begins: so this one has the parts of two processes
         monkeypatch.setattr(PartSize, "split", lambda size, sizes: [range(rank, len(sizes), 2) for rank in range(2)])
-    first, second = (load_file(pair[0] / f"{case}-{rank}") for rank in range(2))
-    done, alone = two_processes.trained(case, tmp_path)
+    first, second = (load_file(pair.folder / f"{case}-{rank}") for rank in range(2))
+    with pretended_gpu() if pair.on_gpus else nullcontext():
+        done, alone = two_processes.trained(case, tmp_path)
     counts, losses = first.pop("counts"), first.pop("losses")
     torch.testing.assert_close(losses, torch.tensor([point.terms["loss"] for point in done.losses]), rtol=1e-6, atol=0)
     assert counts[1] == done.examples
     assert first.keys() == alone.keys()
     assert any(name.endswith(".grad") for name in alone)
     for name, value in alone.items():
-        torch.testing.assert_close(first[name], value, rtol=1e-5, atol=1e-9, msg=f"{case}: {name}")
+        torch.testing.assert_close(first[name], value.cpu(), rtol=1e-5, atol=1e-9, msg=f"{case}: {name}")
         assert torch.equal(first[name], second[name]), "both processes end with the same weights"
 
 
-def test_the_first_process_alone_prints_and_saves(pair: tuple[Path, list[str]]) -> None:
-    first, second = pair[1]
+def test_the_first_process_alone_prints_and_saves(pair: Pair) -> None:
+    first, second = pair.said
     assert first.count("step 2/2") == len(two_processes.CASES)
     assert second == ""
-    assert len(list((pair[0] / "state/mlm").iterdir())) == 2
+    assert len(list((pair.folder / "state/mlm").iterdir())) == 2
 
 
 @pytest.mark.parametrize("case", ["mlm in little memory", "ict joined in little memory"])
-def test_memory_that_ends_in_one_process_ends_in_all(case: str, pair: tuple[Path, list[str]]) -> None:
-    first, second = (load_file(pair[0] / f"{case}-{rank}")["counts"][2] for rank in range(2))
+def test_memory_that_ends_in_one_process_ends_in_all(case: str, pair: Pair) -> None:
+    first, second = (load_file(pair.folder / f"{case}-{rank}")["counts"][2] for rank in range(2))
     assert first == second > 0
-    assert "out of memory; going on with " in pair[1][0]
+    assert "out of memory; going on with " in pair.said[0]
 
 
 @pytest.mark.parametrize(("count", "size"), [(8, 2), (7, 2), (7, 3), (3, 3)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 import torch
 from small_models import random_batch, random_encoder
 from torch import Tensor
-from torch.nn.functional import scaled_dot_product_attention
 
 from encore.models import encoder as encoders
 from encore.models import packing
@@ -94,31 +92,13 @@ def test_dropout_reaches_packed_attention() -> None:
     assert not torch.equal(alike[2], alike[3])
 
 
-def test_the_kernel_of_variable_length_is_told_where_texts_begin(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernel itself runs on a GPU only; a plain one with its arguments stands in."""
-
-    def plain(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, longest: int, rate: float) -> Tensor:
-        assert bounds.dtype == torch.int32
-        assert longest >= (bounds[1:] - bounds[:-1]).max()
-        assert rate == 0
-        parts = (query, key, value)
-        texts = [[part[a:b].transpose(0, 1) for part in parts] for a, b in itertools.pairwise(bounds.tolist())]
-        return torch.cat([scaled_dot_product_attention(*text).transpose(0, 1) for text in texts])
-
-    encoder = random_encoder().eval()
-    ids, mask = random_batch(encoder.config, LENGTHS)
-    expected = encoder(ids, mask)
-    monkeypatch.setattr(packing, "has_kernel", lambda query: True)
-    monkeypatch.setattr(packing, "flash", plain)
-    torch.testing.assert_close(in_a_row(encoder, ids, mask)[mask], expected[mask], atol=1e-5, rtol=0)
-
-
-def test_the_kernel_takes_what_it_is_given_and_has_gradients() -> None:
-    """PyTorch's own check of shapes needs no GPU; the operator is not public, so a version may change it."""
+@pytest.mark.parametrize("attention", [packing.flash, packing.efficient])
+def test_the_kernel_takes_what_it_is_given_and_has_gradients(attention: packing.RaggedAttention) -> None:
+    """PyTorch's own check of shapes needs no GPU; the operators are not public, so a version may change them."""
     query, key, value = (
         torch.empty(9, 4, 16, dtype=torch.bfloat16, device="meta", requires_grad=True) for _ in range(3)
     )
-    out = packing.flash(query, key, value, torch.empty(3, dtype=torch.int32, device="meta"), 5, 0.1)
+    out = attention(query, key, value, torch.empty(3, dtype=torch.int32, device="meta"), 5, 0.1)
     assert (out.shape, out.dtype) == (query.shape, query.dtype)
     out.sum().backward()
     for part in (query, key, value):
@@ -126,16 +106,31 @@ def test_the_kernel_takes_what_it_is_given_and_has_gradients() -> None:
         assert part.grad.shape == part.shape
 
 
-@pytest.mark.parametrize(("capability", "runs"), [((9, 0), True), ((8, 0), True), ((7, 5), False), ((7, 0), False)])
-def test_the_kernel_is_for_gpus_from_a100_on(
-    capability: tuple[int, int], runs: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("capability", "dtype", "width", "attention"),
+    [
+        ((9, 0), torch.bfloat16, 64, packing.flash),
+        ((8, 0), torch.float16, 256, packing.flash),
+        ((8, 0), torch.bfloat16, 264, packing.efficient),
+        ((7, 5), torch.float16, 64, packing.efficient),
+        ((9, 0), torch.float32, 64, packing.efficient),
+        ((9, 0), torch.float32, 12, packing.efficient),
+        ((9, 0), torch.bfloat16, 12, packing.one_by_one),
+        ((9, 0), torch.float32, 10, packing.one_by_one),
+    ],
+)
+def test_a_gpu_has_a_kernel_for_most_widths(
+    capability: tuple[int, int],
+    dtype: torch.dtype,
+    width: int,
+    attention: packing.RaggedAttention,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
-    query: Any = SimpleNamespace(is_cuda=True, dtype=torch.bfloat16, device="cuda:0", shape=(9, 12, 64))
-    assert packing.has_kernel(query) is runs
-    for width in (12, 264):
-        query.shape = (9, 12, width)
-        assert not packing.has_kernel(query)
+    query: Any = SimpleNamespace(is_cuda=True, dtype=dtype, device="cuda:0", shape=(9, 12, width))
+    assert packing.attention_for(query) is attention
+    query.is_cuda = False
+    assert packing.attention_for(query) is packing.one_by_one
 
 
 def test_a_text_of_one_token_and_a_batch_of_one_are_packed_too() -> None:
@@ -155,12 +150,13 @@ def test_only_ragged_batches_on_an_accelerator_are_packed() -> None:
     assert packing.layout(None).visible is None
 
 
-@pytest.mark.gpu
+@pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("rate", [0.0, 0.1])
 def test_the_kernels_of_a_gpu_agree_with_the_cpu(rate: float) -> None:
     encoder = random_encoder(hidden=64, intermediate=64, dropout=rate).eval()
     ids, mask = random_batch(encoder.config, LENGTHS)
-    expected = encoder(ids, mask)
+    with torch.no_grad():
+        expected = encoder(ids, mask)
     encoder, ids, mask = encoder.cuda(), ids.cuda(), mask.cuda()
     assert isinstance(packing.layout(mask), Packing)
     with torch.no_grad():

@@ -108,7 +108,7 @@ def test_a_score_has_the_same_bytes_wherever_its_tile_begins(data):
     assert whole.tobytes() == everything[:, :1024].tobytes()
 
 
-@pytest.mark.gpu
+@pytest.mark.usefixtures("gpu")
 def test_a_gpu_finds_what_the_cpu_finds(data):
     vectors, queries = data
     ours, _ = products.Tiles(vectors, CPU).best(torch.from_numpy(queries), 100)

@@ -192,7 +192,7 @@ def test_another_precision_is_refused():
         rescored.tiles_for(np.zeros((1, 1), np.float32), CPU, "fp8")
 
 
-@pytest.mark.gpu
+@pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_gpu_finds_the_bytes_of_the_cpu(precision, kind):
@@ -203,7 +203,7 @@ def test_a_gpu_finds_the_bytes_of_the_cpu(precision, kind):
     assert ours.tobytes() == theirs.tobytes()
 
 
-@pytest.mark.gpu
+@pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_no_product_of_a_gpu_is_further_off_than_the_bound(precision):
     draw, gpu = torch.Generator("cuda").manual_seed(0), torch.device("cuda")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
+from pretended_gpu import pretended_gpu
 from safetensors.torch import save_file
 from small_objective import encoder, heads_of, make
 from test_distillation import small_task as taught_task
 from test_training import NUMERICS, STEP
 from torch import Tensor, nn
+from warm import PRETENDED_GPU
 
 from encore import objectives
 from encore.training import launch
@@ -76,10 +80,14 @@ def _join_only_once_more() -> None:
     ProcessGroup.joined = joined
 
 
-if __name__ == "__main__":
-    output = Path(sys.argv[1])
+def main(output: Path) -> None:
     for case in CASES:
         done, weights = trained(case, output / "state")
         weights["losses"] = torch.tensor([point.terms["loss"] for point in done.losses])
         weights["counts"] = torch.tensor([done.flops, done.examples, done.micro_batch_tokens or 0])
-        save_file(weights, output / f"{case}-{launch.rank()}")
+        save_file({name: value.cpu() for name, value in weights.items()}, output / f"{case}-{launch.rank()}")
+
+
+if __name__ == "__main__":
+    with pretended_gpu() if PRETENDED_GPU in os.environ else nullcontext():
+        main(Path(sys.argv[1]))

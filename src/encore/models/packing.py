@@ -6,6 +6,7 @@ themselves work on the last dimension only, so they know nothing of it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import overload
 
 import torch
@@ -13,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 AMPERE = (8, 0)  # the compute capability of GPUs from A100 on, which FlashAttention needs
+RaggedAttention = Callable[[Tensor, Tensor, Tensor, Tensor, int, float], Tensor]
 
 
 class Rectangle:
@@ -44,7 +46,7 @@ class Packing:
         """mask bool [B, L], true at real tokens, of which every row has one. Waits for the device once, to learn T."""
         self.shape = mask.shape
         self.places = mask.flatten().nonzero().squeeze(1)  # [T], in the rectangle
-        self.bounds = F.pad(mask.sum(1).cumsum(0), (1, 0))  # [B + 1], of each text in the row
+        self.bounds = F.pad(mask.sum(1).cumsum(0), (1, 0)).int()  # [B + 1], of each text in the row
         self.positions = self.places % mask.shape[1]
         self.visible = self
 
@@ -63,34 +65,33 @@ class Packing:
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, rate: float) -> Tensor:
         """Attention of each text to itself, all [T, heads, D]."""
-        if has_kernel(query):
-            return flash(query, key, value, self.bounds.int(), self.shape[1], rate)
-        query, key, value = (self._nested(part).transpose(1, 2) for part in (query, key, value))
-        return F.scaled_dot_product_attention(query, key, value, dropout_p=rate).transpose(1, 2).values()
-
-    def _nested(self, part: Tensor) -> Tensor:
-        # Bounds of the lengths, given so that nobody waits for the device to find them.
-        return torch.nested.nested_tensor_from_jagged(part, self.bounds, min_seqlen=1, max_seqlen=self.shape[1])
+        attention = attention_for(query)
+        return attention(query, key, value, self.bounds, self.shape[1], rate)
 
 
-def has_kernel(query: Tensor) -> bool:
-    """Whether FlashAttention computes this query [T, heads, D]; otherwise nested tensors find a kernel, in more time.
+def attention_for(query: Tensor) -> RaggedAttention:
+    """What computes attention over texts of several lengths for this query [T, heads, D].
 
-    Making these costs the host 2 to 3 ms a layer and pass.
+    FlashAttention in half precision from A100 on; otherwise, as in single precision, the memory-efficient kernel.
+    Neither takes every width of a head, and a processor has neither.
     """
     half, width = query.dtype in (torch.bfloat16, torch.float16), query.shape[-1]
-    fits = width % 8 == 0 and width <= 256
-    return query.is_cuda and half and fits and torch.cuda.get_device_capability(query.device) >= AMPERE
+    if not query.is_cuda or width % (8 if half else 4):
+        return one_by_one
+    ampere = torch.cuda.get_device_capability(query.device) >= AMPERE
+    return flash if half and ampere and width <= 256 else efficient
 
 
 def flash(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, longest: int, rate: float) -> Tensor:
-    """Attention of texts of several lengths with dropout, as nested tensors and ``varlen_attn`` call it in PyTorch.
+    """Attention over texts of several lengths with dropout, as PyTorch's nested tensors call it.
+
+    Making these takes the host 2 to 3 ms a layer and pass, and ``varlen_attn`` has no dropout.
 
     Args:
         query, key, value: [T, heads, D], half precision on a GPU.
         bounds: int32 [B + 1], where texts begin and end.
         longest: the most tokens of a text.
-        rate: of dropout, which ``varlen_attn`` does not have.
+        rate: of dropout.
 
     Returns:
         [T, heads, D].
@@ -100,6 +101,23 @@ def flash(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, longest: in
     return out
 
 
+def efficient(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, longest: int, rate: float) -> Tensor:
+    """The same in any precision and on any GPU; arguments as of ``flash``."""
+    attention = torch.ops.aten._efficient_attention_forward
+    learns = torch.is_grad_enabled() and query.requires_grad  # the backward pass needs the sums of exponentials
+    row = (part.unsqueeze(0) for part in (query, key, value))
+    out: Tensor = attention(*row, None, bounds, bounds, longest, longest, rate, 0, learns)[0]
+    return out.squeeze(0)
+
+
+def one_by_one(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, longest: int, rate: float) -> Tensor:
+    """The same anywhere, in a call for each text; arguments as of ``flash``."""
+    lengths = bounds.diff().tolist()
+    texts = zip(*(part.transpose(0, 1).split(lengths, 1) for part in (query, key, value)), strict=True)
+    found = [F.scaled_dot_product_attention(q, k, v, dropout_p=rate) for q, k, v in texts]
+    return torch.cat(found, 1).transpose(0, 1)
+
+
 Visible = Tensor | Packing | None
 Layout = Rectangle | Packing
 
@@ -107,13 +125,12 @@ Layout = Rectangle | Packing
 def layout(mask: Tensor | None) -> Layout:
     """How to compute a batch with this padding; ``mask`` bool [B, L], true at real tokens, None when all are.
 
-    On a CPU batches are made of texts of like length, where nested tensors lose more than the padding costs (a training
-    pass takes 1.14 times as long at 11 % padding, though 0.6 times at 53 %). They refuse inference mode altogether.
+    On a CPU batches are made of texts of like length, and padding is cheaper than a call for each text.
     """
     if mask is None:
         return Rectangle(None)
-    if mask.device.type == "cpu" or torch.is_inference_mode_enabled():
-        return Rectangle(None if mask.device.type == "cpu" and bool(mask.all()) else mask)
+    if mask.device.type == "cpu":
+        return Rectangle(None if bool(mask.all()) else mask)
     packing = Packing(mask)
     return Rectangle(None) if len(packing.places) == mask.numel() else packing
 

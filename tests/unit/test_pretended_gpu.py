@@ -1,0 +1,141 @@
+"""The pretended GPU refuses and counts what a real one would; its attention has the gradients of plain attention."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from pretended_gpu import GPU, OnGpu, PretendedGpu, pretended_gpu
+from torch import Tensor, nn
+from warm import PRETENDED_GPU
+
+from encore.models import packing
+from encore.models.packing import RaggedAttention
+
+LENGTHS = [3, 1, 5]
+
+
+@pytest.fixture
+def gpu() -> Iterator[PretendedGpu]:
+    with pretended_gpu() as made:
+        yield made
+
+
+@pytest.mark.usefixtures("gpu")
+def test_tensors_of_two_devices_do_not_meet() -> None:
+    here = torch.ones(3, device="cuda")
+    with pytest.raises(RuntimeError, match=r"same device, found cuda:0 and cpu"):
+        here + torch.ones(3)
+    with pytest.raises(RuntimeError, match="same device"):
+        nn.Linear(3, 2)(here)
+    with pytest.raises(TypeError, match="numpy"):
+        here.numpy()
+    assert (here + torch.tensor(1.0)).tolist() == [2, 2, 2]  # a number may
+    assert here[torch.tensor([0, 2])].tolist() == [1, 1]  # and so may indices
+
+
+@pytest.mark.usefixtures("gpu")
+def test_what_is_made_of_its_tensors_is_on_it() -> None:
+    here = torch.arange(6.0).view(2, 3).to("cuda")
+    for made in (here * 2, here.T, here[0], torch.zeros_like(here), here.new_ones(2), here.half(), here.max(1).indices):
+        assert (type(made), made.device, made.is_cuda) == (OnGpu, GPU, True)
+    assert (type(here.cpu()), here.cpu().tolist()) == (Tensor, [[0, 1, 2], [3, 4, 5]])
+    here[0].add_(1)  # a view
+    assert here.tolist() == [[1, 2, 3], [3, 4, 5]]
+
+
+def test_waits_are_counted(gpu: PretendedGpu) -> None:
+    here = torch.arange(4.0).to("cuda", non_blocking=True)
+    _ = here + 1
+    assert gpu.waits.total() == 0
+    for waits, ask in enumerate(
+        [
+            lambda: torch.arange(4.0).to("cuda"),
+            lambda: here.sum().item(),
+            lambda: here.tolist(),
+            lambda: here.cpu(),
+            lambda: here.nonzero(),
+            lambda: here[here > 2],
+            lambda: bool(here.any()),
+            lambda: torch.zeros(4).copy_(here),
+        ],
+        start=1,
+    ):
+        ask()
+        assert gpu.waits.total() == waits
+
+
+def test_a_model_learns_there_and_is_saved_as_one_of_the_processor(gpu: PretendedGpu, tmp_path: Path) -> None:
+    model = nn.Linear(3, 2).to("cuda")
+    assert all(type(parameter) is OnGpu for parameter in model.parameters())
+    model(torch.ones(4, 3, device="cuda")).square().sum().backward()
+    assert {type(parameter.grad) for parameter in model.parameters()} == {OnGpu}
+    assert gpu.calls["addmm"] == 1
+    torch.save(model.state_dict(), tmp_path / "saved")
+    saved = torch.load(tmp_path / "saved")
+    assert type(saved["weight"]) is Tensor
+    assert saved["weight"].tolist() == model.weight.tolist()
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("rate", [0.0, 0.3])
+@pytest.mark.parametrize(("attention", "dtype"), [(packing.flash, torch.bfloat16), (packing.efficient, torch.float32)])
+def test_its_attention_is_that_of_each_text_with_its_gradients(
+    attention: RaggedAttention, dtype: torch.dtype, rate: float
+) -> None:
+    """Of plain attention without dropout; with it, of finite differences under the same dropout."""
+    torch.manual_seed(0)
+    texts = [torch.randn(sum(LENGTHS), 2, 8).to(dtype) for _ in range(3)]
+    bounds = torch.tensor([0, 3, 4, 9], dtype=torch.int32)
+    pulled = torch.randn(sum(LENGTHS), 2, 8).to(dtype)
+
+    def computed(attention: RaggedAttention, parts: list[Tensor], bounds: Tensor) -> Tensor:
+        torch.manual_seed(1)
+        return attention(*parts, bounds, max(LENGTHS), rate)
+
+    there = [part.to("cuda").requires_grad_() for part in texts]
+    own = computed(attention, there, bounds.to("cuda"))
+    (own * pulled.to("cuda")).sum().backward()
+    exact = 2e-2 if dtype == torch.bfloat16 else 1e-5
+    if rate == 0:
+        here = [part.float().requires_grad_() for part in texts]
+        plain = computed(packing.one_by_one, here, bounds)
+        (plain * pulled.float()).sum().backward()
+        torch.testing.assert_close(own.cpu().float(), plain, atol=exact, rtol=exact)
+        for one, other in zip(there, here, strict=True):
+            torch.testing.assert_close(one.grad.cpu().float(), other.grad, atol=2 * exact, rtol=exact)
+        return
+    for which, part in enumerate(texts):
+        step = torch.randn(part.shape).to(dtype) / 64
+        ends = []
+        for sign in (1, -1):
+            moved = [row.float() + sign * step.float() * (which == place) for place, row in enumerate(texts)]
+            moved = [row.to("cuda") for row in moved]
+            ends.append(
+                float((computed(packing.efficient, moved, bounds.to("cuda")) * pulled.to("cuda").float()).sum())
+            )
+        along = float((there[which].grad.float() * step.to("cuda").float()).sum())
+        assert along == pytest.approx((ends[0] - ends[1]) / 2, rel=10 * exact, abs=exact)
+
+
+CHAINS = [  # from texts to rankings, through every kind of model
+    "test_teachers_path.py::test_students_learn_what_their_teacher_says",
+    "test_teachers_path.py::test_pairs_have_the_teachers_scores",
+    "test_two_tower_path.py",
+    "test_rerank.py",
+    "test_probing.py",
+    "test_masked_loss.py",
+    "test_bprop.py",
+]
+
+
+def test_models_are_fine_tuned_encode_rank_and_are_looked_into_on_a_gpu() -> None:
+    here = Path(__file__).parent
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(str(here / name) for name in CHAINS)]
+    done = subprocess.run(command, env=os.environ | {PRETENDED_GPU: "1"}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
