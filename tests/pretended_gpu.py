@@ -2,7 +2,7 @@
 
 Tensors on it hold a tensor of the processor and say that they are on ``cuda:0``. So the ways of our code that only a
 GPU takes run where there is none. Operations on tensors of both devices fail, as there. Each wait for the device is
-counted by the line that asks. FlashAttention's operator, which no processor has, is computed text by text.
+counted by the line that asks. The operators of attention that no processor has are computed text by text.
 
 What it cannot show: speed, memory, streams, rounding, and what a kernel asks of its arguments beyond their device.
 """
@@ -182,7 +182,7 @@ def _run(func: Any, args: Any, kwargs: dict[str, Any], waits: Counter[str]) -> A
     if not here and not ends_here:
         assert name not in ("c10d::allreduce_", "c10d::allgather_"), "NCCL knows no tensors of the processor"
         return func(*args, **kwargs)
-    _one_device(name, tensors, here)
+    _one_device(name, args, tensors)
     if _waits(name, tensors, kwargs, ends_here):
         waits[_asking()] += 1
     kwargs |= {"device": PROCESSOR} if kwargs.get("device") is not None else {}
@@ -208,10 +208,16 @@ def _ends_here(name: str, args: Any, kwargs: dict[str, Any], here: list[OnGpu]) 
     return isinstance(args[0], OnGpu) if name == "copy_" else bool(here)
 
 
-def _one_device(name: str, tensors: list[Tensor], here: list[OnGpu]) -> None:
-    """Raises: RuntimeError: as torch does where tensors of two devices meet; numbers and indices may."""
-    strangers = [tensor for tensor in tensors if not isinstance(tensor, OnGpu) and tensor.ndim > 0]
-    if here and strangers and name not in MOVING | INDEXING:
+def _one_device(name: str, args: Any, tensors: list[Tensor]) -> None:
+    """Raises: RuntimeError: as torch does where tensors of two devices meet.
+
+    Numbers may, and so may indices of the processor for a tensor of the GPU.
+    """
+    if name in MOVING:
+        return
+    if name in INDEXING and isinstance(args[0], OnGpu):
+        tensors = [tensor for tensor in tree_leaves((args[0], args[2:])) if isinstance(tensor, Tensor)]
+    if len({isinstance(tensor, OnGpu) for tensor in tensors if tensor.ndim > 0}) > 1:
         raise RuntimeError(f"{name}: expected all tensors to be on the same device, found cuda:0 and cpu")
 
 
@@ -326,6 +332,5 @@ OWN: dict[str, Callable[..., Any]] = {  # what no processor has, or has otherwis
     "aten._flash_attention_backward.default": _flash_backward,
     "aten._efficient_attention_forward.default": _efficient,
     "aten._efficient_attention_backward.default": _efficient_backward,
-    "aten._fused_sdp_choice.default": lambda *_, **__: 0,  # plain matrix products
     "aten.mm.dtype_out": _product,
 }

@@ -37,6 +37,10 @@ def test_tensors_of_two_devices_do_not_meet() -> None:
         here.numpy()
     assert (here + torch.tensor(1.0)).tolist() == [2, 2, 2]  # a number may
     assert here[torch.tensor([0, 2])].tolist() == [1, 1]  # and so may indices
+    with pytest.raises(RuntimeError, match="same device"):
+        here[torch.tensor([0, 2])] = torch.ones(2)
+    with pytest.raises(RuntimeError, match="same device"):
+        torch.ones(3)[torch.tensor([0, 2], device="cuda")]
 
 
 @pytest.mark.usefixtures("gpu")
@@ -131,6 +135,7 @@ CHAINS = [  # from texts to rankings, through every kind of model
     "test_probing.py",
     "test_masked_loss.py",
     "test_bprop.py",
+    "test_expanding.py::test_every_passage_gets_its_queries_in_the_corpus_order",
 ]
 
 
