@@ -146,7 +146,7 @@ class _Generator(torch.Generator):
 
 def _join(backend: str, original: Any = torch.distributed.init_process_group, **options: Any) -> None:
     """Processes with a GPU each show one another what is on them."""
-    assert backend == "nccl"
+    assert (backend, options.pop("device_id")) == ("nccl", GPU)
     original("gloo", **options)
 
 

@@ -140,8 +140,8 @@ def process_group(device: torch.device) -> Iterator[ProcessGroup]:
     if launch.size() == 1:
         yield ALONE
         return
-    backend = "nccl" if device.type == "cuda" else "gloo"
-    torch.distributed.init_process_group(backend, timeout=PATIENCE)
+    backend, own = ("nccl", device) if device.type == "cuda" else ("gloo", None)  # without it, NCCL's barrier guesses
+    torch.distributed.init_process_group(backend, timeout=PATIENCE, device_id=own)
     # Not left after an error: NCCL would wait for the others, which wait for this one. `program.py` then ends at once.
     yield ProcessGroup(launch.rank(), launch.size(), device)
     torch.distributed.barrier()
