@@ -263,6 +263,7 @@ def _efficient(*given: Any, **options: Any) -> tuple[Any, ...]:
     """``_efficient_attention_forward`` of [1, T, heads, D]."""
     query, key, value, bias, bounds, of_keys, longest, longest_key, rate, mask_type, *learns = given
     assert (len(query), bias, mask_type) == (1, None, 0)
+    assert rate == 0, "the kernel's backward pass would draw another dropout"
     _check(query[0], bounds, of_keys, longest, longest_key, options)
     seed = torch.randint(1 << 62, ())
     sums = query.new_zeros(len(bounds) - 1, query.shape[2], longest if any(learns) else 0)

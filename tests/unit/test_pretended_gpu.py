@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pretended_gpu as pretended
 import pytest
 import torch
 from pretended_gpu import GPU, OnGpu, PretendedGpu, pretended_gpu
@@ -18,6 +19,7 @@ from encore.models import packing
 from encore.models.packing import RaggedAttention
 
 LENGTHS = [3, 1, 5]
+BOUNDS = torch.tensor([0, 3, 4, 9], dtype=torch.int32)
 
 
 @pytest.fixture
@@ -87,44 +89,37 @@ def test_a_model_learns_there_and_is_saved_as_one_of_the_processor(gpu: Pretende
 
 
 @pytest.mark.usefixtures("gpu")
-@pytest.mark.parametrize("rate", [0.0, 0.3])
 @pytest.mark.parametrize(("attention", "dtype"), [(packing.flash, torch.bfloat16), (packing.efficient, torch.float32)])
-def test_its_attention_is_that_of_each_text_with_its_gradients(
-    attention: RaggedAttention, dtype: torch.dtype, rate: float
-) -> None:
-    """Of plain attention without dropout; with it, of finite differences under the same dropout."""
+def test_its_attention_is_that_of_each_text_with_its_gradients(attention: RaggedAttention, dtype: torch.dtype) -> None:
     torch.manual_seed(0)
     texts = [torch.randn(sum(LENGTHS), 2, 8).to(dtype) for _ in range(3)]
-    bounds = torch.tensor([0, 3, 4, 9], dtype=torch.int32)
     pulled = torch.randn(sum(LENGTHS), 2, 8).to(dtype)
-
-    def computed(attention: RaggedAttention, parts: list[Tensor], bounds: Tensor) -> Tensor:
-        torch.manual_seed(1)
-        return attention(*parts, bounds, max(LENGTHS), rate)
-
     there = [part.to("cuda").requires_grad_() for part in texts]
-    own = computed(attention, there, bounds.to("cuda"))
+    own = attention(*there, BOUNDS.to("cuda"), max(LENGTHS), 0.0)
     (own * pulled.to("cuda")).sum().backward()
+    here = [part.float().requires_grad_() for part in texts]
+    plain = packing.one_by_one(*here, BOUNDS, max(LENGTHS), 0.0)
+    (plain * pulled.float()).sum().backward()
     exact = 2e-2 if dtype == torch.bfloat16 else 1e-5
-    if rate == 0:
-        here = [part.float().requires_grad_() for part in texts]
-        plain = computed(packing.one_by_one, here, bounds)
-        (plain * pulled.float()).sum().backward()
-        torch.testing.assert_close(own.cpu().float(), plain, atol=exact, rtol=exact)
-        for one, other in zip(there, here, strict=True):
-            torch.testing.assert_close(one.grad.cpu().float(), other.grad, atol=2 * exact, rtol=exact)
-        return
-    for which, part in enumerate(texts):
-        step = torch.randn(part.shape).to(dtype) / 64
-        ends = []
-        for sign in (1, -1):
-            moved = [row.float() + sign * step.float() * (which == place) for place, row in enumerate(texts)]
-            moved = [row.to("cuda") for row in moved]
-            ends.append(
-                float((computed(packing.efficient, moved, bounds.to("cuda")) * pulled.to("cuda").float()).sum())
-            )
-        along = float((there[which].grad.float() * step.to("cuda").float()).sum())
-        assert along == pytest.approx((ends[0] - ends[1]) / 2, rel=10 * exact, abs=exact)
+    torch.testing.assert_close(own.cpu().float(), plain, atol=exact, rtol=exact)
+    for one, other in zip(there, here, strict=True):
+        torch.testing.assert_close(one.grad.cpu().float(), other.grad, atol=2 * exact, rtol=exact)
+
+
+def test_gradients_under_its_dropout_are_those_of_finite_differences() -> None:
+    torch.manual_seed(0)
+    texts = [torch.randn(sum(LENGTHS), 2, 8, dtype=torch.float64) for _ in range(3)]
+    pulled, seed = torch.randn(sum(LENGTHS), 2, 8, dtype=torch.float64), torch.tensor(5)
+    gradients = pretended._attention_backward(pulled, *texts, BOUNDS, 0.3, seed)
+    for place, gradient in enumerate(gradients):
+        step = torch.randn_like(gradient) * 1e-5
+        ends = [
+            (pretended._attention(*texts[:place], texts[place] + way * step, *texts[place + 1 :], BOUNDS, 0.3, seed))
+            for way in (1, -1)
+        ]
+        assert float(((ends[0] - ends[1]) / 2 * pulled).sum()) == pytest.approx(
+            float((gradient * step).sum()), rel=1e-6
+        )
 
 
 CHAINS = [  # from texts to rankings, through every kind of model

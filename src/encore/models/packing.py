@@ -44,7 +44,7 @@ class Packing:
 
     def __init__(self, mask: Tensor) -> None:
         """mask bool [B, L], true at real tokens, of which every row has one. Waits for the device once, to learn T."""
-        self.shape = mask.shape
+        self.mask, self.shape = mask, mask.shape
         self.places = mask.flatten().nonzero().squeeze(1)  # [T], in the rectangle
         self.bounds = F.pad(mask.sum(1).cumsum(0), (1, 0)).int()  # [B + 1], of each text in the row
         self.positions = self.places % mask.shape[1]
@@ -66,7 +66,19 @@ class Packing:
     def attend(self, query: Tensor, key: Tensor, value: Tensor, rate: float) -> Tensor:
         """Attention of each text to itself, all [T, heads, D]."""
         attention = attention_for(query)
+        if attention is efficient and rate:
+            return self._padded(query, key, value, rate)
         return attention(query, key, value, self.bounds, self.shape[1], rate)
+
+    def _padded(self, query: Tensor, key: Tensor, value: Tensor, rate: float) -> Tensor:
+        """The same of a rectangle, where the memory-efficient kernel draws its dropout the same in both passes.
+
+        Given bounds of texts, its backward pass draws another one, since its forward pass takes them to have no keys
+        while it counts what was drawn (PyTorch's pull request 120842 and issue 115590).
+        """
+        query, key, value = (self.spread(part.flatten(1)).unflatten(-1, part.shape[1:]) for part in (query, key, value))
+        attended = attend(query, key, value, self.mask[:, None, None, :], rate)
+        return attended.flatten(0, 1).index_select(0, self.places)
 
 
 def attention_for(query: Tensor) -> RaggedAttention:
@@ -102,7 +114,7 @@ def flash(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, longest: in
 
 
 def efficient(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, longest: int, rate: float) -> Tensor:
-    """The same in any precision and on any GPU; arguments as of ``flash``."""
+    """The same in any precision and on any GPU, but only without dropout if it learns; arguments as of ``flash``."""
     attention = torch.ops.aten._efficient_attention_forward
     learns = torch.is_grad_enabled() and query.requires_grad  # the backward pass needs the sums of exponentials
     row = (part.unsqueeze(0) for part in (query, key, value))
