@@ -19,8 +19,8 @@ AHEAD = 4  # batches
 def prefetched(items: Generator[T, None, None]) -> Generator[T, None, None]:
     """The same items in the same order, up to ``AHEAD`` of them made by a thread before they are asked for.
 
-    An error of the generator is raised where its item would have come. The thread ends with its reader, and closes the
-    generator that it reads.
+    An error of the generator is raised where its item would have come. Closing the reader closes the generator and
+    waits for the thread: a process that ends while a thread of it is inside of torch is aborted.
     """
     made: queue.Queue[tuple[bool, Any]] = queue.Queue(AHEAD)
     left = threading.Event()
@@ -43,7 +43,8 @@ def prefetched(items: Generator[T, None, None]) -> Generator[T, None, None]:
         except BaseException as error:  # whatever it is, the reader must hear of it
             put((False, error))
 
-    threading.Thread(target=work, daemon=True).start()
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
     try:
         while True:
             good, item = made.get()
@@ -54,6 +55,7 @@ def prefetched(items: Generator[T, None, None]) -> Generator[T, None, None]:
             yield item
     finally:
         left.set()
+        thread.join()
 
 
 def pinned(batches: Iterable[Batch]) -> Generator[Batch, None, None]:
