@@ -156,7 +156,8 @@ def commands(output: Path, quick: bool) -> dict[str, list[str]]:
     """Each part's command; what matters most comes first."""
     python, small = sys.executable, ["--quick"] if quick else []
     found = {name: [python, __file__, "--part", name, "--output", str(output), *small] for name in MEASURED}
-    marked = [str(path) for path in sorted(TESTS.glob("test_*.py")) if "gpu" in path.read_text()]
+    uses_gpu = ('usefixtures("gpu")', "gpu: str")  # so that other files are not imported
+    marked = [str(path) for path in sorted(TESTS.glob("test_*.py")) if any(use in path.read_text() for use in uses_gpu)]
     found["tests"] = [python, "-m", "pytest", "-q", "-m", "gpu", *(["--collect-only"] if quick else []), *marked]
     shapes = {
         "pretraining-512": ["--length", "512", "--full"],

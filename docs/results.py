@@ -10,7 +10,6 @@ from these, speed from those of ``make bench`` in benchmarks/results.
 
 import argparse
 import json
-import math
 import shutil
 from collections.abc import Collection
 from datetime import UTC, datetime
@@ -155,25 +154,18 @@ def claims_of(*claimed: Record) -> pd.DataFrame:
     return found.sort_values("id", key=lambda ids: ids.str[1:].astype(int))
 
 
-def beside(one: Record, other: Record, column: str) -> list[dict[str, Any]]:
-    """A column of table 1 in two records, row by row: means, their difference, and how many standard errors it is."""
-    cells = ["reproduced", "sd", "seeds"]
-    tables = [each.data("tables/table1") for each in (one, other)]
+def compared(one: Record, other: Record, column: str) -> pd.DataFrame:
+    """The rows of table 1 with several seeds in two records: both means, their difference, and its standard errors."""
+    tables = [record.data("tables/table1") for record in (one, other)]
     several = [table[(table.column == column) & (table.seeds > 1)] for table in tables]
-    both = several[0].merge(several[1], on=["setting", "label"], suffixes=("_one", "_other"))
-    found = []
-    for row in both.to_dict("records"):
-        (mean, sd, seeds), (mean_other, sd_other, seeds_other) = (
-            [row[f"{cell}_{which}"] for cell in cells] for which in ("one", "other")
-        )
-        error = math.sqrt(sd**2 / seeds + sd_other**2 / seeds_other)
-        found.append({"setting": row["setting"], "row": row["label"], "one": mean, "other": mean_other})
-        found[-1] |= {"difference": mean_other - mean, "errors": (mean_other - mean) / error}
-    return found
+    both = several[0].merge(several[1], on=["setting", "label"], suffixes=("", "_other"))
+    error = (both.sd**2 / both.seeds + both.sd_other**2 / both.seeds_other) ** 0.5
+    difference = both.reproduced_other - both.reproduced
+    return both.assign(difference=difference, standard_errors=difference / error)
 
 
-def last_losses(one: Record, other: Record) -> dict[str, float]:
-    """By what share the last held-out loss of each pre-training differs between records, the mean over seeds."""
+def loss_differences(one: Record, other: Record) -> dict[str, float]:
+    """By what share the last held-out loss of each pre-training step differs between records, the mean over seeds."""
     losses = [each.data("figures/pretraining").query("term == 'loss'") for each in (one, other)]
     ends = [rows.sort_values("training_step").groupby(["step", "lineage", "seed"]).value.last() for rows in losses]
     return (ends[1] / ends[0] - 1).dropna().groupby("step").mean().to_dict()
@@ -244,7 +236,7 @@ def rendered() -> dict[Path, str]:
     )
     environment.filters["shown"] = in_table
     environment.globals |= {"table": as_table, "settings": settings, "claims_of": claims_of}
-    environment.globals |= {"trial": trial, "steps": steps, "beside": beside, "last_losses": last_losses}
+    environment.globals |= {"trial": trial, "steps": steps, "compared": compared, "loss_differences": loss_differences}
     page = environment.get_template("results.md.jinja").render(records=records())
     measured = benchmarks()
     speed = environment.get_template("performance.md.jinja").render(

@@ -29,7 +29,7 @@ IMPORTED = (
 )
 REPOSITORY = Path(__file__).resolve().parents[1]
 OWN_IMPORTS = "encore.retrieval.doc2query.model"  # the one that imports Transformers
-PRETENDED_GPU = "ENCORE_PRETENDED_GPU"  # a variable of the environment: with it torch computes on a pretended GPU
+SIMULATED_GPU = "ENCORE_SIMULATED_GPU"  # a variable of the environment: with it torch computes on a simulated GPU
 LENGTH = 8  # bytes that say how long a request is
 STREAMS = 3
 
@@ -139,9 +139,9 @@ def become(
         for name in [name for name in sys.modules if name.partition(".")[0] == "encore"]:
             del sys.modules[name]
     code, gpu = 0, contextlib.ExitStack()
-    if PRETENDED_GPU in environment:
+    if SIMULATED_GPU in environment:
         sys.path.append(str(REPOSITORY / "tests"))
-        gpu.enter_context(importlib.import_module("pretended_gpu").pretended_gpu())
+        gpu.enter_context(importlib.import_module("simulated_gpu").simulated_gpu())
     try:
         if arguments[0] == "snakemake":
             sys.executable, sys.excepthook = python, sys.__excepthook__

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from clones import REPOSITORY, Clone, jobs
-from warm import PRETENDED_GPU
+from warm import SIMULATED_GPU
 
 from encore.config.run import Scale
 from encore.config.run_file import read_run
@@ -41,14 +41,14 @@ def everything(finished: Clone, tmp_path_factory: pytest.TempPathFactory) -> Clo
 
 
 def test_all_of_it_is_made_on_a_gpu_too(finished: Clone, tmp_path: Path) -> None:
-    """A pretended one, which refuses what a real one would and computes on the processor."""
+    """A simulated one, which refuses what a real one would and computes on the processor."""
     clone = finished.copy(tmp_path / "gpu")
     shutil.rmtree(clone.root / "results")
     clone.replace("config/nano.yaml", "java_memory_mb: 512", "java_memory_mb: 512, fork_jobs: false")
     for target in ([CLAIMS], []):
-        clone.snakemake(*target, *RUN, env={PRETENDED_GPU: "1"}, timeout=7200).succeeded()
+        clone.snakemake(*target, *RUN, env={SIMULATED_GPU: "1"}, timeout=7200).succeeded()
     runs = [json.loads(path.read_text()) for path in clone.root.glob("results/*/**/run.json")]
-    assert {run["device"] for run in runs if run["stage"].partition(".")[0] in COMPUTING} == {"pretended"}
+    assert {run["device"] for run in runs if run["stage"].partition(".")[0] in COMPUTING} == {"simulated"}
     assert {run["stage"].partition(".")[0] for run in runs} > COMPUTING
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import quick_java
 import yaml
-from warm import PRETENDED_GPU
+from warm import SIMULATED_GPU
 
 from encore.config.run import RunConfig
 from encore.plan import project
@@ -35,27 +35,27 @@ def catalogue() -> Catalogue:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def gpu_of_all() -> Iterator[None]:
-    """With ENCORE_PRETENDED_GPU in the environment, every test has a pretended GPU."""
-    if PRETENDED_GPU not in os.environ:
+def simulated_for_all() -> Iterator[None]:
+    """With ENCORE_SIMULATED_GPU in the environment, every test has a simulated GPU."""
+    if SIMULATED_GPU not in os.environ:
         yield
         return
-    from pretended_gpu import pretended_gpu
+    from simulated_gpu import simulated_gpu
 
-    with pretended_gpu():
+    with simulated_gpu():
         yield
 
 
-@pytest.fixture(params=["pretended", pytest.param("real", marks=pytest.mark.gpu)])
+@pytest.fixture(params=["simulated", pytest.param("real", marks=pytest.mark.gpu)])
 def gpu(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Torch computes on a GPU: a pretended one, which every machine has, or a real one."""
+    """Torch computes on a GPU: simulated, on every machine, or real."""
     if request.param == "real":
         yield "real"
     else:
-        from pretended_gpu import pretended_gpu
+        from simulated_gpu import simulated_gpu
 
-        with pretended_gpu():
-            yield "pretended"
+        with simulated_gpu():
+            yield "simulated"
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 import pytrec_eval
 import torch
-from pretended_gpu import pretended_gpu
+from simulated_gpu import simulated_gpu
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -131,12 +131,12 @@ def test_a_markdown_table_has_a_line_a_row() -> None:
 
 @pytest.mark.skipif(find_spec("transformers") is None, reason="the peer needs transformers")
 def test_a_quick_run_writes_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a pretended GPU. The losses of both sides are compared in the run, which fails where they differ."""
+    """On a simulated GPU. The losses of both sides are compared in the run, which fails where they differ."""
     monkeypatch.setattr(timing, "PEAK_SIZE", dict.fromkeys(timing.PEAK_SIZE, 64))
     name = "pretraining-512"  # whose goals gpu.py looks for
     words = ["--quick", "--threads", "1", "--only", "bow", "enhanced", "--output", str(tmp_path), "--name", name]
     program = str(ROOT / "benchmarks/pretraining.py")
-    with pretended_gpu():
+    with simulated_gpu():
         done = inside.ended("pretraining", words, ROOT, lambda: runpy.run_path(program, run_name="__main__"))
     assert done.returncode == 0, done.stderr
     contents = json.loads((tmp_path / f"{name}.json").read_text())
@@ -255,9 +255,9 @@ def test_the_parts_of_the_gpu_benchmark_survive_each_other(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("part", list(gpu.MEASURED))
 def test_a_part_of_the_gpu_benchmark_measures(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At tiny sizes, on a pretended GPU; its goals are found in what it writes."""
+    """At tiny sizes, on a simulated GPU; its goals are found in what it writes."""
     monkeypatch.setattr(timing, "PEAK_SIZE", dict.fromkeys(timing.PEAK_SIZE, 64))
-    with pretended_gpu():
+    with simulated_gpu():
         found = gpu.MEASURED[part](gpu.QUICK)
     numbers = [*_numbers({key: value for key, value in found.items() if key != "setting"})]
     assert numbers

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from pretended_gpu import pretended_gpu
+from simulated_gpu import simulated_gpu
 from torch import Tensor, nn
 
 from encore.finetuning.distillation import BatchDistillation, PairDistillation
@@ -125,7 +125,7 @@ def test_a_frozen_forward_pass_is_a_third_of_a_training_step(home: Home) -> None
 
 
 def test_a_quick_measurement_writes_its_record(home: Home, tmp_path: Path) -> None:
-    with pretended_gpu():
+    with simulated_gpu():
         contents = distillation.measure(SETTING, tmp_path / "made")
     arms = [row["arm"] for row in contents["arms"]]
     assert arms[0] == "no teacher"

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import pytest
 import torch
 import two_processes
-from pretended_gpu import pretended_gpu
 from safetensors.torch import load_file
+from simulated_gpu import simulated_gpu
 from test_training import NUMERICS, step_of
-from warm import PRETENDED_GPU
+from warm import SIMULATED_GPU
 
 from encore.errors import EncoreError
 from encore.training import loop
@@ -38,12 +38,12 @@ class Pair(NamedTuple):
 
     on_gpus: bool
     folder: Path
-    said: list[str]
+    printed: list[str]
 
 
 @pytest.fixture(scope="module", params=["processor", "gpu"])
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pair:
-    """What two processes learn, each with a pretended GPU, or without."""
+    """What two processes learn, each with a simulated GPU, or without."""
     folder, port = tmp_path_factory.mktemp("pair"), free_port()
     command = [sys.executable, str(HERE / "two_processes.py"), str(folder)]
     paths = os.pathsep.join(sys.path)
@@ -55,16 +55,16 @@ def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         "MASTER_PORT": str(port),
     }
     if request.param == "gpu":
-        common |= {PRETENDED_GPU: "1", "LOCAL_WORLD_SIZE": "2"}
+        common |= {SIMULATED_GPU: "1", "LOCAL_WORLD_SIZE": "2"}
     both = [
         subprocess.Popen(
             command, env={**common, "RANK": str(rank), "LOCAL_RANK": str(rank)}, stdout=subprocess.PIPE, text=True
         )
         for rank in range(2)
     ]
-    said = [process.communicate(timeout=600)[0] for process in both]
+    printed = [process.communicate(timeout=600)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]
-    return Pair(request.param == "gpu", folder, said)
+    return Pair(request.param == "gpu", folder, printed)
 
 
 @pytest.mark.parametrize("case", two_processes.CASES)
@@ -74,7 +74,7 @@ def test_two_processes_learn_what_one_does(
     if "dropout" in case:  # which is drawn from where a part begins: so this one has the parts of two processes
         monkeypatch.setattr(PartSize, "split", lambda size, sizes: [range(rank, len(sizes), 2) for rank in range(2)])
     first, second = (load_file(pair.folder / f"{case}-{rank}") for rank in range(2))
-    with pretended_gpu() if pair.on_gpus else nullcontext():
+    with simulated_gpu() if pair.on_gpus else nullcontext():
         done, alone = two_processes.trained(case, tmp_path)
     counts, losses = first.pop("counts"), first.pop("losses")
     torch.testing.assert_close(losses, torch.tensor([point.terms["loss"] for point in done.losses]), rtol=1e-6, atol=0)
@@ -87,7 +87,7 @@ def test_two_processes_learn_what_one_does(
 
 
 def test_the_first_process_alone_prints_and_saves(pair: Pair) -> None:
-    first, second = pair.said
+    first, second = pair.printed
     assert first.count("step 2/2") == len(two_processes.CASES)
     assert second == ""
     assert len(list((pair.folder / "state/mlm").iterdir())) == 2
@@ -97,7 +97,7 @@ def test_the_first_process_alone_prints_and_saves(pair: Pair) -> None:
 def test_memory_that_ends_in_one_process_ends_in_all(case: str, pair: Pair) -> None:
     first, second = (load_file(pair.folder / f"{case}-{rank}")["counts"][2] for rank in range(2))
     assert first == second > 0
-    assert "out of memory; going on with " in pair.said[0]
+    assert "out of memory; going on with " in pair.printed[0]
 
 
 @pytest.mark.parametrize(("count", "size"), [(8, 2), (7, 2), (7, 3), (3, 3)])

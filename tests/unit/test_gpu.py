@@ -1,6 +1,6 @@
 """Training on a GPU: it learns what the CPU learns, in parts, packed, out of memory, gone on with, in half precision.
 
-Where there is no GPU, all of it runs on a pretended one, in fewer steps.
+Where there is no GPU, all of it runs on a simulated one, in fewer steps.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import small_objective
 import torch
-from pretended_gpu import pretended_gpu
+from simulated_gpu import simulated_gpu
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
@@ -31,10 +31,10 @@ from encore.training.randomness import generator
 from encore.training.record import Trained
 from encore.training.task import ForwardOutput, Subset, Task
 
-STEPS = {"real": 20, "pretended": 4}
+STEPS = {"real": 20, "simulated": 4}
 SAME = 0.01  # at most between two trainings that differ by rounding, of how far they went; see below
 DECODERS = ["autoencoding", "autoregression", "enhanced", "seed", "cpdae"]
-EARLY = 0.05  # at most on a pretended one, where rounding is a larger share of fewer steps
+EARLY = 0.05  # at most on a simulated one, where rounding is a larger share of fewer steps
 LARGER = {"layers": 4, "hidden": 128, "intermediate": 512}  # so that memory goes to texts, not to weights
 SEEDS = 24  # of dropout
 ALIKE = 0.999  # of packed and padded gradients at least, their cosine; two tokens too many in one text cost more
@@ -117,7 +117,7 @@ def test_the_comparison_sees_what_is_more_than_rounding(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["mlm", "cpdae", "costa", "enhanced", "ict"])
 def test_a_step_waits_for_the_device_once_and_packing_for_each_batch_of_texts(name: str, tmp_path: Path) -> None:
-    with pretended_gpu() as gpu:
+    with simulated_gpu() as gpu:
         trained(name, tmp_path / "short", 2, numerics={"precision": "bf16"})
         short = Counter(gpu.waits)
         gpu.waits.clear()

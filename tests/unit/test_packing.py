@@ -136,18 +136,18 @@ def test_a_gpu_has_a_kernel_for_most_widths(
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_dropout_is_the_same_in_both_passes(dtype: torch.dtype) -> None:
-    """Attention is linear in the values: what their gradient says of a step is what the step does."""
+    """Attention is linear in the values, so their gradient gives the exact change that a step makes."""
     torch.manual_seed(0)
     mask = (torch.arange(max(LENGTHS)) < torch.tensor(LENGTHS)[:, None]).to("cuda")
-    query, key, value, step, pulled = (torch.randn(sum(LENGTHS), 2, 8).to(dtype).to("cuda") for _ in range(5))
+    query, key, value, step, upstream = (torch.randn(sum(LENGTHS), 2, 8).to(dtype).to("cuda") for _ in range(5))
 
     def attended(values: Tensor) -> Tensor:
         torch.manual_seed(1)
         return attend(query, key, values, Packing(mask), 0.5).float()
 
     before = attended(value.requires_grad_())
-    (before * pulled.float()).sum().backward()
-    change = (attended((value + step).detach()) - before.detach()) * pulled.float()
+    (before * upstream.float()).sum().backward()
+    change = (attended((value + step).detach()) - before.detach()) * upstream.float()
     assert float(change.sum()) == pytest.approx(float((value.grad.float() * step.float()).sum()), rel=0.05)
     assert abs(float(change.sum())) > 1
 

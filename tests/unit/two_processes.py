@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pretended_gpu import pretended_gpu
 from safetensors.torch import save_file
+from simulated_gpu import simulated_gpu
 from small_objective import encoder, heads_of, make
 from test_distillation import small_task as taught_task
 from test_training import NUMERICS, STEP
 from torch import Tensor, nn
-from warm import PRETENDED_GPU
+from warm import SIMULATED_GPU
 
 from encore import objectives
 from encore.training import launch
@@ -89,5 +89,5 @@ def main(output: Path) -> None:
 
 
 if __name__ == "__main__":
-    with pretended_gpu() if PRETENDED_GPU in os.environ else nullcontext():
+    with simulated_gpu() if SIMULATED_GPU in os.environ else nullcontext():
         main(Path(sys.argv[1]))

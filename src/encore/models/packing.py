@@ -71,10 +71,10 @@ class Packing:
         return attention(query, key, value, self.bounds, self.shape[1], rate)
 
     def _padded(self, query: Tensor, key: Tensor, value: Tensor, rate: float) -> Tensor:
-        """The same of a rectangle, where the memory-efficient kernel draws its dropout the same in both passes.
+        """The same over padded texts, for training with dropout by the memory-efficient kernel.
 
-        Given bounds of texts, its backward pass draws another one, since its forward pass takes them to have no keys
-        while it counts what was drawn (PyTorch's pull request 120842 and issue 115590).
+        With the bounds of texts it takes the number of keys for 0 in the forward pass, so dropout's random numbers
+        begin elsewhere than in the backward pass, and gradients are wrong (pytorch/pytorch#115590).
         """
         query, key, value = (self.spread(part.flatten(1)).unflatten(-1, part.shape[1:]) for part in (query, key, value))
         attended = attend(query, key, value, self.mask[:, None, None, :], rate)
@@ -114,11 +114,11 @@ def flash(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, longest: in
 
 
 def efficient(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, longest: int, rate: float) -> Tensor:
-    """The same in any precision and on any GPU, but only without dropout if it learns; arguments as of ``flash``."""
+    """The same in fp32 too and on older GPUs, but not for training with dropout; arguments as of ``flash``."""
     attention = torch.ops.aten._efficient_attention_forward
-    learns = torch.is_grad_enabled() and query.requires_grad  # the backward pass needs the sums of exponentials
+    trains = torch.is_grad_enabled() and query.requires_grad  # the backward pass needs the sums of exponentials
     row = (part.unsqueeze(0) for part in (query, key, value))
-    out: Tensor = attention(*row, None, bounds, bounds, longest, longest, rate, 0, learns)[0]
+    out: Tensor = attention(*row, None, bounds, bounds, longest, longest, rate, 0, trains)[0]
     return out.squeeze(0)
 
 

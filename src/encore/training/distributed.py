@@ -140,8 +140,9 @@ def process_group(device: torch.device) -> Iterator[ProcessGroup]:
     if launch.size() == 1:
         yield ALONE
         return
-    backend, own = ("nccl", device) if device.type == "cuda" else ("gloo", None)  # without it, NCCL's barrier guesses
-    torch.distributed.init_process_group(backend, timeout=PATIENCE, device_id=own)
+    # Without the GPU, a barrier before any other collective would guess it from the rank.
+    backend, gpu = ("nccl", device) if device.type == "cuda" else ("gloo", None)
+    torch.distributed.init_process_group(backend, timeout=PATIENCE, device_id=gpu)
     # Not left after an error: NCCL would wait for the others, which wait for this one. `program.py` then ends at once.
     yield ProcessGroup(launch.rank(), launch.size(), device)
     torch.distributed.barrier()

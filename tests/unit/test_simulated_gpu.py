@@ -1,4 +1,4 @@
-"""The pretended GPU refuses and counts what a real one would; its attention has the gradients of plain attention."""
+"""The simulated GPU fails where a real one would, and counts waits; its attention has the right gradients."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pretended_gpu as pretended
 import pytest
+import simulated_gpu as simulated
 import torch
-from pretended_gpu import GPU, OnGpu, PretendedGpu, pretended_gpu
+from simulated_gpu import GPU, GpuTensor, SimulatedGpu, simulated_gpu
 from torch import Tensor, nn
-from warm import PRETENDED_GPU
+from warm import SIMULATED_GPU
 
 from encore.models import packing
 from encore.models.packing import RaggedAttention
@@ -23,8 +23,8 @@ BOUNDS = torch.tensor([0, 3, 4, 9], dtype=torch.int32)
 
 
 @pytest.fixture
-def gpu() -> Iterator[PretendedGpu]:
-    with pretended_gpu() as made:
+def gpu() -> Iterator[SimulatedGpu]:
+    with simulated_gpu() as made:
         yield made
 
 
@@ -49,13 +49,13 @@ def test_tensors_of_two_devices_do_not_meet() -> None:
 def test_what_is_made_of_its_tensors_is_on_it() -> None:
     here = torch.arange(6.0).view(2, 3).to("cuda")
     for made in (here * 2, here.T, here[0], torch.zeros_like(here), here.new_ones(2), here.half(), here.max(1).indices):
-        assert (type(made), made.device, made.is_cuda) == (OnGpu, GPU, True)
+        assert (type(made), made.device, made.is_cuda) == (GpuTensor, GPU, True)
     assert (type(here.cpu()), here.cpu().tolist()) == (Tensor, [[0, 1, 2], [3, 4, 5]])
     here[0].add_(1)  # a view
     assert here.tolist() == [[1, 2, 3], [3, 4, 5]]
 
 
-def test_waits_are_counted(gpu: PretendedGpu) -> None:
+def test_waits_are_counted(gpu: SimulatedGpu) -> None:
     here = torch.arange(4.0).to("cuda", non_blocking=True)
     _ = here + 1
     assert gpu.waits.total() == 0
@@ -76,11 +76,11 @@ def test_waits_are_counted(gpu: PretendedGpu) -> None:
         assert gpu.waits.total() == waits
 
 
-def test_a_model_learns_there_and_is_saved_as_one_of_the_processor(gpu: PretendedGpu, tmp_path: Path) -> None:
+def test_a_model_learns_there_and_is_saved_as_one_of_the_processor(gpu: SimulatedGpu, tmp_path: Path) -> None:
     model = nn.Linear(3, 2).to("cuda")
-    assert all(type(parameter) is OnGpu for parameter in model.parameters())
+    assert all(type(parameter) is GpuTensor for parameter in model.parameters())
     model(torch.ones(4, 3, device="cuda")).square().sum().backward()
-    assert {type(parameter.grad) for parameter in model.parameters()} == {OnGpu}
+    assert {type(parameter.grad) for parameter in model.parameters()} == {GpuTensor}
     assert gpu.calls["addmm"] == 1
     torch.save(model.state_dict(), tmp_path / "saved")
     saved = torch.load(tmp_path / "saved")
@@ -93,13 +93,13 @@ def test_a_model_learns_there_and_is_saved_as_one_of_the_processor(gpu: Pretende
 def test_its_attention_is_that_of_each_text_with_its_gradients(attention: RaggedAttention, dtype: torch.dtype) -> None:
     torch.manual_seed(0)
     texts = [torch.randn(sum(LENGTHS), 2, 8).to(dtype) for _ in range(3)]
-    pulled = torch.randn(sum(LENGTHS), 2, 8).to(dtype)
+    upstream = torch.randn(sum(LENGTHS), 2, 8).to(dtype)
     there = [part.to("cuda").requires_grad_() for part in texts]
     own = attention(*there, BOUNDS.to("cuda"), max(LENGTHS), 0.0)
-    (own * pulled.to("cuda")).sum().backward()
+    (own * upstream.to("cuda")).sum().backward()
     here = [part.float().requires_grad_() for part in texts]
     plain = packing.one_by_one(*here, BOUNDS, max(LENGTHS), 0.0)
-    (plain * pulled.float()).sum().backward()
+    (plain * upstream.float()).sum().backward()
     exact = 2e-2 if dtype == torch.bfloat16 else 1e-5
     torch.testing.assert_close(own.cpu().float(), plain, atol=exact, rtol=exact)
     for one, other in zip(there, here, strict=True):
@@ -109,20 +109,20 @@ def test_its_attention_is_that_of_each_text_with_its_gradients(attention: Ragged
 def test_gradients_under_its_dropout_are_those_of_finite_differences() -> None:
     torch.manual_seed(0)
     texts = [torch.randn(sum(LENGTHS), 2, 8, dtype=torch.float64) for _ in range(3)]
-    pulled, seed = torch.randn(sum(LENGTHS), 2, 8, dtype=torch.float64), torch.tensor(5)
-    gradients = pretended._attention_backward(pulled, *texts, BOUNDS, 0.3, seed)
+    upstream, seed = torch.randn(sum(LENGTHS), 2, 8, dtype=torch.float64), torch.tensor(5)
+    gradients = simulated._attention_backward(upstream, *texts, BOUNDS, 0.3, seed)
     for place, gradient in enumerate(gradients):
         step = torch.randn_like(gradient) * 1e-5
         ends = [
-            (pretended._attention(*texts[:place], texts[place] + way * step, *texts[place + 1 :], BOUNDS, 0.3, seed))
+            (simulated._attention(*texts[:place], texts[place] + way * step, *texts[place + 1 :], BOUNDS, 0.3, seed))
             for way in (1, -1)
         ]
-        assert float(((ends[0] - ends[1]) / 2 * pulled).sum()) == pytest.approx(
+        assert float(((ends[0] - ends[1]) / 2 * upstream).sum()) == pytest.approx(
             float((gradient * step).sum()), rel=1e-6
         )
 
 
-CHAINS = [  # from texts to rankings, through every kind of model
+MODEL_TESTS = [  # from texts to rankings, through every kind of model
     "test_teachers_path.py::test_students_learn_what_their_teacher_says",
     "test_teachers_path.py::test_pairs_have_the_teachers_scores",
     "test_two_tower_path.py",
@@ -134,8 +134,16 @@ CHAINS = [  # from texts to rankings, through every kind of model
 ]
 
 
-def test_models_are_fine_tuned_encode_rank_and_are_looked_into_on_a_gpu() -> None:
+def test_models_are_fine_tuned_encode_rank_and_are_inspected_on_a_gpu() -> None:
     here = Path(__file__).parent
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(str(here / name) for name in CHAINS)]
-    done = subprocess.run(command, env=os.environ | {PRETENDED_GPU: "1"}, capture_output=True, text=True, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        *(str(here / name) for name in MODEL_TESTS),
+    ]
+    done = subprocess.run(command, env=os.environ | {SIMULATED_GPU: "1"}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout

@@ -1,10 +1,10 @@
-"""A GPU that is pretended: the processor computes, and what a real one would refuse is refused.
+"""A simulated GPU: the processor computes, and operations that a real GPU would refuse fail.
 
-Tensors on it hold a tensor of the processor and say that they are on ``cuda:0``. So the ways of our code that only a
-GPU takes run where there is none. Operations on tensors of both devices fail, as there. Each wait for the device is
-counted by the line that asks. The operators of attention that no processor has are computed text by text.
+A tensor on it wraps a tensor of the processor and has the device ``cuda:0``. So the code that only runs on a GPU runs
+in tests. Operations on tensors of both devices fail. Each wait for the device is counted by the line of code that
+causes it. Attention kernels that the processor lacks are computed text by text.
 
-What it cannot show: speed, memory, streams, rounding, and what a kernel asks of its arguments beyond their device.
+It does not simulate speed, memory, streams or rounding, nor what kernels require besides the device.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-GPU = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))  # each process of several has its own
+GPU = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))  # each process has one of its own
 PROCESSOR = torch.device("cpu")
 MOVING, INDEXING = {"_to_copy", "copy_"}, {"index", "index_put_", "index_put", "_index_put_impl_"}
 WAITING = {"_local_scalar_dense", "nonzero", "masked_select", "equal", "bincount", "repeat_interleave", "_unique2"}
 MEMORY = 1 << 30  # bytes
-SAYS = {  # of torch.cuda
+ANSWERS = {  # what functions of torch.cuda return
     "is_available": True,
     "is_initialized": True,
     "_lazy_init": None,
     "device_count": int(os.environ.get("LOCAL_WORLD_SIZE", "1")),
     "current_device": GPU.index,
     "set_device": None,
-    "get_device_name": "pretended",
+    "get_device_name": "simulated",
     "get_device_capability": (9, 0),
     "is_bf16_supported": True,
     "set_per_process_memory_fraction": None,
@@ -47,27 +47,27 @@ SAYS = {  # of torch.cuda
 }
 
 
-class OnGpu(Tensor):
-    """A tensor on the pretended GPU. Torch's autograd takes it for one of the processor."""
+class GpuTensor(Tensor):
+    """A tensor on the simulated GPU; to autograd it is one of the processor."""
 
-    inside: Tensor
+    on_cpu: Tensor
     __torch_function__ = torch._C._disabled_torch_function_impl
     device = property(lambda self: GPU)
     is_cuda = property(lambda self: True)
 
     @staticmethod
-    def __new__(cls, inside: Tensor) -> OnGpu:
-        """``inside``: of the processor, without a graph."""
+    def __new__(cls, on_cpu: Tensor) -> GpuTensor:
+        """``on_cpu``: the tensor to wrap, without a graph."""
         made = Tensor._make_wrapper_subclass(
             cls,
-            inside.size(),
-            strides=inside.stride(),
-            storage_offset=inside.storage_offset(),
-            dtype=inside.dtype,
-            layout=inside.layout,
+            on_cpu.size(),
+            strides=on_cpu.stride(),
+            storage_offset=on_cpu.storage_offset(),
+            dtype=on_cpu.dtype,
+            layout=on_cpu.layout,
             device=PROCESSOR,
         )
-        made.inside = inside
+        made.on_cpu = on_cpu
         return made
 
     @classmethod
@@ -75,7 +75,7 @@ class OnGpu(Tensor):
         return _run(func, args, kwargs or {}, Counter())
 
     def __repr__(self, *_: Any, **__: Any) -> str:
-        return f"OnGpu({self.inside})"
+        return f"GpuTensor({self.on_cpu})"
 
     def cpu(self) -> Tensor:
         return torch.ops.aten._to_copy.default(self, device=PROCESSOR)
@@ -87,14 +87,14 @@ class OnGpu(Tensor):
         return self.cpu().tolist()
 
     def numpy(self, *_: Any, **__: Any) -> Any:
-        raise TypeError("can't convert a tensor of the pretended GPU to numpy; use Tensor.cpu()")
+        raise TypeError("can't convert a tensor of the simulated GPU to numpy; use Tensor.cpu()")
 
 
-class PretendedGpu(TorchDispatchMode):
+class SimulatedGpu(TorchDispatchMode):
     """Inside, operations with ``device="cuda"`` make tensors on it.
 
     Attributes:
-        waits: how often the program waited for the device, by the line of this project that asked.
+        waits: how often the program waited for the device, by the line of this project that caused it.
         calls: operations by their name.
     """
 
@@ -109,22 +109,18 @@ class PretendedGpu(TorchDispatchMode):
 
 
 @contextlib.contextmanager
-def pretended_gpu() -> Iterator[PretendedGpu]:
-    """Inside, torch says that there is a GPU."""
+def simulated_gpu() -> Iterator[SimulatedGpu]:
+    """Inside, ``torch.cuda`` reports a GPU, and what would need a real one is replaced."""
     autocast, swaps = torch.autocast, torch.__future__.get_swap_module_params_on_conversion()
     with contextlib.ExitStack() as patches:
-        for name, answer in SAYS.items():
+        for name, answer in ANSWERS.items():
             patches.enter_context(mock.patch.object(torch.cuda, name, lambda *_, answer=answer, **__: answer))
         for owner, name, instead in (
             (torch, "autocast", lambda device, dtype=None, **options: autocast("cpu", dtype, **options)),
-            (
-                F,
-                "one_hot",
-                lambda values, classes: values[..., None].eq(torch.arange(classes, device=values.device)).long(),
-            ),
+            (F, "one_hot", _one_hot),
             (torch._C, "_group_tensors_by_device_and_dtype", _grouped),
             (torch, "Generator", _Generator),
-            (torch.distributed, "init_process_group", _join),
+            (torch.distributed, "init_process_group", _init_process_group),
             (torch, "tensor", _tensor),
             (torch, "inference_mode", torch.no_grad),
             (Tensor, "to", _to),
@@ -134,7 +130,7 @@ def pretended_gpu() -> Iterator[PretendedGpu]:
             patches.enter_context(mock.patch.object(owner, name, instead))
         patches.callback(torch.__future__.set_swap_module_params_on_conversion, swaps)
         torch.__future__.set_swap_module_params_on_conversion(True)
-        yield patches.enter_context(PretendedGpu())
+        yield patches.enter_context(SimulatedGpu())
 
 
 class _Generator(torch.Generator):
@@ -144,8 +140,13 @@ class _Generator(torch.Generator):
         return super().__new__(cls)
 
 
-def _join(backend: str, original: Any = torch.distributed.init_process_group, **options: Any) -> None:
-    """Processes with a GPU each show one another what is on them."""
+def _one_hot(values: Tensor, classes: int) -> Tensor:
+    """Torch's own compares with a tensor of the processor, since it takes the device from C++."""
+    return values[..., None].eq(torch.arange(classes, device=values.device)).long()
+
+
+def _init_process_group(backend: str, original: Any = torch.distributed.init_process_group, **options: Any) -> None:
+    """Gloo in place of NCCL, of which the processor has none."""
     assert (backend, options.pop("device_id")) == ("nccl", GPU)
     original("gloo", **options)
 
@@ -156,7 +157,7 @@ def _tensor(values: Any, device: Any = None, original: Any = torch.tensor, **opt
 
 
 def _to(tensor: Tensor, *wanted: Any, copy: bool = False, original: Any = Tensor.to, **options: Any) -> Tensor:
-    """``Tensor.to``, which asks what a real GPU is made of, and takes a pretended one for the processor."""
+    """``Tensor.to``, which in C++ takes a simulated tensor for one of the processor."""
     device, dtype, non_blocking, _ = torch._C._nn._parse_to(*wanted, **options)
     if device is None or device.type == tensor.device.type:
         return original(tensor, dtype or tensor.dtype, copy=copy)
@@ -165,7 +166,7 @@ def _to(tensor: Tensor, *wanted: Any, copy: bool = False, original: Any = Tensor
 
 
 def _grouped(tensors: Any, *rest: Any, original: Any = torch._C._group_tensors_by_device_and_dtype) -> Any:
-    """What clipping a gradient's norm asks, with the devices that tensors say they are on."""
+    """Groups of tensors for clipping, with the device that tensors have in Python."""
     device = next(tensor for tensor in tensors[0] if tensor is not None).device
     return {(device, dtype): group for (_, dtype), group in original(tensors, *rest).items()}
 
@@ -177,60 +178,65 @@ def _name(func: Any) -> str:
 def _run(func: Any, args: Any, kwargs: dict[str, Any], waits: Counter[str]) -> Any:
     name = _name(func)
     tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
-    here = [tensor for tensor in tensors if isinstance(tensor, OnGpu)]
-    ends_here = _ends_here(name, args, kwargs, here)
-    if not here and not ends_here:
+    here = [tensor for tensor in tensors if isinstance(tensor, GpuTensor)]
+    result_on_gpu = _result_on_gpu(name, args, kwargs, here)
+    if not here and not result_on_gpu:
         assert name not in ("c10d::allreduce_", "c10d::allgather_"), "NCCL knows no tensors of the processor"
         return func(*args, **kwargs)
-    _one_device(name, args, tensors)
-    if _waits(name, tensors, kwargs, ends_here):
-        waits[_asking()] += 1
+    _check_devices(name, args, tensors)
+    if _waits(name, tensors, kwargs, result_on_gpu):
+        waits[_caller()] += 1
     kwargs |= {"device": PROCESSOR} if kwargs.get("device") is not None else {}
     kwargs |= {"non_blocking": False} if "non_blocking" in kwargs else {}
-    known = {id(tensor.inside): tensor for tensor in here}
-    args, kwargs = tree_map(lambda leaf: leaf.inside if isinstance(leaf, OnGpu) else leaf, (args, kwargs))
-    made = OWN.get(str(func), func)(*args, **kwargs)
+    known = {id(tensor.on_cpu): tensor for tensor in here}
+    args, kwargs = tree_map(lambda leaf: leaf.on_cpu if isinstance(leaf, GpuTensor) else leaf, (args, kwargs))
+    made = IMPLEMENTED.get(str(func), func)(*args, **kwargs)
     if name == "_to_copy":
         made = made.clone() if made is args[0] else made
-    if not ends_here:
+    if not result_on_gpu:
         return made
-    return tree_map(
-        lambda leaf: known[id(leaf)] if id(leaf) in known else OnGpu(leaf) if isinstance(leaf, Tensor) else leaf, made
-    )
+
+    def wrap(leaf: Any) -> Any:
+        """What was written in place stays the tensor that it was."""
+        if id(leaf) in known:
+            return known[id(leaf)]
+        return GpuTensor(leaf) if isinstance(leaf, Tensor) else leaf
+
+    return tree_map(wrap, made)
 
 
-def _ends_here(name: str, args: Any, kwargs: dict[str, Any], here: list[OnGpu]) -> bool:
+def _result_on_gpu(name: str, args: Any, kwargs: dict[str, Any], here: list[GpuTensor]) -> bool:
     """Whether an operation gives a tensor of the GPU."""
-    if torch._C._current_autograd_node() is not None:  # which takes the device for the processor
+    if torch._C._current_autograd_node() is not None:  # where C++ passes the processor as the device
         return bool(here)
     if kwargs.get("device") is not None:
         return torch.device(kwargs["device"]).type == "cuda"
-    return isinstance(args[0], OnGpu) if name == "copy_" else bool(here)
+    return isinstance(args[0], GpuTensor) if name == "copy_" else bool(here)
 
 
-def _one_device(name: str, args: Any, tensors: list[Tensor]) -> None:
+def _check_devices(name: str, args: Any, tensors: list[Tensor]) -> None:
     """Raises: RuntimeError: as torch does where tensors of two devices meet.
 
     Numbers may, and so may indices of the processor for a tensor of the GPU.
     """
     if name in MOVING:
         return
-    if name in INDEXING and isinstance(args[0], OnGpu):
+    if name in INDEXING and isinstance(args[0], GpuTensor):
         tensors = [tensor for tensor in tree_leaves((args[0], args[2:])) if isinstance(tensor, Tensor)]
-    if len({isinstance(tensor, OnGpu) for tensor in tensors if tensor.ndim > 0}) > 1:
+    if len({isinstance(tensor, GpuTensor) for tensor in tensors if tensor.ndim > 0}) > 1:
         raise RuntimeError(f"{name}: expected all tensors to be on the same device, found cuda:0 and cpu")
 
 
-def _waits(name: str, tensors: list[Tensor], kwargs: dict[str, Any], ends_here: bool) -> bool:
+def _waits(name: str, tensors: list[Tensor], kwargs: dict[str, Any], result_on_gpu: bool) -> bool:
     if name in MOVING:
-        both = not ends_here or not all(isinstance(tensor, OnGpu) for tensor in tensors)
-        return both and not (ends_here and kwargs.get("non_blocking"))
+        both = not result_on_gpu or not all(isinstance(tensor, GpuTensor) for tensor in tensors)
+        return both and not (result_on_gpu and kwargs.get("non_blocking"))
     by_mask = name in INDEXING and any(tensor.dtype == torch.bool for tensor in tensors[1:])
-    return name in WAITING or by_mask or not ends_here
+    return name in WAITING or by_mask or not result_on_gpu
 
 
-def _asking() -> str:
-    """The line of this project that asks."""
+def _caller() -> str:
+    """The line of this project that causes a wait."""
     ours = [frame for frame in traceback.extract_stack() if "/src/encore/" in frame.filename]
     return f"{ours[-1].filename.split('/src/encore/')[1]}: {ours[-1].line}" if ours else "a test"
 
@@ -280,9 +286,9 @@ def _efficient_backward(*given: Any, **options: Any) -> tuple[Tensor | None, ...
 def _attention(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, rate: float, seed: Tensor) -> Tensor:
     """Attention of each text to itself, [T, heads, D]."""
     texts = _texts(bounds, query, key, value)
-    chosen = _chances(texts, rate, seed)
+    chosen = _dropout_masks(texts, rate, seed)
     found = [
-        (_probabilities(query, key) * kept) @ _wide(value)
+        (_probabilities(query, key) * kept) @ _at_least_fp32(value)
         for (query, key, value), kept in zip(texts, chosen, strict=True)
     ]
     return torch.cat(found, 1).transpose(0, 1).to(query.dtype)
@@ -294,13 +300,14 @@ def _attention_backward(
     """The gradients of queries, keys and values, [T, heads, D], by hand, since no graph is made below autograd."""
     found = []
     texts = _texts(bounds, query, key, value, gradient)
-    for (*asked, values, pulled), kept in zip(texts, _chances(texts, rate, seed), strict=True):
-        queries, keys, values, pulled = (_wide(part) for part in (*asked, values, pulled))
-        share = _probabilities(queries, keys)
-        inner = pulled @ values.transpose(1, 2) * kept
-        scores = share * (inner - (inner * share).sum(-1, keepdim=True)) * queries.shape[-1] ** -0.5
-        found.append((scores @ keys, scores.transpose(1, 2) @ queries, (share * kept).transpose(1, 2) @ pulled))
-    return tuple(torch.cat(parts, 1).transpose(0, 1).to(query.dtype) for parts in zip(*found, strict=True))
+    for parts, kept in zip(texts, _dropout_masks(texts, rate, seed), strict=True):
+        queries, keys, values, upstream = map(_at_least_fp32, parts)
+        weights = _probabilities(queries, keys)
+        of_weights = upstream @ values.transpose(1, 2) * kept
+        of_scores = weights * (of_weights - (of_weights * weights).sum(-1, keepdim=True)) * queries.shape[-1] ** -0.5
+        of_values = (weights * kept).transpose(1, 2) @ upstream
+        found.append((of_scores @ keys, of_scores.transpose(1, 2) @ queries, of_values))
+    return tuple(torch.cat(each, 1).transpose(0, 1).to(query.dtype) for each in zip(*found, strict=True))
 
 
 def _texts(bounds: Tensor, *parts: Tensor) -> list[tuple[Tensor, ...]]:
@@ -309,15 +316,15 @@ def _texts(bounds: Tensor, *parts: Tensor) -> list[tuple[Tensor, ...]]:
     return list(zip(*(part.transpose(0, 1).split(lengths, 1) for part in parts), strict=True))
 
 
-def _wide(part: Tensor) -> Tensor:
+def _at_least_fp32(part: Tensor) -> Tensor:
     return part if part.dtype == torch.float64 else part.float()
 
 
 def _probabilities(query: Tensor, key: Tensor) -> Tensor:
-    return (_wide(query) @ _wide(key).transpose(1, 2) * query.shape[-1] ** -0.5).softmax(-1)
+    return (_at_least_fp32(query) @ _at_least_fp32(key).transpose(1, 2) * query.shape[-1] ** -0.5).softmax(-1)
 
 
-def _chances(texts: list[tuple[Tensor, ...]], rate: float, seed: Tensor) -> list[Tensor]:
+def _dropout_masks(texts: list[tuple[Tensor, ...]], rate: float, seed: Tensor) -> list[Tensor]:
     """What dropout multiplies the probabilities of each text with, [heads, L, L]."""
     drawn = torch.Generator().manual_seed(int(seed))
     shapes = [(*text[0].shape[:2], text[0].shape[1]) for text in texts]
@@ -328,7 +335,7 @@ def _product(left: Tensor, right: Tensor, dtype: torch.dtype, *, out: Tensor) ->
     return torch.mm(left.to(dtype), right.to(dtype), out=out)
 
 
-OWN: dict[str, Callable[..., Any]] = {  # what no processor has, or has otherwise
+IMPLEMENTED: dict[str, Callable[..., Any]] = {  # operators that the processor lacks
     "aten._flash_attention_forward.default": _flash,
     "aten._flash_attention_backward.default": _flash_backward,
     "aten._efficient_attention_forward.default": _efficient,
