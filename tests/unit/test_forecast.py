@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import inside
 import pytest
 
-from encore.commands.preflight import downloads, finished, forecast_text, machine
+from encore.commands.preflight import downloads, forecast_text, machine
 from encore.commands.preflight.fetches import Fetches
 from encore.commands.preflight.first_training import first_training
 from encore.commands.preflight.forecast import PRODUCTS, Forecast, forecast
@@ -295,110 +294,6 @@ def test_every_named_machine_is_faster_than_a_core_if_it_has_a_gpu(bare: Path, n
     faster = [found.seconds(job) < core.seconds(job) for job in trainings]
     assert faster == [name != "cpu"] * 5
     assert (found.gpu_hours > 0) == (name != "cpu")
-
-
-IDS = {
-    "msmarco-passage": {
-        "collectionandqueries": 1,
-        "queries": 2,
-        "train/qrels": 4,
-        "train/docpairs": 8,
-        "dev/qrels": 16,
-    },
-    "dpr-w100": {"docs": 1, "nq-train": 2, "nq-dev": 4, "tqa-train": 8},
-    "beir": {"fever": 1, "climate-fever": 2, "webis-touche2020": 4, "webis-touche2020/v2": 8, "cqadupstack": 16},
-}
-
-
-@pytest.mark.parametrize(
-    ("ids", "total"),
-    [
-        (["msmarco-passage"], 3),
-        (["msmarco-passage", "msmarco-passage/train/judged", "msmarco-passage/dev/small"], 23),
-        (["dpr-w100", "dpr-w100/natural-questions/train"], 3),
-        (["beir/fever", "beir/fever/test"], 1),
-        (["beir/webis-touche2020/v2"], 8),
-        (["beir/cqadupstack/android"], 16),
-        (["made-up"], 0),
-    ],
-)
-def test_what_ir_datasets_downloads_is_found_by_name(ids: list[str], total: int) -> None:
-    known = {top: {name: {"size_hint": size} for name, size in files.items()} for top, files in IDS.items()}
-    assert sum(entry["size_hint"] for entry in downloads.wanted(ids, known).values()) == total
-
-
-def test_a_file_that_several_datasets_need_counts_once(bare: Path) -> None:
-    fetches = Fetches(planned(), {"beir": {"cqadupstack": {"size_hint": 7, "cache_path": "x.zip"}}})
-    forums = [
-        Artifact(
-            "fetch_ir_datasets",
-            f"results/ir_datasets/beir-cqadupstack-{forum}-0",
-            {"ids": [f"beir/cqadupstack/{forum}"]},
-        )
-        for forum in ("android", "english")
-    ]
-    assert [fetches.of(forum).missing for forum in forums] == [7, 0]
-    assert fetches.of(forums[0]).missing == 7, "and as often as it is asked"
-
-
-def test_a_source_without_a_size_is_unknown_until_it_is_here(bare: Path) -> None:
-    plan = planned(execution={"data_root": "there"})
-    made = Artifact("fetch_source", "results/sources/msmarco-titles-00000000", {})
-    assert downloads.of_source(plan, made).bytes is None
-    (bare / "there/msmarco-titles").mkdir(parents=True)
-    (bare / "there/msmarco-titles/marco.tar.gz").write_bytes(b"12345")
-    found = downloads.of_source(plan, made)
-    assert (found.bytes, found.here, found.missing) == (5, 5, 0)
-    assert "non-commercial" in found.licence
-
-
-def test_a_rounded_size_counts_until_the_file_is_here(bare: Path) -> None:
-    plan = planned(execution={"data_root": "there"})
-    made = Artifact("fetch_source", "results/sources/msmarco-expansions-00000000", {})
-    rounded = downloads.of_source(plan, made)
-    assert (rounded.bytes, rounded.missing) == (7.9e9, 7.9e9)
-    (bare / "there/msmarco-expansions").mkdir(parents=True)
-    (bare / "there/msmarco-expansions/predicted_queries_topk_sampling.zip").write_bytes(b"12345")
-    assert downloads.of_source(plan, made).missing == 0
-
-
-def test_finished_jobs_are_compared_with_their_estimates(bare: Path) -> None:
-    plan = planned()
-    jobs = [job for job in estimate(plan).jobs if job.rule in ("pretrain", "finetune")]
-    for job in jobs:
-        finish(job.artifact, results={"flops": 5e9})
-    (bare / "results/benchmarks/pretrain").mkdir(parents=True)
-    model = next(job.artifact for job in jobs if job.rule == "pretrain")
-    benchmark = bare / f"results/benchmarks/pretrain/{model.name}.tsv"
-    benchmark.write_text("s\th:m:s\tmax_rss\tcpu_time\n20.0\t0:00:20\t512\t9.5\n")
-    rows = finished.compare_with_finished(estimate(plan))
-    found = {row["rule"]: row for row in rows}
-    one, five = found["pretrain"]["measured"], found["finetune"]["measured"]
-    assert (one["clock"], one["seconds"], one["ram"]) == (20.0, 9.5, 512e6)
-    assert (five["clock"], five["seconds"], five["ram"], five["disk"]) == (40.0, 40.0, 300e6, 5000)
-    assert [found[rule]["ratio"] for rule in ("pretrain", "finetune")] == [
-        9.5 / found["pretrain"]["estimated"]["seconds"],
-        40.0 / found["finetune"]["estimated"]["seconds"],
-    ]
-    text = finished.comparison_text(rows)
-    assert "50 s needed" in text.splitlines()[-1]
-    assert max(map(len, text.splitlines())) <= forecast_text.WIDTH
-    assert json.loads(json.dumps(rows)) == rows
-
-
-@pytest.mark.parametrize(("cpu", "divided"), [(9.5, False), (None, True)])
-def test_processor_time_is_compared_with_that_of_all_threads(bare: Path, cpu: float | None, divided: bool) -> None:
-    found = replace(estimate(planned()), cores=4)
-    job = next(job for job in found.jobs if job.rule == "lucene_search")
-    real = finished.Measured(seconds=20.0, cpu=cpu, ram=1.0, disk=1.0, flops=None, device="cpu")
-    (seconds, alone) = (finished._compared(found, [(replace(job, threads=n), real)]) for n in (4, 1))
-    assert (seconds["estimated"]["seconds"] < alone["estimated"]["seconds"]) is divided
-    assert seconds["measured"]["seconds"] == (20.0 if divided else 9.5)
-
-
-def test_a_comparison_with_nothing_finished_is_refused(bare: Path) -> None:
-    with pytest.raises(EncoreError, match="nothing of this configuration is finished"):
-        finished.compare_with_finished(estimate(planned()))
 
 
 @pytest.mark.parametrize(
