@@ -13,7 +13,7 @@ import contextlib
 import os
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from unittest import mock
 
@@ -241,51 +241,56 @@ def _caller() -> str:
     return f"{ours[-1].filename.split('/src/encore/')[1]}: {ours[-1].line}" if ours else "a test"
 
 
-def _check(query: Tensor, bounds: Tensor, of_keys: Tensor, longest: int, longest_key: int, options: Any) -> None:
-    assert bounds.dtype == torch.int32
-    assert bounds.equal(of_keys)
-    assert (int(bounds[0]), int(bounds[-1])) == (0, len(query))
-    assert bounds.diff().max() <= longest == longest_key
+def _check(query: Tensor, key: Tensor, bounds: Sequence[Any], options: Any) -> None:
+    ends, of_keys, longest, longest_key = bounds
+    assert len(ends) == len(of_keys)
+    for part, found, most in ((query, ends, longest), (key, of_keys, longest_key)):
+        assert found.dtype == torch.int32
+        assert (int(found[0]), int(found[-1])) == (0, len(part))
+        assert found.diff().max() <= most
     assert not any(options.values())
 
 
 def _flash(*given: Any, **options: Any) -> tuple[Any, ...]:
     """``_flash_attention_forward`` of [T, heads, D]; the seed of its dropout is kept for the backward pass."""
-    query, key, value, bounds, of_keys, longest, longest_key, rate, causal, debug = given
+    query, key, value, *bounds, rate, causal, debug = given
     assert query.dtype in (torch.float16, torch.bfloat16)
     assert (causal, debug) == (False, False)
-    _check(query, bounds, of_keys, longest, longest_key, options)
+    _check(query, key, bounds, options)
     seed = torch.randint(1 << 62, ())
     sums = query.new_zeros(query.shape[1], len(query), dtype=torch.float32)
-    return _attention(query, key, value, bounds, rate, seed), sums, seed, seed, query.new_zeros(0)
+    return _attention(query, key, value, *bounds[:2], rate, seed), sums, seed, seed, query.new_zeros(0)
 
 
 def _flash_backward(*given: Any, **options: Any) -> tuple[Tensor, ...]:
-    gradient, query, key, value, _, _, bounds, _, _, _, rate, _, seed, _ = given
-    return _attention_backward(gradient, query, key, value, bounds, rate, seed)
+    gradient, query, key, value, _, _, ends, of_keys, _, _, rate, _, seed, _ = given
+    return _attention_backward(gradient, query, key, value, ends, of_keys, rate, seed)
 
 
 def _efficient(*given: Any, **options: Any) -> tuple[Any, ...]:
     """``_efficient_attention_forward`` of [1, T, heads, D]."""
-    query, key, value, bias, bounds, of_keys, longest, longest_key, rate, mask_type, *learns = given
-    assert (len(query), bias, mask_type) == (1, None, 0)
+    query, key, value, bias, ends, of_keys, longest, longest_key, rate, mask_type, *learns = given
+    assert (len(query), len(key), bias, mask_type) == (1, 1, None, 0)
     assert rate == 0, "the kernel's backward pass would draw another dropout"
-    _check(query[0], bounds, of_keys, longest, longest_key, options)
+    _check(query[0], key[0], (ends, of_keys, longest, longest_key), options)
     seed = torch.randint(1 << 62, ())
-    sums = query.new_zeros(len(bounds) - 1, query.shape[2], longest if any(learns) else 0)
-    return _attention(query[0], key[0], value[0], bounds, rate, seed)[None], sums, seed, seed, longest, longest
+    sums = query.new_zeros(len(ends) - 1, query.shape[2], longest if any(learns) else 0)
+    made = _attention(query[0], key[0], value[0], ends, of_keys, rate, seed)[None]
+    return made, sums, seed, seed, longest, longest_key
 
 
 def _efficient_backward(*given: Any, **options: Any) -> tuple[Tensor | None, ...]:
-    gradient, query, key, value, _, _, bounds, _, _, _, sums, rate, seed, *_ = given
+    gradient, query, key, value, _, _, ends, of_keys, _, _, sums, rate, seed, *_ = given
     assert sums.numel(), "the forward pass did not keep what the backward pass needs"
-    found = _attention_backward(gradient[0], query[0], key[0], value[0], bounds, rate, seed)
+    found = _attention_backward(gradient[0], query[0], key[0], value[0], ends, of_keys, rate, seed)
     return *(part[None] for part in found), None
 
 
-def _attention(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, rate: float, seed: Tensor) -> Tensor:
-    """Attention of each text to itself, [T, heads, D]."""
-    texts = _texts(bounds, query, key, value)
+def _attention(
+    query: Tensor, key: Tensor, value: Tensor, ends: Tensor, of_keys: Tensor, rate: float, seed: Tensor
+) -> Tensor:
+    """Attention of tokens of each text to those of the same, [T, heads, D]."""
+    texts = _texts((query, ends), (key, of_keys), (value, of_keys))
     chosen = _dropout_masks(texts, rate, seed)
     found = [
         (_probabilities(query, key) * kept) @ _at_least_fp32(value)
@@ -295,11 +300,18 @@ def _attention(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, rate: 
 
 
 def _attention_backward(
-    gradient: Tensor, query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, rate: float, seed: Tensor
+    gradient: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    ends: Tensor,
+    of_keys: Tensor,
+    rate: float,
+    seed: Tensor,
 ) -> tuple[Tensor, ...]:
     """The gradients of queries, keys and values, [T, heads, D], by hand, since no graph is made below autograd."""
     found = []
-    texts = _texts(bounds, query, key, value, gradient)
+    texts = _texts((query, ends), (key, of_keys), (value, of_keys), (gradient, ends))
     for parts, kept in zip(texts, _dropout_masks(texts, rate, seed), strict=True):
         queries, keys, values, upstream = map(_at_least_fp32, parts)
         weights = _probabilities(queries, keys)
@@ -310,10 +322,9 @@ def _attention_backward(
     return tuple(torch.cat(each, 1).transpose(0, 1).to(query.dtype) for each in zip(*found, strict=True))
 
 
-def _texts(bounds: Tensor, *parts: Tensor) -> list[tuple[Tensor, ...]]:
-    """Of each text its part of each [T, heads, D], as [heads, L, D]."""
-    lengths = bounds.diff().tolist()
-    return list(zip(*(part.transpose(0, 1).split(lengths, 1) for part in parts), strict=True))
+def _texts(*parts: tuple[Tensor, Tensor]) -> list[tuple[Tensor, ...]]:
+    """Of each text its part of each [T, heads, D], as [heads, L, D]; with each where texts begin and end in it."""
+    return list(zip(*(part.transpose(0, 1).split(ends.diff().tolist(), 1) for part, ends in parts), strict=True))
 
 
 def _at_least_fp32(part: Tensor) -> Tensor:
@@ -325,9 +336,9 @@ def _probabilities(query: Tensor, key: Tensor) -> Tensor:
 
 
 def _dropout_masks(texts: list[tuple[Tensor, ...]], rate: float, seed: Tensor) -> list[Tensor]:
-    """What dropout multiplies the probabilities of each text with, [heads, L, L]."""
+    """What dropout multiplies the probabilities of each text with, [heads, Q, L]."""
     drawn = torch.Generator().manual_seed(int(seed))
-    shapes = [(*text[0].shape[:2], text[0].shape[1]) for text in texts]
+    shapes = [(*query.shape[:2], key.shape[1]) for query, key, *_ in texts]
     return [(torch.rand(shape, generator=drawn) >= rate) / (1 - rate) for shape in shapes]
 
 

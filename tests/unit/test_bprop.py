@@ -43,7 +43,7 @@ def test_attention_is_that_of_the_last_layer_averaged_over_heads(layers: int) ->
         attention = cls_attention(model, ids, mask)
         hidden = model.embeddings(ids, None)
         for layer in model.encoder.layer[:-1]:
-            hidden = layer(hidden, mask[:, None, None, :])
+            hidden = layer(hidden, hidden, mask[:, None, None, :])
     assert attention.shape == (2, 9)
     assert attention.sum(dim=1).numpy() == pytest.approx(1.0, abs=1e-6)
     assert attention[1, 5:].abs().sum() == 0  # padding is not seen

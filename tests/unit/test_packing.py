@@ -13,7 +13,7 @@ from torch import Tensor
 from encore.models import encoder as encoders
 from encore.models import packing
 from encore.models.encoder import Encoder
-from encore.models.packing import Packing, Rectangle, attend
+from encore.models.packing import Bounds, Packing, Rectangle, attend
 
 LENGTHS = [9, 4, 12, 2]
 
@@ -75,7 +75,7 @@ def test_the_comparison_notices_a_text_that_reaches_over_its_end() -> None:
     encoder = random_encoder().eval()
     ids, mask = random_batch(encoder.config, LENGTHS)
     texts = Packing(mask)
-    texts.bounds = torch.tensor([0, 10, 13, 25, 27])  # one token of the second text in the first
+    texts.bounds = texts.bounds._replace(ends=torch.tensor([0, 10, 13, 25, 27]))  # a token of the second in the first
     states = texts.spread(encoder.encoder(encoder.embeddings(texts.take(ids), None, texts.positions), texts))
     assert (states - encoder(ids, mask))[mask].abs().max() > 1e-2
 
@@ -93,12 +93,16 @@ def test_dropout_reaches_packed_attention() -> None:
 
 
 @pytest.mark.parametrize("attention", [packing.flash, packing.efficient])
-def test_the_kernel_takes_what_it_is_given_and_has_gradients(attention: packing.RaggedAttention) -> None:
+@pytest.mark.parametrize("count", [9, 2], ids=["all tokens", "first tokens"])
+def test_the_kernel_takes_what_it_is_given_and_has_gradients(attention: packing.RaggedAttention, count: int) -> None:
     """PyTorch's own check of shapes needs no GPU; the operators are not public, so a version may change them."""
     query, key, value = (
-        torch.empty(9, 4, 16, dtype=torch.bfloat16, device="meta", requires_grad=True) for _ in range(3)
+        torch.empty(tokens, 4, 16, dtype=torch.bfloat16, device="meta", requires_grad=True) for tokens in (count, 9, 9)
     )
-    out = attention(query, key, value, torch.empty(3, dtype=torch.int32, device="meta"), 5, 0.1)
+    tokens, texts = (
+        Bounds(torch.empty(3, dtype=torch.int32, device="meta"), most) for most in (5 if count == 9 else 1, 5)
+    )
+    out = attention(query, key, value, tokens, texts, 0.1)
     assert (out.shape, out.dtype) == (query.shape, query.dtype)
     out.sum().backward()
     for part in (query, key, value):
@@ -134,22 +138,56 @@ def test_a_gpu_has_a_kernel_for_most_widths(
 
 
 @pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("tokens", ["all", "first"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_dropout_is_the_same_in_both_passes(dtype: torch.dtype) -> None:
+def test_dropout_is_the_same_in_both_passes(dtype: torch.dtype, tokens: str) -> None:
     """Attention is linear in the values, so their gradient gives the exact change that a step makes."""
     torch.manual_seed(0)
-    mask = (torch.arange(max(LENGTHS)) < torch.tensor(LENGTHS)[:, None]).to("cuda")
-    query, key, value, step, upstream = (torch.randn(sum(LENGTHS), 2, 8).to(dtype).to("cuda") for _ in range(5))
+    texts = Packing((torch.arange(max(LENGTHS)) < torch.tensor(LENGTHS)[:, None]).to("cuda"))
+    queries = len(LENGTHS) if tokens == "first" else sum(LENGTHS)
+    counts = (queries, queries, sum(LENGTHS), sum(LENGTHS), sum(LENGTHS))
+    query, upstream, key, value, step = (torch.randn(count, 2, 8).to(dtype).to("cuda") for count in counts)
 
     def attended(values: Tensor) -> Tensor:
         torch.manual_seed(1)
-        return attend(query, key, values, Packing(mask), 0.5).float()
+        return attend(query, key, values, texts.visible_to_first if tokens == "first" else texts, 0.5).float()
 
     before = attended(value.requires_grad_())
     (before * upstream.float()).sum().backward()
     change = (attended((value + step).detach()) - before.detach()) * upstream.float()
     assert float(change.sum()) == pytest.approx(float((value.grad.float() * step.float()).sum()), rel=0.05)
     assert abs(float(change.sum())) > 1
+
+
+@pytest.mark.parametrize("place", ["padded", "packed"])
+@pytest.mark.parametrize("layers", [1, 3])
+def test_a_text_is_its_first_state_with_the_gradients_of_all(layers: int, place: str, request: Any) -> None:
+    if place == "packed":
+        request.getfixturevalue("packed")
+    encoder = random_encoder(layers=layers, pooling="cls")
+    ids, mask = random_batch(encoder.config, LENGTHS)
+    found = []
+    for texts in (encoder.representations(ids, mask, ids % 2), encoder(ids, mask, ids % 2)[:, 0]):
+        encoder.zero_grad()
+        texts.square().sum().backward()
+        found.append((texts.detach(), {name: own.grad.clone() for name, own in encoder.named_parameters()}))
+    (first, gradients), (expected, of_all) = found
+    torch.testing.assert_close(first, expected, atol=1e-5, rtol=0)
+    for name, gradient in of_all.items():
+        torch.testing.assert_close(gradients[name], gradient, atol=1e-5, rtol=1e-4, msg=name)
+    assert max(gradient.abs().max() for gradient in of_all.values()) > 0.1
+
+
+@pytest.mark.parametrize("place", ["padded", "packed"])
+def test_the_last_layer_computes_no_other_state_of_a_text(place: str, request: Any) -> None:
+    if place == "packed":
+        request.getfixturevalue("packed")
+    encoder = random_encoder(layers=2, pooling="cls").eval()
+    rows: list[int] = []
+    for layer in encoder.encoder.layer:
+        layer.intermediate.register_forward_hook(lambda module, given, out: rows.append(out[..., 0].numel()))
+    encoder.embed(*random_batch(encoder.config, LENGTHS))
+    assert rows == [sum(LENGTHS) if place == "packed" else len(LENGTHS) * max(LENGTHS), len(LENGTHS)]
 
 
 def test_a_text_of_one_token_and_a_batch_of_one_are_packed_too() -> None:

@@ -16,10 +16,17 @@ from torch import Tensor, nn
 from warm import SIMULATED_GPU
 
 from encore.models import packing
-from encore.models.packing import RaggedAttention
+from encore.models.packing import Bounds, RaggedAttention
 
-LENGTHS = [3, 1, 5]
-BOUNDS = torch.tensor([0, 3, 4, 9], dtype=torch.int32)
+TEXTS = Bounds(torch.tensor([0, 3, 4, 9], dtype=torch.int32), 5)
+FIRST = Bounds(torch.arange(4, dtype=torch.int32), 1)  # their first tokens
+
+
+def random_texts(tokens: Bounds) -> list[Tensor]:
+    """Queries of these tokens, keys and values of all, and what comes back to the queries."""
+    torch.manual_seed(0)
+    counts = (bounds.ends[-1] for bounds in (tokens, TEXTS, TEXTS, tokens))
+    return [torch.randn(int(count), 2, 8) for count in counts]
 
 
 @pytest.fixture
@@ -89,16 +96,17 @@ def test_a_model_learns_there_and_is_saved_as_one_of_the_processor(gpu: Simulate
 
 
 @pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("tokens", [TEXTS, FIRST], ids=["all", "first"])
 @pytest.mark.parametrize(("attention", "dtype"), [(packing.flash, torch.bfloat16), (packing.efficient, torch.float32)])
-def test_its_attention_is_that_of_each_text_with_its_gradients(attention: RaggedAttention, dtype: torch.dtype) -> None:
-    torch.manual_seed(0)
-    texts = [torch.randn(sum(LENGTHS), 2, 8).to(dtype) for _ in range(3)]
-    upstream = torch.randn(sum(LENGTHS), 2, 8).to(dtype)
-    there = [part.to("cuda").requires_grad_() for part in texts]
-    own = attention(*there, BOUNDS.to("cuda"), max(LENGTHS), 0.0)
+def test_its_attention_is_that_of_each_text_with_its_gradients(
+    attention: RaggedAttention, dtype: torch.dtype, tokens: Bounds
+) -> None:
+    query, key, value, upstream = (part.to(dtype) for part in random_texts(tokens))
+    there = [part.to("cuda").requires_grad_() for part in (query, key, value)]
+    own = attention(*there, *(bounds._replace(ends=bounds.ends.to("cuda")) for bounds in (tokens, TEXTS)), 0.0)
     (own * upstream.to("cuda")).sum().backward()
-    here = [part.float().requires_grad_() for part in texts]
-    plain = packing.one_by_one(*here, BOUNDS, max(LENGTHS), 0.0)
+    here = [part.float().requires_grad_() for part in (query, key, value)]
+    plain = packing.one_by_one(*here, tokens, TEXTS, 0.0)
     (plain * upstream.float()).sum().backward()
     exact = 2e-2 if dtype == torch.bfloat16 else 1e-5
     torch.testing.assert_close(own.cpu().float(), plain, atol=exact, rtol=exact)
@@ -106,15 +114,15 @@ def test_its_attention_is_that_of_each_text_with_its_gradients(attention: Ragged
         torch.testing.assert_close(one.grad.cpu().float(), other.grad, atol=2 * exact, rtol=exact)
 
 
-def test_gradients_under_its_dropout_are_those_of_finite_differences() -> None:
-    torch.manual_seed(0)
-    texts = [torch.randn(sum(LENGTHS), 2, 8, dtype=torch.float64) for _ in range(3)]
-    upstream, seed = torch.randn(sum(LENGTHS), 2, 8, dtype=torch.float64), torch.tensor(5)
-    gradients = simulated._attention_backward(upstream, *texts, BOUNDS, 0.3, seed)
+@pytest.mark.parametrize("tokens", [TEXTS, FIRST], ids=["all", "first"])
+def test_gradients_under_its_dropout_are_those_of_finite_differences(tokens: Bounds) -> None:
+    *texts, upstream = (part.double() for part in random_texts(tokens))
+    drawn = tokens.ends, TEXTS.ends, 0.3, torch.tensor(5)
+    gradients = simulated._attention_backward(upstream, *texts, *drawn)
     for place, gradient in enumerate(gradients):
         step = torch.randn_like(gradient) * 1e-5
         ends = [
-            (simulated._attention(*texts[:place], texts[place] + way * step, *texts[place + 1 :], BOUNDS, 0.3, seed))
+            (simulated._attention(*texts[:place], texts[place] + way * step, *texts[place + 1 :], *drawn))
             for way in (1, -1)
         ]
         assert float(((ends[0] - ends[1]) / 2 * upstream).sum()) == pytest.approx(

@@ -54,8 +54,8 @@ class BowMlp(Encoder):
             "pre-train it with ict, bfs, wlp or ict-bfs-wlp"
         )
 
-    def embed(self, ids: Tensor, mask: Tensor | None, segments: Tensor | None = None) -> Tensor:
-        """Vectors [B, D] of texts by the means of their pieces (Chang et al. 2020, section 4.2).
+    def representations(self, ids: Tensor, mask: Tensor | None, segments: Tensor | None = None) -> Tensor:
+        """The means [B, H] of the texts' pieces (Chang et al. 2020, section 4.2).
 
         Args:
             ids: int64 [B, L].
@@ -63,10 +63,10 @@ class BowMlp(Encoder):
         """
         counted = content(ids, self.config).to(self.words.weight.dtype)
         total = F.embedding_bag(ids, self.words.weight, mode="sum", per_sample_weights=counted)
-        return self.vectors(total / counted.sum(1, keepdim=True).clamp(min=1))
+        return total / counted.sum(1, keepdim=True).clamp(min=1)
 
-    def vectors(self, means: Tensor) -> Tensor:
+    def vectors(self, pooled: Tensor) -> Tensor:
         """[B, H] -> [B, D]: the layers behind the mean; length 1 for cosine."""
         assert self.head is not None
-        found: Tensor = self.head(torch.tanh(self.inner(means)))
+        found: Tensor = self.head(torch.tanh(self.inner(pooled)))
         return F.normalize(found, dim=-1) if self.config.similarity == "cosine" else found

@@ -54,8 +54,10 @@ def score(encoder: Encoder, linear: nn.Module, ids: Tensor, mask: Tensor, segmen
         linear: of ``score_head``, its weight [1, H].
         ids, mask, segments: [N, L], of ``pair_inputs``.
     """
-    hidden = encoder(ids, mask, segments)
-    pooled = hidden[:, 0] if encoder.config.pooling == "cls" else mean(hidden, mask)
-    with torch.autocast(hidden.device.type, enabled=False):
+    if encoder.config.pooling == "cls":
+        pooled = encoder.representations(ids, mask, segments)
+    else:
+        pooled = mean(encoder(ids, mask, segments), mask)
+    with torch.autocast(pooled.device.type, enabled=False):
         scores: Tensor = linear(at_least_float32(pooled)).squeeze(-1)
     return scores

@@ -1,8 +1,8 @@
 """Floating-point operations of models, counted from their shapes: what budgets are compared in.
 
 A multiplication with its addition counts as two, as is usual; only matrix products are counted. Look-ups, softmax,
-norms and activations are left out (below 2 % at BERT's shapes). Padding is counted, also where a device packs texts
-and computes none, since a budget must not depend on the device.
+norms and activations are left out (below 2 % at BERT's shapes). All states are counted, also where none are computed
+(padding, on a GPU; the last layer's, where only [CLS] is read), since a budget must not depend on how we compute.
 """
 
 from __future__ import annotations

@@ -1,20 +1,30 @@
 """How the texts of a batch lie in memory: as a rectangle with padding, or packed one after another without any.
 
 A layout takes ids to where the layers work, brings their states back to [B, L, H], and is what attention asks. Layers
-themselves work on the last dimension only, so they know nothing of it.
+themselves work on the last dimension only, so they know nothing of it. It also picks the first token of each text,
+[CLS], where no other state of the last layer is read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import overload
+from typing import NamedTuple, overload
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 AMPERE = (8, 0)  # the compute capability of GPUs from A100 on, which FlashAttention needs
-RaggedAttention = Callable[[Tensor, Tensor, Tensor, Tensor, int, float], Tensor]
+
+
+class Bounds(NamedTuple):
+    """Where texts lie in a row, for some of their tokens."""
+
+    ends: Tensor  # int32 [B + 1]: 0, and where each text ends
+    longest: int  # the most tokens of a text
+
+
+RaggedAttention = Callable[[Tensor, Tensor, Tensor, Bounds, Bounds, float], Tensor]
 
 
 class Rectangle:
@@ -25,6 +35,7 @@ class Rectangle:
     def __init__(self, mask: Tensor | None) -> None:
         """mask bool [B, L], true at real tokens; None when all are."""
         self.visible = None if mask is None else mask[:, None, None, :]
+        self.visible_to_first = self.visible
 
     @overload
     def take(self, values: Tensor) -> Tensor: ...
@@ -38,6 +49,10 @@ class Rectangle:
         """States [B, L, H] as they are."""
         return states
 
+    def first(self, states: Tensor) -> Tensor:
+        """Of states [B, L, H] those of the first tokens, [B, 1, H]."""
+        return states[:, :1]
+
 
 class Packing:
     """A batch without its padding: the T real tokens of all texts in a row."""
@@ -46,39 +61,71 @@ class Packing:
         """mask bool [B, L], true at real tokens, of which every row has one. Waits for the device once, to learn T."""
         self.mask, self.shape = mask, mask.shape
         self.places = mask.flatten().nonzero().squeeze(1)  # [T], in the rectangle
-        self.bounds = F.pad(mask.sum(1).cumsum(0), (1, 0)).int()  # [B + 1], of each text in the row
+        self.bounds = Bounds(F.pad(mask.sum(1).cumsum(0), (1, 0)).int(), mask.shape[1])
         self.positions = self.places % mask.shape[1]
         self.visible = self
+
+    @property
+    def visible_to_first(self) -> FirstTokens:
+        """What the first tokens see."""
+        return FirstTokens(self)
 
     @overload
     def take(self, values: Tensor) -> Tensor: ...
     @overload
     def take(self, values: None) -> None: ...
     def take(self, values: Tensor | None) -> Tensor | None:
-        """Values [B, L] of the real tokens, [T]; None stays None."""
-        return None if values is None else values.flatten().index_select(0, self.places)
+        """Values [B, L, ...] of the real tokens, [T, ...]; None stays None."""
+        return None if values is None else values.flatten(0, 1).index_select(0, self.places)
 
     def spread(self, states: Tensor) -> Tensor:
-        """States [T, H] in their places of the rectangle, [B, L, H], 0 at padding."""
-        empty = states.new_zeros(self.shape.numel(), states.shape[-1])
+        """States [T, ...] in their places of the rectangle, [B, L, ...], 0 at padding."""
+        empty = states.new_zeros(self.shape.numel(), *states.shape[1:])
         return empty.index_copy(0, self.places, states).unflatten(0, self.shape)
+
+    def first(self, states: Tensor) -> Tensor:
+        """Of states [T, H] those of the first tokens, [B, H]."""
+        return states.index_select(0, self.bounds.ends[:-1])
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, rate: float) -> Tensor:
         """Attention of each text to itself, all [T, heads, D]."""
-        attention = attention_for(query)
-        if attention is efficient and rate:
-            return self._padded(query, key, value, rate)
-        return attention(query, key, value, self.bounds, self.shape[1], rate)
+        return _attend(self, self, query, key, value, rate)
 
-    def _padded(self, query: Tensor, key: Tensor, value: Tensor, rate: float) -> Tensor:
-        """The same over padded texts, for training with dropout by the memory-efficient kernel.
 
-        With the bounds of texts it takes the number of keys for 0 in the forward pass, so dropout's random numbers
-        begin elsewhere than in the backward pass, and gradients are wrong (pytorch/pytorch#115590).
-        """
-        query, key, value = (self.spread(part.flatten(1)).unflatten(-1, part.shape[1:]) for part in (query, key, value))
-        attended = attend(query, key, value, self.mask[:, None, None, :], rate)
-        return attended.flatten(0, 1).index_select(0, self.places)
+class FirstTokens:
+    """The first tokens of packed texts; each looks at all of its text."""
+
+    def __init__(self, texts: Packing) -> None:
+        self.texts = texts
+        self.bounds = Bounds(torch.arange(len(texts.mask) + 1, dtype=torch.int32, device=texts.mask.device), 1)
+
+    def take(self, values: Tensor) -> Tensor:
+        """Values [B, 1, ...] as [B, ...]."""
+        return values[:, 0]
+
+    def spread(self, states: Tensor) -> Tensor:
+        """States [B, ...] as [B, 1, ...]."""
+        return states[:, None]
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, rate: float) -> Tensor:
+        """Attention of queries [B, heads, D] to keys and values [T, heads, D], [B, heads, D]."""
+        return _attend(self, self.texts, query, key, value, rate)
+
+
+def _attend(
+    tokens: Packing | FirstTokens, texts: Packing, query: Tensor, key: Tensor, value: Tensor, rate: float
+) -> Tensor:
+    """Attention of some tokens to their texts.
+
+    Training with dropout by the memory-efficient kernel goes through padded texts: with the bounds of texts it takes
+    the number of keys for 0 in the forward pass, so dropout's random numbers begin elsewhere than in the backward pass,
+    and gradients are wrong (pytorch/pytorch#115590).
+    """
+    attention = attention_for(query)
+    if attention is efficient and rate:
+        padded = tokens.spread(query), texts.spread(key), texts.spread(value)
+        return tokens.take(attend(*padded, texts.mask[:, None, None, :], rate))
+    return attention(query, key, value, tokens.bounds, texts.bounds, rate)
 
 
 def attention_for(query: Tensor) -> RaggedAttention:
@@ -94,43 +141,46 @@ def attention_for(query: Tensor) -> RaggedAttention:
     return flash if half and ampere and width <= 256 else efficient
 
 
-def flash(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, longest: int, rate: float) -> Tensor:
+def flash(query: Tensor, key: Tensor, value: Tensor, tokens: Bounds, texts: Bounds, rate: float) -> Tensor:
     """Attention over texts of several lengths with dropout, as PyTorch's nested tensors call it.
 
     Making these takes the host 2 to 3 ms a layer and pass, and ``varlen_attn`` has no dropout.
 
     Args:
-        query, key, value: [T, heads, D], half precision on a GPU.
-        bounds: int32 [B + 1], where texts begin and end.
-        longest: the most tokens of a text.
+        query: [Q, heads, D], half precision on a GPU.
+        key, value: [T, heads, D].
+        tokens: where the queries of each text are.
+        texts: where its keys and values are.
         rate: of dropout.
 
     Returns:
-        [T, heads, D].
+        [Q, heads, D].
     """
     attention = torch.ops.aten._flash_attention_forward
-    out: Tensor = attention(query, key, value, bounds, bounds, longest, longest, rate, False, False)[0]
+    bounds = tokens.ends, texts.ends, tokens.longest, texts.longest
+    out: Tensor = attention(query, key, value, *bounds, rate, False, False)[0]
     return out
 
 
-def efficient(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, longest: int, rate: float) -> Tensor:
+def efficient(query: Tensor, key: Tensor, value: Tensor, tokens: Bounds, texts: Bounds, rate: float) -> Tensor:
     """The same in fp32 too and on older GPUs, but not for training with dropout; arguments as of ``flash``."""
     attention = torch.ops.aten._efficient_attention_forward
     trains = torch.is_grad_enabled() and query.requires_grad  # the backward pass needs the sums of exponentials
     row = (part.unsqueeze(0) for part in (query, key, value))
-    out: Tensor = attention(*row, None, bounds, bounds, longest, longest, rate, 0, trains)[0]
+    bounds = tokens.ends, texts.ends, tokens.longest, texts.longest
+    out: Tensor = attention(*row, None, *bounds, rate, 0, trains)[0]
     return out.squeeze(0)
 
 
-def one_by_one(query: Tensor, key: Tensor, value: Tensor, bounds: Tensor, longest: int, rate: float) -> Tensor:
+def one_by_one(query: Tensor, key: Tensor, value: Tensor, tokens: Bounds, texts: Bounds, rate: float) -> Tensor:
     """The same anywhere, in a call for each text; arguments as of ``flash``."""
-    lengths = bounds.diff().tolist()
-    texts = zip(*(part.transpose(0, 1).split(lengths, 1) for part in (query, key, value)), strict=True)
-    found = [F.scaled_dot_product_attention(q, k, v, dropout_p=rate) for q, k, v in texts]
+    parts = (query, tokens), (key, texts), (value, texts)
+    split = [part.transpose(0, 1).split(bounds.ends.diff().tolist(), 1) for part, bounds in parts]
+    found = [F.scaled_dot_product_attention(q, k, v, dropout_p=rate) for q, k, v in zip(*split, strict=True)]
     return torch.cat(found, 1).transpose(0, 1)
 
 
-Visible = Tensor | Packing | None
+Visible = Tensor | Packing | FirstTokens | None
 Layout = Rectangle | Packing
 
 
@@ -148,12 +198,18 @@ def layout(mask: Tensor | None) -> Layout:
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, visible: Visible, rate: float) -> Tensor:
-    """Attention with dropout ``rate``: [B, L, heads, D] of a rectangle or [T, heads, D] of a row, and the same back.
+    """Attention with dropout ``rate``.
 
-    ``visible``: a mask that broadcasts to [B, heads, L, L], true where a query (row) may look; None for everywhere; or
-    the packing of a row.
+    Args:
+        query: [B, Q, heads, D] of a rectangle; [T, heads, D] of a row, or [B, heads, D] of its first tokens.
+        key, value: [B, L, heads, D], or [T, heads, D].
+        visible: a mask that broadcasts to [B, heads, Q, L], true where a query (row) may look; None for everywhere; or
+            the packing of a row, or its first tokens.
+
+    Returns:
+        As ``query``.
     """
-    if isinstance(visible, Packing):
+    if isinstance(visible, Packing | FirstTokens):
         return visible.attend(query, key, value, rate)
     query, key, value = (part.transpose(1, 2) for part in (query, key, value))
     return F.scaled_dot_product_attention(query, key, value, attn_mask=visible, dropout_p=rate).transpose(1, 2)

@@ -151,6 +151,7 @@ class Bprop(Preferences[BpropFields]):
 
     Fields = BpropFields
     Prepares = BpropSets
+    impl = 2  # 2: the last layer computes [CLS] alone
 
 
 OBJECTIVE = Bprop

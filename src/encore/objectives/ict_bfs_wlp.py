@@ -31,7 +31,7 @@ class Mixture(Pairs[MixtureFields]):
 
     Fields = MixtureFields
     reads_articles = True
-    impl = 2  # 2: examples have pairs of their own
+    impl = 3  # 2: examples have pairs of their own; 3: the last layer computes [CLS] alone
 
     def __init__(self, fields: MixtureFields, store: TokenStore, prepared: Path | None = None) -> None:
         super().__init__(fields, store, prepared)

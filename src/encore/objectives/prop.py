@@ -145,6 +145,7 @@ class Prop(Preferences[PropFields]):
 
     Fields = PropFields
     Prepares = PropSets
+    impl = 2  # 2: the last layer computes [CLS] alone
 
 
 OBJECTIVE = Prop

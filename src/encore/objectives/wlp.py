@@ -30,6 +30,7 @@ class Wlp(Pairs[WlpFields]):
 
     Fields = WlpFields
     reads_articles = True
+    impl = 2  # 2: the last layer computes [CLS] alone
 
     def __init__(
         self, fields: WlpFields, store: TokenStore, prepared: Path | None = None, passages: Passages | None = None

@@ -71,7 +71,7 @@ def representations(
     for first in range(0, len(waiting), TOGETHER):
         read = inputs.read_inputs(sequences, waiting[first : first + TOGETHER], length, encoder.config)
         ids, mask = (torch.from_numpy(array).to(device) for array in read)
-        yield encoder.pooled(encoder(ids, mask), ids, mask).float()
+        yield encoder.representations(ids, mask).float()
 
 
 def rounded(value: float) -> float:

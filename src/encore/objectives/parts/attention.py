@@ -117,11 +117,9 @@ def cls_attention(encoder: Encoder, ids: Tensor, mask: Tensor) -> Tensor:
     import torch
 
     visible = mask[:, None, None, :]
-    states = encoder.embeddings(ids, None)
-    layers: list[Any] = list(encoder.encoder.layer)
-    for layer in layers[:-1]:
-        states = layer(states, visible)
-    attention = layers[-1].attention.self
+    states = encoder.encoder.before_last(encoder.embeddings(ids), visible)
+    last: Any = encoder.encoder.layer[-1]
+    attention = last.attention.self
     query = attention.query(states[:, :1]).unflatten(-1, (attention.heads, -1)).transpose(1, 2)
     key = attention.key(states).unflatten(-1, (attention.heads, -1)).transpose(1, 2)
     scores = query @ key.transpose(-1, -2) / query.shape[-1] ** 0.5
