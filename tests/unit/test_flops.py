@@ -1,8 +1,11 @@
 """Counted operations: by hand, and as torch's own counter sees them."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from small_models import random_batch, random_encoder
+from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from encore.models import flops, heads
@@ -11,10 +14,16 @@ from encore.models.encoder import Encoder
 from encore.models.heads import MlmHead
 
 
-def counted(encoder: Encoder, lengths: list[int], backward: bool = False) -> int:
+def embed_by_all_states(encoder: Encoder, ids: Tensor, mask: Tensor) -> Tensor:
+    return encoder.pool(encoder(ids, mask), ids, mask)
+
+
+def counted(
+    encoder: Encoder, lengths: list[int], backward: bool = False, embed: Callable[..., Tensor] = embed_by_all_states
+) -> int:
     ids, mask = random_batch(encoder.config, lengths)
     with FlopCounterMode(display=False) as counter, torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
-        vectors = encoder.embed(ids, mask)
+        vectors = embed(encoder, ids, mask)
         if backward:
             vectors.sum().backward()
     return counter.get_total_flops()
@@ -37,6 +46,14 @@ def test_the_encoder_is_counted_as_torch_does(head: int | None) -> None:
 def test_padding_is_counted() -> None:
     encoder = random_encoder()
     assert counted(encoder, [12, 3]) == counted(encoder, [12, 12]) == flops.forward(encoder.config, 2, 12)
+
+
+def test_the_last_layers_states_are_counted_where_only_the_first_is_computed() -> None:
+    encoder = random_encoder(layers=3, pooling="cls")
+    shape = encoder.config
+    others = 3 * 12 - 3  # tokens behind [CLS], which still are keys and values
+    spared = others * (2 * 2 * shape.hidden**2 + 2 * 2 * 12 * shape.hidden + 2 * 2 * shape.hidden * shape.intermediate)
+    assert counted(encoder, [12, 12, 12], embed=Encoder.embed) == flops.forward(shape, 3, 12) - spared
 
 
 def test_training_is_three_forward_passes() -> None:

@@ -297,4 +297,4 @@ def test_the_comparison_sees_a_text_that_reaches_over_its_end(monkeypatch: pytes
 
 def _over_the_end(packing: Packing, mask: Tensor, original: Any = Packing.__init__) -> None:
     original(packing, mask)
-    packing.bounds[1] += 2
+    packing.bounds.ends[1] += 2
