@@ -111,6 +111,7 @@ class SimulatedGpu(TorchDispatchMode):
 @contextlib.contextmanager
 def simulated_gpu() -> Iterator[SimulatedGpu]:
     """Inside, ``torch.cuda`` reports a GPU, and what would need a real one is replaced."""
+    gpu = SimulatedGpu()
     autocast, swaps = torch.autocast, torch.__future__.get_swap_module_params_on_conversion()
     with contextlib.ExitStack() as patches:
         for name, answer in ANSWERS.items():
@@ -123,6 +124,7 @@ def simulated_gpu() -> Iterator[SimulatedGpu]:
             (torch.distributed, "init_process_group", _init_process_group),
             (torch, "tensor", _tensor),
             (torch, "inference_mode", torch.no_grad),
+            (torch.cuda, "Event", lambda: _Event(gpu)),
             (Tensor, "to", _to),
             (Tensor, "cuda", lambda tensor, *_, **__: tensor.to(GPU)),
             (Tensor, "pin_memory", lambda tensor, *_: tensor.clone()),
@@ -130,7 +132,7 @@ def simulated_gpu() -> Iterator[SimulatedGpu]:
             patches.enter_context(mock.patch.object(owner, name, instead))
         patches.callback(torch.__future__.set_swap_module_params_on_conversion, swaps)
         torch.__future__.set_swap_module_params_on_conversion(True)
-        yield patches.enter_context(SimulatedGpu())
+        yield patches.enter_context(gpu)
 
 
 class _Generator(torch.Generator):
@@ -138,6 +140,20 @@ class _Generator(torch.Generator):
 
     def __new__(cls, *_: Any, **__: Any) -> _Generator:
         return super().__new__(cls)
+
+
+class _Event:
+    """A moment of the device's work."""
+
+    def __init__(self, gpu: SimulatedGpu) -> None:
+        self.gpu = gpu
+
+    def record(self) -> None:
+        """As of now."""
+
+    def synchronize(self) -> None:
+        """Wait until the device has come to it."""
+        self.gpu.waits[_caller()] += 1
 
 
 def _one_hot(values: Tensor, classes: int) -> Tensor:
@@ -230,7 +246,7 @@ def _check_devices(name: str, args: Any, tensors: list[Tensor]) -> None:
 def _waits(name: str, tensors: list[Tensor], kwargs: dict[str, Any], result_on_gpu: bool) -> bool:
     if name in MOVING:
         both = not result_on_gpu or not all(isinstance(tensor, GpuTensor) for tensor in tensors)
-        return both and not (result_on_gpu and kwargs.get("non_blocking"))
+        return both and not kwargs.get("non_blocking")
     by_mask = name in INDEXING and any(tensor.dtype == torch.bool for tensor in tensors[1:])
     return name in WAITING or by_mask or not result_on_gpu
 

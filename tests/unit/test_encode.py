@@ -7,6 +7,7 @@ import faiss
 import numpy as np
 import pytest
 import torch
+from simulated_gpu import simulated_gpu
 
 from encore.data.tokens import Sequences
 from encore.errors import EncoreError
@@ -168,3 +169,41 @@ def test_preparing_and_opening_import_no_compiler():
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said.split() == [str(not torch.cuda.is_available()), "False"]
+
+
+LIMITS = [("cpu", [3] * 40, [16, 16, 8]), ("cuda", [3] * 1100, [1024, 76]), ("cuda", [2**14] * 5, [2, 2, 1])]
+LIMITS += [("cuda", [8, 2**13, 2**14, 2**16, 2**16], [2, 1, 1, 1]), ("cuda", [], [])]
+
+
+@pytest.mark.parametrize(("device", "lengths", "sizes"), LIMITS)
+def test_batches_have_so_many_texts_and_tokens(device, lengths, sizes):
+    found = list(embed.batches(np.array(lengths, dtype=np.int64), device))
+    assert [part.stop - part.start for part in found] == sizes
+    assert [row for part in found for row in range(part.start, part.stop)] == list(range(len(lengths)))
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean", "content"])
+def test_a_gpu_gives_the_vectors_of_the_processor(passages, pooling, gpu, monkeypatch):
+    torch.manual_seed(4)
+    made = Encoder(EncoderConfig(60, 2, 16, 2, 32, 16, pooling=pooling)).eval()
+    rows = np.random.default_rng(0).permutation(PASSAGES)
+    expected = embed.embed_texts(made, passages, rows, LENGTH)
+    monkeypatch.setitem(embed.TOKENS, "cuda", 700)  # many batches
+    found = embed.embed_texts(made.to("cuda"), passages, rows, LENGTH)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_a_gpu_is_waited_for_once_a_block_when_the_next_is_begun(passages, monkeypatch):
+    monkeypatch.setitem(embed.TOKENS, "cuda", 700)
+    torch.manual_seed(4)
+    made = Encoder(EncoderConfig(60, 2, 16, 2, 32, 16, pooling="cls")).eval()
+    begun, begin = [], embed._begin
+    monkeypatch.setattr(embed, "_begin", lambda *given: begun.append(len(begun)) or begin(*given))
+    with simulated_gpu() as gpu, torch.autocast("cuda", torch.bfloat16):
+        made.to("cuda")
+        gpu.waits.clear()
+        gpu.calls.clear()
+        for number, _ in enumerate(encode(made, passages, CollectionShard(0, 1), LENGTH)):
+            assert len(begun) == min(number + 2, 3)
+        assert gpu.calls["embedding"] > 20, "many batches"
+    assert gpu.waits == {"models/embed.py: self.copied.synchronize()": 3}

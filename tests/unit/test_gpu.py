@@ -123,7 +123,7 @@ def test_a_step_waits_for_the_device_once_and_packing_for_each_batch_of_texts(na
         gpu.waits.clear()
         trained(name, tmp_path / "long", 5, numerics={"precision": "bf16"})
     more = gpu.waits - short
-    packing = sum(count for line, count in more.items() if line.startswith("models/packing.py: self.places = "))
+    packing = sum(count for line, count in more.items() if line.startswith("models/packing.py: places = "))
     (loop,) = (count for line, count in more.items() if line.startswith("training/loop.py: numbers = torch.stack"))
     assert loop == 3
     assert packing == 3 * (5 if name == "ict" else 1)  # of its queries there are four parts
@@ -269,7 +269,7 @@ def one_pass(
     arrays = task.collate([task.example(row, generator(0, "example", 0, row)) for row in range(8)])
     assert any(key.endswith("mask") and not array.all() for key, array in arrays.items()), "nothing to pack"
     models = TrainingModels(task, encoder, heads, device, numerics)
-    with mock.patch.object(encoders, "layout", lambda mask: Rectangle(None) if mask is None else layout(mask)):
+    with mock.patch.object(encoders, "layout", lambda mask, _: Rectangle(None) if mask is None else layout(mask)):
         output = models.run(BatchPart(arrays, 8, seed))
         terms = output.losses | task.batch_loss(output.embeddings)
         loss = sum(weight * terms[term] for term, weight in task.loss_weights(0.5).items() if term in terms)

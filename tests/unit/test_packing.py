@@ -21,7 +21,7 @@ LENGTHS = [9, 4, 12, 2]
 @pytest.fixture
 def packed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on an accelerator, where every ragged batch is packed."""
-    monkeypatch.setattr(encoders, "layout", lambda mask: Rectangle(None) if mask is None else Packing(mask))
+    monkeypatch.setattr(encoders, "layout", lambda mask, _: Rectangle(None) if mask is None else Packing(mask))
 
 
 def in_a_row(encoder: Encoder, ids: Tensor, mask: Tensor, segments: Tensor | None = None) -> Tensor:
@@ -201,10 +201,10 @@ def test_a_text_of_one_token_and_a_batch_of_one_are_packed_too() -> None:
 
 def test_only_ragged_batches_on_an_accelerator_are_packed() -> None:
     ragged = torch.tensor([[True, True], [True, False]])
-    assert isinstance(packing.layout(ragged), Rectangle)
-    assert packing.layout(ragged).visible is not None
-    assert packing.layout(torch.ones(2, 2, dtype=torch.bool)).visible is None
-    assert packing.layout(None).visible is None
+    assert isinstance(packing.layout(ragged, ragged.device), Rectangle)
+    assert packing.layout(ragged, ragged.device).visible is not None
+    assert packing.layout(torch.ones(2, 2, dtype=torch.bool), ragged.device).visible is None
+    assert packing.layout(None, ragged.device).visible is None
 
 
 @pytest.mark.usefixtures("gpu")
@@ -215,7 +215,7 @@ def test_the_kernels_of_a_gpu_agree_with_the_cpu(rate: float) -> None:
     with torch.no_grad():
         expected = encoder(ids, mask)
     encoder, ids, mask = encoder.cuda(), ids.cuda(), mask.cuda()
-    assert isinstance(packing.layout(mask), Packing)
+    assert isinstance(packing.layout(mask, mask.device), Packing)
     with torch.no_grad():
         own = encoder(ids, mask)
         with torch.autocast("cuda", torch.bfloat16):

@@ -64,7 +64,9 @@ def test_what_is_made_of_its_tensors_is_on_it() -> None:
 
 def test_waits_are_counted(gpu: SimulatedGpu) -> None:
     here = torch.arange(4.0).to("cuda", non_blocking=True)
-    _ = here + 1
+    _ = (here + 1).to("cpu", non_blocking=True)
+    copied = torch.cuda.Event()
+    copied.record()
     assert gpu.waits.total() == 0
     for waits, ask in enumerate(
         [
@@ -76,6 +78,7 @@ def test_waits_are_counted(gpu: SimulatedGpu) -> None:
             lambda: here[here > 2],
             lambda: bool(here.any()),
             lambda: torch.zeros(4).copy_(here),
+            copied.synchronize,
         ],
         start=1,
     ):

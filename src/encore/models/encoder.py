@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from encore.errors import EncoreError
 from encore.models.config import EncoderConfig
-from encore.models.packing import Layout, Visible, attend, layout
+from encore.models.packing import Layout, Visible, attend, layout, to_device
 from encore.models.projector import projector
 
 
@@ -190,7 +190,8 @@ class Encoder(nn.Module):
 
         Args:
             ids: int64 [B, L].
-            mask: bool [B, L], true at real tokens, of which every row has one; None when all are real.
+            mask: bool [B, L], true at real tokens, of which every row has one; None when all are real. On the host it
+                spares a wait for the device.
             segments: int64 [B, L]; None when all tokens are of segment 0.
 
         Returns:
@@ -252,7 +253,7 @@ class Encoder(nn.Module):
                 f"texts of {ids.shape[1]} tokens are too long for an encoder of {self.config.max_length} positions; "
                 "lower the step's `length` or take a backbone with a larger `max_length`"
             )
-        texts = layout(mask)
+        texts = layout(mask, ids.device)
         return texts, self.embeddings(texts.take(ids), texts.take(segments), texts.positions)
 
 
@@ -271,7 +272,7 @@ def content(ids: Tensor, config: EncoderConfig) -> Tensor:
 
 def mean(hidden: Tensor, mask: Tensor) -> Tensor:
     """Mean of the states [B, L, H] where ``mask`` [B, L] is true: [B, H]; zero where it nowhere is."""
-    weights = mask.to(hidden.dtype)
+    weights = to_device(mask, hidden.device).to(hidden.dtype)
     with torch.autocast(hidden.device.type, enabled=False):  # which would round the sum to half precision
         total = torch.einsum("blh,bl->bh", hidden, weights)
     return total / weights.sum(1, keepdim=True).clamp(min=1)

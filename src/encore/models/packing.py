@@ -27,6 +27,13 @@ class Bounds(NamedTuple):
 RaggedAttention = Callable[[Tensor, Tensor, Tensor, Bounds, Bounds, float], Tensor]
 
 
+def to_device(tensor: Tensor, device: torch.device) -> Tensor:
+    """The tensor on a device; neither it nor the host waits for the other."""
+    if tensor.device.type == device.type:
+        return tensor
+    return tensor.pin_memory().to(device, non_blocking=True)
+
+
 class Rectangle:
     """A batch as it is: texts of L tokens, keys at padding hidden from attention."""
 
@@ -57,11 +64,19 @@ class Rectangle:
 class Packing:
     """A batch without its padding: the T real tokens of all texts in a row."""
 
-    def __init__(self, mask: Tensor) -> None:
-        """mask bool [B, L], true at real tokens, of which every row has one. Waits for the device once, to learn T."""
-        self.mask, self.shape = mask, mask.shape
-        self.places = mask.flatten().nonzero().squeeze(1)  # [T], in the rectangle
-        self.bounds = Bounds(F.pad(mask.sum(1).cumsum(0), (1, 0)).int(), mask.shape[1])
+    def __init__(self, mask: Tensor, device: torch.device | None = None) -> None:
+        """Learn where real tokens are; waits for the device of ``mask`` once, and for no other.
+
+        Args:
+            mask: bool [B, L], true at real tokens, of which every row has one.
+            device: of the texts, if not that of ``mask``.
+        """
+        device = device or mask.device
+        places = mask.flatten().nonzero().squeeze(1)
+        ends = F.pad(mask.sum(1).cumsum(0), (1, 0)).int()
+        self.mask, self.shape = to_device(mask, device), mask.shape
+        self.places = to_device(places, device)  # [T], in the rectangle
+        self.bounds = Bounds(to_device(ends, device), mask.shape[1])
         self.positions = self.places % mask.shape[1]
         self.visible = self
 
@@ -184,16 +199,16 @@ Visible = Tensor | Packing | FirstTokens | None
 Layout = Rectangle | Packing
 
 
-def layout(mask: Tensor | None) -> Layout:
-    """How to compute a batch with this padding; ``mask`` bool [B, L], true at real tokens, None when all are.
+def layout(mask: Tensor | None, device: torch.device) -> Layout:
+    """How to compute a batch with this padding on a device; ``mask`` as in ``Encoder.forward``.
 
     On a CPU batches are made of texts of like length, and padding is cheaper than a call for each text.
     """
     if mask is None:
         return Rectangle(None)
-    if mask.device.type == "cpu":
+    if device.type == "cpu":
         return Rectangle(None if bool(mask.all()) else mask)
-    packing = Packing(mask)
+    packing = Packing(mask, device)
     return Rectangle(None) if len(packing.places) == mask.numel() else packing
 
 

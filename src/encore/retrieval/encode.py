@@ -60,9 +60,12 @@ def encode(encoder: Encoder, passages: Sequences, part: CollectionShard, length:
     """Vectors of a shard block by block, float32 [at most ``BLOCK``, dimension]; prints the rate now and then."""
     rows = np.array(part.rows(len(passages)), dtype=np.int64)
     progress = EncodingProgress(len(rows))
-    for start in range(0, len(rows), BLOCK):
-        block = embed.embed_texts(encoder, passages, rows[start : start + BLOCK], length)
-        progress.show(start + len(block))
+    done = 0
+    for block in embed.embed_blocks(
+        encoder, passages, (rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)), length
+    ):
+        done += len(block)
+        progress.show(done)
         yield block
 
 
