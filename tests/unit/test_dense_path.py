@@ -170,7 +170,10 @@ ENCODE = {"length": 16, "numerics": NUMERICS}
 
 @pytest.fixture(scope="module")
 def index(home, model):
-    said = succeed(home, "encode", ENCODE, "--model", "model", "--tokens", "tokens", "--output", "index")
+    said = succeed(
+        home, "encode", ENCODE, "--model", "model", "--tokens", "tokens", "--state", "state", "--output", "index"
+    )
+    assert not (home / "state").exists()
     assert "64/64 passages" in said
     return home / "index"
 
@@ -185,7 +188,7 @@ def test_a_run_has_the_queries_of_its_split_in_any_number_of_shards(home, model,
 
     shards = [home / "shards" / name for name in ("000-of-002", "001-of-002")]
     for shard in shards:
-        make_shard(ENCODE, model, home / "tokens", shard.name, shard)
+        make_shard(ENCODE, model, home / "tokens", shard.name, shard, home / "state")
     _, speed = answer_exactly(SEARCH, model, home / "tokens", home / "collection", shards[::-1], home / "again")
     recorded = json.loads((home / "answer" / "run.json").read_text())["search"]
     assert {name: value for name, value in recorded.items() if name != "gflops"} == {

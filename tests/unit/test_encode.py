@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from simulated_gpu import simulated_gpu
+from small_shard import write_shard
 
 from encore.data.tokens import Sequences
 from encore.errors import EncoreError
@@ -15,7 +16,7 @@ from encore.models import embed
 from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.retrieval.dense import open_shards, search_exact
-from encore.retrieval.encode import BLOCK, CollectionShard, encode, write_shard
+from encore.retrieval.encode import BLOCK, CollectionShard, encode
 
 PASSAGES, LENGTH = 2 * BLOCK + 60, 10
 

@@ -8,6 +8,7 @@ import faiss
 import numpy as np
 import pytest
 import yaml
+from small_shard import write_shard
 
 from encore.config import index_types
 from encore.config.lineage import split_index
@@ -18,7 +19,7 @@ from encore.plan import project
 from encore.plan.plan import Plan
 from encore.retrieval import approximate, indexing
 from encore.retrieval.dense import Shard, search_exact
-from encore.retrieval.encode import CollectionShard, write_shard
+from encore.retrieval.encode import CollectionShard
 from encore.storage.document_ids import DocIds
 
 ROOT = Path(__file__).parents[2]

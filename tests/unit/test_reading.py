@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import small_models
 import torch
+from small_shard import encode_all
 from test_dense_path import NUMERICS, STEP, home, negatives  # noqa: F401
 
 from encore.config.entries import Backbone
@@ -23,7 +24,6 @@ from encore.models.config import EncoderConfig
 from encore.models.encoder import Encoder
 from encore.models.start import start_model
 from encore.retrieval.dense import answer_exactly
-from encore.retrieval.encode import make_shard
 
 TCT = {"query_marker": "[q]", "passage_marker": "[d]", "separator": False, "augment": True, "pooling": "content"}
 MARKS = {"query_marker": (60, 61, 62), "passage_marker": (60, 63, 62)}
@@ -153,8 +153,7 @@ def test_from_training_to_a_run_every_text_is_read_alike(home, negatives, tmp_pa
     found = open_scorer(tmp_path / "model", store).score(*pairs)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
     if scorer == "vector":
-        make_shard({"length": 18, "numerics": NUMERICS}, tmp_path / "model", home / "tokens", "000-of-001",
-                   tmp_path / "index")  # fmt: skip
+        encode_all({"length": 18, "numerics": NUMERICS}, tmp_path / "model", home / "tokens", tmp_path / "index")
         spec = {"split": "test", "queries": None, "sample": 0, "depth": 64, "query_length": 10, "system": "ours"}
         given = (tmp_path / "model", home / "tokens", home / "collection", [tmp_path / "index"], tmp_path / "run")
         answer_exactly({**spec, "numerics": NUMERICS}, *given)

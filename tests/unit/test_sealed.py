@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import random
 from pathlib import Path
 
@@ -56,3 +57,69 @@ def test_a_file_in_the_place_of_another_is_damaged(tmp_path: Path) -> None:
 def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(EncoreError, match=r"a cannot be read \(No such file or directory\)"):
         sealed.read(tmp_path / "a")
+
+
+def blocks_of(path: Path, made_from: str = "this") -> sealed.SealedBlocks:
+    return sealed.SealedBlocks(path, made_from)
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Path:
+    """A file of three blocks."""
+    path = tmp_path / "state" / "a"
+    for number in range(3):
+        blocks = blocks_of(path)
+        assert blocks.count == number
+        blocks.append(bytes([number]) * (number + 4))
+    return path
+
+
+def test_blocks_make_up_a_file(three: Path, tmp_path: Path) -> None:
+    blocks_of(three).move(tmp_path / "made" / "b")
+    assert (tmp_path / "made" / "b").read_bytes() == b"\0" * 4 + b"\1" * 5 + b"\2" * 6
+    assert [path.name for path in three.parent.iterdir()] == ["a.seals"]
+    assert blocks_of(three).count == 0, "without their bytes seals are of nothing"
+
+
+@pytest.mark.parametrize("file", ["a", "a.seals"])
+def test_what_follows_the_first_bit_that_was_flipped_or_lost_is_cut_off(three: Path, file: str) -> None:
+    path, whole, seals = three.parent / file, three.read_bytes(), three.with_name("a.seals").read_bytes()
+    ends = [0, 4, 9, 15] if file == "a" else [0, 40, 80, 120]
+    content = path.read_bytes()
+    assert len(content) == ends[-1]
+    for place, byte in enumerate(content):
+        before = sum(end <= place for end in ends[1:])
+        for damaged in (content[:place] + bytes([byte ^ 1]) + content[place + 1 :], content[:place]):
+            three.write_bytes(whole)
+            three.with_name("a.seals").write_bytes(seals)
+            path.write_bytes(damaged)
+            blocks = blocks_of(three)
+            assert blocks.count == before
+            assert three.read_bytes() == whole[: [0, 4, 9][before]]
+            for number in range(before, 3):
+                blocks.append(bytes([number]) * (number + 4))
+            assert (three.read_bytes(), blocks_of(three).count) == (whole, 3)
+
+
+def test_bytes_without_a_seal_are_cut_off(three: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with three.open("ab") as file:
+        file.write(b"torn")
+    assert blocks_of(three).count == 3
+    assert len(three.read_bytes()) == 15
+    assert f"{three} is cut off after 3 blocks" in capsys.readouterr().out
+
+
+def test_blocks_of_other_inputs_are_not_gone_on_from(three: Path) -> None:
+    assert blocks_of(three, "that").count == 0
+    assert three.read_bytes() == b""
+
+
+def test_a_full_disk_is_one_line(three: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = blocks_of(three)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(EncoreError, match=r"cannot write .*: No space left on device; make room"):
+        blocks.append(b"x")

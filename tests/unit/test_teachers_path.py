@@ -68,7 +68,14 @@ def chain(home: Path, negatives: Path) -> Path:
     flags = f"{texts} --weights colbert --teachers says --output tct --state s"
     succeed(home, "finetune", {**spec, "step": TCT}, *flags.split())
 
-    make_shard({"length": 16, "numerics": NUMERICS}, home / "tct", home / "tokens", "000-of-001", home / "index")
+    make_shard(
+        {"length": 16, "numerics": NUMERICS},
+        home / "tct",
+        home / "tokens",
+        "000-of-001",
+        home / "index",
+        home / "state",
+    )
     search = {"split": "train", "queries": None, "sample": 0, "depth": 20, "query_length": 8, "system": "tct"}
     places = [home / name for name in ("tct", "tokens", "collection")]
     answer_exactly({**search, "numerics": NUMERICS}, *places, [home / "index"], home / "answers")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from small_models import TEXTS, tokenizer_folder
+from small_shard import encode_all
 
 from encore.config.entries import Backbone
 from encore.data.collection import Collection, Judgment, write_collection
@@ -19,7 +20,6 @@ from encore.models import checkpoint, embed, towers
 from encore.models.start import start_model
 from encore.pretraining import step as pretraining
 from encore.retrieval.dense import answer_exactly
-from encore.retrieval.encode import make_shard
 
 NUMERICS = {"precision": "fp32", "threads": 1}
 STEP = {"collection": "c", "batch": 4, "learning_rate": 1e-3, "length": 16, "query_length": 8, "source": "a test"}
@@ -110,7 +110,7 @@ def test_fine_tuning_goes_on_from_the_head_of_pre_training(path: dict[str, Path]
 
 def test_search_scores_are_products_of_the_two_towers(path: dict[str, Path], home: Path) -> None:
     model = path["tuned"]
-    make_shard({"length": 16, "numerics": NUMERICS}, model, home / "tokens", "000-of-001", home / "index")
+    encode_all({"length": 16, "numerics": NUMERICS}, model, home / "tokens", home / "index")
     spec = {"split": "test", "queries": None, "sample": 0, "depth": 8, "query_length": 8, "system": "x"}
     answer_exactly({**spec, "numerics": NUMERICS}, model, home / "tokens", home / "c", [home / "index"], home / "run")
     ranking = read_run(home / "run")["q7"]

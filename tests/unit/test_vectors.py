@@ -48,8 +48,9 @@ def encoded(content: bytes, monkeypatch: pytest.MonkeyPatch) -> list[tuple[objec
     calls: list[tuple[object, ...]] = []
 
     def make_shard(*arguments: object) -> None:
-        calls.append(arguments[:-1])
-        place = arguments[-1]
+        *given, place, state = arguments
+        calls.append(tuple(given))
+        assert place == Path("results/state", *SHARD.parts[1:], "encoded") == state / "encoded"
         assert isinstance(place, Path)
         place.mkdir(parents=True)
         (place / "index").write_bytes(content)

@@ -50,16 +50,17 @@ def _encode_again(shard: Path) -> None:
     print(f"the vectors of {shard} were removed: encoding again", flush=True)
     from encore.retrieval.encode import make_shard
 
-    place = Path("results/state", *shard.parts[1:])
-    make_shard(made["spec"], sources["models"], sources["tokens"], shard.name, place)
-    if sha256(place / VECTORS) != made["outputs"][VECTORS]["sha256"]:
-        rmtree(place)
+    state = Path("results/state", *shard.parts[1:])
+    encoded = state / "encoded"
+    make_shard(made["spec"], sources["models"], sources["tokens"], shard.name, encoded, state)
+    if sha256(encoded / VECTORS) != made["outputs"][VECTORS]["sha256"]:
+        rmtree(state)
         raise EncoreError(
             f"the vectors of {shard} were removed, and encoded again they are other bytes, as on another machine; "
             f"remove {shard.parent}, and Snakemake makes it and all that was made of it anew"
         )
-    (place / VECTORS).replace(shard / VECTORS)
-    rmtree(place)
+    (encoded / VECTORS).replace(shard / VECTORS)
+    rmtree(state)
 
 
 def _remove_where_all_is_made(shards: Sequence[Path]) -> None:

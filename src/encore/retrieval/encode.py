@@ -21,8 +21,10 @@ from encore.errors import EncoreError
 from encore.models import embed
 from encore.models.encoder import Encoder
 from encore.storage.document_ids import DocIds
-from encore.storage.files import replacing, write_bytes
-from encore.storage.shards import NAME
+from encore.storage.files import canonical, replacing, write_bytes
+from encore.storage.manifest import MANIFEST, describe
+from encore.storage.sealed import SealedBlocks
+from encore.storage.shards import NAME, VECTORS
 from encore.training import machine
 
 SECONDS = 10.0  # between two lines of progress
@@ -56,45 +58,62 @@ class CollectionShard:
         return range(first * BLOCK, min(last * BLOCK, passages))
 
 
-def encode(encoder: Encoder, passages: Sequences, part: CollectionShard, length: int) -> Iterator[np.ndarray]:
-    """Vectors of a shard block by block, float32 [at most ``BLOCK``, dimension]; prints the rate now and then."""
+def encode(
+    encoder: Encoder, passages: Sequences, part: CollectionShard, length: int, first: int = 0
+) -> Iterator[np.ndarray]:
+    """Vectors of a shard block by block from block ``first`` on, float32 [at most ``BLOCK``, dimension].
+
+    Prints the rate now and then.
+    """
     rows = np.array(part.rows(len(passages)), dtype=np.int64)
-    progress = EncodingProgress(len(rows))
-    done = 0
-    for block in embed.embed_blocks(
-        encoder, passages, (rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)), length
-    ):
+    done = min(first * BLOCK, len(rows))
+    progress = EncodingProgress(len(rows), done=done)
+    blocks = (rows[start : start + BLOCK] for start in range(done, len(rows), BLOCK))
+    for block in embed.embed_blocks(encoder, passages, blocks, length):
         done += len(block)
         progress.show(done)
         yield block
 
 
-def make_shard(spec: dict[str, Any], model: Path, tokens: Path, name: str, output: Path) -> dict[str, Any]:
+def make_shard(spec: dict[str, Any], model: Path, tokens: Path, name: str, output: Path, state: Path) -> dict[str, Any]:
     """Encode the shard ``name`` of a token store with a model, write it, and return its counts.
 
     Args:
         spec: ``length`` of a passage in tokens, ``numerics``, and ``vectors``, how they are stored, if not as fp32.
+        model, tokens: folders with manifests.
+        state: the folder of the blocks that are encoded so far, for the caller to remove.
     """
     part, store, numerics = CollectionShard.parse(name), TokenStore.open(tokens), spec["numerics"]
     device = machine.prepare(numerics)
     encoder = embed.load_for_tokens(model, store).to(device).eval()
     rows = part.rows(len(store.passages))
     documents = store.passages.names[rows.start : rows.stop]
+    inputs = [describe(folder / MANIFEST) for folder in (model, tokens)]
+    written = SealedBlocks(state / VECTORS, canonical({"spec": spec, "shard": name, "inputs": inputs}))
+    first = max(written.count - 1, 0)  # the header is the first of what is sealed
+    if first:
+        print(f"going on after {first} blocks of {BLOCK} passages", flush=True)
     with machine.precision(numerics, device):
-        blocks = encode(encoder, store.passages, part, spec["length"])
-        write_shard(output, documents, encoder.dimension, blocks, spec.get("vectors", "fp32"))
+        blocks = encode(encoder, store.passages, part, spec["length"], first)
+        write_shard(output, documents, encoder.dimension, blocks, written, spec.get("vectors", "fp32"))
     return {"shard": name, "passages": len(rows), "dimension": encoder.dimension}
 
 
 def write_shard(
-    folder: Path, documents: Sequence[str], dimension: int, blocks: Iterable[np.ndarray], precision: str = "fp32"
+    folder: Path,
+    documents: Sequence[str],
+    dimension: int,
+    blocks: Iterable[np.ndarray],
+    written: SealedBlocks,
+    precision: str = "fp32",
 ) -> None:
     """Write ``index`` (FAISS, exact inner product) and ``docid`` (one id a line, in the index's order).
 
     Vectors are written as they come, so that memory never holds more than a block of them.
 
     Args:
-        blocks: float32 [any number, dimension], a vector for each of the documents in all.
+        blocks: float32 [any number, dimension], a vector for each of the documents in all; those still to be written.
+        written: the header and the blocks before these, or nothing; its file becomes ``index``.
         precision: in which they are stored, ``fp32`` or ``fp16``.
 
     Raises:
@@ -102,13 +121,14 @@ def write_shard(
     """
     kind = np.dtype(STORED[precision])
     largest = float(np.finfo(kind).max)
-    with replacing(folder / "index") as temporary, temporary.open("wb") as file:
-        file.write(_header(len(documents), dimension, precision))
-        for block in blocks:
-            if np.abs(block).max(initial=0) > largest:
-                text = f"a vector has a number above {largest:g}, the largest of {precision}"
-                raise EncoreError(f"{text}; set `numerics: vectors: fp32`")
-            file.write(np.ascontiguousarray(block, dtype=kind).data)
+    if not written.count:
+        written.append(_header(len(documents), dimension, precision))
+    for block in blocks:
+        if np.abs(block).max(initial=0) > largest:
+            text = f"a vector has a number above {largest:g}, the largest of {precision}"
+            raise EncoreError(f"{text}; set `numerics: vectors: fp32`")
+        written.append(np.ascontiguousarray(block, dtype=kind).data)
+    written.move(folder / VECTORS)
     write_bytes(folder / "docid", DocIds.joined([documents]).lines.tobytes())
 
 
@@ -131,8 +151,9 @@ def write_index(folder: Path, documents: Sequence[str], index: faiss.Index) -> N
 class EncodingProgress:
     """Prints how many passages are done, the rate and the time left, at most every 10 seconds and at the end."""
 
-    def __init__(self, total: int, unit: str = "passages") -> None:
-        self.total, self.unit = total, unit
+    def __init__(self, total: int, unit: str = "passages", done: int = 0) -> None:
+        """``done`` of them are from an earlier attempt."""
+        self.total, self.unit, self.already = total, unit, done
         self.began = self.printed = time.monotonic()
 
     def show(self, done: int) -> None:
@@ -141,6 +162,6 @@ class EncodingProgress:
         if now - self.printed < SECONDS and done < self.total:
             return
         self.printed = now
-        rate = done / max(now - self.began, 1e-9)
+        rate = (done - self.already) / max(now - self.began, 1e-9)
         left = (self.total - done) / rate
         print(f"{done}/{self.total} {self.unit}  {rate:.0f} {self.unit}/s  {left:.0f} s left", flush=True)

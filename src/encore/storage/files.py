@@ -68,8 +68,22 @@ def replacing(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.tmp")
     try:
-        yield temporary
-        temporary.replace(path)
+        with writing(path):
+            yield temporary
+            temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say in one line that a file cannot be written.
+
+    Raises:
+        EncoreError: it cannot be.
+    """
+    try:
+        yield
     except EncoreError:
         raise
     except Exception as error:
@@ -80,8 +94,6 @@ def replacing(path: Path) -> Iterator[Path]:
         raise EncoreError(
             f"cannot write {path}: {reason}; make room or make the folder writable, then repeat"
         ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def write_bytes(path: Path, data: bytes) -> None:
