@@ -97,6 +97,20 @@ def test_a_gpu_repeats_itself_only_where_it_is_asked_to() -> None:
     assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
 
 
+@pytest.mark.usefixtures("gpu")
+def test_beside_a_gpu_a_process_has_no_more_threads_than_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight processes on 40 cores; on a processor the number may round sums otherwise, so the run decides."""
+    monkeypatch.setattr(machine, "cores", lambda: 40)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "8")
+    before, found = torch.get_num_threads(), []
+    for threads, is_there in ((16, True), (2, True), (16, False)):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda is_there=is_there: is_there)
+        machine.prepare({"threads": threads})
+        found.append(torch.get_num_threads())
+    torch.set_num_threads(before)
+    assert found == [5, 2, 16]
+
+
 def test_a_processor_repeats_itself_and_does_not_round_factors() -> None:
     machine.prepare({})
     assert torch.are_deterministic_algorithms_enabled()

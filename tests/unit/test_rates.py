@@ -185,6 +185,12 @@ def test_a_job_has_no_more_threads_than_it_uses_and_than_there_are_cores(bare: P
     assert [tokens.threads, few.threads(tokens), replace(few, cores=3).threads(tokens)] == [5, 1, 3]
 
 
+def test_a_training_has_the_threads_of_its_processes_and_beside_gpus_one_each(bare: Path) -> None:
+    plan = planned(execution={"processes": 2}, numerics={"threads": 3})
+    for name, threads in (("cpu", 6), ("h200", 2)):
+        assert {job.threads for job in estimate(plan, name).jobs if job.rule == "pretrain"} == {threads}
+
+
 def test_jobs_that_are_never_forks_are_those_that_start_by_themselves() -> None:
     client = runpy.run_path(str(ROOT / "workflow/forkserver/client.py"))
     assert {f"{rule}.py" for rule in NEVER_FORKED} == set(client["BY_THEMSELVES"])

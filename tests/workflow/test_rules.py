@@ -27,11 +27,11 @@ def workflow(clone: Clone) -> Any:
     return parsed(clone)
 
 
-def parsed(clone: Clone) -> Any:
-    """The workflow of the nano configuration as Snakemake has parsed it."""
+def parsed(clone: Clone, **given: Any) -> Any:
+    """The workflow of the nano configuration as Snakemake has parsed it, with what a profile gives to rules."""
     with SnakemakeApi(OutputSettings()) as api:
         return api.workflow(
-            ResourceSettings(cores=1),
+            ResourceSettings(cores=1, overwrite_resources=given),
             ConfigSettings(configfiles=[clone.root / "config/nano.yaml"]),
             snakefile=clone.root / "Snakefile",
             workdir=clone.root,
@@ -134,6 +134,26 @@ def test_what_needs_a_gpu_is_the_same_with_slurm_and_without() -> None:
         asked = {"slurm_partition": f"'gpu' if {condition} else 'main'", "gres": f"'gpu:1' if {condition} else ''"}
         assert slurm["set-resources"][name] == asked
     assert local["resources"] == ["gpu=1"]
+
+
+def test_the_threads_of_a_training_are_those_of_its_processes(clone: Clone) -> None:
+    """On GPUs, which compute, one each; batches are made beside them."""
+    numbers = "numerics: {precision: fp32, threads: 3}\nexecution: {processes: 2, workers: 4, "
+    text = (clone.root / "config/nano.yaml").read_text()
+    clone.replace("config/nano.yaml", re.search("(numerics: .*\n)?execution: {", text)[0], numbers)  # type: ignore[index]
+    try:
+        for given, threads, cores in (({}, 6, 14), ({"pretrain": {"gres": "'gpu:%d' % threads"}}, 2, 10)):
+            workflow = parsed(clone, **given)
+            (rule,) = (rule for rule in workflow.rules if rule.name == "pretrain")
+            plan = workflow.globals["PLAN"]
+            declared_reads_of(plan)
+            made = next(made for made in plan.made.values() if made.stage.startswith("pretrain"))
+            wildcards = rule.output.manifest.match(made.manifest).groupdict()
+            found = rule.resources["_cores"]._value(wildcards)
+            assert (found, rule.resources["cpus_per_task"]._value(wildcards, found)) == (threads, cores)
+            assert rule.resources["processes"]._value(wildcards) == 2
+    finally:
+        (clone.root / "config/nano.yaml").write_text(text)
 
 
 def test_tables_and_questions_run_beside_snakemake(workflow: Any) -> None:

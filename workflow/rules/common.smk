@@ -109,6 +109,19 @@ def processes_of(folder):
     return lambda wildcards: EXECUTION.processes_of(artifact_in(folder, wildcards).spec["step"]["batch"])
 
 
+def threads_of_training(rule, folder):
+    """The threads of all processes of a training; one each where the profile gives the rule GPUs, which compute."""
+    on_gpus = {"gpu", "gres"} & set(workflow.resource_settings.overwrite_resources.get(rule, {}))
+    processes, of_each = processes_of(folder), 1 if on_gpus else NUMERICS.threads
+    return lambda wildcards: of_each * processes(wildcards)
+
+
+def cores_of_training(folder):
+    """The cores that a training asks a cluster for: those of its threads, and one for each process that makes batches."""
+    processes = processes_of(folder)
+    return lambda wildcards, threads: threads + EXECUTION.workers * processes(wildcards)
+
+
 def at_least(folder, *, mem_mb, runtime):
     """Memory in MB and minutes for the size of the collections that an artifact is made from, growing by attempt."""
 

@@ -158,10 +158,11 @@ rule finetune:
         "results/benchmarks/finetune/{finetuned}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: processes_of("models/{finetuned}")
+    threads: threads_of_training("finetune", "models/{finetuned}")
     resources:
         **at_least_in_training("models/{finetuned}", mem_mb=8_000, runtime=8 * 60),
-        cpus_per_task=lambda wildcards, threads: threads * (1 + EXECUTION.workers),
+        processes=processes_of("models/{finetuned}"),
+        cpus_per_task=cores_of_training("models/{finetuned}"),
     params:
         spec=spec_of("models/{finetuned}"),
     shell:
@@ -173,7 +174,7 @@ rule finetune:
         " --negatives {input.negatives:q}"
         " --teachers {input.teachers:q}"
         " --state results/state/{wildcards.finetuned:q}"
-        " --processes {threads}"
+        " --processes {resources.processes}"
         ' --workers "$ENCORE_WORKERS"'
         ' --checkpoint-seconds "$ENCORE_CHECKPOINT_SECONDS"'
         " --output {output.manifest:q}"

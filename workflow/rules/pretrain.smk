@@ -15,7 +15,7 @@ rule start:
         "results/benchmarks/start/{start}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: 1
+    threads: NUMERICS.threads
     resources:
         **by_attempt(mem_mb=4_000, runtime=30),
     params:
@@ -102,10 +102,11 @@ rule pretrain:
         "results/benchmarks/pretrain/{pretrained}.tsv"
     conda:
         "../../envs/environment.yaml"
-    threads: processes_of("models/{pretrained}")
+    threads: threads_of_training("pretrain", "models/{pretrained}")
     resources:
         **at_least_in_training("models/{pretrained}", mem_mb=8_000, runtime=24 * 60),
-        cpus_per_task=lambda wildcards, threads: threads * (1 + EXECUTION.workers),
+        processes=processes_of("models/{pretrained}"),
+        cpus_per_task=cores_of_training("models/{pretrained}"),
     params:
         spec=spec_of("models/{pretrained}"),
     shell:
@@ -115,7 +116,7 @@ rule pretrain:
         " --weights {input.weights:q}"
         " --prepared {input.prepared:q}"
         " --state results/state/{wildcards.pretrained:q}"
-        " --processes {threads}"
+        " --processes {resources.processes}"
         ' --workers "$ENCORE_WORKERS"'
         ' --checkpoint-seconds "$ENCORE_CHECKPOINT_SECONDS"'
         " --output {output.manifest:q}"

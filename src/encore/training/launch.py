@@ -23,6 +23,11 @@ def local_rank() -> int:
     return int(os.environ.get("LOCAL_RANK", "0"))
 
 
+def local_size() -> int:
+    """How many of them are on this machine."""
+    return int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+
+
 def leads() -> bool:
     """Whether this is the process that prints, validates and writes."""
     return rank() == 0

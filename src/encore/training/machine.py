@@ -11,6 +11,7 @@ import torch
 from torch.utils import deterministic
 
 from encore.errors import EncoreError
+from encore.storage.machine import cores
 from encore.training import launch
 
 PRECISIONS = ("fp32", "tf32", "bf16")
@@ -33,7 +34,6 @@ def prepare(numerics: dict[str, Any]) -> torch.device:
     precision = numerics.get("precision", "fp32")
     if precision not in PRECISIONS:
         raise EncoreError(f"precision {precision!r} is unknown; use one of {', '.join(PRECISIONS)}")
-    torch.set_num_threads(int(numerics.get("threads", 1)))
     given = any(os.environ.get(name) for name in ("SLURM_STEP_GPUS", "SLURM_JOB_GPUS"))  # of a step, of a batch script
     if given and not torch.cuda.is_available() and not os.environ.get(ALLOW_CPU):
         raise EncoreError(
@@ -52,6 +52,7 @@ def prepare(numerics: dict[str, Any]) -> torch.device:
         raise EncoreError("a processor does not compute in tf32; set `numerics: precision: fp32`, or take a GPU")
     elif DRIVER.exists():
         print("torch does not see this machine's GPU (envs/gpu.txt has a build that does): computing on the processor")
+    torch.set_num_threads(_threads(numerics, device))
     always = device.type == "cpu" or numerics.get("deterministic", False)
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # with which cuBLAS repeats itself
     # It does what `use_deterministic_algorithms` does, which first imports torch's compiler for over a second.
@@ -59,6 +60,12 @@ def prepare(numerics: dict[str, Any]) -> torch.device:
     # It costs time, and nothing here reads unwritten memory.
     deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     return device
+
+
+def _threads(numerics: dict[str, Any], device: torch.device) -> int:
+    """Those of ``numerics``, which decide how sums are rounded on a CPU; beside a GPU at most this process's cores."""
+    threads = int(numerics.get("threads", 1))
+    return threads if device.type == "cpu" else max(1, min(threads, (cores() or 1) // launch.local_size()))
 
 
 def _prepare_gpu(device: torch.device, precision: str) -> None:

@@ -116,8 +116,8 @@ class Jobs:
         return Needed(made, rule, finished, found, threads, processes, feeding, memory, tuple(notes))
 
     def _threads_of(self, made: Artifact, rule: str, processes: int) -> int:
-        if rule in TRAINING:
-            return processes
+        if rule in TRAINING:  # as threads_of_training in workflow/rules/common.smk
+            return processes * (1 if self.machine.peak else self.plan.config.numerics.threads)
         if rule == "collection" and not kinds.is_parallel(made.stage):
             return 1
         return self._threads.get(rule, 1)
