@@ -118,6 +118,23 @@ def test_every_limit_refuses_by_name(bare: Path, limit: str) -> None:
     assert found.complaints(Limits(**{limit: 1e9})) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "refused"),
+    [("v100-32gb", ["bf16", "tf32"]), ("t4", ["bf16", "tf32"]), ("cpu", ["tf32"]), ("l4", [])],
+)
+def test_a_machine_that_lacks_the_precision_is_refused_before_a_job_is(
+    bare: Path, name: str, refused: list[str]
+) -> None:
+    found = {each: estimate(planned(numerics={"precision": each}), name) for each in ("fp32", "tf32", "bf16")}
+    about = {each: [line for line in one.complaints(Limits()) if "precision" in line] for each, one in found.items()}
+    assert sorted(each for each, lines in about.items() if lines) == refused
+    for each in refused:
+        (line,) = about[each]
+        assert line.startswith(f"numerics.precision: {found[each].machine.device} does not compute in {each}; set ")
+        assert "precision: fp32`" in line
+        assert found[each].gpu_hours == pytest.approx(found["fp32"].gpu_hours)
+
+
 def test_vectors_that_are_removed_after_use_take_less_disk(bare: Path) -> None:
     kept, removed = estimate(planned()), estimate(planned(execution={"keep_vectors": False}))
     models = sorted(kept.disk_of(job) for job in kept.jobs if job.rule == "encode")

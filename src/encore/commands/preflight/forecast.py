@@ -225,6 +225,11 @@ class Forecast:
             limit = getattr(limits, name)
             if limit is not None and value > limit:
                 found.append(f"limits.{name}: {value:,.4g} is needed, {limit:g} is allowed")
+        if self.missing and not self.machine.computes_in(self.precision):
+            found.append(
+                f"numerics.precision: {self.machine.device} does not compute in {self.precision}; set `numerics: "
+                "precision: fp32`, or take a machine with an A100 or later"
+            )
         if self.peak_disk > self.free:
             found.append(f"disk: {self.peak_disk / GB:,.4g} GB is needed, {self.free / GB:,.4g} GB is free here")
         if (memory := self.machine.gpu_memory_gb) and self.gpu_memory / GB > memory:

@@ -17,8 +17,8 @@ CPU = "cpu"  # the entry without a GPU, which is taken without a name
 class Peak(Strict):
     """What a GPU could do at best, and the share of it that is expected of it."""
 
-    bf16: float = Field(gt=0, description="floating-point operations a second, in 10^12, dense")
-    fp32: float = Field(gt=0)
+    fp32: float = Field(gt=0, description="floating-point operations a second, in 10^12, dense")
+    bf16: float | None = Field(None, gt=0, description="none of a GPU before A100, which has no bf16 and no tf32")
     utilisation_bf16: Share = 0.35
     utilisation_fp32: Share = 0.6
 
@@ -35,11 +35,16 @@ class Machine(Strict):
     peak: Peak | None = Field(None, description="of a GPU; none where there is none")
     source: str
 
+    def computes_in(self, precision: str) -> bool:
+        """Whether models run in it there, as ``training/machine.py`` finds out when a job begins."""
+        has = precision == "bf16" if self.peak is None else self.peak.bf16 is not None
+        return has or precision == "fp32"
+
     def flops_a_second(self, precision: str) -> float | None:
         """Operations a second that are expected of its GPU; None without one."""
         if self.peak is None:
             return None
-        if precision in ("bf16", "tf32"):
+        if self.peak.bf16 and precision in ("bf16", "tf32"):
             share = 1.0 if precision == "bf16" else 0.5  # as on A100 and later
             return share * self.peak.bf16 * 1e12 * self.peak.utilisation_bf16
         return self.peak.fp32 * 1e12 * self.peak.utilisation_fp32
