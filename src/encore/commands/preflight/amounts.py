@@ -9,7 +9,8 @@ The amounts, each where a job has it:
 - ``text_tokens``: of the texts that an objective makes of the collection, for what reads each of them once;
 - ``parameters``: of its model; ``vectors``: the numbers in the vectors of its passages, ``vector_bytes``: theirs;
 - ``flops``: operations of a model, as ``models/flops.py`` and the objectives count them, texts at their own lengths;
-  where there is a GPU, it does these. ``trained_tokens``: those that a training reads in all its steps;
+  where there is a GPU, it does these. ``trained_tokens``: those that a training reads in all its steps, of
+  ``trained_examples``;
 - ``products``: operations of exact search; ``graph``: the same at random places of memory; ``scanned``: bytes of
   vectors that are read anew for each query; ``ranked``: queries times the root of the passages, as BM25 skips most;
 - ``index``: bytes of an approximate index; ``pairs``: scored by a teacher; ``pieces``: of a vocabulary that is trained;

@@ -21,7 +21,9 @@ QUANTILES = (np.arange(16) + 0.5) / 16  # of lengths at which operations are cou
 
 
 def amounts(step: Step, shape: EncoderConfig, size: CollectionSize, share: float) -> dict[str, float]:
-    """``flops``, ``trained_tokens``, ``longest`` (tokens of the longest text), ``uncounted`` if nobody did.
+    """``flops``, ``trained_tokens``, ``longest`` (tokens of the longest text), ``uncounted`` if nobody counted.
+
+    Of a pre-training ``trained_examples`` too.
 
     Args:
         share: of the judged queries, those that have negatives enough to be learned from.
@@ -62,7 +64,9 @@ def _pretrain(step: PretrainStep, shape: EncoderConfig, size: CollectionSize) ->
     steps = total_steps(step, max(1, round(texts.count)))
     length = float(texts.read(step.length).mean())
     each, known = pretraining_flops(step, shape, texts, size.sentence)
-    found = {"flops": steps * each, "trained_tokens": steps * step.batch * length, "longest": float(step.length)}
+    examples = float(steps * step.batch)
+    found = {"flops": steps * each, "trained_examples": examples, "trained_tokens": examples * length}
+    found["longest"] = float(step.length)
     return found if known else found | {"uncounted": 1.0}
 
 
