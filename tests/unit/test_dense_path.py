@@ -198,6 +198,21 @@ def test_a_run_has_the_queries_of_its_split_in_any_number_of_shards(home, model,
     assert (home / "again" / "run.npz").read_bytes() == (home / "answer" / "run.npz").read_bytes()
 
 
+def test_what_built_and_searched_an_index_is_recorded_with_its_threads_and_rate(home, model):
+    shard = home / "whole" / "000-of-001"
+    with record(shard, stage="encode", spec=ENCODE, inputs=[home / "model", home / "tokens"]):
+        make_shard(ENCODE, model, home / "tokens", shard.name, shard)
+    read = ("--model", "model", "--tokens", "tokens", "--collection", "collection")
+    succeed(home, "search", SEARCH, *read, "--indexes", "whole/000-of-001", "--output", "exact")
+    succeed(home, "build_index", {"index": {"kind": "fp16"}}, "--shards", "whole/000-of-001", "--output", "halved")
+    flags = (*read, "--index", "halved", "--exact", "exact")
+    succeed(home, "search_index", {**SEARCH, "search": {}}, *flags, "--output", "found")
+    for folder, key, rate in (("halved", "build", "vectors_per_second"), ("found", "search", "queries_per_second")):
+        recorded = json.loads((home / folder / "run.json").read_text())[key]
+        assert recorded.pop(rate) > 0
+        assert recorded == {"way": "FAISS on cpu", "threads": 1}
+
+
 def test_cheaper_products_give_the_same_documents(home, index):
     flags = ("--model", "model", "--tokens", "tokens", "--collection", "collection", "--indexes", "index")
     succeed(home, "search", SEARCH, *flags, "--output", "plain")

@@ -56,11 +56,16 @@ def shards(data, folder, count):
     return made
 
 
+def built(fields, vectors):
+    """An index alone."""
+    return indexing.build_index(fields, vectors)[0]
+
+
 @pytest.mark.parametrize("kind", TYPES)
 def test_an_index_has_the_same_bytes_for_any_number_of_shards_in_any_order(data, tmp_path, kind):
     spec = {"index": TYPES[kind]}
     results = [
-        indexing.make_index(spec, shards(data, tmp_path / str(count), count)[::-1], tmp_path / f"made{count}")
+        indexing.make_index(spec, shards(data, tmp_path / str(count), count)[::-1], tmp_path / f"made{count}")[0]
         for count in (1, 3)
     ]
     assert results[0] == results[1]
@@ -68,15 +73,13 @@ def test_an_index_has_the_same_bytes_for_any_number_of_shards_in_any_order(data,
     assert results[0]["bytes"] == (tmp_path / "made1/index").stat().st_size
     for file in ("index", "docid"):
         assert (tmp_path / "made1" / file).read_bytes() == (tmp_path / "made3" / file).read_bytes()
-    again = indexing.build_index(index_types.read_index_type(TYPES[kind]), data[0])
+    again = built(index_types.read_index_type(TYPES[kind]), data[0])
     assert faiss.serialize_index(again).tobytes() == (tmp_path / "made1/index").read_bytes()
 
 
 def test_k_means_draws_from_the_seed(data):
     one, other = (
-        faiss.serialize_index(
-            indexing.build_index(index_types.read_index_type({**TYPES["ivfpq"], "seed": seed}), data[0])
-        ).tobytes()
+        faiss.serialize_index(built(index_types.read_index_type({**TYPES["ivfpq"], "seed": seed}), data[0])).tobytes()
         for seed in (0, 1)
     )
     assert one != other
@@ -92,7 +95,7 @@ def test_shards_that_are_no_whole_division_are_refused(data, tmp_path):
 def answered(data, kind, depth=20, **how):
     vectors, documents, queries = data
     fields = index_types.read_index_type({**TYPES[kind], **how})
-    index = indexing.build_index(fields, vectors)
+    index = built(fields, vectors)
     approximate.set_up(index, fields.searching())
     return approximate.search_approximate(
         Shard(index, DocIds.of(documents)), [f"q{n}" for n in range(len(queries))], queries, depth
@@ -151,7 +154,7 @@ def test_recall_agrees_with_a_count_by_sets(data):
 def test_a_query_s_answer_does_not_depend_on_its_neighbours(data):
     vectors, documents, queries = data
     fields = index_types.read_index_type(TYPES["hnsw"])
-    held = Shard(indexing.build_index(fields, vectors), DocIds.of(documents))
+    held = Shard(built(fields, vectors), DocIds.of(documents))
     together = approximate.search_approximate(held, ["a", "b"], queries[:2], 10)
     alone = approximate.search_approximate(held, ["b"], queries[1:2], 10)
     assert together["b"].documents == alone["b"].documents
@@ -162,7 +165,7 @@ def test_a_tie_at_the_cut_is_complete_and_stands_by_descending_id(kind):
     vectors = np.zeros((900, DIMENSION), dtype=np.float32)
     vectors[:5, 0], vectors[5:105, 0] = 2.0, 1.0
     documents = [f"d{number:03d}" for number in range(900)]
-    index = indexing.build_index(
+    index = built(
         index_types.read_index_type({**TYPES[kind], **({"ef_search": 900} if kind == "hnsw" else {})}), vectors
     )
     run = approximate.search_approximate(
@@ -177,17 +180,17 @@ def test_half_precision_takes_half_the_bytes(data):
     vectors = data[0]
     flat = faiss.IndexFlatIP(DIMENSION)
     flat.add(vectors)
-    half = len(faiss.serialize_index(indexing.build_index(index_types.read_index_type(TYPES["fp16"]), vectors)))
+    half = len(faiss.serialize_index(built(index_types.read_index_type(TYPES["fp16"]), vectors)))
     assert half == pytest.approx(len(faiss.serialize_index(flat)) / 2, rel=0.01)
 
 
 def test_too_few_vectors_are_refused_with_the_number_that_would_do(data):
     fields = index_types.read_index_type({"kind": "ivfpq", "nlist": 8, "m": 16, "bits": 8, "nprobe": 8})
     with pytest.raises(EncoreError, match=r"bits=8 has 256 centroids, for which k-means wants 9984 vectors.*4000"):
-        indexing.build_index(fields, data[0])
+        built(fields, data[0])
     fields = index_types.read_index_type({"kind": "ivfpq", "nlist": 200, "m": 16, "bits": 4, "nprobe": 8})
     with pytest.raises(EncoreError, match=r"nlist=200 .*lower nlist under `scale: indexes:`"):
-        indexing.build_index(fields, data[0])
+        built(fields, data[0])
 
 
 # Names and plans

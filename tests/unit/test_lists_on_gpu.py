@@ -90,12 +90,13 @@ def answered(index, vectors, depth=DEPTH):
 @pytest.fixture(scope="module")
 def on_cpu(vectors):
     """An index from the processor."""
-    return built(vectors)
+    return built(vectors)[0]
 
 
 def test_it_is_trained_and_filled_there_from_its_seed(made, vectors, on_cpu):
-    index = built(vectors)
+    index, device = built(vectors)
     (copy,) = made
+    assert device == "cuda"
     assert copy.asked == ["train", "add"]
     assert copy.options == Options(use_cuvs=False, useFloat16=False)
     assert type(index) is faiss.IndexIVFPQ
@@ -122,7 +123,8 @@ def test_tables_that_are_too_large_are_halved(made, vectors):
 
 @pytest.mark.parametrize("fields", [{"kind": "hnsw"}, {"kind": "fp16"}, {**IVFPQ, "bits": 6}])
 def test_what_faiss_has_no_kernels_for_stays_on_the_processor(made, vectors, fields, capsys):
-    index = indexing.build_index(read_index_type(fields), vectors[:3000])
+    index, device = indexing.build_index(read_index_type(fields), vectors[:3000])
+    assert device == "cpu"
     assert lists_on_gpu.searched(index) is index
     assert made == []
     said = "FAISS computes on the processor: Bits per code must be 8 (passed 6)\n"

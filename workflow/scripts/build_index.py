@@ -21,7 +21,7 @@ def main() -> None:
     ):
         from encore.retrieval.indexing import make_index
 
-        facts["results"] = make_index(args.spec, args.shards, args.output)
+        facts["results"], facts["build"] = make_index(args.spec, args.shards, args.output)
 
 
 if __name__ == "__main__":

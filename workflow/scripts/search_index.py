@@ -26,7 +26,7 @@ def main() -> None:
     with record(args.output, stage="search_index", spec=args.spec, inputs=places) as facts:
         from encore.retrieval.approximate import answer_from_index
 
-        facts["results"] = answer_from_index(args.spec, *places, args.output)
+        facts["results"], facts["search"] = answer_from_index(args.spec, *places, args.output)
         if args.text_runs == "all":
             write_missing_text(args.output)
 

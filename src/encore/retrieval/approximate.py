@@ -6,6 +6,7 @@ it finds, must not depend on its neighbours in a batch.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from encore.data.rankings import Ranking, Run, rank
 from encore.data.runs import describe, read_run, write_run
 from encore.data.tokens import TokenStore
 from encore.retrieval import lists_on_gpu
-from encore.retrieval.dense import MOST, SPARE, Shard, embedded, open_shards, opened
+from encore.retrieval.dense import MOST, SPARE, Shard, embedded, faiss_speed, open_shards, opened
 
 FAISS_NAMES = {"ef_search": "efSearch", "nprobe": "nprobe"}
 CUTS = (10, 100, 1000)  # of the exact answer
@@ -25,8 +26,8 @@ CUTS = (10, 100, 1000)  # of the exact answer
 
 def answer_from_index(
     spec: dict[str, Any], model: Path, tokens: Path, collection: Path, index: Path, exact: Path, output: Path
-) -> dict[str, Any]:
-    """Answer the queries of a split from one index, write the run, and return counts and recall.
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Answer the queries of a split from one index, write the run, and return counts and recall, and how fast it was.
 
     Args:
         spec: as for exact search, and ``search``, how the index is searched.
@@ -36,13 +37,16 @@ def answer_from_index(
     encoder = opened(spec, model, store)
     (held,) = open_shards([index], store.passages.names, encoder.dimension)
     names, queries = embedded(spec, encoder, store, collection)
-    run = search_approximate(ready(held, spec["search"]), names, queries, spec["depth"])
+    searched, started = ready(held, spec["search"]), time.monotonic()
+    run = search_approximate(searched, names, queries, spec["depth"])
+    device = "cuda" if isinstance(searched.index, lists_on_gpu.OnGpu) else "cpu"
+    speed = faiss_speed(device, "queries", len(names), time.monotonic() - started)
     method = {"name": "index", "method": type(held.index).__name__, "depth": spec["depth"], **spec["search"]}
     header = describe(spec["system"], collection=collection.name, split=spec["split"], retrieval=[method])
     write_run(output, run, header)
     found = recall(run, read_run(exact), spec["depth"])
     print(f"{len(names)} queries; of the exact answers: {found}", flush=True)
-    return {"queries": len(names), "passages": len(held.documents), "recall": found}
+    return {"queries": len(names), "passages": len(held.documents), "recall": found}, speed
 
 
 def ready(held: Shard, how: dict[str, Any]) -> Shard:

@@ -86,6 +86,12 @@ def speed_line(speed: dict[str, Any], operations: int) -> str:
     )
 
 
+def faiss_speed(device: str, what: str, count: int, seconds: float) -> dict[str, Any]:
+    """How FAISS built or searched an index, for ``run.json``: ``way``, ``threads`` of a CPU, ``<what>_per_second``."""
+    threads = {"threads": faiss.omp_get_max_threads()} if device == "cpu" else {}
+    return {"way": f"FAISS on {device}", **threads, f"{what}_per_second": float(f"{count / max(seconds, 1e-9):.3g}")}
+
+
 def opened(spec: dict[str, Any], model: Path, store: TokenStore) -> Encoder:
     """A model ready to embed, on the device and the threads of ``spec["numerics"]``; FAISS gets as many threads."""
     device = machine.prepare(spec["numerics"])

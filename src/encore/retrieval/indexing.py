@@ -6,6 +6,7 @@ grows, and k-means on the order of sums. FAISS draws from fixed seeds. IVF-PQ is
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,22 +17,29 @@ import numpy as np
 from encore.config.index_types import Fp16, Hnsw, IndexType, IvfPq, read_index_type
 from encore.errors import EncoreError
 from encore.retrieval import lists_on_gpu
-from encore.retrieval.dense import Shard, open_shard
+from encore.retrieval.dense import Shard, faiss_speed, open_shard
 from encore.retrieval.encode import CollectionShard, write_index
 from encore.storage.document_ids import DocIds
 
 TRAINING = 39  # vectors a centroid, below which FAISS itself warns of too few
 
 
-def make_index(spec: dict[str, Any], shards: Sequence[Path], output: Path) -> dict[str, Any]:
-    """Gather a collection's shards into one index of the type ``spec["index"]``, write it, and return its counts."""
+def make_index(spec: dict[str, Any], shards: Sequence[Path], output: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Gather a collection's shards into one index of the type ``spec["index"]`` and write it.
+
+    Returns:
+        Its counts, and how fast it was built.
+    """
     fields = read_index_type(spec["index"])
     parts = gather(shards)
-    index = build_index(fields, np.concatenate([part.index.reconstruct_n(0, part.index.ntotal) for part in parts]))
+    vectors = np.concatenate([part.index.reconstruct_n(0, part.index.ntotal) for part in parts])
+    started = time.monotonic()
+    index, device = build_index(fields, vectors)
+    speed = faiss_speed(device, "vectors", len(vectors), time.monotonic() - started)
     write_index(output, DocIds.joined([part.documents for part in parts]), index)
     size = (output / "index").stat().st_size
     print(f"{index.ntotal} vectors in an index of type {fields.kind}, {size / 2**20:.1f} MiB", flush=True)
-    return {"passages": index.ntotal, "dimension": index.d, "bytes": size}
+    return {"passages": index.ntotal, "dimension": index.d, "bytes": size}, speed
 
 
 def gather(folders: Sequence[Path]) -> list[Shard]:
@@ -50,8 +58,8 @@ def gather(folders: Sequence[Path]) -> list[Shard]:
     return [open_shard(folder) for _, folder in parts]
 
 
-def build_index(fields: IndexType, vectors: np.ndarray) -> faiss.Index:
-    """An index of a type over vectors, float32 [passages, dimension], by inner product.
+def build_index(fields: IndexType, vectors: np.ndarray) -> tuple[faiss.Index, str]:
+    """An index of a type over vectors, float32 [passages, dimension], by inner product, and the device that made it.
 
     Raises:
         EncoreError: the type cannot hold them, or they are too few for it.

@@ -28,13 +28,16 @@ class OnGpu:
         return scores, rows
 
 
-def filled(index: faiss.Index, vectors: np.ndarray) -> faiss.Index:
-    """An empty index, trained on vectors, float32 [passages, dimension], and filled; it ends on the processor."""
+def filled(index: faiss.Index, vectors: np.ndarray) -> tuple[faiss.Index, str]:
+    """An empty index, trained on vectors, float32 [passages, dimension], and filled; and the device that did it.
+
+    The index ends on the processor.
+    """
     copy = _copied(index)
     there: Any = index if copy is None else copy
     there.train(vectors)
     there.add(vectors)
-    return index if copy is None else faiss.index_gpu_to_cpu(copy)
+    return (index, "cpu") if copy is None else (faiss.index_gpu_to_cpu(copy), "cuda")
 
 
 def searched(index: faiss.Index) -> Any:
