@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from test_forecast import estimate, finish, planned
+from test_forecast import ROOT, estimate, finish, planned
 
 from encore.commands.preflight import finished, forecast_text
 from encore.errors import EncoreError
@@ -35,6 +35,32 @@ def test_finished_jobs_are_compared_with_their_estimates(bare: Path) -> None:
     assert "50 s needed" in text.splitlines()[-1]
     assert max(map(len, text.splitlines())) <= forecast_text.WIDTH
     assert json.loads(json.dumps(rows)) == rows
+
+
+def test_threads_waiting_for_data_and_rates_are_compared_where_jobs_noted_them(bare: Path) -> None:
+    plan = planned(execution={"processes": 2}, numerics={"threads": 3})
+    noted = {
+        "pretrain": {"processes": 2, "threads": 3, "data_seconds": 1.5},
+        "search": {"search": {"way": "torch on cpu", "threads": 2, "gflops": 80.0}},
+        "encode": {},
+    }
+    (bare / "workflow").symlink_to(ROOT / "workflow")  # its rules say their threads
+    jobs = [job for job in estimate(plan).jobs if job.rule in noted]
+    for job in jobs:
+        finish(job.artifact, results={"flops": 5e9} if job.rule == "pretrain" else {})
+        path = Path(job.artifact.folder) / "run.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | noted[job.rule]))
+    rows = finished.compare_with_finished(estimate(plan))
+    found = {row["rule"]: (row["estimated"], row["measured"]) for row in rows}
+    trainings = sum(job.rule == "pretrain" for job in jobs)
+    assert [each["threads"] for each in found["pretrain"]] == [6, 6]
+    assert found["pretrain"][1]["waited"] == 1.5 * trainings
+    assert [each["threads"] for each in found["search"]] == [3, 2]
+    assert [each["gflops"] for each in found["search"]] == [pytest.approx(2 * 71.4, rel=0.01), 80.0]
+    assert not {"threads", "gflops", "waited"} & found["encode"][1].keys()
+    _, how, _ = finished.comparison_text(rows).split("\n\n")
+    assert {line.split()[0] for line in how.splitlines()} == {"rule", "pretrain", "search"}
+    assert max(map(len, how.splitlines())) <= forecast_text.WIDTH
 
 
 @pytest.mark.parametrize(("cpu", "divided"), [(9.5, False), (None, True)])

@@ -37,7 +37,7 @@ def main() -> None:
         done = finetune(args.spec, *places, args.checkpoint_seconds, args.teachers, args.workers)
         facts["results"] = done.results
         facts["results"] |= {"best_step": done.best_step} if done.validations else {}
-        facts |= {"losses": done.losses[-1].terms, "micro_batch": done.micro_batch, "processes": launch.size()}
+        facts |= done.facts
     if launch.leads():
         shutil.rmtree(args.state, ignore_errors=True)
 

@@ -43,7 +43,7 @@ def main() -> None:
         )
         facts["results"] = done.results
         facts["results"] |= {"held_out": done.held_out[-1].rounded()} if done.held_out else {}
-        facts |= {"losses": done.losses[-1].terms, "micro_batch": done.micro_batch, "processes": launch.size()}
+        facts |= done.facts
     if launch.leads():
         shutil.rmtree(arguments.state, ignore_errors=True)
 

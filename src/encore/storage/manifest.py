@@ -30,7 +30,7 @@ MANIFEST = "manifest.json"
 PARTS = ("spec", "results", "inputs", "outputs")
 REQUIRED: dict[str, Any] = {"seconds": (int, float), "device": str, "python": str, "packages": dict}  # of run.json
 OPTIONAL: dict[str, Any] = {"command": list, "peak_memory_mb": int, "cpu_seconds": float, "machine": str, "code": str}
-OPTIONAL |= {"forked": bool}
+OPTIONAL |= {"forked": bool, "processes": int, "threads": int, "data_seconds": float, "search": dict, "build": dict}
 LITTER = ("*.tmp", "*~", ".*.swp", ".nfs*", ".DS_Store")  # unfinished writes, editors, file systems: never read
 REPORTED_PACKAGES = (
     "numpy",
@@ -133,7 +133,7 @@ def read_run(folder: Path) -> dict[str, Any]:
         return {}
     typed = all(isinstance(run.get(key, kind()), kind) for key, kind in OPTIONAL.items())
     texts = [*run["packages"].values(), *run.get("command", [])] if typed else [None]
-    numbers = [run[key] for key in ("seconds", "cpu_seconds", "peak_memory_mb") if key in run]
+    numbers = [run[key] for key in ("seconds", "cpu_seconds", "data_seconds", "peak_memory_mb") if key in run]
     whole = all(isinstance(text, str) for text in texts) and all(math.isfinite(number) for number in numbers)
     return run if whole else {}
 

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
+import torch
+
+from encore.training import launch
 from encore.training.progress import ROWS, CurvePoint
 
+T = TypeVar("T")
 CURVES = ("losses", "held_out")
 
 
@@ -16,7 +22,8 @@ class Trained:
     """What a training did; the encoder and the heads that were given hold its weights.
 
     ``micro_batch``: the most examples that went through the models at once; ``micro_batch_tokens``: the most tokens,
-    once memory had run out. ``counts``: of what there was to learn from, for the manifest.
+    once memory had run out. ``data_seconds``: on the clock, in which batches were waited for, or made where nothing
+    makes them ahead. ``counts``: of what there was to learn from, for the manifest.
     """
 
     steps: int = 0
@@ -28,7 +35,16 @@ class Trained:
     best_step: int | None = None
     micro_batch: int | None = None
     micro_batch_tokens: int | None = None
+    data_seconds: float = field(default=0.0, compare=False)
     counts: dict[str, float] = field(default_factory=dict)
+
+    def timed(self, batches: Iterator[T]) -> Iterator[T]:
+        """The same batches; how long each took to come is noted."""
+        started = time.monotonic()
+        for batch in batches:
+            self.data_seconds += time.monotonic() - started
+            yield batch
+            started = time.monotonic()
 
     def count(self, values: dict[str, float], examples: int, flops: float, total: int) -> None:
         """Note one more step; about ``ROWS`` of the ``total`` steps leave a point of the curve."""
@@ -42,6 +58,12 @@ class Trained:
     def results(self) -> dict[str, Any]:
         """What a manifest says of the training."""
         return {"steps": self.steps, "examples": self.examples, "flops": self.flops, **self.counts}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What ``run.json`` says of it: the last losses, and what it ran on; ``threads`` are those of each process."""
+        parts = {"micro_batch": self.micro_batch, "processes": launch.size(), "threads": torch.get_num_threads()}
+        return {"losses": self.losses[-1].terms, **parts, "data_seconds": round(self.data_seconds, 2)}
 
     def packed(self) -> dict[str, Any]:
         """The record in plain types, as a checkpoint holds it."""

@@ -26,6 +26,8 @@ class Measured:
     """What a job took: seconds on the clock and of the processor, bytes of memory and on the disk, operations.
 
     ``cpu`` is what other work on the machine does not lengthen; None where it was not noted. ``flops``: of a training.
+    ``threads`` of all its processes, ``waited`` for data (seconds on the clock) and ``gflops`` of exact search (10^9
+    operations a second): where they were noted.
     ``forked``: Python did not start for it, and most of its memory is that of the process that it is a fork of.
     """
 
@@ -35,6 +37,9 @@ class Measured:
     disk: float
     flops: float | None
     device: str
+    threads: int | None = None
+    waited: float | None = None
+    gflops: float | None = None
     forked: bool = False
 
     @property
@@ -56,6 +61,7 @@ def measured(job: Needed) -> Measured | None:
         return None
     made = manifest.read_manifest(folder)
     benchmark = _benchmark(job)
+    how = run.get("search") or run.get("build") or run
     return Measured(
         seconds=max(benchmark.get("s", 0.0), float(run["seconds"])),
         cpu=max(times) if (times := _both(run.get("cpu_seconds"), benchmark.get("cpu_time"))) else None,
@@ -63,6 +69,9 @@ def measured(job: Needed) -> Measured | None:
         disk=float(sum(each["bytes"] for each in made["outputs"].values())),
         flops=made["results"].get("flops"),
         device=run["device"],
+        threads=how["threads"] * run.get("processes", 1) if "threads" in how else None,
+        waited=run.get("data_seconds"),
+        gflops=how.get("gflops"),
         forked=run.get("forked", False),
     )
 
@@ -154,9 +163,10 @@ def _of_rule(rule: RuleRates, own: Sequence[tuple[Needed, Measured]]) -> tuple[R
 
 
 def compare_with_finished(found: Forecast) -> list[dict[str, Any]]:
-    """For every rule, what its finished jobs were estimated to take, and took: sums, of memory the most of one job.
+    """For every rule, what its finished jobs were estimated to take, and took.
 
-    ``ratio``: measured seconds, of the processor where they were noted, over estimated ones; ``flops``: of trainings.
+    Sums, of memory and threads the most of one job, of rates the median. ``ratio``: measured seconds, of the processor
+    where they were noted, over estimated ones; ``flops``: of trainings.
 
     Raises:
         EncoreError: nothing is finished.
@@ -185,7 +195,21 @@ def _compared(found: Forecast, pairs: Sequence[tuple[Needed, Measured]]) -> dict
         "disk": sum(real.disk for real in reals),
         "flops": sum(flops for _, flops in counted),
     }
+    threads = [(job.threads, real.threads) for job, real in pairs if real.threads]
+    rates = [(_search_gflops(found, job, real), real.gflops) for job, real in pairs if real.gflops]
+    for place, kind in enumerate((estimated, took)):
+        kind |= {"threads": max(pair[place] for pair in threads)} if threads else {}
+        kind |= {"gflops": median(pair[place] for pair in rates)} if rates else {}
+    if waited := [real.waited for real in reals if real.waited is not None]:
+        took["waited"] = sum(waited)
     return {"estimated": estimated, "measured": took, "ratio": took["seconds"] / estimated["seconds"]}
+
+
+def _search_gflops(found: Forecast, job: Needed, real: Measured) -> float:
+    """The rate of exact search that is expected: of the machine's GPU, or of the threads that searched."""
+    on_gpu = found.machine.flops_a_second(job.precision(found.precision)) if found.on_gpu(job) else None
+    seconds = found.rates.of(job.artifact.stage).seconds.parts({"products": 1.0})["products"]
+    return (on_gpu or (real.threads or 1) / seconds) / 1e9
 
 
 def comparison_text(rows: Sequence[dict[str, Any]]) -> str:
@@ -200,4 +224,18 @@ def comparison_text(rows: Sequence[dict[str, Any]]) -> str:
     heads = ["rule", "jobs", "estimated", "CPU", "clock", "ratio", "RAM", "took", "disk", "took", "FLOP"]
     estimate, took = (sum(row[kind]["seconds"] for row in rows) for kind in ("estimated", "measured"))
     summed = f"All: {duration(estimate)} estimated, {duration(took)} needed, {took / estimate:.2f} times that"
-    return f"{columns(heads, cells, '<' + '>' * 10)}\n\n{summed}"
+    parts = [columns(heads, cells, "<" + ">" * 10), _how_text(rows), summed]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _how_text(rows: Sequence[dict[str, Any]]) -> str:
+    """Threads, waiting for data and rates of the rules whose jobs noted them."""
+    cells = []
+    for row in rows:
+        estimated, real = row["estimated"], row["measured"]
+        if real.keys() & {"threads", "waited", "gflops"}:
+            numbers = [each.get(name) for name in ("threads", "gflops") for each in (estimated, real)]
+            waited = duration(real["waited"]) if "waited" in real else ""
+            cells.append([row["rule"], *("" if number is None else f"{number:,.3g}" for number in numbers), waited])
+    heads = ["rule", "threads", "used", "GFLOP/s expected", "took", "waited for data"]
+    return columns(heads, cells, "<" + ">" * 5) if cells else ""
