@@ -302,3 +302,4 @@ def test_the_papers_scale_is_estimated(bare: Path) -> None:
     found = forecast(plan, (), hopper, read_rates(SHIPPED), 64, 1024, SIZES)
     assert len(found.jobs) > 1000
     assert found.gpu_hours > 500
+    assert forecast(plan, (), hopper, read_rates(SHIPPED), 8, 128, SIZES)._vectors < 0.3e12, "vectors on 8 GPUs at once"
