@@ -44,16 +44,21 @@ def activations(step: Step, shape: EncoderConfig, examples: int, precision: str)
     """Bytes that a forward pass on examples of the step's full length leaves for the backward pass.
 
     A layer keeps about 18 widths and 4 inner widths a token in 16 bits (Korthikanti et al. 2022, section 4.1, without
-    the attention matrices, which the fused kernels do not keep), twice that in 32; under autocast some stay in 32. A
-    vocabulary head keeps the logits, their softmax and their gradient, where it predicts a piece. What a task computes
-    besides the encoder counts as so many texts more as would take as many operations.
+    the attention matrices, which the fused kernels do not keep), twice that in 32; under autocast some stay in 32.
+    Fine-tuning that reads [CLS] alone keeps the last layer's input, keys and values. A vocabulary head keeps the
+    logits, their softmax and their gradient, where it predicts a piece. What a task computes besides the encoder counts
+    as so many texts more as would take as many operations.
     """
     texts, predicted = _work(step, shape)
     texts, predicted = texts * examples / step.batch, predicted * examples / step.batch
     if shape.architecture == "bow-mlp":
         return texts * (shape.hidden + shape.intermediate) * 12.0
     token = WIDE[precision] * (18 * shape.hidden + 4 * shape.intermediate) + MASKS * shape.hidden * (shape.dropout > 0)
-    return texts * step.length * (shape.layers * token + 8 * shape.hidden) + predicted * shape.vocabulary * 3 * FP32
+    last = token
+    if isinstance(step, FinetuneStep) and step.scorer != "late-interaction" and shape.pooling == "cls":
+        last = WIDE[precision] * 6 * shape.hidden
+    layers = (shape.layers - 1) * token + last
+    return texts * step.length * (layers + 8 * shape.hidden) + predicted * shape.vocabulary * 3 * FP32
 
 
 def _work(step: Step, shape: EncoderConfig) -> tuple[float, float]:
