@@ -4,7 +4,9 @@ A tensor on it wraps a tensor of the processor and has the device ``cuda:0``. So
 in tests. Operations on tensors of both devices fail. Each wait for the device is counted by the line of code that
 causes it. Attention kernels that the processor lacks are computed text by text.
 
-It does not simulate speed, memory, streams or rounding, nor what kernels require besides the device.
+Work on another stream than the usual one happens as late as its events allow; that on the usual one at once.
+
+It does not simulate speed, memory or rounding, nor what kernels require besides the device.
 """
 
 from __future__ import annotations
@@ -90,6 +92,66 @@ class GpuTensor(Tensor):
         raise TypeError("can't convert a tensor of the simulated GPU to numpy; use Tensor.cpu()")
 
 
+class Stream:
+    """Work that is done when somebody waits for it."""
+
+    def __init__(self, *_: Any) -> None:
+        self.work: list[Callable[[], object]] = []
+        self.done = 0
+
+    def do(self, until: int) -> None:
+        """The work up to this number, if that is not done."""
+        while self.done < until:
+            self.done += 1
+            self.work[self.done - 1]()
+
+    def wait_event(self, event: Event) -> None:
+        """What comes next waits for it; of the usual stream, everything does."""
+        if self is USUAL:
+            event.point()()
+        else:
+            self.work.append(event.point())
+
+    def wait_stream(self, other: Stream) -> None:
+        event = Event()
+        event.record(other)
+        self.wait_event(event)
+
+
+class Event:
+    """A point in the work of a stream; one that was never recorded is behind."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self.stream, self.until, self.seen = USUAL, 0, True
+
+    def record(self, stream: Stream | None = None) -> None:
+        self.stream = stream or _streams[-1]
+        self.until, self.seen = len(self.stream.work), False
+
+    def point(self) -> Callable[[], None]:
+        """What waits for it as it is now, whatever it is recorded for later."""
+        stream, until = self.stream, self.until
+        return lambda: stream.do(until)
+
+    def synchronize(self) -> None:
+        """Let the host wait, which has then ``seen`` that it is behind."""
+        self.point()()
+        self.seen = True
+
+
+USUAL = Stream()
+_streams = [USUAL]  # the last one is that of new work
+
+
+@contextlib.contextmanager
+def _working_on(stream: Stream) -> Iterator[None]:
+    _streams.append(stream)
+    try:
+        yield
+    finally:
+        _streams.pop()
+
+
 class SimulatedGpu(TorchDispatchMode):
     """Inside, operations with ``device="cuda"`` make tensors on it.
 
@@ -117,6 +179,10 @@ def simulated_gpu() -> Iterator[SimulatedGpu]:
         for name, answer in ANSWERS.items():
             patches.enter_context(mock.patch.object(torch.cuda, name, lambda *_, answer=answer, **__: answer))
         for owner, name, instead in (
+            (torch.cuda, "Stream", Stream),
+            (torch.cuda, "Event", Event),
+            (torch.cuda, "current_stream", lambda *_: USUAL),
+            (torch.cuda, "stream", _working_on),
             (torch, "autocast", lambda device, dtype=None, **options: autocast("cpu", dtype, **options)),
             (F, "one_hot", _one_hot),
             (torch._C, "_group_tensors_by_device_and_dtype", _grouped),
@@ -193,6 +259,8 @@ def _name(func: Any) -> str:
 
 def _run(func: Any, args: Any, kwargs: dict[str, Any], waits: Counter[str]) -> Any:
     name = _name(func)
+    if name == "copy_":
+        args, kwargs = args[:2], kwargs | dict(zip(["non_blocking"], args[2:], strict=False))
     tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
     here = [tensor for tensor in tensors if isinstance(tensor, GpuTensor)]
     result_on_gpu = _result_on_gpu(name, args, kwargs, here)
@@ -206,6 +274,10 @@ def _run(func: Any, args: Any, kwargs: dict[str, Any], waits: Counter[str]) -> A
     kwargs |= {"non_blocking": False} if "non_blocking" in kwargs else {}
     known = {id(tensor.on_cpu): tensor for tensor in here}
     args, kwargs = tree_map(lambda leaf: leaf.on_cpu if isinstance(leaf, GpuTensor) else leaf, (args, kwargs))
+    if _streams[-1] is not USUAL:
+        assert name == "copy_", "nothing else is done on another stream"
+        _streams[-1].work.append(lambda: func(*args, **kwargs))
+        return here[0]
     made = IMPLEMENTED.get(str(func), func)(*args, **kwargs)
     if name == "_to_copy":
         made = made.clone() if made is args[0] else made

@@ -230,7 +230,7 @@ def test_bare_snakemake_plans_what_the_plan_has(tmp_path: Path) -> None:
 def test_the_parts_of_the_gpu_benchmark_survive_each_other(tmp_path: Path) -> None:
     """At tiny sizes, on what there is: a part that fails is told, and the goals stand next to what was measured."""
     (tmp_path / "checkpoint.json").mkdir()  # so that this part cannot write its numbers
-    (tmp_path / "search.json").write_text('{"one_query_ms": -1}')  # an earlier run's
+    (tmp_path / "search.json").write_text('{"fp16": {"one_query_ms": -1}}')  # an earlier run's
     done = quick("gpu", tmp_path, "--only", "checkpoint", "search", "tests")
     assert done.returncode == 0, done.stderr
     (path,) = tmp_path.glob("gpu-*.json")
@@ -242,14 +242,12 @@ def test_the_parts_of_the_gpu_benchmark_survive_each_other(tmp_path: Path) -> No
     }
     measured = {goal["goal"]: goal["measured"] for goal in found["goals"]}
     assert [label for label, value in measured.items() if value] == [
-        "search, one query, milliseconds",
-        "search, all queries, seconds",
+        goal.label for goal in gpu_goals.GOALS if goal.part == "search"
     ]
-    assert measured["search, one query, milliseconds"] == pytest.approx(
-        found["measured"]["search"]["one_query_ms"], 1e-3
-    )
-    assert measured["search, one query, milliseconds"] > 0
-    assert "| search, one query, milliseconds |" in done.stdout
+    label = "search in fp16, one query, milliseconds"
+    assert measured[label] == pytest.approx(found["measured"]["search"]["fp16"]["one_query_ms"], 1e-3)
+    assert measured[label] > 0
+    assert f"| {label} |" in done.stdout
     assert "test_a_training_is_that_of_the_cpu" in (tmp_path / "tests.log").read_text()
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from encore.errors import EncoreError
-from encore.retrieval import products, rescored
+from encore.retrieval import products, rescored, tiles
 from encore.retrieval.dense import Searcher, Shard, search_exact
 from encore.storage.document_ids import DocIds
 
@@ -58,8 +58,9 @@ KINDS = [ordinary, near_tied, tied, huge, tiny, of_all_norms, sparse, zeros_firs
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Several tiles, and far fewer candidates held than there are passages."""
-    monkeypatch.setitem(products.TILE, "cpu", 64)
-    monkeypatch.setitem(products.HELD, "cpu", 3)
+    for device in ("cpu", "cuda"):
+        monkeypatch.setitem(tiles.TILE, device, 64)
+    monkeypatch.setitem(tiles.HELD, "cpu", 3)
     monkeypatch.setattr(rescored, "ROOM", 300)
 
 
@@ -82,8 +83,8 @@ def by_definition(vectors, queries):
 def finds_the_best(precision, kind, seed):
     """Whether the scores are those of the best passages and of the rows, byte for byte."""
     vectors, queries = drawn(kind, seed)
-    tiles, every = rescored.tiles_for(vectors, CPU, precision), by_definition(vectors, queries)
-    scores, rows = tiles.best(torch.from_numpy(queries), WANTED)
+    search, every = rescored.search_in(precision, [vectors], CPU), by_definition(vectors, queries)
+    scores, rows = search.best(torch.from_numpy(queries), WANTED)
     assert np.array_equal(np.take_along_axis(every, rows, 1), scores)
     assert all(len(set(found)) == WANTED for found in rows.tolist())
     return np.array_equal(scores, -np.sort(-every, axis=1)[:, :WANTED])
@@ -97,8 +98,7 @@ def test_the_best_are_those_by_definition(precision, kind):
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_without_the_bound_they_are_not(precision, monkeypatch):
-    none = property(lambda self: self.norms * 0, lambda *_: None)
-    monkeypatch.setattr(rescored.RoundedProducts, "error", none, raising=False)
+    monkeypatch.setattr(rescored.Rounding, "error", lambda self, queries: queries.norms * 0)
     assert not all(finds_the_best(precision, near_tied, seed) for seed in range(8))
 
 
@@ -108,13 +108,14 @@ def test_no_product_is_further_off_than_the_bound(precision, kind):
     """And the bound is no looser than both unit roundoffs and the sum's."""
     vectors, queries = map(torch.from_numpy, drawn(kind, 0))
     scale = 1 / float(vectors.abs().max())
-    product = rescored.RoundedProducts(queries, precision, scale)
-    product(vectors, found := torch.empty(QUERIES, PASSAGES))
+    rounding, rounded = rescored.Rounding(precision, scale, CPU), rescored.RoundedQueries.of(queries, precision)
+    rescored.multiply(rounded.numbers, rounding(vectors), found := torch.empty(QUERIES, PASSAGES))
+    error = rounding.error(rounded)
     scaled = queries.double() / queries.double().abs().amax(1, keepdim=True)
     exact = scaled @ (vectors.double() * scale).T
-    assert ((found - exact).abs() <= product.error[:, None]).all()
+    assert ((found - exact).abs() <= error[:, None]).all()
     norms = scaled.norm(dim=1) * (vectors.double() * scale).norm(dim=1).max()
-    assert (product.error <= 1.01 * norms * (2 * 2.0**-11 + DIMENSION * 2.0**-22)).all()
+    assert (error <= 1.01 * norms * (2 * 2.0**-11 + DIMENSION * 2.0**-22)).all()
 
 
 def test_numbers_are_rounded_to_the_nearest():
@@ -152,7 +153,7 @@ def test_rankings_have_the_same_bytes_in_any_shards_batches_and_precision(kind, 
 def test_only_the_kept_are_searched(precision):
     vectors, queries = drawn(ordinary, 1)
     kept = np.random.default_rng(3).random(PASSAGES) < 0.3
-    scores, rows = rescored.tiles_for(vectors, CPU, precision).best(torch.from_numpy(queries), WANTED, kept)
+    scores, rows = rescored.search_in(precision, [vectors], CPU).best(torch.from_numpy(queries), WANTED, kept)
     assert kept[rows].all()
     assert np.array_equal(scores, -np.sort(-by_definition(vectors[kept], queries), axis=1)[:, :WANTED])
 
@@ -176,9 +177,9 @@ def test_a_collapsed_model_is_searched_in_fp32_and_the_search_says_so():
 def test_fp32_is_searched_as_ever():
     """The bytes of torch's product of each tile, padded with zeros, and no other class."""
     vectors, queries = drawn(ordinary, 2)
-    tiles = rescored.tiles_for(vectors, CPU, "fp32")
-    assert type(tiles) is products.Tiles
-    scores, rows = tiles.best(torch.from_numpy(queries), WANTED)
+    search = rescored.search_in("fp32", [vectors], CPU)
+    assert type(search) is products.Fp32Search
+    scores, rows = search.best(torch.from_numpy(queries), WANTED)
     padded = np.zeros((-(-PASSAGES // 64) * 64, DIMENSION), np.float32)
     padded[:PASSAGES] = vectors
     parts = [torch.mm(torch.from_numpy(queries), tile.T) for tile in torch.from_numpy(padded).split(64)]
@@ -189,18 +190,38 @@ def test_fp32_is_searched_as_ever():
 
 def test_another_precision_is_refused():
     with pytest.raises(EncoreError, match="products of exact search in 'fp8' are unknown; use one of fp32, tf32, fp16"):
-        rescored.tiles_for(np.zeros((1, 1), np.float32), CPU, "fp8")
+        rescored.search_in("fp8", [np.zeros((1, 1), np.float32)], CPU)
 
 
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_a_gpu_finds_the_bytes_of_the_cpu(precision, kind):
+@pytest.mark.parametrize("stay", ["none", "rounded", "both"])
+def test_a_gpu_finds_the_bytes_of_the_cpu(stay, precision, kind, monkeypatch):
+    """Whichever tiles stay on it."""
     vectors, queries = drawn(kind, 4)
-    gpu = torch.device("cuda")
-    ours, _ = rescored.tiles_for(vectors, CPU, precision).best(torch.from_numpy(queries), WANTED)
-    theirs, _ = rescored.tiles_for(vectors, gpu, precision).best(torch.from_numpy(queries).to(gpu), WANTED)
+    shards, gpu, every = [vectors[:500], vectors[500:]], torch.device("cuda"), by_definition(vectors, queries)
+    fitting = {"none": [], "rounded": [True], "both": [True, True]}[stay]
+    ours, _ = rescored.search_in(precision, [vectors], CPU).best(torch.from_numpy(queries), WANTED)
+    monkeypatch.setattr(tiles.Tiles, "_fit", lambda *_: bool(fitting) and fitting.pop())
+    search = rescored.search_in(precision, shards, gpu)
+    there = [part.resident is not None for part in (search.tiles, search.exact.tiles)]
+    assert there == {"none": [False, False], "rounded": [True, False], "both": [True, True]}[stay]
+    theirs, rows = search.best(torch.from_numpy(queries).to(gpu), WANTED)
     assert ours.tobytes() == theirs.tobytes()
+    assert np.array_equal(np.take_along_axis(every, rows, 1), theirs)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_fp16_stays_in_half_the_memory_and_is_rounded_once(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda *_: (1 << 40, 1 << 40))
+    vectors, queries = drawn(ordinary, 4)
+    search = rescored.search_in("fp16", [vectors], torch.device("cuda"))
+    assert search.tiles.resident.dtype == torch.float16
+    norm = float(search.rounding.norm)
+    monkeypatch.setattr(rescored.Rounding, "__call__", None)
+    search.best(torch.from_numpy(queries).to("cuda"), WANTED)
+    assert float(search.rounding.norm) == norm > 0
 
 
 @pytest.mark.usefixtures("gpu")
@@ -208,7 +229,10 @@ def test_a_gpu_finds_the_bytes_of_the_cpu(precision, kind):
 def test_no_product_of_a_gpu_is_further_off_than_the_bound(precision):
     draw, gpu = torch.Generator("cuda").manual_seed(0), torch.device("cuda")
     vectors, queries = (torch.randn(size, 768, generator=draw, device=gpu) for size in (4096, 256))
-    product = rescored.RoundedProducts(queries, precision, 0.25)
-    product(vectors, found := torch.empty(256, 3 * 4096, device=gpu)[:, 4096:8192])
+    rounding, rounded = rescored.Rounding(precision, 0.25, gpu), rescored.RoundedQueries.of(queries, precision)
+    found = torch.empty(256, 3 * 4096, device=gpu)[:, 4096:8192]
+    with products.matrix_units(tf32=True):
+        rescored.multiply(rounded.numbers, rounding(vectors), found)
+    error = rounding.error(rounded)
     exact = queries.double() / queries.double().abs().amax(1, keepdim=True) @ (vectors.double() * 0.25).T
-    assert ((found - exact).abs() <= product.error[:, None]).all()
+    assert ((found - exact).abs() <= error[:, None]).all()

@@ -86,6 +86,25 @@ def test_waits_are_counted(gpu: SimulatedGpu) -> None:
         assert gpu.waits.total() == waits
 
 
+@pytest.mark.usefixtures("gpu")
+def test_work_on_another_stream_happens_as_late_as_events_allow() -> None:
+    side, copied, later = torch.cuda.Stream(), torch.cuda.Event(), torch.cuda.Event()
+    here, there = torch.ones(2), torch.zeros(2, device="cuda")
+    with torch.cuda.stream(side):
+        there.copy_(here, non_blocking=True)
+        copied.record(side)
+        there.copy_(here, non_blocking=True)
+        later.record(side)
+    here += 1
+    assert there.tolist() == [0, 0]
+    torch.cuda.current_stream().wait_event(copied)
+    assert (there.tolist(), copied.seen) == ([2, 2], False)
+    here += 1
+    assert there.tolist() == [2, 2]
+    later.synchronize()
+    assert (there.tolist(), later.seen) == ([3, 3], True)
+
+
 def test_a_model_learns_there_and_is_saved_as_one_of_the_processor(gpu: SimulatedGpu, tmp_path: Path) -> None:
     model = nn.Linear(3, 2).to("cuda")
     assert all(type(parameter) is GpuTensor for parameter in model.parameters())

@@ -1,13 +1,12 @@
 """Exact search: the inner product of every query with every passage, whatever the number of shards.
 
-Products are taken in tiles of fixed shape (``products.py``), shards hold whole tiles (``encode.BLOCK``), and queries go
-in fixed batches, so on a CPU a score has the same bytes in every division of a collection. Arbitrary members of a tie
-are found at the last rank; ``_best`` asks for more until the tie at ``depth`` is complete, then orders it by document
-id.
+Products are taken in tiles of fixed shape (``tiles.py``), shards hold whole tiles (``encode.BLOCK``), and queries go in
+fixed batches, so on a CPU a score has the same bytes in every division of a collection. Arbitrary members of a tie are
+found at the last rank; ``best`` asks for more until the tie at ``depth`` is complete, then orders it by document id.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from encore.models import embed
 from encore.models.encoder import Encoder
 from encore.retrieval import nested_corpora
 from encore.retrieval.products import BATCH
-from encore.retrieval.rescored import Rescored, tiles_for
+from encore.retrieval.rescored import RoundedSearch, search_in
 from encore.storage.document_ids import DocIds
 from encore.training import machine
 
@@ -210,16 +209,16 @@ class Searcher:
         self.shards, self.device, self.products = shards, device, products
         self.documents = DocIds.joined([shard.documents for shard in shards])
         self.place = self.documents.places()
-        self.tiles = [tiles_for(shard.vectors, device, products) for shard in shards]
+        self.kept = _kept(shards)
+        self.ranking = search_in(products, [shard.vectors for shard in shards], device)
         self.operations, self.seconds = 0, 0.0
 
     def search(self, names: Sequence[str], vectors: np.ndarray, depth: int) -> RunMatrices:
         """The ``depth`` best documents of each query; arguments as of ``search_exact``."""
-        started, batch = time.monotonic(), BATCH[self.device.type]
-        found = [self.best(vectors[start : start + batch], depth) for start in range(0, len(names), batch)]
-        if not found:
+        started = time.monotonic()
+        if not names:
             return RunMatrices.of({})
-        scores, rows = (np.concatenate(part) for part in zip(*found, strict=True))
+        scores, rows = self.best(vectors, depth)
         run = RunMatrices.chosen(names, self.documents, self.place, rows, scores)
         self.operations += 2 * len(self.documents) * vectors.size
         self.seconds += time.monotonic() - started
@@ -229,45 +228,53 @@ class Searcher:
         """How it multiplied, for ``run.json``.
 
         ``way``, ``threads`` of a CPU, ``products``, what they were taken in, ``gflops`` (10^9 operations a second), and
-        with products in less than fp32 ``in_fp32``, how often a shard was searched for a query in fp32 after all.
+        with products in less than fp32 ``in_fp32``, how often a query was searched in fp32 after all.
         """
         threads = {"threads": torch.get_num_threads()} if self.device.type == "cpu" else {}
         rate = self.operations / max(self.seconds, 1e-9) / 1e9
         how = {"way": f"torch on {self.device.type}", **threads, "products": self.products}
-        rescored = [tiles.in_fp32 for tiles in self.tiles if isinstance(tiles, Rescored)]
-        return {**how, "gflops": float(f"{rate:.3g}"), **({"in_fp32": sum(rescored)} if rescored else {})}
+        after_all = {"in_fp32": self.ranking.in_fp32} if isinstance(self.ranking, RoundedSearch) else {}
+        return {**how, "gflops": float(f"{rate:.3g}"), **after_all}
 
-    def best(self, batch: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
-        """Scores and rows of ``documents``, [queries, depth] each, of queries float32 [queries, dimension]."""
-        return self._best(torch.from_numpy(np.ascontiguousarray(batch)).to(self.device), depth)
+    def best(self, vectors: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+        """Scores and rows of ``documents``, [queries, depth] each, of queries float32 [queries, dimension].
 
-    def _best(self, batch: torch.Tensor, depth: int) -> tuple[np.ndarray, np.ndarray]:
-        """Scores and global rows, [queries, depth] each, of one batch of queries."""
-        wanted = depth + SPARE
-        while True:
-            found = list(self._hits(batch, wanted))
-            scores = np.concatenate([each for each, _ in found], axis=1) + np.float32(0)  # -0.0 becomes 0.0
-            rows = np.concatenate([each for _, each in found], axis=1)
-            order = _order(scores, self.place[rows])[:, :depth]
-            kept = np.take_along_axis(scores, order, axis=1)
-            cut = [each[:, -1] == kept[:, -1] for each, _ in found if each.shape[1] == wanted]
-            if not np.any(cut) or wanted > MOST * depth:
-                return kept, np.take_along_axis(rows, order, axis=1)
-            wanted *= 4
+        Batches of queries with a tie that is cut are searched again, whole, since rounding may depend on their number.
+        """
+        size, passages, wanted = BATCH[self.device.type], sum(map(len, self.shards)), depth + SPARE
+        batches = np.split(vectors, range(size, len(vectors), size))
+        found: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        pending = list(range(len(batches)))
+        while pending:
+            queries = torch.from_numpy(np.concatenate([batches[number] for number in pending])).to(self.device)
+            most, cut = min(wanted, passages), []
+            hits = self.ranking.by_batch(queries, most, self.kept)
+            for number, (scores, rows) in zip(pending, hits, strict=True):
+                found[number] = self._ordered(scores, rows, depth)
+                if most < passages and (found[number][0][:, -1] == scores[:, -1]).any():
+                    cut.append(number)
+            pending, wanted = cut if wanted <= MOST * depth else [], 4 * wanted
+        best, rows = (np.concatenate(part) for part in zip(*map(found.__getitem__, range(len(batches))), strict=True))
+        return best, rows
 
-    def _hits(self, batch: torch.Tensor, wanted: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Each shard's best scores and their global rows, best first: at most ``wanted``, and as many as there are."""
-        first = 0
-        for shard, tiles in zip(self.shards, self.tiles, strict=True):
-            if len(shard):
-                scores, rows = tiles.best(batch, min(wanted, len(shard)), shard.kept)
-                yield scores, rows + first
-            first += len(shard.documents)
+    def _ordered(self, scores: np.ndarray, rows: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+        """The ``depth`` best of hits [queries, hits], by score, then by descending document id."""
+        scores = scores + np.float32(0)  # -0.0 becomes 0.0
+        order = _order(scores, self.place[rows])[:, :depth]
+        return np.take_along_axis(scores, order, axis=1), np.take_along_axis(rows, order, axis=1)
+
+
+def _kept(shards: Sequence[Shard]) -> NDArray[np.bool_] | None:
+    """Which vectors of all shards are searched, where not all are."""
+    if all(shard.kept is None for shard in shards):
+        return None
+    every = [np.ones(len(shard), bool) if shard.kept is None else shard.kept for shard in shards]
+    return np.concatenate(every)
 
 
 def _order(scores: np.ndarray, places: np.ndarray) -> np.ndarray:
     """The order of hits [queries, hits] by score, then place, both descending. Few queries have ties to look into."""
-    order = np.argsort(-scores, axis=1, kind="stable")  # which costs little, as the hits of a shard are in order
+    order = np.argsort(-scores, axis=1, kind="stable")  # which costs little, as hits are in order
     ordered = np.take_along_axis(scores, order, axis=1)
     tied = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     order[tied] = np.lexsort((-places[tied], -scores[tied]), axis=1)
