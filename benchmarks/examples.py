@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -95,8 +96,14 @@ def _task(name: str, setting: Setting, store: TokenStore) -> Objective[Any] | No
 
 
 def _ours(task: Objective[Any], batch: int) -> Callable[[], Any]:
-    rows = np.arange(batch) % len(task)
-    return lambda: task.collate([task.example(row, generator(0, "example", row)) for row in rows.tolist()])
+    """The sizes of a batch's examples, by which batches are dealt, and its arrays."""
+    rows, chance = np.arange(batch) % len(task), partial(generator, 0, "example")
+
+    def made() -> Any:
+        task.sizes(rows, chance)
+        return task.collate([task.example(row, chance(row)) for row in rows.tolist()])
+
+    return made
 
 
 def _theirs(kind: str, documents: Sequence[np.ndarray], store: TokenStore) -> Callable[[], Any]:

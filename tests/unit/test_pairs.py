@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,24 @@ def test_the_mixture_draws_tasks_uniformly_whatever_their_sizes() -> None:
         (query,), (document,) = sections_of(pair.query), sections_of(pair.document)
         counts["ict" if query == document else "bfs" if query // 3 == document // 3 else "wlp"] += 1
     assert np.array(list(counts.values())) / 1500 == pytest.approx(np.full(3, 1 / 3), abs=0.04)
+
+
+@pytest.mark.parametrize("name", ["ict", "bfs", "wlp", "ict_bfs_wlp"])
+def test_sizes_are_known_without_reading_a_text(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every process asks for those of the whole batch."""
+    objective = make(name, **({"keep_sentence": 0.5} if name.startswith("ict") else {}))
+    indices = np.arange(len(objective))
+    for epoch in range(3):
+        chance = partial(generator, epoch)
+        expected = [len(objective.example(index, chance(index)).document) for index in indices.tolist()]
+        with monkeypatch.context() as patch:
+            patch.setattr(type(objective.store.sentences), "__getitem__", _unread)
+            assert objective.sizes(indices, chance).tolist() == expected
+    assert len(set(expected)) > 1
+
+
+def _unread(*_: Any) -> None:
+    raise AssertionError("a text was read")
 
 
 @pytest.mark.parametrize(
@@ -242,10 +261,10 @@ def test_examples_of_the_mixture_have_pairs_of_their_own() -> None:
     objective = make("ict_bfs_wlp")
     drawn: dict[tuple[int, int], set[int]] = {}
     for which, task in enumerate(objective.tasks):
-        task.example = lambda index, rng, which=which: (which, index)
+        task.choose = lambda index, rng, which=which: (which, index)
     for index in range(len(objective)):
         for epoch in range(20):
-            drawn.setdefault(objective.example(index, generator(0, epoch, index)), set()).add(index)
+            drawn.setdefault(objective.choose(index, generator(0, epoch, index)), set()).add(index)
     assert all(len(examples) == 1 for examples in drawn.values())
     smallest = min(map(len, objective.tasks))
     owners = [{next(iter(drawn[pair])) for pair in drawn if pair[0] == which} for which in range(3)]

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from encore.errors import EncoreError
-from encore.objectives.parts.pairs import PairFields, Pairs, TextPair
+from encore.objectives.parts.pairs import PairChoice, PairFields, Pairs
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from encore.data.tokens import TokenStore
@@ -45,12 +46,14 @@ class Bfs(Pairs[BfsFields]):
     def __len__(self) -> int:
         return len(self.usable)
 
-    def example(self, index: int, rng: np.random.Generator) -> TextPair:
+    def choose(self, index: int, rng: np.random.Generator) -> PairChoice:
         """A random sentence of an article's first section, and a chunk of another section of the article."""
         chunk = int(self.usable[index])
-        query = self.passages.query(int(self.first[chunk]), rng)
-        document = self.passages.document(int(self.chunks.section[chunk]), self.chunks[chunk])
-        return self.pair(query, document, rng)
+        return PairChoice(self.passages.sentence(int(self.first[chunk]), rng), chunk)
+
+    def sizes(self, indices: np.ndarray, chance: Callable[[int], np.random.Generator]) -> np.ndarray:
+        """Word pieces of each document, in which chance has no part."""
+        return self.passages.lengths(self.usable[indices])
 
 
 OBJECTIVE = Bfs

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from encore.config.strict import Share
 from encore.errors import EncoreError
-from encore.objectives.parts.pairs import PairFields, Pairs, TextPair
+from encore.objectives.parts.pairs import PairChoice, PairFields, Pairs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,15 +46,12 @@ class Ict(Pairs[IctFields]):
     def __len__(self) -> int:
         return len(self.usable)
 
-    def example(self, index: int, rng: np.random.Generator) -> TextPair:
+    def choose(self, index: int, rng: np.random.Generator) -> PairChoice:
         """A random sentence of a chunk, and the chunk, without it unless ``keep_sentence`` decides otherwise."""
         chunk = int(self.usable[index])
-        sentences = self.chunks.parts(chunk)
-        drawn = int(rng.integers(len(sentences)))
-        kept = rng.random() < self.fields.keep_sentence
-        rest = sentences if kept else sentences[:drawn] + sentences[drawn + 1 :]
-        document = self.passages.document(int(self.chunks.section[chunk]), np.concatenate(rest))
-        return self.pair(sentences[drawn], document, rng)
+        sentences = self.chunks.filled(*self.chunks.bounds[chunk])
+        sentence = int(sentences[rng.integers(len(sentences))])
+        return PairChoice(sentence, chunk, removed=rng.random() >= self.fields.keep_sentence)
 
 
 OBJECTIVE = Ict

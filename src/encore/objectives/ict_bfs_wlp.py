@@ -8,7 +8,7 @@ import numpy as np
 
 from encore.objectives.bfs import Bfs
 from encore.objectives.ict import Ict, IctFields
-from encore.objectives.parts.pairs import Pairs, TextPair
+from encore.objectives.parts.pairs import PairChoice, Pairs
 from encore.objectives.wlp import Wlp
 
 if TYPE_CHECKING:
@@ -42,13 +42,12 @@ class Mixture(Pairs[MixtureFields]):
     def __len__(self) -> int:
         return len(self.tasks) * self._smallest
 
-    def example(self, index: int, rng: np.random.Generator) -> TextPair:
+    def choose(self, index: int, rng: np.random.Generator) -> PairChoice:
         """A pair of one of the three tasks, in turn, drawn from the pairs that belong to this example."""
         place, which = divmod(index, len(self.tasks))
         task = self.tasks[which]
         first, end = (len(task) * border // self._smallest for border in (place, place + 1))
-        pair: TextPair = task.example(int(rng.integers(first, end)), rng)
-        return pair
+        return task.choose(int(rng.integers(first, end)), rng)
 
 
 OBJECTIVE = Mixture

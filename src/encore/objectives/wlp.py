@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from encore.errors import EncoreError
-from encore.objectives.parts.pairs import PairFields, Pairs, TextPair
+from encore.objectives.parts.pairs import PairChoice, PairFields, Pairs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,13 +44,11 @@ class Wlp(Pairs[WlpFields]):
     def __len__(self) -> int:
         return len(self.links)
 
-    def example(self, index: int, rng: np.random.Generator) -> TextPair:
+    def choose(self, index: int, rng: np.random.Generator) -> PairChoice:
         """A random sentence of the section that a link leads to, and a chunk of the section that holds the link."""
         linking, linked = self.links[index].tolist()
-        query = self.passages.query(linked, rng)
-        chunks = self.chunks.of_section(linking)
-        passage = self.chunks[chunks[int(rng.integers(len(chunks)))]]
-        return self.pair(query, self.passages.document(linking, passage), rng)
+        sentence, chunks = self.passages.sentence(linked, rng), self.chunks.of_section(linking)
+        return PairChoice(sentence, chunks[int(rng.integers(len(chunks)))])
 
 
 OBJECTIVE = Wlp

@@ -70,6 +70,16 @@ class Chunks:
         """The pieces of a chunk for an example."""
         return self[chunk]
 
+    def filled(self, first: int, last: int) -> np.ndarray:
+        """The numbers of those sentences from ``first`` to before ``last`` that have a piece."""
+        return first + np.flatnonzero(np.diff(self.sentences.offsets[first : last + 1]))
+
+    def without(self, chunk: int, removed: int) -> np.ndarray:
+        """The pieces of a chunk but for those of one of its sentences."""
+        return np.concatenate(
+            [self.sentences[sentence] for sentence in range(*self.bounds[chunk]) if sentence != removed]
+        )
+
     def parts(self, chunk: int) -> list[np.ndarray]:
         """The sentences of a chunk, those without a piece left out."""
         first, last = self.bounds[chunk]
@@ -84,7 +94,12 @@ class Chunks:
     @property
     def lengths(self) -> np.ndarray:
         """Pieces in each chunk, [n]."""
-        return np.minimum(np.diff(self.sentences.offsets[self.bounds])[:, 0], self.rooms[self.section])
+        return self.lengths_of(slice(None))
+
+    def lengths_of(self, chunks: np.ndarray | slice) -> np.ndarray:
+        """Pieces in some chunks, [n]."""
+        pieces = np.diff(self.sentences.offsets[self.bounds[chunks]])[:, 0]
+        return np.minimum(pieces, self.rooms[self.section[chunks]])
 
     def of_section(self, section: int) -> range:
         """The chunks of a section; a section without text has none."""

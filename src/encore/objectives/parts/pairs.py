@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -44,6 +45,14 @@ class PairFields(PretrainStep):
     )
 
 
+class PairChoice(NamedTuple):
+    """Which texts a pair is made of: a query's sentence and a document's chunk, perhaps with that sentence removed."""
+
+    sentence: int
+    chunk: int
+    removed: bool = False
+
+
 class TextPair(NamedTuple):
     """An example: the pieces of a query, its document, and the document after masking, where there is MLM."""
 
@@ -62,7 +71,7 @@ F = TypeVar("F", bound=PairFields)
 
 
 class Pairs(Objective[F]):
-    """Base of the two-tower objectives; a subclass says which pairs there are (``__len__``, ``example``).
+    """Base of the two-tower objectives; a subclass says which pairs there are (``__len__``, ``choose``).
 
     ``loss = -mean log( exp(q.d / t) / sum over the batch's documents ) + w * L_MLM``; copies of a document are not its
     negatives. The correction of a sampled softmax (log Q) is left out: documents are nearly unique, so it cancels.
@@ -81,14 +90,23 @@ class Pairs(Objective[F]):
         """Only MLM reads the states of tokens."""
         return fields.mlm_weight > 0
 
-    def pair(self, query: np.ndarray, document: PairDocument, rng: np.random.Generator) -> TextPair:
-        """An example of a query and a document, which is masked where there is MLM."""
+    @abstractmethod
+    def choose(self, index: int, rng: np.random.Generator) -> PairChoice:
+        """The texts of an example; no text is read for it."""
+
+    def example(self, index: int, rng: np.random.Generator) -> TextPair:
+        """A query and its document, which is masked where there is MLM."""
+        sentence, chunk, removed = self.choose(index, rng)
+        document = self.passages.document(chunk, sentence if removed else None)
         masked = self._masked(document, rng) if self.fields.mlm_weight else None
-        return TextPair(query, document.pieces, document.title, masked)
+        return TextPair(self.store.sentences[sentence], document.pieces, document.title, masked)
 
     def sizes(self, indices: np.ndarray, chance: Callable[[int], np.random.Generator]) -> np.ndarray:
-        """Word pieces of each document, which chance has a part in: so each pair is made for it."""
-        return np.array([len(self.example(index, chance(index)).document) for index in indices.tolist()])
+        """Word pieces of each document, from the lengths of what is chosen for it."""
+        chosen = [self.choose(index, chance(index)) for index in indices.tolist()]
+        sentences, chunks, removed = np.array(chosen, dtype=np.int64).reshape(-1, 3).T
+        offsets = self.store.sentences.offsets
+        return self.passages.lengths(chunks) - removed * (offsets[sentences + 1] - offsets[sentences])
 
     def collate(self, examples: list[Any]) -> Arrays:
         """The pairs, from short to long queries; these come in parts, each padded to its own longest.

@@ -33,17 +33,26 @@ class Passages:
         self.chunks = document_chunks(store, length, titles)
         self.article = np.repeat(np.arange(len(store.articles) - 1), np.diff(store.articles))  # of each section
         self.filled = np.isin(np.arange(len(self.article)), self.chunks.section)  # sections that have a chunk
-        self._full = np.asarray(store.sentences.lengths) > 0
         self._title_rooms = title_rooms(store, length)
 
-    def query(self, section: int, rng: np.random.Generator) -> np.ndarray:
-        """A sentence of a section, drawn from those with a piece."""
-        sentences = np.arange(*self.store.sections[section : section + 2])
-        return self.store.sentences[int(rng.choice(sentences[self._full[sentences]]))]
+    def sentence(self, section: int, rng: np.random.Generator) -> int:
+        """The number of a sentence of a section, drawn from those with a piece."""
+        sentences = self.chunks.filled(*self.store.sections[section : section + 2])
+        return int(sentences[rng.integers(len(sentences))])
 
-    def document(self, section: int, passage: np.ndarray) -> PairDocument:
-        """A passage of a section with the title of its article, if there is one."""
-        article = int(self.article[section])
+    def lengths(self, chunks: np.ndarray) -> np.ndarray:
+        """Pieces of the documents of some chunks, [n]."""
+        pieces = self.chunks.lengths_of(chunks)
+        return pieces + self._title_rooms[self.article[self.chunks.section[chunks]]] if self.titles else pieces
+
+    def document(self, chunk: int, removed: int | None = None) -> PairDocument:
+        """A chunk with the title of its article, if there is one.
+
+        Args:
+            removed: the sentence of the chunk that the document lacks.
+        """
+        article = int(self.article[self.chunks.section[chunk]])
+        passage = self.chunks[chunk] if removed is None else self.chunks.without(chunk, removed)
         room = int(self._title_rooms[article]) - 1
         if not self.titles or room < 0:
             return PairDocument(passage, 0)
