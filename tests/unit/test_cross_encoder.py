@@ -21,6 +21,7 @@ from encore.models import cross_encoder
 from encore.training import gradients
 from encore.training.distributed import ProcessGroup
 from encore.training.gradients import TrainingModels
+from encore.training.randomness import generator
 
 LENGTH, QUERY_LENGTH = 11, 7
 STEP = {
@@ -85,6 +86,15 @@ def by_definition(task: CrossEncoder, models: TrainingModels, batch: list[Any], 
 def loss(task: CrossEncoder, models: TrainingModels, batch: list[Any]) -> Tensor:
     arrays = {name: torch.from_numpy(array) for name, array in task.collate(batch).items()}
     return task.loss(models.encoder, models.heads, arrays)["loss"]
+
+
+def test_the_tokens_of_an_example_are_those_of_its_pairs() -> None:
+    task, _ = make()
+    examples = [task.example(index, generator(index)) for index in range(8)]
+    masks = [[array for name, array in task.collate([one]).items() if "mask" in name] for one in examples]
+    expected = [sum(int(mask.sum()) for mask in each) for each in masks]
+    assert task.tokens(examples, np.zeros(8)).tolist() == expected
+    assert len(set(expected)) > 1
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])

@@ -1,5 +1,7 @@
 """The fine-tuning task, on a small store and an encoder whose vectors are looked up."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 import torch
@@ -19,6 +21,8 @@ from encore.data.judgments import highest_graded
 from encore.errors import EncoreError
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.queries import training_queries
+from encore.training.batches import BatchMaker
+from encore.training.memory import PartSize
 from encore.training.task import PARTS
 
 
@@ -53,6 +57,28 @@ def test_an_example_is_a_positive_and_unjudged_negatives(task):
             if query.negatives:
                 assert set(rest) <= set(query.negatives)
                 assert len(set(rest)) == 2
+
+
+def test_a_part_is_bounded_by_the_tokens_of_queries_and_passages(task):
+    """Once memory has run out; batches are of any lengths all the same."""
+    maker = BatchMaker(task, 6, 0)
+    (draw,) = islice(maker.draws(), 1)
+    assert not draw.sizes.any()
+    whole = maker.make(draw, PartSize(6))
+    alone = maker.make(draw, PartSize(1))
+    assert whole.sizes.tolist() == [tokens_of(part) for part in alone.parts]
+    assert len(set(whole.sizes.tolist())) > 1
+    found = []
+    for most in range(max(whole.sizes), sum(whole.sizes)):
+        parts = maker.make(draw, PartSize(6, most)).parts
+        found.append([part.examples for part in parts])
+        assert sum(found[-1]) == 6
+        assert max(map(tokens_of, parts)) <= most
+    assert [1, 2, 1, 2] in found, "an example of long texts takes the room of two others"
+
+
+def tokens_of(part):
+    return sum(int(array.sum()) for name, array in part.arrays.items() if "mask" in name)
 
 
 def test_every_answer_and_every_negative_gets_its_turn(task):

@@ -32,6 +32,13 @@ class CrossEncoder(RetrievalTask):
 
         return cross_encoder.score_head(shape)
 
+    def tokens(self, examples: list[Example], sizes: np.ndarray) -> np.ndarray:
+        """Tokens of all pairs of each query, [n]."""
+        queries = self.store.queries.lengths[[example.query.row for example in examples]]
+        passages = self.store.passages.lengths[[example.passages for example in examples]]
+        read = np.minimum(queries + 2, self.step.query_length)[:, None] + np.minimum(passages + 1, self.step.length)
+        return read.sum(axis=1)
+
     def collate(self, examples: list[Example]) -> Arrays:
         """A batch of B queries with P passages each, all pairs read from short to long.
 

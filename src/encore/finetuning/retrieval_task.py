@@ -58,6 +58,13 @@ class RetrievalTask(Task):
             return [int(negative) for negative in rng.choice(own, count)]
         return [int(negative) for negative in rng.permutation(own)[:count]]
 
+    def tokens(self, examples: list[Example], sizes: np.ndarray) -> np.ndarray:
+        """Tokens of each query and its passages together, without a model's own markers, [n]."""
+        queries = self.store.queries.lengths[[example.query.row for example in examples]]
+        passages = self.store.passages.lengths[[example.passages for example in examples]]
+        read = np.minimum(passages + 2, self.step.length).sum(axis=1)
+        return np.minimum(queries + 2, self.step.query_length) + read
+
     def collate(self, examples: list[Example]) -> Arrays:
         """A batch of B queries with P passages each, all passages embedded from short to long.
 

@@ -63,7 +63,7 @@ class BatchPart(NamedTuple):
 class Batch(NamedTuple):
     """A step's batch: this process's share of it in parts of at most ``size``.
 
-    ``sizes``: of the examples of the share, [n].
+    ``sizes``: tokens of the examples of the share, [n].
     """
 
     draw: Draw
@@ -139,7 +139,8 @@ class BatchMaker:
     def make(self, draw: Draw, size: PartSize) -> Batch:
         """The arrays of this process's share of a batch."""
         share = self.group.share(len(draw.indices))
-        examples, sizes = self.examples(draw, share), draw.sizes[share]
+        examples = self.examples(draw, share)
+        sizes = self.task.tokens(examples, draw.sizes[share])
         parts = split_batch(self.task, examples, sizes, size, self.group, self.seed, "step", draw.step)
         return Batch(draw, parts, size, sizes)
 
@@ -163,7 +164,7 @@ def split_batch(
 
     Args:
         examples: those of the share.
-        sizes: tokens of the longest text of each, [n].
+        sizes: tokens of each, [n].
         most: what a part holds at most.
     """
     found = []

@@ -29,7 +29,7 @@ def is_out_of_memory(error: RuntimeError) -> bool:
 class PartSize(NamedTuple):
     """The most that goes through the models at once.
 
-    ``examples``: how many; ``tokens``: of their longest texts, padding included, once memory has run out.
+    ``examples``: how many; ``tokens``: as many for each as the largest of them has, once memory has run out.
     """
 
     examples: int
@@ -39,7 +39,7 @@ class PartSize(NamedTuple):
         """Consecutive examples that go together, by their numbers; one that is too large goes alone.
 
         Args:
-            sizes: tokens of the longest text of each example, [n].
+            sizes: tokens of each example, [n].
         """
         parts, first, longest, count = [], 0, 0, 0
         for count, size in enumerate(sizes.tolist(), 1):
@@ -54,7 +54,7 @@ class PartSize(NamedTuple):
 
 
 def padded(examples: int, longest: int) -> int:
-    """Tokens of examples that are padded to the longest of them; a text of unknown length counts as one."""
+    """Tokens of examples that are padded to the longest of them; an example of unknown length counts as one."""
     return examples * max(1, int(longest))
 
 
@@ -75,7 +75,7 @@ class MicroBatch:
         What runs out is tokens: examples that are shorter still go together in as many as before.
 
         Args:
-            sizes: tokens of the longest text of each example.
+            sizes: tokens of each example, [n].
 
         Raises:
             EncoreError: one example alone is too large.

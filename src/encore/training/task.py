@@ -68,6 +68,19 @@ class Task(ABC):
         """
         return np.zeros(len(indices), dtype=np.int64)
 
+    def tokens(self, examples: list[Any], sizes: np.ndarray) -> np.ndarray:
+        """Tokens that the models read of each example: what a part is bounded by once memory has run out.
+
+        Args:
+            examples: n, those of a process.
+            sizes: what ``sizes`` says of them, [n]; also the default. A task whose batches are not of like sizes
+                counts tokens here.
+
+        Returns:
+            int64 [n].
+        """
+        return sizes
+
     @abstractmethod
     def collate(self, examples: list[Any]) -> Arrays:
         """The arrays of a batch of B examples, padded to the longest of them: token ids as a rule [B, L]."""
@@ -169,6 +182,10 @@ class Subset(Task):
     def sizes(self, indices: np.ndarray, chance: Callable[[int], np.random.Generator]) -> np.ndarray:
         """As the task has it."""
         return self.task.sizes(indices, chance)
+
+    def tokens(self, examples: list[Any], sizes: np.ndarray) -> np.ndarray:
+        """As the task has it."""
+        return self.task.tokens(examples, sizes)
 
     def collate(self, examples: list[Any]) -> Arrays:
         """As the task has it."""
