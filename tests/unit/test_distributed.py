@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -98,6 +99,16 @@ def test_memory_that_ends_in_one_process_ends_in_all(case: str, pair: Pair) -> N
     first, second = (load_file(pair.folder / f"{case}-{rank}")["counts"][2] for rank in range(2))
     assert first == second > 0
     assert "out of memory; going on with " in pair.printed[0]
+
+
+def test_a_step_waits_for_the_device_once_as_that_of_one_process_does(pair: Pair) -> None:
+    for rank in range(2):
+        waits = json.loads((pair.folder / f"waits-{rank}.json").read_text())
+        assert list(waits) == (two_processes.WAITING if pair.on_gpus else [])
+        for case, found in waits.items():
+            numbers, *others = sorted(found, key=lambda line: line.startswith("models/packing.py: self.places = "))
+            assert (numbers.startswith("training/loop.py: numbers = torch.stack"), found[numbers]) == (True, 1)
+            assert len(others) == 1, f"{case}: packing alone waits, for each batch of texts"
 
 
 @pytest.mark.parametrize(("count", "size"), [(8, 2), (7, 2), (7, 3), (3, 3)])

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from contextlib import nullcontext
+from collections import Counter
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors.torch import save_file
-from simulated_gpu import simulated_gpu
+from simulated_gpu import SimulatedGpu, simulated_gpu
 from small_objective import encoder, heads_of, make
 from test_distillation import small_task as taught_task
 from test_training import NUMERICS, STEP
@@ -34,15 +36,20 @@ CASES: dict[str, dict[str, Any]] = {
     "kl-in-batch": {"micro_batch": 2},
     "kl-pairwise": {},
 }
+WAITING = ["mlm", "ict in parts"]  # cases whose waits for the device are counted
 
 
-def trained(case: str, state: Path) -> tuple[Trained, dict[str, Tensor]]:
-    """Two steps in double precision; batches of seven are shared unequally. The last gradients are with the weights."""
+def trained(
+    case: str, state: Path, steps: int = 2, checkpoint_steps: int | None = 1
+) -> tuple[Trained, dict[str, Tensor]]:
+    """Steps in double precision; batches of seven are shared unequally. The last gradients are with the weights."""
     torch.set_default_dtype(torch.float64)
     options = {"batch": 7, "dropout": 0.0, "micro_batch": None, "most": None, "joins": True, **CASES[case]}
     name = case.split()[0]
     distilled = name.startswith("kl-")
-    step = objectives.fields({**STEP, "objective": "mlm" if distilled else name, "steps": 2, "batch": options["batch"]})
+    step = objectives.fields(
+        {**STEP, "objective": "mlm" if distilled else name, "steps": steps, "batch": options["batch"]}
+    )
     task = taught_task(name, state / f"{case}-{launch.rank()}") if distilled else make(name)
     model = encoder(dropout=options["dropout"])
     heads = nn.ModuleDict() if distilled else heads_of(task, model)
@@ -51,7 +58,7 @@ def trained(case: str, state: Path) -> tuple[Trained, dict[str, Tensor]]:
     if not options["joins"] and launch.rank() == 1:
         _join_only_once_more()
     numerics = {**NUMERICS, "micro_batch": options["micro_batch"]}
-    done = train(task, model, heads, step, 0, state / case, numerics, checkpoint_steps=1)
+    done = train(task, model, heads, step, 0, state / case, numerics, checkpoint_steps=checkpoint_steps)
     both = nn.ModuleDict({"encoder": model, "heads": heads})
     grads = {f"{name}.grad": value.grad for name, value in both.named_parameters() if value.grad is not None}
     torch.set_default_dtype(torch.float32)
@@ -80,7 +87,20 @@ def _join_only_once_more() -> None:
     ProcessGroup.joined = joined
 
 
-def main(output: Path) -> None:
+def waits_of_a_step(case: str, state: Path, gpu: SimulatedGpu) -> Counter[str]:
+    """The lines of code that wait for the device in a third step, and how often each does."""
+    found = []
+    for steps in (2, 3):
+        gpu.waits.clear()
+        with redirect_stdout(None):
+            trained(case, state / str(steps), steps, checkpoint_steps=None)
+        found.append(Counter(gpu.waits))
+    return found[1] - found[0]
+
+
+def main(output: Path, gpu: SimulatedGpu | None) -> None:
+    waits = {case: waits_of_a_step(case, output / "waits", gpu) for case in WAITING} if gpu else {}
+    (output / f"waits-{launch.rank()}.json").write_text(json.dumps(waits))
     for case in CASES:
         done, weights = trained(case, output / "state")
         weights["losses"] = torch.tensor([point.terms["loss"] for point in done.losses])
@@ -89,5 +109,5 @@ def main(output: Path) -> None:
 
 
 if __name__ == "__main__":
-    with simulated_gpu() if SIMULATED_GPU in os.environ else nullcontext():
-        main(Path(sys.argv[1]))
+    with simulated_gpu() if SIMULATED_GPU in os.environ else nullcontext() as gpu:
+        main(Path(sys.argv[1]), gpu)

@@ -23,28 +23,30 @@ PATIENCE = timedelta(hours=2)  # of the others while the first validates
 
 @dataclass(frozen=True)
 class ProcessGroup:
-    """This process among those that train together; by default it is alone."""
+    """This process among those that train together; by default it is alone.
+
+    Numbers that the host has are exchanged in its memory, so that no process waits for its device.
+    """
 
     rank: int = 0
     size: int = 1
-    device: torch.device | str = "cpu"
 
     @property
     def lead(self) -> bool:
         """Whether this is the process that prints, validates and saves."""
         return self.rank == 0
 
-    def share(self, count: int, rank: int | None = None) -> range:
-        """Which of ``count`` examples are this process's, or another's.
+    def share(self, count: int) -> range:
+        """Which of ``count`` examples are this process's.
 
         They lie apart, so that of a batch that is sorted by length no process has the longest texts.
         """
-        return range(self.rank if rank is None else rank, count, self.size)
+        return range(self.rank, count, self.size)
 
     def sum(self, values: Tensor) -> Tensor:
         """The sum of a tensor [...] over all processes, element by element."""
         if self.size > 1:
-            values = values.to(self.device, copy=True)
+            values = values.clone()
             torch.distributed.all_reduce(values)
         return values
 
@@ -52,7 +54,7 @@ class ProcessGroup:
         """The largest of a number that each process has."""
         if self.size == 1:
             return value
-        values = torch.tensor(value, device=self.device)
+        values = torch.tensor(value)
         torch.distributed.all_reduce(values, torch.distributed.ReduceOp.MAX)
         return int(values)
 
@@ -105,11 +107,9 @@ class ProcessGroup:
         """
         if self.size == 1:
             return rows
-        _, *found = room
-        order = torch.argsort(torch.tensor([place for rank in range(self.size) for place in self.share(count, rank)]))
-        shares = [part[: len(self.share(count, rank))].view(rows.dtype) for rank, part in enumerate(found)]
-        shares[self.rank] = rows
-        return torch.cat(shares)[order.to(rows.device)]
+        shares = [part.view(rows.dtype) for part in room[1:]]
+        shares[self.rank] = torch.cat([rows, shares[self.rank][len(rows) :]])
+        return torch.stack(shares, dim=1).flatten(0, 1)[:count]  # as `share` deals them
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """Sum each parameter's gradient over all processes, in place; one that none has a gradient of stays without.
@@ -141,9 +141,9 @@ def process_group(device: torch.device) -> Iterator[ProcessGroup]:
         yield ALONE
         return
     # Without the GPU, a barrier before any other collective would guess it from the rank.
-    backend, gpu = ("nccl", device) if device.type == "cuda" else ("gloo", None)
+    backend, gpu = ("cpu:gloo,cuda:nccl", device) if device.type == "cuda" else ("gloo", None)
     torch.distributed.init_process_group(backend, timeout=PATIENCE, device_id=gpu)
     # Not left after an error: NCCL would wait for the others, which wait for this one. `program.py` then ends at once.
-    yield ProcessGroup(launch.rank(), launch.size(), device)
+    yield ProcessGroup(launch.rank(), launch.size())
     torch.distributed.barrier()
     torch.distributed.destroy_process_group()
