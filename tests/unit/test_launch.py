@@ -14,6 +14,7 @@ import torch
 from encore.errors import EncoreError
 from encore.training import machine
 
+ALLOCATOR = ["PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"]  # variables of the environment
 PROGRAM = """
 from encore.storage.program import run
 from encore.errors import EncoreError
@@ -87,6 +88,24 @@ def test_a_gpu_rounds_factors_only_where_it_is_asked_to(monkeypatch: pytest.Monk
     for precision in ("tf32", "fp32", "tf32", "bf16"):
         machine.prepare({"precision": precision})
         assert torch.backends.cuda.matmul.allow_tf32 is (precision == "tf32")
+
+
+@pytest.mark.parametrize("own", [{}, *({name: "max_split_size_mb:128"} for name in ALLOCATOR)])
+def test_memory_of_a_gpu_comes_in_segments_that_grow_unless_its_user_says_otherwise(own: dict[str, str]) -> None:
+    program = (
+        "import torch; from unittest import mock; from encore.training import machine;"
+        "mock.patch.object(torch.cuda, 'set_device').start();"
+        "mock.patch.object(torch.cuda, 'device_count', return_value=1).start();"
+        "settings = torch._C._accelerator_getAllocatorSettings;"
+        "mock.patch.object(torch.cuda, 'is_available', return_value=False).start();"
+        "machine.prepare({}); before = settings();"
+        "mock.patch.object(torch.cuda, 'is_available', return_value=True).start();"
+        "machine.prepare({}); print(before, settings(), sep='|')"
+    )
+    environment = {name: value for name, value in os.environ.items() if name not in ALLOCATOR} | own
+    printed = subprocess.check_output([sys.executable, "-c", program], env=environment, text=True, timeout=600)
+    (wanted,) = own.values() or [""]
+    assert printed.splitlines()[-1] == f"{wanted}|{wanted or 'expandable_segments:True'}"
 
 
 @pytest.mark.usefixtures("gpu")

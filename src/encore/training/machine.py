@@ -69,6 +69,9 @@ def _threads(numerics: dict[str, Any], device: torch.device) -> int:
 
 
 def _prepare_gpu(device: torch.device, precision: str) -> None:
+    if not torch._C._accelerator_getAllocatorSettings():  # the user's own; a variable would be read too late
+        # Batches are ragged, and would leave gaps between segments of memory that cannot grow.
+        torch._C._accelerator_setAllocatorSettings("expandable_segments:True")
     torch.cuda.set_device(device)
     # cuDNN's attention would make a plan for each new shape of a batch, and nearly every batch has one.
     torch.backends.cuda.enable_cudnn_sdp(False)
