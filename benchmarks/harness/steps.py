@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -18,8 +17,8 @@ from encore.config.entries import Step
 from encore.models.encoder import Encoder
 from encore.training import loop
 from encore.training.task import Arrays, Subset, Task
+from harness import timing
 from harness.figures import rounded
-from harness.timing import utilisation
 
 
 class Steps(NamedTuple):
@@ -47,7 +46,7 @@ class Steps(NamedTuple):
         """
         found = {
             "samples_per_second": rounded(batch / self.seconds),
-            "utilisation": rounded(utilisation(self.flops, self.seconds, peak)),
+            "utilisation": rounded(timing.utilisation(self.flops, self.seconds, peak)),
             "step_ms": rounded(1000 * self.seconds),
             "wait_percent": rounded(100 * self.wait / self.seconds),
             "launch_percent": rounded(100 * self.launch / self.seconds),
@@ -70,12 +69,12 @@ class Noted(Subset):
         self.operations: list[float] = []
 
     def loss_weights(self, progress: float) -> dict[str, float]:
-        self.came.append(time.perf_counter())
+        self.came.append(timing.clock().wall)
         return super().loss_weights(progress)
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         if len(self.launched) < len(self.came):
-            self.launched.append(time.perf_counter())
+            self.launched.append(timing.clock().wall)
             self.operations.append(0.0)
         operations = super().flops(encoder, batch)
         self.operations[-1] += operations
@@ -124,9 +123,9 @@ def _noting_waits(waits: list[float]) -> Iterator[None]:
     def coming(*given: Any) -> Generator[Any, None, None]:
         with closing(original(*given)) as batches:
             while True:
-                begun = time.perf_counter()
+                begun = timing.clock().wall
                 batch = next(batches)
-                waits.append(time.perf_counter() - begun)
+                waits.append(timing.clock().wall - begun)
                 yield batch
 
     with mock.patch.object(loop, "_coming", coming):

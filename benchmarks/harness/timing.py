@@ -22,11 +22,16 @@ class Seconds(NamedTuple):
         return Seconds(self.wall - other.wall, self.cpu - other.cpu)
 
 
+def clock() -> Seconds:
+    """The time, whatever the device still has to do."""
+    return Seconds(time.perf_counter(), time.process_time())
+
+
 def now() -> Seconds:
     """The time at which the device has done what it was told to do."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
-    return Seconds(time.perf_counter(), time.process_time())
+    return clock()
 
 
 def time_of(work: Callable[[], object]) -> Seconds:

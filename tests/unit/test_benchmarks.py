@@ -9,7 +9,6 @@ import re
 import runpy
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from functools import partial
 from importlib.util import find_spec
@@ -317,20 +316,19 @@ def test_a_goal_reads_rows_by_their_name_and_percents() -> None:
     assert [gpu_goals.value_at(content, path) for path in paths] == [3.5, 4.0, None, None]
 
 
-def test_a_step_is_cut_into_waiting_launching_and_the_rest(tmp_path: Path) -> None:
-    """A batch takes 20 ms to make and 50 ms to learn from; the half second of the first one is not counted."""
-    step, waits = ours.step_of("mlm", {}, SETTING), iter([0.5])
+def test_a_step_is_cut_into_waiting_launching_and_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that stands still but where a batch is made, for 2 seconds (the first: 50), and learned from, for 5."""
+    step, waits, spent = ours.step_of("mlm", {}, SETTING), iter([50.0]), [0.0]
+    monkeypatch.setattr(timing, "clock", lambda: timing.Seconds(sum(spent), sum(spent)))
     task = ours.load(step, texts.write(tmp_path, 64, SETTING.length, SETTING.vocabulary, full=True))
     make, learn = task.collate, task.forward
-    task.collate = lambda examples: time.sleep(next(waits, 0.02)) or make(examples)
-    task.forward = lambda *given: time.sleep(0.05) or learn(*given)
+    task.collate = lambda examples: spent.append(next(waits, 2.0)) or make(examples)
+    task.forward = lambda *given: spent.append(5.0) or learn(*given)
     encoder = Encoder(SETTING.shape())
     found = steps.measured(task, encoder, task.heads(encoder), step, SETTING.numerics(), warm=1, count=5)
-    assert 0.02 < found.wait < 0.1
-    assert found.launch > 0.05
-    assert found.wait + found.launch < found.seconds
+    assert (found.seconds, found.wait, found.launch) == (7.0, 2.0, 5.0)
     arrays = task.collate([task.example(row, np.random.default_rng(0)) for row in range(4)])
     assert found.flops == pytest.approx(task.flops(encoder, arrays), rel=0.2)
     row = found.row(batch=4, peak=1e12)
-    assert row["samples_per_second"] == pytest.approx(4 / found.seconds, rel=1e-3)
-    assert row["wait_percent"] == pytest.approx(100 * found.wait / found.seconds, rel=1e-3)
+    assert row["samples_per_second"] == pytest.approx(4 / 7, rel=1e-3)
+    assert (row["wait_percent"], row["launch_percent"]) == pytest.approx((200 / 7, 500 / 7), rel=1e-3)
