@@ -7,25 +7,20 @@ import copy
 import os
 import tempfile
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from encore.storage.program import run
 
 import torch
-from harness import machine, record, texts, timing
+from harness import machine, record, steps, texts, timing
 from harness.figures import rounded
-from harness.ours import Watched
 from harness.setting import SHAPES, Setting
 from harness.teachers import Arm, arms
-from harness.timing import Seconds
 from torch import nn
 
 from encore.finetuning.retrieval_task import RetrievalTask
 from encore.models.encoder import Encoder
-from encore.training.loop import train
-from encore.training.randomness import generator
 
 QUERY_LENGTH = 36  # the paper's 32 and the prefix of its released code; 150 and the prefix are a passage's
 QUICK: dict[str, Any] = {"model": "nano", "vocabulary": 500, "length": 32, "batch": 4, "repetitions": 2, "steps": 1}
@@ -37,22 +32,12 @@ class Runner:
     def __init__(self, arm: Arm, setting: Setting, encoder: Encoder) -> None:
         self.arm, self.setting, self.encoder = arm, setting, copy.deepcopy(encoder)
         self.task: RetrievalTask = arm.task()
-        self.steps: list[Seconds] = []
+        self.turns: list[steps.Steps] = []
 
     def measure(self) -> None:
-        """A few optimiser steps, the first of which only warms up."""
-        watched = Watched(self.task, self.setting.batch)
-        count = self.setting.steps + 2
-        step = self.task.step.model_copy(update={"steps": count})
-        with tempfile.TemporaryDirectory() as state:
-            train(watched, self.encoder, nn.ModuleDict(), step, 0, Path(state), self.setting.numerics())
-        moments = list(watched.moments.values())[-self.setting.steps - 1 :]
-        self.steps += [after - before for before, after in pairwise(moments)]
-
-    def flops(self) -> float:
-        rows = range(self.setting.batch)
-        arrays = self.task.collate([self.task.example(row, generator(0, "example", 0, row)) for row in rows])
-        return self.task.flops(self.encoder, arrays)
+        """Some optimiser steps that only warm up, and as many that count."""
+        task, count, numerics = self.task, self.setting.steps, self.setting.numerics()
+        self.turns.append(steps.measured(task, self.encoder, nn.ModuleDict(), task.step, numerics, count, count))
 
 
 def main() -> None:
@@ -95,8 +80,8 @@ def measure(setting: Setting, folder: Path) -> dict[str, Any]:
 
 def rows(runners: Sequence[Runner], setting: Setting) -> list[dict[str, Any]]:
     """Seconds and operations of each, and what they are over the first, which has no teacher."""
-    seconds = [timing.best(one.steps, setting.clock) for one in runners]
-    flops = [one.flops() for one in runners]
+    seconds = [timing.best([turn.seconds for turn in one.turns], setting.clock) for one in runners]
+    flops = [one.turns[-1].flops for one in runners]
     return [
         {
             "arm": one.arm.name,

@@ -172,14 +172,14 @@ def commands(output: Path, quick: bool) -> dict[str, list[str]]:
     marked = [str(path) for path in sorted(TESTS.glob("test_*.py")) if any(use in path.read_text() for use in uses_gpu)]
     found["tests"] = [python, "-m", "pytest", "-q", "-m", "gpu", *(["--collect-only"] if quick else []), *marked]
     shapes = {
-        "pretraining-512": ["--length", "512", "--full"],
-        "pretraining-packed": ["--length", "144"],
-        "pretraining-144": ["--length", "144", "--full"],
-        "distillation": ["--precision", gpu_training.precision()],
+        "pretraining-512": ["--length", "512", "--full", "--steps", "4"],
+        "pretraining-packed": ["--length", "144", "--steps", "12"],
+        "pretraining-144": ["--length", "144", "--full", "--steps", "12"],
+        "distillation": ["--precision", gpu_training.precision(), "--steps", "3"],
     }
     for name, shape in shapes.items():
         program = [python, str(HERE / f"{name.partition('-')[0]}.py"), "--output", str(output), "--name", name]
-        found[name] = [*program, *shape, "--repetitions", "2", "--steps", "3", *small]
+        found[name] = [*program, *shape, "--repetitions", "2", *small]
     together = [python, str(HERE / "together.py"), "--output", str(output), "--name", "two-processes"]
     found["two-processes"] = [*together, *small]
     return {name: found[name] for name in LIMITS}

@@ -28,7 +28,7 @@ from encore.models.start import initial_encoder
 
 MLM = "MLM 15 %"  # what Trainer does
 TOLERANCE = 1e-4  # of losses that must agree
-POOL = 6  # times as many texts as a batch holds, since not every objective can use each
+POOL = 6  # batches of texts for the first of an epoch, since not every objective can use each
 QUICK: dict[str, Any] = {"model": "nano", "vocabulary": 500, "length": 32, "batch": 4, "repetitions": 2, "steps": 1}
 
 
@@ -38,7 +38,8 @@ def main() -> None:
     torch.set_num_threads(setting.threads)
     before = machine.load()
     with tempfile.TemporaryDirectory() as folder:
-        store = texts.write(Path(folder), POOL * setting.batch, setting.length, setting.vocabulary, setting.full)
+        count = (POOL + setting.steps - 1) * setting.batch
+        store = texts.write(Path(folder), count, setting.length, setting.vocabulary, setting.full)
         contents = measure(setting, store, options.only, options.peer)
     contents["masks"] = masks.compare(setting, [QUICK["length"]] if options.quick else tuple(masks.AIMS))
     contents["goals"] += masks.goals(contents["masks"])
@@ -56,7 +57,7 @@ def measure(setting: Setting, store: TokenStore, only: Sequence[str], with_peer:
     encoder = initial_encoder(setting.shape(), 0)
     head = MlmHead(encoder.config)
     ours, left_out = _ours(setting, store, only, encoder, head)
-    documents = [ours[0].task.example(row, np.random.default_rng(0)).ids for row in range(setting.batch)]
+    documents = [ours[0].task.example(row, np.random.default_rng(0)).ids for row in ours[0].texts.tolist()]
     peer = Peer(setting, documents, store, encoder, head) if with_peer else None
     losses = _agree(peer, ours[0]) if peer else {}
     runners: list[Peer | Ours] = [peer, *ours] if peer else [*ours]
@@ -68,16 +69,7 @@ def measure(setting: Setting, store: TokenStore, only: Sequence[str], with_peer:
             with contextlib.redirect_stdout(None):
                 one.measure()
     peak = max(peaks)
-    measured = [
-        Measured(
-            one.name,
-            timing.best(one.steps, setting.clock),
-            timing.best(one.data, setting.clock),
-            one.flops(),
-            setting.batch,
-        )
-        for one in ours
-    ]
+    measured = [_measured(one, setting) for one in ours]
     rows = figures.rows(measured, peak)
     beside = _beside(peer, measured[0], peak, setting, losses) if peer else None
     return {
@@ -108,6 +100,14 @@ def _ours(
         except (EncoreError, NotImplementedError) as error:
             left_out.append(f"{name} ({error})")
     return found, left_out
+
+
+def _measured(one: Ours, setting: Setting) -> Measured:
+    """The best turn of an objective."""
+    its = one.best()
+    step, data = getattr(its.seconds, setting.clock), timing.best(one.data, setting.clock)
+    shares = (its.wait / its.seconds.wall, its.launch / its.seconds.wall)
+    return Measured(one.name, step, data, its.flops, setting.batch, *shares)
 
 
 def _agree(peer: Peer, mlm: Ours) -> dict[str, float]:
@@ -146,7 +146,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: on a busy machine, one thread")
     parser.add_argument("--repetitions", type=int, default=5, help="turns, of each of which the best counts")
-    parser.add_argument("--steps", type=int, default=1, help="measured in each turn")
+    parser.add_argument("--steps", type=int, default=1, help="measured in each turn: as many batches")
     parser.add_argument("--only", nargs="*", default=[], metavar="OBJECTIVE", help="beside MLM; without: all")
     parser.add_argument("--no-peer", dest="peer", action="store_false", help="leave out Hugging Face's side")
     parser.add_argument("--quick", action="store_true", help="a minute model, to see that everything runs")

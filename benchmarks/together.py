@@ -51,7 +51,7 @@ def speed(options: argparse.Namespace, processes: int) -> float:
         task, encoder = ours.load(step, store), initial_encoder(setting.shape(), 0)
         torch.manual_seed(0)
         its = steps.measured(task, encoder, task.heads(encoder), step, setting.numerics(), WARM, COUNT)
-    return rounded(batch / its.seconds)
+    return rounded(batch / its.seconds.wall)
 
 
 def _options() -> argparse.Namespace:

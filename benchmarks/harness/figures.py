@@ -33,6 +33,8 @@ class Measured(NamedTuple):
     data: float  # seconds of making a batch
     flops: float  # of a step
     batch: int
+    wait: float = 0.0  # share of a step's time, until its batch was there
+    launch: float = 0.0  # share, until forward and backward pass were called
 
     @property
     def speed(self) -> float:
@@ -51,6 +53,8 @@ def rows(measured: Sequence[Measured], peak: float) -> list[dict[str, Any]]:
             "data_seconds": rounded(one.data),
             "gflop_per_sample": rounded(one.flops / one.batch / 1e9),
             "utilisation": rounded(timing.utilisation(one.flops, one.step, peak)),
+            "wait_percent": rounded(100 * one.wait),
+            "launch_percent": rounded(100 * one.launch),
             "speed_of_mlm": rounded(one.speed / base.speed),
             "time_over_operations": rounded(timing.overhead(one.step, one.flops, base.step, base.flops)),
         }

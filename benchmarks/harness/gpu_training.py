@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -37,33 +36,30 @@ def setting_of(sizes: Facts, length: int, full: bool) -> Setting:
 
 
 def data(sizes: Facts) -> Facts:
-    """MLM and the objective that is slowest to feed, their batches made by one thread, and by several processes.
+    """MLM and the objective that is slowest to feed, their batches made by several processes.
 
     Returns:
-        A row of figures for each of them under ``alone`` and under ``workers``, as ``steps.Steps.row`` gives it.
+        A row of figures for each of them, as ``steps.Steps.row`` gives it: under ``full`` for the longest texts, under
+        ``packed`` for texts as MS MARCO's, of which a GPU takes most a second.
     """
-    setting = setting_of(sizes, sizes["length"], full=True)
-    encoder = initial_encoder(setting.shape(), 0)
-    best = timing.peak("wall", setting.precision)
-    found: dict[str, list[Facts]] = {"alone": [], "workers": []}
+    shapes = {"full": setting_of(sizes, sizes["length"], full=True)}
+    shapes["packed"] = setting_of(sizes, sizes["passage_lengths"][0], full=False)
+    best = timing.peak("wall", precision())
+    found = {
+        shape: [{"objective": name, **_pretrained(name, setting, sizes).row(setting.batch, best)} for name in FED]
+        for shape, setting in shapes.items()
+    }
+    return {"setting": shapes["full"].to_json() | {"workers": sizes["workers"]}, **found}
+
+
+def _pretrained(name: str, setting: Setting, sizes: Facts) -> steps.Steps:
+    """Steps of an objective on texts of its own."""
+    step, encoder = ours.step_of(name, {}, setting), initial_encoder(setting.shape(), 0)
+    torch.manual_seed(0)
     with tempfile.TemporaryDirectory() as folder:
         store = texts.write(Path(folder), POOL * setting.batch, setting.length, VOCABULARY, setting.full)
-        for name in FED:
-            for way, workers in (("alone", 0), ("workers", sizes["workers"])):
-                its = _pretrained(name, setting, store, encoder, sizes, workers)
-                found[way].append({"objective": name, **its.row(setting.batch, best)})
-    return {"setting": setting.to_json() | {"workers": sizes["workers"]}, **found}
-
-
-def _pretrained(
-    name: str, setting: Setting, store: TokenStore, encoder: Any, sizes: Facts, workers: int
-) -> steps.Steps:
-    """Steps of an objective, whose weights are a copy."""
-    step = ours.step_of(name, {}, setting)
-    task, model = ours.load(step, store), copy.deepcopy(encoder)
-    torch.manual_seed(0)
-    heads = task.heads(model)
-    return steps.measured(task, model, heads, step, setting.numerics(), sizes["warm"], sizes["steps"], workers)
+        task, counts = ours.load(step, store), (sizes["warm"], sizes["steps"], sizes["workers"])
+        return steps.measured(task, encoder, task.heads(encoder), step, setting.numerics(), *counts)
 
 
 def finetuning(sizes: Facts) -> Facts:
@@ -92,7 +88,7 @@ def _finetuned(sizes: Facts, length: int, parts: int) -> Facts:
     row = its.row(step.batch, timing.peak("wall", setting.precision))
     queries_per_second = row.pop("samples_per_second")
     return {
-        "steps_per_second": rounded(1 / its.seconds),
+        "steps_per_second": rounded(1 / its.seconds.wall),
         "queries_per_second": queries_per_second,
         "passages_per_second": rounded(queries_per_second * (1 + step.per_query)),
         **row,

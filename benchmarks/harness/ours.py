@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import copy
 import tempfile
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -18,11 +16,11 @@ from encore.data.tokens import TokenStore
 from encore.errors import EncoreError
 from encore.models.encoder import Encoder
 from encore.objectives.base import Objective
-from encore.training.loop import train
 from encore.training.randomness import generator
 from encore.training.task import Arrays, Subset
 from harness.setting import Setting, device
-from harness.timing import Seconds, now, time_of
+from harness.steps import Steps, measured
+from harness.timing import Seconds, time_of
 
 STEP = {
     "kind": "pretrain",
@@ -34,21 +32,8 @@ STEP = {
 }
 
 
-class Watched(Subset):
-    """The same texts in every epoch; notes when each optimiser step asks for the weights of its terms."""
-
-    def __init__(self, task: Objective[Any], batch: int) -> None:
-        super().__init__(task, np.arange(batch))
-        self.moments: dict[float, Seconds] = {}
-
-    def loss_weights(self, progress: float) -> dict[str, float]:
-        if progress not in self.moments:
-            self.moments[progress] = now()
-        return super().loss_weights(progress)
-
-
 class Ours:
-    """One objective on one batch of texts, with its own copy of the common weights."""
+    """One objective in epochs of ``setting.steps`` batches, with its own copy of the common weights."""
 
     def __init__(
         self,
@@ -63,24 +48,21 @@ class Ours:
         self.name, self.setting = name, setting
         self.step = step_of(objective, fields, setting)
         self.task = load(self.step, store)
-        if len(self.task) < setting.batch:
+        self.texts = self.task.indices()[: setting.steps * setting.batch]
+        if len(self.texts) < setting.steps * setting.batch:
             raise EncoreError(f"only {len(self.task)} of the made-up texts can be used")
         self.encoder = copy.deepcopy(encoder)
         torch.manual_seed(0)
         self.heads = self.task.heads(self.encoder)
         if "mlm" in self.heads:
             self.heads["mlm"].load_state_dict(head.state_dict())
-        self.steps: list[Seconds] = []
+        self.turns: list[Steps] = []
         self.data: list[Seconds] = []
 
     def measure(self) -> None:
-        """A few optimiser steps, the first of which only warms up; and making a batch."""
-        watched, count = Watched(self.task, self.setting.batch), self.setting.steps + 2
-        step = self.step.model_copy(update={"steps": count})
-        with tempfile.TemporaryDirectory() as state:
-            train(watched, self.encoder, self.heads, step, 0, Path(state), self.setting.numerics())
-        moments = list(watched.moments.values())[-self.setting.steps - 1 :]
-        self.steps += [after - before for before, after in pairwise(moments)]
+        """An epoch that only warms up, and one that counts; and making a batch."""
+        some, count, numerics = Subset(self.task, self.texts), self.setting.steps, self.setting.numerics()
+        self.turns.append(measured(some, self.encoder, self.heads, self.step, numerics, count, count))
         self.data.append(time_of(lambda: self.arrays(len(self.data))))
 
     def arrays(self, epoch: int = 0) -> Arrays:
@@ -95,9 +77,9 @@ class Ours:
         with torch.no_grad():
             return float(self.task.loss(self.encoder, self.heads, batch)["loss"])
 
-    def flops(self) -> float:
-        """Of a training step on the batch."""
-        return self.task.flops(self.encoder, self.arrays())
+    def best(self) -> Steps:
+        """Those of the best turn."""
+        return min(self.turns, key=lambda turn: getattr(turn.seconds, self.setting.clock))
 
 
 def load(step: PretrainStep, store: TokenStore) -> Objective[Any]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection
 from importlib.util import find_spec
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,13 +22,14 @@ from harness.timing import Seconds, now
 
 
 class Watch(transformers.TrainerCallback):
-    """Notes when each step ends."""
+    """Notes when each of these steps has ended."""
 
-    def __init__(self) -> None:
-        self.moments: list[Seconds] = []
+    def __init__(self, numbers: Collection[int]) -> None:
+        self.numbers, self.moments = numbers, list[Seconds]()
 
-    def on_step_end(self, *_: Any, **__: Any) -> None:
-        self.moments.append(now())
+    def on_step_end(self, _: Any, state: transformers.TrainerState, *__: Any, **___: Any) -> None:
+        if state.global_step in self.numbers:
+            self.moments.append(now())
 
 
 class Peer:
@@ -50,16 +50,17 @@ class Peer:
         self.steps: list[Seconds] = []
 
     def measure(self) -> None:
-        """A few optimiser steps, the first of which only warms up."""
+        """An epoch that only warms up, and one that counts."""
         torch.set_num_threads(self.setting.threads)
-        count = self.setting.steps + 2
-        moments = self._trainer(count) if self.name == "Trainer" else list(self._loop(count))
-        last = moments[-self.setting.steps - 1 :]
-        self.steps += [after - before for before, after in pairwise(last)]
+        count = self.setting.steps
+        watch = Watch((count, 2 * count))
+        self._trainer(watch) if self.name == "Trainer" else self._loop(watch)
+        begun, ended = watch.moments
+        self.steps.append((ended - begun) / count)
 
     def batch(self) -> tuple[dict[str, torch.Tensor], Arrays]:
         """A batch of the collator, and the same for our own objective."""
-        batch = self.collator(self.rows)
+        batch = self.collator(self.rows[: self.setting.batch])
         labels = batch["labels"].numpy().ravel()
         masked = np.flatnonzero(labels >= 0)
         ours = {"ids": batch["input_ids"].numpy(), "mask": batch["attention_mask"].numpy().astype(bool)}
@@ -71,13 +72,12 @@ class Peer:
         with torch.no_grad():
             return float(self.model(**{name: tensor.to(device()) for name, tensor in batch.items()}).loss)
 
-    def _trainer(self, count: int) -> list[Seconds]:
-        watch = Watch()
+    def _trainer(self, watch: Watch) -> None:
         with tempfile.TemporaryDirectory() as output:
             arguments = transformers.TrainingArguments(
                 output_dir=output,
                 per_device_train_batch_size=self.setting.batch,
-                max_steps=count,
+                max_steps=2 * self.setting.steps,
                 learning_rate=1e-4,
                 weight_decay=0.01,
                 bf16=self.setting.precision == "bf16",
@@ -92,21 +92,22 @@ class Peer:
             )
             trainer.remove_callback(transformers.trainer_callback.PrinterCallback)
             trainer.train()
-        return watch.moments
 
-    def _loop(self, count: int) -> Iterator[Seconds]:
+    def _loop(self, watch: Watch) -> None:
         """What a Trainer does at the least: collate, forward, backward, clip, AdamW."""
         model = self.model.to(device()).train()
         optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01, fused=True)
-        for _ in range(count):
-            batch = {name: tensor.to(device()) for name, tensor in self.collator(self.rows).items()}
+        size, steps = self.setting.batch, self.setting.steps
+        for step in range(2 * steps):
+            rows = self.rows[step % steps * size :][:size]
+            batch = {name: tensor.to(device()) for name, tensor in self.collator(rows).items()}
             with torch.autocast(device().type, torch.bfloat16, enabled=self.setting.precision == "bf16"):
                 loss = model(**batch).loss
             loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimiser.step()
             optimiser.zero_grad()
-            yield now()
+            watch.on_step_end(None, transformers.TrainerState(global_step=step + 1))
 
 
 def _weights(encoder: Encoder, head: nn.Module) -> dict[str, torch.Tensor]:

@@ -22,15 +22,15 @@ from harness.figures import rounded
 
 
 class Steps(NamedTuple):
-    """Means over the steps of a training; seconds are those of the clock on the wall.
+    """Means over the steps of a training.
 
-    ``seconds``: from one batch to the next. ``wait``: of these, until the batch was there. ``launch``: of these, until
-    forward and backward pass were called; a GPU may have done little of it then. ``flops``: of the model in a step.
-    ``memory``: bytes of the GPU's that were held at most; 0 on a CPU. ``tokens``: those that went through the models at
-    once in the end, where memory had run out.
+    ``seconds``: from one batch to the next. ``wait``: of these by the clock on the wall, until the batch was there.
+    ``launch``: likewise, until forward and backward pass were called; a GPU may have done little of it then.
+    ``flops``: of the model in a step. ``memory``: bytes of the GPU's that were held at most; 0 on a CPU. ``tokens``:
+    those that went through the models at once in the end, where memory had run out.
     """
 
-    seconds: float
+    seconds: timing.Seconds
     wait: float
     launch: float
     flops: float
@@ -44,12 +44,13 @@ class Steps(NamedTuple):
             batch: samples in a step.
             peak: the device's best, in operations a second.
         """
+        seconds = self.seconds.wall
         found = {
-            "samples_per_second": rounded(batch / self.seconds),
-            "utilisation": rounded(timing.utilisation(self.flops, self.seconds, peak)),
-            "step_ms": rounded(1000 * self.seconds),
-            "wait_percent": rounded(100 * self.wait / self.seconds),
-            "launch_percent": rounded(100 * self.launch / self.seconds),
+            "samples_per_second": rounded(batch / seconds),
+            "utilisation": rounded(timing.utilisation(self.flops, seconds, peak)),
+            "step_ms": rounded(1000 * seconds),
+            "wait_percent": rounded(100 * self.wait / seconds),
+            "launch_percent": rounded(100 * self.launch / seconds),
         }
         found |= {"memory_gb": rounded(self.memory / 1e9)} if self.memory else {}
         return found | ({"tokens_at_once": self.tokens} if self.tokens else {})
@@ -64,12 +65,12 @@ class Noted(Subset):
 
     def __init__(self, task: Task) -> None:
         super().__init__(task, task.indices())
-        self.came: list[float] = []
+        self.came: list[timing.Seconds] = []
         self.launched: list[float] = []
         self.operations: list[float] = []
 
     def loss_weights(self, progress: float) -> dict[str, float]:
-        self.came.append(timing.clock().wall)
+        self.came.append(timing.clock())
         return super().loss_weights(progress)
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
@@ -104,7 +105,7 @@ def measured(
         torch.cuda.reset_peak_memory_stats()
     with tempfile.TemporaryDirectory() as state, _noting_waits(waits):
         done = loop.train(noted, encoder, heads, longer, 0, Path(state), numerics, workers=workers)
-    spent = [launched - came for came, launched in zip(noted.came, noted.launched, strict=True)]
+    spent = [launched - came.wall for came, launched in zip(noted.came, noted.launched, strict=True)]
     return Steps(
         seconds=(noted.came[-1] - noted.came[warm]) / count,
         wait=mean(waits[warm + 1 : warm + count + 1]),

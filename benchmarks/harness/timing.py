@@ -21,6 +21,9 @@ class Seconds(NamedTuple):
     def __sub__(self, other: Seconds) -> Seconds:
         return Seconds(self.wall - other.wall, self.cpu - other.cpu)
 
+    def __truediv__(self, count: int) -> Seconds:
+        return Seconds(self.wall / count, self.cpu / count)
+
 
 def clock() -> Seconds:
     """The time, whatever the device still has to do."""

@@ -10,6 +10,7 @@ import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from itertools import chain
@@ -32,6 +33,7 @@ from harness.figures import BASE, Measured  # noqa: E402
 from harness.setting import Setting  # noqa: E402
 
 from encore.models.encoder import Encoder  # noqa: E402
+from encore.models.heads import MlmHead  # noqa: E402
 from encore.plan.artifact import upstream  # noqa: E402
 from encore.plan.project import load_plan  # noqa: E402
 from encore.storage.files import write_json  # noqa: E402
@@ -124,6 +126,19 @@ def test_other_masks_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         masks.compare(SETTING, [24])
 
 
+def test_one_epoch_warms_up_and_one_counts(tmp_path: Path) -> None:
+    """Both of the same texts, for as many batches as steps are measured; one batch more ends the last of them."""
+    store = texts.write(tmp_path, 24, SETTING.length, SETTING.vocabulary, full=True)
+    encoder = Encoder(SETTING.shape())
+    setting, head = replace(SETTING, steps=2), MlmHead(encoder.config)
+    one, read = ours.Ours("mlm", {}, setting, store, encoder, head, "MLM"), list[int]()
+    example = one.task.example
+    one.task.example = lambda index, rng: read.append(index) or example(index, rng)
+    one.measure()
+    assert sorted(read[:8]) == sorted(read[8:16]) == list(range(8))
+    assert len(read) == 20 + 4  # and once more to time the making of a batch
+
+
 def test_a_markdown_table_has_a_line_a_row() -> None:
     assert record.table([{"a_b": 1, "c": True}]) == ["| a b | c |", "| --- | --- |", "| 1 | yes |"]
 
@@ -140,6 +155,8 @@ def test_a_quick_run_writes_its_record(tmp_path: Path, monkeypatch: pytest.Monke
     assert done.returncode == 0, done.stderr
     contents = json.loads((tmp_path / f"{name}.json").read_text())
     assert [row["name"] for row in contents["objectives"]] == ["MLM 15 %", BASE, "bow", "enhanced"]
+    for row in contents["objectives"]:
+        assert 0 < row["wait_percent"] < 100 - row["launch_percent"] < 100
     assert contents["peer"]["our_loss"] == pytest.approx(contents["peer"]["loss"], rel=1e-4)
     assert [row["label"] for row in contents["table4"]] == ["Further Pre-train", "Enhanced Decoding", "BoW Prediction"]
     assert {goal["goal"] for goal in contents["goals"]} >= {"MLM step, speed relative to Trainer"}
@@ -317,7 +334,7 @@ def test_a_goal_reads_rows_by_their_name_and_percents() -> None:
 
 
 def test_a_step_is_cut_into_waiting_launching_and_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a clock that stands still but where a batch is made, for 2 seconds (the first: 50), and learned from, for 5."""
+    """By a clock that stands still but where a batch is made, for 2 seconds (the first: 50), and learned, for 5."""
     step, waits, spent = ours.step_of("mlm", {}, SETTING), iter([50.0]), [0.0]
     monkeypatch.setattr(timing, "clock", lambda: timing.Seconds(sum(spent), sum(spent)))
     task = ours.load(step, texts.write(tmp_path, 64, SETTING.length, SETTING.vocabulary, full=True))
@@ -326,7 +343,7 @@ def test_a_step_is_cut_into_waiting_launching_and_the_rest(tmp_path: Path, monke
     task.forward = lambda *given: spent.append(5.0) or learn(*given)
     encoder = Encoder(SETTING.shape())
     found = steps.measured(task, encoder, task.heads(encoder), step, SETTING.numerics(), warm=1, count=5)
-    assert (found.seconds, found.wait, found.launch) == (7.0, 2.0, 5.0)
+    assert (found.seconds, found.wait, found.launch) == (timing.Seconds(7.0, 7.0), 2.0, 5.0)
     arrays = task.collate([task.example(row, np.random.default_rng(0)) for row in range(4)])
     assert found.flops == pytest.approx(task.flops(encoder, arrays), rel=0.2)
     row = found.row(batch=4, peak=1e12)
