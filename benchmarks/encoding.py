@@ -17,7 +17,6 @@ import torch
 from harness import comparison, figures, machine, record, texts
 from harness.setting import SHAPES, Setting
 from sentence_transformers import SentenceTransformer
-from tokenizers import Tokenizer
 
 from encore.data import vocabulary
 from encore.data.tokens import Sequences
@@ -47,12 +46,14 @@ def main() -> None:
         checkpoint.save_model(encoder, {}, folder / "model", store.tokenizer_folder, length=options.length)
         tokenizer = vocabulary.load_tokenizer(store.tokenizer_folder)
         peer = SentenceTransformer(str(folder / "model"), device="cpu")
-        ids = tokenised(written, tokenizer, folder / "ids")
+        ids = texts.tokenised(written, tokenizer, folder / "ids")
         ways: dict[str, Callable[[], np.ndarray]] = {
             PEER.format(batch): lambda batch=batch: peer.encode(written, batch_size=batch, show_progress_bar=False)
             for batch in PEERS_BATCHES
         }
-        ways[FROM_TEXTS] = lambda: encoded(encoder, tokenised(written, tokenizer, folder / "again"), options.length)
+        ways[FROM_TEXTS] = lambda: encoded(
+            encoder, texts.tokenised(written, tokenizer, folder / "again"), options.length
+        )
         ways[STORED] = lambda: encoded(encoder, ids, options.length)
         vectors, seconds = comparison.in_turns(ways, options.turns)
     apart = max(float(np.abs(found - vectors[STORED]).max()) for found in vectors.values())
@@ -74,14 +75,6 @@ def main() -> None:
     }
     record.write(options.output, options.name, contents, before, ("sentence-transformers",))
     print("\n".join([*record.table(rows), contents["agreement"]]))
-
-
-def tokenised(written: list[str], tokenizer: Tokenizer, folder: Path) -> Sequences:
-    """Texts as a token store has them."""
-    folder.mkdir(exist_ok=True)
-    found = tokenizer.encode_batch_fast(written, add_special_tokens=False)
-    texts.write_sequences(folder, "passages", [np.array(each.ids) for each in found])
-    return Sequences(folder, "passages")
 
 
 def encoded(encoder: Encoder, sequences: Sequences, length: int) -> np.ndarray:

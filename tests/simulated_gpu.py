@@ -44,7 +44,7 @@ ANSWERS = {  # what functions of torch.cuda return
     "empty_cache": None,
     "synchronize": None,
     "mem_get_info": (MEMORY, MEMORY),
-    "max_memory_allocated": 0,
+    "max_memory_allocated": MEMORY,
     "reset_peak_memory_stats": None,
 }
 

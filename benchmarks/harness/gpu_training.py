@@ -14,7 +14,7 @@ from encore.data.tokens import TokenStore
 from encore.finetuning.contrastive import Contrastive
 from encore.finetuning.queries import Query
 from encore.models.start import initial_encoder
-from harness import ours, steps, texts, timing
+from harness import ours, steps, teachers, texts, timing
 from harness.figures import rounded
 from harness.setting import Setting, device
 
@@ -22,6 +22,15 @@ Facts = dict[str, Any]
 VOCABULARY = 30522
 FED = ("mlm", "enhanced")  # the usual objective, and that whose batches take longest to make
 IN_PARTS = 4  # of a batch, with gradient caching
+MADE_UP = {
+    "kind": "finetune",
+    "collection": "made-up",
+    "negatives": "bm25",
+    "source": "the benchmark's own",
+    "learning_rate": 1e-5,
+    "warmup": 0,
+    "steps": 1,
+}
 POOL = 16  # batches in an epoch, those that one worker makes at a time
 
 
@@ -95,13 +104,25 @@ def _finetuned(sizes: Facts, length: int, parts: int) -> Facts:
     }
 
 
+def cross_encoder(sizes: Facts) -> Facts:
+    """Distillation from a cross-encoder that reads every query with every passage of a batch, the student in parts."""
+    batch, length, asked = sizes["distilled"]
+    setting = setting_of(sizes | {"batch": batch}, length, full=True)
+    fields = {**MADE_UP, "batch": batch, "per_query": 1, "query_length": asked, "length": length, "loss": "kl-in-batch"}
+    step = FinetuneStep.model_validate(fields)
+    with tempfile.TemporaryDirectory() as folder:
+        store, queries = texts.write_judged(Path(folder), batch, length, asked, VOCABULARY, setting.full)
+        encoder = initial_encoder(setting.shape(length + asked), 0)
+        task = teachers.CrossEncoderOverTheBatch(step, queries, store, encoder)
+        numerics = setting.numerics() | {"micro_batch": -(-batch // IN_PARTS)}
+        its = steps.measured(task, encoder, nn.ModuleDict(), step, numerics, warm=1, count=1)
+    return {"setting": setting.to_json(), **its.row(batch, timing.peak("wall", setting.precision))}
+
+
 def step_of(sizes: Facts, length: int) -> FinetuneStep:
     """The papers' step on MS MARCO, with passages of that length."""
     fields = {"batch": sizes["batch"], "per_query": sizes["negatives"], "query_length": sizes["query_length"]}
-    named = {"kind": "finetune", "collection": "made-up", "negatives": "bm25", "source": "the benchmark's own"}
-    return FinetuneStep.model_validate(
-        {**named, **fields, "length": length, "learning_rate": 1e-5, "warmup": 0, "steps": 1}
-    )
+    return FinetuneStep.model_validate({**MADE_UP, **fields, "length": length})
 
 
 def judged(folder: Path, sizes: Facts, length: int) -> tuple[TokenStore, list[Query]]:

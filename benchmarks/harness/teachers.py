@@ -7,7 +7,7 @@ workflow run once, so that a student reads what they said (``encore.finetuning.d
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +31,7 @@ from harness import setting
 TERM = "distillation"
 DIMENSION = 128  # of a token's vector
 TEMPERATURE = 0.25
+AT_ONCE = 512  # pairs of a query and a passage that a cross-encoder reads
 
 
 class ColbertInTheLoop(RetrievalTask):
@@ -98,32 +99,70 @@ class CrossEncoderInTheLoop(RetrievalTask):
 
     def collate(self, examples: list[Example]) -> Arrays:
         """As any batch of judged queries, with ``joint_ids``, ``joint_mask`` and ``joint_segments``, [B * P, L]."""
-        special = self.store.special
-        joint, second = [], []
-        for example in examples:
-            query = inputs.wrap(self.store.queries[example.query.row], self.step.query_length, special)
-            for passage in example.passages:
-                other = inputs.wrap(self.store.passages[passage], self.step.length, special)[1:]
-                joint.append(np.concatenate([query, other]))
-                second.append(np.repeat([0, 1], [len(query), len(other)]))
+        pairs = [(example.query.row, passage) for example in examples for passage in example.passages]
+        return super().collate(examples) | self.joint(pairs)
+
+    def joint(self, pairs: Sequence[tuple[int, int]]) -> Arrays:
+        """Rows of queries and of passages as texts of two segments."""
+        special, joint, second = self.store.special, [], []
+        for row, passage in pairs:
+            query = inputs.wrap(self.store.queries[row], self.step.query_length, special)
+            other = inputs.wrap(self.store.passages[passage], self.step.length, special)[1:]
+            joint.append(np.concatenate([query, other]))
+            second.append(np.repeat([0, 1], [len(query), len(other)]))
         ids, mask = inputs.stack(joint, special.pad)
-        segments, _ = inputs.stack(second, 0)
-        return super().collate(examples) | {"joint_ids": ids, "joint_mask": mask, "joint_segments": segments}
+        return {"joint_ids": ids, "joint_mask": mask, "joint_segments": inputs.stack(second, 0)[0]}
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         queries, vectors = self.embed(encoder, batch)
-        with torch.no_grad():
-            states = self.teacher(batch["joint_ids"], batch["joint_mask"], batch["joint_segments"])
-            said = self.linear(states[:, 0]).view(len(queries), -1)
+        said = self.said(batch).view(len(queries), -1)
         student = torch.einsum("bd,bpd->bp", queries, vectors)
         return ForwardOutput({TERM: losses.kl_over_pairs(student, said, TEMPERATURE)}, {})
 
     def loss_weights(self, progress: float) -> dict[str, float]:
         return {TERM: 1.0}
 
+    @torch.no_grad()
+    def said(self, batch: dict[str, Tensor]) -> Tensor:
+        """The teacher's scores of joint texts, [N]."""
+        states = self.teacher(batch["joint_ids"], batch["joint_mask"], batch["joint_segments"])
+        scores: Tensor = self.linear(states[:, 0])[:, 0]
+        return scores
+
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """The student's, and one forward pass of the teacher over all pairs."""
         return super().flops(encoder, batch) + flops.forward(self.teacher.config, *batch["joint_ids"].shape)
+
+
+class CrossEncoderOverTheBatch(CrossEncoderInTheLoop):
+    """One that reads each query with every passage of the batch, so many pairs at once that memory holds them."""
+
+    def collate(self, examples: list[Example]) -> Arrays:
+        """As any batch of judged queries, with the ``rows`` of these, [B]."""
+        return RetrievalTask.collate(self, examples) | {"rows": np.array([example.query.row for example in examples])}
+
+    def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
+        queries, vectors = self.embed(encoder, batch)
+        whole = {name: batch[name] for name in ("rows", "passages")}
+        return ForwardOutput({}, {"queries": queries, "vectors": vectors, **whole})
+
+    def batch_loss(self, embeddings: dict[str, Tensor]) -> dict[str, Tensor]:
+        queries, vectors = embeddings["queries"], embeddings["vectors"]
+        rows, passages = embeddings["rows"].tolist(), embeddings["passages"].flatten().tolist()
+        pairs = [(row, passage) for row in rows for passage in passages]
+        with torch.autocast(queries.device.type, torch.bfloat16, enabled=queries.is_cuda):
+            said = [self._said_of(pairs[first : first + AT_ONCE]) for first in range(0, len(pairs), AT_ONCE)]
+        scores = queries @ vectors.flatten(0, 1).T
+        return {TERM: losses.kl_over_pool(scores, torch.cat(said).view_as(scores).float(), TEMPERATURE)}
+
+    def _said_of(self, pairs: Sequence[tuple[int, int]]) -> Tensor:
+        return self.said({name: torch.from_numpy(row).to(setting.device()) for name, row in self.joint(pairs).items()})
+
+    def flops(self, encoder: Encoder, batch: Arrays) -> float:
+        """The student's, and one forward pass of the teacher over all pairs, as long as they may be."""
+        pairs = len(batch["rows"]) * self.step.batch * batch["passages"].shape[1]
+        length = self.step.query_length + self.step.length - 1
+        return RetrievalTask.flops(self, encoder, batch) + flops.forward(self.teacher.config, pairs, length)
 
 
 class Arm(NamedTuple):

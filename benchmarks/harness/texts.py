@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from tokenizers import Tokenizer
 
 from encore.data import vocabulary
 from encore.data.tokens import TYPE, Sequences, TokenStore
@@ -47,6 +48,14 @@ def write(folder: Path, texts: int, length: int, pieces: int, full: bool, seed: 
 def as_text(sequences: Sequences, pieces: Sequence[str]) -> list[str]:
     """What the ids stand for, as text."""
     return [" ".join(pieces[piece] for piece in ids.tolist()).replace(" ##", "").lstrip("#") for ids in sequences]
+
+
+def tokenised(written: list[str], tokenizer: Tokenizer, folder: Path) -> Sequences:
+    """Texts as a token store has them."""
+    folder.mkdir(exist_ok=True)
+    found = tokenizer.encode_batch_fast(written, add_special_tokens=False)
+    write_sequences(folder, "passages", [np.array(each.ids) for each in found])
+    return Sequences(folder, "passages")
 
 
 def histogram(lengths: np.ndarray) -> dict[str, int]:

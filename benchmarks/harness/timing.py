@@ -63,9 +63,9 @@ def overhead(seconds: float, flops: float, base_seconds: float, base_flops: floa
     return (seconds / base_seconds) / (flops / base_flops)
 
 
-def peak(kind: Kind, precision: str, repetitions: int = 10) -> float:
-    """Operations a second of the best of several products of square matrices."""
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+def peak(kind: Kind, precision: str, repetitions: int = 10, on: str | None = None) -> float:
+    """Operations a second of the best of several products of square matrices, on a GPU where there is one."""
+    device = on or ("cuda" if torch.cuda.is_available() else "cpu")
     size = PEAK_SIZE[device]
     left = torch.randn(size, size, device=device, dtype=torch.bfloat16 if precision == "bf16" else torch.float32)
     left @ left

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import distillation
 from harness import gpu_goals, record, teachers, texts
 from harness.setting import Setting
-from harness.teachers import ColbertInTheLoop, CrossEncoderInTheLoop
+from harness.teachers import ColbertInTheLoop, CrossEncoderInTheLoop, CrossEncoderOverTheBatch
 
 SETTING = Setting("nano", 500, 24, 4, False, "fp32", 1, "wall", 1, 1)
 FIELDS = {
@@ -100,6 +100,24 @@ def test_a_cross_encoder_reads_query_and_passage_as_one_text(home: Home) -> None
     assert batch["joint_mask"][0].sum() == len(joint)
     assert batch["joint_segments"][0, : len(joint)].tolist() == [0] * (len(query) + 2) + [1] * (len(passage) + 1)
     assert batch["joint_ids"].shape[0] == 8
+
+
+def test_a_cross_encoder_reads_every_query_with_every_passage(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some pairs at once, of which the last are fewer; each says what it says alone."""
+    task = CrossEncoderOverTheBatch(home.step("kl-in-batch"), home.queries, home.store, home.teacher)
+    examples = [task.example(row, np.random.default_rng(0)) for row in range(4)]
+    batch = {name: torch.from_numpy(array) for name, array in task.collate(examples).items()}
+    queries, vectors = task.embed(home.student, batch)
+    said = [
+        task.said({name: torch.from_numpy(row) for name, row in task.joint([(example.query.row, passage)]).items()})
+        for example in examples
+        for passage in batch["passages"].flatten().tolist()
+    ]
+    scores, teachers_ = queries @ vectors.flatten(0, 1).T, torch.cat(said).view(4, 8) / teachers.TEMPERATURE
+    expected = (teachers_.softmax(1) * (teachers_.log_softmax(1) - scores.log_softmax(1))).sum(1).mean().item()
+    monkeypatch.setattr(teachers, "AT_ONCE", 5)
+    assert home.loss(task) == pytest.approx(expected, rel=1e-4)
+    assert expected > 1e-4
 
 
 def test_teachers_learn_nothing(home: Home) -> None:
