@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from encore.storage.program import run
 
@@ -17,32 +18,38 @@ from encore.plan.project import DEFAULT_RUN, load_plan
 
 HERE = Path(__file__).parent
 LOGS = Path("results/logs/benchmarks")
+ONE_THREAD = ["--clock", "cpu", "--threads", "1"]
 DATA_FOR, LINEAGE = "finetuning", "bert-base+marco-bm25"  # whose files Snakemake makes first
-# Of each part the seconds that it may take, and what makes it short, or so small that it only shows that all runs.
+TOTAL = 1800  # seconds of all parts together
+# Of each part the seconds that are its own, and what makes it short, or so small that it only shows that all runs.
+FEW = ["--queries", "30", "--depth", "200", "--documents", "500", "--turns", "1"]
 PARTS: dict[str, tuple[int, list[str], list[str]]] = {
-    "evaluation": (120, [], ["--queries", "30", "--depth", "200", "--documents", "500", "--turns", "1"]),
-    "runs": (120, [], ["--queries", "30", "--depth", "200", "--documents", "500", "--turns", "1"]),
+    "evaluation": (60, [], FEW),
+    "runs": (60, [], FEW),
     "search": (
-        120,
+        90,
         [],
         ["--passages", "3000", "--dimension", "32", "--queries", "50", "--depth", "20", "--turns", "1"],
     ),
-    "examples": (120, [], ["--batch", "16", "--lengths", "48", "--turns", "1"]),
-    "planning": (240, [], ["--run", "config/nano.yaml", "--turns", "1"]),
-    "encoding": (300, [], ["--model", "nano", "--passages", "64", "--turns", "1"]),
-    "pretraining": (900, ["--clock", "cpu", "--threads", "1", "--repetitions", "3"], ["--quick", "--only", "bow"]),
-    "finetuning": (1500, [], ["--seeds", "0", "1"]),
+    "tokens": (90, [], ["--passages", "100", "--turns", "1"]),
+    "randomisation": (90, [], ["--queries", "50", "--samples", "500", "--turns", "1"]),
+    "examples": (60, [], ["--batch", "16", "--lengths", "48", "--turns", "1"]),
+    "planning": (150, [], ["--run", "config/nano.yaml", "--turns", "1"]),
+    "encoding": (150, [], ["--model", "nano", "--passages", "64", "--turns", "1"]),
+    "distillation": (150, ["--model", "mini", *ONE_THREAD, "--repetitions", "2"], ["--quick"]),
+    "pretraining": (420, [*ONE_THREAD, "--repetitions", "3"], ["--quick", "--only", "bow"]),
+    "finetuning": (360, [], ["--seeds", "0", "1"]),
 }
+OF_DATA = 120  # seconds, before fine-tuning
 
 
 def main() -> int:
     options = _options()
     LOGS.mkdir(parents=True, exist_ok=True)
-    found, goals = [], []
-    for name, (command, most) in commands(options.only or list(PARTS), options.output, options.quick).items():
-        part = run_part(name, command, most, LOGS / f"{name}.log")
-        found.append(part)
-        if part["ended"] == DONE and name in PARTS:
+    found = run_all(commands(options.only or list(PARTS), options.output, options.quick))
+    goals = []
+    for name in (part["part"] for part in found if part["ended"] == DONE):
+        if name in PARTS:
             goals += json.loads((options.output / f"{name}-{machine.name()}.json").read_text())["goals"]
     failed = [part for part in found if part["ended"] != DONE]
     print("\n".join(["", *record.table(found), "", *(record.table(goals) if goals else [])]))
@@ -56,13 +63,26 @@ def main() -> int:
     return 1 if failed else 0
 
 
+def run_all(parts: Mapping[str, tuple[list[str], int]]) -> list[dict[str, Any]]:
+    """How each part ended, all within ``TOTAL`` seconds: one may take its own, and what is not another's.
+
+    Args:
+        parts: the command of each and its seconds.
+    """
+    found, spare = [], float(TOTAL - sum(own for _, own in parts.values()))
+    for name, (command, own) in parts.items():
+        found.append(run_part(name, command, own + spare, LOGS / f"{name}.log"))
+        spare += own - found[-1]["seconds"]
+    return found
+
+
 def commands(names: Sequence[str], output: Path, quick: bool) -> dict[str, tuple[list[str], int]]:
-    """Each part's command and the seconds that it may take; before fine-tuning what makes its data."""
+    """Each part's command and its seconds; before fine-tuning what makes its data."""
     python, found = sys.executable, {}
     if DATA_FOR in names:
         model = load_plan(DEFAULT_RUN).resolve.lineage(LINEAGE)
         target = load_plan(DEFAULT_RUN).model(model, 0).manifest
-        found["data"] = ([python, "-m", "snakemake", "--profile", "local", target], 300)
+        found["data"] = ([python, "-m", "snakemake", "--profile", "local", target], OF_DATA)
     for name in names:
         most, usual, small = PARTS[name]
         program = [python, str(HERE / f"{name}.py"), "--output", str(output)]

@@ -75,7 +75,7 @@ def measure(setting: Setting, folder: Path) -> dict[str, Any]:
         for one in runners:
             print(f"turn {turn + 1}/{setting.repetitions}  {one.arm.name}", flush=True)
             one.measure()
-    return {"setting": setting.to_json() | {"query_length": asked}, "arms": rows(runners, setting)}
+    return {"setting": setting.to_json() | {"query_length": asked}, "arms": rows(runners, setting), "goals": []}
 
 
 def rows(runners: Sequence[Runner], setting: Setting) -> list[dict[str, Any]]:

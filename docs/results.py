@@ -41,8 +41,10 @@ COMPARED = {  # parts of `make bench` that have a table of ways, and what a page
     "evaluation": "Evaluation",
     "runs": "Writing and reading runs",
     "search": "Exact search",
+    "tokens": "Tokenising and reading texts",
     "encoding": "Encoding",
     "examples": "Making examples",
+    "randomisation": "Randomisation test",
     "planning": "Dry run",
 }
 TRIALS = ("<!-- trials -->", "<!-- end of trials -->")  # the lines of docs/trust.md around its counts

@@ -33,6 +33,8 @@ from harness import comparison, figures, gpu_encoding, gpu_goals, machine, masks
 from harness.figures import BASE, Measured  # noqa: E402
 from harness.setting import Setting  # noqa: E402
 
+from encore.data import tokens  # noqa: E402
+from encore.evaluation import significance  # noqa: E402
 from encore.models.encoder import Encoder  # noqa: E402
 from encore.models.heads import MlmHead  # noqa: E402
 from encore.plan.artifact import upstream  # noqa: E402
@@ -217,11 +219,11 @@ def quick(program: str, output: Path, *words: str) -> subprocess.CompletedProces
         return inside.ended(program, given, ROOT, lambda: runpy.run_path(path, run_name="__main__"))
 
 
-@pytest.mark.parametrize("part", ["evaluation", "runs", "search", "examples", "encoding"])
+@pytest.mark.parametrize("part", ["evaluation", "runs", "search", "tokens", "randomisation", "examples", "encoding"])
 def test_a_part_compares_outputs_and_writes_its_record(part: str, tmp_path: Path) -> None:
     """At tiny sizes; it fails where its outputs differ from its peers'."""
-    if part == "encoding":
-        pytest.importorskip("sentence_transformers")
+    if part in ("encoding", "tokens"):
+        pytest.importorskip({"encoding": "sentence_transformers", "tokens": "datasets"}[part])
     words = [*cpu.PARTS[part][2], "--output", str(tmp_path), "--name", "here"]
     done = inside.ended(
         part, words, ROOT, lambda: runpy.run_path(str(ROOT / f"benchmarks/{part}.py"), run_name="__main__")
@@ -240,6 +242,45 @@ def test_values_that_differ_fail_the_part(tmp_path: Path, monkeypatch: pytest.Mo
     )
     assert done.returncode == 1
     assert "error: pytrec_eval, plain text reads another run than was written" in done.stderr
+
+
+def test_another_p_value_fails_the_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a test whose samples are all as large as what was observed."""
+    monkeypatch.setattr(significance, "randomised", lambda *_: [1.0])
+    words = [*cpu.PARTS["randomisation"][2], "--output", str(tmp_path)]
+    program = str(ROOT / "benchmarks/randomisation.py")
+    done = inside.ended("randomisation", words, ROOT, lambda: runpy.run_path(program, run_name="__main__"))
+    assert done.returncode == 1
+    assert re.search(r"error: p is 1 here and [\d.e-]+ there", done.stderr)
+
+
+def test_other_ids_fail_the_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("datasets")
+    encoded = tokens._Writer._encoded
+    monkeypatch.setattr(tokens._Writer, "_encoded", lambda *given: (encoded(*given)[0], bytes(len(encoded(*given)[1]))))
+    words = [*cpu.PARTS["tokens"][2], "--output", str(tmp_path)]
+    program = str(ROOT / "benchmarks/tokens.py")
+    done = inside.ended("tokens", words, ROOT, lambda: runpy.run_path(program, run_name="__main__"))
+    assert done.returncode == 1
+    assert "error: Encore, a token store: other ids than those of tokenizers" in done.stderr
+
+
+def test_the_parts_of_make_bench_end_in_half_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has time of its own, and may take what others do not need; the last one waits for ever."""
+    given = []
+
+    def part(name: str, command: list[str], most: float, log: Path) -> dict[str, object]:
+        given.append(most)
+        return {"part": name, "ended": "done", "seconds": most if name == "finetuning" else 10.0}
+
+    monkeypatch.setattr(cpu, "run_part", part)
+    every = cpu.commands(list(cpu.PARTS), ROOT, quick=False)
+    assert len(cpu.run_all(every)) == len(cpu.PARTS) + 1  # the data of fine-tuning
+    assert given[0] == cpu.OF_DATA  # which comes first
+    assert given[-1] + 10.0 * (len(given) - 1) == cpu.TOTAL <= 1800
+    given.clear()
+    cpu.run_all({"search": every["search"]})
+    assert given == [cpu.TOTAL]
 
 
 def test_the_parts_of_make_bench_survive_each_other(tmp_path: Path) -> None:
