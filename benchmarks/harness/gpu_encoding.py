@@ -16,6 +16,7 @@ from encore.errors import EncoreError
 from encore.models import checkpoint, embed
 from encore.models.encoder import Encoder
 from encore.retrieval.encode import CollectionShard, encode, write_shard
+from encore.storage.sealed import SealedBlocks
 from encore.training import machine as numerics
 from harness import texts, timing
 from harness.figures import rounded
@@ -52,7 +53,8 @@ def encoding(sizes: Facts) -> Facts:
 def _to_disk(encoder: Encoder, store: TokenStore, folder: Path) -> None:
     """Vectors of all passages as the stage ``encode`` stores them in fp16."""
     blocks = encode(encoder, store.passages, CollectionShard(0, 1), LENGTH)
-    write_shard(folder, store.passages.names[:], encoder.dimension, blocks, "fp16")
+    written = SealedBlocks(folder / "state", "a benchmark")
+    write_shard(folder, store.passages.names[:], encoder.dimension, blocks, written, "fp16")
 
 
 def _beside(encoder: Encoder, store: TokenStore, folder: Path) -> Facts:

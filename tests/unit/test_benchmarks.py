@@ -136,7 +136,7 @@ def test_a_goal_without_a_number_says_why(tmp_path: Path) -> None:
     write_json(tmp_path / "cross-encoder.json", {"step_ms": 1.0})
     rows = gpu_goals.judged(tmp_path, [{"part": "search", "ended": "out of time", "seconds": 1.0}])
     why = {row["goal"]: row["why"] for row in rows}
-    assert why["search, one query, milliseconds"] == "search: out of time"
+    assert why["search in fp16, one query, milliseconds"] == "search: out of time"
     assert why["encoding, passages a second"] == "encoding: not run"
     assert why["in-batch, cross-encoder in the loop, GB of memory"] == "not in the record of cross-encoder"
     assert why[f"{gpu_goals.ENCODING} with FlashAttention-2"].startswith("flash-attn is none")
