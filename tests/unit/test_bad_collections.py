@@ -14,6 +14,10 @@ from encore.data.tokens import TokenStore, write_store
 from encore.errors import EncoreError
 
 
+def clustered(cluster: str) -> str:
+    return f'{{"_id": "q1", "text": "lift", "metadata": {{"cluster": {cluster}}}}}'
+
+
 def counts(collection: Collection) -> dict:
     return json.loads((collection.folder / "statistics.json").read_text())
 
@@ -37,7 +41,22 @@ def counts(collection: Collection) -> dict:
             {"queries": [*QUERIES, '{"_id": "q3", "text": ""}']},
             "queries.jsonl, line 3: 'q3' has no text; give it one or remove the row with its judgments",
         ),
+        ({"queries": [*QUERIES, '{"_id": "#3", "text": "x"}']}, "line 3: id '#3' starts like a comment of a TREC run"),
+        (
+            {"corpus": [*CORPUS, f'{{"_id": "{"é" * 16_384}", "text": "x"}}']},
+            "has more than 32,766 bytes, which no Luc",
+        ),
+        (
+            {"queries": [clustered("1.5")]},
+            "queries.jsonl, line 1: the cluster 1.5 is neither a text nor a whole number",
+        ),
+        ({"queries": [clustered("true")]}, "queries.jsonl, line 1: the cluster True is neither a text nor a whole"),
+        (
+            {"queries": [clustered("[7]")]},
+            "queries.jsonl, line 1: the cluster [7] is neither a text nor a whole number",
+        ),
         ({"test": []}, "test.tsv has no judgment"),
+        ({"test": ["q2\td2\t0", "q2\td1\t-1"]}, "test.tsv has no grade above 0, so nothing is relevant"),
         ({"test": ["q2\td2\t1e3"]}, "line 2: grade '1e3' is no whole number"),
         ({"test": ["q2\td2\t٣"]}, "line 2: grade '٣' is no whole number"),
         ({"test": ["q2\td2\t" + "9" * 5000]}, "line 2: grade '9999"),
@@ -52,6 +71,16 @@ def test_what_is_refused(tmp_path, changed, said):
     message = refusal(write(tmp_path / "in", **changed), tmp_path / "out")
     assert said in message
     assert len(message) < 600
+
+
+def test_clusters_are_texts_or_whole_numbers(tmp_path):
+    """Page 7 is one cluster, whether it was written as a number or as a text."""
+    ids = {"q1": "7", "q2": '"7"', "q3": "-1", "q4": "null", "q5": f'"{"7" * 40}"'}
+    queries = [clustered(cluster).replace("q1", name, 1) for name, cluster in ids.items()]
+    corpus = [*CORPUS, clustered("[1, 2]").replace("q1", "d3"), '{"_id": "#4", "text": "x"}']
+    collection = build(write(tmp_path / "in", corpus=corpus, queries=queries), tmp_path / "out")
+    assert collection.clusters() == {"q1": "7", "q2": "7", "q3": "-1", "q4": "q4", "q5": "7" * 40}
+    assert all(row.keys() == {"_id", "title", "text"} for row in collection.corpus())
 
 
 def test_nothing_is_counted_of_a_good_folder(tmp_path):

@@ -127,6 +127,7 @@ def test_an_empty_field_may_be_null_as_in_beirs_own_files(tmp_path):
 BEFORE_ANY_JOB = [
     ({"corpus": []}, {}, "corpus.jsonl holds no document"),
     ({"test": ["q2\td2\t1", "q1\td2\t1"]}, {}, "test.tsv, line 3: 1 queries of split 'test' also train, such as 'q1'"),
+    ({"train": ["q1\td1\t0"]}, {}, "train.tsv has no grade above 0, so nothing is relevant"),
     ({"test": ["q2\td2\tx"]}, {}, "test.tsv, line 2: grade 'x' is no whole number"),
     ({}, {"valid_queries": 1}, "train.tsv, line 2: valid_queries is 1, but train ends with query 1"),
 ]
@@ -165,8 +166,8 @@ def test_empty_documents_can_be_dropped_with_their_judgments(tmp_path):
 
 
 def many_queries(folder: Path) -> Path:
-    queries = [json.dumps({"_id": f"q{number}", "text": "words"}) for number in range(30)]
-    return write(folder, queries=queries, train=[f"q{number}\td1\t1" for number in range(30)])
+    queries = [json.dumps({"_id": f"q{number}", "text": "words"}) for number in range(31)]
+    return write(folder, queries=queries, test=["q30\td1\t1"], train=[f"q{number}\td1\t1" for number in range(30)])
 
 
 def test_validation_is_held_out_of_training_by_hash(tmp_path):

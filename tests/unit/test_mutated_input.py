@@ -18,6 +18,7 @@ DOCUMENTS, QUERIES = 6, 5
 FILES = ("corpus.jsonl", "queries.jsonl", "qrels/train.tsv", "qrels/test.tsv")
 PLACE = re.compile(
     r"(, line \d+: )|(, after line \d+: )|( has no judgment)|(holds no document)|(judges nothing)|(also train)"
+    r"|(has no grade above 0)"
 )
 
 

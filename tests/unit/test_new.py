@@ -23,13 +23,13 @@ HEADER = "query-id\tcorpus-id\tscore"
 ARTICLES = {"bfs", "wlp", "ict-bfs-wlp"}
 
 
-def folder(qrels: dict[str, list[str]], name: str = "data/own", texts: int = 40, queries: int = 400) -> Path:
+def folder(qrels: dict[str, list[str]], name: str = "data/own", text: str = "Two sentences. They are here") -> Path:
     """A folder in BEIR's layout, packed as BEIR's own are not."""
     place = Path(name)
     (place / "qrels").mkdir(parents=True)
-    rows = {"corpus": ("d", texts, "five words are in this"), "queries": ("q", queries, "two words")}
-    for file, (letter, count, text) in rows.items():
-        lines = (json.dumps({"_id": f"{letter}{n}", "title": None, "text": f"{text} {n}"}) for n in range(count))
+    rows = {"corpus": ("d", 40, text), "queries": ("q", 400, "two words")}
+    for file, (letter, count, said) in rows.items():
+        lines = (json.dumps({"_id": f"{letter}{n}", "title": None, "text": f"{said} {n}"}) for n in range(count))
         (place / f"{file}.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
     for split, judged in qrels.items():
         (place / f"qrels/{split}.tsv").write_text("\n".join([HEADER, *judged]) + "\n")
@@ -127,7 +127,29 @@ def test_the_run_that_is_extended_says_which_rows_there_are(bare: Path) -> None:
     assert "Left out" not in Path("config/own.yaml").read_text()
 
 
+def test_an_objective_on_pairs_of_sentences_is_left_out_where_no_text_has_two(bare: Path) -> None:
+    folder({"train": judged(0, 300), "test": judged(300, 400)}, text="one sentence")
+    new("own", "--beir", "data/own")
+    run = yaml.safe_load(Path("config/own.yaml").read_text())
+    assert set(run["tables"]["table1"]) == {"bm25", "random", "none", "control", "mlm", "bow", "costa"}
+    text = Path("config/own.yaml").read_text()
+    assert "# Left out, since they learn from texts of two sentences, and here each has one: ICT.\n" in text
+    assert "passages: BFS, WLP, ICT+BFS+WLP.\n" in text
+
+
+def test_queries_that_teach_nothing_are_not_counted_as_training(bare: Path) -> None:
+    folder({"train": [*judged(0, 200), *judged(200, 300, 0)], "test": judged(300, 400)})
+    assert "180 queries to train on, 20 to validate with" in new("own", "--beir", "data/own")
+
+
 BAD = [
+    (
+        {"train": judged(0, 300), "dev": judged(300, 400), "test": judged(300, 400)},
+        (),
+        "test.tsv, line 2: 100 queries of split 'test' also validate",
+    ),
+    ({"train": judged(0, 300, 0), "test": judged(300, 400)}, (), "train.tsv has no grade above 0"),
+    ({"train": [*judged(0, 50), *judged(50, 300, 0)], "test": judged(300, 400)}, (), "50 training queries are too few"),
     ({"train": judged(0, 300), "test": judged(0, 1)}, (), "test.tsv, line 2: 1 queries of split 'test' also train"),
     ({"train": judged(0, 300), "test": ["q301\td1\tx"]}, (), "test.tsv, line 2: grade 'x' is no whole number"),
     ({"train": judged(0, 300), "test": ["q301\td99\t1"]}, (), "drop` (here: `--drop`)"),

@@ -147,12 +147,12 @@ def build_beir(spec: dict[str, Any], folder: Path, inputs: BuildInputs) -> dict[
         qrels |= hold_out(qrels, **spec["held_out"])
     empty: set[str] = set()
     form = Form.of_spec(spec)
-    rows = _rows(paths["corpus"], tuple(sorted(form.fields - {"title", "text"})))
+    rows = _documents(paths["corpus"], tuple(sorted(form.fields - {"title", "text"})))
     corpus = _without_empty(paths["corpus"], rows, empty) if spec["empty_documents"] == "drop" else rows
     return write_collection(
         folder,
         Located(paths["corpus"], corpus),
-        Located(paths["queries"], _rows(paths["queries"])),
+        Located(paths["queries"], _queries(paths["queries"])),
         qrels,
         statistics={"judgments_of_other_grades": other_grades} if other_grades else {},
         form=form,
@@ -198,9 +198,10 @@ def _existing(path: Path) -> Path:
 
 
 def _rows(path: Path, others: tuple[str, ...] = ()) -> Iterator[tuple[int, Row]]:
-    """Documents or queries: ``_id``, ``text``, a ``title`` where there is one, and a query's ``metadata.cluster``.
+    """Rows with ``_id``, ``text`` and perhaps ``title`` and ``others``, each of which is a text; empty fields left out.
 
-    ``others`` are further fields that a document's text is made of.
+    Raises:
+        EncoreError: with file and line, a row is none of these.
     """
     texts = ("_id", "title", "text", *others)
     for number, read in numbered_objects(path):
@@ -211,21 +212,38 @@ def _rows(path: Path, others: tuple[str, ...] = ()) -> Iterator[tuple[int, Row]]
             )
         if "_id" not in row or "text" not in row:
             raise EncoreError(f'{path}, line {number}: "_id" or "text" is missing; add it')
-        yield number, {**_common(row), **{name: row.get(name, "") for name in others}}
+        yield number, row
 
 
-def _common(row: Row) -> Row:
-    metadata = row.get("metadata")
-    cluster = metadata.get("cluster") if isinstance(metadata, dict) else None
-    kept = {"_id": row["_id"], "title": row.get("title", ""), "text": row["text"]}
-    return {**kept, "metadata": {"cluster": cluster}} if isinstance(cluster, str) else kept
+def _documents(path: Path, others: tuple[str, ...]) -> Iterator[tuple[int, Row]]:
+    """``_id``, ``title`` and ``text``, and ``others``: the further fields that a document's text is made of."""
+    for number, row in _rows(path, others):
+        yield number, {name: row.get(name, "") for name in ("_id", "title", "text", *others)}
+
+
+def _queries(path: Path) -> Iterator[tuple[int, Row]]:
+    """``_id``, ``title`` and ``text``, and ``metadata.cluster`` as a text where there is one.
+
+    Raises:
+        EncoreError: a cluster is neither a text nor a whole number.
+    """
+    for number, row in _rows(path):
+        metadata = row.get("metadata")
+        cluster = metadata.get("cluster") if isinstance(metadata, dict) else None
+        if isinstance(cluster, bool) or not isinstance(cluster, str | int | None):
+            raise EncoreError(
+                f"{path}, line {number}: the cluster {quoted(cluster)} is neither a text nor a whole number; put it "
+                "in quotes"
+            )
+        kept = {"_id": row["_id"], "title": row.get("title", ""), "text": row["text"]}
+        yield number, kept if cluster is None else {**kept, "metadata": {"cluster": str(cluster)}}
 
 
 def _without_empty(path: Path, rows: Iterable[tuple[int, Row]], empty: set[str]) -> Iterator[tuple[int, Row]]:
     """The rows that say something; ids of the others go to ``empty``."""
     for number, row in rows:
         name = row["_id"]
-        if any(says_something(value) for key, value in row.items() if key not in ("_id", "metadata")):
+        if any(says_something(value) for key, value in row.items() if key != "_id"):
             yield number, row
         elif name in empty:
             raise EncoreError(f"{path}, line {number}: id {quoted(name)} occurs twice; remove one of the rows")

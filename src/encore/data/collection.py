@@ -33,6 +33,7 @@ from encore.storage.files import (
 )
 from encore.storage.processes import in_background
 
+USES = {"train": "train", "valid": "validate"}  # what queries are used for before they are tested, by role
 QRELS_HEADER = "query-id\tcorpus-id\tscore"
 ANSWERS = "answers.jsonl.gz"
 QUESTIONS = "questions"
@@ -198,8 +199,8 @@ def write_collection(
 
     Raises:
         EncoreError: an id is repeated, empty or holds white space, a row has no text, judgments contradict each other
-            or name a query or document that does not exist, a query that trains stands in a split that it is tested
-            with, answers are given for no query, twice or are none, or there are no documents at all.
+            or name a query or document that does not exist, a query that trains validates or is tested, or one that
+            validates is tested, answers are given for no query, twice or are none, or there are no documents at all.
     """
     form.write(folder)
 
@@ -261,7 +262,7 @@ def write_answers(folder: Path, rows: Iterable[Row], queries: Container[str]) ->
 
 
 def refuse_shared(queries_by_split: Mapping[str, Iterable[str]], judgments: Mapping[str, Iterable[Judgment]]) -> None:
-    """No query that trains may stand in another split of its draw (``same_draw``), or it would be no news there.
+    """No query that trains may validate or be tested in its draw (``same_draw``), and none that validates be tested.
 
     Args:
         queries_by_split: the queries of each split.
@@ -270,17 +271,21 @@ def refuse_shared(queries_by_split: Mapping[str, Iterable[str]], judgments: Mapp
     Raises:
         EncoreError: a query does.
     """
-    training = {split: set(queries) for split, queries in queries_by_split.items() if role_of(split) == "train"}
+    used = {split: set(queries) for split, queries in queries_by_split.items() if role_of(split) in USES}
     for split, queries in queries_by_split.items():
-        for name, trained in training.items():
-            together = split not in training and same_draw(name, split)
-            if together and (shared := trained.intersection(queries)):
+        for name, earlier in used.items():
+            together = _place_of_use(name) < _place_of_use(split) and same_draw(name, split)
+            if together and (shared := earlier.intersection(queries)):
                 first = min(shared)
                 place = next((each.place for each in judgments.get(split, ()) if each.query == first), "")
                 raise EncoreError(
-                    f"{f'{place}: ' if place else ''}{len(shared)} queries of split {split!r} also train, such as "
-                    f"{first!r}; remove them from one of the two"
+                    f"{f'{place}: ' if place else ''}{len(shared)} queries of split {split!r} also "
+                    f"{USES[role_of(name)]}, such as {first!r}; remove them from one of the two"
                 )
+
+
+def _place_of_use(split: str) -> int:
+    return [*USES, role_of(split)].index(role_of(split))
 
 
 def _write_questions(path: Path, named: Sequence[str], queries: Container[str]) -> Sequence[str]:

@@ -21,18 +21,20 @@ def read_qrels(path: Path, grades: Mapping[int, int], left_out: Counter[str], sp
         left_out: counts the judgments of other grades, by split.
 
     Raises:
-        EncoreError: with file and line: neither form, a grade that is no whole number, or no judgment at all.
+        EncoreError: with file and line: neither form, a grade that is no whole number; or no judgment, or none above 0.
     """
-    judgment = None
+    judgment, is_relevant = None, False
     for judgment in _lines(path):
-        if not grades:
-            yield judgment
-        elif judgment.grade in grades:
-            yield judgment._replace(grade=grades[judgment.grade])
-        else:
+        if grades and judgment.grade not in grades:
             left_out[split] += 1
+            continue
+        grade = grades[judgment.grade] if grades else judgment.grade
+        is_relevant = is_relevant or grade > 0
+        yield judgment._replace(grade=grade)
     if judgment is None:
         raise EncoreError(f"{path} has no judgment; give it some, or leave the split out of `splits:`")
+    if not is_relevant:
+        raise EncoreError(f"{path} has no grade above 0, so nothing is relevant; correct its grades, or see `grades:`")
 
 
 def _lines(path: Path) -> Iterator[Judgment]:

@@ -38,7 +38,7 @@ def write_trec(path: Path, run: Run, header: Mapping[str, Any]) -> None:
     Equal runs and headers give equal bytes.
 
     Raises:
-        EncoreError: an id or the tag is empty or has blanks, a query id starts like a comment, or as ``rank``.
+        EncoreError: an id or the tag is empty or has blanks, a query id starts like a comment; or as ``rank`` does.
     """
     tag = checked_column(str(header["tag"]), "tag")
     try:

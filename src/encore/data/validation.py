@@ -12,6 +12,7 @@ from encore.storage.ids import Ids, twice
 
 Row = dict[str, Any]
 _SAYS = re.compile(r"[^\s\x00-\x1f\x7f-\x9f]")  # anything but white space and control characters
+LONGEST_ID = 32_766  # bytes, of a term in Lucene's index
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -52,8 +53,8 @@ def write_rows(path: Path, rows: Iterable[Row], what: str) -> Ids:
     """Write documents or queries and return their ids; ``what`` they are, for messages about rows without a file.
 
     Raises:
-        EncoreError: an id is repeated, empty, or holds white space or control characters; a row has no text, or one
-            that is no UTF-8. No file is left then.
+        EncoreError: an id is repeated, empty, too long, or holds white space or control characters, or a query's starts
+            with #; a row has no text, or one that is no UTF-8. No file is left then.
     """
     ids = Ids()
     write_jsonl(path, _checked(rows, ids, what))
@@ -84,6 +85,8 @@ def _fault(row: Row, what: str) -> str | None:
         return f"id {quoted(name)} is empty or holds white space, which no TREC run can say; rename it"
     if _CONTROL.search(name):
         return f"id {quoted(name)} holds a control character, which no TREC run can say; rename it"
+    if what == "queries" and name.startswith("#"):
+        return f"id {quoted(name)} starts like a comment of a TREC run; rename it"
     if not any(map(says_something, texts)):
         drop = ", or set `empty_documents: drop`" if what == "corpus" else " with its judgments"
         return f"{quoted(name)} has no text; give it one or remove the row{drop}"
@@ -92,6 +95,8 @@ def _fault(row: Row, what: str) -> str | None:
             text.encode()
     except UnicodeEncodeError:
         return f"{quoted(name)} holds half of a surrogate pair, which no UTF-8 can say; fix its text"
+    if len(name.encode()) > LONGEST_ID:
+        return f"id {quoted(name)} has more than {LONGEST_ID:,} bytes, which no Lucene index can hold; shorten it"
     return None
 
 

@@ -64,6 +64,7 @@ class Objective(Task, Generic[F]):
     Prepares: ClassVar[type[Preparation] | None] = None
     impl: ClassVar[int] = 1
     reads_articles: ClassVar[bool] = False  # with sections or links, which mere passages do not have
+    pairs_sentences: ClassVar[bool] = False  # of one text, which then needs two
 
     def __init__(self, fields: F, store: TokenStore, prepared: Path | None = None) -> None:
         self.fields = fields

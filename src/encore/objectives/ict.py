@@ -31,6 +31,7 @@ class Ict(Pairs[IctFields]):
     """Query: a random sentence of a chunk. Document: the other sentences, in their order."""
 
     Fields = IctFields
+    pairs_sentences = True
     impl = 2  # 2: the last layer computes [CLS] alone
 
     def __init__(

@@ -15,6 +15,10 @@ from encore.plan.catalogue import Catalogue
 TABLE, ZERO_SHOT = "table1", "zero-shot"
 REPLACED = ("wikipedia", "wikipedia-bookcorpus", "msmarco-passage", "msmarco-passage-titles")  # what both tables need
 MEASURES = {"RR@10": "RR@10", "R@100": "R@100", "R@1000": "R@1000"}
+LACKING = {  # what objectives need of texts that a collection does not have, as their classes say
+    "reads_articles": "they learn from articles and links, not from passages",
+    "pairs_sentences": "they learn from texts of two sentences, and here each has one",
+}
 USES = {"train": "queries to train on", "valid": "to validate with", "test": "to test with"}
 
 
@@ -61,14 +65,13 @@ def _tables(source: Source, wanted: list[str] | str, catalogue: Catalogue) -> li
         return [f"tables: {_flow({ZERO_SHOT: wanted})}"]
     table = catalogue.tables[TABLE]
     rows = list(dict.fromkeys(row.id for row in table.rows)) if isinstance(wanted, str) else wanted
-    of_articles = _of_articles(catalogue, table)
-    left_out = {row: of_articles[name] for row in rows if (name := row.rpartition(": ")[2]) in of_articles}
-    if not left_out:
-        return [f"tables: {_flow({TABLE: wanted})}"]
-    return [
-        f"# Left out, since they learn from articles and links, not from passages: {', '.join(left_out.values())}.",
-        f"tables: {_flow({TABLE: [row for row in rows if row not in left_out]})}",
-    ]
+    reasons = []
+    for need in (each for each in LACKING if each != "pairs_sentences" or not source.pairs_of_sentences):
+        needing = _needing(catalogue, table, need)
+        left_out = {row: needing[name] for row in rows if (name := row.rpartition(": ")[2]) in needing}
+        rows = [row for row in rows if row not in left_out]
+        reasons += [f"# Left out, since {LACKING[need]}: {', '.join(left_out.values())}."] if left_out else []
+    return [*reasons, f"tables: {_flow({TABLE: rows if reasons else wanted})}"]
 
 
 def _tested_entry(source: Source) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -95,13 +98,13 @@ def _entry(source: Source) -> tuple[dict[str, Any], dict[str, Any]]:
     return entry, splits
 
 
-def _of_articles(catalogue: Catalogue, table: Table) -> dict[str, str]:
-    """The labels of rows that have learned from what passages do not have, by id."""
+def _needing(catalogue: Catalogue, table: Table, need: str) -> dict[str, str]:
+    """The labels of rows that have learned by an objective whose class says that it needs this, by id."""
     found = {}
     for row in table.rows:
         if row.system and row.system not in catalogue.systems:
             steps = (catalogue.steps[step.name] for step in naming.parse(row.system).steps)
-            if any(step["kind"] == "pretrain" and objectives.load(step["objective"]).reads_articles for step in steps):
+            if any(step["kind"] == "pretrain" and getattr(objectives.load(step["objective"]), need) for step in steps):
                 found[row.id] = row.label
     return found
 

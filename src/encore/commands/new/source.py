@@ -11,6 +11,7 @@ from encore.data.collection import Collection
 from encore.data.download.ir_datasets import offline
 from encore.data.kinds import build_collection, load_kind
 from encore.data.overlap import Overlap, overlap_with_training
+from encore.data.sentences import split
 from encore.errors import EncoreError
 
 TRAIN, TESTED = "train", ("test", "dev", "valid", "validation", "val")  # judgments as people call them
@@ -31,6 +32,7 @@ class Source:
     queries: dict[str, int]
     grades: set[int]  # of what is tested
     held_out: int | None = None
+    pairs_of_sentences: bool = True  # whether any text has two; unknown before a download
     overlap: Overlap = Overlap(frozenset(), {})  # noqa: RUF009  # frozen; of what is tested with what trains
 
     @property
@@ -58,11 +60,11 @@ def beir_source(folder: Path, *, zero_shot: bool, drop: bool) -> Source:
     if not found:
         raise EncoreError(f"{folder}/qrels holds no .tsv of judgments; give it a test.tsv, and a train.tsv to train on")
     named = _named(found, f"{folder}/qrels", zero_shot=zero_shot)
-    given = {split: {} if name == split else {"file": f"qrels/{name}.tsv"} for split, name in named.items()}
+    given = {role: {} if name == role else {"file": f"qrels/{name}.tsv"} for role, name in named.items()}
     fields: dict[str, Any] = {"kind": "beir", "path": str(folder)}
     fields |= {"empty_documents": "drop", "unknown_judgments": "drop"} if drop else {}
     with TemporaryDirectory() as place:
-        splits = {split: {"role": split, **where} for split, where in given.items()}
+        splits = {role: {"role": role, **where} for role, where in given.items()}
         spec = load_kind("beir").fields.model_validate({**fields, "splits": splits}).resolve()
         try:
             build_collection("beir", spec, Path(place), source=folder)
@@ -72,9 +74,14 @@ def beir_source(folder: Path, *, zero_shot: bool, drop: bool) -> Source:
         counts = json.loads((Path(place) / "statistics.json").read_text())
         made = Collection(Path(place))
         grades = {grade for judged in made.qrels("test").values() for grade in judged.values()}
+        pairs = any(len(split(row["text"])) > 1 for row in made.corpus())
         overlap = overlap_with_training(made, "test")
-    queries = {split: each["queries"] for split, each in counts["splits"].items()}
-    return _parted(Source(fields, given, counts["passages"], queries, grades, overlap=overlap))
+    queries = {name: each["queries"] for name, each in counts["splits"].items()}
+    if TRAIN in queries:
+        queries[TRAIN] -= counts["splits"][TRAIN].get("queries_without_relevant", 0)  # which teach nothing
+    return _parted(
+        Source(fields, given, counts["passages"], queries, grades, pairs_of_sentences=pairs, overlap=overlap)
+    )
 
 
 def ir_datasets_source(name: str, data_root: Path, *, zero_shot: bool) -> Source:
