@@ -130,8 +130,6 @@ def a_number_beyond_reason(content: dict[str, Any], chance: random.Random) -> No
     for part in NUMBERS[name]:
         fields = fields[part]
     fields[name] = chance.choice([0, -1, 10**30, -(10**30), float("nan"), float("inf"), 1j.imag - 5, "many", [1], True])
-    if fields[name] is True or (name in ("shards", "threads") and fields[name] == 1):
-        fields[name] = "true"
 
 
 def an_unknown_name(content: dict[str, Any], chance: random.Random) -> None:
@@ -201,9 +199,16 @@ def an_extension(content: dict[str, Any], chance: random.Random) -> None:
 
 
 def released_runs(content: dict[str, Any], chance: random.Random) -> None:
-    entry = {"row": "bm25", "column": "rr10", "run": "data/none.run"}
-    chance.choice([lambda: entry.pop("run"), lambda: entry.update(row="bm52"), lambda: entry.update(column="rr01")])()
-    content["references"] = {"table1": [entry]}
+    entry, table = {"row": "bm25", "column": "rr10", "run": "data/none.run"}, "table1"
+    wrong = chance.choice(
+        [{"run": None}, {"row": "bm52"}, {"column": "rr01"}, {"table": "tabel1"}, {"table": "table2"}]
+    )
+    table = wrong.pop("table", table)
+    content["references"] = {table: [entry | wrong]}
+
+
+def a_claim(content: dict[str, Any], chance: random.Random) -> None:
+    content["claims"] = [chance.choice(["C999", "c1", ""])]
 
 
 def of_syntax(chance: random.Random) -> None:
@@ -273,6 +278,7 @@ MISTAKES: dict[str, Mistake] = {
     "a lineage": edited(a_lineage),
     "what is extended": edited(an_extension),
     "released runs": edited(released_runs),
+    "a claim": edited(a_claim),
     "no YAML": of_syntax,
     "a key twice": a_key_twice,
     "other bytes": other_bytes,

@@ -1,6 +1,7 @@
-"""Whatever is wrong in a configuration is one line, before any job, and never a traceback."""
+"""Whatever is wrong in a configuration is one line with its file, before any job, and never a traceback."""
 
 import random
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,7 @@ from mistakes import MISTAKES, RUN
 from trials import SEED, Count
 
 from encore import targets
+from encore.claims.slice import refuse_unknown_claims
 from encore.errors import EncoreError
 from encore.plan import ledger
 from encore.plan.project import CATALOGUE, load_plan
@@ -49,7 +51,8 @@ def tried(pristine: Clone, kind: str, trial: int) -> str:
     try:
         target = MISTAKES[kind](random.Random(f"{SEED} {kind} {trial}"))
         said = answer(target)
-        return "" if said and "\n" not in said else f"{kind}, trial {trial}: {said or 'was taken'}"
+        is_right = said and "\n" not in said and (target or re.search(r"config/\S+\.yaml", said))
+        return "" if is_right else f"{kind}, trial {trial}: {said or 'was taken'}"
     except Exception as error:
         return f"{kind}, trial {trial}: {type(error).__name__}: {error}"
     finally:
@@ -65,6 +68,7 @@ def answer(target: str | None) -> str:
     try:
         plan = load_plan(RUN)
         ledger.check(plan.catalogue, CATALOGUE)
+        refuse_unknown_claims(plan)
         if target:
             targets.check_target(plan, target)
         else:

@@ -83,7 +83,7 @@ def test_claims_that_are_named_read_what_they_rest_on_alone(plan):
 
 
 def test_a_claim_that_there_is_not_is_refused_with_the_nearest(plan):
-    with pytest.raises(EncoreError, match=r"^claims: there is no claim 'C999'; did you mean C99"):
+    with pytest.raises(EncoreError, match=r"config/nano\.yaml: claims: there is no claim 'C999'; did you mean C99"):
         claims_plan(Plan(plan.config.model_copy(update={"claims": ["C999"]}), plan.catalogue))
 
 

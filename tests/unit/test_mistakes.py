@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from encore.config.tables import Table
 from encore.config.validation import checked, load_yaml, read_yaml, refuse_odd_name
 from encore.data import kinds
 from encore.errors import EncoreError
-from encore.plan.catalogue import read_dataset
+from encore.plan.catalogue import Catalogue, read_dataset
 from encore.plan.plan import Plan
 
 ROOT = Path(__file__).parents[2]
@@ -86,7 +87,11 @@ def test_what_snakemake_has_read_is_looked_at_again_for_keys_that_stand_twice(
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"seeds": [True]}, "seeds: a seed is a whole number, not true or false"),
+        ({"seeds": [True]}, "seeds: must be a number, not true or false"),
+        ({"depth": True}, "depth: must be a number, not true or false"),
+        ({"numerics": {"threads": True}}, r"numerics: threads: must be a number, not true or false"),
+        ({"execution": {"shards": {"pydocs": False}}}, r"execution: shards: must be a number, not true or false"),
+        ({"limits": {"wall_hours": True}}, r"limits: wall_hours: must be a number, not true or false"),
         ({"seeds": [2**32]}, "seeds must be different, not negative, and 4294967295 at most"),
         ({"depth": 10**30}, "depth: 1000000000000000000000000000000 ranks are more than 1000000"),
         ({"execution": {"shards": 10**9}}, r"execution\.shards: more than 10000 parts"),
@@ -175,6 +180,34 @@ def test_a_text_has_room_for_a_word(make: Callable[..., Plan]) -> None:
     for field in ("length", "query_length"):
         with pytest.raises(EncoreError, match=rf"{field}'?: input should be greater than or equal to 3"):
             plan.resolve.step(plan.resolve.lineage(f"bert-base+ict~{field}=2").steps[0])
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"tables": {"tabel1": "all"}}, "tables.tabel1: no such table in config/papers; did you mean table1"),
+        ({"tables": {"table1": ["bm52"]}}, "tables.table1: no row 'bm52'; did you mean bm25?"),
+        ({"figures": ["bow/figur2"]}, "figures.bow/figur2: no such figure in config/papers; did you mean bow/figure2"),
+        ({"lineages": ["bert-base+itc"]}, "lineage 'bert-base+itc': unknown step 'itc'; did you mean"),
+        ({"lineages": ["bert-base+ict@hsnw"]}, "unknown index 'hsnw', not in config/indexes.yaml; did you mean hnsw"),
+        ({"references": {"table2": []}}, "references.table2: no such table in `tables:` of this run; did you mean"),
+        ({"datasets": {"own": {"kind": "bier"}}}, "datasets.own: unknown kind of dataset 'bier'; did you mean beir"),
+    ],
+)
+def test_what_a_run_names_is_known_with_its_file(
+    change: dict[str, Any], says: str, nano_config: dict[str, Any], catalogue: Catalogue
+) -> None:
+    with pytest.raises(EncoreError, match=re.escape(f"config/nano.yaml: {says}")) as refused:
+        Plan(read_run(Path("config/nano.yaml"), nano_config | change), catalogue)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("field", ["steps", "learning_rate", "length", "temperature"])
+def test_true_is_no_number_of_a_step(make: Callable[..., Plan], field: str) -> None:
+    with pytest.raises(EncoreError, match=f"{field}: must be a number, not true or false"):
+        make(steps={"ict": {field: True}})
+    with pytest.raises(EncoreError, match=f"{field}: must be a number, not true or false"):
+        make().resolve.lineage(f"bert-base+ict~{field}=true")
 
 
 def test_a_fine_tuning_without_any_negative_is_refused() -> None:

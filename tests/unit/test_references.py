@@ -105,8 +105,10 @@ def test_damaged_files_and_wrong_names_are_refused_before_any_job(make: Make, re
     released.write_text("")
     with pytest.raises(EncoreError, match=r"released.trec"):
         refuse_damaged(plan, ["table1"])
-    with pytest.raises(EncoreError, match=r"references.tabel1: there is no such table; did you mean table1"):
-        refuse_damaged(make({"references": {"tabel1": []}}), [])
+    with pytest.raises(
+        EncoreError, match=r"references.tabel1: no such table in `tables:` of this run; did you mean table1"
+    ):
+        make({"references": {"tabel1": []}})
     with pytest.raises(EncoreError, match="`references:` name no released run for 'table1'"):
         check_target(make(), "results/tables/table1.reproduction.csv")
 

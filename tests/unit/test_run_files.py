@@ -140,7 +140,7 @@ def test_what_cannot_be_extended_is_refused_in_one_line(text: str, says: str, wr
         ("", "seedz: [1]\n", "config/mine.yaml: seedz: unknown key; did you mean seeds"),
         ("", "scale: {pretrian: {}}\n", "config/mine.yaml: scale.pretrian: unknown key; did you mean pretrain"),
         ("", "scale: 3\n", "config/mine.yaml: scale: "),
-        ("", "seeds: [true]\n", "config/mine.yaml: seeds: a seed is a whole number"),
+        ("", "seeds: [true]\n", "config/mine.yaml: seeds: must be a number, not true or false"),
         (
             "depth: 5\n",
             "seeds: [1]\n",

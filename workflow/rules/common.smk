@@ -6,6 +6,7 @@ looks its folder up there.
 
 import re
 
+from encore.claims.slice import refuse_unknown_claims
 from encore.commands.preflight.resources import LONGEST, LONGEST_TRAINING, Requests
 from encore.config.run_file import read_run
 from encore.data import kinds
@@ -38,6 +39,7 @@ EXECUTION, NUMERICS = RUN.execution, RUN.numerics
 PLAN = in_one_line(load_plan, RUN_FILE, config) if workflow.is_main_process else None
 if PLAN:
     in_one_line(ledger.check, PLAN.catalogue, CATALOGUE)
+    in_one_line(refuse_unknown_claims, PLAN)
 INDEX, REQUESTS = (None, Requests(PLAN)) if PLAN else (index.read(), None)
 LOOKED_UP = {}  # the artifact that each job of this run makes, by folder: what the index has to have
 

@@ -16,7 +16,7 @@ def table_gaps(plan: Plan, name: str) -> Iterator[dict[str, str]]:
     table = plan.catalogue.tables[name]
     wanted = plan.config.tables.get(name, "all")
     for row in table.rows:
-        built = wanted == "all" or {row.id, f"{row.setting}: {row.id}"} & set(wanted)
+        built = wanted == "all" or row.names & set(wanted)
         for column in table.columns if not row.reported_only else []:
             if why := _why(plan, table, row, column) if built else NOT_BUILT:
                 yield {"table": name, "setting": row.setting, "row": row.id, "column": column.id, "why": why}

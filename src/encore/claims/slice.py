@@ -99,6 +99,16 @@ def claims_reads(plan: Plan, content: Mapping[str, Any]) -> list[Artifact]:
     return [plan.find(folder) for folder in dict.fromkeys(folders)]
 
 
+def refuse_unknown_claims(plan: Plan, papers: Path = PAPERS) -> None:
+    """Refuse a run that names a claim which there is not.
+
+    Raises:
+        EncoreError: as ``chosen_claims``.
+    """
+    if plan.config.claims != "all":
+        chosen_claims(plan, read_claims(papers))
+
+
 def chosen_claims(plan: Plan, claims: Mapping[str, tuple[str, Claim]]) -> dict[str, tuple[str, Claim]]:
     """Those that the run judges, in their own order.
 
@@ -108,7 +118,7 @@ def chosen_claims(plan: Plan, claims: Mapping[str, tuple[str, Claim]]) -> dict[s
     wanted = plan.config.claims
     for name in wanted if wanted != "all" else ():
         if name not in claims:
-            raise EncoreError(f"claims: there is no claim {name!r}{nearest(name, claims)}")
+            raise EncoreError(plan.config.at(f"claims: there is no claim {name!r}{nearest(name, claims)}"))
     return {name: claim for name, claim in claims.items() if wanted == "all" or name in wanted}
 
 

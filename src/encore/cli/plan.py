@@ -14,11 +14,13 @@ def plan_of(arguments: argparse.Namespace) -> Plan:
     Raises:
         EncoreError: this is not the root of the repository, or the configuration is wrong.
     """
+    from encore.claims.slice import refuse_unknown_claims
     from encore.plan.tables import table_plan
 
     if not Path("Snakefile").is_file():
         raise EncoreError("there is no Snakefile here; run encore from the root of the repository")
     plan = load_plan(arguments.config)
+    refuse_unknown_claims(plan)
     for name in plan.config.tables:
         table_plan(plan, name)
     return plan

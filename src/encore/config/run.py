@@ -6,7 +6,7 @@ workflow is parsed twice for every SLURM job.
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
 from encore.config.strict import Positive, Strict
 from encore.config.validation import DATASET, refuse_odd_name
@@ -299,13 +299,11 @@ class RunConfig(Strict):
     numerics: Numerics = Numerics()
     execution: Execution = Execution()
     limits: Limits = Limits()
+    _file: str = PrivateAttr("")  # that it was read from, for messages
 
-    @field_validator("seeds", mode="before")
-    @classmethod
-    def _take_numbers(cls, seeds: Any) -> Any:
-        if isinstance(seeds, list) and any(isinstance(seed, bool) for seed in seeds):
-            raise ValueError("a seed is a whole number, not true or false")
-        return seeds
+    def at(self, place: str) -> str:
+        """A place in the run, behind its file."""
+        return f"{self._file}: {place}" if self._file else place
 
     @field_validator("tables")
     @classmethod

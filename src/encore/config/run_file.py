@@ -17,7 +17,9 @@ def read_run(path: Path, given: dict[str, Any] | None = None) -> RunConfig:
     Raises:
         EncoreError: a file is no YAML, has a key twice, or anything in it is wrong; one line with file and place.
     """
-    return checked(RunConfig, run_content(path, given), str(path))
+    config = checked(RunConfig, run_content(path, given), str(path))
+    config._file = str(path)
+    return config
 
 
 def run_content(path: Path, given: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """What all models of the configuration share: they are strict, and count with a few kinds of numbers."""
 
-from typing import Annotated, ClassVar
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Annotated, Any, ClassVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Positive = Annotated[int, Field(gt=0)]
 Length = Annotated[int, Field(ge=3)]  # [CLS], a word piece, [SEP]
@@ -10,7 +12,35 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Strict(BaseModel):
-    """Unknown keys are errors, numbers are finite, values never change after validation."""
+    """Unknown keys are errors, numbers are finite and neither true nor false, values never change after validation."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
     renamed: ClassVar[dict[str, str]] = {}  # keys of older versions: what each is called now
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_no_truth_for_a_number(cls, given: Any) -> Any:
+        """Pydantic reads true as 1."""
+        for key in _numbers(cls) if isinstance(given, dict) else ():
+            if _has_truth(given.get(key)):
+                raise ValueError(f"{key}: must be a number, not true or false")
+        return given
+
+
+def _has_truth(value: Any) -> bool:
+    inner = [*value, *value.values()] if isinstance(value, Mapping) else value
+    return any(map(_has_truth, inner)) if isinstance(inner, list | tuple) else isinstance(value, bool)
+
+
+@cache
+def _numbers(model: type[BaseModel]) -> list[str]:
+    """The keys that take numbers and no truth values, by themselves or in lists and mappings."""
+    kinds = {field.alias or name: list(_kinds(field.annotation)) for name, field in model.model_fields.items()}
+    return [key for key, own in kinds.items() if (int in own or float in own) and bool not in own and Any not in own]
+
+
+def _kinds(annotation: Any) -> Iterator[Any]:
+    """What an annotation is made of: ``str`` and ``int`` of ``dict[str, list[int]]``."""
+    yield annotation
+    for inner in get_args(annotation):
+        yield from _kinds(inner)

@@ -68,6 +68,11 @@ class RowEntry(RowFields, Strict):
         None, description="The row's setting in the file of printed numbers, if it differs."
     )
 
+    @property
+    def names(self) -> set[str]:
+        """What a run may call it by: its id, alone or behind its setting."""
+        return {self.id, f"{self.setting}: {self.id}"}
+
     @model_validator(mode="after")
     def _run_or_copy(self) -> "RowEntry":
         if self.reported_only and (self.system or self.not_applicable or self.role != "baseline"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from encore.config.entries import PretrainStep
-from encore.config.validation import UNKNOWN, first_error, nearest
+from encore.config.validation import OWN, UNKNOWN, first_error, nearest
 from encore.errors import EncoreError
 
 if TYPE_CHECKING:
@@ -47,8 +47,9 @@ def fields(step: dict[str, Any]) -> PretrainStep:
         where = f"step {step.get('objective')!r}, field {mistake.place or 'step'!r}"
         if mistake.new_name:
             raise EncoreError(f"{where}: is now called `{mistake.new_name}`; rename it") from error
+        sentence = mistake.sentence.removeprefix(OWN)
         hint = nearest(mistake.name, mistake.known_fields) if mistake.kind == UNKNOWN and mistake.known_fields else ""
-        raise EncoreError(f"{where}: {mistake.sentence[:1].lower()}{mistake.sentence[1:]}{hint}") from error
+        raise EncoreError(f"{where}: {sentence[:1].lower()}{sentence[1:]}{hint}") from error
 
 
 def _class(module: str) -> type[Objective[Any]] | None:

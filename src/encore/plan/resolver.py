@@ -25,12 +25,20 @@ class Resolver:
     """What names mean: a run's configuration over the catalogue."""
 
     def __init__(self, config: RunConfig, catalogue: Catalogue) -> None:
-        self.config = config = with_single_names(config, catalogue)
+        """
+        Raises:
+            EncoreError: the run names what there is not, or makes something wrong; with its file.
+        """
         self.catalogue = catalogue
         self._steps: dict[StepName, Step] = {}
         self._contents: dict[str, dict[str, Any]] = {}
-        self._datasets = _with_own_datasets(config, catalogue)
-        self._check_scale()
+        try:
+            self.config = config = with_single_names(config, catalogue)
+            self._datasets = _with_own_datasets(config, catalogue)
+            self._check_scale()
+            self._check_products()
+        except EncoreError as error:
+            raise EncoreError(config.at(str(error))) from error
 
     def dataset_name(self, name: str) -> str:
         """The dataset that replaces ``name`` at this scale."""
@@ -328,6 +336,30 @@ class Resolver:
             explained(index_types.read_index_type, {**self.catalogue.indexes[name], **fields}, f"scale.indexes.{name}")
         for name in self.catalogue.systems:
             self._refuse_circle(name, ())
+
+    def _check_products(self) -> None:
+        """Refuse tables, rows, figures, lineages and tables of released runs that nothing has or makes."""
+        config, tables = self.config, self.catalogue.tables
+        named: list[tuple[str, Iterable[str], Collection[str], str]] = [
+            ("tables", config.tables, tables, "no such table in config/papers"),
+            ("references", config.references, config.tables, "no such table in `tables:` of this run"),
+            ("figures", config.figures, self.catalogue.figures, "no such figure in config/papers"),
+        ]
+        for section, names, known, wrong in named:
+            for name in names:
+                if name not in known:
+                    raise EncoreError(f"{section}.{name}: {wrong}{nearest(name, known)}")
+        for name, rows in config.tables.items():
+            known = {own for row in tables[name].rows for own in row.names}
+            for row in rows if rows != "all" else ():
+                if row not in known:
+                    raise EncoreError(f"tables.{name}: no row {row!r}{nearest(row, known)}")
+        for name in config.lineages:
+            if name not in self.catalogue.systems:
+                lineage, index = naming.split_index(name)
+                self.lineage(lineage)
+                if index:
+                    self.index_type(index)
 
     def _refuse_circle(self, name: str, above: tuple[str, ...]) -> None:
         """Refuse a system that is made of itself, however many systems are between."""

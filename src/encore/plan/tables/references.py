@@ -24,8 +24,8 @@ def references(plan: Plan, name: str, found: Sequence[Cell]) -> list[dict[str, A
     Raises:
         EncoreError: it names no cell that is run here, or a row without a run of its own.
     """
-    given = plan.config.references.get(name, [])
-    chosen = [(one, _cell(name, one.row, one.column, found)) for one in given]
+    given, place = plan.config.references.get(name, []), plan.config.at(f"references.{name}")
+    chosen = [(one, _cell(place, one.row, one.column, found)) for one in given]
     return [
         _address(cell)
         | {
@@ -33,7 +33,7 @@ def references(plan: Plan, name: str, found: Sequence[Cell]) -> list[dict[str, A
             "run": one.run,
             "ours": [{"seed": seed, "folder": scores.inputs["run"].folder} for seed, scores in _reads(cell)],
             "collection": _reads(cell)[0][1].inputs["collection"].folder,
-            "over": _over(name, one, cell, chosen),
+            "over": _over(place, one, cell, chosen),
         }
         for one, cell in chosen
     ]
@@ -63,34 +63,30 @@ def refuse_damaged(plan: Plan, tables: Iterable[str]) -> None:
     """Read the released runs of some tables as their job will, since a job that fails comes after all others.
 
     Raises:
-        EncoreError: there is no such table, or a file is no run in TREC's form.
+        EncoreError: a file is no run in TREC's form.
     """
-    for name in plan.config.references:
-        if name not in plan.catalogue.tables:
-            raise EncoreError(f"references.{name}: there is no such table{nearest(name, plan.catalogue.tables)}")
     for table in dict.fromkeys(tables):
         for one in plan.config.references.get(table, ()):
-            _read(table, one.run)
+            _read(plan.config.at(f"references.{table}"), one.run)
 
 
-def _read(table: str, file: str) -> None:
+def _read(place: str, file: str) -> None:
     """Read a released run, as its table's job will."""
     from encore.data.trec_runs import read_trec
 
     try:
         answered = len(read_trec(Path(file)))
     except EncoreError as error:  # whose message says how to fix our own runs
-        raise EncoreError(f"references.{table}: {str(error).rpartition(';')[0]}; bring another copy") from error
+        raise EncoreError(f"{place}: {str(error).rpartition(';')[0]}; bring another copy") from error
     if answered == 0:
-        raise EncoreError(f"references.{table}: {file} has no line; name a run in TREC's form")
+        raise EncoreError(f"{place}: {file} has no line; name a run in TREC's form")
 
 
-def _cell(table: str, row: str, column: str, found: Sequence[Cell]) -> Cell:
+def _cell(place: str, row: str, column: str, found: Sequence[Cell]) -> Cell:
     """The cell that a person means."""
-    place = f"references.{table}"
-    rows = [cell for cell in found if row in (cell.row.id, f"{cell.row.setting}: {cell.row.id}")]
+    rows = [cell for cell in found if row in cell.row.names]
     if not rows:
-        known = {cell.row.id for cell in found} | {f"{cell.row.setting}: {cell.row.id}" for cell in found}
+        known = {name for cell in found for name in cell.row.names}
         raise EncoreError(f"{place}: no row {row!r} is built{nearest(row, known)}")
     if len(settings := dict.fromkeys(cell.row.setting for cell in rows)) > 1:
         raise EncoreError(f"{place}: row {row!r} stands under {', '.join(settings)}; write `setting: {row}`")
@@ -103,7 +99,7 @@ def _cell(table: str, row: str, column: str, found: Sequence[Cell]) -> Cell:
 
 
 def _over(
-    table: str, one: ReleasedRun, cell: Cell, chosen: Sequence[tuple[ReleasedRun, Cell]]
+    place: str, one: ReleasedRun, cell: Cell, chosen: Sequence[tuple[ReleasedRun, Cell]]
 ) -> dict[str, str] | None:
     """The row that a run is a gain over; it needs a run of its own, for theirs is over that."""
     if one.over is None:
@@ -114,8 +110,7 @@ def _over(
         if alike and other.column == one.column and base.row is not cell.row:
             return _address(base)
     raise EncoreError(
-        f"references.{table}: {one.row!r} is over {one.over!r}, which has no run of its own under column "
-        f"{one.column!r}; name one"
+        f"{place}: {one.row!r} is over {one.over!r}, which has no run of its own under column {one.column!r}; name one"
     )
 
 

@@ -96,15 +96,7 @@ def _chosen(plan: Plan, name: str, table: Table) -> list[RowEntry]:
     wanted = plan.config.tables.get(name, "all")
     if wanted == "all":
         return table.rows
-    known = {key for row in table.rows for key in _keys(row)}
-    for row in wanted:
-        if row not in known:
-            raise EncoreError(f"tables.{name}: no row {row!r}{nearest(row, known)}")
-    return [row for row in table.rows if _keys(row) & set(wanted)]
-
-
-def _keys(row: RowEntry) -> set[str]:
-    return {row.id, f"{row.setting}: {row.id}"}
+    return [row for row in table.rows if row.names & set(wanted)]
 
 
 def _design(table: Table, rows: list[RowEntry]) -> dict[str, Any] | None:
