@@ -28,6 +28,7 @@ SYNTAX = [
     "title: {a: 1\n",
     "\ttitle: a\n",
     "title: a\0b\n",
+    'title: "a\\0b"\n',
     "title: *nowhere\n",
     "title: !!python/none x\n",
 ]
@@ -145,6 +146,8 @@ def an_unknown_name(content: dict[str, Any], chance: random.Random) -> None:
         mapping[key] = misspelt(mapping[key], chance)
     elif place == "drawn":
         content["figures"] = [misspelt("bow/figure2", chance)]
+    elif place == "step" and chance.random() < 0.2:
+        scale["steps"]["{a,b}" * 30] = {}
     else:
         mapping = scale[f"{place}s" if place != "index" else "indexes"]
         plain = [key for key in mapping if not re.search(r"[*{]", key)] or ["bow/figure9"]
@@ -194,6 +197,7 @@ def an_extension(content: dict[str, Any], chance: random.Random) -> None:
             5,
             "config/seeds.yaml",
             "/",
+            "n" * 300,
         ]
     )
 

@@ -142,6 +142,13 @@ def test_queries_that_teach_nothing_are_not_counted_as_training(bare: Path) -> N
     assert "180 queries to train on, 20 to validate with" in new("own", "--beir", "data/own")
 
 
+@pytest.mark.parametrize("name", ["2024", "null", "yes", "0123"])
+def test_a_name_that_yaml_takes_for_something_else_is_quoted(bare: Path, name: str) -> None:
+    folder({"train": judged(0, 300), "test": judged(300, 400)})
+    new(name, "--beir", "data/own")
+    assert [*planned(f"config/{name}.yaml")[0].config.datasets] == [name]
+
+
 BAD = [
     (
         {"train": judged(0, 300), "dev": judged(300, 400), "test": judged(300, 400)},

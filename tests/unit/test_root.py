@@ -91,7 +91,7 @@ def test_a_damaged_root_file_is_as_good_as_none(damage: str, results: Any) -> No
     assert root.read_root() is None
     wrong, text = root.compare_root(None)
     assert wrong is None
-    assert text.endswith("(results/root.json is missing)")
+    assert text.endswith("(results/root.json cannot be read)")
 
 
 @pytest.mark.parametrize("expected", ["", "1234567", "no digits", "a" * 65])

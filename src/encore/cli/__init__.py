@@ -47,8 +47,19 @@ def main() -> None:
         if words[:1] == [name]:
             _add(command, name)
     arguments = parser.parse_args(words)
-    arguments.config = arguments.config or _run_behind(arguments, words[0])
-    run(lambda: arguments.answer(arguments))
+    run(lambda: _answered(arguments, words[0]))
+
+
+def _answered(arguments: argparse.Namespace, name: str) -> int:
+    """The exit status of a command, which gets the run's file that it is about.
+
+    Raises:
+        EncoreError: there is no such file, or as the command does.
+    """
+    if arguments.config and not arguments.config.exists():
+        raise EncoreError(f"--config {arguments.config}: there is no such file; name a run's")
+    arguments.config = arguments.config or _run_behind(arguments, name)
+    return int(arguments.answer(arguments))
 
 
 def _add(command: argparse.ArgumentParser, name: str) -> None:
@@ -62,11 +73,19 @@ def _add(command: argparse.ArgumentParser, name: str) -> None:
 
 
 def _run_behind(arguments: argparse.Namespace, name: str) -> Path:
-    """The run that made the table or figure which a command is about; the default for any other."""
+    """The run that made the table or figure which a command is about; the default for any other.
+
+    Raises:
+        EncoreError: which run made it stands in a file that is damaged.
+    """
     from encore.plan import index
     from encore.storage.typed import DEFAULT_RUN
 
-    return (index.read().run_of(arguments.table) if name in ASKS else None) or DEFAULT_RUN
+    if name not in ASKS:
+        return DEFAULT_RUN
+    if index.is_damaged():
+        raise EncoreError(f"{index.INDEX} is damaged, which says what run made a table; name that with --config")
+    return index.read().run_of(arguments.table) or DEFAULT_RUN
 
 
 def _old_words(words: list[str]) -> str:

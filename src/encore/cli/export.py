@@ -21,7 +21,7 @@ def answer(arguments: argparse.Namespace) -> int:
     """Write one run to standard output, or any number below a folder.
 
     Raises:
-        EncoreError: a folder holds no run or a damaged one, or several have nowhere to go.
+        EncoreError: a folder holds no run or a damaged one, several have nowhere to go, or nothing can be put there.
     """
     if arguments.output is None and len(arguments.runs) > 1:
         raise EncoreError(f"{len(arguments.runs)} runs cannot share standard output; name a folder with --output")
@@ -42,6 +42,9 @@ def _written(run: Path, folder: Path) -> Path:
     from encore.storage import manifest
 
     manifest.verify(run, [RUN])
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EncoreError(f"--output: {folder} cannot be made ({error.strerror}); name another folder") from error
     write_trec(folder / TEXT, read_run(run), read_header(run))
     return folder / TEXT

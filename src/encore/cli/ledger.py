@@ -19,7 +19,7 @@ def answer(arguments: argparse.Namespace) -> int:
     ledger.check(catalogue, project.CATALOGUE)
     entries = ledger.read(project.CATALOGUE)
     papers = {entry.paper for entry in entries}
-    if arguments.paper and arguments.paper not in papers:
+    if arguments.paper is not None and arguments.paper not in papers:
         raise EncoreError(f"there is no ledger of {arguments.paper!r}{nearest(arguments.paper, papers)}")
     shown = [entry for entry in entries if arguments.paper in (None, entry.paper)]
     print(ledger.table(shown, catalogue, project.CATALOGUE))

@@ -5,22 +5,23 @@ import sys
 from pathlib import Path
 
 from encore.cli.plan import plan_of
+from encore.commands.explain import table_named
 from encore.storage import typed
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """The flags of the command."""
-    parser.add_argument("table", nargs="?", default="table1")
+    parser.add_argument("table", nargs="?", default="table1", help="its name, or one of its files")
 
 
 def answer(arguments: argparse.Namespace) -> int:
     """The Markdown of a table, and where everything of it lies."""
     from encore.reporting.tables import aligned_text
 
-    plan_of(arguments)
-    name = arguments.table
+    name = table_named(plan_of(arguments), arguments.table)
     bold = "\033[1m{}\033[0m" if sys.stdout.isatty() else "{}"
     run = typed.called(arguments.config)
     print(aligned_text.show_table(Path("results/tables"), name, bold=bold, run=run), end="")
-    print("\n".join(f"results/figures/{name}.{ending}" for ending in ("png", "svg", "csv")))
+    drawn = (Path(f"results/figures/{name}.{ending}") for ending in ("png", "svg", "csv"))
+    print("".join(f"{path}\n" for path in drawn if path.is_file()), end="")
     return 0

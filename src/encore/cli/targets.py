@@ -25,7 +25,10 @@ def answer(arguments: argparse.Namespace) -> int:
         return 0
     if "+" not in arguments.lineage and (meant := folders.misspelt(plan, arguments.lineage)):
         raise EncoreError(meant)
-    lineage = plan.resolve.lineage(split_index(arguments.lineage)[0])
+    name, index = split_index(arguments.lineage)
+    lineage = plan.resolve.lineage(name)
+    if index:
+        plan.resolve.index_type(index)
     found = [plan.model(lineage, seed).manifest for seed in plan.config.seeds]
     found += lineage_targets(plan, arguments.lineage) if lineage.steps else []
     print("\n".join(dict.fromkeys(found)))

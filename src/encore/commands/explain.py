@@ -90,6 +90,19 @@ class ChainLink:
         ]
 
 
+def table_named(plan: Plan, table: str) -> str:
+    """The name of a table that a person means by its name or by one of its files.
+
+    Raises:
+        EncoreError: there is no such table.
+    """
+    name = table.removeprefix("./").removeprefix(TABLES)
+    name = name.rsplit(".", 1)[0] if name.endswith((".csv", ".json", ".md", ".tex", ".html")) else name
+    if name not in plan.catalogue.tables:
+        raise EncoreError(f"there is no table {name!r}{nearest(name, plan.catalogue.tables)}")
+    return name
+
+
 def find_cells(plan: Plan, table: str, row: str, column: str, setting: str | None = None) -> list[ExplainedCell]:
     """The cells that a person names, by ids or by labels: one for each setting that the row stands under.
 
@@ -99,10 +112,7 @@ def find_cells(plan: Plan, table: str, row: str, column: str, setting: str | Non
     Raises:
         EncoreError: there is no such table, row or column, or the row does not stand under the setting.
     """
-    name = table.removeprefix("./").removeprefix(TABLES)
-    name = name.rsplit(".", 1)[0] if name.endswith((".csv", ".json", ".md", ".tex", ".html")) else name
-    if name not in plan.catalogue.tables:
-        raise EncoreError(f"there is no table {name!r}{nearest(name, plan.catalogue.tables)}")
+    name = table_named(plan, table)
     content = table_plan(plan, name)
     columns = [each for each in _with_unseen(content["columns"]) if column in (each["id"], each["label"])]
     if not columns:

@@ -4,7 +4,11 @@ import re
 from collections.abc import Collection
 from fnmatch import fnmatchcase
 from itertools import product
+from math import prod
 
+from encore.errors import EncoreError, quoted
+
+MOST = 10_000  # names of one key
 _BRACES = re.compile(r"\{(.*?)\}")
 
 
@@ -14,11 +18,15 @@ def is_group(key: str) -> bool:
 
 
 def alternatives(key: str) -> list[str]:
-    """A key with its braces written out, in their order; stars stay."""
-    parts = _BRACES.split(key)  # every second one stood in braces
-    return [
-        "".join(choice) for choice in product(*(part.split(",") if n % 2 else [part] for n, part in enumerate(parts)))
-    ]
+    """A key with its braces written out, in their order; stars stay.
+
+    Raises:
+        EncoreError: these are more than anybody means.
+    """
+    parts = [part.split(",") if n % 2 else [part] for n, part in enumerate(_BRACES.split(key))]  # in braces or not
+    if prod(map(len, parts)) > MOST:
+        raise EncoreError(f"{quoted(key)} stands for more than {MOST} names; write fewer braces")
+    return ["".join(choice) for choice in product(*parts)]
 
 
 def names_of(key: str, known: Collection[str]) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from encore.config.run import RunConfig
 from encore.config.validation import checked, nearest, read_yaml
-from encore.errors import EncoreError
+from encore.errors import EncoreError, quoted
 
 EXTENDS, SCALE, TABLES = "extends", "scale", "tables"
 SHOWN_WITH_TABLES = ("figures", "corpus_size", "lineages", "references")  # what else a run makes, or compares
@@ -49,7 +49,11 @@ def _base(named: Any, path: Path) -> dict[str, Any]:
         found = str(named)[:60]
         raise EncoreError(f"{path}: {EXTENDS}: must be one run's file, such as config/config.yaml (found {found!r})")
     base = Path(named)
-    if not base.is_file():
+    try:
+        is_file = base.is_file()
+    except OSError as error:  # a name that is too long
+        raise EncoreError(f"{path}: {EXTENDS}: {quoted(named)}: {error.strerror}; name a run's file") from error
+    if not is_file:
         beside = path.parent / named
         known = [beside] if beside.is_file() else base.parent.glob("*.yaml")
         near = nearest(named, map(str, known))

@@ -81,15 +81,19 @@ def load_yaml(path: Path, called: str = "") -> Any:
         _refuse_depth(text)
         loader = YAML_LOADER(text)
         node = loader.get_single_node()
-        _refuse_repeated_keys(node, name)
+        _refuse_repetitions_and_nul(node, name)
         return None if node is None else loader.construct_document(node)
     except FileNotFoundError as error:
         raise EncoreError(f"{name} is missing; restore it from the repository") from error
     except OSError as error:
         raise EncoreError(f"{name} cannot be read: {error.strerror}; make it a file that can be") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, or a date that is none
-        reason = " ".join(str(error).replace('in "<unicode string>", ', "").split())[:200]
-        raise EncoreError(f"{name} is not YAML: {reason}") from error
+        raise EncoreError(f"{name} is not YAML: {yaml_reason(error)}") from error
+
+
+def yaml_reason(error: Exception) -> str:
+    """What is wrong with a text that is no YAML, in one line."""
+    return " ".join(str(error).replace('in "<unicode string>", ', "").split())[:200]
 
 
 def _refuse_depth(text: str) -> None:
@@ -102,11 +106,13 @@ def _refuse_depth(text: str) -> None:
         raise ValueError("nested too deeply")
 
 
-def _refuse_repeated_keys(root: yaml.Node | None, name: str) -> None:
-    """YAML forbids a key twice in one mapping, and its reader takes the last one silently."""
+def _refuse_repetitions_and_nul(root: yaml.Node | None, name: str) -> None:
+    """Refuse a key twice in one mapping, which YAML forbids and its reader takes, and NUL, which no path can hold."""
     waiting, seen = [root] if root else [], set()
     while waiting:
         node = waiting.pop()
+        if isinstance(node, yaml.ScalarNode) and "\0" in node.value:
+            raise EncoreError(f"{name}, line {node.start_mark.line + 1}: a text holds a NUL character; take it out")
         if id(node) in seen or not isinstance(node, yaml.CollectionNode):
             continue
         seen.add(id(node))  # an alias may lead back

@@ -88,14 +88,23 @@ class Index:
 
 def read(path: Path = INDEX) -> Index:
     """The index of earlier plans; empty where there is none that can be read: the next run writes it anew."""
+    return _readable(path) or Index({})
+
+
+def is_damaged(path: Path = INDEX) -> bool:
+    """Whether there is an index, and it cannot be read."""
+    return path.exists() and _readable(path) is None
+
+
+def _readable(path: Path) -> Index | None:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         entries, patterns = content["artifacts"], content["patterns"]
     except (OSError, ValueError, KeyError, TypeError):
-        return Index({})
+        return None
     products = content.get("products", {})
     are_mappings = all(isinstance(each, dict) for each in (entries, patterns, products))
-    return Index(entries, patterns, products) if are_mappings else Index({})
+    return Index(entries, patterns, products) if are_mappings else None
 
 
 def spec_file(folder: str) -> Path:

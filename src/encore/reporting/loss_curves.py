@@ -9,6 +9,7 @@ import numpy as np
 from encore.errors import EncoreError
 from encore.plan.tables.layout import Product, SlicePart
 from encore.storage.csv_rows import number, write_rows
+from encore.storage.typed import REMAKE
 
 FILE = "held_out.tsv"
 HEADER = ["step", "lineage", "seed", "training_step", "term", "value"]
@@ -124,5 +125,5 @@ def read_loss_table(path: Path) -> tuple[list[str], np.ndarray]:
     except ValueError:
         rows = np.empty(0)
     if header[:2] != ["step", "loss"] or rows.shape != (len(lines), len(header)) or not np.isfinite(rows).all():
-        raise EncoreError(f"{path} is no table of the losses at each step; run snakemake for its model again")
+        raise EncoreError(f"{path} is no table of the losses at each step; {REMAKE}")
     return header, rows

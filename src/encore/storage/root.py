@@ -94,5 +94,5 @@ def compare_root(expected: str | None) -> tuple[str | None, str]:
         return f"the root of these results is {root}, not {expected}: they are other ones", f"root {root}"
     recorded = read_root()
     if recorded is None:
-        return None, f"root {root} (results/root.json is missing)"
+        return None, f"root {root} (results/root.json {'cannot be read' if ROOT.exists() else 'is missing'})"
     return None, f"root {root}" + ("" if recorded == root else f" (when the last run ended: {recorded})")

@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 DEFAULT_RUN = Path("config/config.yaml")
+REMAKE = "`encore audit --prune` removes it, and snakemake makes it again"  # what is damaged, or no longer itself
 OF_THIS_JOB = "ENCORE_RUN"  # what a job has in its environment: the run's file
 
 

@@ -41,7 +41,7 @@ def run_text(name: str, source: Source, base: tuple[str, RunConfig], catalogue: 
         f"  datasets: {_flow(datasets)}",
         "",
         "datasets:",
-        f"  {name}:",
+        f"  {_flow(name)}:",
         *(f"    {key}: {_flow(value)}" for key, value in entry.items()),
         "    splits:",
         *(f"      {key}: {_flow(value)}" for key, value in splits.items()),

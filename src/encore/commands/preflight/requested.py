@@ -38,7 +38,7 @@ def requested_products(plan: Plan, wanted: Iterable[str]) -> Iterator[tuple[Arti
 
 
 def _meant(plan: Plan, name: str) -> list[str]:
-    if Path(os.path.relpath(name)).parts[0] == "results":
+    if name and Path(os.path.relpath(name)).parts[:1] == ("results",):
         check_target(plan, name)
         return [name]
     if name in SHORT:

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from encore.config.run_file import EXTENDS, run_content
-from encore.config.validation import nearest, read_yaml
+from encore.config.validation import nearest, read_yaml, yaml_reason
 from encore.errors import EncoreError
 
 FILES = ("backbones", "datasets", "doc2query", "indexes", "sources", "steps", "systems")
@@ -43,13 +43,16 @@ def changed(catalogue: Path, run: Path, changes: list[str], folder: Path) -> tup
 
 def _change(path: Path, keys: list[str], value: str, change: str) -> None:
     root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
-    new = yaml.compose(value, Loader=yaml.SafeLoader) or yaml.compose("null", Loader=yaml.SafeLoader)
     node = root
     for depth, key in enumerate(keys[:-1]):
         node = _inner(node, key, ".".join(keys[: depth + 1]), change, path.name)
-    _set(node, keys[-1], new, change)
-    loader = yaml.SafeLoader("")
-    path.write_text(yaml.safe_dump(loader.construct_document(root), sort_keys=False), encoding="utf-8")
+    try:
+        new = yaml.compose(value, Loader=yaml.SafeLoader) or yaml.compose("null", Loader=yaml.SafeLoader)
+        _set(node, keys[-1], new, change)
+        content = yaml.SafeLoader("").construct_document(root)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise EncoreError(f"{change!r}: the value is not YAML: {yaml_reason(error)}") from error
+    path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
 
 
 def _inner(node: Any, key: str, place: str, change: str, file: str) -> Any:

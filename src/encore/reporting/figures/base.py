@@ -12,6 +12,7 @@ from encore.errors import EncoreError
 from encore.plan.tables.layout import Product, SlicePart
 from encore.reporting.figures.style import INK
 from encore.reporting.tables.footnotes import PROXY_DATA
+from encore.storage.typed import REMAKE
 
 INSPECTION = "inspection.json"
 GRID = "#e3e7eb"
@@ -63,7 +64,7 @@ def read_inspection(inspected: InspectedModel) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads(path.read_text())
     except (OSError, ValueError) as error:
-        raise EncoreError(f"{path} is not readable ({error}); run snakemake for it again") from error
+        raise EncoreError(f"{path} is not readable ({error}); {REMAKE}") from error
     return found
 
 

@@ -11,6 +11,7 @@ from encore.config.validation import nearest
 from encore.errors import EncoreError
 from encore.plan.tables.layout import CellSlice, Column, Layout, Unit
 from encore.reporting.sources.base import CellSource, CellValues
+from encore.storage.typed import REMAKE
 
 
 class CountSource(CellSource):
@@ -43,7 +44,7 @@ class Statistic(CountSource):
         try:
             found = dict(_numbers(json.loads(path.read_text())))
         except (OSError, ValueError) as error:
-            raise EncoreError(f"{path} has no statistics ({error}); run snakemake for the collection again") from error
+            raise EncoreError(f"{path} has no statistics ({error}); {REMAKE}") from error
         if name not in found:
             raise EncoreError(f"{path} has no number {name!r}{nearest(name, found)}")
         return found[name]
@@ -86,7 +87,7 @@ class Tokens(CountSource):
         try:
             offsets = np.load(path, mmap_mode="r")
         except (OSError, ValueError) as error:
-            raise EncoreError(f"{path} is no part of a token store ({error}); run snakemake for it again") from error
+            raise EncoreError(f"{path} is no part of a token store ({error}); {REMAKE}") from error
         return int(offsets[-1]) / (len(offsets) - 1) if len(offsets) > 1 else None
 
     def named(self, request: CellSlice, column: Column) -> str:

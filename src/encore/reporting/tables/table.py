@@ -15,6 +15,7 @@ from encore.errors import EncoreError
 from encore.plan.tables.layout import OURS, CellSlice, Unit
 from encore.storage.csv_rows import rounded
 from encore.storage.files import write_text
+from encore.storage.typed import REMAKE
 
 Number = Annotated[float, AfterValidator(rounded)]
 Interval = tuple[Number, Number]
@@ -224,5 +225,5 @@ def read_table(path: Path) -> Table:
         raise EncoreError(f"cannot read {path}: {error.strerror}; run snakemake for its table again") from error
     except ValidationError as error:
         found = error.errors()[0]
-        place = ".".join(map(str, found["loc"]))
-        raise EncoreError(f"{path} is no table ({place}: {found['msg']}); run snakemake for it again") from error
+        reason = ": ".join([*filter(None, [".".join(map(str, found["loc"]))]), found["msg"]])
+        raise EncoreError(f"{path} is no table ({reason}); {REMAKE}") from error
