@@ -218,7 +218,8 @@ def _rows(path: Path, others: tuple[str, ...] = ()) -> Iterator[tuple[int, Row]]
 def _documents(path: Path, others: tuple[str, ...]) -> Iterator[tuple[int, Row]]:
     """``_id``, ``title`` and ``text``, and ``others``: the further fields that a document's text is made of."""
     for number, row in _rows(path, others):
-        yield number, {name: row.get(name, "") for name in ("_id", "title", "text", *others)}
+        found = {"_id": row["_id"], "title": row.get("title", ""), "text": row["text"]}
+        yield number, {**found, **{name: row.get(name, "") for name in others}} if others else found
 
 
 def _queries(path: Path) -> Iterator[tuple[int, Row]]:

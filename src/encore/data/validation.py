@@ -95,7 +95,7 @@ def _fault(row: Row, what: str) -> str | None:
             text.encode()
     except UnicodeEncodeError:
         return f"{quoted(name)} holds half of a surrogate pair, which no UTF-8 can say; fix its text"
-    if len(name.encode()) > LONGEST_ID:
+    if len(name) > LONGEST_ID // 4 and len(name.encode()) > LONGEST_ID:
         return f"id {quoted(name)} has more than {LONGEST_ID:,} bytes, which no Lucene index can hold; shorten it"
     return None
 
