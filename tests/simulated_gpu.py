@@ -113,7 +113,7 @@ class Stream:
             self.work.append(event.point())
 
     def wait_stream(self, other: Stream) -> None:
-        event = Event()
+        event = Event(Counter())
         event.record(other)
         self.wait_event(event)
 
@@ -121,8 +121,9 @@ class Stream:
 class Event:
     """A point in the work of a stream; one that was never recorded is behind."""
 
-    def __init__(self, *_: Any, **__: Any) -> None:
-        self.stream, self.until, self.seen = USUAL, 0, True
+    def __init__(self, waits: Counter[str]) -> None:
+        """``waits`` counts those of the host."""
+        self.stream, self.until, self.seen, self.waits = USUAL, 0, True, waits
 
     def record(self, stream: Stream | None = None) -> None:
         self.stream = stream or _streams[-1]
@@ -136,6 +137,8 @@ class Event:
     def synchronize(self) -> None:
         """Let the host wait, which has then ``seen`` that it is behind."""
         self.point()()
+        if not self.seen:
+            self.waits[_caller()] += 1
         self.seen = True
 
 
@@ -180,7 +183,7 @@ def simulated_gpu() -> Iterator[SimulatedGpu]:
             patches.enter_context(mock.patch.object(torch.cuda, name, lambda *_, answer=answer, **__: answer))
         for owner, name, instead in (
             (torch.cuda, "Stream", Stream),
-            (torch.cuda, "Event", Event),
+            (torch.cuda, "Event", lambda: Event(gpu.waits)),
             (torch.cuda, "current_stream", lambda *_: USUAL),
             (torch.cuda, "stream", _working_on),
             (torch, "autocast", lambda device, dtype=None, **options: autocast("cpu", dtype, **options)),
@@ -190,7 +193,6 @@ def simulated_gpu() -> Iterator[SimulatedGpu]:
             (torch.distributed, "init_process_group", _init_process_group),
             (torch, "tensor", _tensor),
             (torch, "inference_mode", torch.no_grad),
-            (torch.cuda, "Event", lambda: _Event(gpu)),
             (Tensor, "to", _to),
             (Tensor, "cuda", lambda tensor, *_, **__: tensor.to(GPU)),
             (Tensor, "pin_memory", lambda tensor, *_: tensor.clone()),
@@ -206,20 +208,6 @@ class _Generator(torch.Generator):
 
     def __new__(cls, *_: Any, **__: Any) -> _Generator:
         return super().__new__(cls)
-
-
-class _Event:
-    """A moment of the device's work."""
-
-    def __init__(self, gpu: SimulatedGpu) -> None:
-        self.gpu = gpu
-
-    def record(self) -> None:
-        """As of now."""
-
-    def synchronize(self) -> None:
-        """Wait until the device has come to it."""
-        self.gpu.waits[_caller()] += 1
 
 
 def _one_hot(values: Tensor, classes: int) -> Tensor:

@@ -201,7 +201,7 @@ def test_a_run_has_the_queries_of_its_split_in_any_number_of_shards(home, model,
 def test_what_built_and_searched_an_index_is_recorded_with_its_threads_and_rate(home, model):
     shard = home / "whole" / "000-of-001"
     with record(shard, stage="encode", spec=ENCODE, inputs=[home / "model", home / "tokens"]):
-        make_shard(ENCODE, model, home / "tokens", shard.name, shard)
+        make_shard(ENCODE, model, home / "tokens", shard.name, shard, home / "state")
     read = ("--model", "model", "--tokens", "tokens", "--collection", "collection")
     succeed(home, "search", SEARCH, *read, "--indexes", "whole/000-of-001", "--output", "exact")
     succeed(home, "build_index", {"index": {"kind": "fp16"}}, "--shards", "whole/000-of-001", "--output", "halved")

@@ -146,7 +146,7 @@ def test_a_projector_is_counted_as_torch_does(kind: str) -> None:
     encoder = random_encoder(projector=kind, projection_dim=5)
     ids, _ = random_batch(encoder.config, [12, 12])
     with FlopCounterMode(display=False) as counter, torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
-        encoder.embed(ids, None)
+        encoder.pool(encoder(ids, None), ids, None)
     assert counter.get_total_flops() == flops.forward(encoder.config, 2, 12)
 
 
