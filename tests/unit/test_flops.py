@@ -1,6 +1,7 @@
 """Counted operations: by hand, and as torch's own counter sees them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -48,12 +49,13 @@ def test_padding_is_counted() -> None:
     assert counted(encoder, [12, 3]) == counted(encoder, [12, 12]) == flops.forward(encoder.config, 2, 12)
 
 
-def test_the_last_layers_states_are_counted_where_only_the_first_is_computed() -> None:
-    encoder = random_encoder(layers=3, pooling="cls")
-    shape = encoder.config
-    others = 3 * 12 - 3  # tokens behind [CLS], which still are keys and values
-    spared = others * (2 * 2 * shape.hidden**2 + 2 * 2 * 12 * shape.hidden + 2 * 2 * shape.hidden * shape.intermediate)
-    assert counted(encoder, [12, 12, 12], embed=Encoder.embed) == flops.forward(shape, 3, 12) - spared
+@pytest.mark.parametrize("layers", [1, 3])
+def test_what_embedding_computes_is_counted_as_torch_does(layers: int) -> None:
+    encoder = random_encoder(layers=layers, pooling="cls")
+    computed = counted(encoder, [12, 12, 12], embed=Encoder.embed)
+    assert computed == flops.embedding(encoder.config, 3, 12) < flops.forward(encoder.config, 3, 12)
+    every_state = replace(encoder.config, pooling="mean")
+    assert flops.embedding(every_state, 3, 12) == flops.forward(every_state, 3, 12)
 
 
 def test_training_is_three_forward_passes() -> None:

@@ -28,6 +28,20 @@ def forward(config: EncoderConfig, batch: int, length: int) -> float:
     return config.layers * (projections + scores_and_mixing + feed_forward) + projector + head
 
 
+def embedding(config: EncoderConfig, batch: int, length: int) -> float:
+    """The operations of ``forward`` that ``Encoder.embed`` computes: not the states of a last layer that nobody reads.
+
+    For estimates of time; budgets count all.
+    """
+    if config.pooling != "cls" or config.architecture == "bow-mlp":
+        return forward(config, batch, length)
+    others = float(batch * (length - 1))  # tokens that are keys and values alone
+    projections = 2 * product(others, config.hidden, config.hidden)
+    scores_and_mixing = 2 * product(others, config.hidden, length)
+    feed_forward = 2 * product(others, config.hidden, config.intermediate)
+    return forward(config, batch, length) - projections - scores_and_mixing - feed_forward
+
+
 def mlm_head(config: EncoderConfig, positions: int) -> float:
     """The vocabulary head at so many positions, forward."""
     return product(positions, config.hidden, config.hidden) + product(positions, config.hidden, config.vocabulary)

@@ -111,15 +111,15 @@ def _shards(made: Artifact) -> int:
 def _encode(job: _Job) -> Amounts:
     lengths = job.size.passages.read(job.spec["length"])
     count = job.size.passages.count / _shards(job.made)
-    flops, bytes_each = count * trainings.reading(job.shape, lengths), 2 if job.spec.get("vectors") == "fp16" else FP32
-    return {"flops": flops, "longest": float(lengths.max()), "vector_bytes": job.found["vectors"] * bytes_each}
+    operations = count * trainings.reading(job.shape, lengths, flops.embedding)
+    bytes_each = 2 if job.spec.get("vectors") == "fp16" else FP32
+    return {"flops": operations, "longest": float(lengths.max()), "vector_bytes": job.found["vectors"] * bytes_each}
 
 
 def _search(job: _Job) -> Amounts:
     queries = job.found["queries"]
-    query_flops = queries * trainings.reading(
-        job.shape, trainings.query_lengths(job.size, job.shape, job.spec["query_length"])
-    )
+    lengths = trainings.query_lengths(job.size, job.shape, job.spec["query_length"])
+    query_flops = queries * trainings.reading(job.shape, lengths, flops.embedding)
     found = {"flops": query_flops, "longest": float(job.spec["query_length"])}
     fields = {**job.made.inputs["index"].spec["index"], **job.spec["search"]} if "index" in job.made.inputs else {}
     dimension, count = job.shape.dimension, job.size.passages.count
@@ -188,7 +188,8 @@ def _scoring(job: _Job, pairs: float) -> Amounts:
 
 
 def _measure_latency(job: _Job) -> Amounts:
-    query_flops = job.found["queries"] * trainings.reading(job.shape, trainings.query_lengths(job.size, job.shape, 512))
+    lengths = trainings.query_lengths(job.size, job.shape, 512)
+    query_flops = job.found["queries"] * trainings.reading(job.shape, lengths, flops.embedding)
     return {"flops": query_flops, "scanned": job.found["queries"] * job.found["vectors"] * FP32, "longest": 512.0}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,9 +49,14 @@ def counts(step: Step, size: CollectionSize, share: float) -> dict[str, float]:
     return {"steps": total_steps(step, queries), "queries": queries}
 
 
-def reading(shape: EncoderConfig, lengths: np.ndarray) -> float:
-    """Operations of reading one text, a mean over lengths in tokens, special ones included."""
-    return float(np.mean([flops.forward(shape, 1, round(length)) for length in quantiles(lengths, QUANTILES)]))
+def reading(
+    shape: EncoderConfig, lengths: np.ndarray, count: Callable[[EncoderConfig, int, int], float] = flops.forward
+) -> float:
+    """Operations of reading one text, a mean over lengths in tokens, special ones included.
+
+    ``count``: those of a batch; ``flops.embedding`` where nothing but vectors is made.
+    """
+    return float(np.mean([count(shape, 1, round(length)) for length in quantiles(lengths, QUANTILES)]))
 
 
 def query_lengths(size: CollectionSize, shape: EncoderConfig, most: int) -> np.ndarray:
