@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import simulated_gpu as simulated
 import torch
+from simulated_attention import attention as simulated_attention
+from simulated_attention import attention_backward
 from simulated_gpu import GPU, GpuTensor, SimulatedGpu, simulated_gpu
 from torch import Tensor, nn
 from warm import SIMULATED_GPU
@@ -140,11 +141,11 @@ def test_its_attention_is_that_of_each_text_with_its_gradients(
 def test_gradients_under_its_dropout_are_those_of_finite_differences(tokens: Bounds) -> None:
     *texts, upstream = (part.double() for part in random_texts(tokens))
     drawn = tokens.ends, TEXTS.ends, 0.3, torch.tensor(5)
-    gradients = simulated._attention_backward(upstream, *texts, *drawn)
+    gradients = attention_backward(upstream, *texts, *drawn)
     for place, gradient in enumerate(gradients):
         step = torch.randn_like(gradient) * 1e-5
         ends = [
-            (simulated._attention(*texts[:place], texts[place] + way * step, *texts[place + 1 :], *drawn))
+            (simulated_attention(*texts[:place], texts[place] + way * step, *texts[place + 1 :], *drawn))
             for way in (1, -1)
         ]
         assert float(((ends[0] - ends[1]) / 2 * upstream).sum()) == pytest.approx(

@@ -1,6 +1,6 @@
 """What a name means under a run's configuration: catalogue, then scale, then the lineage's own overrides."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Any
 
 from encore.config import index_types
@@ -14,7 +14,8 @@ from encore.config.run import RunConfig
 from encore.config.validation import checked, explained, nearest
 from encore.errors import EncoreError
 from encore.plan.catalogue import Catalogue, read_dataset, read_step
-from encore.plan.scale import mentioned, with_single_names
+from encore.plan.scale import with_single_names
+from encore.plan.unknown_names import refuse_unknown_names
 
 NOTHING = "nothing stands for it at this scale"
 EMBEDDED = "pydocs"  # how the kinds of datasets begin that every installation has
@@ -35,8 +36,9 @@ class Resolver:
         try:
             self.config = config = with_single_names(config, catalogue)
             self._datasets = _with_own_datasets(config, catalogue)
+            refuse_unknown_names(self.config, catalogue, self._datasets)
             self._check_scale()
-            self._check_products()
+            self._check_lineages()
         except EncoreError as error:
             raise EncoreError(config.at(str(error))) from error
 
@@ -294,38 +296,13 @@ class Resolver:
         return {**entry, **getattr(scale, entry["kind"]), **scale.steps.get(name, {})}
 
     def _check_scale(self) -> None:
-        """Refuse a scale that names nothing, and steps that it makes invalid, before anything is planned."""
+        """Refuse steps and systems that a scale makes invalid, before anything is planned."""
         scale = self.config.scale
-        named: list[tuple[str, Iterable[str], Collection[str]]] = [
-            ("steps", scale.steps, self.catalogue.steps),
-            ("systems", scale.systems, self.catalogue.systems),
-            ("backbones", [*scale.backbones, *scale.backbones.values()], self.catalogue.backbones),
-            ("doc2query", [*scale.doc2query, *scale.doc2query.values()], self.catalogue.doc2query),
-            ("datasets", scale.datasets, mentioned(self.catalogue)),
-            ("datasets", scale.datasets.values(), self._datasets),
-            ("indexes", scale.indexes, self.catalogue.indexes),
-            ("figures", scale.figures, self.catalogue.figures),
-            ("absent", scale.absent, mentioned(self.catalogue) | self.catalogue.backbones.keys()),
-        ]
-        for section, names, known in named:
-            for name in names:
-                if name not in known:
-                    raise EncoreError(f"scale.{section}: unknown name {name!r}{nearest(name, known)}")
         for section, replacements in (("datasets", scale.datasets), ("backbones", scale.backbones)):
             if both := sorted(scale.absent.keys() & replacements.keys()):
                 raise EncoreError(
                     f"scale.absent: {both[0]!r} has a replacement under `{section}`; leave one of the two out"
                 )
-        for text in (*scale.replace_prefix, *scale.replace_prefix.values()):
-            start = explained(naming.parse, text, "scale.replace_prefix")
-            parts: list[tuple[str, Collection[str]]] = [(start.backbone, self.catalogue.backbones)]
-            parts += [(step.name, self.catalogue.steps) for step in start.steps]
-            for name, known in parts:
-                if name not in known:
-                    raise EncoreError(f"scale.replace_prefix: {text!r}: unknown name {name!r}{nearest(name, known)}")
-        if isinstance(shards := self.config.execution.shards, dict):
-            for name in shards.keys() - self._datasets.keys():
-                raise EncoreError(f"execution.shards: unknown dataset {name!r}{nearest(name, self._datasets)}")
         for name, step in self.catalogue.steps.items():
             explained(read_step, self._scaled(name), f"scale of {step['kind']} step {name!r}")
         for name in scale.systems:
@@ -337,24 +314,9 @@ class Resolver:
         for name in self.catalogue.systems:
             self._refuse_circle(name, ())
 
-    def _check_products(self) -> None:
-        """Refuse tables, rows, figures, lineages and tables of released runs that nothing has or makes."""
-        config, tables = self.config, self.catalogue.tables
-        named: list[tuple[str, Iterable[str], Collection[str], str]] = [
-            ("tables", config.tables, tables, "no such table in config/papers"),
-            ("references", config.references, config.tables, "no such table in `tables:` of this run"),
-            ("figures", config.figures, self.catalogue.figures, "no such figure in config/papers"),
-        ]
-        for section, names, known, wrong in named:
-            for name in names:
-                if name not in known:
-                    raise EncoreError(f"{section}.{name}: {wrong}{nearest(name, known)}")
-        for name, rows in config.tables.items():
-            known = {own for row in tables[name].rows for own in row.names}
-            for row in rows if rows != "all" else ():
-                if row not in known:
-                    raise EncoreError(f"tables.{name}: no row {row!r}{nearest(row, known)}")
-        for name in config.lineages:
+    def _check_lineages(self) -> None:
+        """Refuse lineages of the run that nothing makes."""
+        for name in self.config.lineages:
             if name not in self.catalogue.systems:
                 lineage, index = naming.split_index(name)
                 self.lineage(lineage)
