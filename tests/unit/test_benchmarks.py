@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import runpy
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -21,26 +17,23 @@ import inside
 import numpy as np
 import pytest
 import pytrec_eval
-import torch
+from quick_benchmark import ROOT, quick
 from simulated_gpu import simulated_gpu
 
-ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-import cpu  # noqa: E402
-import gpu  # noqa: E402
-from harness import comparison, figures, gpu_encoding, gpu_goals, machine, masks, ours, record, steps, texts, timing  # noqa: E402
-from harness.figures import BASE, Measured  # noqa: E402
-from harness.setting import Setting  # noqa: E402
+import cpu
+from harness import comparison, figures, gpu_goals, machine, masks, ours, record, steps, texts, timing
+from harness.figures import BASE, Measured
+from harness.setting import Setting
 
-from encore.data import tokens  # noqa: E402
-from encore.evaluation import significance  # noqa: E402
-from encore.models.encoder import Encoder  # noqa: E402
-from encore.models.heads import MlmHead  # noqa: E402
-from encore.plan.artifact import upstream  # noqa: E402
-from encore.plan.project import load_plan  # noqa: E402
-from encore.storage.files import write_json  # noqa: E402
-from encore.targets import everything_declared, reads_of  # noqa: E402
+from encore.data import tokens
+from encore.evaluation import significance
+from encore.models.encoder import Encoder
+from encore.models.heads import MlmHead
+from encore.plan.artifact import upstream
+from encore.plan.project import load_plan
+from encore.targets import everything_declared, reads_of
 
 SETTING = Setting("nano", 500, 32, 4, False, "fp32", 1, "wall", 1, 1)
 
@@ -63,9 +56,6 @@ def test_the_best_reading_is_the_shortest_by_the_clock_asked_for() -> None:
     readings = [timing.Seconds(3.0, 1.0), timing.Seconds(2.0, 1.5)]
     assert [timing.best(readings, "wall"), timing.best(readings, "cpu")] == [2.0, 1.0]
     assert timing.Seconds(3.0, 2.0) - timing.Seconds(1.0, 0.5) == timing.Seconds(2.0, 1.5)
-
-
-_tokenised = texts.tokenised
 
 
 def measured() -> list[Measured]:
@@ -132,24 +122,6 @@ def test_other_masks_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         masks.compare(SETTING, [24])
 
 
-def test_a_goal_without_a_number_says_why(tmp_path: Path) -> None:
-    write_json(tmp_path / "cross-encoder.json", {"step_ms": 1.0})
-    rows = gpu_goals.judged(tmp_path, [{"part": "search", "ended": "out of time", "seconds": 1.0}])
-    why = {row["goal"]: row["why"] for row in rows}
-    assert why["search in fp16, one query, milliseconds"] == "search: out of time"
-    assert why["encoding, passages a second"] == "encoding: not run"
-    assert why["in-batch, cross-encoder in the loop, GB of memory"] == "not in the record of cross-encoder"
-    assert why[f"{gpu_goals.ENCODING} with FlashAttention-2"].startswith("flash-attn is none")
-    assert not any(row["met"] for row in rows)
-
-
-def test_other_vectors_than_the_peers_fail_the_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("sentence_transformers")
-    monkeypatch.setattr(texts, "tokenised", lambda written, *given: _tokenised([*written[1:], written[0]], *given))
-    with pytest.raises(gpu_encoding.EncoreError, match="gives other vectors"):
-        gpu_encoding.encoding(gpu.QUICK)
-
-
 def test_one_epoch_warms_up_and_one_counts(tmp_path: Path) -> None:
     """Both of the same texts, for as many batches as steps are measured; one batch more ends the last of them."""
     store = texts.write(tmp_path, 24, SETTING.length, SETTING.vocabulary, full=True)
@@ -207,16 +179,6 @@ def test_ways_take_turns_and_the_best_turn_of_each_counts(monkeypatch: pytest.Mo
     assert seconds == {"theirs": 2.0, "ours": 1.0}
     rows = comparison.rows(seconds, 10, "texts", base="theirs")
     assert [(row["texts_per_second"], row["speed"]) for row in rows] == [(5.0, 1.0), (10.0, 2.0)]
-
-
-def quick(program: str, output: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """A benchmark of several parts, whose parts alone are processes of their own."""
-    path = str(ROOT / f"benchmarks/{program}.py")
-    given = ("--output", output, "--quick", *words)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(ROOT / "src"))
-        patch.setenv("OMP_NUM_THREADS", "1")
-        return inside.ended(program, given, ROOT, lambda: runpy.run_path(path, run_name="__main__"))
 
 
 @pytest.mark.parametrize("part", ["evaluation", "runs", "search", "tokens", "randomisation", "examples", "encoding"])
@@ -304,98 +266,6 @@ def test_bare_snakemake_plans_what_the_plan_has(tmp_path: Path) -> None:
     assert sum(map(len, list(files.values())[: len(made)])) == sum(len(each.inputs) for each in made)
     assert len(files["all"]) == len(files) - 1 > len(made)
     assert set(chain(*files.values())) <= set(files["all"])
-
-
-def test_the_parts_of_the_gpu_benchmark_survive_each_other(tmp_path: Path) -> None:
-    """At tiny sizes, on what there is: a part that fails is told, and the goals stand next to what was measured."""
-    (tmp_path / "checkpoint.json").mkdir()  # so that this part cannot write its numbers
-    (tmp_path / "search.json").write_text('{"fp16": {"one_query_ms": -1}}')  # an earlier run's
-    done = quick("gpu", tmp_path, "--only", "checkpoint", "search", "tests")
-    assert done.returncode == 0, done.stderr
-    (path,) = tmp_path.glob("gpu-*.json")
-    found = json.loads(path.read_text())
-    assert {part["part"]: part["ended"] for part in found["parts"]} == {
-        "checkpoint": "exit code 1",
-        "search": "done",
-        "tests": "done",
-    }
-    measured = {goal["goal"]: goal["measured"] for goal in found["goals"]}
-    assert [label for label, value in measured.items() if value] == [
-        goal.label for goal in gpu_goals.GOALS if goal.part == "search"
-    ]
-    label = "search in fp16, one query, milliseconds"
-    assert measured[label] == pytest.approx(found["measured"]["search"]["fp16"]["one_query_ms"], 1e-3)
-    assert measured[label] > 0
-    assert f"| {label} |" in done.stdout
-    assert "test_a_training_is_that_of_the_cpu" in (tmp_path / "tests.log").read_text()
-
-
-@pytest.mark.parametrize("part", list(gpu.MEASURED))
-def test_a_part_of_the_gpu_benchmark_measures(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At tiny sizes, on a simulated GPU unless a peer cannot; its goals are found in what it writes."""
-    if part == "encoding":
-        pytest.importorskip("sentence_transformers")
-    monkeypatch.setattr(timing, "PEAK_SIZE", dict.fromkeys(timing.PEAK_SIZE, 64))
-    with nullcontext() if part == "encoding" else simulated_gpu():
-        found = gpu.MEASURED[part](gpu.QUICK)
-    numbers = [*_numbers({key: value for key, value in found.items() if key != "setting"})]
-    assert numbers
-    assert all(0 < value < math.inf for value in numbers)
-    write_json(tmp_path / f"{part}.json", found)
-    judged = {row["goal"]: row["measured"] for row in gpu_goals.judged(tmp_path)}
-    assert [label for label, value in judged.items() if value] == [
-        goal.label for goal in gpu_goals.GOALS if goal.part == part and not goal.why
-    ]
-
-
-def _numbers(content: object) -> Iterator[float]:
-    """All numbers of a record."""
-    if isinstance(content, (int, float)):
-        yield content
-    elif isinstance(content, (dict, list)):
-        for value in content.values() if isinstance(content, dict) else content:
-            yield from _numbers(value)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(torch.cuda.device_count() == 1, reason="needs two GPUs or none")
-def test_two_processes_are_measured_beside_one(tmp_path: Path) -> None:
-    done = quick("gpu", tmp_path, "--only", "two-processes")
-    assert "| two-processes | done |" in done.stdout, (tmp_path / "two-processes.log").read_text()
-    found = json.loads((tmp_path / "two-processes.json").read_text())
-    assert found["processes"] == 2
-    assert 0 < found["speed_of_one"] < 3
-    assert not (tmp_path / "two-processes-alone.json").exists()
-
-
-@pytest.mark.parametrize(
-    ("gpus", "quick", "runs"), [(0, True, True), (0, False, False), (1, True, False), (2, False, True)]
-)
-def test_two_processes_need_two_gpus(gpus: int, quick: bool, runs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
-    assert (gpu.left_out(quick) == "") is runs
-
-
-def test_the_parts_of_the_gpu_benchmark_end_in_eight_minutes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each may take what those before it left over."""
-    assert sum(gpu.LIMITS.values()) <= 480
-    given = []
-
-    def part(name: str, command: list[str], most: float, log: Path) -> dict[str, object]:
-        given.append(most)
-        return {"part": name, "ended": "done", "seconds": 10.0}
-
-    monkeypatch.setattr(gpu, "run_part", part)
-    gpu._run(tmp_path, ["peaks", "search", "checkpoint"], quick=True)
-    peaks, search, checkpoint = (gpu.LIMITS[name] for name in ("peaks", "search", "checkpoint"))
-    assert given == [peaks, peaks + search - 10, peaks + search + checkpoint - 20]
-
-
-def test_a_goal_reads_rows_by_their_name_and_percents() -> None:
-    content = {"rows": [{"name": "a", "more": "+3.5 %"}, {"more": 4, "name": "b"}], "peer": None}
-    paths = [("rows", "a", "more"), ("rows", "b", "more"), ("rows", "c", "more"), ("peer", "ratio")]
-    assert [gpu_goals.value_at(content, path) for path in paths] == [3.5, 4.0, None, None]
 
 
 def test_a_step_is_cut_into_waiting_launching_and_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
