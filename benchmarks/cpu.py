@@ -21,8 +21,8 @@ LOGS = Path("results/logs/benchmarks")
 ONE_THREAD = ["--clock", "cpu", "--threads", "1"]
 DATA_FOR, LINEAGE = "finetuning", "bert-base+marco-bm25"  # whose files Snakemake makes first
 TOTAL = 1800  # seconds of all parts together
-# Of each part the seconds that are its own, and what makes it short, or so small that it only shows that all runs.
 FEW = ["--queries", "30", "--depth", "200", "--documents", "500", "--turns", "1"]
+# Of each part the seconds that are its own, and what makes it short, or so small that it only shows that all runs.
 PARTS: dict[str, tuple[int, list[str], list[str]]] = {
     "evaluation": (60, [], FEW),
     "runs": (60, [], FEW),

@@ -53,10 +53,12 @@ def main() -> None:
 
 def measure(setting: Setting, folder: Path) -> dict[str, Any]:
     """Train in every way, in turns, from the same weights on the same batch."""
-    asked = min(QUERY_LENGTH, setting.length)
-    store, queries = texts.write_judged(folder, setting.batch, setting.length, asked, setting.vocabulary, setting.full)
+    query_length = min(QUERY_LENGTH, setting.length)
+    store, queries = texts.write_judged(
+        folder, setting.batch, setting.length, query_length, setting.vocabulary, setting.full
+    )
     torch.manual_seed(0)
-    shape = setting.shape(positions=setting.length + asked)  # the cross-encoder reads both texts as one
+    shape = setting.shape(positions=setting.length + query_length)  # the cross-encoder reads both texts as one
     encoder = Encoder(shape)
     fields = {
         "kind": "finetune",
@@ -65,7 +67,7 @@ def measure(setting: Setting, folder: Path) -> dict[str, Any]:
         "per_query": 1,
         "batch": setting.batch,
         "length": setting.length,
-        "query_length": asked,
+        "query_length": query_length,
         "learning_rate": 1e-5,
         "warmup": 0,
         "steps": 1,
@@ -75,7 +77,7 @@ def measure(setting: Setting, folder: Path) -> dict[str, Any]:
         for one in runners:
             print(f"turn {turn + 1}/{setting.repetitions}  {one.arm.name}", flush=True)
             one.measure()
-    return {"setting": setting.to_json() | {"query_length": asked}, "arms": rows(runners, setting), "goals": []}
+    return {"setting": setting.to_json() | {"query_length": query_length}, "arms": rows(runners, setting), "goals": []}
 
 
 def rows(runners: Sequence[Runner], setting: Setting) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ causes it. Attention kernels that the processor lacks are computed text by text.
 
 Work on another stream than the usual one happens as late as its events allow; that on the usual one at once.
 
-It does not simulate speed, memory or rounding, nor what kernels require besides the device.
+It does not simulate speed, memory or rounding, nor what kernels require but the device.
 """
 
 from __future__ import annotations

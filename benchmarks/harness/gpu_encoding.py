@@ -1,4 +1,4 @@
-"""The part of ``gpu.py`` that encodes: passages to vectors on the disk, and texts beside sentence-transformers."""
+"""The part of ``gpu.py`` that encodes: passages to vectors on the disk, and texts next to sentence-transformers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from harness.gpu_training import VOCABULARY, Facts, setting_of
 from harness.setting import device
 
 LENGTH = 144  # of an encoded passage, as the papers read MS MARCO
-SHARE = 4  # one passage of so many is encoded beside the peer
+SHARE = 4  # one passage of so many is encoded by the peer too
 APART = 0.05  # that a number of a vector may be, over the largest: bf16 here, fp16 there
 TURNS = 2
 
@@ -46,8 +46,8 @@ def encoding(sizes: Facts) -> Facts:
         encoder = encoder.to(device())
         list(encode(encoder, store.passages, CollectionShard(0, 50), LENGTH))  # to warm up
         seconds = timing.time_of(lambda: _to_disk(encoder, store, folder)).wall
-        beside = _beside(encoder, store, folder) if find_spec("sentence_transformers") else {}
-        return {"passages_per_second": rounded(len(store.passages) / seconds), **beside}
+        compared = _compared(encoder, store, folder) if find_spec("sentence_transformers") else {}
+        return {"passages_per_second": rounded(len(store.passages) / seconds), **compared}
 
 
 def _to_disk(encoder: Encoder, store: TokenStore, folder: Path) -> None:
@@ -57,7 +57,7 @@ def _to_disk(encoder: Encoder, store: TokenStore, folder: Path) -> None:
     write_shard(folder, store.passages.names[:], encoder.dimension, blocks, written, "fp16")
 
 
-def _beside(encoder: Encoder, store: TokenStore, folder: Path) -> Facts:
+def _compared(encoder: Encoder, store: TokenStore, folder: Path) -> Facts:
     """Texts a second here, and in fp16 by sentence-transformers, in turns."""
     from sentence_transformers import SentenceTransformer  # seconds that no other part should take
 

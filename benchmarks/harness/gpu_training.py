@@ -106,13 +106,13 @@ def _finetuned(sizes: Facts, length: int, parts: int) -> Facts:
 
 def cross_encoder(sizes: Facts) -> Facts:
     """Distillation from a cross-encoder that reads every query with every passage of a batch, the student in parts."""
-    batch, length, asked = sizes["distilled"]
+    batch, length, query_length = sizes["distilled"]
     setting = setting_of(sizes | {"batch": batch}, length, full=True)
-    fields = {**MADE_UP, "batch": batch, "per_query": 1, "query_length": asked, "length": length, "loss": "kl-in-batch"}
-    step = FinetuneStep.model_validate(fields)
+    lengths = {"query_length": query_length, "length": length}
+    step = FinetuneStep.model_validate({**MADE_UP, **lengths, "batch": batch, "per_query": 1, "loss": "kl-in-batch"})
     with tempfile.TemporaryDirectory() as folder:
-        store, queries = texts.write_judged(Path(folder), batch, length, asked, VOCABULARY, setting.full)
-        encoder = initial_encoder(setting.shape(length + asked), 0)
+        store, queries = texts.write_judged(Path(folder), batch, length, query_length, VOCABULARY, setting.full)
+        encoder = initial_encoder(setting.shape(length + query_length), 0)
         task = teachers.CrossEncoderOverTheBatch(step, queries, store, encoder)
         numerics = setting.numerics() | {"micro_batch": -(-batch // IN_PARTS)}
         its = steps.measured(task, encoder, nn.ModuleDict(), step, numerics, warm=1, count=1)

@@ -1,7 +1,7 @@
 """Fine-tuning with a teacher, in every way whose cost Table 1 of TCT-ColBERT compares, and with its answers kept.
 
 Teachers that run in the loop are frozen: they see each batch without a backward pass, as the paper's do. Those of the
-workflow run once, so that a student reads what they said (``encore.finetuning.distillation``).
+workflow run once, so that a student reads their answers (``encore.finetuning.distillation``).
 """
 
 from __future__ import annotations
@@ -115,15 +115,15 @@ class CrossEncoderInTheLoop(RetrievalTask):
 
     def forward(self, encoder: Encoder, heads: nn.ModuleDict, batch: dict[str, Tensor]) -> ForwardOutput:
         queries, vectors = self.embed(encoder, batch)
-        said = self.said(batch).view(len(queries), -1)
+        teachers = self.scores(batch).view(len(queries), -1)
         student = torch.einsum("bd,bpd->bp", queries, vectors)
-        return ForwardOutput({TERM: losses.kl_over_pairs(student, said, TEMPERATURE)}, {})
+        return ForwardOutput({TERM: losses.kl_over_pairs(student, teachers, TEMPERATURE)}, {})
 
     def loss_weights(self, progress: float) -> dict[str, float]:
         return {TERM: 1.0}
 
     @torch.no_grad()
-    def said(self, batch: dict[str, Tensor]) -> Tensor:
+    def scores(self, batch: dict[str, Tensor]) -> Tensor:
         """The teacher's scores of joint texts, [N]."""
         states = self.teacher(batch["joint_ids"], batch["joint_mask"], batch["joint_segments"])
         scores: Tensor = self.linear(states[:, 0])[:, 0]
@@ -151,12 +151,13 @@ class CrossEncoderOverTheBatch(CrossEncoderInTheLoop):
         rows, passages = embeddings["rows"].tolist(), embeddings["passages"].flatten().tolist()
         pairs = [(row, passage) for row in rows for passage in passages]
         with torch.autocast(queries.device.type, torch.bfloat16, enabled=queries.is_cuda):
-            said = [self._said_of(pairs[first : first + AT_ONCE]) for first in range(0, len(pairs), AT_ONCE)]
+            teachers = [self._scores_of(pairs[first : first + AT_ONCE]) for first in range(0, len(pairs), AT_ONCE)]
         scores = queries @ vectors.flatten(0, 1).T
-        return {TERM: losses.kl_over_pool(scores, torch.cat(said).view_as(scores).float(), TEMPERATURE)}
+        return {TERM: losses.kl_over_pool(scores, torch.cat(teachers).view_as(scores).float(), TEMPERATURE)}
 
-    def _said_of(self, pairs: Sequence[tuple[int, int]]) -> Tensor:
-        return self.said({name: torch.from_numpy(row).to(setting.device()) for name, row in self.joint(pairs).items()})
+    def _scores_of(self, pairs: Sequence[tuple[int, int]]) -> Tensor:
+        arrays = self.joint(pairs).items()
+        return self.scores({name: torch.from_numpy(array).to(setting.device()) for name, array in arrays})
 
     def flops(self, encoder: Encoder, batch: Arrays) -> float:
         """The student's, and one forward pass of the teacher over all pairs, as long as they may be."""

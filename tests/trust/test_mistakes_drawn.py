@@ -50,9 +50,9 @@ def tried(pristine: Clone, kind: str, trial: int) -> str:
     kept = {path: path.read_bytes() for path in (pristine.root / "config").glob("*.yaml")}
     try:
         target = MISTAKES[kind](random.Random(f"{SEED} {kind} {trial}"))
-        said = answer(target)
-        is_right = said and "\n" not in said and (target or re.search(r"config/\S+\.yaml", said))
-        return "" if is_right else f"{kind}, trial {trial}: {said or 'was taken'}"
+        message = answer(target)
+        is_right = message and "\n" not in message and (target or re.search(r"config/\S+\.yaml", message))
+        return "" if is_right else f"{kind}, trial {trial}: {message or 'was taken'}"
     except Exception as error:
         return f"{kind}, trial {trial}: {type(error).__name__}: {error}"
     finally:

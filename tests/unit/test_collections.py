@@ -66,10 +66,10 @@ def test_articles_of_an_earlier_run_do_not_stay(tmp_path):
 
 def test_a_query_that_trains_or_validates_is_not_tested(tmp_path):
     train = {"train": [Judgment("q1", "d1", 1)]}
-    said = refusal(tmp_path, CORPUS, QUERIES, QRELS | train)
-    assert said.startswith("1 queries of split 'test' also train, such as 'q1'; remove")
-    said = refusal(tmp_path, CORPUS, QUERIES, QRELS | {"valid": [Judgment("q1", "d1", 1)]})
-    assert said.startswith("1 queries of split 'test' also validate, such as 'q1'; remove")
+    message = refusal(tmp_path, CORPUS, QUERIES, QRELS | train)
+    assert message.startswith("1 queries of split 'test' also train, such as 'q1'; remove")
+    message = refusal(tmp_path, CORPUS, QUERIES, QRELS | {"valid": [Judgment("q1", "d1", 1)]})
+    assert message.startswith("1 queries of split 'test' also validate, such as 'q1'; remove")
     apart = {"test": QRELS["test"][:1], "graded": QRELS["test"][:1]}
     assert write_collection(tmp_path, CORPUS, QUERIES, apart | train)["splits"].keys() == {"train", "test", "graded"}
 

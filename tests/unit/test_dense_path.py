@@ -170,11 +170,11 @@ ENCODE = {"length": 16, "numerics": NUMERICS}
 
 @pytest.fixture(scope="module")
 def index(home, model):
-    said = succeed(
+    printed = succeed(
         home, "encode", ENCODE, "--model", "model", "--tokens", "tokens", "--state", "state", "--output", "index"
     )
     assert not (home / "state").exists()
-    assert "64/64 passages" in said
+    assert "64/64 passages" in printed
     return home / "index"
 
 

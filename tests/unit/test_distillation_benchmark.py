@@ -108,12 +108,12 @@ def test_a_cross_encoder_reads_every_query_with_every_passage(home: Home, monkey
     examples = [task.example(row, np.random.default_rng(0)) for row in range(4)]
     batch = {name: torch.from_numpy(array) for name, array in task.collate(examples).items()}
     queries, vectors = task.embed(home.student, batch)
-    said = [
-        task.said({name: torch.from_numpy(row) for name, row in task.joint([(example.query.row, passage)]).items()})
+    answers = [
+        task.scores({name: torch.from_numpy(row) for name, row in task.joint([(example.query.row, passage)]).items()})
         for example in examples
         for passage in batch["passages"].flatten().tolist()
     ]
-    scores, teachers_ = queries @ vectors.flatten(0, 1).T, torch.cat(said).view(4, 8) / teachers.TEMPERATURE
+    scores, teachers_ = queries @ vectors.flatten(0, 1).T, torch.cat(answers).view(4, 8) / teachers.TEMPERATURE
     expected = (teachers_.softmax(1) * (teachers_.log_softmax(1) - scores.log_softmax(1))).sum(1).mean().item()
     monkeypatch.setattr(teachers, "AT_ONCE", 5)
     assert home.loss(task) == pytest.approx(expected, rel=1e-4)

@@ -96,7 +96,7 @@ def test_the_mixture_draws_tasks_uniformly_whatever_their_sizes() -> None:
 
 @pytest.mark.parametrize("name", ["ict", "bfs", "wlp", "ict_bfs_wlp"])
 def test_sizes_are_known_without_reading_a_text(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every process asks for those of the whole batch."""
+    """Every process requests those of the whole batch."""
     objective = make(name, **({"keep_sentence": 0.5} if name.startswith("ict") else {}))
     indices = np.arange(len(objective))
     for epoch in range(3):

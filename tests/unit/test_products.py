@@ -195,7 +195,7 @@ def test_pinned_memory_is_filled_when_its_last_copy_has_left_it(data, small_tile
 
 
 def test_the_host_waits_for_no_product(data, small_tiles):
-    """Of all tiles, for all queries, until their best are asked for."""
+    """Of all tiles, for all queries, until their best are requested."""
     with simulated_gpu() as gpu:
         queries, device = torch.from_numpy(data[1]).to("cuda"), torch.device("cuda")
         search = products.Fp32Search([data[0]], device)

@@ -61,9 +61,9 @@ def test_a_damaged_table_names_the_command_that_repairs(bare: Path, damage: str,
     table = Path("results/tables/table1.json")
     table.parent.mkdir(parents=True)
     table.write_text(damage)
-    said = refused("show", "results/tables/table1.csv")
-    assert f"results/tables/table1.json is no table{says}" in said
-    assert "`encore audit --prune` removes it, and snakemake makes it again" in said
+    message = refused("show", "results/tables/table1.csv")
+    assert f"results/tables/table1.json is no table{says}" in message
+    assert "`encore audit --prune` removes it, and snakemake makes it again" in message
 
 
 def test_a_table_is_shown_by_its_file_with_the_figures_that_there_are(bare: Path) -> None:

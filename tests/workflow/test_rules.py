@@ -137,7 +137,7 @@ def test_what_needs_a_gpu_is_the_same_with_slurm_and_without() -> None:
 
 
 def test_the_threads_of_a_training_are_those_of_its_processes(clone: Clone) -> None:
-    """On GPUs, which compute, one each; batches are made beside them."""
+    """On GPUs, which compute, one each; batches are made by their workers."""
     numbers = "numerics: {precision: fp32, threads: 3}\nexecution: {processes: 2, workers: 4, "
     text = (clone.root / "config/nano.yaml").read_text()
     clone.replace("config/nano.yaml", re.search("(numerics: .*\n)?execution: {", text)[0], numbers)  # type: ignore[index]

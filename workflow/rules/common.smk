@@ -119,7 +119,7 @@ def threads_of_training(rule, folder):
 
 
 def cores_of_training(folder):
-    """The cores that a training asks a cluster for: those of its threads, and one for each process that makes batches."""
+    """The cores that a training requests: those of its threads, and one for each process that makes batches."""
     processes = processes_of(folder)
     return lambda wildcards, threads: threads + EXECUTION.workers * processes(wildcards)
 

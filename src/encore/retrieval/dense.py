@@ -2,7 +2,7 @@
 
 Products are taken in tiles of fixed shape (``tiles.py``), shards hold whole tiles (``encode.BLOCK``), and queries go in
 fixed batches, so on a CPU a score has the same bytes in every division of a collection. Arbitrary members of a tie are
-found at the last rank; ``best`` asks for more until the tie at ``depth`` is complete, then orders it by document id.
+found at the last rank; ``best`` takes more until the tie at ``depth`` is complete, then orders it by document id.
 """
 
 import time

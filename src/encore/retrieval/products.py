@@ -122,7 +122,7 @@ def ranking_bytes_of_tile(queries: int) -> float:
 
 
 def spare(device: torch.device) -> float:
-    """The bytes of a GPU's memory that a search takes beside its tiles, at least."""
+    """The bytes of a GPU's memory that a search takes next to its tiles, at least."""
     return ranking_bytes_of_tile(BATCH["cuda"]) + LISTS if device.type == "cuda" else 0
 
 

@@ -53,7 +53,7 @@ def search_in(products: str, shards: Sequence[np.ndarray], device: torch.device)
 class RoundedSearch(ExactSearch):
     """Finds the best vectors among candidates by rounded products, on a CPU as a GPU would.
 
-    On a GPU rounded tiles stay first, those of fp32 beside them where they fit. Otherwise candidates are scored from
+    On a GPU rounded tiles stay first, those of fp32 next to them where they fit. Otherwise candidates are scored from
     the arrays.
 
     A query with more candidates than are held, as of a collapsed model, gets fp32's products instead: its candidates

@@ -64,7 +64,7 @@ def _seal(path: Path, content: bytes | memoryview) -> bytes:
 
 
 class SealedBlocks:
-    """A file that grows by blocks, and beside it their seals: an interrupted job goes on after the last whole block.
+    """A file that grows by blocks, and next to it their seals: an interrupted job goes on after the last whole block.
 
     A seal is the digest of what the blocks are made from and of all bytes up to the end of its block. So from the first
     block on that is torn, damaged or made from something else, all are cut off.

@@ -63,7 +63,7 @@ def prepare(numerics: dict[str, Any]) -> torch.device:
 
 
 def _threads(numerics: dict[str, Any], device: torch.device) -> int:
-    """Those of ``numerics``, which decide how sums are rounded on a CPU; beside a GPU at most this process's cores."""
+    """Those of ``numerics``, which decide how sums are rounded on a CPU; with a GPU at most this process's cores."""
     threads = int(numerics.get("threads", 1))
     return threads if device.type == "cpu" else max(1, min(threads, (cores() or 1) // launch.local_size()))
 

@@ -46,8 +46,8 @@ def activations(step: Step, shape: EncoderConfig, examples: int, precision: str)
     A layer keeps about 18 widths and 4 inner widths a token in 16 bits (Korthikanti et al. 2022, section 4.1, without
     the attention matrices, which the fused kernels do not keep), twice that in 32; under autocast some stay in 32.
     Fine-tuning that reads [CLS] alone keeps the last layer's input, keys and values. A vocabulary head keeps the
-    logits, their softmax and their gradient, where it predicts a piece. What a task computes besides the encoder counts
-    as so many texts more as would take as many operations.
+    logits, their softmax and their gradient, where it predicts a piece. What a task computes in addition to the encoder
+    counts as so many texts more as would take as many operations.
     """
     texts, predicted = _work(step, shape)
     texts, predicted = texts * examples / step.batch, predicted * examples / step.batch
