@@ -29,7 +29,7 @@ def folder(qrels: dict[str, list[str]], name: str = "data/own", text: str = "Two
     (place / "qrels").mkdir(parents=True)
     rows = {"corpus": ("d", 40, text), "queries": ("q", 400, "two words")}
     for file, (letter, count, words) in rows.items():
-        lines = (json.dumps({"_id": f"{letter}{n}", "title": None, "words": f"{text} {n}"}) for n in range(count))
+        lines = (json.dumps({"_id": f"{letter}{n}", "title": None, "text": f"{words} {n}"}) for n in range(count))
         (place / f"{file}.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
     for split, judged in qrels.items():
         (place / f"qrels/{split}.tsv").write_text("\n".join([HEADER, *judged]) + "\n")
