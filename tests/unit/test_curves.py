@@ -82,11 +82,11 @@ def test_rows_that_disagree_leave_the_step_s_name_and_equal_titles_the_lineage(m
 
 def test_a_run_without_pre_training_declares_no_figure(make, tmp_path, monkeypatch):
     plan = make({"a": [("BM25", "bm25"), ("None", "bert-base+marco-bm25")]})
+    monkeypatch.chdir(tmp_path)  # where nobody has made a product, as `make demo` does in a clone
     assert FIGURE not in everything_declared(plan)
     assert set(declared(plan)) == {"a"}
     with pytest.raises(EncoreError, match="no pre-training step"):
         check_target(plan, FIGURE)
-    monkeypatch.chdir(tmp_path)
     for name, content in declared(plan).items():
         write_plan(name, content)
     assert [path.name for path in tmp_path.rglob("*.json")] == ["a.json"]

@@ -53,6 +53,6 @@ rule encode:
         " --model {input.model:q}"
         " --tokens {input.tokens:q}"
         " --shard {wildcards.shard:q}"
-        " --state results/state/indexes/{wildcards.model:q}/{wildcards.index:q}/{wildcards.shard:q}"
+        " --state results/state/indexes.{wildcards.model:q}.{wildcards.index:q}.{wildcards.shard:q}"
         " --output {output.manifest:q}"
         " > {log:q} 2>&1"

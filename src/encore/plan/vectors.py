@@ -50,7 +50,7 @@ def _encode_again(shard: Path) -> None:
     print(f"the vectors of {shard} were removed: encoding again", flush=True)
     from encore.retrieval.encode import make_shard
 
-    state = Path("results/state", *shard.parts[1:])
+    state = Path("results/state", ".".join(shard.parts[1:]))  # as in workflow/rules/index.smk
     encoded = state / "encoded"
     make_shard(made["spec"], sources["models"], sources["tokens"], shard.name, encoded, state)
     if sha256(encoded / VECTORS) != made["outputs"][VECTORS]["sha256"]:
