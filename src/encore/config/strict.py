@@ -19,22 +19,22 @@ class Strict(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _take_no_truth_for_a_number(cls, given: Any) -> Any:
+    def _refuse_booleans_as_numbers(cls, given: Any) -> Any:
         """Pydantic reads true as 1."""
         for key in _numbers(cls) if isinstance(given, dict) else ():
-            if _has_truth(given.get(key)):
+            if _has_boolean(given.get(key)):
                 raise ValueError(f"{key}: must be a number, not true or false")
         return given
 
 
-def _has_truth(value: Any) -> bool:
+def _has_boolean(value: Any) -> bool:
     inner = [*value, *value.values()] if isinstance(value, Mapping) else value
-    return any(map(_has_truth, inner)) if isinstance(inner, list | tuple) else isinstance(value, bool)
+    return any(map(_has_boolean, inner)) if isinstance(inner, list | tuple) else isinstance(value, bool)
 
 
 @cache
 def _numbers(model: type[BaseModel]) -> list[str]:
-    """The keys that take numbers and no truth values, by themselves or in lists and mappings."""
+    """The keys that take numbers and no booleans, by themselves or in lists and mappings."""
     kinds = {field.alias or name: list(_kinds(field.annotation)) for name, field in model.model_fields.items()}
     return [key for key, own in kinds.items() if (int in own or float in own) and bool not in own and Any not in own]
 
