@@ -182,7 +182,7 @@ def test_a_segment_of_another_layout_is_refused(tmp_path: Path) -> None:
 
 
 def test_no_query_with_words_starts_no_java(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(java, "stream", None)
+    monkeypatch.setattr(java, "output_of", None)
     assert search_bm25(index, {"q": " "}, MODEL) == {}
 
 

@@ -1,19 +1,21 @@
 """Runs as text: what is written, in which order, and that other people's readers take it."""
 
 import gzip
+import io
 import subprocess
 import sys
 from pathlib import Path
 
 import ir_measures
 import numpy as np
+import pyarrow as pa
 import pytest
 import pytrec_eval
 import yaml
 
 from encore.data.rankings import Ranking, rank
 from encore.data.runs import describe
-from encore.data.trec_runs import END, START, read_trec, write_trec
+from encore.data.trec_runs import END, START, read_lines, read_trec, write_trec
 from encore.errors import EncoreError
 
 HEADER = describe("bm25", collection="pydocs", split="test", retrieval=[{"name": "bm25", "method": "BM25", "k1": 0.9}])
@@ -210,3 +212,23 @@ def test_ids_that_columns_cannot_hold_are_refused(
 def test_a_score_that_is_no_number_is_refused_with_its_query(path: Path) -> None:
     with pytest.raises(EncoreError, match=r"run\.trec\.gz, query q7: the score of document b"):
         write_trec(path, {"q7": ranking(["a", "b"], [1, float("inf")])}, HEADER)
+
+
+def lines(text: str) -> io.BufferedReader:
+    return io.BufferedReader(io.BytesIO(text.encode()))
+
+
+def test_lines_that_a_program_just_writes_are_ordered_by_query_as_asked_and_within_it_as_ranked() -> None:
+    run = read_lines(lines("b Q0 d1 1 2.5 t\na Q0 d1 1 1 t\na Q0 d2 2 1 t\nb Q0 d3 2 3 t\n"), ["a", "none", "b"])
+    assert {query: found.documents for query, found in run.items()} == {"a": ["d2", "d1"], "b": ["d3", "d1"]}
+    assert list(run) == ["a", "b"]
+    assert run["b"].scores.tolist() == [3, 2.5]
+
+
+def test_no_lines_are_a_run_of_nothing() -> None:
+    assert read_lines(lines(""), ["a"]) == {}
+
+
+def test_half_a_line_is_refused() -> None:
+    with pytest.raises(pa.ArrowInvalid):
+        read_lines(lines("a Q0 d1 1 2.5 t\na Q0 half"), ["a"])

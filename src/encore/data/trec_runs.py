@@ -9,7 +9,8 @@ It holds no time, host or version, so that equal results are equal bytes.
 import gzip
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as csv
 import yaml
+from isal import isal_zlib
 
 from encore.data.rankings import Run, RunMatrices, check_columns, checked_column
 from encore.errors import EncoreError
-from encore.storage.files import replacing
+from encore.storage.files import GZIP_LEVEL, replacing
 
 START, END = "# ir_metadata.start", "# ir_metadata.end"
 _FCOMMENT = 0x10
 LINES = 2**18  # that are made at once
-_LEVEL = 1  # of compression: a third of the time of zlib's usual 6, for 18% more bytes
 _COLUMNS = ("query", "Q0", "document", "place", "score", "tag")
 _GZIP = struct.pack(
     "<3BBI2B", 0x1F, 0x8B, 8, _FCOMMENT, 0, 0, 255
@@ -50,9 +51,9 @@ def write_trec(path: Path, run: Run, header: Mapping[str, Any]) -> None:
         raise EncoreError(f"query id {comments[0]!r} starts like a comment; rename the query in the collection")
     with replacing(path) as temporary, temporary.open("wb") as file:
         file.write(_GZIP + _comment(header) + b"\0")
-        packer, checksum, length = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS), 0, 0
+        packer, checksum, length = isal_zlib.compressobj(GZIP_LEVEL, isal_zlib.DEFLATED, -isal_zlib.MAX_WBITS), 0, 0
         for block in _blocks(matrices, tag):
-            checksum, length = zlib.crc32(block, checksum), length + len(block)
+            checksum, length = isal_zlib.crc32(block, checksum), length + block.size
             file.write(packer.compress(block))
         file.write(packer.flush() + struct.pack("<2I", checksum, length & 0xFFFFFFFF))
 
@@ -69,17 +70,40 @@ def read_trec(path: Path) -> RunMatrices:
         table = _read_at_once(path)
     except (pa.ArrowException, OSError):  # unusual or damaged, and only the slower way tells which, and where
         table = _read_by_line(path)
-    queries, documents = (table[name].combine_chunks() for name in ("query", "document"))
     try:
-        return RunMatrices.arranged(
-            queries.dictionary.to_pylist(),
-            documents.dictionary.to_pylist(),
-            queries.indices.to_numpy(),
-            documents.indices.to_numpy(),
-            table["score"].to_numpy(),
-        )
+        return _arranged(table)
     except EncoreError as error:
         raise EncoreError(f"{path}, {error}") from error
+
+
+def read_lines(lines: BufferedReader, queries: Sequence[str]) -> RunMatrices:
+    """The run in TREC's lines that a program just writes, one blank between columns, into the order of ``rank``.
+
+    Args:
+        lines: to be read once, from its beginning.
+        queries: all ids that may occur, in the order that the run is to have.
+
+    Raises:
+        pa.ArrowInvalid: a line is not six columns with a score.
+        EncoreError: as ``rank`` does.
+    """
+    return _arranged(_table(lines), queries) if lines.peek(1) else RunMatrices.of({})
+
+
+def _arranged(table: pa.Table, order: Sequence[str] | None = None) -> RunMatrices:
+    """A run from its lines, with queries in an order, or in that of their first lines."""
+    queries, documents = (table[name].combine_chunks() for name in ("query", "document"))
+    found = queries.dictionary.to_pylist()
+    named = set(found)
+    ordered = found if order is None else [query for query in order if query in named]
+    place = {query: number for number, query in enumerate(ordered)}
+    return RunMatrices.arranged(
+        ordered,
+        documents.dictionary.to_pylist(),
+        np.array([place[query] for query in found], np.int64)[queries.indices.to_numpy()],
+        documents.indices.to_numpy(),
+        table["score"].to_numpy(),
+    )
 
 
 def _comment(header: Mapping[str, Any]) -> bytes:
@@ -88,28 +112,27 @@ def _comment(header: Mapping[str, Any]) -> bytes:
     return "\n".join([START, *(f"# {line}" for line in text.splitlines()), END, ""]).encode("ascii")
 
 
-def _blocks(run: RunMatrices, tag: str) -> Iterator[bytes]:
+def _blocks(run: RunMatrices, tag: str) -> Iterator[pa.Buffer]:
     """The lines of some queries at a time; scores are the shortest numbers that read back equal."""
     import pyarrow.compute as pc
 
     text = pa.large_string()
-    names, queries = run.documents.texts(), pa.array(run.queries, text)
+    names, queries = run.documents.texts(), pa.array([f"{query} Q0" for query in run.queries], text)
     ranks = pa.array([str(rank) for rank in range(1, run.rows.shape[1] + 1)], text)
-    fixed, last, blank = (pa.scalar(each, text) for each in ("Q0", f"{tag}\n", " "))
+    last, blank = pa.scalar(f"{tag}\n", text), pa.scalar(" ", text)
     step = max(1, LINES // max(1, run.rows.shape[1]))
     for first in range(0, len(run), step):
         rows, scores = run.rows[first : first + step], run.scores[first : first + step]
         query, column = np.nonzero(rows >= 0)
         lines = pc.binary_join_element_wise(
             queries.take(pa.array(query + first)),
-            fixed,
             names.take(pa.array(rows[query, column])),
             ranks.take(pa.array(column)),
             pa.array(scores[query, column]).cast(text),
             last,
             blank,
         )
-        yield lines.buffers()[2].to_pybytes()
+        yield lines.buffers()[2]
 
 
 def _read_at_once(path: Path) -> pa.Table:
@@ -118,24 +141,28 @@ def _read_at_once(path: Path) -> pa.Table:
     Raises:
         pa.ArrowException, OSError: there are other blanks than one space between columns, comments, or damage.
     """
-    name = pa.dictionary(pa.int32(), pa.string())
     with pa.input_stream(str(path), compression="gzip" if _packed(path) else None) as file:
-        table = csv.read_csv(
-            file,
-            csv.ReadOptions(column_names=_COLUMNS, use_threads=False, block_size=1 << 23),
-            csv.ParseOptions(delimiter=" ", quote_char=False),
-            csv.ConvertOptions(
-                include_columns=["query", "document", "score"],
-                column_types={"query": name, "document": name, "score": pa.float64()},
-                null_values=[],
-            ),
-        )
-    table = table.unify_dictionaries()
+        table = _table(file)
     queries, documents = (table[column].chunk(0).dictionary.to_pylist() for column in ("query", "document"))
     names = queries + documents
     if " ".join(names).split() != names or any(query.startswith("#") for query in queries):
         raise pa.ArrowInvalid("an id has blanks or is a comment")
     return table
+
+
+def _table(file: Any) -> pa.Table:
+    name = pa.dictionary(pa.int32(), pa.string())
+    table = csv.read_csv(
+        file,
+        csv.ReadOptions(column_names=_COLUMNS, use_threads=False, block_size=1 << 23),
+        csv.ParseOptions(delimiter=" ", quote_char=False),
+        csv.ConvertOptions(
+            include_columns=["query", "document", "score"],
+            column_types={"query": name, "document": name, "score": pa.float64()},
+            null_values=[],
+        ),
+    )
+    return table.unify_dictionaries()
 
 
 def _read_by_line(path: Path) -> pa.Table:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
+from io import BufferedReader
 from pathlib import Path
 from typing import IO
 
@@ -41,24 +42,30 @@ def run(program: str, arguments: Sequence[str], memory_mb: int) -> str:
         return _output(process, log)
 
 
-def stream(program: str, arguments: Sequence[str], memory_mb: int) -> Iterator[str]:
-    """Run an Anserini class and yield the lines of its ``-output``.
+@contextmanager
+def output_of(program: str, arguments: Sequence[str], memory_mb: int) -> Iterator[BufferedReader]:
+    """Run an Anserini class and give its ``-output`` to be read; what fails in Java stands above what it makes fail.
 
-    They come through a pipe: on a full disk Anserini would write half a file and say nothing.
+    It comes through a pipe: on a full disk Anserini would write half a file and say nothing.
 
     Raises:
-        EncoreError: as ``run``, possibly after some lines.
+        EncoreError: as ``run``, when all was read or could not be.
     """
     command = _command(program, arguments, memory_mb)
     reading, writing = os.pipe()
     with (
-        os.fdopen(reading, encoding="utf-8", newline="\n") as lines,
+        os.fdopen(reading, "rb") as lines,
         os.fdopen(writing, "wb") as end,
         _log() as log,
         _started([*command, "-output", f"/dev/fd/{writing}"], log, keep=[writing]) as process,
     ):
         end.close()  # now Java holds the only writing end, so the lines end when Java does
-        yield from (line for line in lines if line.endswith("\n"))  # a killed process leaves half a line
+        try:
+            yield lines
+        except Exception:
+            lines.close()  # so that Java ends, if it has not
+            _output(process, log)
+            raise
         _output(process, log)
 
 

@@ -14,7 +14,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from encore.data.rankings import Run, checked_column, rank
+from encore.data.rankings import Run, checked_column
+from encore.data.trec_runs import read_lines
 from encore.errors import EncoreError
 from encore.retrieval import java
 from encore.retrieval.segment import make_reproducible
@@ -77,13 +78,10 @@ def search_bm25(
     topics = {query: text for query, text in words.items() if text}
     if not topics:
         return {}
-    found: dict[str, tuple[list[str], list[float]]] = {query: ([], []) for query in topics}
     with _topics_file(topics) as path, _longest_named(topics):
-        for line in java.stream(_SEARCHER, _search_options(index, path, bm25, threads), memory_mb):
-            query, _, document, _, score, _ = line.split()
-            found[query][0].append(document)
-            found[query][1].append(float(score))
-    return {query: rank(documents, scores) for query, (documents, scores) in found.items() if documents}
+        options = _search_options(index, path, bm25, threads)
+        with java.output_of(_SEARCHER, options, memory_mb) as lines:
+            return read_lines(lines, list(topics))
 
 
 def _search_options(index: Path, topics: Path, bm25: Bm25Parameters, threads: int) -> list[str]:

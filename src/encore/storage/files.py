@@ -12,9 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from isal import igzip
+
 from encore.errors import EncoreError
 
 DIGEST_LENGTH = 8
+GZIP_LEVEL = 1  # of ISA-L: a sixteenth of the time of zlib's usual 6, for a fifth more bytes
 HASHED_WHOLE = 64 * 2**20
 _SAMPLED = 2**20
 _ROW = '{"_id":"'  # how our rows begin
@@ -155,7 +158,7 @@ def open_text_writer(path: Path) -> Iterator[IO[str]]:
     """A text file that appears whole; ``.gz`` is compressed without time and name, so equal text gives equal bytes."""
     with replacing(path) as temporary, temporary.open("wb") as raw:
         if path.suffix == ".gz":
-            packing = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6)
+            packing = igzip.IGzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=GZIP_LEVEL)
             with packing as packed, _text(packed) as file:
                 yield file
         else:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from encore.storage.files import replacing
+from isal import igzip
+
+from encore.storage.files import GZIP_LEVEL, replacing
 from encore.storage.processes import shared_in_order
 
 TOGETHER = 256  # rows of a member
@@ -30,4 +31,4 @@ def write_packed_jsonl(path: Path, rows: Iterable[dict[str, Any]], processes: in
 
 def _packed(rows: list[dict[str, Any]]) -> bytes:
     lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows]
-    return gzip.compress("".join(lines).encode(), compresslevel=6, mtime=0)
+    return igzip.compress("".join(lines).encode(), compresslevel=GZIP_LEVEL, mtime=0)
