@@ -41,6 +41,9 @@ WHAT = "never printed"
 LOADED = "import sys\nprint('pandas' in sys.modules, flush=True)\n"
 ENDINGS = {
     "well": "print('done')",
+    "with a thread": "import threading; threading.Timer(0.2, print, ['done']).start()",
+    "with last words": "import atexit; atexit.register(print, 'last words'); print('not flushed', end=' ')",
+    "by its own word": "import sys; print('done'); sys.exit()",
     "status": "import sys; sys.exit(3)",
     "message": "import sys; sys.exit('what, where, how to fix')",
     "error": "import atexit; atexit.register(print, 'last words'); 1 / 0",
@@ -154,6 +157,12 @@ def test_a_job_ends_as_a_process_of_its_own(server: Server, ending: str) -> None
     typed, forked = (start(LOADED + ENDINGS[ending]) for start in (server.as_typed, server.forked))
     assert (forked.returncode, forked.stdout) == (typed.returncode, typed.stdout.replace("False", "True"))
     assert forked.stderr.splitlines()[-1:] == typed.stderr.splitlines()[-1:]
+
+
+def test_a_job_that_is_done_does_not_take_apart_what_it_shares_with_the_server(server: Server) -> None:
+    text = "class Kept:\n    def __del__(self):\n        print('taken apart')\nkept = Kept()\nprint('done')"
+    assert server.as_typed(text).stdout == "done\ntaken apart\n"
+    assert server.forked(text).stdout == "done\n"
 
 
 @pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "ENCORE_RUN", "LC_ALL"])

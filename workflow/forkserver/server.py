@@ -6,6 +6,7 @@ Snakemake starts it before the first job of a run on one machine (workflow/rules
 input does: when Snakemake ends, in whatever way. Its jobs then end too, and a job ends when its client does.
 """
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -18,6 +19,7 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -189,7 +191,24 @@ def become(job: Job) -> None:
     sys.path[0], sys.modules["__main__"], main.__file__ = str(program.resolve().parent), main, str(program)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also where who started Snakemake ignores it
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    exec(compile(program.read_bytes(), program, "exec"), main.__dict__)
+    try:
+        exec(compile(program.read_bytes(), program, "exec"), main.__dict__)
+    except SystemExit as ended:
+        if ended.code:
+            raise  # what failed ends as Python does
+    leave()
+
+
+def leave() -> None:
+    """End a job that is done, as ``multiprocessing`` ends its forks.
+
+    Python's own end would take apart all that the job shares with the server, and so copy it first: 0.3 s of each job.
+    """
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ PARTS = ("spec", "results", "inputs", "outputs")
 REQUIRED: dict[str, Any] = {"seconds": (int, float), "device": str, "python": str, "packages": dict}  # of run.json
 OPTIONAL: dict[str, Any] = {"command": list, "peak_memory_mb": int, "cpu_seconds": float, "machine": str, "code": str}
 OPTIONAL |= {"forked": bool, "processes": int, "threads": int, "data_seconds": float, "search": dict, "build": dict}
+OPTIONAL |= {"own_cpu_seconds": float}
 LITTER = ("*.tmp", "*~", ".*.swp", ".nfs*", ".DS_Store")  # unfinished writes, editors, file systems: never read
 REPORTED_PACKAGES = (
     "numpy",
@@ -65,12 +66,12 @@ def record(output: Path, *, stage: str, spec: dict[str, Any], inputs: Sequence[P
             if path.is_file() and path.name != LOCK:
                 path.unlink()
         facts: dict[str, Any] = {}
+        before = _cpu_seconds()
         yield facts
+        own = round(_cpu_seconds() - before, 2)
         results = facts.pop("results", {})
-        write_json(
-            output / "run.json",
-            {"stage": stage, **_surroundings(stage), "seconds": round(time.time() - started, 2), **facts},
-        )
+        times = {"seconds": round(time.time() - started, 2), "own_cpu_seconds": own}  # own: between checks and digests
+        write_json(output / "run.json", {"stage": stage, **_surroundings(stage), **times, **facts})
         write_json(
             output / MANIFEST,
             {
@@ -133,7 +134,8 @@ def read_run(folder: Path) -> dict[str, Any]:
         return {}
     typed = all(isinstance(run.get(key, kind()), kind) for key, kind in OPTIONAL.items())
     texts = [*run["packages"].values(), *run.get("command", [])] if typed else [None]
-    numbers = [run[key] for key in ("seconds", "cpu_seconds", "data_seconds", "peak_memory_mb") if key in run]
+    counted = ("seconds", "cpu_seconds", "own_cpu_seconds", "data_seconds", "peak_memory_mb")
+    numbers = [run[key] for key in counted if key in run]
     whole = all(isinstance(text, str) for text in texts) and all(math.isfinite(number) for number in numbers)
     return run if whole else {}
 
@@ -221,8 +223,13 @@ def _surroundings(stage: str) -> dict[str, Any]:
         "cores": machine.cores(),
         "slurm_job": os.environ.get("SLURM_JOB_ID"),
         "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-        "cpu_seconds": round(sum(os.times()[:4]), 2),  # from the program's start on, ended children included
+        "cpu_seconds": round(_cpu_seconds(), 2),
     }
+
+
+def _cpu_seconds() -> float:
+    """The processor's seconds from the program's start on, ended children included."""
+    return sum(os.times()[:4])
 
 
 @cache
