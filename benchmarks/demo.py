@@ -39,7 +39,7 @@ def main() -> None:
         rows = by_rule(list((Path(place) / "results").rglob("run.json")), total)
     own = sum(row["own_work"] for row in rows)
     contents = {
-        "setting": {"run": options.run, "targets": list(options.targets)},
+        "setting": {"run": options.run, "targets": " ".join(options.targets)},
         "rows": rows,
         "goals": [
             figures.goal("demo, minutes of the processor", total / 60, MINUTES, most=True),

@@ -37,7 +37,7 @@ TUNING = DOCS.parent / "config/tuning"
 PAPERS = DOCS.parent / "config/papers"
 KEPT = (".csv", ".md", ".png")  # of a product's files; the others hold the same
 BENCHMARKS = DOCS.parent / "benchmarks/results"
-COMPARED = {  # parts of `make bench` that have a table of ways, and what a page calls them
+COMPARED = {  # benchmarks that have a table of ways or programs, and what a page calls them
     "evaluation": "Evaluation",
     "runs": "Writing and reading runs",
     "search": "Exact search",
@@ -46,6 +46,7 @@ COMPARED = {  # parts of `make bench` that have a table of ways, and what a page
     "examples": "Making examples",
     "randomisation": "Randomisation test",
     "planning": "Dry run",
+    "demo": "The demo",
 }
 TRIALS = ("<!-- trials -->", "<!-- end of trials -->")  # the lines of docs/trust.md around its counts
 DEMO = ("<!-- demo output -->", "<!-- end of demo output -->")  # the lines of README.md around its table
